@@ -1,0 +1,10 @@
+"""stagegen: tuned MPI collective routines, generated for a cluster's own tree of switches.
+
+The subpackages are the stages of the data flow, in order; a stage imports only the
+stages before it (``docs/architecture.md``; ``tests/test_architecture.py`` enforces it):
+
+``topology`` → ``schedule`` → ``repository`` → ``generate`` → ``measure`` → ``tune``
+→ ``report`` → ``cli``.
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,46 @@
+"""The ``stagegen`` command: one module per subcommand, loaded when it is called.
+
+A subcommand ``name`` lives in the module ``stagegen.cli.name`` as the click command
+``command``. Exit statuses are the contract of ``docs/interfaces.md``: 0 success, 1 failure,
+2 wrong input or usage, 3 the asked-for object does not exist.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from stagegen import __version__
+from stagegen.errors import StagegenError
+
+
+class _Subcommands(click.Group):
+    """Finds the subcommands in the folder listing and imports only the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        names = (path.stem for path in Path(__file__).parent.glob("*.py"))
+        return sorted(name for name in names if not name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = import_module(f"stagegen.cli.{cmd_name}").command
+        return command
+
+
+@click.group(cls=_Subcommands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def group() -> None:
+    """Generate tuned MPI collective routines for a cluster's own tree of switches."""
+
+
+def main() -> None:
+    """Run the command line; typed errors become one line on stderr and an exit status."""
+    try:
+        group(prog_name="stagegen")
+    except StagegenError as error:
+        click.echo(str(error), err=True)
+        sys.exit(error.exit_status)
