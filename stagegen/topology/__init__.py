@@ -1,0 +1,30 @@
+"""Clusters as data: loading, checking and describing trees of switches and hosts."""
+
+from stagegen.topology.hostlist import expand_hostlist
+from stagegen.topology.load import load_topology
+from stagegen.topology.model import Host, Link, RankMap, Switch, Topology
+from stagegen.topology.tree import Edge, RankTree
+from stagegen.topology.units import (
+    format_bandwidth,
+    format_latency,
+    parse_bandwidth,
+    parse_latency,
+    parse_size,
+)
+
+__all__ = [
+    "Edge",
+    "Host",
+    "Link",
+    "RankMap",
+    "RankTree",
+    "Switch",
+    "Topology",
+    "expand_hostlist",
+    "format_bandwidth",
+    "format_latency",
+    "load_topology",
+    "parse_bandwidth",
+    "parse_latency",
+    "parse_size",
+]

@@ -1,0 +1,167 @@
+"""Reads YAML so that every mistake can be told with its line.
+
+PyYAML's node graph is used instead of its objects: nodes know where they are in the file, and
+keep names that plain YAML would turn into numbers or booleans.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+import yaml
+
+from stagegen.errors import InputError
+
+_Value = TypeVar("_Value")
+
+_KINDS = {
+    yaml.MappingNode: "a mapping",
+    yaml.SequenceNode: "a list",
+    yaml.ScalarNode: "a single value",
+}
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `; did you mean 'x'?`, or what there is to choose from."""
+    known = list(known)
+    close = difflib.get_close_matches(word, known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; expected {', '.join(known)}" if 0 < len(known) <= 10 else ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """One YAML file: turns its nodes into checked values, or ends with file and line."""
+
+    path: Path
+
+    def fail(self, node: yaml.Node | int, message: str) -> NoReturn:
+        """Raise an input error at a node, or at a line counted from 1."""
+        line = node if isinstance(node, int) else node.start_mark.line + 1
+        raise InputError(message, self.path, line)
+
+    def mapping(self, node: yaml.Node, what: str) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+        """Return key → (key node, value node) in file order; a key may not come twice."""
+        if not isinstance(node, yaml.MappingNode):
+            self.fail(node, f"{what} must be a mapping (key: value), not {_KINDS[type(node)]}")
+        found: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        for key, value in node.value:
+            name = self.text(key, f"a key of {what}")
+            if name in found:
+                first = found[name][0].start_mark.line + 1
+                self.fail(key, f"{name!r} is already given on line {first}; keep one of them")
+            found[name] = (key, value)
+        return found
+
+    def known_keys(
+        self, node: yaml.Node, what: str, known: Iterable[str], required: Iterable[str] = ()
+    ) -> dict[str, yaml.Node]:
+        """Return key → value node of a mapping that may hold only known keys."""
+        found = self.mapping(node, what)
+        for name, (key, _) in found.items():
+            if name not in known:
+                self.fail(key, f"unknown key {name!r} in {what}{did_you_mean(name, known)}")
+        for name in required:
+            if name not in found:
+                self.fail(node, f"{what} has no {name!r}, which it needs")
+        return {name: value for name, (_, value) in found.items()}
+
+    def items(self, node: yaml.Node, what: str) -> list[yaml.Node]:
+        """Return the entries of a list."""
+        if not isinstance(node, yaml.SequenceNode):
+            self.fail(node, f"{what} must be a list ([a, b]), not {_KINDS[type(node)]}")
+        return list(node.value)
+
+    def scalar(self, node: yaml.Node, what: str) -> str:
+        """Return a single value as the file spells it."""
+        if not isinstance(node, yaml.ScalarNode) or self.is_null(node):
+            kind = "empty" if self.is_null(node) else f"not {_KINDS[type(node)]}"
+            self.fail(node, f"{what} must be a single value, {kind}")
+        return str(node.value)
+
+    def text(self, node: yaml.Node, what: str) -> str:
+        """Return a single value that YAML reads as text."""
+        value = self.scalar(node, what)
+        if node.tag != "tag:yaml.org,2002:str":
+            self.fail(node, f'{what} is {value}, which YAML reads as no text; write "{value}"')
+        return value
+
+    def name(self, node: yaml.Node, what: str) -> str:
+        """Return the name of a switch or host: letters, digits, and `.`, `_`, `-` inside."""
+        return self.checked_name(node, self.text(node, what), what)
+
+    def checked_name(self, node: yaml.Node, value: str, what: str) -> str:
+        """Return `value` if it can be a name, else fail at the node."""
+        if not _NAME.fullmatch(value):
+            self.fail(node, f"{what} {value!r} must consist of letters, digits, '.', '_' and '-'")
+        return value
+
+    def count(self, node: yaml.Node, what: str) -> int:
+        """Return a whole number of at least 1."""
+        value = self.scalar(node, what)
+        if not re.fullmatch(r"[0-9]{1,9}", value) or int(value) < 1:
+            self.fail(node, f"{what} must be a whole number of at least 1, not {value!r}")
+        return int(value)
+
+    def parsed(self, node: yaml.Node, what: str, parse: Callable[[str], _Value]) -> _Value:
+        """Return what `parse` makes of a single value; its ValueError becomes an input error."""
+        value = self.scalar(node, what)
+        try:
+            return parse(value)
+        except ValueError as error:
+            self.fail(node, str(error))
+
+    @staticmethod
+    def is_null(node: yaml.Node) -> bool:
+        """Tell whether nothing stands where a value could."""
+        return node.tag == "tag:yaml.org,2002:null"
+
+
+def read_text(path: Path) -> str:
+    """Return a UTF-8 file's text.
+
+    Raises:
+        InputError: it cannot be read, or is not UTF-8 (with the line).
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read it: {error.strerror or error}", path) from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError("not UTF-8 text; save the file as UTF-8", path, line) from error
+
+
+def read_document(path: Path) -> yaml.Node:
+    """Return the root node of a YAML file.
+
+    Raises:
+        InputError: the file cannot be read, is not YAML, or holds nothing.
+    """
+    text = read_text(path)
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None else mark.line + 1
+        problem = error.problem or error.context or "not YAML"
+        if r"'\t'" in problem:
+            problem = "a tab where YAML wants spaces; indent with spaces"
+        raise InputError(problem, path, line) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise InputError("a control character; remove it", path, line) from error
+    except RecursionError as error:
+        raise InputError("nested too deeply for a topology", path, 1) from error
+    if root is None:
+        raise InputError("the file is empty; it needs at least name and switches", path, 1)
+    return root

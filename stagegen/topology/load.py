@@ -1,0 +1,78 @@
+"""Loads a topology file: checks everything, and says of every mistake where it is.
+
+The sections of the file are read in the order in which they depend on each other; every
+section has a module of its own. The format is in ``docs/interfaces.md``.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+from stagegen.topology.cables import read_links, read_spanning_root, to_tree
+from stagegen.topology.document import Document, read_document
+from stagegen.topology.model import LAUNCHERS, Topology
+from stagegen.topology.plugs import read_hosts, read_switches
+from stagegen.topology.rank_order import read_ranks
+from stagegen.topology.wiring import Wiring, read_choice, read_rate
+
+_TOP_KEYS = (
+    "name",
+    "defaults",
+    "switches",
+    "links",
+    "hosts",
+    "ranks",
+    "spanning_tree",
+    "launcher",
+)
+
+
+def _read_name(doc: Document, node: yaml.Node) -> str:
+    name = doc.text(node, "name")
+    if not re.fullmatch(r"[a-z0-9-]+", name) or name.startswith("-"):
+        doc.fail(node, f"name {name!r} must consist of a-z, 0-9 and '-', as in two-switch")
+    return name
+
+
+def _read_defaults(doc: Document, node: yaml.Node, wiring: Wiring) -> None:
+    keys = doc.known_keys(node, "defaults", ("bandwidth", "latency"))
+    wiring.bandwidth, wiring.latency = read_rate(doc, keys, wiring)
+
+
+def load_topology(path: Path | str) -> Topology:
+    """Load and check a topology file.
+
+    Args:
+        path: a YAML file as described in ``docs/interfaces.md``.
+
+    Raises:
+        InputError: the file cannot be read or is wrong; with the line of the mistake.
+    """
+    doc = Document(Path(path))
+    root = read_document(doc.path)
+    keys = doc.known_keys(root, "the topology", _TOP_KEYS, required=("name", "switches"))
+    wiring = Wiring()
+    name = _read_name(doc, keys["name"])
+    if "defaults" in keys and not doc.is_null(keys["defaults"]):
+        _read_defaults(doc, keys["defaults"], wiring)
+    switches = read_switches(doc, keys["switches"], wiring)
+    hosts = read_hosts(doc, keys.get("hosts"), wiring)
+    links = read_links(doc, keys["links"], wiring) if "links" in keys else []
+    spanning = keys.get("spanning_tree")
+    spanning_root = read_spanning_root(doc, spanning, wiring) if spanning else None
+    tree_links, blocked = to_tree(doc, links, spanning_root, wiring)
+    return Topology(
+        name=name,
+        switches=switches,
+        hosts=hosts,
+        links=tree_links,
+        rank_map=read_ranks(doc, keys.get("ranks"), hosts),
+        launcher=read_choice(doc, keys["launcher"], "launcher", LAUNCHERS)
+        if "launcher" in keys
+        else None,
+        spanning_root=spanning_root,
+        blocked=blocked,
+    )

@@ -1,0 +1,201 @@
+"""What a cluster is: switches, hosts, the links between them, and who is which rank.
+
+All classes are frozen and have a canonical JSON form; a :class:`Topology` is always a tree
+(links that a spanning tree leaves out are kept apart, as ``blocked``). The model is that of
+A. Faraj, *Automatic Empirical Techniques for Developing Efficient MPI Collective
+Communication Routines* (2006), section 3.1: full-duplex links, one port per host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from stagegen.topology.tree import Edge, RankTree, build_rank_tree
+from stagegen.topology.write import topology_yaml
+
+LAUNCHERS = ("lab", "hydra", "slurm", "openmpi", "smpi", "local")
+RANK_ORDERS = ("block", "cyclic")
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine and the link to its switch.
+
+    Attributes:
+        name: its name in the topology, unique among hosts and switches.
+        switch: the switch that it is plugged into.
+        bandwidth: of its link, in bit/s, in each direction.
+        latency: of its link, in seconds.
+        slots: how many ranks it can hold.
+        address: where a launcher reaches it, if that is not its name.
+    """
+
+    name: str
+    switch: str
+    bandwidth: int
+    latency: float
+    slots: int = 1
+    address: str | None = None
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A switch and the names of the hosts plugged into it, in file order."""
+
+    name: str
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link between two switches.
+
+    Attributes:
+        ends: the two switches.
+        bandwidth: of one cable, in bit/s, in each direction.
+        latency: in seconds.
+        count: how many parallel cables act as this one link.
+    """
+
+    ends: tuple[str, str]
+    bandwidth: int
+    latency: float
+    count: int = 1
+
+    @property
+    def rate(self) -> int:
+        """What all its cables carry together, in bit/s and direction."""
+        return self.bandwidth * self.count
+
+
+@dataclass(frozen=True)
+class RankMap:
+    """Which host each rank runs on.
+
+    Attributes:
+        order: how the file says it: `block`, `cyclic` or `list`.
+        hosts: the host of each rank.
+    """
+
+    order: str
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A cluster as a tree of switches with hosts, and its ranks.
+
+    Attributes:
+        name: names the folder of what is generated for it.
+        switches: in file order.
+        hosts: in file order, those without a rank included.
+        links: between switches, in file order; they form a tree.
+        rank_map: the host of every rank.
+        launcher: how to start programs on it unless told otherwise.
+        spanning_root: the switch from which the spanning tree was taken, if the file asks.
+        blocked: links that the spanning tree leaves out.
+    """
+
+    name: str
+    switches: tuple[Switch, ...]
+    hosts: tuple[Host, ...]
+    links: tuple[Link, ...]
+    rank_map: RankMap
+    launcher: str | None = None
+    spanning_root: str | None = None
+    blocked: tuple[Link, ...] = ()
+
+    @property
+    def ranks(self) -> tuple[str, ...]:
+        """The host name of each rank."""
+        return self.rank_map.hosts
+
+    @property
+    def rank_count(self) -> int:
+        """How many ranks there are."""
+        return len(self.rank_map.hosts)
+
+    @cached_property
+    def host_by_name(self) -> Mapping[str, Host]:
+        """Hosts by their names."""
+        return {host.name: host for host in self.hosts}
+
+    @cached_property
+    def tree(self) -> RankTree:
+        """The tree whose leaves are the ranks, without switches that lead nowhere."""
+        return build_rank_tree(
+            [switch.name for switch in self.switches],
+            [(host.name, host.switch) for host in self.hosts],
+            [link.ends for link in self.links],
+            self.ranks,
+        )
+
+    @cached_property
+    def rates(self) -> Mapping[Edge, int]:
+        """The rate of every directed physical edge, in bit/s."""
+        both: dict[Edge, int] = {}
+        for host in self.hosts:
+            both[host.name, host.switch] = both[host.switch, host.name] = host.bandwidth
+        for link in self.links:
+            one, other = link.ends
+            both[one, other] = both[other, one] = link.rate
+        return both
+
+    @cached_property
+    def latencies(self) -> Mapping[Edge, float]:
+        """The latency of every directed physical edge, in seconds."""
+        both: dict[Edge, float] = {}
+        for host in self.hosts:
+            both[host.name, host.switch] = both[host.switch, host.name] = host.latency
+        for link in self.links:
+            one, other = link.ends
+            both[one, other] = both[other, one] = link.latency
+        return both
+
+    def path(self, source: int, destination: int) -> tuple[Edge, ...]:
+        """Return the directed edges from one rank to another, in their order.
+
+        The first and the last node are hosts, or `host:slot` where a host has several ranks.
+        """
+        return self.tree.path(source, destination)
+
+    def hops(self, source: int, destination: int) -> int:
+        """Return the path length of section 3.1: how many switches a message passes."""
+        return self.tree.hops(source, destination)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the canonical JSON form; lists keep the order of the file."""
+        return {
+            "name": self.name,
+            "launcher": self.launcher,
+            "switches": [asdict(switch) for switch in self.switches],
+            "hosts": [asdict(host) for host in self.hosts],
+            "links": [asdict(link) for link in self.links],
+            "blocked": [asdict(link) for link in self.blocked],
+            "spanning_root": self.spanning_root,
+            "rank_order": self.rank_map.order,
+            "ranks": list(self.ranks),
+        }
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of what schedules and measurements depend on.
+
+        That is: switches, hosts (slots, rates, latencies), the links of the tree and the
+        host of each rank, all in file order. Name, launcher, addresses and blocked links may
+        change without making anything stale that was generated.
+        """
+        form = self.to_json()
+        matters = {key: form[key] for key in ("switches", "links", "ranks")}
+        matters["hosts"] = [{**host, "address": None} for host in form["hosts"]]
+        text = json.dumps(matters, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_yaml(self) -> str:
+        """Return a topology file that loads back to an equal topology."""
+        return topology_yaml(self)
