@@ -1,0 +1,45 @@
+"""Schedules for a cluster's tree: alltoall phases, logical rings, broadcast trees, bounds.
+
+Pure algorithms on a topology; what they return is data that :mod:`stagegen.schedule.verify`
+checks independently.
+"""
+
+from stagegen.schedule.alltoall import alltoall_schedule
+from stagegen.schedule.bounds import Bound, lower_bound
+from stagegen.schedule.model import (
+    RING_KINDS,
+    SYNC_KINDS,
+    TREE_KINDS,
+    Message,
+    PhaseSchedule,
+    Ring,
+    Sync,
+    SyncGraph,
+    Tree,
+)
+from stagegen.schedule.ring import depth_first_positions, depth_first_ranks, logical_ring
+from stagegen.schedule.rows import Row, Rows, Step, schedule_rows
+from stagegen.schedule.tree import broadcast_tree
+
+__all__ = [
+    "RING_KINDS",
+    "SYNC_KINDS",
+    "TREE_KINDS",
+    "Bound",
+    "Message",
+    "PhaseSchedule",
+    "Ring",
+    "Row",
+    "Rows",
+    "Step",
+    "Sync",
+    "SyncGraph",
+    "Tree",
+    "alltoall_schedule",
+    "broadcast_tree",
+    "depth_first_positions",
+    "depth_first_ranks",
+    "logical_ring",
+    "lower_bound",
+    "schedule_rows",
+]

@@ -1,0 +1,41 @@
+"""Extended ring scheduling: which phases serve the messages between two subtrees.
+
+Source: Faraj (2006), section 3.2.2.2 and Lemma 2. With subtrees of M_0 ≥ M_1 ≥ … ≥ M_{k-1}
+ranks, the M_i·M_j messages t_i→t_j take as many consecutive phases, so that each subtree sends
+at most one and receives at most one message in a phase. With M_i = 1 for all i this is the
+ring scheduling of Table 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+
+@dataclass(frozen=True)
+class GlobalPhases:
+    """The phases of the messages between subtrees.
+
+    Attributes:
+        sizes: the number of ranks of each subtree, in descending order.
+    """
+
+    sizes: tuple[int, ...]
+
+    @cached_property
+    def _before(self) -> Sequence[int]:
+        """How many ranks the subtrees before each one have together."""
+        return (0, *accumulate(self.sizes))
+
+    @cached_property
+    def count(self) -> int:
+        """The number of phases, M_0·(|M| - M_0), which is the load of the bottleneck."""
+        return self.sizes[0] * (self._before[-1] - self.sizes[0])
+
+    def start(self, i: int, j: int) -> int:
+        """Return the first phase of the messages t_i→t_j, i ≠ j."""
+        if j > i:
+            return self.sizes[i] * (self._before[j] - self._before[i + 1])
+        return self.count - self.sizes[j] * (self._before[i + 1] - self._before[j + 1])
