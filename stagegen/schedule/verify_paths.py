@@ -1,0 +1,105 @@
+"""The checker's own idea of the network, from the plain lists of a topology.
+
+Shares no code with what the schedulers use: every rank has a route up to the first switch, and
+the path between two ranks is what their routes do not have in common.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable
+
+from stagegen.errors import ScheduleError
+from stagegen.schedule.model import Message
+from stagegen.topology import Edge, Topology
+
+
+class Network:
+    """Routes, paths and loads of a cluster's ranks."""
+
+    def __init__(self, topology: Topology):
+        self.switches = {switch.name for switch in topology.switches}
+        near: dict[str, list[str]] = {name: [] for name in self.switches}
+        for one, other in (link.ends for link in topology.links):
+            near[one].append(other)
+            near[other].append(one)
+        top = topology.switches[0].name
+        above, waiting = {top: top}, deque([top])
+        while waiting:
+            here = waiting.popleft()
+            for name in near[here]:
+                if name not in above:
+                    above[name] = here
+                    waiting.append(name)
+        plugged = {host.name: host.switch for host in topology.hosts}
+        sharing = Counter(topology.ranks)
+        self.routes = [
+            self._route(rank, host, sharing[host] > 1, plugged[host], above)
+            for rank, host in enumerate(topology.ranks)
+        ]
+        self.sets = [frozenset(route) for route in self.routes]
+
+    @staticmethod
+    def _route(
+        rank: int, host: str, shared: bool, switch: str, above: dict[str, str]
+    ) -> list[Edge]:
+        """Return the edges from a rank up to the first switch."""
+        route = [(f"rank {rank}", host)] if shared else []
+        route.append((host, switch))
+        while above[switch] != switch:
+            route.append((switch, above[switch]))
+            switch = above[switch]
+        return route
+
+    def path(self, message: Message) -> list[Edge]:
+        """Return the directed edges that a message uses."""
+        source, destination = self.sets[message.source], self.sets[message.destination]
+        up = [edge for edge in self.routes[message.source] if edge not in destination]
+        down = [(b, a) for a, b in self.routes[message.destination] if (a, b) not in source]
+        return up + down
+
+    def hops(self, message: Message) -> int:
+        """Return how many switches a message passes."""
+        nodes = {node for edge in self.path(message) for node in edge}
+        return len(nodes & self.switches)
+
+    def bottleneck(self) -> int:
+        """Return the load of an alltoall on the most loaded edge."""
+        ranks = len(self.routes)
+        beyond = Counter(edge for route in self.routes for edge in route)
+        return max(count * (ranks - count) for count in beyond.values())
+
+    def branches(self, root: str) -> list[tuple[int, ...]]:
+        """Return the ranks of each branch of a node, sorted."""
+        groups: dict[str, list[int]] = {}
+        for rank, route in enumerate(self.routes):
+            through = [child for child, parent in route if parent == root]
+            groups.setdefault(through[0] if through else "above", []).append(rank)
+        return sorted(tuple(ranks) for ranks in groups.values())
+
+    def require_contention_free(self, messages: Iterable[Message], where: str) -> None:
+        """Raise a schedule error if two messages share an edge."""
+        user: dict[Edge, Message] = {}
+        for message in messages:
+            for edge in self.path(message):
+                first = user.setdefault(edge, message)
+                require(
+                    first is message,
+                    f"{where}: {first} and {message} share the edge {edge[0]}→{edge[1]}",
+                )
+
+
+def require(holds: bool, problem: str) -> None:
+    """Raise a schedule error unless a property holds."""
+    if not holds:
+        raise ScheduleError(problem)
+
+
+def require_rank(rank: int, count: int, where: str) -> None:
+    """Raise a schedule error unless there is such a rank."""
+    require(0 <= rank < count, f"{where}: there is no rank {rank}; ranks are 0 to {count - 1}")
+
+
+def require_same_ranks(topology: Topology, ranks: tuple[str, ...]) -> None:
+    """Raise a schedule error unless a schedule's ranks are the topology's."""
+    require(ranks == topology.ranks, "the schedule's ranks are not those of the topology")
