@@ -83,10 +83,10 @@ class Network:
         for message in messages:
             for edge in self.path(message):
                 first = user.setdefault(edge, message)
-                require(
-                    first is message,
-                    f"{where}: {first} and {message} share the edge {edge[0]}→{edge[1]}",
-                )
+                if first is not message:
+                    raise ScheduleError(
+                        f"{where}: {first} and {message} share the edge {edge[0]}→{edge[1]}"
+                    )
 
 
 def require(holds: bool, problem: str) -> None:
