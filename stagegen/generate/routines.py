@@ -1,0 +1,109 @@
+"""One algorithm's template and schedule become one routine in C."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stagegen.generate.render import Renderer, c_comment
+from stagegen.generate.schedules import Scheduler
+from stagegen.repository import Algorithm
+from stagegen.repository.algorithm import CONSTRAINTS
+
+
+@dataclass(frozen=True)
+class Routine:
+    """A generated routine, as the C templates name it.
+
+    Attributes:
+        algorithm: name of the algorithm.
+        collective: its collective.
+        function: name of the C function.
+        index: its place in ``coll_routines[]``.
+        c_constraints: C expression of its constraints.
+        c_defaults: C initialiser of its default parameters.
+        min_bytes: the smallest message that it can do.
+        c_max_bytes: C expression of the largest.
+    """
+
+    algorithm: str
+    collective: str
+    function: str
+    index: int
+    c_constraints: str
+    c_defaults: str
+    min_bytes: int
+    c_max_bytes: str
+
+
+def describe(algorithm: Algorithm, index: int) -> Routine:
+    """Return what the C tables say of a routine."""
+    flags = [CONSTRAINTS[name] for name in algorithm.constraints]
+    if algorithm.topology_specific:
+        flags.append("COLL_NEEDS_CLUSTER")
+    return Routine(
+        algorithm=algorithm.name,
+        collective=algorithm.collective,
+        function=algorithm.routine,
+        index=index,
+        c_constraints=" | ".join(flags) or "COLL_ANY",
+        c_defaults=c_parameters({p.name: p.default for p in algorithm.parameters}),
+        min_bytes=algorithm.min_bytes,
+        c_max_bytes="INT_MAX" if algorithm.max_bytes is None else str(algorithm.max_bytes),
+    )
+
+
+def c_parameters(values: dict[str, int]) -> str:
+    """Return the C initialiser of a ``struct coll_parameters``."""
+    if not values:
+        return "{0}"
+    return "{" + ", ".join(f".{name} = {value}" for name, value in sorted(values.items())) + "}"
+
+
+def render_routine(algorithm: Algorithm, renderer: Renderer, scheduler: Scheduler) -> str:
+    """Return the C file of one algorithm.
+
+    Raises:
+        GenerateError: the template is wrong.
+        ScheduleError: the schedule fails its proof.
+    """
+    values: dict[str, Any] = {
+        "algorithm": algorithm,
+        "function": algorithm.routine,
+        "signature": _signature(algorithm),
+        "contract": _contract(algorithm),
+    }
+    facts: tuple[str, ...] = ()
+    if algorithm.needs is not None:
+        values["schedule"], facts = scheduler.make(algorithm.needs, algorithm.sync)
+    title = f"{algorithm.routine}: {algorithm.summary}"
+    values["banner"] = renderer.header(title, (*facts, f"Reference: {algorithm.reference}."))
+    return renderer.render(algorithm.template.as_posix(), values)
+
+
+def _signature(algorithm: Algorithm) -> str:
+    start = f"int {algorithm.routine}("
+    arguments = (
+        "const struct coll_call *call",
+        "const struct coll_comm *cc",
+        "const struct coll_parameters *parameters",
+    )
+    first = f"{start}{arguments[0]}, {arguments[1]},"
+    indent = " " * len(start)
+    if len(first) + 1 + len(arguments[2]) + 1 <= 100:
+        return f"{first} {arguments[2]})"
+    return f"{first}\n{indent}{arguments[2]})"
+
+
+def _contract(algorithm: Algorithm) -> str:
+    """Return the comment above the function: what it does, asks for and costs."""
+    asks = [name.replace("_", " ") for name in algorithm.constraints if name != "unprepared"]
+    if algorithm.topology_specific:
+        asks.append("all ranks of the cluster, in any order")
+    lines = [
+        algorithm.summary,
+        *([f"Parameter {p.name}: {p.meaning}." for p in algorithm.parameters]),
+        f"Asks for: {', '.join(asks) or 'nothing'}. Cost: {algorithm.cost}.",
+        "Returns MPI_SUCCESS or an MPI error code.",
+    ]
+    return c_comment(lines)

@@ -1,0 +1,80 @@
+"""Which C files a build consists of: the runtime, the routines, and the drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stagegen.data import DRIVERS
+from stagegen.generate.render import Renderer
+from stagegen.generate.routines import describe, render_routine
+from stagegen.generate.schedules import Scheduler
+from stagegen.repository import Algorithm, Catalogue
+from stagegen.repository.algorithm import NATIVE
+from stagegen.topology import Topology
+
+#: Runtime that the library and the measuring session share.
+RUNTIME = ("coll.h", "call.c", "cluster.c", "communicator.c", "data.c", "routines.c")
+SESSION_DRIVERS = ("conformance.h", "conformance.c", "session.c", "timing.h")
+
+
+def with_native(catalogue: Catalogue, chosen: Sequence[Algorithm]) -> tuple[Algorithm, ...]:
+    """Return the chosen algorithms and every collective's native one, in catalogue order."""
+    wanted = {algorithm.routine for algorithm in chosen}
+    return tuple(a for a in catalogue.algorithms if a.routine in wanted or a.name == NATIVE)
+
+
+def applicable(catalogue: Catalogue, topology: Topology) -> tuple[Algorithm, ...]:
+    """Return the algorithms that all ranks of the topology together can run."""
+    ranks = topology.rank_count
+    return tuple(
+        algorithm
+        for algorithm in catalogue.algorithms
+        if algorithm.works_for(ranks) and not (algorithm.topology_specific and ranks < 2)
+    )
+
+
+def runtime_sources(
+    topology: Topology, catalogue: Catalogue, algorithms: Sequence[Algorithm], renderer: Renderer
+) -> dict[str, str]:
+    """Return the C files, by name, of the runtime and of the given algorithms' routines.
+
+    Raises:
+        GenerateError: a template is wrong.
+        ScheduleError: a schedule fails its proof.
+    """
+    values = runtime_values(topology, catalogue, algorithms)
+    files = {name: renderer.render(f"libcoll/{name}.j2", values) for name in RUNTIME}
+    scheduler = Scheduler(topology)
+    for algorithm in algorithms:
+        files[f"{algorithm.routine}.c"] = render_routine(algorithm, renderer, scheduler)
+    return files
+
+
+def runtime_values(
+    topology: Topology, catalogue: Catalogue, algorithms: Sequence[Algorithm]
+) -> Mapping[str, Any]:
+    """Return what the templates of the runtime are rendered with."""
+    host_index = {host.name: index for index, host in enumerate(topology.hosts)}
+    parameters = catalogue.parameters
+    return {
+        "topology": topology,
+        "collectives": catalogue.collectives,
+        "parameters": parameters,
+        "parameter_names": ", ".join(f'"{p.name}"' for p in parameters),
+        "parameter_fields": ", ".join(f"&parameters->{p.name}" for p in parameters),
+        "routines": [describe(algorithm, index) for index, algorithm in enumerate(algorithms)],
+        "host_of_position": [host_index[name] for name in topology.ranks],
+    }
+
+
+def measuring_sources(
+    topology: Topology, catalogue: Catalogue, renderer: Renderer
+) -> dict[str, str]:
+    """Return all files of the measuring session: all applicable routines and its drivers."""
+    files = runtime_sources(topology, catalogue, applicable(catalogue, topology), renderer)
+    for name in SESSION_DRIVERS:
+        files[name] = (DRIVERS / name).read_text(encoding="utf-8")
+    objects = sorted(name for name in files if name.endswith(".c"))
+    files["Makefile"] = renderer.render("libcoll/session.mk.j2", {"sources": objects})
+    return files

@@ -1,0 +1,43 @@
+"""Writing generated folders: whole files or none, and untouched where nothing changed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from stagegen.errors import GenerateError
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write ``files`` (path below ``folder`` → text), each by an atomic replacement.
+
+    A file that has the text already keeps its time stamp, so that make builds only what
+    changed.
+
+    Raises:
+        GenerateError: the folder cannot be written (no permission, no space).
+    """
+    for name, text in sorted(files.items()):
+        write_file(folder / name, text)
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write one file as a whole, or raise GenerateError and leave the old one."""
+    data = text.encode()
+    try:
+        if path.is_file() and path.read_bytes() == data:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise GenerateError(f"cannot write {path}: {error.strerror or error}") from error

@@ -1,0 +1,100 @@
+"""All files of a generated folder, from the topology, the decision table and the log."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from stagegen import __version__
+from stagegen.data import DRIVERS
+from stagegen.generate import Renderer, runtime_sources, write_files
+from stagegen.generate.sources import runtime_values, with_native
+from stagegen.library.rules import c_tables, chosen_algorithms
+from stagegen.repository import Catalogue
+from stagegen.topology import Topology
+from stagegen.tune import DecisionTable
+
+#: How to make the folder again from its own files; quoted in them.
+COMMAND = "stagegen tune --topology topology.yaml --from-log measurements.jsonl"
+
+#: Sources of the library besides the runtime that it shares with the measuring session.
+_DISPATCHER = ("dispatch.h", "dispatch.c", "rules.c", "settings.c", "trace.c")
+
+_CHECK_DRIVERS = ("check.c", "conformance.c", "conformance.h")
+
+
+def library_files(
+    topology: Topology, catalogue: Catalogue, decision: DecisionTable
+) -> dict[str, str]:
+    """Return the generated folder's files, by path, without log and report.
+
+    Raises:
+        GenerateError: a template is wrong.
+        ScheduleError: a schedule fails its proof.
+        InputError: the decision names an algorithm that the catalogue lacks.
+    """
+    renderer = Renderer(COMMAND, topology.name, topology.hash, catalogue.hash)
+    algorithms = with_native(catalogue, chosen_algorithms(decision, catalogue))
+    values = {
+        **runtime_values(topology, catalogue, algorithms),
+        "tables": c_tables(decision, algorithms),
+        "representative": decision.representative,
+    }
+    files = {
+        f"src/{name}": text
+        for name, text in runtime_sources(topology, catalogue, algorithms, renderer).items()
+    }
+    for name in _DISPATCHER:
+        files[f"src/{name}"] = renderer.render(f"libcoll/{name}.j2", values)
+    for name in _CHECK_DRIVERS:
+        files[f"check/{name}"] = (DRIVERS / name).read_text(encoding="utf-8")
+    files["include/libcoll.h"] = renderer.render("libcoll/libcoll.h.j2", values)
+    files["libcoll.pc.in"] = renderer.render("libcoll/libcoll.pc.in.j2", values)
+    sources = sorted(name for name in files if name.startswith("src/") and name.endswith(".c"))
+    files["Makefile"] = renderer.render("libcoll/Makefile.j2", {**values, "sources": sources})
+    files["topology.yaml"] = topology.to_yaml()
+    files["decision.json"] = decision.to_text()
+    return files
+
+
+def write_library(
+    folder: Path,
+    topology: Topology,
+    catalogue: Catalogue,
+    decision: DecisionTable,
+    extra: Mapping[str, str],
+) -> None:
+    """Write the generated folder; ``manifest.json`` comes last and lists all of its files.
+
+    Args:
+        folder: where to.
+        topology: the cluster.
+        catalogue: the algorithms.
+        decision: which of them serve.
+        extra: further files, such as the report; the log is there already or among them.
+    """
+    files = {**library_files(topology, catalogue, decision), **extra}
+    manifest = {
+        "stagegen": __version__,
+        "command": COMMAND,
+        "cluster": topology.name,
+        "topology_hash": topology.hash,
+        "catalogue_hash": catalogue.hash,
+        "representative": decision.representative,
+        "files": {name: _sha256(text) for name, text in sorted(files.items())},
+    }
+    _remove_stale(folder, set(files))
+    write_files(folder, {**files, "manifest.json": json.dumps(manifest, indent=2) + "\n"})
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _remove_stale(folder: Path, names: set[str]) -> None:
+    """Remove generated sources of an earlier decision, so that make does not build them."""
+    for path in [*folder.glob("src/*.[ch]"), *folder.glob("check/*.[ch]")]:
+        if path.relative_to(folder).as_posix() not in names:
+            path.unlink()

@@ -1,0 +1,160 @@
+"""What crosses the narrow waist between searching and measuring: requests and measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+#: Timing mechanisms of Faraj 2006, Fig. 4.3 (a), (b) and (c).
+TIMINGS = ("mpptest", "barrier", "computation")
+
+
+@dataclass(frozen=True, order=True)
+class Candidate:
+    """An algorithm with values for all of its parameters.
+
+    Attributes:
+        algorithm: its name.
+        parameters: name and value of each parameter, sorted by name.
+    """
+
+    algorithm: str
+    parameters: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def spec(self) -> str:
+        """As the session's commands write it: ``linear:segment_size=8192``."""
+        return ":".join([self.algorithm, *(f"{name}={value}" for name, value in self.parameters)])
+
+    @classmethod
+    def from_spec(cls, spec: str) -> Candidate:
+        """Read the form of :attr:`spec`.
+
+        Raises:
+            ValueError: it has not that form.
+        """
+        algorithm, *items = spec.split(":")
+        pairs = (item.split("=") for item in items)
+        return cls(algorithm, tuple((name, int(value)) for name, value in pairs))
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How a repetition is timed.
+
+    Attributes:
+        mechanism: one of :data:`TIMINGS`.
+        computation: for ``computation``, the BOUND of Fig. 4.3 (c): thousands of operations.
+    """
+
+    mechanism: str = "barrier"
+    computation: int = 0
+
+
+@dataclass(frozen=True)
+class Request:
+    """A wish to have candidates timed in turn.
+
+    Attributes:
+        collective: which one.
+        size: bytes, per pair (alltoall), per rank (allgather) or of the whole (bcast).
+        timing: how.
+        calls: calls per repetition; the repetition's time is their mean.
+        repetitions: how often each candidate has its turn.
+        candidates: which.
+    """
+
+    collective: str
+    size: int
+    timing: Timing
+    calls: int
+    repetitions: int
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The raw times of one candidate in one request.
+
+    Attributes:
+        seconds: of each repetition, the maximum over the ranks.
+    """
+
+    collective: str
+    size: int
+    timing: Timing
+    calls: int
+    candidate: Candidate
+    seconds: tuple[float, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record of the log."""
+        return {
+            "kind": "measurement",
+            "collective": self.collective,
+            "size": self.size,
+            "timing": self.timing.mechanism,
+            "computation": self.timing.computation,
+            "calls": self.calls,
+            "routine": self.candidate.spec,
+            "seconds": list(self.seconds),
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Measurement:
+        """Read a record of the log.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is none.
+        """
+        return cls(
+            collective=str(record["collective"]),
+            size=int(record["size"]),
+            timing=Timing(str(record["timing"]), int(record["computation"])),
+            calls=int(record["calls"]),
+            candidate=Candidate.from_spec(record["routine"]),
+            seconds=tuple(float(value) for value in record["seconds"]),
+        )
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether a routine gave the same bytes as the native one.
+
+    Attributes:
+        wrong: how many of ``cases`` differed, or -1 if the routine did not end.
+        first_wrong: the first of them, in words.
+    """
+
+    collective: str
+    candidate: Candidate
+    cases: int
+    wrong: int
+    first_wrong: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record of the log."""
+        return {
+            "kind": "check",
+            "collective": self.collective,
+            "routine": self.candidate.spec,
+            "cases": self.cases,
+            "wrong": self.wrong,
+            "first_wrong": self.first_wrong,
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Check:
+        """Read a record of the log.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is none.
+        """
+        return cls(
+            collective=str(record["collective"]),
+            candidate=Candidate.from_spec(record["routine"]),
+            cases=int(record["cases"]),
+            wrong=int(record["wrong"]),
+            first_wrong=str(record["first_wrong"]),
+        )

@@ -1,0 +1,150 @@
+"""The measuring session: one MPI job that checks and times what it is told (drivers/session.c)."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from stagegen.errors import MeasurementError
+from stagegen.measure.launch.base import RunningJob
+from stagegen.measure.records import Candidate, Check, Measurement, Request
+
+#: Longest time in seconds that the job may take to start and say hello.
+START_TIMEOUT = 120.0
+
+
+class Session:
+    """Talks to a running session. A session that fails or hangs is stopped and stays dead.
+
+    Args:
+        job: the running driver, its standard input and output as pipes.
+        complaints: the file that its standard error goes to, for error messages.
+    """
+
+    def __init__(self, job: RunningJob, complaints: Path | None = None):
+        self._job = job
+        self._complaints = complaints
+        self._lines: queue.Queue[bytes | None] = queue.Queue()
+        if job.stdin is None or job.stdout is None:
+            raise MeasurementError("the session needs pipes to its standard input and output")
+        self._stdin = job.stdin
+        threading.Thread(target=_pump, args=(job.stdout, self._lines), daemon=True).start()
+
+    def hello(self) -> dict[str, Any]:
+        """Return what the session says of itself: ranks, kind of communicator, MPI version.
+
+        Raises:
+            MeasurementError: the job did not start.
+        """
+        return self._command("hello", "the session did not start", START_TIMEOUT)[0]
+
+    def check(
+        self, collective: str, candidates: Sequence[Candidate], timeout: float
+    ) -> list[Check]:
+        """Compare each candidate with the native routine.
+
+        Raises:
+            MeasurementError: the job ended or did not answer within ``timeout`` seconds.
+        """
+        specs = " ".join(candidate.spec for candidate in candidates)
+        answers = self._command(f"check {collective} {specs}", f"checking {collective}", timeout)
+        return [
+            Check(
+                collective,
+                Candidate.from_spec(answer["routine"]),
+                answer["cases"],
+                answer["wrong"],
+                answer["first_wrong"],
+            )
+            for answer in answers
+        ]
+
+    def measure(self, request: Request, timeout: float) -> list[Measurement]:
+        """Time the candidates of a request in turn.
+
+        Raises:
+            MeasurementError: the job ended or did not answer within ``timeout`` seconds.
+        """
+        specs = " ".join(candidate.spec for candidate in request.candidates)
+        command = (
+            f"measure {request.collective} {request.size} {request.timing.mechanism} "
+            f"{request.timing.computation} {request.calls} {request.repetitions} {specs}"
+        )
+        what = f"measuring {request.collective} of {request.size} bytes ({specs})"
+        return [
+            Measurement(
+                request.collective,
+                request.size,
+                request.timing,
+                request.calls,
+                Candidate.from_spec(answer["routine"]),
+                tuple(answer["seconds"]),
+            )
+            for answer in self._command(command, what, timeout)
+        ]
+
+    def close(self) -> None:
+        """End the job, gently if it still listens."""
+        try:
+            self._stdin.write(b"quit\n")
+            self._stdin.flush()
+            self._job.wait(10)
+        except (OSError, ValueError, TimeoutError):
+            pass  # it is gone or hangs: stop() deals with both
+        self._job.stop()
+
+    def _command(self, command: str, what: str, timeout: float) -> list[dict[str, Any]]:
+        try:
+            self._stdin.write(command.encode() + b"\n")
+            self._stdin.flush()
+        except (OSError, ValueError) as error:
+            raise self._failure(what, "the job has ended") from error
+        answers: list[dict[str, Any]] = []
+        while True:
+            answer = self._answer(what, timeout)
+            if answer.get("done"):
+                return answers
+            if "error" in answer:
+                raise self._failure(what, answer["error"])
+            answers.append(answer)
+
+    def _answer(self, what: str, timeout: float) -> dict[str, Any]:
+        try:
+            line = self._lines.get(timeout=timeout)
+        except queue.Empty:
+            raise self._failure(what, f"no answer within {timeout:.0f} s") from None
+        if line is None:
+            raise self._failure(what, "the job has ended")
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except json.JSONDecodeError:
+            raise self._failure(what, f"unexpected output: {line.decode(errors='replace').strip()}") from None
+        return answer
+
+    def _failure(self, what: str, why: str) -> MeasurementError:
+        self._job.stop()
+        said = "" if self._complaints is None else tail(self._complaints)
+        return MeasurementError(f"{what}: {why}{said}")
+
+
+def tail(path: Path, lines: int = 15) -> str:
+    """Return the end of a job's standard error, to be added to a message."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return "".join(f"\n  {line}" for line in text[-lines:])
+
+
+def _pump(stream: IO[bytes], lines: queue.Queue[bytes | None]) -> None:
+    """Move lines from the job to the queue; None marks the end."""
+    try:
+        for line in stream:
+            lines.put(line)
+    except (OSError, ValueError):
+        pass  # the pipe was closed by stop()
+    lines.put(None)

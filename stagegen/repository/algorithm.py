@@ -1,0 +1,82 @@
+"""What is known of an algorithm: its name, parameters, constraints, cost and reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+NATIVE = "native"
+
+#: Constraints that a template may declare, and the C constant of each.
+CONSTRAINTS = {"power_of_two": "COLL_POWER_OF_TWO", "unprepared": "COLL_UNPREPARED"}
+
+#: Schedules that an algorithm may need; each makes it specific to one topology.
+SCHEDULES = ("aapc", "ring", "tree")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that tuning chooses for an algorithm.
+
+    Attributes:
+        name: as in ``struct coll_parameters``.
+        meaning: what it is, with its unit.
+        values: the candidates, in ascending order.
+        default: used where nothing was tuned.
+    """
+
+    name: str
+    meaning: str
+    values: tuple[int, ...]
+    default: int
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One way to do a collective: one template file.
+
+    Attributes:
+        collective: the folder of the template, such as ``alltoall``.
+        name: the file's name, such as ``ring``.
+        summary: one sentence.
+        parameters: what tuning chooses, possibly nothing.
+        constraints: names from :data:`CONSTRAINTS`.
+        needs: the schedule that it is made from (:data:`SCHEDULES`), or None.
+        sync: for ``needs: aapc``, the synchronisation between contending messages.
+        min_bytes: the smallest message that it can do.
+        max_bytes: the largest, or None.
+        cost: time in α, β, γ, θ, δ (Faraj 2006, §4.1.1.1).
+        reference: author, year, section.
+        template: path of the template below ``templates/``.
+    """
+
+    collective: str
+    name: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    constraints: tuple[str, ...]
+    needs: str | None
+    sync: str | None
+    min_bytes: int
+    max_bytes: int | None
+    cost: str
+    reference: str
+    template: Path
+
+    @property
+    def routine(self) -> str:
+        """Name of the generated C function."""
+        return f"{self.collective}_{self.name}"
+
+    @property
+    def topology_specific(self) -> bool:
+        """Whether it runs only on all ranks of the topology that it was generated for."""
+        return self.needs is not None
+
+    def works_for(self, ranks: int) -> bool:
+        """Whether its constraints allow a communicator of so many ranks."""
+        return "power_of_two" not in self.constraints or ranks & (ranks - 1) == 0
+
+    def handles(self, size: int) -> bool:
+        """Whether it can do messages of ``size`` bytes."""
+        return self.min_bytes <= size and (self.max_bytes is None or size <= self.max_bytes)

@@ -1,0 +1,83 @@
+"""All algorithms of a templates folder. Nothing else lists them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from stagegen.data import TEMPLATES
+from stagegen.errors import InputError
+from stagegen.repository.algorithm import NATIVE, Algorithm, Parameter
+from stagegen.repository.front_matter import read_algorithm
+
+#: The folder of libcoll's own skeleton, which holds no algorithms.
+SKELETON = "libcoll"
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The algorithms, sorted by collective and name; each collective has ``native``.
+
+    Attributes:
+        algorithms: all of them.
+        hash: SHA-256 over all templates of algorithms, those that they share included.
+    """
+
+    algorithms: tuple[Algorithm, ...]
+    hash: str
+
+    @property
+    def collectives(self) -> tuple[str, ...]:
+        """The collectives, sorted."""
+        return tuple(sorted({algorithm.collective for algorithm in self.algorithms}))
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """One parameter of each name, sorted by name."""
+        by_name = {p.name: p for algorithm in self.algorithms for p in algorithm.parameters}
+        return tuple(by_name[name] for name in sorted(by_name))
+
+    def of(self, collective: str) -> tuple[Algorithm, ...]:
+        """The algorithms of a collective."""
+        return tuple(a for a in self.algorithms if a.collective == collective)
+
+    def find(self, collective: str, name: str) -> Algorithm:
+        """The algorithm of that name.
+
+        Raises:
+            InputError: there is none; the message lists those that there are.
+        """
+        known = {algorithm.name: algorithm for algorithm in self.of(collective)}
+        if name not in known:
+            listed = ", ".join(known) or "nothing: the collective is unknown"
+            raise InputError(f"no algorithm '{name}' of {collective}; there is {listed}")
+        return known[name]
+
+
+def load_catalogue(root: Path = TEMPLATES) -> Catalogue:
+    """Read all templates ``root/<collective>/<algorithm>.c.j2``; a leading ``_`` is no algorithm.
+
+    Raises:
+        InputError: a front matter is wrong, a collective has no native routine, or two
+            algorithms give one parameter different meanings.
+    """
+    paths = sorted(p for p in root.glob("*/*.c.j2") if p.parent.name != SKELETON)
+    algorithms = (read_algorithm(path, root) for path in paths if not path.name.startswith("_"))
+    catalogue = Catalogue(tuple(algorithms), _hash(paths, root))
+    for collective in catalogue.collectives:
+        if not any(algorithm.name == NATIVE for algorithm in catalogue.of(collective)):
+            raise InputError(f"there is no {NATIVE}.c.j2", root / collective)
+    meanings = {(p.name, p.meaning) for a in catalogue.algorithms for p in a.parameters}
+    if len(meanings) != len(catalogue.parameters):
+        raise InputError("two algorithms give one parameter different meanings", root)
+    return catalogue
+
+
+def _hash(paths: list[Path], root: Path) -> str:
+    """SHA-256 over names and contents, independent of where ``root`` is."""
+    total = hashlib.sha256()
+    for path in paths:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        total.update(f"{path.relative_to(root).as_posix()} {digest}\n".encode())
+    return total.hexdigest()

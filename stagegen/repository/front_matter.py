@@ -1,0 +1,126 @@
+"""The front matter of a template: YAML in its leading Jinja comment, checked key by key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from stagegen.errors import InputError
+from stagegen.repository.algorithm import CONSTRAINTS, SCHEDULES, Algorithm, Parameter
+
+_LEADING_COMMENT = re.compile(r"\A\{#---\n(?P<yaml>.*?)\n---#\}\n", re.DOTALL)
+_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+
+
+def read_algorithm(path: Path, root: Path) -> Algorithm:
+    """Read one algorithm from ``path``, a template below the folder ``root``.
+
+    Raises:
+        InputError: the front matter is missing, is not YAML, or says something unknown.
+    """
+    values = _Values(_parse(path.read_text(encoding="utf-8"), path), path)
+    algorithm = Algorithm(
+        collective=path.parent.name,
+        name=path.name.removesuffix(".c.j2"),
+        summary=values.take("summary", _text),
+        parameters=values.take("parameters", _parameters, default=()),
+        constraints=values.take("constraints", _subset(CONSTRAINTS), default=()),
+        needs=values.take("needs", _one_of(SCHEDULES), default=None),
+        sync=values.take("sync", _text, default=None),
+        min_bytes=values.take("min_bytes", _natural, default=0),
+        max_bytes=values.take("max_bytes", _natural, default=None),
+        cost=values.take("cost", _text),
+        reference=values.take("reference", _text),
+        template=path.relative_to(root),
+    )
+    values.done()
+    if not _NAME.match(algorithm.name):
+        raise InputError("an algorithm's file is named [a-z][a-z0-9_]*.c.j2", path)
+    if (algorithm.needs == "aapc") != (algorithm.sync is not None):
+        raise InputError("`sync` goes with `needs: aapc`, and only with it", path)
+    return algorithm
+
+
+def _parse(text: str, path: Path) -> Mapping[str, Any]:
+    match = _LEADING_COMMENT.match(text)
+    if match is None:
+        raise InputError("the front matter is missing: begin with a {#--- … ---#} comment", path, 1)
+    try:
+        values = yaml.safe_load(match["yaml"])
+    except yaml.MarkedYAMLError as error:
+        line = 2 + (error.problem_mark.line if error.problem_mark else 0)
+        raise InputError(f"the front matter is not YAML: {error.problem}", path, line) from error
+    if not isinstance(values, dict):
+        raise InputError("the front matter must be a mapping of keys", path, 2)
+    return values
+
+
+class _Values:
+    """Takes known keys out of the front matter and complains about what is left."""
+
+    def __init__(self, values: Mapping[str, Any], path: Path):
+        self._values = dict(values)
+        self._path = path
+
+    def take(self, key: str, convert: Callable[[Any], Any], **default: Any) -> Any:
+        if key not in self._values:
+            if "default" in default:
+                return default["default"]
+            raise InputError(f"the front matter lacks `{key}`", self._path)
+        try:
+            return convert(self._values.pop(key))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise InputError(f"the front matter's `{key}`: {error}", self._path) from error
+
+    def done(self) -> None:
+        if self._values:
+            raise InputError(f"unknown in the front matter: {', '.join(self._values)}", self._path)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("expected a text")
+    return value.strip()
+
+
+def _natural(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError("expected a number of bytes, 0 or more")
+    return value
+
+
+def _one_of(known: tuple[str, ...]) -> Callable[[Any], str]:
+    def convert(value: Any) -> str:
+        if value not in known:
+            raise ValueError(f"expected one of {', '.join(known)}")
+        return str(value)
+
+    return convert
+
+
+def _subset(known: Mapping[str, str]) -> Callable[[Any], tuple[str, ...]]:
+    def convert(value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list) or not set(value) <= set(known):
+            raise ValueError(f"expected a list of {', '.join(known)}")
+        return tuple(sorted(value))
+
+    return convert
+
+
+def _parameters(value: Any) -> tuple[Parameter, ...]:
+    return tuple(_parameter(name, entry) for name, entry in value.items())
+
+
+def _parameter(name: str, entry: Any) -> Parameter:
+    if set(entry) != {"meaning", "values", "default"}:
+        raise ValueError(f"`{name}` needs meaning, values and default, and nothing else")
+    values = tuple(_natural(number) for number in entry["values"])
+    if not _NAME.match(name) or not values or sorted(set(values)) != list(values):
+        raise ValueError(f"`{name}` needs a name [a-z][a-z0-9_]* and ascending values")
+    if entry["default"] not in values:
+        raise ValueError(f"the default of `{name}` is not one of its values")
+    return Parameter(name, _text(entry["meaning"]), values, entry["default"])

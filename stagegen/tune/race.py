@@ -1,0 +1,128 @@
+"""A race: time all candidates at one size, and go on only with those that may still win.
+
+Rounds are interleaved (every candidate has its turn in every repetition), the first ones
+only scout: they drop what is far behind, by the least time seen, so that one unlucky
+repetition cannot drop a winner. All that decides is in the measurements, so a race on a log
+runs as it ran live.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from stagegen.measure.measurer import Source
+from stagegen.measure.records import Candidate, Request, Timing
+from stagegen.measure.statistics import summarize
+
+#: Scout rounds: a candidate slower than the best by more than the factor is dropped.
+SCOUT_FACTORS = (2.5, 1.4)
+
+#: Repetitions of the rounds that decide; later ones only while someone has not converged.
+ROUNDS = (5, 4, 4)
+
+#: A repetition lasts at least this many seconds, by more calls, up to CALLS_MOST.
+REPETITION_SECONDS = 0.02
+CALLS_MOST = 8
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a race saw of one candidate.
+
+    Attributes:
+        seconds: repetitions that count for decisions; of a dropped candidate its scouting.
+        dropped: whether it fell behind while scouting.
+    """
+
+    seconds: tuple[float, ...]
+    dropped: bool = False
+
+
+@dataclass(frozen=True)
+class Field:
+    """Who races, and who is needed to the end.
+
+    Attributes:
+        candidates: all.
+        groups: sets of candidates with a winner each, such as all and the topology-unaware.
+        always: never dropped, such as native.
+    """
+
+    candidates: tuple[Candidate, ...]
+    groups: tuple[frozenset[Candidate], ...]
+    always: frozenset[Candidate]
+
+    def survivors(self, times: dict[Candidate, list[float]], factor: float) -> list[Candidate]:
+        """Return those within ``factor`` of the best of one of their groups."""
+        least = {candidate: min(seconds) for candidate, seconds in times.items()}
+        near: set[Candidate] = set(self.always)
+        for group in self.groups:
+            members = [candidate for candidate in times if candidate in group]
+            best = min((least[candidate] for candidate in members), default=math.inf)
+            near.update(c for c in members if least[c] <= factor * best)
+        return [candidate for candidate in times if candidate in near]
+
+
+def race(
+    source: Source,
+    collective: str,
+    size: int,
+    timing: Timing,
+    field: Field,
+    budget: float = math.inf,
+) -> dict[Candidate, Sample]:
+    """Time the candidates of ``field`` at ``size`` bytes.
+
+    Args:
+        source: makes measurements, or has them from a log.
+        collective: which one.
+        size: in bytes.
+        timing: the timing mechanism.
+        field: who races.
+        budget: seconds of measured time after which no further round begins; the first
+            deciding round always runs.
+    """
+    request = Request(collective, size, timing, 1, 1, field.candidates)
+    scouted: dict[Candidate, list[float]] = {candidate: [] for candidate in field.candidates}
+    alive = list(field.candidates)
+    for factor in SCOUT_FACTORS:
+        _measure(source, replace(request, candidates=tuple(alive)), scouted)
+        alive = field.survivors({candidate: scouted[candidate] for candidate in alive}, factor)
+    calls = calls_per_repetition(min(min(scouted[candidate]) for candidate in alive))
+    decided = _decide(source, replace(request, calls=calls, candidates=tuple(alive)), budget)
+    return {
+        candidate: Sample(tuple(decided[candidate]))
+        if candidate in decided
+        else Sample(tuple(scouted[candidate]), dropped=True)
+        for candidate in field.candidates
+    }
+
+
+def calls_per_repetition(seconds: float) -> int:
+    """Return how many calls make a repetition long enough, if one takes ``seconds``."""
+    return max(1, min(CALLS_MOST, math.ceil(REPETITION_SECONDS / max(seconds, 1e-9))))
+
+
+def _decide(source: Source, request: Request, budget: float) -> dict[Candidate, list[float]]:
+    times: dict[Candidate, list[float]] = {candidate: [] for candidate in request.candidates}
+    spent = 0.0
+    for repetitions in ROUNDS:
+        spent += request.calls * sum(
+            _measure(source, replace(request, repetitions=repetitions), times)
+        )
+        if spent > budget or all(summarize(t).converged for t in times.values()):
+            break
+    return times
+
+
+def _measure(
+    source: Source, request: Request, times: dict[Candidate, list[float]]
+) -> Sequence[float]:
+    """Add a request's measurements to ``times``; return their seconds."""
+    seconds: list[float] = []
+    for measurement in source.measure(request):
+        times[measurement.candidate] += measurement.seconds
+        seconds += measurement.seconds
+    return seconds
