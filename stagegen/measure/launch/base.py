@@ -1,0 +1,204 @@
+"""What every launcher shares: the job it starts, the running job, and its environment's record."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from stagegen.measure.launch.mpi import Mpi
+from stagegen.measure.launch.supervised import Supervised
+from stagegen.topology import Topology
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Where a job's standard streams go, each as `subprocess.Popen` takes it.
+
+    Attributes:
+        stdin: read by rank 0.
+        stdout: of all ranks.
+        stderr: of all ranks.
+    """
+
+    stdin: int | IO[Any] | None = None
+    stdout: int | IO[Any] | None = None
+    stderr: int | IO[Any] | None = None
+
+
+INHERIT = Streams()
+PIPES = Streams(stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+@dataclass(frozen=True)
+class Job:
+    """An MPI program to start.
+
+    Attributes:
+        program: the program and its arguments.
+        environment: variables that the ranks get besides those of this process.
+        preload: libraries that the ranks load first.
+        mpi: the MPI library that the program was built with, `mpich` or `openmpi`.
+        hosts: the host of each rank, by their names in the topology; None starts all ranks of
+            the topology, on its hosts in its order.
+        streams: standard input, output and error.
+    """
+
+    program: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    preload: tuple[Path, ...] = ()
+    mpi: str = "mpich"
+    hosts: tuple[str, ...] | None = None
+    streams: Streams = PIPES
+
+    def rank_hosts(self, topology: Topology) -> tuple[str, ...]:
+        """Return the host of every rank of the job."""
+        return topology.ranks if self.hosts is None else self.hosts
+
+    def preload_variable(self) -> str:
+        """Return the value of ``LD_PRELOAD`` for the ranks; empty if nothing is preloaded.
+
+        What this process's own ``LD_PRELOAD`` names stays in it, after the job's libraries.
+        """
+        own = [str(path.absolute()) for path in self.preload]
+        return ":".join([*own, *filter(None, [os.environ.get("LD_PRELOAD", "")])])
+
+
+@dataclass(frozen=True)
+class Environment:
+    """How measurements made through a launcher are to be marked.
+
+    Attributes:
+        launcher: its name.
+        representative: whether times say something about the topology's cluster.
+        scale: the factor by which all link rates were multiplied, at most 1.
+        latency: `real`, `emulated`, or `none` where links have no latency of their own.
+        mpi: `mpich` or `openmpi`.
+        mpi_version: its version.
+        kernel: release of the kernel of the machine that started the job.
+        cpus: how many CPUs the starting process may use.
+        notes: sentences for people.
+    """
+
+    launcher: str
+    representative: bool
+    scale: float
+    latency: str
+    mpi: str
+    mpi_version: str
+    kernel: str
+    cpus: int
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the canonical JSON form."""
+        return {**asdict(self), "notes": list(self.notes)}
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> Environment:
+        """Make an environment from its canonical JSON form."""
+        return cls(**{**form, "notes": tuple(form["notes"])})
+
+
+def here(
+    launcher: str,
+    mpi: Mpi,
+    *,
+    representative: bool,
+    latency: str,
+    scale: float = 1.0,
+    notes: tuple[str, ...] = (),
+) -> Environment:
+    """Return an environment record filled in with what this machine is."""
+    return Environment(
+        launcher=launcher,
+        representative=representative,
+        scale=scale,
+        latency=latency,
+        mpi=mpi.flavour,
+        mpi_version=mpi.version,
+        kernel=platform.release(),
+        cpus=len(os.sched_getaffinity(0)),
+        notes=notes,
+    )
+
+
+@dataclass
+class RunningJob:
+    """A started job; as a context manager it always ends with everything in it.
+
+    Attributes:
+        environment: how its measurements are to be marked.
+    """
+
+    environment: Environment
+    _process: Supervised
+
+    @property
+    def stdin(self) -> IO[Any] | None:
+        """Rank 0's standard input, if the job was given a pipe for it; binary."""
+        return self._process.popen.stdin
+
+    @property
+    def stdout(self) -> IO[Any] | None:
+        """All ranks' standard output, if the job was given a pipe for it; binary."""
+        return self._process.popen.stdout
+
+    @property
+    def stderr(self) -> IO[Any] | None:
+        """All ranks' standard error, if the job was given a pipe for it; binary."""
+        return self._process.popen.stderr
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until the job has ended by itself.
+
+        Args:
+            timeout: in seconds; None waits without a limit.
+
+        Returns:
+            The program's exit status, 128 + n where signal n ended it.
+
+        Raises:
+            TimeoutError: the job still runs; it goes on.
+        """
+        return self._process.wait(timeout)
+
+    def poll(self) -> int | None:
+        """Return the exit status as `wait` does, or None while the job runs."""
+        return self._process.poll()
+
+    def stop(self) -> None:
+        """End the job and every process in it, now; does nothing if it has ended."""
+        self._process.stop()
+
+    def __enter__(self) -> RunningJob:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class Launcher(Protocol):
+    """A way to start MPI programs on the hosts of a topology."""
+
+    @property
+    def name(self) -> str:
+        """What ``--launcher`` and the topology's ``launcher:`` key call it."""
+
+    def why_unavailable(self, topology: Topology, mpi: str = "mpich") -> str | None:
+        """Return why jobs cannot be started here and what would help; None if they can."""
+
+    def environment(self, topology: Topology, mpi: str = "mpich") -> Environment:
+        """Return how measurements made through this launcher are to be marked."""
+
+    def start(self, job: Job, topology: Topology) -> RunningJob:
+        """Start a job.
+
+        Raises:
+            InputError: the job asks for what the topology or this machine does not have.
+            LaunchError: the job could not be started; says why and what would help.
+        """

@@ -1,0 +1,41 @@
+"""The user's cache folder: what was compiled or found out once about this machine."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """Return the folder, made if need be; a private temporary one where there is no home."""
+    root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = Path(root).expanduser() / "stagegen"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except (OSError, RuntimeError):
+        pass
+    return _fallback()
+
+
+def _fallback() -> Path:
+    """Return a folder of this user's in the temporary one, refusing what others put there."""
+    folder = Path(tempfile.gettempdir()) / f"stagegen-cache-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        return Path(tempfile.mkdtemp(prefix="stagegen-"))
+    return folder
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that another process sees either all of it or the one before."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

