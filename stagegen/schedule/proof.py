@@ -32,7 +32,7 @@ class Proof:
 
     def lines(self) -> tuple[str, ...]:
         """Return the summary for a generated header, without line ends."""
-        head = f"{self.ranks} ranks"
+        head = f"{self.ranks} rank{'s' if self.ranks != 1 else ''}"
         if self.phases is not None:
             head += f", {self.phases} phases (lower bound {self.bound_phases})"
             head += f", {self.syncs} synchronisations"

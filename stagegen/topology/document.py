@@ -153,7 +153,7 @@ def read_document(path: Path) -> yaml.Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 1
-        problem = error.problem or error.context or "not YAML"
+        problem = ", ".join(filter(None, (error.context, error.problem))) or "not YAML"
         if r"'\t'" in problem:
             problem = "a tab where YAML wants spaces; indent with spaces"
         raise InputError(problem, path, line) from error

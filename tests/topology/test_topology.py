@@ -1,0 +1,180 @@
+"""What a loaded topology says of itself: ranks, tree, paths, hash, and its own file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from hypothesis import given
+
+from stagegen.data import TOPOLOGIES
+from stagegen.topology import load_topology
+from tests.strategies import make_topology, oracle_paths, topologies
+
+SHIPPED = sorted(TOPOLOGIES.glob("*.yaml"))
+EXPECTED_RANKS = {
+    "chain-4x4-cyclic": 16,
+    "chain-4x8-block": 32,
+    "chain-4x8-cyclic": 32,
+    "cluster-24-a": 24,
+    "cluster-24-b": 24,
+    "fig-3-2": 6,
+    "four-switch-16": 16,
+    "quickstart": 8,
+    "single-16": 16,
+    "two-switch-16": 16,
+}
+
+WITH_SLOTS = """\
+name: with-slots
+switches:
+  s0: {hosts: [a, b]}
+  s1: {hosts: [c]}
+  bare: {}
+links: [{ends: [s0, s1]}, {ends: [s1, bare]}]
+hosts: {a: {slots: 2}, c: {slots: 3}}
+"""
+
+WITH_CYCLE = """\
+name: with-cycle
+switches: {s0: {hosts: [a]}, s1: {hosts: [b]}, s2: {hosts: [c]}, s3: {hosts: [d]}}
+links:
+  - {ends: [s3, s2], latency: 1ms}
+  - {ends: [s0, s2]}
+  - {ends: [s1, s0], bandwidth: 10Gbit, count: 2}
+  - {ends: [s1, s2]}
+  - {ends: [s3, s1]}
+spanning_tree: {root: s0}
+"""
+
+
+def load(tmp_path: Path, text: str):
+    (tmp_path / "t.yaml").write_text(text)
+    return load_topology(tmp_path / "t.yaml")
+
+
+def test_shipped_files_are_all_here():
+    assert {path.stem for path in SHIPPED} >= set(EXPECTED_RANKS)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_file(path, tmp_path):
+    topology = load_topology(path)
+    assert topology.name == path.stem
+    assert topology.rank_count == EXPECTED_RANKS.get(path.stem, topology.rank_count)
+    assert path.read_text().startswith("#"), "says where the cluster comes from"
+    assert load(tmp_path, topology.to_yaml()) == topology
+
+
+def test_block_keeps_slots_of_a_host_together(tmp_path):
+    assert load(tmp_path, WITH_SLOTS).ranks == ("a", "a", "b", "c", "c", "c")
+
+
+def test_cyclic_deals_to_switches_then_second_slots(tmp_path):
+    topology = load(tmp_path, WITH_SLOTS + "ranks: cyclic\n")
+    assert topology.ranks == ("a", "c", "b", "a", "c", "c")
+
+
+def test_cyclic_on_the_benchmark():
+    topology = load_topology(TOPOLOGIES / "chain-4x4-cyclic.yaml")
+    assert topology.ranks[:6] == ("n0", "n4", "n8", "n12", "n1", "n5")
+
+
+def test_a_list_may_leave_hosts_and_slots_unused(tmp_path):
+    topology = load(tmp_path, WITH_SLOTS + 'ranks: [c, "a"]\n')
+    assert topology.ranks == ("c", "a")
+    assert topology.path(0, 1) == (("c", "s1"), ("s1", "s0"), ("s0", "a"))
+    assert set(topology.tree.names) == {"s0", "s1", "a", "c"}
+
+
+def test_ranks_of_one_host_are_leaves_under_it(tmp_path):
+    topology = load(tmp_path, WITH_SLOTS)
+    assert topology.path(1, 2) == (("a:1", "a"), ("a", "s0"), ("s0", "b"))
+    assert topology.path(4, 3) == (("c:1", "c"), ("c", "c:0"))
+    assert (topology.hops(0, 1), topology.hops(0, 2), topology.hops(0, 3)) == (0, 1, 2)
+
+
+def test_example_path_of_section_3_1():
+    topology = load_topology(TOPOLOGIES / "fig-3-2.yaml")
+    assert topology.path(0, 3) == (("n0", "s0"), ("s0", "s1"), ("s1", "s3"), ("s3", "n3"))
+    assert topology.hops(0, 3) == 3
+
+
+def test_spanning_tree_is_breadth_first_in_the_order_of_links(tmp_path):
+    topology = load(tmp_path, WITH_CYCLE)
+    assert [link.ends for link in topology.links] == [("s3", "s2"), ("s0", "s2"), ("s1", "s0")]
+    assert [link.ends for link in topology.blocked] == [("s1", "s2"), ("s3", "s1")]
+    assert topology.rates["s0", "s1"] == 20 * 10**9
+    again = load(tmp_path, topology.to_yaml())
+    assert again == topology
+    assert again.hash == topology.hash
+
+
+def test_bare_numbers_defaults_and_ranges_in_hosts(tmp_path):
+    topology = load(
+        tmp_path,
+        'name: x\nswitches: {s0: {hosts: ["n[00-02]", z]}}\n'
+        'hosts: {"n[01-02]": {bandwidth: 1000, latency: 2ms}}\n',
+    )
+    hosts = topology.host_by_name
+    assert [hosts[name].bandwidth for name in ("n00", "n01", "n02", "z")] == [
+        10**9,
+        1000,
+        1000,
+        10**9,
+    ]
+    assert hosts["n02"].latency == 0.002
+
+
+def test_hash_is_of_what_matters():
+    topology = make_topology([2, 2], [0])
+    other_name = replace(topology, name="other", launcher="lab")
+    reordered = make_topology([2, 2], [0], ranks=["n1", "n0", "n2", "n3"])
+    faster = make_topology([2, 2], [0], rates={"n1": 5})
+    same_by_list = make_topology([2, 2], [0], ranks=["n0", "n1", "n2", "n3"])
+    assert topology.hash == other_name.hash == same_by_list.hash
+    assert len({topology.hash, reordered.hash, faster.hash}) == 3
+
+
+@given(topologies())
+def test_paths_are_those_of_the_network(topology):
+    for (u, v), path in oracle_paths(topology).items():
+        assert list(topology.path(u, v)) == path
+        switches = {node for edge in path for node in edge} & {s.name for s in topology.switches}
+        assert topology.hops(u, v) == len(switches)
+
+
+@given(topologies())
+def test_tree_is_pruned_to_ranks_as_leaves(topology):
+    tree = topology.tree
+    leaves = {node for node, near in enumerate(tree.neighbours) if len(near) <= 1}
+    assert leaves == set(tree.leaf)
+    graph = nx.Graph(list(tree.links()))
+    assert len(tree.names) == 1 or nx.is_tree(graph)
+    assert sorted(tree.depth_first(tree.leaf[0])) == list(range(len(tree.names)))
+
+
+@given(topologies())
+def test_loads_are_counts_of_messages(topology):
+    counts: dict[tuple[str, str], int] = {}
+    for path in oracle_paths(topology).values():
+        for edge in path:
+            counts[edge] = counts.get(edge, 0) + 1
+    tree = topology.tree
+    names = tree.names
+    loads = {(names[a], names[b]): tree.load(a, b) for a, b in tree.links()}
+    loads |= {(b, a): load for (a, b), load in loads.items()}
+    assert loads == counts
+
+
+@given(topologies())
+def test_yaml_loads_back(tmp_path_factory, topology):
+    path = tmp_path_factory.getbasetemp() / "back.yaml"
+    path.write_text(topology.to_yaml())
+    again = load_topology(path)
+    assert again == topology
+    assert again.to_yaml() == topology.to_yaml()
+    assert json.loads(json.dumps(topology.to_json()))["ranks"] == list(topology.ranks)
