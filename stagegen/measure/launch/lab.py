@@ -32,6 +32,9 @@ _RANK = "/run/lab-rank"
 _SESSIONS = Path("/run/tmp")
 _PRELOAD = "LAB_PRELOAD"
 
+# Ranks that share a host do so through memory, which the idle helper cannot wait for.
+_SHARED_HOST = {"LAB_IDLE_LONGEST_US": "50"}
+
 # MPICH's own choice would include the shared memory of this one machine.
 _MPICH_VARIABLES = {
     "UCX_TLS": "tcp,self",
@@ -56,8 +59,7 @@ class LabLauncher:
         """Return why no lab can be built here and which setting would help, or None."""
         try:
             find_mpi(mpi, self.mpiexec)
-            if mpi == "mpich":
-                idle_library()
+            idle_library()
         except StagegenError as error:
             return str(error)
         return why_no_lab()
@@ -95,12 +97,13 @@ def lab_command(mpi: Mpi, job: Job, topology: Topology) -> list[str]:
     """Return the command line that starts a job from the lab's outer namespace."""
     hosts = rank_hosts(job, topology)
     program = (_RANK, *job.program)
+    shared = _SHARED_HOST if len(set(hosts)) < len(hosts) else {}
     if mpi.flavour == "openmpi":
         return openmpi_command(
             mpi,
             program,
             hosts,
-            variables=_variables(job, {}, []),
+            variables=_variables(job, shared),
             remote_shell=_SHELL,
             subnet=str(SUBNET),
             session_folder=_SESSIONS,
@@ -109,15 +112,14 @@ def lab_command(mpi: Mpi, job: Job, topology: Topology) -> list[str]:
         mpi,
         program,
         hosts,
-        variables=_variables(job, _MPICH_VARIABLES, [str(idle_library())]),
+        variables=_variables(job, {**_MPICH_VARIABLES, **shared}),
         remote_shell=_SHELL,
         device=CONTROL_DEVICE,
     )
 
 
-def _variables(job: Job, defaults: dict[str, str], preload: list[str]) -> dict[str, str]:
+def _variables(job: Job, defaults: dict[str, str]) -> dict[str, str]:
     """Return what the ranks get: what the user has set wins over the lab's defaults."""
     chosen = {name: os.environ.get(name, value) for name, value in defaults.items()}
-    if libraries := [*preload, *filter(None, [job.preload_variable()])]:
-        chosen[_PRELOAD] = ":".join(libraries)
-    return {**chosen, **job.environment}
+    libraries = filter(None, [str(idle_library()), job.preload_variable()])
+    return {**chosen, _PRELOAD: ":".join(libraries), **job.environment}

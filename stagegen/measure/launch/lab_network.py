@@ -35,7 +35,7 @@ _HOST_SYSCTLS = (
     ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
 )
 _SWITCH_SYSCTLS = _HOST_SYSCTLS[:2]
-_FIRST_INDEX = 100000
+_FIRST_INDEX = 10000  # PRRTE keeps an index in 16 bits
 _NETEM_PACKETS = 10000  # more than a delay of 10 ms holds at 10 Gbit/s
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 
 from stagegen.measure.launch.mpi import Mpi
@@ -49,6 +48,6 @@ def openmpi_command(
         command += ["--mca", name, value]
     for name, value in sorted(variables.items()):
         command += ["-x", f"{name}={value}"]
-    entries = [f"{host}:{len(list(group))}" for host, group in groupby(hosts)]
-    command += ["--host", ",".join(entries), "--map-by", "seq", "-n", str(len(hosts))]
+    entries = [f"{host}:1" for host in hosts]
+    command += ["--host", ",".join(entries), "--map-by", "seq", "--bind-to", "none", "-n", str(len(hosts))]
     return [*command, *program]

@@ -1,0 +1,81 @@
+"""Plain ``mpiexec`` on this machine: to check programs, not to measure a cluster."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from stagegen.errors import StagegenError
+from stagegen.measure.launch.base import Environment, Job, RunningJob, here
+from stagegen.measure.launch.hydra import rank_hosts
+from stagegen.measure.launch.idle import idle_library
+from stagegen.measure.launch.mpi import Mpi, find_mpi
+from stagegen.measure.launch.plain import start_plain
+from stagegen.topology import Topology
+
+# TCP, and no shared memory, because waiting for TCP is what the idle helper makes bearable with
+# more ranks than CPUs.
+_MPICH_VARIABLES = {
+    "MPIR_CVAR_NOLOCAL": "1",
+    "UCX_TLS": "tcp,self",
+    "UCX_NET_DEVICES": "lo",
+    "FI_PROVIDER": "tcp",
+    "FI_TCP_IFACE": "lo",
+}
+_OPENMPI_PARAMETERS = {"btl": "tcp,self", "pml": "ob1", "mpi_yield_when_idle": "1"}
+
+
+def local_command(mpi: Mpi, job: Job, ranks: int) -> list[str]:
+    """Return the command line that starts a job with a number of ranks on this machine."""
+    defaults = _own(_MPICH_VARIABLES) if mpi.flavour == "mpich" else {}
+    libraries = filter(None, [str(idle_library()), job.preload_variable()])
+    variables = {**defaults, "LD_PRELOAD": ":".join(libraries), **job.environment}
+    command = [str(mpi.mpiexec)]
+    if mpi.flavour == "mpich":
+        command += ["-launcher", "fork", "-n", str(ranks)]
+        options = [["-genv", name, value] for name, value in sorted(variables.items())]
+    else:
+        command += ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        command += ["--oversubscribe", "-n", str(ranks)]
+        options = [["--mca", name, value] for name, value in _OPENMPI_PARAMETERS.items()]
+        options += [["-x", f"{name}={value}"] for name, value in sorted(variables.items())]
+    return [*command, *(word for option in options for word in option), *job.program]
+
+
+def _own(defaults: dict[str, str]) -> dict[str, str]:
+    return {name: os.environ.get(name, value) for name, value in defaults.items()}
+
+
+@dataclass(frozen=True)
+class LocalLauncher:
+    """Starts all ranks as processes of this machine, which says nothing about a cluster.
+
+    Attributes:
+        mpiexec: the one to use; None looks for one.
+    """
+
+    mpiexec: Path | None = None
+    name: str = "local"
+
+    def why_unavailable(self, topology: Topology, mpi: str = "mpich") -> str | None:
+        """Return what is missing on this machine, or None."""
+        try:
+            find_mpi(mpi, self.mpiexec)
+            idle_library()
+        except StagegenError as error:
+            return str(error)
+        return None
+
+    def environment(self, topology: Topology, mpi: str = "mpich") -> Environment:
+        """Return a record marked as not representative of the topology's cluster."""
+        note = "all ranks ran on one machine; times say nothing about the topology"
+        found = find_mpi(mpi, self.mpiexec)
+        return here(self.name, found, representative=False, latency="none", notes=(note,))
+
+    def start(self, job: Job, topology: Topology) -> RunningJob:
+        """Start a job with as many ranks as it would have on the cluster."""
+        command = local_command(
+            find_mpi(job.mpi, self.mpiexec), job, len(rank_hosts(job, topology))
+        )
+        return start_plain(command, job.streams, self.environment(topology, job.mpi))
