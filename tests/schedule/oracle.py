@@ -1,0 +1,117 @@
+"""Plain and slow definitions that schedules and their checker are compared with."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+
+import networkx as nx
+
+from stagegen.schedule import Message, PhaseSchedule
+from stagegen.topology import Topology
+from tests.strategies import oracle_paths
+
+
+class Oracle:
+    """A topology's paths as edge sets, and what contention means."""
+
+    def __init__(self, topology: Topology):
+        self.ranks = topology.rank_count
+        self.paths = {pair: set(path) for pair, path in oracle_paths(topology).items()}
+
+    @property
+    def bottleneck(self) -> int:
+        uses: dict[tuple[str, str], int] = defaultdict(int)
+        for path in self.paths.values():
+            for edge in path:
+                uses[edge] += 1
+        return max(uses.values(), default=0)
+
+    def clash(self, one, other) -> bool:
+        return bool(self.paths[tuple(one)] & self.paths[tuple(other)])
+
+    def contention_free(self, messages) -> bool:
+        return not any(self.clash(*pair) for pair in itertools.combinations(messages, 2))
+
+    def conflict_order(self, phases) -> nx.DiGraph:
+        """Every pair of messages with contention, from the earlier to the later phase."""
+        graph = nx.DiGraph()
+        placed = [(p, m) for p, messages in enumerate(phases) for m in messages]
+        graph.add_nodes_from(message for _, message in placed)
+        for (p, one), (q, other) in itertools.combinations(placed, 2):
+            if p < q and self.clash(one, other):
+                graph.add_edge(one, other)
+        return graph
+
+    def is_valid(self, schedule: PhaseSchedule) -> bool:
+        """Whether a schedule has all the properties that the checker promises."""
+        placed = [(p, m) for p, messages in enumerate(schedule.phases) for m in messages]
+        phase_of = {m: p for p, m in placed}
+        every = set(itertools.permutations(range(self.ranks), 2))
+        return (
+            sorted(map(tuple, (m for _, m in placed))) == sorted(every)
+            and all(map(self.contention_free, schedule.phases))
+            and len(schedule.phases) == schedule.bound_phases == self.bottleneck
+            and all(self._sync_is_valid(schedule, sync, phase_of) for sync in schedule.sync.syncs)
+            and self._tokens_in_order(schedule, phase_of)
+            and (schedule.sync.kind in ("none", "barrier") or self._is_ordered(schedule, placed))
+        )
+
+    @staticmethod
+    def _sync_is_valid(schedule, sync, phase_of) -> bool:
+        first, then, token = sync
+        if first not in phase_of or then not in phase_of or phase_of[first] >= phase_of[then]:
+            return False
+        if then.source in first:
+            return token is None
+        giver = first.source if schedule.sync.kind == "sender" else first.destination
+        return token == (giver, then.source)
+
+    @staticmethod
+    def _tokens_in_order(schedule, phase_of) -> bool:
+        streams = defaultdict(list)
+        for first, then, token in schedule.sync.syncs:
+            if token is not None:
+                streams[token].append((phase_of[first], phase_of[then]))
+        return all(
+            (a < c and b < d) or (a > c and b > d)
+            for stream in streams.values()
+            for (a, b), (c, d) in itertools.combinations(stream, 2)
+        )
+
+    def _is_ordered(self, schedule, placed) -> bool:
+        known = nx.DiGraph([(first, then) for first, then, _ in schedule.sync.syncs])
+        known.add_nodes_from(m for _, m in placed)
+        for rank in range(self.ranks):
+            known.add_edges_from(itertools.pairwise(m for _, m in placed if m.source == rank))
+        closure = nx.transitive_closure_dag(known)
+        return all(closure.has_edge(*pair) for pair in self.conflict_order(schedule.phases).edges)
+
+    def fewest_phases(self) -> int:
+        """The fewest phases of any schedule, by trying: a minimum colouring of the conflicts."""
+        messages = sorted(self.paths)
+        clashes = {m: {o for o in messages if o != m and self.clash(m, o)} for m in messages}
+        for phases in itertools.count(0):
+            if self._can_colour(messages, clashes, {}, phases):
+                return phases
+        raise AssertionError
+
+    def _can_colour(self, messages, clashes, colour, phases) -> bool:
+        if len(colour) == len(messages):
+            return True
+        open_choices = {
+            m: set(range(phases)) - {colour[o] for o in clashes[m] if o in colour}
+            for m in messages
+            if m not in colour
+        }
+        message = min(open_choices, key=lambda m: len(open_choices[m]))
+        used = max(colour.values(), default=-1)
+        # A phase that is still empty is as good as any other empty one.
+        for choice in sorted(c for c in open_choices[message] if c <= used + 1):
+            if self._can_colour(messages, clashes, {**colour, message: choice}, phases):
+                return True
+        return False
+
+
+def as_messages(pairs) -> tuple[Message, ...]:
+    return tuple(Message(*pair) for pair in pairs)

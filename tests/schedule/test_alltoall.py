@@ -1,0 +1,120 @@
+"""Alltoall schedules of random clusters have every property, and no fewer phases would do."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stagegen.data import TOPOLOGIES
+from stagegen.errors import InputError
+from stagegen.schedule import SYNC_KINDS, PhaseSchedule, alltoall_schedule
+from stagegen.schedule.root import default_root, root_candidates, rooted_view
+from stagegen.schedule.sync import predecessors
+from stagegen.schedule.verify import verify
+from stagegen.topology import load_topology
+from tests.schedule.oracle import Oracle
+from tests.strategies import make_topology, small_topologies, small_trees, topologies
+
+
+@given(topologies(), st.sampled_from(SYNC_KINDS))
+def test_every_schedule_is_proven(topology, sync):
+    schedule = alltoall_schedule(topology, sync)
+    proof = verify(topology, schedule)
+    assert proof.phases == proof.bound_phases == len(schedule.phases)
+    assert PhaseSchedule.from_json(schedule.to_json()) == schedule
+    assert schedule == alltoall_schedule(topology, sync)
+
+
+@given(topologies(), st.data())
+def test_every_root_that_qualifies_gives_a_schedule(topology, data):
+    tree = topology.tree
+    if topology.rank_count == 1:
+        return
+    candidates = root_candidates(tree)
+    assert default_root(tree) in candidates
+    root = tree.names[data.draw(st.sampled_from(candidates))]
+    schedule = alltoall_schedule(topology, "receiver", root)
+    assert schedule.root == root
+    verify(topology, schedule)
+
+
+def test_all_small_trees():
+    trees = list(small_trees())
+    assert len(trees) > 90
+    for topology in trees:
+        oracle = Oracle(topology)
+        schedule = alltoall_schedule(topology)
+        verify(topology, schedule)
+        assert oracle.is_valid(schedule)
+        assert len(schedule.phases) == oracle.bottleneck
+
+
+@settings(max_examples=40)
+@given(topologies(max_hosts=4, max_switches=4, max_ranks=4))
+def test_no_schedule_has_fewer_phases(topology):
+    assert len(alltoall_schedule(topology).phases) == Oracle(topology).fewest_phases()
+
+
+@settings(max_examples=60)
+@given(small_topologies)
+def test_syncs_are_the_transitive_reduction(topology):
+    phases = alltoall_schedule(topology, "none").phases
+    order = Oracle(topology).conflict_order(phases)
+    expected = set(nx.transitive_reduction(order).edges)
+    assert {
+        (f, then) for then, before in predecessors(topology, phases) for f in before
+    } == expected
+    for kind in ("sender", "receiver"):
+        syncs = alltoall_schedule(topology, kind).sync.syncs
+        assert {(s.first, s.then) for s in syncs} == {
+            (first, then) for first, then in expected if first.source != then.source
+        }
+        assert len(syncs) == len({(s.first, s.then) for s in syncs})
+
+
+@settings(max_examples=30)
+@given(topologies(max_hosts=12, max_switches=6, max_ranks=12))
+def test_syncs_are_the_transitive_reduction_of_larger_ones(topology):
+    phases = alltoall_schedule(topology, "none").phases
+    expected = set(nx.transitive_reduction(Oracle(topology).conflict_order(phases)).edges)
+    assert {
+        (f, then) for then, before in predecessors(topology, phases) for f in before
+    } == expected
+
+
+@given(topologies())
+def test_none_and_barrier_have_no_tokens(topology):
+    for kind in ("none", "barrier"):
+        assert alltoall_schedule(topology, kind).sync.syncs == ()
+
+
+def test_root_is_the_middle_of_equals():
+    # A core switch between two equal halves has two subtrees only: section 3.2.2.1 goes on to
+    # a switch with more, but accepts the core when asked.
+    topology = make_topology([0, 4, 4], [0, 0])
+    assert rooted_view(topology).root == "s1"
+    assert rooted_view(topology, "s0").subtrees == ((0, 1, 2, 3), (4, 5, 6, 7))
+    verify(topology, alltoall_schedule(topology, "receiver", "s0"))
+
+
+def test_a_shared_host_can_be_the_root():
+    topology = make_topology([2], [], slots={"n0": 5})
+    assert rooted_view(topology).root == "n0"
+    verify(topology, alltoall_schedule(topology))
+
+
+def test_a_root_that_does_not_qualify_is_refused():
+    topology = load_topology(TOPOLOGIES / "fig-3-2.yaml")
+    for name in ("s3", "n0", "nowhere"):
+        with pytest.raises(InputError, match="what can: s0, s1"):
+            alltoall_schedule(topology, root=name)
+    single = make_topology([1], [])
+    with pytest.raises(InputError, match="what can: s0"):
+        alltoall_schedule(single, root="s9")
+
+
+def test_equal_subtrees_are_in_the_order_of_their_lowest_rank():
+    topology = make_topology([0, 2, 2, 2], [0, 0, 0], ranks=["n4", "n2", "n0", "n1", "n3", "n5"])
+    assert rooted_view(topology).subtrees == ((0, 5), (1, 4), (2, 3))
