@@ -13,8 +13,7 @@ static int world_rank;
 
 static int check_one(enum coll_collective collective, const struct coll_routine *routine,
                      const char *name, MPI_Comm comm, const char *comm_name,
-                     struct conformance_report *total)
-{
+                     struct conformance_report *total) {
     struct conformance_report report;
     const struct coll_parameters none = {0};
     COLL_TRY(conformance_check(collective, routine, routine ? &routine->defaults : &none, comm,
@@ -28,8 +27,7 @@ static int check_one(enum coll_collective collective, const struct coll_routine 
 }
 
 /* Every routine that the communicator allows, then the entry points. */
-static int check_comm(MPI_Comm comm, const char *name, struct conformance_report *total)
-{
+static int check_comm(MPI_Comm comm, const char *name, struct conformance_report *total) {
     struct coll_comm *cc;
     COLL_TRY(coll_comm_get(comm, &cc));
     for (int i = 0; i < coll_routine_count; ++i)
@@ -41,16 +39,14 @@ static int check_comm(MPI_Comm comm, const char *name, struct conformance_report
     return MPI_SUCCESS;
 }
 
-static int check_split(int color, int key, const char *name, struct conformance_report *total)
-{
+static int check_split(int color, int key, const char *name, struct conformance_report *total) {
     MPI_Comm comm;
     COLL_TRY(PMPI_Comm_split(MPI_COMM_WORLD, color, key, &comm));
     COLL_TRY(check_comm(comm, name, total));
     return PMPI_Comm_free(&comm);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     struct conformance_report total = {0};
     int size, all_wrong = 1;
     PMPI_Init(&argc, &argv);

@@ -18,24 +18,20 @@ struct layout {
     int (*create)(MPI_Datatype *type);
 };
 
-static int create_int(MPI_Datatype *type)
-{
+static int create_int(MPI_Datatype *type) {
     return PMPI_Type_dup(MPI_INT, type);
 }
 
-static int create_contiguous(MPI_Datatype *type)
-{
+static int create_contiguous(MPI_Datatype *type) {
     return PMPI_Type_contiguous(6, MPI_INT, type);
 }
 
-static int create_vector(MPI_Datatype *type)
-{
+static int create_vector(MPI_Datatype *type) {
     return PMPI_Type_vector(3, 2, 5, MPI_INT, type);
 }
 
 /* Six integers out of order and with a gap behind: size tells nothing of the layout. */
-static int create_permuted(MPI_Datatype *type)
-{
+static int create_permuted(MPI_Datatype *type) {
     const int lengths[] = {3, 2, 1};
     const int displacements[] = {3, 1, 0};
     MPI_Datatype indexed;
@@ -45,8 +41,7 @@ static int create_permuted(MPI_Datatype *type)
 }
 
 /* Out of order without any gap: size and extent are those of plain integers. */
-static int create_shuffled(MPI_Datatype *type)
-{
+static int create_shuffled(MPI_Datatype *type) {
     const int lengths[] = {3, 3};
     const int displacements[] = {3, 0};
     return PMPI_Type_indexed(2, lengths, displacements, MPI_INT, type);
@@ -65,8 +60,10 @@ struct pair {
 };
 
 static const struct pair pairs[] = {
-    {&int_layout, &int_layout},           {&vector_layout, &vector_layout},
-    {&int_layout, &vector_layout},        {&permuted_layout, &contiguous_layout},
+    {&int_layout, &int_layout},
+    {&vector_layout, &vector_layout},
+    {&int_layout, &vector_layout},
+    {&permuted_layout, &contiguous_layout},
     {&contiguous_layout, &shuffled_layout},
 };
 
@@ -92,8 +89,7 @@ struct test {
     int blocks, root, in_place;
 };
 
-static int make_side(const struct layout *layout, int blocks, int copies, struct side *side)
-{
+static int make_side(const struct layout *layout, int blocks, int copies, struct side *side) {
     MPI_Aint lower_bound, extent, true_lower_bound, true_extent;
     COLL_TRY(layout->create(&side->type));
     COLL_TRY(PMPI_Type_commit(&side->type));
@@ -104,8 +100,7 @@ static int make_side(const struct layout *layout, int blocks, int copies, struct
     return MPI_SUCCESS;
 }
 
-static void fill(char *buffer, MPI_Aint bytes, int seed)
-{
+static void fill(char *buffer, MPI_Aint bytes, int seed) {
     unsigned state = (unsigned)seed * 2654435761U + 12345U;
     for (MPI_Aint i = 0; i < bytes; ++i) {
         state = state * 1664525U + 1013904223U;
@@ -114,8 +109,7 @@ static void fill(char *buffer, MPI_Aint bytes, int seed)
 }
 
 static int call_native(const struct test *test, const struct side *send, const struct side *recv,
-                       const void *sendbuf, void *recvbuf)
-{
+                       const void *sendbuf, void *recvbuf) {
     switch (test->collective) {
     case COLL_ALLTOALL:
         return PMPI_Alltoall(sendbuf, send->count, send->type, recvbuf, recv->count, recv->type,
@@ -131,8 +125,7 @@ static int call_native(const struct test *test, const struct side *send, const s
 }
 
 static int call_entry(const struct test *test, const struct side *send, const struct side *recv,
-                      const void *sendbuf, void *recvbuf)
-{
+                      const void *sendbuf, void *recvbuf) {
     switch (test->collective) {
     case COLL_ALLTOALL:
         return MPI_Alltoall(sendbuf, send->count, send->type, recvbuf, recv->count, recv->type,
@@ -148,8 +141,7 @@ static int call_entry(const struct test *test, const struct side *send, const st
 }
 
 static int call_routine(const struct test *test, const struct side *send, const struct side *recv,
-                        const void *sendbuf, void *recvbuf)
-{
+                        const void *sendbuf, void *recvbuf) {
     struct coll_call call;
     struct coll_comm *cc;
     COLL_TRY(coll_comm_get(test->comm, &cc));
@@ -160,15 +152,13 @@ static int call_routine(const struct test *test, const struct side *send, const 
         COLL_TRY(coll_call_allgather(&call, sendbuf, send->count, send->type, recvbuf, recv->count,
                                      recv->type, test->comm));
     else
-        COLL_TRY(
-            coll_call_bcast(&call, recvbuf, recv->count, recv->type, test->root, test->comm));
+        COLL_TRY(coll_call_bcast(&call, recvbuf, recv->count, recv->type, test->root, test->comm));
     return coll_run(test->routine, &call, cc, test->parameters);
 }
 
 /* Run both on the same input; *wrong says whether this rank sees a difference. */
 static int compare(const struct test *test, const struct side *send, const struct side *recv,
-                   char *memory, int *wrong)
-{
+                   char *memory, int *wrong) {
     char *input = memory, *expected = input + send->extent, *actual = expected + recv->extent;
     const void *sendbuf = test->in_place ? MPI_IN_PLACE : input;
     fill(input, send->extent, test->rank);
@@ -182,15 +172,13 @@ static int compare(const struct test *test, const struct side *send, const struc
 }
 
 /* The sides of a broadcast may differ from rank to rank, as long as the signature is one. */
-static const struct layout *receiving_layout(const struct test *test)
-{
+static const struct layout *receiving_layout(const struct test *test) {
     if (test->collective == COLL_BCAST && test->rank % 2 == 1)
         return test->pair->send;
     return test->pair->recv;
 }
 
-static int run_case(const struct test *test, struct conformance_report *report)
-{
+static int run_case(const struct test *test, struct conformance_report *report) {
     struct side send, recv;
     int wrong = 0, any_wrong;
     const int copies = test->collective == COLL_BCAST ? 1 : test->size;
@@ -214,8 +202,7 @@ static int run_case(const struct test *test, struct conformance_report *report)
 }
 
 static int run_sizes(struct test *test, enum conformance_level level,
-                     struct conformance_report *report)
-{
+                     struct conformance_report *report) {
     const int *blocks = level == CONFORMANCE_FULL ? full_blocks : quick_blocks;
     const int count = level == CONFORMANCE_FULL ? sizeof full_blocks / sizeof *full_blocks
                                                 : sizeof quick_blocks / sizeof *quick_blocks;
@@ -228,8 +215,7 @@ static int run_sizes(struct test *test, enum conformance_level level,
 
 /* In place, or from each of several roots. */
 static int run_variants(struct test *test, enum conformance_level level,
-                        struct conformance_report *report)
-{
+                        struct conformance_report *report) {
     const int roots[] = {0, test->size - 1, test->size / 2};
     const int variants = test->collective == COLL_BCAST ? 3 : 2;
     for (int i = 0; i < variants; ++i) {
@@ -242,12 +228,9 @@ static int run_variants(struct test *test, enum conformance_level level,
 
 int conformance_check(enum coll_collective collective, const struct coll_routine *routine,
                       const struct coll_parameters *parameters, MPI_Comm comm,
-                      enum conformance_level level, struct conformance_report *report)
-{
-    struct test test = {.collective = collective,
-                        .routine = routine,
-                        .parameters = parameters,
-                        .comm = comm};
+                      enum conformance_level level, struct conformance_report *report) {
+    struct test test = {
+        .collective = collective, .routine = routine, .parameters = parameters, .comm = comm};
     *report = (struct conformance_report){0};
     COLL_TRY(PMPI_Comm_rank(comm, &test.rank));
     COLL_TRY(PMPI_Comm_size(comm, &test.size));

@@ -43,15 +43,13 @@ static int world_rank, world_size;
 
 static const char *const parameter_names[] = {COLL_PARAMETER_NAMES};
 
-static void complain(const char *what, const char *about)
-{
+static void complain(const char *what, const char *about) {
     if (world_rank == 0)
         printf("{\"error\": \"%s: %s\"}\n", what, about);
 }
 
 /* Read NAME:parameter=value:... into a candidate; modifies `text`. Returns 0 if it is wrong. */
-static int parse_candidate(char *text, enum coll_collective collective, struct candidate *out)
-{
+static int parse_candidate(char *text, enum coll_collective collective, struct candidate *out) {
     char *rest = NULL;
     const char *name = strtok_r(text, ":", &rest);
     out->routine = coll_find_routine(collective, name);
@@ -76,8 +74,7 @@ static int parse_candidate(char *text, enum coll_collective collective, struct c
     return 1;
 }
 
-static int parse_candidates(char *words, struct request *request)
-{
+static int parse_candidates(char *words, struct request *request) {
     char *rest = NULL;
     for (char *word = strtok_r(words, " \n", &rest); word != NULL;
          word = strtok_r(NULL, " \n", &rest)) {
@@ -93,8 +90,7 @@ static int parse_candidates(char *words, struct request *request)
     return 1;
 }
 
-static int parse_collective(const char *name, enum coll_collective *collective)
-{
+static int parse_collective(const char *name, enum coll_collective *collective) {
     for (int i = 0; i < COLL_COLLECTIVES; ++i) {
         if (strcmp(coll_collective_names[i], name) == 0) {
             *collective = (enum coll_collective)i;
@@ -106,8 +102,7 @@ static int parse_collective(const char *name, enum coll_collective *collective)
 }
 
 /* The computation of Fig. 4.3 (c): `bound` times 1,000 floating-point operations. */
-static void compute(long bound)
-{
+static void compute(long bound) {
     static volatile double a[1002], b[1002];
     for (long j = 0; j < bound; ++j)
         for (int k = 1; k <= 1000; ++k)
@@ -120,8 +115,7 @@ struct buffers {
 };
 
 static int make_call(const struct request *request, const struct buffers *buffers,
-                     struct coll_call *call)
-{
+                     struct coll_call *call) {
     const int bytes = (int)request->bytes;
     switch (request->collective) {
     case COLL_ALLTOALL:
@@ -139,8 +133,7 @@ static int make_call(const struct request *request, const struct buffers *buffer
 
 /* Time one repetition on this rank, in seconds per call. */
 static int repeat(const struct request *request, const struct candidate *candidate,
-                  const struct coll_call *call, struct coll_comm *cc, double *seconds)
-{
+                  const struct coll_call *call, struct coll_comm *cc, double *seconds) {
     const int with_barrier = strcmp(request->timing, "barrier") == 0;
     const int with_computation = strcmp(request->timing, "computation") == 0;
     double elapsed = 0;
@@ -164,8 +157,7 @@ static int repeat(const struct request *request, const struct candidate *candida
 }
 
 static int run_repetitions(const struct request *request, const struct buffers *buffers,
-                           double *seconds)
-{
+                           double *seconds) {
     struct coll_call call;
     struct coll_comm *cc;
     COLL_TRY(coll_comm_get(MPI_COMM_WORLD, &cc));
@@ -180,8 +172,7 @@ static int run_repetitions(const struct request *request, const struct buffers *
     return MPI_SUCCESS;
 }
 
-static void print_times(const struct request *request, const double *seconds)
-{
+static void print_times(const struct request *request, const double *seconds) {
     for (int i = 0; i < request->candidate_count; ++i) {
         printf("{\"routine\": \"%s\", \"seconds\": [", request->candidates[i].text);
         for (long r = 0; r < request->repetitions; ++r)
@@ -190,8 +181,7 @@ static void print_times(const struct request *request, const double *seconds)
     }
 }
 
-static int measure(struct request *request)
-{
+static int measure(struct request *request) {
     const size_t copies = request->collective == COLL_BCAST ? 1 : (size_t)world_size;
     const size_t times = (size_t)request->candidate_count * (size_t)request->repetitions;
     const struct buffers buffers = {calloc(copies * (size_t)request->bytes + 1, 1),
@@ -202,8 +192,7 @@ static int measure(struct request *request)
     if (buffers.send != NULL && buffers.recv != NULL && seconds != NULL && slowest != NULL)
         error = run_repetitions(request, &buffers, seconds);
     if (error == MPI_SUCCESS)
-        error =
-            PMPI_Reduce(seconds, slowest, (int)times, MPI_DOUBLE, MPI_MAX, 0, control);
+        error = PMPI_Reduce(seconds, slowest, (int)times, MPI_DOUBLE, MPI_MAX, 0, control);
     if (error == MPI_SUCCESS && world_rank == 0)
         print_times(request, slowest);
     free(buffers.send);
@@ -213,8 +202,7 @@ static int measure(struct request *request)
     return error;
 }
 
-static int check(struct request *request)
-{
+static int check(struct request *request) {
     for (int i = 0; i < request->candidate_count; ++i) {
         struct conformance_report report;
         const struct candidate *candidate = &request->candidates[i];
@@ -227,8 +215,7 @@ static int check(struct request *request)
     return MPI_SUCCESS;
 }
 
-static int hello(void)
-{
+static int hello(void) {
     static const char *const kinds[] = {"native", "other", "cluster"};
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
     int length;
@@ -243,8 +230,7 @@ static int hello(void)
     return MPI_SUCCESS;
 }
 
-static int parse_numbers(char *line, struct request *request, int *rest)
-{
+static int parse_numbers(char *line, struct request *request, int *rest) {
     static char collective[64], timing[64];
     if (sscanf(line, "measure %63s %ld %63s %ld %ld %ld %n", collective, &request->bytes, timing,
                &request->computation, &request->calls, &request->repetitions, rest) != 6) {
@@ -256,8 +242,7 @@ static int parse_numbers(char *line, struct request *request, int *rest)
 }
 
 /* Carry out one command; returns an MPI error code. */
-static int obey(char *line)
-{
+static int obey(char *line) {
     struct request request = {0};
     char collective[64];
     int rest = 0, error = MPI_SUCCESS;
@@ -279,8 +264,7 @@ static int obey(char *line)
 }
 
 /* Rank 0 reads a command, all obey, until quit or the end of the input. */
-static int serve(void)
-{
+static int serve(void) {
     char line[LINE];
     for (;;) {
         if (world_rank == 0 && fgets(line, sizeof line, stdin) == NULL)
@@ -296,8 +280,7 @@ static int serve(void)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (PMPI_Init(&argc, &argv) != MPI_SUCCESS)
         return EXIT_FAILURE;
     PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);

@@ -8,8 +8,7 @@
  * Dissemination barrier of our own over point-to-point messages (Hensgen, Finkel and Manber
  * 1988), so that what is timed does not depend on the barrier of the library under test.
  */
-static inline int timing_barrier(MPI_Comm comm)
-{
+static inline int timing_barrier(MPI_Comm comm) {
     int rank, size, error = PMPI_Comm_rank(comm, &rank);
     if (error == MPI_SUCCESS)
         error = PMPI_Comm_size(comm, &size);

@@ -56,7 +56,7 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
-            autoescape=False,  # noqa: S701 - C, not HTML
+            autoescape=False,
         )
         self._environment.globals.update(header=self.header, version=__version__)
 

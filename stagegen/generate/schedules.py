@@ -25,7 +25,7 @@ from stagegen.topology import Topology
 
 @dataclass(frozen=True)
 class Token:
-    """A zero-byte message: the rank of its other end, and which send of the waiting rank it lets go."""
+    """A zero-byte message: the rank of its other end, and which send of the waiter it lets go."""
 
     rank: int
     send: int
@@ -130,9 +130,7 @@ def token_tables(schedule: PhaseSchedule) -> dict[str, Any]:
     rows: list[dict[str, list[Any]]] = [{"sends": [], "receives": []} for _ in range(count)]
     for phase, message in _in_order(schedule):
         of = owed.get(message, _Tokens())
-        send = Send(
-            message.destination, phase, len(of.awaited), len(of.after_send), len(tokens)
-        )
+        send = Send(message.destination, phase, len(of.awaited), len(of.after_send), len(tokens))
         tokens += of.awaited + of.after_send
         receive = Receive(message.source, phase, len(of.after_receive), len(tokens))
         tokens += of.after_receive

@@ -64,9 +64,13 @@ def c_tables(decision: DecisionTable, algorithms: Sequence[Algorithm]) -> list[C
 
 def _c_rules(table: Table, index: dict[tuple[str, str], int]) -> list[CRule]:
     return [
-        _c_rule(rule.candidate, table.end_of(number), index[table.collective, rule.candidate.algorithm])
+        _c_rule(
+            rule.candidate,
+            table.end_of(number),
+            index[table.collective, rule.candidate.algorithm],
+        )
         for number, rule in enumerate(table.rules)
-    ]  # fmt: skip
+    ]
 
 
 def _c_rule(candidate: Candidate, end: int | None, routine: int) -> CRule:

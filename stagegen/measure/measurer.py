@@ -25,8 +25,8 @@ class Source(Protocol):
     def check(self, collective: str, candidates: tuple[Candidate, ...]) -> list[Check]:
         """Compare candidates with the native routine."""
 
-    def measure(self, request: Request) -> list[Measurement]:
-        """Time candidates in turn; one measurement for each, in the order of the request."""
+    def measure(self, request: Request) -> Measurement:
+        """Time candidates in turn."""
 
 
 class LogSource:
@@ -40,7 +40,7 @@ class LogSource:
     def __init__(self, records: Iterable[Mapping[str, Any]], live: Source | None = None):
         self._live = live
         self._checks: dict[tuple[str, Candidate], Check] = {}
-        self._measured: dict[tuple[Any, ...], deque[Measurement]] = defaultdict(deque)
+        self._measured: dict[Request, deque[Measurement]] = defaultdict(deque)
         for number, record in enumerate(records, start=2):
             try:
                 self._add(record)
@@ -53,8 +53,7 @@ class LogSource:
             self._checks[check.collective, check.candidate] = check
         elif record["kind"] == "measurement":
             one = Measurement.from_json(record)
-            key = _key(one.collective, one.size, one.timing, one.calls, one.candidate)
-            self._measured[(*key, len(one.seconds))].append(one)
+            self._measured[one.request].append(one)
 
     def check(self, collective: str, candidates: tuple[Candidate, ...]) -> list[Check]:
         """Answer from the log, the rest live."""
@@ -64,27 +63,16 @@ class LogSource:
                 self._checks[collective, check.candidate] = check
         return [self._checks[collective, candidate] for candidate in candidates]
 
-    def measure(self, request: Request) -> list[Measurement]:
-        """Answer from the log; a request that is not wholly in it is made again live."""
-        keys = [
-            (*_key(request.collective, request.size, request.timing, request.calls, c),
-             request.repetitions)
-            for c in request.candidates
-        ]  # fmt: skip
-        if all(self._measured[key] for key in keys):
-            return [self._measured[key].popleft() for key in keys]
-        for key in keys:
-            self._measured[key].clear()
+    def measure(self, request: Request) -> Measurement:
+        """Answer from the log; of equal requests the first gets the first answer."""
+        if self._measured[request]:
+            return self._measured[request].popleft()
         return self._from_live(f"{request.collective} of {request.size} bytes").measure(request)
 
     def _from_live(self, what: str) -> Source:
         if self._live is None:
             raise MeasurementError(f"the log lacks {what}; go on measuring with --resume")
         return self._live
-
-
-def _key(*values: Any) -> tuple[Any, ...]:
-    return values
 
 
 class LiveSource:
@@ -120,7 +108,7 @@ class LiveSource:
             checks.append(check)
         return checks
 
-    def measure(self, request: Request) -> list[Measurement]:
+    def measure(self, request: Request) -> Measurement:
         """Measure and log.
 
         Raises:
@@ -129,12 +117,12 @@ class LiveSource:
         calls = request.calls * request.repetitions * len(request.candidates)
         timeout = PATIENCE + 100 * calls * self._bound(request.collective, request.size)
         try:
-            measurements = self._open().measure(request, timeout)
+            measurement = self._open().measure(request, timeout)
         except MeasurementError:
             self._drop()
             raise
-        self._log.write(*(measurement.to_json() for measurement in measurements))
-        return measurements
+        self._log.write(measurement.to_json())
+        return measurement
 
     def close(self) -> None:
         """End the session, if one is open."""

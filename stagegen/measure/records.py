@@ -75,30 +75,31 @@ class Request:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The raw times of one candidate in one request.
+    """The raw times that a request brought.
 
     Attributes:
-        seconds: of each repetition, the maximum over the ranks.
+        request: what was asked for.
+        seconds: for each of its candidates the time of each repetition, in seconds: the mean
+            of its calls, the maximum over the ranks.
     """
 
-    collective: str
-    size: int
-    timing: Timing
-    calls: int
-    candidate: Candidate
-    seconds: tuple[float, ...]
+    request: Request
+    seconds: tuple[tuple[float, ...], ...]
+
+    def by_candidate(self) -> dict[Candidate, tuple[float, ...]]:
+        """Return the repetitions of each candidate."""
+        return dict(zip(self.request.candidates, self.seconds, strict=True))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record of the log."""
+        """Return the record of the log: one line, so that it is there wholly or not at all."""
         return {
             "kind": "measurement",
-            "collective": self.collective,
-            "size": self.size,
-            "timing": self.timing.mechanism,
-            "computation": self.timing.computation,
-            "calls": self.calls,
-            "routine": self.candidate.spec,
-            "seconds": list(self.seconds),
+            "collective": self.request.collective,
+            "size": self.request.size,
+            "timing": self.request.timing.mechanism,
+            "computation": self.request.timing.computation,
+            "calls": self.request.calls,
+            "seconds": {c.spec: list(times) for c, times in self.by_candidate().items()},
         }
 
     @classmethod
@@ -108,14 +109,18 @@ class Measurement:
         Raises:
             KeyError, TypeError, ValueError: it is none.
         """
-        return cls(
+        seconds = tuple(tuple(map(float, times)) for times in record["seconds"].values())
+        if len({len(times) for times in seconds}) != 1:
+            raise ValueError("candidates have different numbers of repetitions")
+        request = Request(
             collective=str(record["collective"]),
             size=int(record["size"]),
             timing=Timing(str(record["timing"]), int(record["computation"])),
             calls=int(record["calls"]),
-            candidate=Candidate.from_spec(record["routine"]),
-            seconds=tuple(float(value) for value in record["seconds"]),
+            repetitions=len(seconds[0]),
+            candidates=tuple(map(Candidate.from_spec, record["seconds"])),
         )
+        return cls(request, seconds)
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class Session:
             for answer in answers
         ]
 
-    def measure(self, request: Request, timeout: float) -> list[Measurement]:
+    def measure(self, request: Request, timeout: float) -> Measurement:
         """Time the candidates of a request in turn.
 
         Raises:
@@ -75,17 +75,8 @@ class Session:
             f"{request.timing.computation} {request.calls} {request.repetitions} {specs}"
         )
         what = f"measuring {request.collective} of {request.size} bytes ({specs})"
-        return [
-            Measurement(
-                request.collective,
-                request.size,
-                request.timing,
-                request.calls,
-                Candidate.from_spec(answer["routine"]),
-                tuple(answer["seconds"]),
-            )
-            for answer in self._command(command, what, timeout)
-        ]
+        answers = self._command(command, what, timeout)
+        return Measurement(request, tuple(tuple(answer["seconds"]) for answer in answers))
 
     def close(self) -> None:
         """End the job, gently if it still listens."""
@@ -122,7 +113,8 @@ class Session:
         try:
             answer: dict[str, Any] = json.loads(line)
         except json.JSONDecodeError:
-            raise self._failure(what, f"unexpected output: {line.decode(errors='replace').strip()}") from None
+            text = line.decode(errors="replace").strip()
+            raise self._failure(what, f"unexpected output: {text}") from None
         return answer
 
     def _failure(self, what: str, why: str) -> MeasurementError:

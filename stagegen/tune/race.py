@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from stagegen.measure.measurer import Source
-from stagegen.measure.records import Candidate, Request, Timing
+from stagegen.measure.records import Candidate, Request
 from stagegen.measure.statistics import summarize
 
 #: Scout rounds: a candidate slower than the best by more than the factor is dropped.
@@ -66,25 +66,17 @@ class Field:
 
 
 def race(
-    source: Source,
-    collective: str,
-    size: int,
-    timing: Timing,
-    field: Field,
-    budget: float = math.inf,
+    source: Source, request: Request, field: Field, budget: float = math.inf
 ) -> dict[Candidate, Sample]:
-    """Time the candidates of ``field`` at ``size`` bytes.
+    """Time the candidates of ``field`` against each other.
 
     Args:
         source: makes measurements, or has them from a log.
-        collective: which one.
-        size: in bytes.
-        timing: the timing mechanism.
+        request: for one repetition of one call of each.
         field: who races.
         budget: seconds of measured time after which no further round begins; the first
             deciding round always runs.
     """
-    request = Request(collective, size, timing, 1, 1, field.candidates)
     scouted: dict[Candidate, list[float]] = {candidate: [] for candidate in field.candidates}
     alive = list(field.candidates)
     for factor in SCOUT_FACTORS:
@@ -122,7 +114,7 @@ def _measure(
 ) -> Sequence[float]:
     """Add a request's measurements to ``times``; return their seconds."""
     seconds: list[float] = []
-    for measurement in source.measure(request):
-        times[measurement.candidate] += measurement.seconds
-        seconds += measurement.seconds
+    for candidate, repetitions in source.measure(request).by_candidate().items():
+        times[candidate] += repetitions
+        seconds += repetitions
     return seconds

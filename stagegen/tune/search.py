@@ -60,7 +60,9 @@ class Outcome:
 class Search:
     """Tunes one collective on a source of measurements."""
 
-    def __init__(self, source: Source, plan: Plan, collective: str, algorithms: Sequence[Algorithm]):
+    def __init__(
+        self, source: Source, plan: Plan, collective: str, algorithms: Sequence[Algorithm]
+    ):
         self._source = source
         self._plan = plan
         self._collective = collective
@@ -120,9 +122,11 @@ class Search:
             ),
             always=frozenset({NATIVE_CANDIDATE}),
         )
-        return race(
-            self._source, self._collective, size, self._plan.timing, field, self._plan.budget
-        )
+        return self._race(size, field)
+
+    def _race(self, size: int, field: Field) -> Samples:
+        request = Request(self._collective, size, self._plan.timing, 1, 1, field.candidates)
+        return race(self._source, request, field, self._plan.budget)
 
     def _tune_parameters(
         self, algorithm: Algorithm, size: int, parameters: dict[str, Candidate]
@@ -136,14 +140,7 @@ class Search:
                 best = field_of[0]
                 continue
             everyone = frozenset(field_of)
-            samples = race(
-                self._source,
-                self._collective,
-                size,
-                self._plan.timing,
-                Field(field_of, (everyone,), frozenset()),
-                self._plan.budget,
-            )
+            samples = self._race(size, Field(field_of, (everyone,), frozenset()))
             incumbent = best if best in everyone else field_of[-1]
             best = _keep_or_replace(samples, incumbent)
         return best
@@ -181,12 +178,11 @@ class Search:
     def _duel(self, size: int, one: Candidate, other: Candidate) -> Samples:
         """Time two candidates in turn."""
         request = Request(self._collective, size, self._plan.timing, 1, 1, (one, other))
-        scouted = [m.seconds[0] for m in self._source.measure(request)]
-        calls = calls_per_repetition(min(scouted))
-        request = Request(
-            self._collective, size, self._plan.timing, calls, ROUNDS[0], (one, other)
-        )
-        return {m.candidate: Sample(m.seconds) for m in self._source.measure(request)}
+        scouted = self._source.measure(request).seconds
+        calls = calls_per_repetition(min(map(min, scouted)))
+        request = Request(self._collective, size, self._plan.timing, calls, ROUNDS[0], (one, other))
+        times = self._source.measure(request).by_candidate()
+        return {candidate: Sample(seconds) for candidate, seconds in times.items()}
 
 
 def default_candidate(algorithm: Algorithm) -> Candidate:

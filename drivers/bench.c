@@ -1,0 +1,173 @@
+/*
+ * The benchmark session: the MPI library's own routines and those behind the MPI_ names (of
+ * libcoll, where it is preloaded) timed in turn in the same job. Commands on the standard
+ * input of rank 0, one a line; answers in JSON, one object a line.
+ *
+ *   hello
+ *   compare COLLECTIVE BYTES CALLS REPETITIONS
+ *   quit
+ *
+ * A repetition is CALLS calls, each after a barrier of our own; its time is their mean,
+ * maximum over the ranks.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "timing.h"
+
+enum { NATIVE, TUNED, SIDES };
+
+typedef int collective_call(void *send, void *recv, int bytes);
+
+static int native_alltoall(void *send, void *recv, int bytes) {
+    return PMPI_Alltoall(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static int tuned_alltoall(void *send, void *recv, int bytes) {
+    return MPI_Alltoall(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static int native_allgather(void *send, void *recv, int bytes) {
+    return PMPI_Allgather(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static int tuned_allgather(void *send, void *recv, int bytes) {
+    return MPI_Allgather(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static int native_bcast(void *send, void *recv, int bytes) {
+    (void)recv;
+    return PMPI_Bcast(send, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static int tuned_bcast(void *send, void *recv, int bytes) {
+    (void)recv;
+    return MPI_Bcast(send, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static const struct {
+    const char *name;
+    collective_call *calls[SIDES];
+} collectives[] = {
+    {"allgather", {native_allgather, tuned_allgather}},
+    {"alltoall", {native_alltoall, tuned_alltoall}},
+    {"bcast", {native_bcast, tuned_bcast}},
+};
+
+enum { COLLECTIVES = sizeof collectives / sizeof collectives[0] };
+
+static MPI_Comm control;
+static int world_rank, world_size;
+
+static double repeat(collective_call *call, void *send, void *recv, int bytes, int calls) {
+    double elapsed = 0;
+    for (int i = 0; i < calls; ++i) {
+        timing_barrier(control);
+        const double start = PMPI_Wtime();
+        call(send, recv, bytes);
+        elapsed += PMPI_Wtime() - start;
+    }
+    return elapsed / calls;
+}
+
+/* Native and tuned take turns, and turns in who begins. */
+static void run(int which, int bytes, int calls, int repetitions, double *seconds) {
+    const size_t room = (size_t)world_size * (size_t)bytes + 1;
+    char *send = calloc(room, 1), *recv = calloc(room, 1);
+    if (send == NULL || recv == NULL)
+        PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    for (int side = 0; side < SIDES; ++side) /* warm up */
+        collectives[which].calls[side](send, recv, bytes);
+    for (int repetition = 0; repetition < repetitions; ++repetition) {
+        for (int turn = 0; turn < SIDES; ++turn) {
+            const int side = (repetition + turn) % SIDES;
+            seconds[side * repetitions + repetition] =
+                repeat(collectives[which].calls[side], send, recv, bytes, calls);
+        }
+    }
+    free(send);
+    free(recv);
+}
+
+static void print_seconds(const char *name, const double *seconds, int repetitions) {
+    printf("\"%s\": [", name);
+    for (int i = 0; i < repetitions; ++i)
+        printf("%s%.9f", i == 0 ? "" : ", ", seconds[i]);
+    printf("]");
+}
+
+/* Which algorithm of the preloaded library serves; "native" where there is none. */
+static const char *choice_of(const char *name, int bytes) {
+    const char *(*choice)(const char *, MPI_Aint, MPI_Comm);
+    *(void **)&choice = dlsym(RTLD_DEFAULT, "libcoll_choice");
+    return choice == NULL ? "native" : choice(name, bytes, MPI_COMM_WORLD);
+}
+
+static void compare(const char *line) {
+    char name[64];
+    int bytes, calls, repetitions, which = 0;
+    if (sscanf(line, "compare %63s %d %d %d", name, &bytes, &calls, &repetitions) != 4 ||
+        bytes < 0 || calls < 1 || repetitions < 1)
+        which = COLLECTIVES;
+    while (which < COLLECTIVES && strcmp(collectives[which].name, name) != 0)
+        ++which;
+    if (which == COLLECTIVES) {
+        if (world_rank == 0)
+            printf("{\"error\": \"not a comparison\"}\n");
+        return;
+    }
+    double *seconds = calloc((size_t)repetitions * SIDES, sizeof *seconds);
+    double *slowest = calloc((size_t)repetitions * SIDES, sizeof *slowest);
+    if (seconds == NULL || slowest == NULL)
+        PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    run(which, bytes, calls, repetitions, seconds);
+    const char *choice = choice_of(name, bytes);
+    PMPI_Reduce(seconds, slowest, repetitions * SIDES, MPI_DOUBLE, MPI_MAX, 0, control);
+    if (world_rank == 0) {
+        printf("{\"routine\": \"%s\", ", choice);
+        print_seconds("native", slowest, repetitions);
+        printf(", ");
+        print_seconds("tuned", slowest + repetitions, repetitions);
+        printf("}\n");
+    }
+    free(seconds);
+    free(slowest);
+}
+
+static void hello(void) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    PMPI_Get_library_version(version, &length);
+    version[strcspn(version, "\n\"\\")] = '\0';
+    if (world_rank == 0)
+        printf("{\"ranks\": %d, \"mpi\": \"%s\", \"preloaded\": %s}\n", world_size, version,
+               dlsym(RTLD_DEFAULT, "libcoll_choice") == NULL ? "false" : "true");
+}
+
+int main(int argc, char **argv) {
+    char line[256];
+    MPI_Init(&argc, &argv);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &control);
+    for (;;) {
+        if (world_rank == 0 && fgets(line, sizeof line, stdin) == NULL)
+            strcpy(line, "quit");
+        PMPI_Bcast(line, sizeof line, MPI_CHAR, 0, control);
+        if (strncmp(line, "quit", 4) == 0)
+            break;
+        if (strncmp(line, "hello", 5) == 0)
+            hello();
+        else
+            compare(line);
+        if (world_rank == 0) {
+            printf("{\"done\": true}\n");
+            fflush(stdout);
+        }
+    }
+    PMPI_Comm_free(&control);
+    MPI_Finalize();
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,25 @@
+"""The ``--sizes`` option: a range ``1:256KiB`` of the usual grid, or a list ``1,64,8KiB``."""
+
+from __future__ import annotations
+
+import click
+
+from stagegen.errors import InputError
+from stagegen.topology import parse_size
+from stagegen.tune.options import grid
+
+
+def parse_sizes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[int, ...]:
+    """Return sizes in bytes, ascending; anything else is a usage error."""
+    try:
+        if ":" in text:
+            low, high = text.split(":")
+            return grid(parse_size(low), parse_size(high))
+        sizes = {parse_size(item) for item in text.split(",")}
+        if min(sizes) < 1:
+            raise click.BadParameter("sizes are at least 1 byte")
+        return tuple(sorted(sizes))
+    except (ValueError, InputError) as error:
+        raise click.BadParameter(
+            f"{error}; expected FROM:TO or A,B,… such as 1:256KiB"
+        ) from error

@@ -1,0 +1,255 @@
+"""``stagegen tune``: from a topology file to a folder in which ``make install`` works.
+
+Runs the stages in order: topology, schedules and routines, measuring, decision, library,
+report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from stagegen import __version__
+from stagegen.cli._options import topology_option
+from stagegen.cli._sizes import parse_sizes
+from stagegen.errors import InputError
+from stagegen.generate import Renderer, Toolchain, measuring_sources
+from stagegen.generate.write import write_file
+from stagegen.library import write_library
+from stagegen.library.folder import COMMAND
+from stagegen.measure.launch.choose import choose_launcher
+from stagegen.measure.live import SessionStarter, environments
+from stagegen.measure.log import VERSION, LogWriter, read_log
+from stagegen.measure.measurer import LiveSource, LogSource, Source
+from stagegen.measure.records import TIMINGS, Timing
+from stagegen.report import render_report
+from stagegen.repository import Catalogue, load_catalogue
+from stagegen.schedule import lower_bound
+from stagegen.topology import Topology, load_topology
+from stagegen.tune.options import Options
+from stagegen.tune.tuner import Tuned, steps, tune
+
+LOG = "measurements.jsonl"
+
+#: Seconds of measured time per race after which no further round begins.
+BUDGET = 20.0
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One call of the command: what it works on."""
+
+    topology: Topology
+    catalogue: Catalogue
+    output: Path
+    console: Console
+
+
+@click.command()
+@topology_option
+@click.option("--launcher", metavar="NAME", help="lab, hydra or local; see docs/lab.md.")
+@click.option("--collectives", metavar="A,B", help="Which to tune; default all.")
+@click.option(
+    "--sizes",
+    callback=parse_sizes,
+    default="1:256KiB",
+    show_default=True,
+    help="Message sizes: FROM:TO (1, 64, 512, 1Ki, 2Ki, …) or a list A,B,….",
+)
+@click.option("--timing", type=click.Choice(TIMINGS), default="barrier", show_default=True)
+@click.option(
+    "--computation",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="With --timing computation: thousands of operations before each call.",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0),
+    default=BUDGET,
+    show_default=True,
+    help="Seconds of measured time for a size after which no repetitions are added.",
+)
+@click.option("--output", type=click.Path(path_type=Path), help="Default: generated/NAME.")
+@click.option("--resume", is_flag=True, help="Go on where the folder's log ends.")
+@click.option(
+    "--from-log",
+    "log_file",
+    type=click.Path(path_type=Path),
+    help="Decide and generate from a log; measure nothing.",
+)
+@click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: $MPICC, or as installed.")
+def command(
+    topology_file: str,
+    launcher: str | None,
+    collectives: str | None,
+    sizes: tuple[int, ...],
+    timing: str,
+    computation: int,
+    budget: float,
+    output: Path | None,
+    resume: bool,
+    log_file: Path | None,
+    mpicc: str | None,
+) -> None:
+    """Tune the collectives of a cluster and leave a library for it."""
+    if resume and log_file:
+        raise click.UsageError("--resume and --from-log exclude each other")
+    topology = load_topology(topology_file)
+    folder = output or Path("generated") / topology.name
+    run = _Run(topology, load_catalogue(), folder, Console(stderr=True, highlight=False))
+    options = Options(
+        _collectives(run.catalogue, collectives),
+        sizes,
+        Timing(timing, computation if timing == "computation" else 0),
+        budget,
+    )
+    if log_file:
+        tuned, records = _from_log(run, log_file)
+    else:
+        toolchain = Toolchain.find(mpicc)
+        tuned, records = _measure(run, options, launcher, toolchain, resume)
+    _write(run, tuned, records)
+
+
+def _collectives(catalogue: Catalogue, names: str | None) -> tuple[str, ...]:
+    chosen = catalogue.collectives if names is None else tuple(sorted(set(names.split(","))))
+    unknown = set(chosen) - set(catalogue.collectives)
+    if unknown:
+        raise click.UsageError(
+            f"unknown collective {', '.join(sorted(unknown))}; "
+            f"there is {', '.join(catalogue.collectives)}"
+        )
+    return chosen
+
+
+def _from_log(run: _Run, path: Path) -> tuple[Tuned, list[dict[str, Any]]]:
+    """Decide from a log alone, and put a copy of it into the folder."""
+    header, records = read_log(path)
+    _require_same(run, header, path)
+    tuned = _tune(run, Options.from_json(header), LogSource(records), lambda: records, None)
+    if path.resolve() != (run.output / LOG).resolve():
+        write_file(run.output / LOG, path.read_text(encoding="utf-8"))
+    return tuned, records
+
+
+def _measure(
+    run: _Run, options: Options, launcher_name: str | None, toolchain: Toolchain, resume: bool
+) -> tuple[Tuned, list[dict[str, Any]]]:
+    """Measure what the search asks for, beginning with what a log to resume holds."""
+    launcher, why = choose_launcher(run.topology, launcher_name)
+    run.console.print(why)
+    path = run.output / LOG
+    if resume and path.exists():
+        header, known = read_log(path)
+        _require_same(run, header, path)
+        log = LogWriter(path)
+    else:
+        header, known = _header(run, options), []
+        log = _new_log(path, header)
+    options = Options.from_json(header)
+    renderer = Renderer(COMMAND, run.topology.name, run.topology.hash, run.catalogue.hash)
+    files = measuring_sources(run.topology, run.catalogue, renderer)
+    starter = SessionStarter(
+        run.output / "build" / "session", files, toolchain, launcher, run.topology, log
+    )
+    live = LiveSource(starter, log, lambda name, size: _bound(run.topology, name, size))
+    try:
+        tuned = _tune(run, options, LogSource(known, live), lambda: read_log(path)[1], live)
+    finally:
+        live.close()
+        log.close()
+    return tuned, read_log(path)[1]
+
+
+def _new_log(path: Path, header: dict[str, Any]) -> LogWriter:
+    """Begin a log; an older one is moved aside."""
+    if path.exists():
+        path.replace(path.with_suffix(".previous.jsonl"))
+    log = LogWriter(path)
+    log.write(header)
+    return log
+
+
+def _header(run: _Run, options: Options) -> dict[str, Any]:
+    return {
+        "kind": "log",
+        "version": VERSION,
+        "stagegen": __version__,
+        "cluster": run.topology.name,
+        "topology_hash": run.topology.hash,
+        "catalogue_hash": run.catalogue.hash,
+        **options.to_json(),
+    }
+
+
+def _require_same(run: _Run, header: dict[str, Any], path: Path) -> None:
+    """Refuse a log of another topology or of other algorithms."""
+    for what, key, value in (
+        ("topology", "topology_hash", run.topology.hash),
+        ("catalogue of algorithms", "catalogue_hash", run.catalogue.hash),
+    ):
+        if header.get(key) != value:
+            raise InputError(f"this log was measured with another {what}; measure anew", path, 1)
+
+
+def _tune(
+    run: _Run,
+    options: Options,
+    source: Source,
+    records: Callable[[], list[dict[str, Any]]],
+    live: LiveSource | None,
+) -> Tuned:
+    def representative() -> bool:
+        return all(environment.representative for environment in environments(records()))
+
+    with _progress(run.console, steps(options), live is not None) as progress:
+        return tune(run.topology, run.catalogue, options, source, representative, progress)
+
+
+@contextmanager
+def _progress(console: Console, total: int, shown: bool) -> Iterator[Callable[[str], None]]:
+    """Show a bar; each call is one step, further ones (crossovers) lengthen it."""
+    bar = Progress(
+        BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("{task.description}"), console=console, disable=not shown,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("", total=total)
+        begun = 0
+
+        def step(what: str) -> None:
+            nonlocal begun
+            begun += 1
+            bar.update(task, completed=begun - 1, total=max(total, begun), description=what)
+
+        yield step
+        bar.update(task, completed=max(total, begun), description="done")
+
+
+def _bound(topology: Topology, collective: str, size: int) -> float:
+    return lower_bound(topology, collective, size).seconds
+
+
+def _write(run: _Run, tuned: Tuned, records: list[dict[str, Any]]) -> None:
+    """Write library and report, and say what was chosen."""
+    seen = environments(records)
+    report = render_report(run.topology, tuned, seen)
+    write_library(run.output, run.topology, run.catalogue, tuned.decision, {"report.html": report})
+    for outcome in tuned.outcomes:
+        for check in outcome.wrong:
+            run.console.print(
+                f"wrong result, never chosen: {outcome.collective} {check.candidate.spec}: "
+                f"{check.first_wrong}"
+            )
+    if not tuned.decision.representative:
+        run.console.print("not representative: this machine was measured, not the cluster")
+    click.echo(f"{run.output}: make && make install PREFIX=…; see {run.output / 'report.html'}")

@@ -1,0 +1,45 @@
+"""Plots of a report as SVG text: the same bytes for the same data."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from collections.abc import Sequence
+
+from stagegen.report.rows import ReportRow
+
+#: matplotlib salts the identifiers in an SVG file, at random unless told.
+_SALT = "stagegen"
+
+
+def can_plot() -> bool:
+    """Whether matplotlib (the extra ``report``) is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def time_plot(collective: str, rows: Sequence[ReportRow]) -> str:
+    """Return a plot of time over size: native, tuned with its interval, lower bound."""
+    import matplotlib as mpl  # noqa: PLC0415 - an optional dependency
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    with mpl.rc_context({"svg.hashsalt": _SALT, "svg.fonttype": "none", "font.size": 9}):
+        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+        axes = figure.subplots()
+        sizes = [row.size for row in rows]
+        axes.plot(sizes, [row.native.median for row in rows], "o-", color="#888", label="native")
+        axes.plot(sizes, [row.tuned.median for row in rows], "o-", color="#06c", label="tuned")
+        axes.fill_between(
+            sizes, [row.tuned.low for row in rows], [row.tuned.high for row in rows],
+            color="#06c", alpha=0.2, linewidth=0,
+        )  # fmt: skip
+        bounds = [row.bound for row in rows if row.bound]
+        if len(bounds) == len(rows):
+            axes.plot(sizes, bounds, ":", color="#000", label="lower bound")
+        axes.set(xscale="log", yscale="log", xlabel="message size / bytes", ylabel="time / s")
+        axes.set_title(collective)
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(frameon=False)
+        stream = io.StringIO()
+        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    text = stream.getvalue()
+    return text[text.index("<svg") :]

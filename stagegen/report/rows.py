@@ -1,0 +1,69 @@
+"""The rows of a report: native, tuned and bound for every measured size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stagegen.measure.records import Candidate
+from stagegen.measure.statistics import Summary, summarize
+from stagegen.repository.algorithm import NATIVE
+from stagegen.schedule import lower_bound
+from stagegen.topology import Topology
+from stagegen.tune.search import Outcome
+
+
+@dataclass(frozen=True)
+class ReportRow:
+    """One size of one collective.
+
+    Attributes:
+        size: in bytes.
+        native: the native routine's times, in seconds.
+        tuned: those of what serves the size.
+        candidate: what serves it.
+        bound: lower bound in seconds at the rates that were measured, or None where the
+            measured machine is not the cluster.
+    """
+
+    size: int
+    native: Summary
+    tuned: Summary
+    candidate: Candidate
+    bound: float | None
+
+    @property
+    def speedup(self) -> float:
+        """Native over tuned, of the medians."""
+        return self.native.median / self.tuned.median
+
+    @property
+    def over_bound(self) -> float | None:
+        """Tuned over the bound; None where there is none."""
+        return self.tuned.median / self.bound if self.bound else None
+
+
+def report_rows(topology: Topology, outcome: Outcome, scale: float | None) -> tuple[ReportRow, ...]:
+    """Return the rows of one collective.
+
+    Args:
+        topology: the cluster.
+        outcome: what the search saw.
+        scale: by which all rates were multiplied; None where another machine was measured.
+    """
+    (table,) = (table for table in outcome.tables if table.communicator == "cluster")
+    rows = []
+    for size, samples in outcome.samples.items():
+        candidate = table.choice(size)
+        bound = None
+        if scale is not None:
+            bound = lower_bound(topology, outcome.collective, size).seconds / scale
+        rows.append(
+            ReportRow(
+                size=size,
+                native=summarize(samples[Candidate(NATIVE)].seconds),
+                tuned=summarize(samples[candidate].seconds),
+                candidate=candidate,
+                bound=bound,
+            )
+        )
+    return tuple(rows)

@@ -1,0 +1,64 @@
+"""Tuning all collectives of one cluster: searches on one source, one decision table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stagegen.generate.sources import applicable
+from stagegen.measure.measurer import Source
+from stagegen.repository import Catalogue
+from stagegen.topology import Topology
+from stagegen.tune.decision import DecisionTable
+from stagegen.tune.options import Options
+from stagegen.tune.search import Outcome, Plan, Search
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The result of tuning: what decides, and what it was seen from."""
+
+    decision: DecisionTable
+    outcomes: tuple[Outcome, ...]
+
+
+def steps(options: Options) -> int:
+    """Return how many steps, at the least, tuning reports to ``progress``."""
+    return len(options.collectives) * (1 + len(options.sizes))
+
+
+def tune(
+    topology: Topology,
+    catalogue: Catalogue,
+    options: Options,
+    source: Source,
+    representative: Callable[[], bool],
+    progress: Callable[[str], None] = lambda _: None,
+) -> Tuned:
+    """Tune the collectives of ``options`` on a source of measurements.
+
+    Args:
+        topology: the cluster.
+        catalogue: all algorithms.
+        options: what to tune.
+        source: makes measurements, or has them from a log.
+        representative: says, after measuring, whether the cluster itself was measured.
+        progress: told of every step.
+
+    Raises:
+        MeasurementError: a measurement failed; what the log holds stays valid.
+    """
+    algorithms = applicable(catalogue, topology)
+    plan = Plan(topology.rank_count, options.sizes, options.timing, options.budget, progress)
+    outcomes = tuple(
+        Search(source, plan, name, [a for a in algorithms if a.collective == name]).run()
+        for name in options.collectives
+    )
+    decision = DecisionTable(
+        cluster=topology.name,
+        topology_hash=topology.hash,
+        catalogue_hash=catalogue.hash,
+        representative=representative(),
+        tables=tuple(table for outcome in outcomes for table in outcome.tables),
+    )
+    return Tuned(decision, outcomes)
