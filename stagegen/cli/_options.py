@@ -13,17 +13,12 @@ from stagegen.topology import parse_size
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class Size(click.ParamType):
-    """A size in bytes, such as 65536 or 64KiB."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the size in bytes; anything else is a usage error."""
-        try:
-            return value if isinstance(value, int) else parse_size(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+def to_size(_ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Turn an option's text, such as 64KiB, into bytes; anything else is a usage error."""
+    try:
+        return None if value is None else parse_size(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param=param) from error
 
 
 def topology_option(command: _Command) -> _Command:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from stagegen.cli._options import Size, columns, format_option, print_json, topology_option
+from stagegen.cli._options import columns, format_option, print_json, to_size, topology_option
 from stagegen.schedule.bounds import COLLECTIVES, Bound, lower_bound, physical_edges
 from stagegen.schedule.root import RootedView, rooted_view
 from stagegen.topology import Edge, Topology, format_bandwidth, load_topology
@@ -22,7 +22,9 @@ def command() -> None:
 @command.command()
 @topology_option
 @format_option
-@click.option("--size", type=Size(), help="Show lower bounds for this size, such as 64KiB.")
+@click.option(
+    "--size", callback=to_size, metavar="SIZE", help="Show lower bounds for it, such as 64KiB."
+)
 def show(topology_file: str, output_format: str, size: int | None) -> None:
     """Show hosts, ranks, loads, the root and, for a size, the lower bounds.
 
