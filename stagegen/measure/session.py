@@ -78,6 +78,18 @@ class Session:
         answers = self._command(command, what, timeout)
         return Measurement(request, tuple(tuple(answer["seconds"]) for answer in answers))
 
+    def compare(
+        self, collective: str, size: int, calls: int, repetitions: int, timeout: float
+    ) -> dict[str, Any]:
+        """Time native and tuned in turn (drivers/bench.c); returns its answer.
+
+        Raises:
+            MeasurementError: the job ended or did not answer within ``timeout`` seconds.
+        """
+        command = f"compare {collective} {size} {calls} {repetitions}"
+        what = f"comparing {collective} of {size} bytes"
+        return self._command(command, what, timeout)[0]
+
     def close(self) -> None:
         """End the job, gently if it still listens."""
         try:

@@ -1,0 +1,68 @@
+# make quickstart   set up, tune the cluster of topologies/quickstart.yaml in the lab, show the result
+# make test         set up, lint, and run all tests
+# make check-all    the tests with their slow cross products
+# make bench        tune and compare topologies/chain-4x4-cyclic.yaml in the lab; needs a quiet machine
+# make lint, make format, make clean
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The wheel's MPI library, whatever else is installed.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+QUICKSTART := topologies/quickstart.yaml
+QUICKSTART_OUTPUT := generated/quickstart
+QUICKSTART_SIZES := 1,64,1KiB,4KiB,16KiB,64KiB
+BENCH := topologies/chain-4x4-cyclic.yaml
+BENCH_OUTPUT := generated/chain-4x4-cyclic
+
+all: quickstart
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "stagegen needs Python 3.10 or later; give it with PYTHON=…" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { echo "python3 -m venv failed; on Debian: apt-get install python3-venv" >&2; exit 1; }
+
+$(VENV)/.use: pyproject.toml | $(BIN)/python
+	@echo "installing into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mpi,report]'
+	@touch $@
+
+$(VENV)/.develop: pyproject.toml | $(BIN)/python
+	@echo "installing into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mpi,report,test,lint]'
+	@touch $@ $(VENV)/.use
+
+quickstart: $(VENV)/.use
+	@$(BIN)/stagegen tune --topology $(QUICKSTART) --sizes $(QUICKSTART_SIZES) --budget 2
+	@$(MAKE) --silent -C $(QUICKSTART_OUTPUT) all build/check
+	@$(BIN)/stagegen lab run --topology $(QUICKSTART) -- $(QUICKSTART_OUTPUT)/build/check
+	@$(BIN)/stagegen bench --topology $(QUICKSTART) --library $(QUICKSTART_OUTPUT) \
+	  --sizes $(QUICKSTART_SIZES) --repetitions 5
+	@echo "report: $(QUICKSTART_OUTPUT)/report.html"
+
+lint: $(VENV)/.develop
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run -Werror drivers/*.[ch] $(wildcard tests/mpi/*.[ch])
+
+test: lint
+	$(BIN)/pytest -m "not slow"
+
+check-all: lint
+	$(BIN)/pytest
+
+bench: $(VENV)/.use
+	@test -f $(BENCH_OUTPUT)/decision.json || $(BIN)/stagegen tune --topology $(BENCH)
+	@$(BIN)/python docs/bench.py --topology $(BENCH) --library $(BENCH_OUTPUT)
+
+format: $(VENV)/.develop
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i drivers/*.[ch] $(wildcard tests/mpi/*.[ch])
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.PHONY: all quickstart lint test check-all bench format clean

@@ -1,0 +1,132 @@
+"""``stagegen bench``: native and tuned in turn in one job, beside the lower bound."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from stagegen.cli._options import format_option, print_json, topology_option
+from stagegen.cli._sizes import parse_sizes
+from stagegen.errors import InputError
+from stagegen.generate import Toolchain
+from stagegen.measure.comparison import Bench, Comparison
+from stagegen.measure.launch.choose import choose_launcher
+from stagegen.measure.statistics import Summary, summarize
+from stagegen.report.units import format_bytes, format_seconds
+from stagegen.repository import load_catalogue
+from stagegen.schedule import lower_bound
+from stagegen.topology import Topology, load_topology
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A comparison in numbers; seconds are medians."""
+
+    comparison: Comparison
+    native: Summary
+    tuned: Summary
+    bound: float
+
+    @property
+    def speedup(self) -> float:
+        return self.native.median / self.tuned.median
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "collective": self.comparison.collective,
+            "size": self.comparison.size,
+            "native_s": self.native.median,
+            "tuned_s": self.tuned.median,
+            "speedup": self.speedup,
+            "bound_s": self.bound,
+            "routine": self.comparison.routine,
+            "native_interval_s": [self.native.low, self.native.high],
+            "tuned_interval_s": [self.tuned.low, self.tuned.high],
+            "repetitions": self.native.count,
+        }
+
+
+@click.command()
+@topology_option
+@click.option(
+    "--library",
+    "library",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The generated folder.",
+)
+@click.option("--launcher", metavar="NAME", help="lab, hydra or local; see docs/lab.md.")
+@click.option("--collectives", metavar="A,B", help="Which to compare; default all.")
+@click.option(
+    "--sizes",
+    callback=parse_sizes,
+    default="1:256KiB",
+    show_default=True,
+    help="Message sizes: FROM:TO (1, 64, 512, 1Ki, 2Ki, …) or a list A,B,….",
+)
+@click.option("--repetitions", type=click.IntRange(min=1), default=9, show_default=True)
+@click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: $MPICC, or as installed.")
+@format_option
+def command(
+    topology_file: str,
+    library: Path,
+    launcher: str | None,
+    collectives: str | None,
+    sizes: tuple[int, ...],
+    repetitions: int,
+    mpicc: str | None,
+    output_format: str,
+) -> None:
+    """Compare a generated library with the native routines."""
+    topology = load_topology(topology_file)
+    known = load_catalogue().collectives
+    names = known if collectives is None else tuple(collectives.split(","))
+    if unknown := set(names) - set(known):
+        raise InputError(f"unknown collective {', '.join(sorted(unknown))}")
+    console = Console(stderr=True, highlight=False)
+    chosen, why = choose_launcher(topology, launcher)
+    console.print(why)
+    with closing(Bench(chosen, topology, library, Toolchain.find(mpicc))) as bench:
+        points = [(name, size) for name in names for size in sizes]
+        rows = [
+            _measure(bench, topology, name, size, repetitions)
+            for name, size in track(points, "comparing", console=console, transient=True)
+        ]
+        environment = {**bench.environment.to_json(), "mpi_library": bench.hello["mpi"]}
+    if output_format == "json":
+        print_json({"environment": environment, "rows": [row.to_json() for row in rows]})
+    else:
+        _print_table(rows)
+
+
+def _measure(bench: Bench, topology: Topology, name: str, size: int, repetitions: int) -> _Row:
+    bound = lower_bound(topology, name, size).seconds / bench.environment.scale
+    comparison = bench.compare(name, size, repetitions, bound)
+    return _Row(comparison, summarize(comparison.native), summarize(comparison.tuned), bound)
+
+
+def _print_table(rows: list[_Row]) -> None:
+    table = Table(box=None, header_style="bold")
+    for title in ("collective", "size", "native", "tuned", "bound", "speed-up", "tuned/bound"):
+        table.add_column(title, justify="left" if title == "collective" else "right")
+    table.add_column("served by")
+    for row in rows:
+        table.add_row(
+            row.comparison.collective,
+            format_bytes(row.comparison.size),
+            format_seconds(row.native.median),
+            format_seconds(row.tuned.median),
+            format_seconds(row.bound),
+            f"{row.speedup:.2f}",
+            f"{row.tuned.median / row.bound:.2f}" if row.bound else "–",
+            row.comparison.routine,
+        )
+    Console(width=120 if not Console().is_terminal else None).print(table)

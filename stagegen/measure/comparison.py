@@ -1,0 +1,118 @@
+"""Native against tuned, paired in one job (drivers/bench.c with the library preloaded)."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from stagegen.data import DRIVERS
+from stagegen.errors import GenerateError, InputError, MeasurementError
+from stagegen.generate import Toolchain, build
+from stagegen.measure.launch.base import Launcher
+from stagegen.measure.live import start_session
+from stagegen.topology import Topology
+
+#: Seconds that a comparison may take beyond a hundred times its lower bound.
+PATIENCE = 120.0
+
+#: A repetition lasts at least this many seconds, by more calls, up to CALLS_MOST.
+REPETITION_SECONDS = 0.05
+CALLS_MOST = 10
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Native and tuned times of one collective and size.
+
+    Attributes:
+        collective: which one.
+        size: in bytes, as for :class:`stagegen.schedule.Bound`.
+        routine: the algorithm that served the tuned calls.
+        native: seconds of each repetition, maximum over the ranks.
+        tuned: likewise, in turn with the native ones.
+    """
+
+    collective: str
+    size: int
+    routine: str
+    native: tuple[float, ...]
+    tuned: tuple[float, ...]
+
+
+def build_bench(folder: Path, toolchain: Toolchain) -> Path:
+    """Compile the benchmark driver into ``folder`` and return the program.
+
+    Raises:
+        GenerateError: it does not compile.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "bench"
+    command = [toolchain.mpicc, "-O2", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
+    command += ["-o", str(program), str(DRIVERS / "bench.c"), "-ldl"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise GenerateError(f"building the benchmark failed:\n{result.stderr}")
+    return program
+
+
+def library_of(folder: Path, toolchain: Toolchain) -> Path:
+    """Return the built library of a generated folder, building it where needed.
+
+    Raises:
+        InputError: this is no generated folder.
+        GenerateError: it does not build.
+    """
+    if not (folder / "decision.json").is_file():
+        raise InputError("not a generated folder: it has no decision.json", folder)
+    build(folder, toolchain)
+    return folder / "libcoll.so"
+
+
+class Bench:
+    """A running comparison session.
+
+    Args:
+        launcher: starts it.
+        topology: where.
+        library: the generated folder.
+        toolchain: builds driver and library.
+    """
+
+    def __init__(self, launcher: Launcher, topology: Topology, library: Path, toolchain: Toolchain):
+        preload = library_of(library, toolchain)
+        folder = library / "build"
+        program = build_bench(folder, toolchain)
+        self._session, self.environment = start_session(
+            launcher, topology, program, folder, (preload,)
+        )
+        self.hello = self._session.hello()
+        if not self.hello["preloaded"]:
+            self._session.close()
+            raise MeasurementError(f"{preload} could not be preloaded into the ranks")
+
+    def compare(self, collective: str, size: int, repetitions: int, bound: float) -> Comparison:
+        """Time both in turn, as many calls in a repetition as make it long enough.
+
+        Args:
+            collective: which one.
+            size: in bytes.
+            repetitions: of each.
+            bound: lower bound in seconds, for the time-out.
+
+        Raises:
+            MeasurementError: the job failed.
+        """
+        timeout = PATIENCE + 100 * 2 * repetitions * CALLS_MOST * bound
+        scout = self._session.compare(collective, size, 1, 1, timeout)
+        longest = max(*scout["native"], *scout["tuned"], 1e-9)
+        calls = max(1, min(CALLS_MOST, math.ceil(REPETITION_SECONDS / longest)))
+        answer = self._session.compare(collective, size, calls, repetitions, timeout)
+        return Comparison(
+            collective, size, answer["routine"], tuple(answer["native"]), tuple(answer["tuned"])
+        )
+
+    def close(self) -> None:
+        """End the job."""
+        self._session.close()
