@@ -1,0 +1,101 @@
+"""The benchmark behind the README's table: native, tuned and lower bound, with the goals beside.
+
+Run by ``make bench``; needs a machine on which nothing else runs. It calls ``stagegen bench``,
+which times native and tuned calls in turn in one job, and prints a Markdown table of the medians.
+Exits with 1 if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+GRID = "1:256KiB"
+BCAST_ALSO = "1MiB"
+
+#: No size may be slower than native by more than this share.
+SLOWER_AT_MOST = 0.05
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the project promises for one point on its benchmark cluster."""
+
+    collective: str
+    size: int
+    speedup: float
+    over_bound: float
+
+
+GOALS = (
+    Goal("alltoall", 32 << 10, 1.8, 1.20),
+    Goal("allgather", 64 << 10, 3.5, 1.15),
+    Goal("bcast", 1 << 20, 4.0, 1.15),
+)
+
+
+def main() -> int:
+    """Measure, print, judge."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--topology", required=True)
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--repetitions", type=int, default=11)
+    arguments = parser.parse_args()
+    rows = measure(arguments, None, GRID) + measure(arguments, "bcast", BCAST_ALSO)
+    print_rows(rows)
+    return 0 if judge(rows) else 1
+
+
+def measure(arguments: argparse.Namespace, collective: str | None, sizes: str) -> list[Any]:
+    """Return the rows of one ``stagegen bench``."""
+    command = [sys.executable, "-m", "stagegen", "bench", "--format", "json"]
+    command += ["--topology", arguments.topology, "--library", arguments.library]
+    command += ["--sizes", sizes, "--repetitions", str(arguments.repetitions)]
+    command += ["--collectives", collective] if collective else []
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    rows: list[Any] = json.loads(output)["rows"]
+    return rows
+
+
+def print_rows(rows: list[Any]) -> None:
+    """Print a Markdown table, times in milliseconds."""
+    print("| collective | bytes | native ms | tuned ms | bound ms | speed-up | tuned / bound | by |")
+    print("|---|---:|---:|---:|---:|---:|---:|---|")
+    for row in rows:
+        native, tuned, bound = (1e3 * row[key] for key in ("native_s", "tuned_s", "bound_s"))
+        print(
+            f"| {row['collective']} | {row['size']} | {native:.4g} | {tuned:.4g} | {bound:.4g} "
+            f"| {row['speedup']:.2f} | {tuned / bound:.2f} | {row['routine']} |"
+        )
+
+
+def judge(rows: list[Any]) -> bool:
+    """Print each goal beside what was measured; return whether all are met."""
+    met = True
+    by_point = {(row["collective"], row["size"]): row for row in rows}
+    print()
+    for goal in GOALS:
+        row = by_point[goal.collective, goal.size]
+        over = row["tuned_s"] / row["bound_s"]
+        fine = row["speedup"] >= goal.speedup and over <= goal.over_bound
+        met &= fine
+        print(
+            f"{'met   ' if fine else 'MISSED'} {goal.collective} {goal.size} B: speed-up "
+            f"{row['speedup']:.2f} (goal {goal.speedup}), {over:.3f} × bound "
+            f"(goal {goal.over_bound})"
+        )
+    worst = min(rows, key=lambda row: row["speedup"])
+    fine = worst["speedup"] >= 1 / (1 + SLOWER_AT_MOST)
+    print(
+        f"{'met   ' if fine else 'MISSED'} never slower than native by more than 5 %: worst is "
+        f"{worst['collective']} {worst['size']} B with {worst['speedup']:.3f}"
+    )
+    return met and fine
+
+
+if __name__ == "__main__":
+    sys.exit(main())
