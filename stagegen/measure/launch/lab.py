@@ -16,12 +16,18 @@ from stagegen.measure.launch.hydra import hydra_command, rank_hosts
 from stagegen.measure.launch.idle import idle_library
 from stagegen.measure.launch.lab_capacity import lab_scale
 from stagegen.measure.launch.lab_network import (
+    CONGESTION_CONTROL,
     CONTROL_DEVICE,
     HOST_DEVICE,
     SUBNET,
     plan_network,
 )
-from stagegen.measure.launch.lab_process import latency_possible, start_in_network, why_no_lab
+from stagegen.measure.launch.lab_process import (
+    congestion_control,
+    latency_possible,
+    start_in_network,
+    why_no_lab,
+)
 from stagegen.measure.launch.mpi import Mpi, find_mpi
 from stagegen.measure.launch.openmpi import openmpi_command
 from stagegen.topology import Topology
@@ -69,6 +75,9 @@ class LabLauncher:
         scale = lab_scale(topology)
         emulated = latency_possible()
         notes = [] if emulated else ["latency not emulated: the kernel has no netem"]
+        congestion = congestion_control()
+        if congestion != CONGESTION_CONTROL:
+            notes.append(f"TCP congestion control is {congestion or 'that of the machine'}")
         if scale.note:
             notes.append(scale.note)
         return here(
@@ -88,7 +97,12 @@ class LabLauncher:
         if reason := self.why_unavailable(topology, job.mpi):
             raise LaunchError(f"the lab cannot run here: {reason}")
         environment = self.environment(topology, job.mpi)
-        plan = plan_network(topology, environment.scale, environment.latency == "emulated")
+        plan = plan_network(
+            topology,
+            environment.scale,
+            emulate_latency=environment.latency == "emulated",
+            congestion=congestion_control(),
+        )
         command = lab_command(find_mpi(job.mpi, self.mpiexec), job, topology)
         return RunningJob(environment, start_in_network(plan, command, {}, job.streams))
 

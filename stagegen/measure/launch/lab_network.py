@@ -25,7 +25,7 @@ OUTER_HOSTNAME = "stagegen-lab"
 
 BURST_BYTES = 4096
 QUEUE_BYTES = 512 * 1024  # what one port of a switch can hold back before it drops
-CONGESTION_CONTROL = "cubic"  # Linux's default, whatever the machine around the lab uses
+CONGESTION_CONTROL = "cubic"  # Linux's default, which most clusters use
 
 # Kernel defaults, repeated because a new namespace inherits what the machine has been tuned to.
 _HOST_SYSCTLS = (
@@ -172,12 +172,15 @@ def _switch_plan(switch: str, ports: list[tuple[str, _Cable]], latency: bool) ->
     return NamespacePlan(name, None, _SWITCH_SYSCTLS, (), tuple(ip), tuple(tc))
 
 
-def _host_plan(name: str, address: str, cable: _Cable, latency: bool) -> NamespacePlan:
+def _host_plan(
+    name: str, address: str, cable: _Cable, latency: bool, congestion: str | None
+) -> NamespacePlan:
+    control = f" congctl {congestion}" if congestion else ""
     ip = (
         "link set dev lo up",
         f"address add {address}/{SUBNET.prefixlen} dev {HOST_DEVICE} noprefixroute",
         f"link set dev {HOST_DEVICE} up",
-        f"route add {SUBNET} dev {HOST_DEVICE} src {address} congctl {CONGESTION_CONTROL}",
+        f"route add {SUBNET} dev {HOST_DEVICE} src {address}{control}",
     )
     tc = tuple(_shaping(HOST_DEVICE, cable, latency))
     return NamespacePlan(name, name, _HOST_SYSCTLS, (HOST_DEVICE,), ip, tc)
@@ -199,7 +202,10 @@ def _hosts_file(topology: Topology) -> str:
 
 
 def plan_network(
-    topology: Topology, scale: float | None = 1.0, emulate_latency: bool = False
+    topology: Topology,
+    scale: float | None = 1.0,
+    emulate_latency: bool = False,
+    congestion: str | None = None,
 ) -> NetworkPlan:
     """Plan the lab of a topology.
 
@@ -207,6 +213,7 @@ def plan_network(
         topology: the cluster.
         scale: every link's rate is multiplied by it; None leaves all links without a limit.
         emulate_latency: delay packets on both ends of every cable (the kernel needs netem).
+        congestion: the hosts' TCP congestion control; None is the machine's own.
 
     Returns:
         The plan; the same for the same arguments.
@@ -221,7 +228,7 @@ def plan_network(
         for switch in topology.switches
     ]
     hosts = [
-        _host_plan(host.name, host_address(index), cables[index], emulate_latency)
+        _host_plan(host.name, host_address(index), cables[index], emulate_latency, congestion)
         for index, host in enumerate(topology.hosts)
     ]
     return NetworkPlan(

@@ -11,10 +11,12 @@ from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 
-from stagegen.errors import LaunchError
+from stagegen.errors import InputError, LaunchError
 from stagegen.measure.launch.base import Streams
-from stagegen.measure.launch.lab_network import NetworkPlan, minimal_plan
+from stagegen.measure.launch.lab_network import CONGESTION_CONTROL, NetworkPlan, minimal_plan
 from stagegen.measure.launch.supervised import READY, Supervised, start_supervised
+
+CONGESTION_VARIABLE = "STAGEGEN_LAB_CONGESTION"
 
 _INIT = Path(__file__).with_name("_lab_init.py")
 _TOOLS = {"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2", "tc": "iproute2"}
@@ -113,6 +115,21 @@ def why_no_lab() -> str | None:
 def latency_possible() -> bool:
     """Return whether the kernel can delay packets (netem)."""
     return why_no_lab() is None and try_plan(minimal_plan(emulate_latency=True)) is None
+
+
+def congestion_control() -> str | None:
+    """Return the TCP congestion control of the lab's hosts; None is the machine's own.
+
+    It is `CONGESTION_CONTROL` where the kernel has it; STAGEGEN_LAB_CONGESTION overrides it.
+
+    Raises:
+        InputError: the kernel does not have the one that the variable names.
+    """
+    here = (_setting("net/ipv4/tcp_available_congestion_control") or "").split()
+    wanted = os.environ.get(CONGESTION_VARIABLE)
+    if wanted and wanted not in here:
+        raise InputError(f"{CONGESTION_VARIABLE}={wanted}: this kernel has {', '.join(here)}")
+    return wanted or (CONGESTION_CONTROL if CONGESTION_CONTROL in here else None)
 
 
 def try_plan(plan: NetworkPlan) -> str | None:

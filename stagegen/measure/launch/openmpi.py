@@ -49,5 +49,14 @@ def openmpi_command(
     for name, value in sorted(variables.items()):
         command += ["-x", f"{name}={value}"]
     entries = [f"{host}:1" for host in hosts]
-    command += ["--host", ",".join(entries), "--map-by", "seq", "--bind-to", "none", "-n", str(len(hosts))]
+    command += [
+        "--host",
+        ",".join(entries),
+        "--map-by",
+        "seq",
+        "--bind-to",
+        "none",
+        "-n",
+        str(len(hosts)),
+    ]
     return [*command, *program]
