@@ -11,72 +11,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Datatypes with `ints` integers per element. */
-struct layout {
-    const char *name;
-    int ints;
-    int (*create)(MPI_Datatype *type);
-};
-
-static int create_int(MPI_Datatype *type) {
-    return PMPI_Type_dup(MPI_INT, type);
-}
-
-static int create_contiguous(MPI_Datatype *type) {
-    return PMPI_Type_contiguous(6, MPI_INT, type);
-}
-
-static int create_vector(MPI_Datatype *type) {
-    return PMPI_Type_vector(3, 2, 5, MPI_INT, type);
-}
-
-/* Six integers out of order and with a gap behind: size tells nothing of the layout. */
-static int create_permuted(MPI_Datatype *type) {
-    const int lengths[] = {3, 2, 1};
-    const int displacements[] = {3, 1, 0};
-    MPI_Datatype indexed;
-    COLL_TRY(PMPI_Type_indexed(3, lengths, displacements, MPI_INT, &indexed));
-    COLL_TRY(PMPI_Type_create_resized(indexed, 0, 8 * (MPI_Aint)sizeof(int), type));
-    return PMPI_Type_free(&indexed);
-}
-
-/* Out of order without any gap: size and extent are those of plain integers. */
-static int create_shuffled(MPI_Datatype *type) {
-    const int lengths[] = {3, 3};
-    const int displacements[] = {3, 0};
-    return PMPI_Type_indexed(2, lengths, displacements, MPI_INT, type);
-}
-
-static const struct layout int_layout = {"int", 1, create_int};
-static const struct layout contiguous_layout = {"contiguous", 6, create_contiguous};
-static const struct layout vector_layout = {"vector with gaps", 6, create_vector};
-static const struct layout permuted_layout = {"permuted with a gap", 6, create_permuted};
-static const struct layout shuffled_layout = {"permuted without gap", 6, create_shuffled};
-
-/* The two sides of a call; where one side's element is 6 integers, the other's count follows. */
-struct pair {
-    const struct layout *send;
-    const struct layout *recv;
-};
-
-static const struct pair pairs[] = {
-    {&int_layout, &int_layout},
-    {&vector_layout, &vector_layout},
-    {&int_layout, &vector_layout},
-    {&permuted_layout, &contiguous_layout},
-    {&contiguous_layout, &shuffled_layout},
-};
-
-enum { PAIRS = sizeof pairs / sizeof pairs[0], BLOCK_INTS = 6 };
+#include "layouts.h"
 
 /* Blocks of 6 integers in a message. */
 static const int quick_blocks[] = {0, 1, 43};
 static const int full_blocks[] = {0, 1, 2, 7, 43, 170, 683, 3001};
 
+/* Past eager limits and several segments; for plain integers and for gaps only. */
+enum { LONG_BLOCKS = 3001, LONGEST_BLOCKS = 12007, LONG_PAIRS = 2 };
+
+/* Up to so many ranks a full check broadcasts from all roots and sends the longest messages. */
+enum { SMALL = 8 };
+
+enum {
+    GUARD = 64,
+    CASES_MOST = PAIRS * 3 * (sizeof full_blocks / sizeof *full_blocks + 1) + SMALL
+};
+
+/* One call to compare: on which datatypes, how much, from where. */
+struct trial {
+    const struct pair *pair;
+    int blocks, root, in_place;
+};
+
 struct side {
     int count;
     MPI_Datatype type;
-    MPI_Aint extent; /* of the whole side: one block per rank, or one message */
+    MPI_Aint origin; /* of the address that MPI gets, in the whole side */
+    MPI_Aint bytes;  /* of the whole side: one block per rank, or one message, and guards */
 };
 
 struct test {
@@ -85,8 +47,9 @@ struct test {
     const struct coll_parameters *parameters;
     MPI_Comm comm;
     int rank, size;
-    const struct pair *pair;
-    int blocks, root, in_place;
+    int trial_count;
+    struct trial trials[CASES_MOST];
+    int wrong[CASES_MOST]; /* first on this rank, then on any */
 };
 
 static int make_side(const struct layout *layout, int blocks, int copies, struct side *side) {
@@ -96,7 +59,9 @@ static int make_side(const struct layout *layout, int blocks, int copies, struct
     side->count = blocks * BLOCK_INTS / layout->ints;
     COLL_TRY(PMPI_Type_get_extent(side->type, &lower_bound, &extent));
     COLL_TRY(PMPI_Type_get_true_extent(side->type, &true_lower_bound, &true_extent));
-    side->extent = copies * side->count * extent + true_extent + 64;
+    side->origin = GUARD + (true_lower_bound < 0 ? -true_lower_bound : 0);
+    side->bytes = side->origin + copies * side->count * extent + true_lower_bound + true_extent;
+    side->bytes += GUARD;
     return MPI_SUCCESS;
 }
 
@@ -108,8 +73,8 @@ static void fill(char *buffer, MPI_Aint bytes, int seed) {
     }
 }
 
-static int call_native(const struct test *test, const struct side *send, const struct side *recv,
-                       const void *sendbuf, void *recvbuf) {
+static int call_native(const struct test *test, const struct trial *trial, const struct side *send,
+                       const struct side *recv, const void *sendbuf, void *recvbuf) {
     switch (test->collective) {
     case COLL_ALLTOALL:
         return PMPI_Alltoall(sendbuf, send->count, send->type, recvbuf, recv->count, recv->type,
@@ -118,14 +83,14 @@ static int call_native(const struct test *test, const struct side *send, const s
         return PMPI_Allgather(sendbuf, send->count, send->type, recvbuf, recv->count, recv->type,
                               test->comm);
     case COLL_BCAST:
-        return PMPI_Bcast(recvbuf, recv->count, recv->type, test->root, test->comm);
+        return PMPI_Bcast(recvbuf, recv->count, recv->type, trial->root, test->comm);
     default:
         return MPI_ERR_OTHER;
     }
 }
 
-static int call_entry(const struct test *test, const struct side *send, const struct side *recv,
-                      const void *sendbuf, void *recvbuf) {
+static int call_entry(const struct test *test, const struct trial *trial, const struct side *send,
+                      const struct side *recv, const void *sendbuf, void *recvbuf) {
     switch (test->collective) {
     case COLL_ALLTOALL:
         return MPI_Alltoall(sendbuf, send->count, send->type, recvbuf, recv->count, recv->type,
@@ -134,14 +99,14 @@ static int call_entry(const struct test *test, const struct side *send, const st
         return MPI_Allgather(sendbuf, send->count, send->type, recvbuf, recv->count, recv->type,
                              test->comm);
     case COLL_BCAST:
-        return MPI_Bcast(recvbuf, recv->count, recv->type, test->root, test->comm);
+        return MPI_Bcast(recvbuf, recv->count, recv->type, trial->root, test->comm);
     default:
         return MPI_ERR_OTHER;
     }
 }
 
-static int call_routine(const struct test *test, const struct side *send, const struct side *recv,
-                        const void *sendbuf, void *recvbuf) {
+static int call_routine(const struct test *test, const struct trial *trial, const struct side *send,
+                        const struct side *recv, const void *sendbuf, void *recvbuf) {
     struct coll_call call;
     struct coll_comm *cc;
     COLL_TRY(coll_comm_get(test->comm, &cc));
@@ -152,77 +117,100 @@ static int call_routine(const struct test *test, const struct side *send, const 
         COLL_TRY(coll_call_allgather(&call, sendbuf, send->count, send->type, recvbuf, recv->count,
                                      recv->type, test->comm));
     else
-        COLL_TRY(coll_call_bcast(&call, recvbuf, recv->count, recv->type, test->root, test->comm));
+        COLL_TRY(coll_call_bcast(&call, recvbuf, recv->count, recv->type, trial->root, test->comm));
     return coll_run(test->routine, &call, cc, test->parameters);
 }
 
 /* Run both on the same input; *wrong says whether this rank sees a difference. */
-static int compare(const struct test *test, const struct side *send, const struct side *recv,
-                   char *memory, int *wrong) {
-    char *input = memory, *expected = input + send->extent, *actual = expected + recv->extent;
-    const void *sendbuf = test->in_place ? MPI_IN_PLACE : input;
-    fill(input, send->extent, test->rank);
-    fill(expected, recv->extent, 1000 + test->rank);
-    memcpy(actual, expected, (size_t)recv->extent);
-    COLL_TRY(call_native(test, send, recv, sendbuf, expected));
-    COLL_TRY(test->routine == NULL ? call_entry(test, send, recv, sendbuf, actual)
-                                   : call_routine(test, send, recv, sendbuf, actual));
-    *wrong = memcmp(expected, actual, (size_t)recv->extent) != 0;
+static int compare(const struct test *test, const struct trial *trial, const struct side *send,
+                   const struct side *recv, char *memory, int *wrong) {
+    char *input = memory, *expected = input + send->bytes, *actual = expected + recv->bytes;
+    const void *sendbuf = trial->in_place ? MPI_IN_PLACE : input + send->origin;
+    fill(input, send->bytes, test->rank);
+    fill(expected, recv->bytes, 1000 + test->rank);
+    memcpy(actual, expected, (size_t)recv->bytes);
+    COLL_TRY(call_native(test, trial, send, recv, sendbuf, expected + recv->origin));
+    COLL_TRY((test->routine == NULL ? call_entry : call_routine)(test, trial, send, recv, sendbuf,
+                                                                 actual + recv->origin));
+    *wrong = memcmp(expected, actual, (size_t)recv->bytes) != 0;
     return MPI_SUCCESS;
 }
 
 /* The sides of a broadcast may differ from rank to rank, as long as the signature is one. */
-static const struct layout *receiving_layout(const struct test *test) {
+static const struct layout *receiving_layout(const struct test *test, const struct trial *trial) {
     if (test->collective == COLL_BCAST && test->rank % 2 == 1)
-        return test->pair->send;
-    return test->pair->recv;
+        return trial->pair->send;
+    return trial->pair->recv;
 }
 
-static int run_case(const struct test *test, struct conformance_report *report) {
+/* Returns an error only where the check itself cannot go on. */
+static int run_trial(const struct test *test, const struct trial *trial, int *wrong) {
     struct side send, recv;
-    int wrong = 0, any_wrong;
     const int copies = test->collective == COLL_BCAST ? 1 : test->size;
-    COLL_TRY(make_side(test->pair->send, test->blocks, copies, &send));
-    COLL_TRY(make_side(receiving_layout(test), test->blocks, copies, &recv));
-    char *memory = malloc((size_t)(send.extent + 2 * recv.extent));
-    int error = memory == NULL ? MPI_ERR_NO_MEM : compare(test, &send, &recv, memory, &wrong);
+    COLL_TRY(make_side(trial->pair->send, trial->blocks, copies, &send));
+    COLL_TRY(make_side(receiving_layout(test, trial), trial->blocks, copies, &recv));
+    char *memory = malloc((size_t)(send.bytes + 2 * recv.bytes));
+    int error = memory == NULL ? MPI_ERR_NO_MEM : compare(test, trial, &send, &recv, memory, wrong);
     free(memory);
     COLL_TRY(PMPI_Type_free(&send.type));
     COLL_TRY(PMPI_Type_free(&recv.type));
-    wrong |= error != MPI_SUCCESS;
-    COLL_TRY(PMPI_Allreduce(&wrong, &any_wrong, 1, MPI_INT, MPI_LOR, test->comm));
-    ++report->cases;
-    if (any_wrong && report->wrong++ == 0)
-        snprintf(report->first_wrong, sizeof report->first_wrong,
-                 "%s on %d ranks, %d bytes, %s to %s, root %d%s",
-                 coll_collective_names[test->collective], test->size,
-                 test->blocks * BLOCK_INTS * (int)sizeof(int), test->pair->send->name,
-                 test->pair->recv->name, test->root, test->in_place ? ", in place" : "");
+    *wrong |= error != MPI_SUCCESS;
     return MPI_SUCCESS;
 }
 
-static int run_sizes(struct test *test, enum conformance_level level,
-                     struct conformance_report *report) {
+static void add(struct test *test, int pair, int blocks, int root, int in_place) {
+    test->trials[test->trial_count++] = (struct trial){&pairs[pair], blocks, root, in_place};
+}
+
+static void add_sizes(struct test *test, enum conformance_level level, int pair, int root,
+                      int in_place) {
     const int *blocks = level == CONFORMANCE_FULL ? full_blocks : quick_blocks;
     const int count = level == CONFORMANCE_FULL ? sizeof full_blocks / sizeof *full_blocks
                                                 : sizeof quick_blocks / sizeof *quick_blocks;
-    for (int i = 0; i < count; ++i) {
-        test->blocks = blocks[i];
-        COLL_TRY(run_case(test, report));
-    }
-    return MPI_SUCCESS;
+    for (int i = 0; i < count; ++i)
+        add(test, pair, blocks[i], root, in_place);
+    if (level == CONFORMANCE_FULL && test->size <= SMALL && pair < LONG_PAIRS)
+        add(test, pair, LONGEST_BLOCKS, root, in_place);
+    if (level == CONFORMANCE_QUICK && pair == 0)
+        add(test, pair, LONG_BLOCKS, root, in_place);
 }
 
-/* In place, or from each of several roots. */
-static int run_variants(struct test *test, enum conformance_level level,
-                        struct conformance_report *report) {
+/* Each pair of types out of place and in place, or from the first, the last and a middle root. */
+static void list_trials(struct test *test, enum conformance_level level) {
     const int roots[] = {0, test->size - 1, test->size / 2};
-    const int variants = test->collective == COLL_BCAST ? 3 : 2;
-    for (int i = 0; i < variants; ++i) {
-        test->root = test->collective == COLL_BCAST ? roots[i] : 0;
-        test->in_place = test->collective != COLL_BCAST && i == 1;
-        COLL_TRY(run_sizes(test, level, report));
+    for (int pair = 0; pair < PAIRS; ++pair) {
+        if (test->collective != COLL_BCAST) {
+            add_sizes(test, level, pair, 0, 0);
+            add_sizes(test, level, pair, 0, 1);
+            continue;
+        }
+        for (int i = 0; i < 3 && (i == 0 || test->size > i); ++i)
+            add_sizes(test, level, pair, roots[i], 0);
     }
+    if (test->collective == COLL_BCAST && level == CONFORMANCE_FULL && test->size <= SMALL)
+        for (int root = 0; root < test->size; ++root)
+            add(test, 0, full_blocks[1], root, 0);
+}
+
+static void describe(const struct test *test, const struct trial *trial,
+                     struct conformance_report *report) {
+    snprintf(report->first_wrong, sizeof report->first_wrong,
+             "%s on %d ranks, %d bytes, %s to %s, root %d%s",
+             coll_collective_names[test->collective], test->size,
+             trial->blocks * BLOCK_INTS * (int)sizeof(int), trial->pair->send->name,
+             trial->pair->recv->name, trial->root, trial->in_place ? ", in place" : "");
+}
+
+/* Run the trials one after the other without waiting in between; compare notes at the end. */
+static int run(struct test *test, struct conformance_report *report) {
+    for (int i = 0; i < test->trial_count; ++i)
+        COLL_TRY(run_trial(test, &test->trials[i], &test->wrong[i]));
+    COLL_TRY(
+        PMPI_Allreduce(MPI_IN_PLACE, test->wrong, test->trial_count, MPI_INT, MPI_LOR, test->comm));
+    report->cases = test->trial_count;
+    for (int i = 0; i < test->trial_count; ++i)
+        if (test->wrong[i] && report->wrong++ == 0)
+            describe(test, &test->trials[i], report);
     return MPI_SUCCESS;
 }
 
@@ -234,9 +222,6 @@ int conformance_check(enum coll_collective collective, const struct coll_routine
     *report = (struct conformance_report){0};
     COLL_TRY(PMPI_Comm_rank(comm, &test.rank));
     COLL_TRY(PMPI_Comm_size(comm, &test.size));
-    for (int i = 0; i < PAIRS; ++i) {
-        test.pair = &pairs[i];
-        COLL_TRY(run_variants(&test, level, report));
-    }
-    return MPI_SUCCESS;
+    list_trials(&test, level);
+    return run(&test, report);
 }

@@ -22,7 +22,7 @@ COMMAND = "stagegen tune --topology topology.yaml --from-log measurements.jsonl"
 #: Sources of the library besides the runtime that it shares with the measuring session.
 _DISPATCHER = ("dispatch.h", "dispatch.c", "rules.c", "settings.c", "trace.c")
 
-_CHECK_DRIVERS = ("check.c", "conformance.c", "conformance.h")
+_CHECK_DRIVERS = ("check.c", "conformance.c", "conformance.h", "lab_idle.c", "layouts.h")
 
 
 def library_files(
