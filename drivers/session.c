@@ -9,8 +9,8 @@
  *   quit
  *
  * A ROUTINE is an algorithm's name, with parameters as in linear:segment_size=8192. TIMING is
- * one of the mechanisms of Faraj 2006, Fig. 4.3. A repetition is CALLS calls; its time is the
- * mean of the calls, maximum over the ranks. The routines take turns: repetition by
+ * one of the mechanisms of Faraj 2006, Fig. 4.3. A repetition is CALLS calls after an untimed one;
+ * its time is the mean of the calls, maximum over the ranks. The routines take turns: repetition by
  * repetition each is timed once, beginning with another one each time, so that a drift of the
  * machine hits all alike.
  */
@@ -131,12 +131,17 @@ static int make_call(const struct request *request, const struct buffers *buffer
     }
 }
 
-/* Time one repetition on this rank, in seconds per call. */
+/*
+ * Time one repetition on this rank, in seconds per call. One untimed call comes first: TCP
+ * connections remember the traffic before (congestion windows, losses), and a routine is to meet
+ * the network as it leaves it itself, not as the candidate before did.
+ */
 static int repeat(const struct request *request, const struct candidate *candidate,
                   const struct coll_call *call, struct coll_comm *cc, double *seconds) {
     const int with_barrier = strcmp(request->timing, "barrier") == 0;
     const int with_computation = strcmp(request->timing, "computation") == 0;
     double elapsed = 0;
+    COLL_TRY(coll_run(candidate->routine, call, cc, &candidate->parameters));
     COLL_TRY(timing_barrier(control));
     double start = PMPI_Wtime();
     for (long i = 0; i < request->calls; ++i) {

@@ -6,57 +6,34 @@ independent checker finds a fault.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
-from stagegen.errors import ScheduleError
 from stagegen.schedule import (
-    Message,
     PhaseSchedule,
+    Step,
     alltoall_schedule,
     broadcast_tree,
     depth_first_ranks,
     logical_ring,
+    schedule_rows,
 )
 from stagegen.schedule.verify import Proof, verify_alltoall, verify_ring, verify_tree
 from stagegen.topology import Topology
 
 
 @dataclass(frozen=True)
-class Token:
-    """A zero-byte message: the rank of its other end, and which send of the waiter it lets go."""
+class CStep:
+    """A row of ``steps[]``; -1 is nobody; ``token`` is the index of its first token."""
 
-    rank: int
-    send: int
-
-
-@dataclass(frozen=True)
-class Send:
-    """A row of ``sends[]``; ``token`` is the index of the first awaited one, the owed follow."""
-
+    phase: int
     to: int
-    phase: int
-    awaited: int
-    owed: int
-    token: int
-
-
-@dataclass(frozen=True)
-class Receive:
-    """A row of ``receives[]``; ``token`` is the index of the first that it owes."""
-
     sender: int
-    phase: int
-    owed: int
+    awaited: int
+    after_send: int
+    after_receive: int
     token: int
-
-
-@dataclass
-class _Tokens:
-    awaited: list[Token] = field(default_factory=list)
-    after_send: list[Token] = field(default_factory=list)
-    after_receive: list[Token] = field(default_factory=list)
 
 
 class Scheduler:
@@ -118,63 +95,33 @@ def barrier_tables(schedule: PhaseSchedule) -> dict[str, Any]:
 
 
 def token_tables(schedule: PhaseSchedule) -> dict[str, Any]:
-    """Return sends, receives and tokens of every position, in the order of the phases.
-
-    A token carries the number of the send that it lets go, because receives may complete in
-    another order than that of the phases.
-    """
-    count = len(schedule.ranks)
-    number_of = _send_numbers(schedule)
-    owed = _tokens(schedule, number_of)
-    tokens: list[Token] = []
-    rows: list[dict[str, list[Any]]] = [{"sends": [], "receives": []} for _ in range(count)]
-    for phase, message in _in_order(schedule):
-        of = owed.get(message, _Tokens())
-        send = Send(message.destination, phase, len(of.awaited), len(of.after_send), len(tokens))
-        tokens += of.awaited + of.after_send
-        receive = Receive(message.source, phase, len(of.after_receive), len(tokens))
-        tokens += of.after_receive
-        rows[message.source]["sends"].append(send)
-        rows[message.destination]["receives"].append(receive)
+    """Return the steps of every position in the order of the phases, and their tokens."""
+    rows = schedule_rows(schedule).rows
+    tokens: list[int] = []
+    c_rows = [[_c_step(step, tokens) for step in row.steps] for row in rows]
     return {
-        "rows": rows,
+        "rows": c_rows,
         "tokens": tokens,
-        "first": [position * (count - 1) for position in range(count + 1)],
-        "awaited_most": max((s.awaited for row in rows for s in row["sends"]), default=0),
-        "owed_most": max(map(_owed, rows), default=0),
+        "first": list(accumulate((len(row) for row in c_rows), initial=0)),
+        "awaited_most": max((step.awaited for row in c_rows for step in row), default=0),
+        "owed_most": max(map(_owed, c_rows), default=0),
     }
 
 
-def _in_order(schedule: PhaseSchedule) -> Iterator[tuple[int, Message]]:
-    for phase, messages in enumerate(schedule.phases):
-        for message in messages:
-            yield phase, message
+def _c_step(step: Step, tokens: list[int]) -> CStep:
+    """Return the row of a step; its tokens are added to those of all."""
+    start = len(tokens)
+    tokens += step.await_from + step.after_send + step.after_receive
+    return CStep(
+        phase=step.phase,
+        to=-1 if step.send_to is None else step.send_to,
+        sender=-1 if step.receive_from is None else step.receive_from,
+        awaited=len(step.await_from),
+        after_send=len(step.after_send),
+        after_receive=len(step.after_receive),
+        token=start,
+    )
 
 
-def _send_numbers(schedule: PhaseSchedule) -> dict[Message, int]:
-    """Return which send of its source each message is."""
-    sent = [0] * len(schedule.ranks)
-    numbers = {}
-    for _, message in _in_order(schedule):
-        numbers[message] = sent[message.source]
-        sent[message.source] += 1
-    return numbers
-
-
-def _tokens(schedule: PhaseSchedule, number_of: dict[Message, int]) -> dict[Message, _Tokens]:
-    """Return the tokens that each message waits for and owes."""
-    tokens: dict[Message, _Tokens] = {}
-    for first, then, token in schedule.sync.syncs:
-        if token is None:  # a→c and c→d never share an edge (Faraj 2006, Lemma 3)
-            raise ScheduleError(f"{then} must wait for {first} without a token")
-        giver, taker = token
-        number = number_of[then]
-        owing = tokens.setdefault(first, _Tokens())
-        owed = owing.after_send if giver == first.source else owing.after_receive
-        owed.append(Token(taker, number))
-        tokens.setdefault(then, _Tokens()).awaited.append(Token(giver, number))
-    return tokens
-
-
-def _owed(row: dict[str, list[Any]]) -> int:
-    return sum(one.owed for one in row["sends"] + row["receives"])
+def _owed(row: list[CStep]) -> int:
+    return sum(step.after_send + step.after_receive for step in row)
