@@ -16,7 +16,6 @@ from stagegen.measure.launch.hydra import hydra_command, rank_hosts
 from stagegen.measure.launch.idle import idle_library
 from stagegen.measure.launch.lab_capacity import lab_scale
 from stagegen.measure.launch.lab_network import (
-    CONGESTION_CONTROL,
     CONTROL_DEVICE,
     HOST_DEVICE,
     SUBNET,
@@ -25,6 +24,7 @@ from stagegen.measure.launch.lab_network import (
 from stagegen.measure.launch.lab_process import (
     congestion_control,
     latency_possible,
+    machine_congestion_control,
     start_in_network,
     why_no_lab,
 )
@@ -75,9 +75,8 @@ class LabLauncher:
         scale = lab_scale(topology)
         emulated = latency_possible()
         notes = [] if emulated else ["latency not emulated: the kernel has no netem"]
-        congestion = congestion_control()
-        if congestion != CONGESTION_CONTROL:
-            notes.append(f"TCP congestion control is {congestion or 'that of the machine'}")
+        congestion = congestion_control() or f"{machine_congestion_control()}, the machine's own"
+        notes.append(f"TCP congestion control: {congestion}")
         if scale.note:
             notes.append(scale.note)
         return here(

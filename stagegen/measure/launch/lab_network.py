@@ -25,7 +25,6 @@ OUTER_HOSTNAME = "stagegen-lab"
 
 BURST_BYTES = 4096
 QUEUE_BYTES = 512 * 1024  # what one port of a switch can hold back before it drops
-CONGESTION_CONTROL = "cubic"  # Linux's default, which most clusters use
 
 # Kernel defaults, repeated because a new namespace inherits what the machine has been tuned to.
 _HOST_SYSCTLS = (

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from stagegen.errors import InputError, LaunchError
 from stagegen.measure.launch.base import Streams
-from stagegen.measure.launch.lab_network import CONGESTION_CONTROL, NetworkPlan, minimal_plan
+from stagegen.measure.launch.lab_network import NetworkPlan, minimal_plan
 from stagegen.measure.launch.supervised import READY, Supervised, start_supervised
 
 CONGESTION_VARIABLE = "STAGEGEN_LAB_CONGESTION"
@@ -117,10 +117,15 @@ def latency_possible() -> bool:
     return why_no_lab() is None and try_plan(minimal_plan(emulate_latency=True)) is None
 
 
-def congestion_control() -> str | None:
-    """Return the TCP congestion control of the lab's hosts; None is the machine's own.
+def machine_congestion_control() -> str:
+    """Return the TCP congestion control that this machine uses, such as `cubic`."""
+    return _setting("net/ipv4/tcp_congestion_control") or "unknown"
 
-    It is `CONGESTION_CONTROL` where the kernel has it; STAGEGEN_LAB_CONGESTION overrides it.
+
+def congestion_control() -> str | None:
+    """Return the TCP congestion control that STAGEGEN_LAB_CONGESTION asks for.
+
+    None leaves the hosts what a new namespace inherits: the machine's own.
 
     Raises:
         InputError: the kernel does not have the one that the variable names.
@@ -129,7 +134,7 @@ def congestion_control() -> str | None:
     wanted = os.environ.get(CONGESTION_VARIABLE)
     if wanted and wanted not in here:
         raise InputError(f"{CONGESTION_VARIABLE}={wanted}: this kernel has {', '.join(here)}")
-    return wanted or (CONGESTION_CONTROL if CONGESTION_CONTROL in here else None)
+    return wanted or None
 
 
 def try_plan(plan: NetworkPlan) -> str | None:
