@@ -1,0 +1,40 @@
+/* Says which algorithm serves what on which communicator: `world alltoall 64 ring`. */
+#include "program.h"
+
+#include "libcoll.h"
+
+static const char *const collectives[] = {"allgather", "alltoall", "bcast"};
+
+static void print(const char *name, MPI_Comm comm) {
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    for (int i = 0; i < 3; ++i) {
+        for (int bytes = 0; bytes < 2048; bytes += 64) {
+            const char *choice = libcoll_choice(collectives[i], bytes, comm);
+            if (rank == 0)
+                printf("%s %s %d %s\n", name, collectives[i], bytes, choice);
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    int rank, size;
+    MPI_Comm comm;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    print("world", MPI_COMM_WORLD);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    print("reversed", comm);
+    MPI_Comm_free(&comm);
+    MPI_Comm_split(MPI_COMM_WORLD, rank == size - 1, rank, &comm);
+    if (rank != size - 1)
+        print("part", comm);
+    MPI_Comm_free(&comm);
+    print("self", MPI_COMM_SELF);
+    EXPECT(libcoll_choice("nonsense", 1, MPI_COMM_WORLD) == NULL);
+    EXPECT(strcmp(libcoll_cluster(), "random") == 0);
+    EXPECT(strlen(libcoll_topology_hash()) == 64);
+    EXPECT(strcmp(libcoll_version(), LIBCOLL_VERSION) == 0);
+    return finish();
+}

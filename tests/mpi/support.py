@@ -1,0 +1,136 @@
+"""Libraries with every algorithm in them, and jobs on this machine to try them with."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from stagegen.generate import Toolchain, build
+from stagegen.generate.sources import applicable
+from stagegen.library import write_library
+from stagegen.measure.launch.base import Job, Streams
+from stagegen.measure.launch.local import LocalLauncher
+from stagegen.repository import Algorithm, Catalogue, load_catalogue
+from stagegen.topology import Topology
+from stagegen.tune import DecisionTable, Rule, Table
+from stagegen.tune.search import default_candidate
+from tests.strategies import make_topology
+
+HERE = Path(__file__).parent
+CATALOGUE = load_catalogue()
+STEP = 64
+"""Bytes from the start of one rule to that of the next."""
+
+
+def cluster(ranks: int) -> Topology:
+    """A tree of up to three switches with one host per rank, uneven where it can be."""
+    first = -(-ranks // 2)
+    third = (ranks - first) // 3
+    return make_topology([first, ranks - first - third, third], [0, 1])
+
+
+def tables(topology: Topology, catalogue: Catalogue = CATALOGUE) -> tuple[Table, ...]:
+    """One rule per algorithm: in the k-th range of STEP bytes the k-th algorithm serves."""
+    return tuple(
+        Table(name, kind, topology.rank_count, tuple(_rules(serving(topology, name, kind))))
+        for name in catalogue.collectives
+        for kind in ("cluster", "other")
+    )
+
+
+def serving(topology: Topology, collective: str, kind: str = "cluster") -> list[Algorithm]:
+    """The algorithms of the rules for a collective, in their order."""
+    return [
+        algorithm
+        for algorithm in applicable(CATALOGUE, topology)
+        if algorithm.collective == collective
+        and (kind == "cluster" or not algorithm.topology_specific)
+    ]
+
+
+def _rules(algorithms: Iterable[Algorithm]) -> Iterable[Rule]:
+    for number, algorithm in enumerate(algorithms):
+        crossover = (STEP * number - 1, STEP * number) if number else None
+        yield Rule(STEP * number, default_candidate(algorithm), crossover)
+
+
+def decision(topology: Topology, catalogue: Catalogue = CATALOGUE) -> DecisionTable:
+    return DecisionTable(
+        topology.name, topology.hash, catalogue.hash, False, tables(topology, catalogue)
+    )
+
+
+@lru_cache
+def scratch() -> Path:
+    """A folder for what is built, until the tests end."""
+    folder = Path(tempfile.mkdtemp(prefix="stagegen-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@lru_cache
+def toolchain() -> Toolchain:
+    return Toolchain.find()
+
+
+@lru_cache
+def library(ranks: int) -> Path:
+    """The folder of a built library with all algorithms, for `cluster(ranks)`."""
+    folder = scratch() / f"library-{ranks}"
+    topology = cluster(ranks)
+    write_library(folder, topology, CATALOGUE, decision(topology), {})
+    for target in ("libcoll.so", "libcoll.a", "build/check"):
+        build(folder, toolchain(), target)
+    return folder
+
+
+@lru_cache
+def compiled(source: str, ranks: int, *options: str) -> Path:
+    """A C program of this folder, linked with the library for so many ranks."""
+    folder = library(ranks)
+    program = scratch() / "-".join([Path(source).stem, str(ranks), *map(_plain, options)])
+    command = [toolchain().mpicc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g"]
+    command += [f"-I{folder / 'include'}", *options, str(HERE / source), "-o", str(program)]
+    command += [str(folder / "libcoll.a"), "-pthread"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return program
+
+
+def _plain(option: str) -> str:
+    return "".join(c for c in option if c.isalnum())
+
+
+def run(
+    ranks: int,
+    *program: str | Path,
+    variables: Mapping[str, str] | None = None,
+    preload: tuple[Path, ...] = (),
+    hosts: Sequence[str] | None = None,
+    timeout: float = 60,
+) -> subprocess.CompletedProcess[str]:
+    """Run an MPI program on this machine; `hosts` are the names that the ranks go by."""
+    words = tuple(map(str, program))
+    settings = {**(variables or {})}
+    if hosts is None:
+        settings.setdefault("LIBCOLL_PLACEMENT", "rank")
+    else:
+        settings["HOSTS_OF_RANKS"] = " ".join(hosts)
+        pick = 'set -- "$@"; i=0; for h in $HOSTS_OF_RANKS; do [ $i = $PMI_RANK ] && break; '
+        pick += "i=$((i + 1)); done; LIBCOLL_HOST=$h exec " + '"$@"'
+        words = ("/bin/sh", "-c", pick, "sh", *words)
+    topology = cluster(ranks)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        job = Job(words, settings, preload, streams=Streams(subprocess.DEVNULL, out, err))
+        with LocalLauncher().start(job, topology) as running:
+            status = running.wait(timeout)
+        texts = []
+        for stream in (out, err):
+            stream.seek(0)
+            texts.append(stream.read().decode(errors="replace"))
+    return subprocess.CompletedProcess(words, status, *texts)

@@ -1,0 +1,80 @@
+"""Programs that use the library as applications do, and worse."""
+
+from __future__ import annotations
+
+import pytest
+
+from stagegen.generate import build, write_files
+from tests.mpi import support
+
+pytestmark = pytest.mark.mpi
+
+
+def passes(source: str, ranks: int, *arguments: str, **how) -> str:
+    program = support.compiled(source, ranks)
+    result = support.run(ranks, program, *arguments, **how)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_thousands_of_communicators_leave_nothing_behind():
+    """2,500 of them, each with a private duplicate: more than MPICH has contexts."""
+    passes("communicators.c", 3, "recreate", "2500")
+
+
+def test_more_live_communicators_than_contexts_for_private_ones():
+    passes("communicators.c", 2, "live", "1500")
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_attribute_functions_of_the_application_are_not_called(ranks):
+    passes("attributes.c", ranks)
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_intercommunicators_go_native(ranks):
+    passes("intercommunicators.c", ranks)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_mistakes_give_the_classes_of_native(ranks):
+    passes("errors.c", ranks)
+
+
+def short_messages_go_one_by_one() -> list[str]:
+    """Broadcasts in which a rank learns of no one else's truncation."""
+    return ["flat", "binomial", "pipelined_linear"]
+
+
+@pytest.mark.parametrize("algorithm", short_messages_go_one_by_one())
+def test_truncation(algorithm):
+    passes("errors.c", 3, "truncate", variables={"LIBCOLL_FORCE": f"bcast={algorithm}"})
+
+
+@pytest.mark.parametrize(("ranks", "calls"), [(4, 1000), (7, 300)])
+def test_calls_back_to_back(ranks, calls):
+    passes("interleaved.c", ranks, str(calls))
+
+
+def test_two_threads_on_two_communicators():
+    passes("threads.c", 3)
+
+
+def test_large_count_types_and_absolute_addresses():
+    passes("large_types.c", 3)
+
+
+@pytest.mark.parametrize("ranks", [3, 8])
+def test_nothing_relies_on_buffering(ranks, tmp_path):
+    """All sends of the routines synchronous: `Isend` is `Issend`, `Send` is `Ssend`."""
+    folder = tmp_path / "library"
+    topology = support.cluster(ranks)
+    decision = support.decision(topology)
+    support.write_library(folder, topology, support.CATALOGUE, decision, {})
+    makefile = (folder / "Makefile").read_text()
+    header = support.HERE / "synchronous.h"
+    write_files(folder, {"Makefile": makefile.replace("-fPIC", f"-include {header} -fPIC", 1)})
+    build(folder, support.toolchain(), "build/check")
+    result = support.run(ranks, folder / "build" / "check", "quick")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert ", 0 failed" in result.stdout

@@ -1,0 +1,75 @@
+"""Which communicators get the routines of the topology: all of its ranks in any order, no others."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.mpi import support
+
+pytestmark = pytest.mark.mpi
+
+RANKS = 6
+HOSTS = [f"n{i}" for i in range(RANKS)]
+ORDERS = {
+    "as in the file": HOSTS,
+    "reversed": HOSTS[::-1],
+    "rotated": HOSTS[2:] + HOSTS[:2],
+    "random": random.Random(7).sample(HOSTS, RANKS),
+    "whole names": [f"{host}.cluster.example" for host in HOSTS],
+}
+OTHERS = {
+    "one host twice": [*HOSTS[:-1], HOSTS[0]],
+    "a stranger": [*HOSTS[:-1], "n99"],
+}
+
+
+def choices(hosts: list[str], variables: dict[str, str] | None = None) -> dict[str, set[str]]:
+    """Return, by communicator, which routines serve."""
+    program = support.compiled("choices.c", RANKS)
+    result = support.run(RANKS, program, hosts=hosts, variables=variables)
+    assert result.returncode == 0, result.stdout + result.stderr
+    found: dict[str, set[str]] = {}
+    for line in result.stdout.splitlines():
+        name, collective, _, algorithm = line.split()
+        found.setdefault(name, set()).add(f"{collective}_{algorithm}")
+    return found
+
+
+def routines(kind: str) -> set[str]:
+    topology = support.cluster(RANKS)
+    return {
+        algorithm.routine
+        for name in support.CATALOGUE.collectives
+        for algorithm in support.serving(topology, name, kind)
+    }
+
+
+NATIVE = {f"{name}_native" for name in support.CATALOGUE.collectives}
+
+
+@pytest.mark.parametrize("hosts", ORDERS.values(), ids=ORDERS)
+def test_any_order_of_the_hosts_is_the_cluster(hosts):
+    found = choices(hosts)
+    assert found["world"] == found["reversed"] == routines("cluster")
+    assert found["part"] == NATIVE  # nothing was tuned for five ranks
+    assert found["self"] == NATIVE
+
+
+@pytest.mark.parametrize("hosts", OTHERS.values(), ids=OTHERS)
+def test_other_hosts_are_not_the_cluster(hosts):
+    found = choices(hosts)
+    assert found["world"] == found["reversed"] == routines("other")
+
+
+def test_disabled_is_native_everywhere():
+    assert choices(HOSTS, {"LIBCOLL_DISABLE": "1"})["world"] == NATIVE
+
+
+@pytest.mark.parametrize("hosts", list(ORDERS.values())[1:4], ids=list(ORDERS)[1:4])
+def test_results_are_right_in_any_order(hosts):
+    program = support.library(RANKS) / "build" / "check"
+    result = support.run(RANKS, program, "quick", hosts=hosts)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert ", 0 failed" in result.stdout

@@ -1,0 +1,49 @@
+/* Two threads, each with a communicator of its own, call collectives at the same time. */
+#include "program.h"
+
+#include <pthread.h>
+
+enum { CALLS = 60, THREADS = 2 };
+
+struct work {
+    MPI_Comm comm;
+    unsigned seed;
+    int wrong;
+};
+
+static void *carry_out(void *argument) {
+    struct work *work = argument;
+    unsigned state = work->seed;
+    int size;
+    MPI_Comm_size(work->comm, &size);
+    for (int call = 0; call < CALLS; ++call) {
+        const int kind = (int)(next_random(&state) % KINDS);
+        const int root = (int)(next_random(&state) % (unsigned)size);
+        const int bytes = (int)(next_random(&state) % 1400);
+        work->wrong += differs(kind, bytes, root, state, work->comm);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    int provided;
+    pthread_t threads[THREADS];
+    struct work work[THREADS];
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    if (provided < MPI_THREAD_MULTIPLE) {
+        printf("no MPI_THREAD_MULTIPLE\n");
+        return finish();
+    }
+    for (int i = 0; i < THREADS; ++i) {
+        work[i] = (struct work){.seed = 11U * (unsigned)i};
+        MPI_Comm_dup(MPI_COMM_WORLD, &work[i].comm);
+    }
+    for (int i = 0; i < THREADS; ++i)
+        EXPECT(pthread_create(&threads[i], NULL, carry_out, &work[i]) == 0);
+    for (int i = 0; i < THREADS; ++i) {
+        EXPECT(pthread_join(threads[i], NULL) == 0);
+        EXPECT(work[i].wrong == 0);
+        MPI_Comm_free(&work[i].comm);
+    }
+    return finish();
+}
