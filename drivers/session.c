@@ -5,14 +5,14 @@
  *
  *   hello
  *   check COLLECTIVE ROUTINE...
- *   measure COLLECTIVE BYTES TIMING COMPUTATION CALLS REPETITIONS ROUTINE...
+ *   measure COLLECTIVE BYTES TIMING COMPUTATION SETTLE CALLS REPETITIONS ROUTINE...
  *   quit
  *
  * A ROUTINE is an algorithm's name, with parameters as in linear:segment_size=8192. TIMING is
- * one of the mechanisms of Faraj 2006, Fig. 4.3. A repetition is CALLS calls after an untimed one;
- * its time is the mean of the calls, maximum over the ranks. The routines take turns: repetition by
- * repetition each is timed once, beginning with another one each time, so that a drift of the
- * machine hits all alike.
+ * one of the mechanisms of Faraj 2006, Fig. 4.3. A repetition is CALLS calls, after an untimed one
+ * if SETTLE is 1; its time is the mean of the calls, maximum over the ranks. The routines take
+ * turns: repetition by repetition each is timed once, beginning with another one each time, so that
+ * a drift of the machine hits all alike.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct candidate {
 struct request {
     enum coll_collective collective;
     const char *timing;
-    long bytes, computation, calls, repetitions;
+    long bytes, computation, settle, calls, repetitions;
     int candidate_count;
     struct candidate candidates[ROUTINES];
 };
@@ -132,7 +132,7 @@ static int make_call(const struct request *request, const struct buffers *buffer
 }
 
 /*
- * Time one repetition on this rank, in seconds per call. One untimed call comes first: TCP
+ * Time one repetition on this rank, in seconds per call. An untimed call may come first: TCP
  * connections remember the traffic before (congestion windows, losses), and a routine is to meet
  * the network as it leaves it itself, not as the candidate before did.
  */
@@ -141,7 +141,8 @@ static int repeat(const struct request *request, const struct candidate *candida
     const int with_barrier = strcmp(request->timing, "barrier") == 0;
     const int with_computation = strcmp(request->timing, "computation") == 0;
     double elapsed = 0;
-    COLL_TRY(coll_run(candidate->routine, call, cc, &candidate->parameters));
+    if (request->settle)
+        COLL_TRY(coll_run(candidate->routine, call, cc, &candidate->parameters));
     COLL_TRY(timing_barrier(control));
     double start = PMPI_Wtime();
     for (long i = 0; i < request->calls; ++i) {
@@ -237,8 +238,9 @@ static int hello(void) {
 
 static int parse_numbers(char *line, struct request *request, int *rest) {
     static char collective[64], timing[64];
-    if (sscanf(line, "measure %63s %ld %63s %ld %ld %ld %n", collective, &request->bytes, timing,
-               &request->computation, &request->calls, &request->repetitions, rest) != 6) {
+    if (sscanf(line, "measure %63s %ld %63s %ld %ld %ld %ld %n", collective, &request->bytes,
+               timing, &request->computation, &request->settle, &request->calls,
+               &request->repetitions, rest) != 7) {
         complain("not a measure command", "see the head of session.c");
         return 0;
     }

@@ -20,6 +20,4 @@ def parse_sizes(_ctx: click.Context, _param: click.Parameter, text: str) -> tupl
             raise click.BadParameter("sizes are at least 1 byte")
         return tuple(sorted(sizes))
     except (ValueError, InputError) as error:
-        raise click.BadParameter(
-            f"{error}; expected FROM:TO or A,B,… such as 1:256KiB"
-        ) from error
+        raise click.BadParameter(f"{error}; expected FROM:TO or A,B,… such as 1:256KiB") from error

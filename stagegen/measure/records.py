@@ -60,6 +60,8 @@ class Request:
         collective: which one.
         size: bytes, per pair (alltoall), per rank (allgather) or of the whole (bcast).
         timing: how.
+        settle: whether an untimed call comes before each repetition, so that a routine meets
+            the network (TCP's memory of earlier traffic) as it leaves it itself.
         calls: calls per repetition; the repetition's time is their mean.
         repetitions: how often each candidate has its turn.
         candidates: which.
@@ -68,6 +70,7 @@ class Request:
     collective: str
     size: int
     timing: Timing
+    settle: bool
     calls: int
     repetitions: int
     candidates: tuple[Candidate, ...]
@@ -98,6 +101,7 @@ class Measurement:
             "size": self.request.size,
             "timing": self.request.timing.mechanism,
             "computation": self.request.timing.computation,
+            "settle": self.request.settle,
             "calls": self.request.calls,
             "seconds": {c.spec: list(times) for c, times in self.by_candidate().items()},
         }
@@ -116,6 +120,7 @@ class Measurement:
             collective=str(record["collective"]),
             size=int(record["size"]),
             timing=Timing(str(record["timing"]), int(record["computation"])),
+            settle=bool(record["settle"]),
             calls=int(record["calls"]),
             repetitions=len(seconds[0]),
             candidates=tuple(map(Candidate.from_spec, record["seconds"])),

@@ -72,7 +72,8 @@ class Session:
         specs = " ".join(candidate.spec for candidate in request.candidates)
         command = (
             f"measure {request.collective} {request.size} {request.timing.mechanism} "
-            f"{request.timing.computation} {request.calls} {request.repetitions} {specs}"
+            f"{request.timing.computation} {request.settle:d} {request.calls} "
+            f"{request.repetitions} {specs}"
         )
         what = f"measuring {request.collective} of {request.size} bytes ({specs})"
         answers = self._command(command, what, timeout)

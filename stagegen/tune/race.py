@@ -19,8 +19,14 @@ from stagegen.measure.statistics import summarize
 #: Scout rounds: a candidate slower than the best by more than the factor is dropped.
 SCOUT_FACTORS = (2.5, 1.4)
 
+#: Of those that are left in a group, so many go on.
+FINALISTS = 4
+
 #: Repetitions of the rounds that decide; later ones only while someone has not converged.
-ROUNDS = (5, 4, 4)
+ROUNDS = (3, 2, 4, 4)
+
+#: Calls that take longer than this many seconds are not preceded by an untimed one.
+SETTLE_SECONDS = 2.0
 
 #: A repetition lasts at least this many seconds, by more calls, up to CALLS_MOST.
 REPETITION_SECONDS = 0.02
@@ -47,21 +53,19 @@ class Field:
     Attributes:
         candidates: all.
         groups: sets of candidates with a winner each, such as all and the topology-unaware.
-        always: never dropped, such as native.
     """
 
     candidates: tuple[Candidate, ...]
     groups: tuple[frozenset[Candidate], ...]
-    always: frozenset[Candidate]
 
-    def survivors(self, times: dict[Candidate, list[float]], factor: float) -> list[Candidate]:
-        """Return those within ``factor`` of the best of one of their groups."""
-        least = {candidate: min(seconds) for candidate, seconds in times.items()}
-        near: set[Candidate] = set(self.always)
+    def survivors(
+        self, times: dict[Candidate, list[float]], factor: float, most: int
+    ) -> list[Candidate]:
+        """Return those within ``factor`` of the best of a group of theirs, ``most`` of each."""
+        near: set[Candidate] = set()
         for group in self.groups:
-            members = [candidate for candidate in times if candidate in group]
-            best = min((least[candidate] for candidate in members), default=math.inf)
-            near.update(c for c in members if least[c] <= factor * best)
+            members = sorted((min(times[c]), c) for c in times if c in group)
+            near.update(c for least, c in members[:most] if least <= factor * members[0][0])
         return [candidate for candidate in times if candidate in near]
 
 
@@ -79,17 +83,30 @@ def race(
     """
     scouted: dict[Candidate, list[float]] = {candidate: [] for candidate in field.candidates}
     alive = list(field.candidates)
-    for factor in SCOUT_FACTORS:
+    for factor, most in ((SCOUT_FACTORS[0], len(alive)), (SCOUT_FACTORS[1], FINALISTS)):
         _measure(source, replace(request, candidates=tuple(alive)), scouted)
-        alive = field.survivors({candidate: scouted[candidate] for candidate in alive}, factor)
-    calls = calls_per_repetition(min(min(scouted[candidate]) for candidate in alive))
-    decided = _decide(source, replace(request, calls=calls, candidates=tuple(alive)), budget)
+        # The other way round the next time: who comes before a candidate may leave traces.
+        times = {candidate: scouted[candidate] for candidate in reversed(alive)}
+        alive = field.survivors(times, factor, most)
+    fastest = min(min(scouted[candidate]) for candidate in alive)
+    final = decisive(replace(request, candidates=tuple(alive)), fastest, ROUNDS[0])
+    decided = _decide(source, final, budget)
     return {
         candidate: Sample(tuple(decided[candidate]))
         if candidate in decided
         else Sample(tuple(scouted[candidate]), dropped=True)
         for candidate in field.candidates
     }
+
+
+def decisive(scout: Request, fastest: float, repetitions: int) -> Request:
+    """Return the request that decides, after a scout whose fastest call took ``fastest`` s."""
+    return replace(
+        scout,
+        settle=fastest < SETTLE_SECONDS,
+        calls=calls_per_repetition(fastest),
+        repetitions=repetitions,
+    )
 
 
 def calls_per_repetition(seconds: float) -> int:

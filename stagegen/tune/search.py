@@ -6,6 +6,7 @@ single measurements and a statistical test in place of the smaller mean.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,7 +17,12 @@ from stagegen.repository import Algorithm
 from stagegen.repository.algorithm import NATIVE
 from stagegen.tune.choose import Samples, choose, crossover, median
 from stagegen.tune.decision import Rule, Table
-from stagegen.tune.race import ROUNDS, Field, Sample, calls_per_repetition, race
+from stagegen.tune.race import ROUNDS, Field, Sample, decisive, race
+
+#: An algorithm that took more than HOPELESS times the best at HOPELESS_SIZES sizes in a row is
+#: not tried at larger ones.
+HOPELESS = 2.5
+HOPELESS_SIZES = 2
 
 #: The native routine as a candidate.
 NATIVE_CANDIDATE = Candidate(NATIVE)
@@ -67,6 +73,8 @@ class Search:
         self._plan = plan
         self._collective = collective
         self._algorithms = {a.name: a for a in algorithms if a.works_for(plan.ranks)}
+        self._duels: dict[tuple[int, Candidate, Candidate], Samples] = {}
+        self._behind: Counter[str] = Counter()
 
     def run(self) -> Outcome:
         """Check, then measure all sizes, then find the crossovers.
@@ -80,6 +88,7 @@ class Search:
         for size in self._plan.sizes:
             self._plan.progress(f"{self._collective} {size} B")
             samples[size] = self._race_at(size, parameters)
+            self._note_hopeless(samples[size])
         tables = [self._table("cluster", samples, frozenset(self._algorithms))]
         tables.append(self._table("other", samples, self._unaware()))
         return Outcome(self._collective, tuple(tables), samples, wrong)
@@ -106,7 +115,7 @@ class Search:
         """Tune parameters at one size (linear search), then time all algorithms."""
         candidates = []
         for algorithm in self._algorithms.values():
-            if not algorithm.handles(size):
+            if not algorithm.handles(size) or self._is_hopeless(algorithm.name):
                 continue
             if algorithm.parameters:
                 parameters[algorithm.name] = self._tune_parameters(algorithm, size, parameters)
@@ -120,13 +129,24 @@ class Search:
                 frozenset(candidates),
                 frozenset(c for c in candidates if c.algorithm in unaware),
             ),
-            always=frozenset({NATIVE_CANDIDATE}),
         )
         return self._race(size, field)
 
     def _race(self, size: int, field: Field) -> Samples:
-        request = Request(self._collective, size, self._plan.timing, 1, 1, field.candidates)
+        request = self._scout(size, field.candidates)
         return race(self._source, request, field, self._plan.budget)
+
+    def _note_hopeless(self, samples: Samples) -> None:
+        """Count at how many sizes in a row each algorithm was far behind."""
+        best = min(median(sample) for sample in samples.values())
+        for candidate, sample in samples.items():
+            behind = min(sample.seconds) > HOPELESS * best
+            self._behind[candidate.algorithm] = (
+                self._behind[candidate.algorithm] + 1 if behind else 0
+            )
+
+    def _is_hopeless(self, name: str) -> bool:
+        return name != NATIVE and self._behind[name] >= HOPELESS_SIZES
 
     def _tune_parameters(
         self, algorithm: Algorithm, size: int, parameters: dict[str, Candidate]
@@ -140,7 +160,7 @@ class Search:
                 best = field_of[0]
                 continue
             everyone = frozenset(field_of)
-            samples = self._race(size, Field(field_of, (everyone,), frozenset()))
+            samples = self._race(size, Field(field_of, (everyone,)))
             incumbent = best if best in everyone else field_of[-1]
             best = _keep_or_replace(samples, incumbent)
         return best
@@ -177,12 +197,17 @@ class Search:
 
     def _duel(self, size: int, one: Candidate, other: Candidate) -> Samples:
         """Time two candidates in turn."""
-        request = Request(self._collective, size, self._plan.timing, 1, 1, (one, other))
-        scouted = self._source.measure(request).seconds
-        calls = calls_per_repetition(min(map(min, scouted)))
-        request = Request(self._collective, size, self._plan.timing, calls, ROUNDS[0], (one, other))
-        times = self._source.measure(request).by_candidate()
-        return {candidate: Sample(seconds) for candidate, seconds in times.items()}
+        if (size, one, other) not in self._duels:
+            request = self._scout(size, (one, other))
+            fastest = min(map(min, self._source.measure(request).seconds))
+            request = decisive(request, fastest, ROUNDS[0])
+            times = self._source.measure(request).by_candidate()
+            self._duels[size, one, other] = {c: Sample(times[c]) for c in times}
+        return self._duels[size, one, other]
+
+    def _scout(self, size: int, candidates: tuple[Candidate, ...]) -> Request:
+        """Return the request for one look at each candidate."""
+        return Request(self._collective, size, self._plan.timing, False, 1, 1, candidates)
 
 
 def default_candidate(algorithm: Algorithm) -> Candidate:
