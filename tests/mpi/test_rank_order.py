@@ -1,4 +1,4 @@
-"""Which communicators get the routines of the topology: all of its ranks in any order, no others."""
+"""All ranks of the topology, in any order, get its routines; other communicators do not."""
 
 from __future__ import annotations
 
