@@ -85,7 +85,7 @@ def write_library(
         "representative": decision.representative,
         "files": {name: _sha256(text) for name, text in sorted(files.items())},
     }
-    _remove_stale(folder, set(files))
+    _remove_stale(folder, set(files) | {"manifest.json", "measurements.jsonl"})
     write_files(folder, {**files, "manifest.json": json.dumps(manifest, indent=2) + "\n"})
 
 
@@ -94,7 +94,12 @@ def _sha256(text: str) -> str:
 
 
 def _remove_stale(folder: Path, names: set[str]) -> None:
-    """Remove generated sources of an earlier decision, so that make does not build them."""
-    for path in [*folder.glob("src/*.[ch]"), *folder.glob("check/*.[ch]")]:
-        if path.relative_to(folder).as_posix() not in names:
-            path.unlink()
+    """Remove what an earlier manifest lists and this one will not; nothing else is ours."""
+    try:
+        earlier = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["files"]
+        stale = [folder / name for name in earlier if name not in names]
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # there is none, or it is not ours
+    for path in stale:
+        if path.resolve().is_relative_to(folder.resolve()):
+            path.unlink(missing_ok=True)

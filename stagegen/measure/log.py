@@ -77,7 +77,8 @@ def read_log(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         InputError: it cannot be read, or a line is no record.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        data = path.read_bytes()
+        lines = data[: data.rfind(b"\n") + 1].decode().split("\n")  # a torn line may tear a letter
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the log: {error}", path) from error
     records = [_record(path, number, line) for number, line in enumerate(lines[:-1], start=1)]

@@ -96,11 +96,16 @@ class LiveSource:
         self._session: Session | None = None
 
     def check(self, collective: str, candidates: tuple[Candidate, ...]) -> list[Check]:
-        """Check one candidate after the other; one that ends the job is wrong, not fatal."""
+        """Check one candidate after the other; one that ends the job is wrong, not fatal.
+
+        Raises:
+            MeasurementError: no session can be started, which is no fault of a candidate.
+        """
         checks = []
         for candidate in candidates:
+            session = self._open()
             try:
-                (check,) = self._open().check(collective, [candidate], PATIENCE)
+                (check,) = session.check(collective, [candidate], PATIENCE)
             except MeasurementError as error:
                 self._drop()
                 check = Check(collective, candidate, 0, -1, str(error).splitlines()[0])

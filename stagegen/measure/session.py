@@ -124,8 +124,10 @@ class Session:
         if line is None:
             raise self._failure(what, "the job has ended")
         try:
-            answer: dict[str, Any] = json.loads(line)
-        except json.JSONDecodeError:
+            answer = json.loads(line)
+            if not isinstance(answer, dict):
+                raise TypeError("not an object")
+        except (TypeError, ValueError):
             text = line.decode(errors="replace").strip()
             raise self._failure(what, f"unexpected output: {text}") from None
         return answer

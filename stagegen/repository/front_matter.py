@@ -22,7 +22,8 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
     Raises:
         InputError: the front matter is missing, is not YAML, or says something unknown.
     """
-    values = _Values(_parse(path.read_text(encoding="utf-8"), path), path)
+    text = path.read_text(encoding="utf-8")
+    values = _Values(_parse(text, path), path, text)
     algorithm = Algorithm(
         collective=path.parent.name,
         name=path.name.removesuffix(".c.j2"),
@@ -41,7 +42,7 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
     if not _NAME.match(algorithm.name):
         raise InputError("an algorithm's file is named [a-z][a-z0-9_]*.c.j2", path)
     if (algorithm.needs == "aapc") != (algorithm.sync is not None):
-        raise InputError("`sync` goes with `needs: aapc`, and only with it", path)
+        raise InputError("`sync` goes with `needs: aapc`, and only with it", path, 1)
     return algorithm
 
 
@@ -62,23 +63,31 @@ def _parse(text: str, path: Path) -> Mapping[str, Any]:
 class _Values:
     """Takes known keys out of the front matter and complains about what is left."""
 
-    def __init__(self, values: Mapping[str, Any], path: Path):
+    def __init__(self, values: Mapping[str, Any], path: Path, text: str):
         self._values = dict(values)
         self._path = path
+        self._lines = text.splitlines()
 
     def take(self, key: str, convert: Callable[[Any], Any], **default: Any) -> Any:
         if key not in self._values:
             if "default" in default:
                 return default["default"]
-            raise InputError(f"the front matter lacks `{key}`", self._path)
+            raise InputError(f"the front matter lacks `{key}`", self._path, 1)
         try:
             return convert(self._values.pop(key))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise InputError(f"the front matter's `{key}`: {error}", self._path) from error
+            message = f"the front matter's `{key}`: {error}"
+            raise InputError(message, self._path, self._line(key)) from error
 
     def done(self) -> None:
         if self._values:
-            raise InputError(f"unknown in the front matter: {', '.join(self._values)}", self._path)
+            unknown = ", ".join(map(str, self._values))
+            line = self._line(next(iter(self._values)))
+            raise InputError(f"unknown in the front matter: {unknown}", self._path, line)
+
+    def _line(self, key: str) -> int:
+        """Return the line that begins with a key."""
+        return next((n for n, line in enumerate(self._lines, 1) if line.startswith(f"{key}:")), 1)
 
 
 def _text(value: Any) -> str:

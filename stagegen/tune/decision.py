@@ -119,7 +119,7 @@ class DecisionTable:
                 representative=data["representative"],
                 tables=tuple(_read_table(table) for table in data["tables"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise InputError(f"not a decision table: {error!r}") from error
 
 

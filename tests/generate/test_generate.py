@@ -1,0 +1,163 @@
+"""Generated C is deterministic, dateless and formatted; files are written whole or not at all."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stagegen.data import TEMPLATES, TOPOLOGIES
+from stagegen.errors import GenerateError
+from stagegen.generate import Renderer, Toolchain, build, measuring_sources, write_files
+from stagegen.generate.sources import applicable
+from stagegen.library import library_files
+from stagegen.topology import load_topology
+from tests.mpi import support
+
+CLUSTERS = ["fig-3-2", "single-16", "chain-4x4-cyclic", "quickstart"]
+FORMATTER = Path(sys.executable).parent / "clang-format"
+
+
+def renderer(root: Path = TEMPLATES) -> Renderer:
+    return Renderer("a command", "name", "0" * 64, "1" * 64, root)
+
+
+def generated(name: str) -> dict[str, str]:
+    topology = load_topology(TOPOLOGIES / f"{name}.yaml")
+    files = library_files(topology, support.CATALOGUE, support.decision(topology))
+    session = measuring_sources(topology, support.CATALOGUE, renderer())
+    return {**files, **{f"session/{name}": text for name, text in session.items()}}
+
+
+@pytest.fixture(scope="module", params=CLUSTERS)
+def files(request) -> dict[str, str]:
+    return generated(request.param)
+
+
+def test_the_same_inputs_give_the_same_bytes(request):
+    script = (
+        "import sys, json; sys.path.insert(0, '.');"
+        "from tests.generate.test_generate import generated;"
+        "print(json.dumps(generated('fig-3-2')))"
+    )
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            check=True,
+            cwd=request.config.rootpath,
+            env={"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert outputs[0] == outputs[1]
+    assert len(outputs[0]) > 10000
+
+
+def test_no_dates_and_no_places(files):
+    for name, text in files.items():
+        assert not re.search(r"\b20[2-9]\d-\d\d-\d\d\b|__DATE__|__TIME__", text), name
+        paths = re.findall(r"(?<![\w.$)}*])/(?:home|root|tmp|work|usr|var)/\S*", text)
+        assert set(paths) <= {"/usr/local"}, name
+        assert str(TEMPLATES.parent) not in text, name
+
+
+def test_every_c_file_says_what_made_it(files):
+    for name, text in files.items():
+        if re.match(r"(src|include)/.*\.[ch]$", name):
+            head = text[: text.index("*/")]
+            assert "stagegen tune --topology topology.yaml --from-log" in " ".join(
+                line.strip(" *") for line in head.splitlines()
+            ), name
+            assert re.search(r"topology [0-9a-f]{16}, catalogue [0-9a-f]{16}", head), name
+
+
+def test_every_routine_names_its_reference_and_its_proof(files):
+    by_function = {a.routine: a for a in support.CATALOGUE.algorithms}
+    for name, text in files.items():
+        algorithm = by_function.get(Path(name).stem) if name.startswith("src/") else None
+        if algorithm is not None:
+            head = " ".join(line.strip(" *") for line in text[: text.index("*/")].splitlines())
+            assert f"Reference: {algorithm.reference}." in head
+            assert text.count(f"int {algorithm.routine}(") == 1
+
+
+@pytest.mark.skipif(not FORMATTER.exists(), reason="clang-format is not installed")
+def test_generated_c_is_formatted(files, tmp_path, request):
+    sources = {name: text for name, text in files.items() if re.match(r"(src|include)/", name)}
+    write_files(tmp_path, sources)
+    shutil.copy(request.config.rootpath / ".clang-format", tmp_path)
+    command = [FORMATTER, "--dry-run", "-Werror", *sorted(tmp_path.rglob("*.[ch]"))]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr[:3000]
+
+
+def test_applicable_follows_the_constraints():
+    for ranks in (1, 2, 6, 8):
+        for algorithm in applicable(support.CATALOGUE, support.cluster(ranks)):
+            assert algorithm.works_for(ranks)
+            assert ranks > 1 or not algorithm.topology_specific
+
+
+TEMPLATE_MISTAKES = {
+    "an unknown value": ("line one\n{{ nothing_such }}\n", "'nothing_such' is undefined"),
+    "a missing end": ("{% for x in y %}\n", "1: .*end of template"),
+    "an unknown filter": ("{{ 1 | sparkle }}\n", "sparkle"),
+    "a missing include": ("{% include 'nowhere.j2' %}\n", "nowhere.j2"),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), TEMPLATE_MISTAKES.values(), ids=list(TEMPLATE_MISTAKES)
+)
+def test_a_wrong_template_is_an_error_that_names_it(tmp_path, text, message):
+    (tmp_path / "bad.c.j2").write_text(text)
+    with pytest.raises(GenerateError, match=message) as caught:
+        renderer(tmp_path).render("bad.c.j2", {})
+    assert "bad.c.j2" in str(caught.value) or "nowhere.j2" in str(caught.value)
+
+
+def test_files_that_did_not_change_keep_their_time(tmp_path):
+    write_files(tmp_path, {"a/one.c": "1\n", "two.c": "2\n"})
+    before = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.c")}
+    write_files(tmp_path, {"a/one.c": "1\n", "two.c": "3\n"})
+    assert (tmp_path / "a/one.c").stat().st_mtime_ns == before[tmp_path / "a/one.c"]
+    assert (tmp_path / "two.c").read_text() == "3\n"
+    assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["one.c", "two.c"]
+
+
+def test_a_failing_write_leaves_the_old_file(tmp_path, monkeypatch):
+    write_files(tmp_path, {"one.c": "old\n"})
+
+    def refuse(self, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(GenerateError, match=r"cannot write .*one\.c: No space left"):
+        write_files(tmp_path, {"one.c": "new\n"})
+    assert [p.name for p in tmp_path.iterdir()] == ["one.c"]
+    assert (tmp_path / "one.c").read_text() == "old\n"
+
+
+def test_a_file_in_the_way_of_a_folder(tmp_path):
+    (tmp_path / "src").write_text("in the way")
+    with pytest.raises(GenerateError, match="cannot write"):
+        write_files(tmp_path, {"src/one.c": "1\n"})
+
+
+def test_what_the_compiler_says_is_in_the_error(tmp_path):
+    write_files(tmp_path, {"Makefile": "all:\n\t$(MPICC) -c bad.c\n", "bad.c": "int f( {\n"})
+    with pytest.raises(GenerateError, match=r"bad\.c:1"):
+        build(tmp_path, support.toolchain())
+
+
+def test_a_missing_compiler_is_an_error_that_says_how_to_get_it(monkeypatch):
+    with pytest.raises(GenerateError, match="no-such-mpicc was not found; install MPICH or"):
+        Toolchain.find("no-such-mpicc")
+    monkeypatch.setenv("MPICC", "nor-this")
+    with pytest.raises(GenerateError, match="nor-this was not found"):
+        Toolchain.find()

@@ -1,0 +1,149 @@
+"""Mistakes in a template's front matter, each told with the file; what every template has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from stagegen.data import TEMPLATES
+from stagegen.errors import InputError
+from stagegen.repository import load_catalogue
+from stagegen.repository.algorithm import NATIVE
+
+CATALOGUE = load_catalogue()
+GOOD = "summary: It works.\ncost: α\nreference: Faraj 2006, §1"
+PARAMETER = "parameters: {{segment: {{{}}}}}"
+WHOLE = "meaning: bytes, values: [1, 2], default: 1"
+
+
+def write(root: Path, text: str, name: str = "alltoall/mine.c.j2") -> Path:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def load(root: Path, front_matter: str, name: str = "alltoall/mine.c.j2"):
+    write(root, f"{{#---\n{GOOD}\n---#}}\n", "alltoall/native.c.j2")
+    write(root, f"{{#---\n{front_matter}\n---#}}\nint x;\n", name)
+    return load_catalogue(root)
+
+
+# (front matter, line, what the message says)
+MISTAKES = {
+    "not YAML": ("summary: [1", 2, "not YAML"),
+    "not YAML, third line": (f"{GOOD}\n  x: ]", 5, "not YAML"),
+    "no mapping": ("- summary", 2, "must be a mapping"),
+    "empty": ("# nothing", 2, "must be a mapping"),
+    "no summary": ("cost: α\nreference: b", 1, "lacks `summary`"),
+    "no cost": ("summary: a\nreference: b", 1, "lacks `cost`"),
+    "no reference": ("summary: a\ncost: b", 1, "lacks `reference`"),
+    "blank summary": ("summary: ' '\ncost: α\nreference: b", 2, "`summary`: expected a text"),
+    "cost a number": ("summary: a\ncost: 7\nreference: b", 3, "`cost`: expected a text"),
+    "unknown key": (f"{GOOD}\nspeed: high", 5, "unknown in the front matter: speed"),
+    "unknown constraint": (f"{GOOD}\nconstraints: [odd]", 5, "`constraints`: expected a list"),
+    "constraint no list": (f"{GOOD}\nconstraints: unprepared", 5, "`constraints`: expected"),
+    "unknown schedule": (f"{GOOD}\nneeds: magic", 5, "`needs`: expected one of aapc, ring, tree"),
+    "sync without aapc": (f"{GOOD}\nsync: none", 1, "`sync` goes with `needs: aapc`"),
+    "aapc without sync": (f"{GOOD}\nneeds: aapc", 1, "`sync` goes with `needs: aapc`"),
+    "negative size": (f"{GOOD}\nmin_bytes: -1", 5, "`min_bytes`: expected a number"),
+    "size no number": (f"{GOOD}\nmax_bytes: 1KiB", 5, "`max_bytes`: expected a number"),
+    "size a truth": (f"{GOOD}\nmax_bytes: true", 5, "`max_bytes`: expected a number"),
+    "parameters a list": (f"{GOOD}\nparameters: [a]", 5, "`parameters`:"),
+    "parameter incomplete": (
+        f"{GOOD}\n" + PARAMETER.format("meaning: a"), 5, "`segment` needs meaning, values and"
+    ),
+    "parameter with more": (
+        f"{GOOD}\n" + PARAMETER.format(WHOLE + ", unit: B"), 5, "and nothing else"
+    ),
+    "values descend": (
+        f"{GOOD}\n" + PARAMETER.format("meaning: a, values: [2, 1], default: 1"), 5, "ascending"
+    ),
+    "no values": (
+        f"{GOOD}\n" + PARAMETER.format("meaning: a, values: [], default: 1"), 5, "ascending"
+    ),
+    "default elsewhere": (
+        f"{GOOD}\n" + PARAMETER.format("meaning: a, values: [1, 2], default: 3"), 5, "default of"
+    ),
+    "parameter's name": (
+        f"{GOOD}\nparameters: {{Seg-ment: {{{WHOLE}}}}}", 5, "needs a name"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_told_with_its_place(tmp_path, text, line, message):
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, text)
+    place = f"{tmp_path / 'alltoall/mine.c.j2'}:{line}:"
+    assert str(caught.value).startswith(place + " ")
+    assert message in str(caught.value)
+    assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize("text", ["int x;\n", "{# ordinary #}\n", "\n{#---\na: b\n---#}\n", ""])
+def test_a_missing_front_matter(tmp_path, text):
+    path = write(tmp_path, text)
+    with pytest.raises(InputError, match="front matter is missing") as caught:
+        load_catalogue(tmp_path)
+    assert (caught.value.file, caught.value.line) == (path, 1)
+
+
+def test_a_wrong_file_name(tmp_path):
+    with pytest.raises(InputError, match=r"named \[a-z\]"):
+        load(tmp_path, GOOD, "alltoall/My-Ring.c.j2")
+
+
+def test_every_collective_needs_the_native_routine(tmp_path):
+    with pytest.raises(InputError, match=r"there is no native\.c\.j2"):
+        load(tmp_path, GOOD, "gather/flat.c.j2")
+
+
+def test_one_parameter_has_one_meaning(tmp_path):
+    load(tmp_path, f"{GOOD}\n" + PARAMETER.format(WHOLE))
+    other = PARAMETER.format(WHOLE.replace("bytes", "elements"))
+    with pytest.raises(InputError, match="different meanings"):
+        load(tmp_path, f"{GOOD}\n{other}", "alltoall/other.c.j2")
+
+
+def test_an_unknown_algorithm_is_told_with_those_that_there_are():
+    with pytest.raises(InputError, match=r"no algorithm 'nope' of bcast; there is .*binomial"):
+        CATALOGUE.find("bcast", "nope")
+    with pytest.raises(InputError, match="the collective is unknown"):
+        CATALOGUE.find("gossip", "nope")
+
+
+def test_the_hash_is_of_names_and_contents_not_of_the_place(tmp_path):
+    hashes = [load(tmp_path / name, GOOD).hash for name in "ab"]
+    assert hashes[0] == hashes[1]
+    write(tmp_path / "b", "{# shared #}", "alltoall/_shared.c.j2")
+    with_shared = load(tmp_path / "b", GOOD)
+    assert with_shared.hash != hashes[0]
+    assert {a.name for a in with_shared.algorithms} == {"mine", "native"}
+
+
+@pytest.mark.parametrize("algorithm", CATALOGUE.algorithms, ids=lambda a: a.routine)
+def test_every_template_says_what_it_is(algorithm):
+    text = (TEMPLATES / algorithm.template).read_text(encoding="utf-8")
+    assert algorithm.summary.endswith(".")
+    assert algorithm.cost
+    if algorithm.name != NATIVE:
+        assert re.search(r"\b(19|20)\d\d\b", algorithm.reference), "author and year"
+        assert "PMPI_Alltoall(" not in text
+    for part in ("{{ banner }}", "{{ contract }}", "{{ signature }}"):
+        assert text.count(part) == 1
+    assert not re.search(r"[^P]\bMPI_(Send|Recv|Isend|Irecv|Wait|Bcast|Alltoall)\(", text)
+
+
+def test_the_issues_algorithms_are_all_there():
+    wanted = {
+        "alltoall": "simple spreading_simple ring ring_light_barrier ring_mpi_barrier pair "
+        "pair_light_barrier pair_mpi_barrier bruck aapc_none aapc_sender aapc_receiver "
+        "aapc_barrier native",
+        "allgather": "simple ring recursive_doubling bruck logical_ring_lr1 native",
+        "bcast": "flat binomial pipelined_linear scatter_ring_allgather topology_linear native",
+    }
+    for collective, names in wanted.items():
+        assert set(names.split()) <= {a.name for a in CATALOGUE.of(collective)}
