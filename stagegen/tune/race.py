@@ -9,15 +9,23 @@ runs as it ran live.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stagegen.measure.measurer import Source
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.statistics import summarize
 
-#: Scout rounds: a candidate slower than the best by more than the factor is dropped.
-SCOUT_FACTORS = (2.5, 1.4)
+#: A candidate whose least scouted time is above the best one's by more than these factors is
+#: dropped: after one look where a call takes long, else after two looks.
+FIRST_FACTOR, SECOND_FACTOR = 2.5, 1.4
+
+#: Calls that take less than this many seconds are cheap enough for two looks at everybody.
+CHEAP_SECONDS = 1.0
+
+#: While deciding, who is above the best median by more than this factor is not measured again.
+BEATEN_FACTOR = 1.2
 
 #: Of those that are left in a group, so many go on.
 FINALISTS = 4
@@ -59,13 +67,13 @@ class Field:
     groups: tuple[frozenset[Candidate], ...]
 
     def survivors(
-        self, times: dict[Candidate, list[float]], factor: float, most: int
+        self, times: Mapping[Candidate, float], factor: float, most: int
     ) -> list[Candidate]:
         """Return those within ``factor`` of the best of a group of theirs, ``most`` of each."""
         near: set[Candidate] = set()
         for group in self.groups:
-            members = sorted((min(times[c]), c) for c in times if c in group)
-            near.update(c for least, c in members[:most] if least <= factor * members[0][0])
+            members = sorted((times[c], c) for c in times if c in group)
+            near.update(c for time, c in members[:most] if time <= factor * members[0][0])
         return [candidate for candidate in times if candidate in near]
 
 
@@ -81,16 +89,15 @@ def race(
         budget: seconds of measured time after which no further round begins; the first
             deciding round always runs.
     """
-    scouted: dict[Candidate, list[float]] = {candidate: [] for candidate in field.candidates}
-    alive = list(field.candidates)
-    for factor, most in ((SCOUT_FACTORS[0], len(alive)), (SCOUT_FACTORS[1], FINALISTS)):
-        _measure(source, replace(request, candidates=tuple(alive)), scouted)
-        # The other way round the next time: who comes before a candidate may leave traces.
-        times = {candidate: scouted[candidate] for candidate in reversed(alive)}
-        alive = field.survivors(times, factor, most)
-    fastest = min(min(scouted[candidate]) for candidate in alive)
-    final = decisive(replace(request, candidates=tuple(alive)), fastest, ROUNDS[0])
-    decided = _decide(source, final, budget)
+    scouted = _scout(source, request, field)
+    finalists = field.survivors(
+        {candidate: min(seconds) for candidate, seconds in scouted.items()},
+        SECOND_FACTOR,
+        FINALISTS,
+    )
+    fastest = min(min(scouted[candidate]) for candidate in finalists)
+    final = decisive(replace(request, candidates=tuple(finalists)), fastest, ROUNDS[0])
+    decided = _decide(source, final, field, budget)
     return {
         candidate: Sample(tuple(decided[candidate]))
         if candidate in decided
@@ -114,14 +121,34 @@ def calls_per_repetition(seconds: float) -> int:
     return max(1, min(CALLS_MOST, math.ceil(REPETITION_SECONDS / max(seconds, 1e-9))))
 
 
-def _decide(source: Source, request: Request, budget: float) -> dict[Candidate, list[float]]:
+def _scout(source: Source, request: Request, field: Field) -> dict[Candidate, list[float]]:
+    """Look at everybody once or twice, the second time in the opposite order.
+
+    Who comes before a candidate may leave traces in the network, so the least time counts.
+    """
+    times: dict[Candidate, list[float]] = {candidate: [] for candidate in field.candidates}
+    _measure(source, request, times)
+    least = {candidate: min(seconds) for candidate, seconds in times.items()}
+    again = list(field.candidates)
+    if min(least.values()) >= CHEAP_SECONDS:
+        again = field.survivors(least, FIRST_FACTOR, len(least))
+    _measure(source, replace(request, candidates=tuple(reversed(again))), times)
+    return times
+
+
+def _decide(
+    source: Source, request: Request, field: Field, budget: float
+) -> dict[Candidate, list[float]]:
+    """Measure the finalists until they have converged, or the budget is spent."""
     times: dict[Candidate, list[float]] = {candidate: [] for candidate in request.candidates}
+    running = list(request.candidates)
     spent = 0.0
     for repetitions in ROUNDS:
-        spent += request.calls * sum(
-            _measure(source, replace(request, repetitions=repetitions), times)
-        )
-        if spent > budget or all(summarize(t).converged for t in times.values()):
+        turn = replace(request, repetitions=repetitions, candidates=tuple(running))
+        spent += request.calls * sum(_measure(source, turn, times))
+        medians = {candidate: statistics.median(times[candidate]) for candidate in running}
+        running = field.survivors(medians, BEATEN_FACTOR, len(medians))
+        if spent > budget or all(summarize(times[c]).converged for c in running):
             break
     return times
 
