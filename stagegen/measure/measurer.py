@@ -44,7 +44,7 @@ class LogSource:
         for number, record in enumerate(records, start=2):
             try:
                 self._add(record)
-            except (KeyError, TypeError, ValueError) as error:
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise InputError(f"line {number} of the log is damaged: {error!r}") from error
 
     def _add(self, record: Mapping[str, Any]) -> None:

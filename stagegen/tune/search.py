@@ -20,9 +20,12 @@ from stagegen.tune.decision import Rule, Table
 from stagegen.tune.race import ROUNDS, Field, Sample, decisive, race
 
 #: An algorithm that took more than HOPELESS times the best at HOPELESS_SIZES sizes in a row is
-#: not tried at larger ones.
+#: not tried at larger ones. Only sizes count at which bytes matter more than latency, that is,
+#: where the best takes BYTES_MATTER times what it takes at the least size: a ring of 16 ranks
+#: has four times the latency of a tree and wins in the end.
 HOPELESS = 2.5
 HOPELESS_SIZES = 2
+BYTES_MATTER = 4
 
 #: The native routine as a candidate.
 NATIVE_CANDIDATE = Candidate(NATIVE)
@@ -75,6 +78,7 @@ class Search:
         self._algorithms = {a.name: a for a in algorithms if a.works_for(plan.ranks)}
         self._duels: dict[tuple[int, Candidate, Candidate], Samples] = {}
         self._behind: Counter[str] = Counter()
+        self._least: dict[bool, float] = {}
 
     def run(self) -> Outcome:
         """Check, then measure all sizes, then find the crossovers.
@@ -137,10 +141,17 @@ class Search:
         return race(self._source, request, field, self._plan.budget)
 
     def _note_hopeless(self, samples: Samples) -> None:
-        """Count at how many sizes in a row each algorithm was far behind."""
-        best = min(median(sample) for sample in samples.values())
+        """Count at how many sizes in a row each algorithm was far behind.
+
+        Those that need no topology are compared among themselves: they also serve alone.
+        """
+        unaware = self._unaware()
         for candidate, sample in samples.items():
-            behind = min(sample.seconds) > HOPELESS * best
+            alone = candidate.algorithm in unaware
+            rivals = (s for c, s in samples.items() if not alone or c.algorithm in unaware)
+            best = min(map(median, rivals))
+            least = self._least.setdefault(alone, best)
+            behind = min(sample.seconds) > HOPELESS * best and best > BYTES_MATTER * least
             self._behind[candidate.algorithm] = (
                 self._behind[candidate.algorithm] + 1 if behind else 0
             )
@@ -189,6 +200,9 @@ class Search:
         self, low: int, high: int, lower: Candidate, upper: Candidate
     ) -> tuple[int, int]:
         def above_wins(size: int) -> bool:
+            for candidate, wins in ((lower, True), (upper, False)):
+                if not self._algorithms[candidate.algorithm].handles(size):
+                    return wins
             self._plan.progress(f"{self._collective} {size} B: {lower.spec} or {upper.spec}")
             samples = self._duel(size, lower, upper)
             return median(samples[upper]) < median(samples[lower])

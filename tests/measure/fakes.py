@@ -1,0 +1,73 @@
+"""Sources of measurements and jobs that are no cluster."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from stagegen.measure.launch.base import PIPES, Environment, RunningJob
+from stagegen.measure.launch.plain import start_plain
+from stagegen.measure.records import Candidate, Check, Measurement, Request, Timing
+
+ENVIRONMENT = Environment("fake", True, 1.0, "real", "mpich", "0", "0", 2)
+TIMING = Timing("barrier", 0)
+
+
+class Model:
+    """Times from a cost model `cost(candidate, size)` in seconds, with noise that repeats itself.
+
+    The noise of a measurement depends on what is asked for and how often it was asked before,
+    not on what else was asked for, so that a search which begins in the middle sees the same.
+    """
+
+    def __init__(
+        self,
+        cost: Callable[[Candidate, int], float],
+        noise: float = 0.0,
+        wrong: frozenset[str] = frozenset(),
+        seed: int = 1,
+    ):
+        self.cost, self.noise, self.wrong, self.seed = cost, noise, wrong, seed
+        self.asked: list[Request] = []
+        self.checked: list[Candidate] = []
+
+    def check(self, collective: str, candidates: tuple[Candidate, ...]) -> list[Check]:
+        self.checked += candidates
+        return [
+            Check(collective, c, 9, 2, "a case") if c.algorithm in self.wrong
+            else Check(collective, c, 9, 0, "")
+            for c in candidates
+        ]  # fmt: skip
+
+    def measure(self, request: Request) -> Measurement:
+        before = self.asked.count(request)
+        self.asked.append(request)
+        chance = random.Random(f"{self.seed} {before} {request}")
+        seconds = tuple(
+            tuple(
+                self.cost(candidate, request.size) * (1 + self.noise * chance.expovariate(1))
+                for _ in range(request.repetitions)
+            )
+            for candidate in request.candidates
+        )
+        return Measurement(request, seconds)
+
+    def timed(self) -> set[str]:
+        return {candidate.algorithm for request in self.asked for candidate in request.candidates}
+
+
+def request(*candidates: Candidate, size: int = 1024, repetitions: int = 1) -> Request:
+    return Request("alltoall", size, TIMING, False, 1, repetitions, candidates)
+
+
+def fake_job(script: str, stderr: Path) -> RunningJob:
+    """A Python script in place of the driver."""
+    with stderr.open("wb") as stream:
+        return start_plain(
+            [sys.executable, "-u", "-c", script],
+            type(PIPES)(subprocess.PIPE, subprocess.PIPE, stream),
+            ENVIRONMENT,
+        )

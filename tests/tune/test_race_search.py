@@ -1,0 +1,310 @@
+"""Races and searches on cost models, whose right answers are known."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stagegen.errors import MeasurementError
+from stagegen.measure.measurer import LogSource
+from stagegen.measure.records import Candidate, Measurement
+from stagegen.repository import Algorithm, Parameter
+from stagegen.tune.choose import RESOLUTION, crossover
+from stagegen.tune.race import CALLS_MOST, FINALISTS, Field, calls_per_repetition, race
+from stagegen.tune.search import Outcome, Plan, Search
+from tests.measure.fakes import TIMING, Model, request
+
+settings.register_profile("no-deadline", deadline=None)
+settings.load_profile("no-deadline")
+
+SIZES = (1, 64, 512, *(1024 << k for k in range(9)))
+NATIVE = Candidate("native")
+
+
+def algorithm(name: str, needs: str | None = None, **more) -> Algorithm:
+    return Algorithm("alltoall", name, "It.", **{
+        "parameters": (), "constraints": (), "needs": needs, "sync": None, "min_bytes": 0,
+        "max_bytes": None, "cost": "α", "reference": "none", "template": Path(name), **more,
+    })  # fmt: skip
+
+
+def line(latency: float, per_byte: float):
+    return lambda size: latency + per_byte * size
+
+
+def by_name(**costs):
+    return lambda candidate, size: costs[candidate.algorithm](size)
+
+
+def search(model: Model, algorithms: list[Algorithm], sizes=SIZES, ranks: int = 8) -> Outcome:
+    plan = Plan(ranks, tuple(sizes), TIMING, 20.0, lambda what: None)
+    return Search(model, plan, "alltoall", algorithms).run()
+
+
+def rules(outcome: Outcome, kind: str = "cluster") -> list[tuple[int, str]]:
+    (table,) = (table for table in outcome.tables if table.communicator == kind)
+    return [(rule.start, rule.candidate.algorithm) for rule in table.rules]
+
+
+# Races.
+
+
+def candidates(count: int) -> tuple[Candidate, ...]:
+    return tuple(Candidate(f"c{i:02}") for i in range(count))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_is_never_dropped_under_moderate_noise(seed):
+    chance = random.Random(seed)
+    racers = candidates(12)
+    costs = dict(zip(racers, [1.0, *(chance.uniform(1.1, 6) for _ in racers[1:])], strict=True))
+    model = Model(lambda c, size: 0.01 * costs[c], noise=0.04, seed=seed)
+    samples = race(model, request(*racers), Field(racers, (frozenset(racers),)))
+    assert not samples[racers[0]].dropped
+    running = [c for c in racers if not samples[c].dropped]
+    assert len(running) <= FINALISTS
+    assert all(samples[c].seconds for c in racers)
+
+
+def test_each_group_keeps_a_winner():
+    racers = candidates(6)
+    model = Model(lambda c, size: 0.001 * (1 if c in racers[:5] else 100))
+    field = Field(racers, (frozenset(racers), frozenset({racers[5]})))
+    samples = race(model, request(*racers), field)
+    assert not samples[racers[5]].dropped
+
+
+def test_a_slow_candidate_is_timed_few_times():
+    racers = candidates(3)
+    model = Model(lambda c, size: 0.001 if c == racers[0] else 10.0)
+    race(model, request(*racers), Field(racers, (frozenset(racers),)))
+    assert sum(c == racers[1] for one in model.asked for c in one.candidates) <= 2
+
+
+@given(st.floats(1e-9, 100.0))
+def test_calls_make_repetitions_long_enough(seconds):
+    calls = calls_per_repetition(seconds)
+    assert 1 <= calls <= CALLS_MOST
+    assert calls == CALLS_MOST or calls * seconds >= 0.02 * 0.999
+
+
+# Crossovers.
+
+
+@given(st.integers(1, 1 << 18), st.integers(2, 64), st.floats(0, 1))
+def test_a_crossover_is_found_within_the_resolution(low, factor, share):
+    high = low * factor
+    edge = low + 1 + int(share * (high - low - 1))
+    below, above = crossover(low, high, lambda size: size >= edge)
+    assert low <= below < edge <= above <= high
+    assert above - below <= max(1, below * RESOLUTION)
+
+
+# Searches.
+
+
+def test_lines_cross_where_they_cross():
+    """Bruck's for short, simple for long messages; native never best."""
+    model = Model(
+        by_name(native=line(9e-3, 4e-7), bruck=line(1e-3, 3e-7), simple=line(5e-3, 1e-7)),
+        noise=0.001,
+    )
+    outcome = search(model, [algorithm(n) for n in ("native", "bruck", "simple")])
+    assert [name for _, name in rules(outcome)] == ["bruck", "simple"]
+    start = rules(outcome)[1][0]
+    assert start == pytest.approx(20000, rel=2 * RESOLUTION)
+    (table, _) = outcome.tables
+    below, above = table.rules[1].crossover
+    assert below < above == start
+    assert above - below <= below * RESOLUTION
+
+
+def test_three_lines_two_crossovers():
+    model = Model(
+        by_name(native=line(1e-3, 1e-6), ring=line(2e-3, 5e-7), tree=line(9e-3, 2e-7)), noise=0.001
+    )
+    outcome = search(model, [algorithm(n) for n in ("native", "ring", "tree")])
+    assert [name for _, name in rules(outcome)] == ["native", "ring", "tree"]
+    starts = [start for start, _ in rules(outcome)]
+    assert starts[0] == 0
+    assert starts[1] == pytest.approx(2000, rel=0.2)
+    assert starts[2] == pytest.approx(23333, rel=0.2)
+
+
+def test_noise_alone_seldom_replaces_the_native_routine():
+    served = []
+    for seed in range(20):
+        model = Model(by_name(native=line(1e-2, 0), other=line(1e-2, 0)), noise=0.02, seed=seed)
+        (table, _) = search(model, [algorithm("native"), algorithm("other")]).tables
+        served += [table.choice(size).algorithm for size in SIZES]
+    assert served.count("other") < 0.05 * len(served)
+
+
+def test_a_gain_below_the_margin_leaves_the_native_routine():
+    model = Model(by_name(native=line(1e-2, 0), other=line(0.98e-2, 0)))
+    assert rules(search(model, [algorithm("native"), algorithm("other")])) == [(0, "native")]
+
+
+def test_high_latency_at_small_sizes_does_not_keep_a_winner_out():
+    """A ring of 16 ranks against a tree: 15 latencies against 4, and a quarter of the bytes."""
+    model = Model(by_name(native=line(5e-3, 4e-7), ring=line(15e-3, 1e-7), tree=line(4e-3, 4e-7)))
+    outcome = search(model, [algorithm(n) for n in ("native", "ring", "tree")])
+    assert [name for _, name in rules(outcome)] == ["tree", "ring"]
+
+
+def test_what_is_far_behind_for_long_messages_is_given_up():
+    model = Model(by_name(native=line(1e-3, 1e-6), flat=line(1e-3, 4e-6)))
+    outcome = search(model, [algorithm("native"), algorithm("flat")])
+    assert rules(outcome) == [(0, "native")]
+    assert (
+        max(r.size for r in model.asked for c in r.candidates if c.algorithm == "flat") < SIZES[-1]
+    )
+
+
+def test_what_serves_without_a_topology_is_not_measured_by_what_needs_one():
+    model = Model(by_name(native=line(1e-3, 9e-6), aapc=line(1e-3, 1e-6), ring=line(1e-3, 5e-6)))
+    algorithms = [algorithm("native"), algorithm("aapc", needs="aapc", sync="none")]
+    outcome = search(model, [*algorithms, algorithm("ring")])
+    assert rules(outcome, "other")[-1][1] == "ring"
+    assert outcome.tables[1].choice(SIZES[-1]).algorithm == "ring"
+
+
+def test_other_communicators_get_no_routine_of_the_topology():
+    model = Model(
+        by_name(native=line(9e-3, 0), aapc=line(1e-3, 0), ring=line(5e-3, 0)), noise=0.001
+    )
+    algorithms = [algorithm("native"), algorithm("aapc", needs="aapc", sync="none")]
+    outcome = search(model, [*algorithms, algorithm("ring")])
+    assert rules(outcome) == [(0, "aapc")]
+    assert rules(outcome, "other") == [(0, "ring")]
+
+
+def test_parameters_are_tuned_for_each_size():
+    def cost(candidate: Candidate, size: int) -> float:
+        if candidate == NATIVE:
+            return 1.0
+        best = 16 if size < 2000 else 64 if size < 8000 else 256
+        return 1e-2 * (1 + abs(dict(candidate.parameters)["segment_size"] - best))
+
+    parameter = Parameter("segment_size", "bytes", (16, 64, 256, 1024), 1024)
+    model = Model(cost, noise=0.0005)
+    outcome = search(
+        model,
+        [algorithm("native"), algorithm("linear", parameters=(parameter,))],
+        sizes=(1024, 4096, 16384),
+    )
+    chosen = [outcome.tables[0].choice(size).spec for size in (1024, 4096, 16384)]
+    assert chosen == [f"linear:segment_size={v}" for v in (16, 64, 256)]
+
+
+def test_a_wrong_routine_is_reported_never_timed_and_never_chosen():
+    model = Model(
+        by_name(native=line(1, 0), broken=line(1e-6, 0), ring=line(0.5, 0)),
+        wrong=frozenset({"broken"}),
+    )
+    outcome = search(model, [algorithm(n) for n in ("native", "broken", "ring")])
+    assert [check.candidate.algorithm for check in outcome.wrong] == ["broken"]
+    assert model.timed() == {"native", "ring"}
+    assert {rule.candidate.algorithm for t in outcome.tables for rule in t.rules} == {"ring"}
+
+
+def test_a_routine_wrong_for_one_parameter_is_wrong():
+    class Picky(Model):
+        def check(self, collective, given):
+            checks = super().check(collective, given)
+            return [
+                replace(check, wrong=1) if ("segment", 1) in check.candidate.parameters else check
+                for check in checks
+            ]
+
+    model = Picky(by_name(native=line(1, 0), linear=line(1e-6, 0)))
+    parameter = Parameter("segment", "bytes", (1, 8, 64), 8)
+    outcome = search(model, [algorithm("native"), algorithm("linear", parameters=(parameter,))])
+    assert model.timed() == {"native"}
+    assert {check.candidate.algorithm for check in outcome.wrong} == {"linear"}
+    checked = [c.parameters for c in model.checked]
+    assert checked == [(("segment", 8),), (("segment", 1),), (("segment", 64),)]
+
+
+def test_constraints_keep_an_algorithm_out():
+    model = Model(by_name(native=line(1, 0), pair=line(1e-3, 0)))
+    pair = algorithm("pair", constraints=("power_of_two",))
+    assert rules(search(model, [algorithm("native"), pair], ranks=8)) == [(0, "pair")]
+    assert rules(search(model, [algorithm("native"), pair], ranks=6)) == [(0, "native")]
+
+
+def test_sizes_that_an_algorithm_cannot_do_are_never_timed():
+    model = Model(by_name(native=line(1, 0), short=line(1e-3, 0)), noise=0.001)
+    short = algorithm("short", max_bytes=600)
+    outcome = search(model, [algorithm("native"), short])
+    sizes = [r.size for r in model.asked for c in r.candidates if c.algorithm == "short"]
+    assert max(sizes) <= 600
+    assert rules(outcome)[0] == (0, "short")
+    assert rules(outcome)[-1][1] == "native"
+    assert 600 < rules(outcome)[-1][0] <= 600 * (1 + RESOLUTION)
+
+
+def noisy(seed: int) -> Model:
+    chance = random.Random(seed)
+    costs = {
+        f"a{i}": line(chance.uniform(1e-3, 9e-3), 10 ** chance.uniform(-8, -6)) for i in range(5)
+    }
+    return Model(by_name(native=line(4e-3, 3e-7), **costs), noise=0.1, seed=seed)
+
+
+ALGORITHMS = [algorithm("native"), *(algorithm(f"a{i}") for i in range(5))]
+
+
+class Recorder:
+    """Keeps what a source answers, as a log does."""
+
+    def __init__(self, source, records):
+        self.source, self.records = source, records
+
+    def check(self, collective, given):
+        checks = self.source.check(collective, given)
+        self.records += [check.to_json() for check in checks]
+        return checks
+
+    def measure(self, asked):
+        measured = self.source.measure(asked)
+        self.records.append(measured.to_json())
+        return measured
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_log_replays_to_the_same_decision(seed):
+    records: list = []
+    outcome = search(Recorder(noisy(seed), records), ALGORITHMS)
+    assert search(LogSource(records), ALGORITHMS) == outcome
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_search_that_was_stopped_anywhere_goes_on_to_the_same_decision(seed):
+    records: list = []
+    outcome = search(Recorder(noisy(seed), records), ALGORITHMS)
+    for cut in range(0, len(records), 3):
+        known = list(records[:cut])
+        model = noisy(seed)
+        for record in known:  # the noise of a request depends on how often it was asked
+            if record["kind"] == "measurement":
+                model.asked.append(_request_of(record))
+        resumed = search(LogSource(known, Recorder(model, known)), ALGORITHMS)
+        assert resumed.tables == outcome.tables, f"cut after {cut} records"
+        assert known == records
+
+
+def _request_of(record):
+    return Measurement.from_json(record).request
+
+
+def test_a_log_that_ends_too_early_is_no_decision():
+    records: list = []
+    search(Recorder(noisy(1), records), ALGORITHMS)
+    with pytest.raises(MeasurementError, match="the log lacks"):
+        search(LogSource(records[:-1]), ALGORITHMS)
