@@ -112,7 +112,7 @@ def run(
     variables: Mapping[str, str] | None = None,
     preload: tuple[Path, ...] = (),
     hosts: Sequence[str] | None = None,
-    timeout: float = 60,
+    timeout: float = 240,
 ) -> subprocess.CompletedProcess[str]:
     """Run an MPI program on this machine; `hosts` are the names that the ranks go by."""
     words = tuple(map(str, program))

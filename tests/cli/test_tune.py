@@ -1,0 +1,244 @@
+"""`stagegen tune`: logs decide, the same bytes each time; statuses and messages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from stagegen.data import TOPOLOGIES
+from stagegen.tune import DecisionTable
+from tests.library.recorded import record
+from tests.library.schemas import validate
+
+CLUSTER = TOPOLOGIES / "quickstart.yaml"
+
+
+def stagegen(*words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "stagegen", *map(str, words)]
+    result = subprocess.run(
+        command, capture_output=True, text=True, timeout=200, check=False, cwd=cwd
+    )
+    assert "Traceback" not in result.stderr, result.stderr
+    return result
+
+
+def from_log(topology: Path, log: Path, output: Path) -> subprocess.CompletedProcess[str]:
+    return stagegen("tune", "--topology", topology, "--from-log", log, "--output", output)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        p.relative_to(folder).as_posix(): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A log, what was decided while it was made, and the folder generated from it."""
+    folder = tmp_path_factory.mktemp("recorded")
+    log = folder / "log.jsonl"
+    _, tuned = record(CLUSTER, log, wrong=frozenset({"bruck"}))
+    result = from_log(CLUSTER, log, folder / "out")
+    assert result.returncode == 0, result.stderr
+    return log, tuned, folder / "out", result
+
+
+def test_a_log_gives_the_decision_of_the_run_that_made_it(recorded):
+    _, tuned, folder, _ = recorded
+    data = json.loads((folder / "decision.json").read_text())
+    assert DecisionTable.from_json(data) == tuned.decision
+    chosen = {rule.candidate.algorithm for table in tuned.decision.tables for rule in table.rules}
+    assert len(chosen) > 4
+    assert "bruck" not in chosen
+
+
+def test_twice_the_same_bytes(recorded, tmp_path):
+    log, _, folder, _ = recorded
+    assert from_log(CLUSTER, log, tmp_path / "again").returncode == 0
+    assert contents(tmp_path / "again") == contents(folder)
+
+
+def test_a_folder_makes_itself_again(recorded, tmp_path):
+    """The command in the manifest, run inside of a copy of the folder."""
+    _, _, folder, _ = recorded
+    before = contents(folder)
+    manifest = json.loads(before["manifest.json"])
+    words = manifest["command"].split()
+    assert words[0] == "stagegen"
+    result = stagegen(*words[1:], "--output", folder, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert contents(folder) == before
+
+
+def test_the_files_keep_to_their_schemas(recorded):
+    log, _, folder, _ = recorded
+    validate("decision", json.loads((folder / "decision.json").read_text()))
+    validate("manifest", json.loads((folder / "manifest.json").read_text()))
+    for line in log.read_text().splitlines():
+        validate("measurements", json.loads(line))
+
+
+def test_the_manifest_lists_every_file(recorded):
+    _, _, folder, _ = recorded
+    files = contents(folder)
+    listed = json.loads(files.pop("manifest.json"))["files"]
+    files.pop("measurements.jsonl")
+    assert listed == {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+
+
+def test_only_chosen_routines_are_in_the_library(recorded):
+    _, tuned, folder, _ = recorded
+    wanted = {
+        f"src/{table.collective}_{rule.candidate.algorithm}.c"
+        for table in tuned.decision.tables
+        for rule in table.rules
+    } | {f"src/{table.collective}_native.c" for table in tuned.decision.tables}
+    routines = {f for f in contents(folder) if re.match(r"src/(alltoall|allgather|bcast)_", f)}
+    assert routines == wanted
+
+
+def test_a_wrong_routine_is_reported(recorded):
+    _, _, folder, result = recorded
+    assert "wrong result, never chosen: alltoall bruck" in " ".join(result.stderr.split())
+    assert "never timed nor chosen: bruck" in " ".join((folder / "report.html").read_text().split())
+
+
+def test_stale_files_go_and_strange_ones_stay(recorded, tmp_path):
+    log, _, _, _ = recorded
+    assert from_log(CLUSTER, log, tmp_path).returncode == 0
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest["files"]["src/alltoall_old.c"] = "0" * 64
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (tmp_path / "src/alltoall_old.c").write_text("int old;\n")
+    (tmp_path / "src/mine.c").write_text("int mine;\n")
+    assert from_log(CLUSTER, log, tmp_path).returncode == 0
+    assert not (tmp_path / "src/alltoall_old.c").exists()
+    assert (tmp_path / "src/mine.c").exists()
+
+
+def test_files_above_the_folder_are_never_removed(recorded, tmp_path):
+    log, _, _, _ = recorded
+    output = tmp_path / "out"
+    output.mkdir()
+    (tmp_path / "precious").write_text("x")
+    (output / "manifest.json").write_text('{"files": {"../precious": ""}}')
+    assert from_log(CLUSTER, log, output).returncode == 0
+    assert (tmp_path / "precious").exists()
+
+
+class Page(HTMLParser):
+    """Checks that elements nest, and collects what a page refers to."""
+
+    VOID = ("meta", "br", "img", "link", "hr", "input")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.references: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.references += [v for k, v in attrs if k in ("src", "href", "xlink:href") and v]
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+        self.references += [v for k, v in attrs if k in ("src", "href", "xlink:href") and v]
+
+    def handle_endtag(self, tag):
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+
+def test_the_report_is_a_page_of_its_own(recorded):
+    _, _, folder, _ = recorded
+    text = (folder / "report.html").read_text()
+    page = Page()
+    page.feed(text)
+    page.close()
+    assert page.open == []
+    assert "script" not in page.tags
+    assert "link" not in page.tags
+    assert all(reference.startswith("#") for reference in page.references)
+    assert not re.search(r"url\((?!#)", text)
+    assert "@import" not in text
+    assert not re.search(r"\b20[2-9]\d-\d\d-\d\d\b", text)
+    for name in ("alltoall", "allgather", "bcast"):
+        assert f"<h2>{name}</h2>" in text
+
+
+WRONG_USAGE = {
+    "no topology": (["tune"], "Missing option '--topology'"),
+    "no such file": (["tune", "--topology", "nowhere.yaml"], "nowhere.yaml"),
+    "both": (["--resume", "--from-log", "x"], "exclude each other"),
+    "collective": (["--collectives", "bcast,gossip"], "unknown collective gossip; there is"),
+    "size zero": (["--sizes", "0,1"], "at least 1 byte"),
+    "sizes backwards": (["--sizes", "1KiB:1"], "expected FROM:TO"),
+    "sizes no number": (["--sizes", "many"], "expected FROM:TO"),
+    "sizes three": (["--sizes", "1:2:3"], "expected FROM:TO"),
+    "timing": (["--timing", "stopwatch"], "mpptest"),
+    "computation": (["--computation", "-1"], "-1"),
+    "budget": (["--budget", "-2"], "-2"),
+    "launcher": (["--launcher", "rocket"], "launcher 'rocket'"),
+    "no such log": (["--from-log", "nowhere.jsonl"], "cannot read the log"),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG_USAGE.values(), ids=WRONG_USAGE)
+def test_wrong_usage(tmp_path, words, message):
+    if words[0] != "tune":
+        words = ["tune", "--topology", str(CLUSTER), "--output", str(tmp_path / "out"), *words]
+    result = stagegen(*words, cwd=tmp_path)
+    assert result.returncode == 2, result.stderr
+    assert message in " ".join(result.stderr.split())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("what", ["topology", "catalogue"])
+def test_a_log_of_something_else(recorded, tmp_path, what):
+    log, _, _, _ = recorded
+    lines = log.read_text().splitlines()
+    header = {**json.loads(lines[0]), f"{what}_hash": "0" * 64}
+    other = tmp_path / "other.jsonl"
+    other.write_text("\n".join([json.dumps(header), *lines[1:]]) + "\n")
+    result = from_log(CLUSTER, other, tmp_path / "out")
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"{other}:1: this log was measured with another {what}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_log_that_ends_too_early(recorded, tmp_path):
+    log, _, _, _ = recorded
+    lines = log.read_text().splitlines(keepends=True)
+    short = tmp_path / "short.jsonl"
+    short.write_text("".join(lines[:-1]))
+    result = from_log(CLUSTER, short, tmp_path / "out")
+    assert result.returncode == 1
+    assert "the log lacks" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_that_cannot_be_written(recorded, tmp_path):
+    log, _, _, _ = recorded
+    (tmp_path / "file").write_text("")
+    result = from_log(CLUSTER, log, tmp_path / "file" / "out")
+    assert result.returncode == 1
+    assert "cannot write" in result.stderr
+
+
+def test_help():
+    result = stagegen("tune", "--help")
+    assert result.returncode == 0
+    for option in ("--topology", "--launcher", "--sizes", "--timing", "--resume", "--from-log"):
+        assert option in result.stdout

@@ -1,0 +1,22 @@
+"""A source that keeps what another one answers, as a log does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Recorder:
+    """Hands on to `source` and keeps the answers in `records`."""
+
+    def __init__(self, source: Any, records: list[Any]):
+        self.source, self.records = source, records
+
+    def check(self, collective, given):
+        checks = self.source.check(collective, given)
+        self.records += [check.to_json() for check in checks]
+        return checks
+
+    def measure(self, asked):
+        measured = self.source.measure(asked)
+        self.records.append(measured.to_json())
+        return measured

@@ -1,0 +1,136 @@
+"""The decision table is total, sorted and disjoint, and survives being written and read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stagegen.cli._sizes import parse_sizes
+from stagegen.errors import InputError
+from stagegen.measure.records import Candidate, Timing
+from stagegen.tune import DecisionTable, Rule, Table
+from stagegen.tune.options import SIZES, Options, grid
+from tests.library.schemas import validate
+
+settings.register_profile("no-deadline", deadline=None)
+settings.load_profile("no-deadline")
+
+names = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
+candidates = st.builds(
+    lambda name, values: Candidate(name, tuple(sorted(values.items()))),
+    names,
+    st.dictionaries(names, st.integers(0, 1 << 20), max_size=2),
+)
+
+
+@st.composite
+def tables(draw) -> Table:
+    starts = sorted(draw(st.sets(st.integers(1, 1 << 24), max_size=6)) | {0})
+    rules = tuple(
+        Rule(start, draw(candidates), (start - 1, start) if start else None) for start in starts
+    )
+    kind = draw(st.sampled_from(["cluster", "other"]))
+    return Table(draw(names), kind, draw(st.integers(1, 64)), rules)
+
+
+@st.composite
+def decisions(draw) -> DecisionTable:
+    made = tuple(draw(st.lists(tables(), max_size=4)))
+    return DecisionTable("a-cluster", "0" * 64, "f" * 64, draw(st.booleans()), made)
+
+
+@given(decisions())
+def test_json_and_back(decision):
+    text = decision.to_text()
+    assert DecisionTable.from_json(json.loads(text)) == decision
+    validate("decision", json.loads(text))
+
+
+@given(tables(), st.integers(0, 1 << 25))
+def test_every_size_has_one_choice(table, size):
+    serving = [
+        rule.candidate
+        for index, rule in enumerate(table.rules)
+        if rule.start <= size <= (table.end_of(index) if table.end_of(index) is not None else size)
+    ]
+    assert serving == [table.choice(size)]
+
+
+@given(tables())
+def test_rules_are_disjoint_and_without_gaps(table):
+    ends = [table.end_of(index) for index in range(len(table.rules))]
+    assert ends[-1] is None
+    assert table.rules[0].start == 0
+    for end, following in zip(ends[:-1], table.rules[1:], strict=True):
+        assert end + 1 == following.start
+
+
+@pytest.mark.parametrize("starts", [(), (1,), (0, 0), (0, 9, 5)])
+def test_tables_that_are_not_total_do_not_exist(starts):
+    with pytest.raises(ValueError, match="ascend from 0"):
+        Table("bcast", "cluster", 4, tuple(Rule(start, Candidate("flat")) for start in starts))
+
+
+GOOD = DecisionTable(
+    "c", "0" * 64, "1" * 64, True, (Table("bcast", "cluster", 4, (Rule(0, Candidate("flat")),)),)
+).to_json()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"version": 2},
+        {"tables": None},
+        {"tables": [{}]},
+        {"tables": [{**GOOD["tables"][0], "rules": []}]},
+        {"tables": [{**GOOD["tables"][0], "rules": [{"from": 5}]}]},
+        {"tables": [{**GOOD["tables"][0], "rules": ["flat"]}]},
+    ],
+)
+def test_what_is_no_decision_table(damage):
+    with pytest.raises(InputError, match="decision table"):
+        DecisionTable.from_json({**GOOD, **damage})
+    for key in GOOD.keys() - {"fallback"}:
+        with pytest.raises(InputError, match="not a decision table"):
+            DecisionTable.from_json({k: v for k, v in GOOD.items() if k != key})
+
+
+def test_sizes_of_the_dissertation():
+    assert (1, 64, 512, *(2**k for k in range(10, 19))) == SIZES
+
+
+@given(st.integers(1, 1 << 22), st.integers(0, 1 << 22))
+def test_a_grid_begins_and_ends_where_it_is_told(low, more):
+    sizes = grid(low, low + more)
+    assert sizes[0] == low
+    assert sizes[-1] == low + more
+    assert list(sizes) == sorted(set(sizes))
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("1:1KiB", (1, 64, 512, 1024)),
+        ("64,1,8KiB,64", (1, 64, 8192)),
+        ("100:600", (100, 512, 600)),
+        ("512KiB:1MiB", (524288, 1048576)),
+    ],
+)
+def test_the_sizes_option(text, sizes):
+    assert parse_sizes(None, None, text) == sizes
+
+
+@given(st.sampled_from(["mpptest", "barrier", "computation"]), st.integers(0, 99))
+def test_options_survive_the_log_s_header(mechanism, computation):
+    options = Options(("alltoall", "bcast"), (1, 64), Timing(mechanism, computation), 2.5)
+    assert Options.from_json(json.loads(json.dumps(options.to_json()))) == options
+
+
+@pytest.mark.parametrize("key", ["collectives", "sizes", "timing", "budget"])
+def test_a_header_without_options(key):
+    whole = Options(("bcast",), (1,), Timing(), 1.0).to_json()
+    with pytest.raises(InputError, match="header of the log is damaged"):
+        Options.from_json({k: v for k, v in whole.items() if k != key})
