@@ -44,9 +44,12 @@ def main() -> int:
     parser.add_argument("--topology", required=True)
     parser.add_argument("--library", required=True)
     parser.add_argument("--repetitions", type=int, default=11)
+    parser.add_argument("--plot", help="write the picture of the README to this SVG file")
     arguments = parser.parse_args()
     rows = measure(arguments, None, GRID) + measure(arguments, "bcast", BCAST_ALSO)
     print_rows(rows)
+    if arguments.plot:
+        plot(rows, arguments.plot)
     return 0 if judge(rows) else 1
 
 
@@ -63,7 +66,9 @@ def measure(arguments: argparse.Namespace, collective: str | None, sizes: str) -
 
 def print_rows(rows: list[Any]) -> None:
     """Print a Markdown table, times in milliseconds."""
-    print("| collective | bytes | native ms | tuned ms | bound ms | speed-up | tuned / bound | by |")
+    print(
+        "| collective | bytes | native ms | tuned ms | bound ms | speed-up | tuned / bound | by |"
+    )
     print("|---|---:|---:|---:|---:|---:|---:|---|")
     for row in rows:
         native, tuned, bound = (1e3 * row[key] for key in ("native_s", "tuned_s", "bound_s"))
@@ -71,6 +76,33 @@ def print_rows(rows: list[Any]) -> None:
             f"| {row['collective']} | {row['size']} | {native:.4g} | {tuned:.4g} | {bound:.4g} "
             f"| {row['speedup']:.2f} | {tuned / bound:.2f} | {row['routine']} |"
         )
+
+
+def plot(rows: list[Any], path: str) -> None:
+    """Draw times over sizes, one panel a collective."""
+    import matplotlib as mpl  # noqa: PLC0415 - only for the picture
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    mpl.rcParams.update({"svg.hashsalt": "stagegen", "svg.fonttype": "none", "font.size": 9})
+    names = sorted({row["collective"] for row in rows})
+    figure = Figure(figsize=(9.6, 3.2), layout="constrained")
+    for axes, name in zip(figure.subplots(1, len(names), sharey=True), names, strict=True):
+        own = [row for row in rows if row["collective"] == name]
+        sizes = [row["size"] for row in own]
+        for key, style, color, label in (
+            ("native_s", "o-", "#888888", "MPICH"),
+            ("tuned_s", "o-", "#0060c0", "libcoll"),
+            ("bound_s", ":", "#000000", "lower bound"),
+        ):
+            axes.plot(sizes, [row[key] for row in own], style, color=color, label=label, ms=3)
+        axes.set(xscale="log", yscale="log", title=name, xlabel="message size / bytes")
+        axes.set_xticks([1, 64, 1024, 16384, 262144], ["1", "64", "1 Ki", "16 Ki", "256 Ki"])
+        axes.minorticks_off()
+        axes.set_ylim(1e-4, None)
+        axes.grid(visible=True, alpha=0.3)
+    figure.axes[0].set_ylabel("time / s")
+    figure.axes[0].legend(frameon=False)
+    figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
 
 
 def judge(rows: list[Any]) -> bool:

@@ -67,6 +67,7 @@ static int world_rank, world_size;
  */
 static double repeat(collective_call *call, void *send, void *recv, int bytes, int calls) {
     double elapsed = 0;
+    timing_barrier(control);
     call(send, recv, bytes);
     for (int i = 0; i < calls; ++i) {
         timing_barrier(control);

@@ -141,8 +141,10 @@ static int repeat(const struct request *request, const struct candidate *candida
     const int with_barrier = strcmp(request->timing, "barrier") == 0;
     const int with_computation = strcmp(request->timing, "computation") == 0;
     double elapsed = 0;
-    if (request->settle)
+    if (request->settle) {
+        COLL_TRY(timing_barrier(control));
         COLL_TRY(coll_run(candidate->routine, call, cc, &candidate->parameters));
+    }
     COLL_TRY(timing_barrier(control));
     double start = PMPI_Wtime();
     for (long i = 0; i < request->calls; ++i) {
