@@ -1,0 +1,92 @@
+"""The check that comes before timing notices mistakes in routines, in the build that is timed."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+
+import pytest
+
+from stagegen.data import TEMPLATES
+from stagegen.generate import Renderer, build, measuring_sources, write_files
+from stagegen.measure.launch.local import LocalLauncher
+from stagegen.measure.live import start_session
+from stagegen.measure.log import LogWriter, read_log
+from stagegen.measure.measurer import LiveSource
+from stagegen.repository import load_catalogue
+from stagegen.tune.search import Plan, Search, default_candidate
+from tests.measure.fakes import TIMING
+from tests.mpi import support
+
+pytestmark = pytest.mark.mpi
+
+RANKS = 4
+
+# A template, a mistake, and the routines that have it. None of them makes a rank wait forever.
+MISTAKES = [
+    ("alltoall/pair.c.j2", "step < cc->size", "step + 1 < cc->size", {"alltoall pair"}),
+    ("alltoall/bruck.c.j2", "cc->rank - i + cc->size", "cc->rank + i", {"alltoall bruck"}),
+    ("allgather/_ring.c.j2", "place - step + p", "place + step",
+     {"allgather ring", "allgather logical_ring_lr1"}),
+    ("allgather/recursive_doubling.c.j2", "(call, theirs), d", "(call, mine), d",
+     {"allgather recursive_doubling"}),
+    ("bcast/flat.c.j2", "PMPI_Send(call->recv, bytes", "PMPI_Send(call->recv, bytes - 1",
+     {"bcast flat"}),
+    ("bcast/_pipeline.c.j2", "(int)rest : segment_size", "(int)rest - 1 : segment_size",
+     {"bcast pipelined_linear", "bcast topology_linear"}),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory):
+    """A measuring session of a catalogue with all the mistakes, and that catalogue."""
+    folder = tmp_path_factory.mktemp("broken")
+    root = folder / "templates"
+    shutil.copytree(TEMPLATES, root)
+    for name, right, mistake, _ in MISTAKES:
+        text = (root / name).read_text(encoding="utf-8")
+        assert right in text, f"{name} has changed: make another mistake in it"
+        (root / name).write_text(text.replace(right, mistake), encoding="utf-8")
+    topology, catalogue = support.cluster(RANKS), load_catalogue(root)
+    renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash, root)
+    write_files(folder / "session", measuring_sources(topology, catalogue, renderer))
+    build(folder / "session", support.toolchain())
+    return folder / "session", catalogue
+
+
+def start(folder):
+    topology = support.cluster(RANKS)
+    return start_session(LocalLauncher(), topology, folder / "session", folder)[0]
+
+
+def test_every_mistake_is_noticed_and_nothing_else(broken):
+    folder, catalogue = broken
+    wrong = set()
+    with closing(start(folder)) as session:
+        for name in catalogue.collectives:
+            candidates = [default_candidate(a) for a in catalogue.of(name) if a.name != "native"]
+            for check in session.check(name, candidates, 120):
+                if check.wrong:
+                    assert f"{name} on {RANKS} ranks" in check.first_wrong
+                    wrong.add(f"{name} {check.candidate.algorithm}")
+    expected = set().union(*(routines for *_, routines in MISTAKES))
+    assert wrong == expected
+
+
+def test_a_live_search_never_times_a_wrong_routine(broken, tmp_path):
+    folder, catalogue = broken
+    log = LogWriter(tmp_path / "log.jsonl")
+    log.write({"kind": "log", "version": 1})
+    source = LiveSource(lambda: start(folder), log, lambda name, size: 0.0)
+    plan = Plan(RANKS, (64, 4096), TIMING, 0.5, lambda what: None)
+    outcome = Search(source, plan, "bcast", catalogue.of("bcast")).run()
+    source.close()
+    wrong = {check.candidate.algorithm for check in outcome.wrong}
+    assert wrong == {"flat", "pipelined_linear", "topology_linear"}
+    timed = {
+        spec.split(":")[0]
+        for record in read_log(tmp_path / "log.jsonl")[1]
+        if record["kind"] == "measurement"
+        for spec in record["seconds"]
+    }
+    assert timed == {"native", "binomial", "scatter_ring_allgather"}
