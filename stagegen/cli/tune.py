@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from stagegen import __version__
 from stagegen.cli._options import topology_option
 from stagegen.cli._sizes import parse_sizes
-from stagegen.errors import InputError
+from stagegen.errors import InputError, MeasurementError
 from stagegen.generate import Renderer, Toolchain, measuring_sources
 from stagegen.generate.write import write_file
 from stagegen.library import write_library
@@ -164,6 +164,10 @@ def _measure(
     live = LiveSource(starter, log, lambda name, size: _bound(run.topology, name, size))
     try:
         tuned = _tune(run, options, LogSource(known, live), lambda: read_log(path)[1], live)
+    except MeasurementError as error:
+        raise MeasurementError(
+            f"{error}\nwhat was measured is in {path}; go on with --resume"
+        ) from error
     finally:
         live.close()
         log.close()
