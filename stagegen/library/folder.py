@@ -66,16 +66,17 @@ def write_library(
     decision: DecisionTable,
     extra: Mapping[str, str],
 ) -> None:
-    """Write the generated folder; ``manifest.json`` comes last and lists all of its files.
+    """Write the generated folder; ``manifest.json`` comes last and lists them.
 
     Args:
         folder: where to.
         topology: the cluster.
         catalogue: the algorithms.
         decision: which of them serve.
-        extra: further files, such as the report; the log is there already or among them.
+        extra: files that are not listed, since they depend on more than topology, catalogue
+            and log, as the report does on the library that draws its plots.
     """
-    files = {**library_files(topology, catalogue, decision), **extra}
+    files = library_files(topology, catalogue, decision)
     manifest = {
         "stagegen": __version__,
         "command": COMMAND,
@@ -85,8 +86,9 @@ def write_library(
         "representative": decision.representative,
         "files": {name: _sha256(text) for name, text in sorted(files.items())},
     }
-    _remove_stale(folder, set(files) | {"manifest.json", "measurements.jsonl"})
-    write_files(folder, {**files, "manifest.json": json.dumps(manifest, indent=2) + "\n"})
+    _remove_stale(folder, set(files))
+    write_files(folder, {**files, **extra})
+    write_files(folder, {"manifest.json": json.dumps(manifest, indent=2) + "\n"})
 
 
 def _sha256(text: str) -> str:

@@ -1,0 +1,22 @@
+/* Compares routines with the MPI library's own, byte by byte. */
+#ifndef CONFORMANCE_H
+#define CONFORMANCE_H
+
+#include "coll.h"
+
+/* How much is tried: a few telling calls, or all combinations. */
+enum conformance_level { CONFORMANCE_QUICK, CONFORMANCE_FULL };
+
+/* One case that went wrong, in words; empty if none did. Equal on all ranks. */
+struct conformance_report {
+    int cases;
+    int wrong;
+    char first_wrong[256];
+};
+
+/* Compare `routine`, or the MPI_ entry point if it is NULL, on `comm`. */
+int conformance_check(enum coll_collective collective, const struct coll_routine *routine,
+                      const struct coll_parameters *parameters, MPI_Comm comm,
+                      enum conformance_level level, struct conformance_report *report);
+
+#endif

@@ -1,0 +1,91 @@
+/* Datatypes of many shapes, in pairs with the same signature, for the conformance check. */
+#ifndef LAYOUTS_H
+#define LAYOUTS_H
+
+#include "coll.h"
+
+/* A datatype with `ints` integers per element. */
+struct layout {
+    const char *name;
+    int ints;
+    int (*create)(MPI_Datatype *type);
+};
+
+static int create_int(MPI_Datatype *type) {
+    return PMPI_Type_dup(MPI_INT, type);
+}
+
+static int create_contiguous(MPI_Datatype *type) {
+    return PMPI_Type_contiguous(6, MPI_INT, type);
+}
+
+static int create_vector(MPI_Datatype *type) {
+    return PMPI_Type_vector(3, 2, 5, MPI_INT, type);
+}
+
+/* Resize `inner` to a lower bound and an extent in integers, and free it. */
+static int resize(MPI_Datatype inner, int lower_bound, int extent, MPI_Datatype *type) {
+    COLL_TRY(PMPI_Type_create_resized(inner, lower_bound * (MPI_Aint)sizeof(int),
+                                      extent * (MPI_Aint)sizeof(int), type));
+    return PMPI_Type_free(&inner);
+}
+
+/* Six integers out of order and with a gap behind: size tells nothing of the layout. */
+static int create_permuted(MPI_Datatype *type) {
+    const int lengths[] = {3, 2, 1};
+    const int displacements[] = {3, 1, 0};
+    MPI_Datatype indexed;
+    COLL_TRY(PMPI_Type_indexed(3, lengths, displacements, MPI_INT, &indexed));
+    return resize(indexed, 0, 8, type);
+}
+
+/* Out of order without any gap: size and extent are those of plain integers. */
+static int create_shuffled(MPI_Datatype *type) {
+    const int lengths[] = {3, 3};
+    const int displacements[] = {3, 0};
+    return PMPI_Type_indexed(2, lengths, displacements, MPI_INT, type);
+}
+
+/* Data on both sides of the address that is passed, and a lower bound below all of it. */
+static int create_negative(MPI_Datatype *type) {
+    const int lengths[] = {2, 1, 3};
+    const int displacements[] = {-4, -1, 2};
+    MPI_Datatype indexed;
+    COLL_TRY(PMPI_Type_indexed(3, lengths, displacements, MPI_INT, &indexed));
+    return resize(indexed, -6, 13, type);
+}
+
+/* A lower bound above 0 and inside the data, so that an element begins before the bound. */
+static int create_shifted(MPI_Datatype *type) {
+    MPI_Datatype vector;
+    COLL_TRY(PMPI_Type_vector(2, 3, 6, MPI_INT, &vector));
+    return resize(vector, 3, 12, type);
+}
+
+static const struct layout int_layout = {"int", 1, create_int};
+static const struct layout contiguous_layout = {"contiguous", 6, create_contiguous};
+static const struct layout vector_layout = {"vector with gaps", 6, create_vector};
+static const struct layout permuted_layout = {"permuted with a gap", 6, create_permuted};
+static const struct layout shuffled_layout = {"permuted without gap", 6, create_shuffled};
+static const struct layout negative_layout = {"negative lower bound", 6, create_negative};
+static const struct layout shifted_layout = {"positive lower bound", 6, create_shifted};
+
+/* The two sides of a call; where one side's element is 6 integers, the other's count follows. */
+struct pair {
+    const struct layout *send;
+    const struct layout *recv;
+};
+
+static const struct pair pairs[] = {
+    {&int_layout, &int_layout},
+    {&vector_layout, &vector_layout},
+    {&int_layout, &vector_layout},
+    {&permuted_layout, &contiguous_layout},
+    {&contiguous_layout, &shuffled_layout},
+    {&negative_layout, &int_layout},
+    {&shifted_layout, &negative_layout},
+};
+
+enum { PAIRS = sizeof pairs / sizeof pairs[0], BLOCK_INTS = 6 };
+
+#endif
