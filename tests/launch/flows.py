@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 
+socket.setdefaulttimeout(20)  # a flow that does not flow says so
 rank = int(os.environ["PMI_RANK"])
 pairs = [tuple(map(int, pair.split(":"))) for pair in sys.argv[1].split(",")]
 seconds, hosts = float(sys.argv[2]), sys.argv[3].split(",")
@@ -22,11 +23,11 @@ def receive(source):
 
 
 def send(destination):
-    while True:
+    for _ in range(1000):
         try:
             stream = socket.create_connection((hosts[destination], 7000 + rank))
             break
-        except OSError:
+        except ConnectionRefusedError:
             time.sleep(0.02)
     # Little is left in queues when the time is over.
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32768)
