@@ -2,6 +2,7 @@
 # make test         set up, lint, and run all tests
 # make check-all    the tests with their slow cross products
 # make bench        tune and compare topologies/chain-4x4-cyclic.yaml in the lab; needs a quiet machine
+# make reference   measure generated/reference again, after a change of a template
 # make lint, make format, make clean
 PYTHON ?= python3
 VENV := .venv
@@ -57,6 +58,10 @@ bench: $(VENV)/.use
 	@test -f $(BENCH_OUTPUT)/decision.json || $(BIN)/stagegen tune --topology $(BENCH)
 	@$(BIN)/python docs/bench.py --topology $(BENCH) --library $(BENCH_OUTPUT)
 
+# After a change of an algorithm's template; `python docs/reference.py` does for other changes.
+reference: $(VENV)/.use
+	$(BIN)/python docs/reference.py --measure
+
 format: $(VENV)/.develop
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -65,4 +70,4 @@ format: $(VENV)/.develop
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: all quickstart lint test check-all bench format clean
+.PHONY: all quickstart lint test check-all bench reference format clean
