@@ -22,6 +22,11 @@ REPETITION_SECONDS = 0.05
 CALLS_MOST = 10
 
 
+#: Where a call takes longer than LONG_SECONDS, so many repetitions are enough.
+LONG_SECONDS = 2.0
+LONG_REPETITIONS = 5
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Native and tuned times of one collective and size.
@@ -98,7 +103,7 @@ class Bench:
         Args:
             collective: which one.
             size: in bytes.
-            repetitions: of each.
+            repetitions: of each; fewer where a call takes seconds.
             bound: lower bound in seconds, for the time-out.
 
         Raises:
@@ -108,6 +113,8 @@ class Bench:
         scout = self._session.compare(collective, size, 1, 1, timeout)
         longest = max(*scout["native"], *scout["tuned"], 1e-9)
         calls = max(1, min(CALLS_MOST, math.ceil(REPETITION_SECONDS / longest)))
+        if longest > LONG_SECONDS:
+            repetitions = min(repetitions, LONG_REPETITIONS)
         answer = self._session.compare(collective, size, calls, repetitions, timeout)
         return Comparison(
             collective, size, answer["routine"], tuple(answer["native"]), tuple(answer["tuned"])

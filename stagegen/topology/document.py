@@ -103,11 +103,13 @@ class Document:
             self.fail(node, f"{what} {value!r} must consist of letters, digits, '.', '_' and '-'")
         return value
 
-    def count(self, node: yaml.Node, what: str) -> int:
-        """Return a whole number of at least 1."""
+    def count(self, node: yaml.Node, what: str, most: int = 999_999_999) -> int:
+        """Return a whole number from 1 to `most`."""
         value = self.scalar(node, what)
         if not re.fullmatch(r"[0-9]{1,9}", value) or int(value) < 1:
             self.fail(node, f"{what} must be a whole number of at least 1, not {value!r}")
+        if int(value) > most:
+            self.fail(node, f"{what} must be at most {most:,}, not {value}")
         return int(value)
 
     def parsed(self, node: yaml.Node, what: str, parse: Callable[[str], _Value]) -> _Value:

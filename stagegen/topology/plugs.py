@@ -10,6 +10,9 @@ from stagegen.topology.document import Document, did_you_mean
 from stagegen.topology.model import Host, Switch
 from stagegen.topology.wiring import Wiring, host_names, line_of, read_rate
 
+SLOTS_MOST = 4096
+"""Slots that a host can have; more is a slip of the pen."""
+
 
 def read_switches(doc: Document, node: yaml.Node, wiring: Wiring) -> tuple[Switch, ...]:
     """Read the switches and the hosts under them; at least one switch must have a host."""
@@ -53,7 +56,7 @@ def read_hosts(doc: Document, node: yaml.Node | None, wiring: Wiring) -> tuple[H
     for key_node, value in entries.values():
         keys = doc.known_keys(value, "a host's entry", ("bandwidth", "latency", "slots", "address"))
         bandwidth, latency = read_rate(doc, keys, wiring)
-        slots = doc.count(keys["slots"], "slots") if "slots" in keys else 1
+        slots = doc.count(keys["slots"], "slots", SLOTS_MOST) if "slots" in keys else 1
         names = host_names(doc, key_node, "hosts")
         address = _read_address(doc, keys["address"], names) if "address" in keys else None
         for name, _ in names:

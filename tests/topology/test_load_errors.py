@@ -88,6 +88,7 @@ REPLACED = [
     ("slots: 2", "slots: 0", 11, "at least 1"),
     ("slots: 2", "slots: -1", 11, "at least 1"),
     ("slots: 2", "slots: many", 11, "whole number"),
+    ("slots: 2", "slots: 99999999", 11, "at most 4,096"),
     ("slots: 2", "slot: 2", 11, "did you mean 'slots'?"),
     ("address: 10.0.0.3", "address: a b", 11, "no host name or IP address"),
     ("address: 10.0.0.3", "address: -oProxyCommand=x", 11, "no host name or IP address"),

@@ -14,7 +14,7 @@ from stagegen.data import DRIVERS
 from stagegen.errors import LaunchError
 from stagegen.measure.launch.cache import cache_folder, write_whole
 
-_FLAGS = ("-O2", "-shared", "-fPIC", "-std=gnu11")
+_FLAGS = ("-O2", "-shared", "-fPIC", "-std=gnu11", "-Wall", "-Wextra")
 
 
 def idle_library() -> Path:

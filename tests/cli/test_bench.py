@@ -1,0 +1,118 @@
+"""``stagegen bench``: its JSON is a contract, so it is run for real, on this machine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from docs import bench as benchmark
+
+REFERENCE = Path(__file__).resolve().parents[2] / "generated" / "reference"
+
+NUMBER = {"type": "number", "minimum": 0}
+SCHEMA = {
+    "type": "object",
+    "required": ["environment", "rows"],
+    "properties": {
+        "environment": {
+            "type": "object",
+            "required": ["launcher", "representative", "scale", "mpi", "mpi_version"],
+        },
+        "rows": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": [
+                    "collective",
+                    "size",
+                    "native_s",
+                    "tuned_s",
+                    "speedup",
+                    "bound_s",
+                    "routine",
+                ],
+                "properties": {
+                    "collective": {"enum": ["allgather", "alltoall", "bcast"]},
+                    "size": {"type": "integer"},
+                    "native_s": NUMBER,
+                    "tuned_s": NUMBER,
+                    "speedup": NUMBER,
+                    "bound_s": NUMBER,
+                    "routine": {"type": "string"},
+                },
+            },
+        },
+    },
+}
+
+
+def bench(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "stagegen", "bench", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+
+
+@pytest.mark.mpi
+def test_json_pairs_native_and_tuned(tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    shutil.copytree(REFERENCE, library)
+    result = bench(
+        *("--topology", library / "topology.yaml", "--library", library, "--launcher", "local"),
+        *("--sizes", "1,64KiB", "--repetitions", "2", "--format", "json"),
+    )
+    assert result.returncode == 0, result.stderr
+    answer = json.loads(result.stdout)
+    jsonschema.validate(answer, SCHEMA)
+    assert answer["environment"]["launcher"] == "local"
+    assert answer["environment"]["representative"] is False
+    points = [(row["collective"], row["size"]) for row in answer["rows"]]
+    assert points == [(c, s) for c in ("allgather", "alltoall", "bcast") for s in (1, 65536)]
+    for row in answer["rows"]:
+        assert row["speedup"] == pytest.approx(row["native_s"] / row["tuned_s"])
+    decided = json.loads((library / "decision.json").read_text(encoding="utf-8"))
+    chosen = {rule["algorithm"] for table in decided["tables"] for rule in table["rules"]}
+    assert {row["routine"] for row in answer["rows"]} <= chosen
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--library", "nowhere"), "no decision.json"),
+        (("--library", REFERENCE, "--collectives", "scan"), "unknown collective scan"),
+        (("--library", REFERENCE, "--sizes", "0"), "at least 1 byte"),
+        (("--library", REFERENCE, "--launcher", "pigeons"), "pigeons"),
+    ],
+)
+def test_wrong_input_is_exit_2(words: tuple[str | Path, ...], says: str) -> None:
+    result = bench("--topology", REFERENCE / "topology.yaml", *words)
+    assert result.returncode == 2
+    assert says in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def row(collective: str, size: int, speedup: float, over: float) -> dict[str, object]:
+    bound = 0.5
+    tuned = bound * over
+    return {
+        "collective": collective,
+        "size": size,
+        "native_s": tuned * speedup,
+        "tuned_s": tuned,
+        "bound_s": bound,
+        "speedup": speedup,
+        "routine": "some",
+    }
+
+
+def test_goals_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    good = [row(g.collective, g.size, g.speedup, g.over_bound) for g in benchmark.GOALS]
+    assert benchmark.judge(good)
+    assert not benchmark.judge([*good, row("bcast", 64, 0.94, 3)])
+    assert not benchmark.judge([row("alltoall", 32768, 1.79, 1.1), *good[1:]])
+    assert not benchmark.judge([row("alltoall", 32768, 1.9, 1.21), *good[1:]])
+    assert capsys.readouterr().out.count("MISSED") == 3

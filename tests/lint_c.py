@@ -1,0 +1,59 @@
+"""``make lint`` for C: everything compiles without a warning and is formatted.
+
+Everything is: the routines of all algorithms, the session and the library that are generated for
+a cluster, the drivers, and the C programs of the tests. The compiler only looks (-fsyntax-only).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from stagegen.data import DRIVERS, TOPOLOGIES
+from stagegen.generate import Renderer, Toolchain, measuring_sources, write_files
+from stagegen.library import library_files
+from stagegen.topology import load_topology
+from tests.mpi import support
+
+ROOT = Path(__file__).resolve().parents[1]
+WARNINGS = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-fsyntax-only")
+
+
+def generate(folder: Path) -> None:
+    """Write a session and a library with all algorithms that 8 ranks can run."""
+    topology = load_topology(TOPOLOGIES / "quickstart.yaml")
+    catalogue = support.CATALOGUE
+    renderer = Renderer("make lint", topology.name, topology.hash, catalogue.hash)
+    write_files(folder / "session", measuring_sources(topology, catalogue, renderer))
+    decision = support.decision(topology)
+    write_files(folder / "library", library_files(topology, catalogue, decision))
+
+
+def complaints(folder: Path) -> list[str]:
+    """Return what compiler and clang-format say, nothing if all is well."""
+    session, library = folder / "session", folder / "library"
+    own = [*DRIVERS.glob("*.[ch]"), *(ROOT / "tests" / "mpi").glob("*.[ch]")]
+    files = sorted([*own, *folder.rglob("*.[ch]")])
+    includes = [f"-I{path}" for path in (session, library / "include", library / "src", DRIVERS)]
+    compiler = [Toolchain.find().mpicc, *WARNINGS, *includes]
+    sources = [str(path) for path in files if path.suffix == ".c"]
+    formatter = [str(Path(sys.executable).parent / "clang-format"), "--dry-run", "-Werror"]
+    style = f"--style=file:{ROOT / '.clang-format'}"
+    commands = [[*compiler, *sources], [*formatter, style, *map(str, files)]]
+    results = [subprocess.run(c, capture_output=True, text=True, check=False) for c in commands]
+    return [result.stdout + result.stderr for result in results if result.returncode != 0]
+
+
+def main() -> int:
+    """Generate, look, tell."""
+    with tempfile.TemporaryDirectory(prefix="stagegen-lint-") as folder:
+        generate(Path(folder))
+        found = complaints(Path(folder))
+    print("\n".join(found) or "C: no warnings, all formatted")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
