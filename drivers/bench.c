@@ -7,14 +7,15 @@
  *   compare COLLECTIVE BYTES CALLS REPETITIONS
  *   quit
  *
- * A repetition is an untimed call and then CALLS calls, each after a barrier of our own; its time
- * is their mean, maximum over the ranks.
+ * A repetition is an untimed call and then CALLS calls, each after a barrier of our own. The time
+ * of a call is the maximum over the ranks; that of a repetition is the mean of its calls.
  */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "serve.h"
 #include "timing.h"
 
 enum { NATIVE, TUNED, SIDES };
@@ -58,24 +59,20 @@ static const struct {
 
 enum { COLLECTIVES = sizeof collectives / sizeof collectives[0] };
 
-static MPI_Comm control;
-static int world_rank, world_size;
-
 /*
  * One untimed call comes first: TCP connections remember the traffic before (congestion windows,
  * losses), and a routine is to meet the network as it leaves it itself, not as the other did.
  */
-static double repeat(collective_call *call, void *send, void *recv, int bytes, int calls) {
-    double elapsed = 0;
+static void repeat(collective_call *call, void *send, void *recv, int bytes, int calls,
+                   double *seconds) {
     timing_barrier(control);
     call(send, recv, bytes);
     for (int i = 0; i < calls; ++i) {
         timing_barrier(control);
         const double start = PMPI_Wtime();
         call(send, recv, bytes);
-        elapsed += PMPI_Wtime() - start;
+        seconds[i] = PMPI_Wtime() - start;
     }
-    return elapsed / calls;
 }
 
 /* Native and tuned take turns, and turns in who begins. */
@@ -87,8 +84,8 @@ static void run(int which, int bytes, int calls, int repetitions, double *second
     for (int repetition = 0; repetition < repetitions; ++repetition) {
         for (int turn = 0; turn < SIDES; ++turn) {
             const int side = (repetition + turn) % SIDES;
-            seconds[side * repetitions + repetition] =
-                repeat(collectives[which].calls[side], send, recv, bytes, calls);
+            repeat(collectives[which].calls[side], send, recv, bytes, calls,
+                   &seconds[(side * repetitions + repetition) * calls]);
         }
     }
     free(send);
@@ -109,7 +106,7 @@ static const char *choice_of(const char *name, int bytes) {
     return choice == NULL ? "native" : choice(name, bytes, MPI_COMM_WORLD);
 }
 
-static void compare(const char *line) {
+static int compare(const char *line) {
     char name[64];
     int bytes, calls, repetitions, which = 0;
     if (sscanf(line, "compare %63s %d %d %d", name, &bytes, &calls, &repetitions) != 4 ||
@@ -118,60 +115,44 @@ static void compare(const char *line) {
     while (which < COLLECTIVES && strcmp(collectives[which].name, name) != 0)
         ++which;
     if (which == COLLECTIVES) {
-        if (world_rank == 0)
-            printf("{\"error\": \"not a comparison\"}\n");
-        return;
+        complain("not a comparison", "see the head of bench.c");
+        return MPI_SUCCESS;
     }
-    double *seconds = calloc((size_t)repetitions * SIDES, sizeof *seconds);
-    double *slowest = calloc((size_t)repetitions * SIDES, sizeof *slowest);
-    if (seconds == NULL || slowest == NULL)
+    double *seconds = calloc((size_t)repetitions * (size_t)calls * SIDES, sizeof *seconds);
+    double *means = calloc((size_t)repetitions * SIDES, sizeof *means);
+    if (seconds == NULL || means == NULL)
         PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     run(which, bytes, calls, repetitions, seconds);
     const char *choice = choice_of(name, bytes);
-    PMPI_Reduce(seconds, slowest, repetitions * SIDES, MPI_DOUBLE, MPI_MAX, 0, control);
-    if (world_rank == 0) {
+    const int error = timing_reduce(seconds, repetitions * SIDES, calls, means, control);
+    if (error == MPI_SUCCESS && world_rank == 0) {
         printf("{\"routine\": \"%s\", ", choice);
-        print_seconds("native", slowest, repetitions);
+        print_seconds("native", means, repetitions);
         printf(", ");
-        print_seconds("tuned", slowest + repetitions, repetitions);
+        print_seconds("tuned", means + repetitions, repetitions);
         printf("}\n");
     }
     free(seconds);
-    free(slowest);
+    free(means);
+    return error;
 }
 
-static void hello(void) {
+static int hello(void) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length;
-    PMPI_Get_library_version(version, &length);
-    version[strcspn(version, "\n\"\\")] = '\0';
-    if (world_rank == 0)
+    const int error = describe_mpi(version);
+    if (error == MPI_SUCCESS && world_rank == 0)
         printf("{\"ranks\": %d, \"mpi\": \"%s\", \"preloaded\": %s}\n", world_size, version,
                dlsym(RTLD_DEFAULT, "libcoll_choice") == NULL ? "false" : "true");
+    return error;
+}
+
+static int obey(char *line) {
+    return strncmp(line, "hello", 5) == 0 ? hello() : compare(line);
 }
 
 int main(int argc, char **argv) {
-    char line[256];
     MPI_Init(&argc, &argv);
-    PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
-    PMPI_Comm_dup(MPI_COMM_WORLD, &control);
-    for (;;) {
-        if (world_rank == 0 && fgets(line, sizeof line, stdin) == NULL)
-            strcpy(line, "quit");
-        PMPI_Bcast(line, sizeof line, MPI_CHAR, 0, control);
-        if (strncmp(line, "quit", 4) == 0)
-            break;
-        if (strncmp(line, "hello", 5) == 0)
-            hello();
-        else
-            compare(line);
-        if (world_rank == 0) {
-            printf("{\"done\": true}\n");
-            fflush(stdout);
-        }
-    }
-    PMPI_Comm_free(&control);
+    run_session(obey);
     MPI_Finalize();
     return EXIT_SUCCESS;
 }

@@ -15,7 +15,15 @@ from stagegen.topology import Topology
 
 #: Runtime that the library and the measuring session share.
 RUNTIME = ("coll.h", "call.c", "cluster.c", "communicator.c", "data.c", "routines.c")
-SESSION_DRIVERS = ("conformance.h", "conformance.c", "layouts.h", "session.c", "timing.h")
+SESSION_DRIVERS = (
+    "conformance.h",
+    "conformance.c",
+    "layouts.h",
+    "request.h",
+    "serve.h",
+    "session.c",
+    "timing.h",
+)
 
 
 def with_native(catalogue: Catalogue, chosen: Sequence[Algorithm]) -> tuple[Algorithm, ...]:

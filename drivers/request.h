@@ -1,0 +1,103 @@
+/* What the measuring session is asked: a request, read from the words of a command. */
+#ifndef REQUEST_H
+#define REQUEST_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll.h"
+#include "serve.h"
+
+enum { ROUTINES = 128 };
+
+struct candidate {
+    const char *text;
+    const struct coll_routine *routine;
+    struct coll_parameters parameters;
+};
+
+struct request {
+    enum coll_collective collective;
+    const char *timing;
+    long bytes, computation, settle, calls, repetitions;
+    int candidate_count;
+    struct candidate candidates[ROUTINES];
+};
+
+static const char *const parameter_names[] = {COLL_PARAMETER_NAMES};
+
+/* Read NAME:parameter=value:... into a candidate; modifies `text`. Returns 0 if it is wrong. */
+static int parse_candidate(char *text, enum coll_collective collective, struct candidate *out) {
+    char *rest = NULL;
+    const char *name = strtok_r(text, ":", &rest);
+    out->routine = name == NULL ? NULL : coll_find_routine(collective, name);
+    if (out->routine == NULL)
+        return 0;
+    out->parameters = out->routine->defaults;
+    for (char *item = strtok_r(NULL, ":", &rest); item != NULL; item = strtok_r(NULL, ":", &rest)) {
+        char *value = strchr(item, '=');
+        int known = 0;
+        if (value == NULL)
+            return 0;
+        *value++ = '\0';
+        for (size_t i = 0; i < sizeof parameter_names / sizeof *parameter_names; ++i) {
+            if (strcmp(item, parameter_names[i]) != 0)
+                continue;
+            *coll_parameter(&out->parameters, (int)i) = atoi(value);
+            known = 1;
+        }
+        if (!known)
+            return 0;
+    }
+    return 1;
+}
+
+static int parse_candidates(char *words, struct request *request) {
+    char *rest = NULL;
+    for (char *word = strtok_r(words, " \n", &rest); word != NULL;
+         word = strtok_r(NULL, " \n", &rest)) {
+        if (request->candidate_count == ROUTINES) {
+            complain("too many routines, the first that is not taken", word);
+            return 0;
+        }
+        struct candidate *candidate = &request->candidates[request->candidate_count++];
+        candidate->text = strdup(word);
+        if (candidate->text == NULL || !parse_candidate(word, request->collective, candidate)) {
+            complain("unknown routine", candidate->text == NULL ? "" : candidate->text);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int parse_collective(const char *name, enum coll_collective *collective) {
+    for (int i = 0; i < COLL_COLLECTIVES; ++i) {
+        if (strcmp(coll_collective_names[i], name) == 0) {
+            *collective = (enum coll_collective)i;
+            return 1;
+        }
+    }
+    complain("unknown collective", name);
+    return 0;
+}
+
+static int parse_numbers(char *line, struct request *request, int *rest) {
+    static char collective[64], timing[64];
+    if (sscanf(line, "measure %63s %ld %63s %ld %ld %ld %ld %n", collective, &request->bytes,
+               timing, &request->computation, &request->settle, &request->calls,
+               &request->repetitions, rest) != 7) {
+        complain("not a measure command", "see the head of session.c");
+        return 0;
+    }
+    request->timing = timing;
+    if (request->bytes < 0 || request->calls < 1 || request->repetitions < 1 ||
+        (strcmp(timing, "mpptest") != 0 && strcmp(timing, "barrier") != 0 &&
+         strcmp(timing, "computation") != 0)) {
+        complain("not a measure command", timing);
+        return 0;
+    }
+    return parse_collective(collective, &request->collective);
+}
+
+#endif

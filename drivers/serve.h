@@ -1,0 +1,74 @@
+/* What sessions share: commands on the standard input of rank 0, answers in JSON on its output. */
+#ifndef SERVE_H
+#define SERVE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mpi.h>
+
+enum { LINE = 8192 };
+
+static MPI_Comm control; /* commands and results, apart from what is timed */
+static int world_rank, world_size;
+
+static inline void complain(const char *what, const char *about) {
+    if (world_rank == 0)
+        printf("{\"error\": \"%s: %s\"}\n", what, about);
+}
+
+/* The MPI library's name and version as they may stand in JSON. */
+static inline int describe_mpi(char *version) {
+    int length;
+    const int error = PMPI_Get_library_version(version, &length);
+    version[strcspn(version, "\n\"\\")] = '\0';
+    return error;
+}
+
+/* Read one command. Of a line that is too long, all is read and nothing is obeyed. */
+static inline void read_command(char *line) {
+    if (fgets(line, LINE, stdin) == NULL) {
+        strcpy(line, "quit");
+        return;
+    }
+    if (strchr(line, '\n') != NULL || feof(stdin))
+        return;
+    for (int c = 0; c != '\n' && c != EOF;)
+        c = getchar();
+    strcpy(line, "(too long)");
+}
+
+/* Rank 0 reads a command and all obey, until quit, the end of the input, or an MPI error. */
+static inline int serve(int (*obey)(char *line)) {
+    static char line[LINE];
+    for (;;) {
+        if (world_rank == 0)
+            read_command(line);
+        int error = PMPI_Bcast(line, LINE, MPI_CHAR, 0, control);
+        if (error != MPI_SUCCESS || strncmp(line, "quit", 4) == 0)
+            return error;
+        error = obey(line);
+        if (error != MPI_SUCCESS)
+            return error;
+        if (world_rank == 0) {
+            printf("{\"done\": true}\n");
+            fflush(stdout);
+        }
+    }
+}
+
+/* Between MPI_Init and MPI_Finalize: carry out the session. An MPI error ends the job. */
+static inline void run_session(int (*obey)(char *line)) {
+    PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &control);
+    if (serve(obey) != MPI_SUCCESS) {
+        complain("MPI error", "a routine failed");
+        fflush(stdout);
+        PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    }
+    PMPI_Comm_free(&control);
+}
+
+#endif

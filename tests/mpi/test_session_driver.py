@@ -1,0 +1,104 @@
+"""The measuring session and what it makes of commands, wrong ones above all."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stagegen.generate import Renderer, build, measuring_sources, write_files
+from tests.mpi import support
+
+pytestmark = pytest.mark.mpi
+
+MOST = 128
+"""Routines that a command can name."""
+
+
+@lru_cache
+def session() -> Path:
+    folder = support.scratch() / "session"
+    topology = support.cluster(2)
+    renderer = Renderer("a test", topology.name, topology.hash, support.CATALOGUE.hash)
+    write_files(folder, measuring_sources(topology, support.CATALOGUE, renderer))
+    build(folder, support.toolchain())
+    return folder / "session"
+
+
+def answers(*lines: str, end: str = "\n") -> list[list[dict[str, Any]]]:
+    """Run a session on a single rank; return the answers to each command."""
+    text = "\n".join(lines) + end
+    result = subprocess.run(
+        [session()], input=text, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    found: list[list[dict[str, Any]]] = [[]]
+    for line in result.stdout.splitlines():
+        answer = json.loads(line)
+        if answer == {"done": True}:
+            found.append([])
+        else:
+            found[-1].append(answer)
+    assert not found.pop()
+    return found
+
+
+def error(answer: list[dict[str, Any]]) -> str:
+    assert len(answer) == 1
+    return answer[0]["error"]
+
+
+@pytest.mark.parametrize("count", [MOST + 1, MOST + 2])
+def test_more_routines_than_there_is_room_for(count):
+    wrong, hello = answers("check bcast" + " flat" * count, "hello")
+    assert "too many routines" in error(wrong)
+    assert hello[0]["ranks"] == 1
+
+
+def test_as_many_routines_as_there_is_room_for():
+    (checked,) = answers("check bcast" + " flat" * MOST)
+    assert len(checked) == MOST
+
+
+def test_a_long_line_is_one_wrong_command():
+    line = "check bcast" + " flat" * 5000
+    wrong, hello = answers(line, "hello")
+    assert "unknown command" in error(wrong)
+    assert hello[0]["ranks"] == 1
+
+
+def test_the_last_line_needs_no_end():
+    (hello,) = answers("hello", end="")
+    assert hello[0]["ranks"] == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "measure bcast 8 barrier 0 0 1 flat",
+        "measure bcast 8 nonsense 0 0 1 1 flat",
+        "measure bcast 8 barrier 0 0 0 1 flat",
+        "measure bcast -8 barrier 0 0 1 1 flat",
+        "measure nonsense 8 barrier 0 0 1 1 flat",
+        "measure bcast 8 barrier 0 0 1 1 flat:nonsense=1",
+        "check bcast nonsense",
+        "check bcast :",
+    ],
+)
+def test_wrong_commands(line):
+    wrong, hello = answers(line, "hello")
+    assert error(wrong)
+    assert hello[0]["ranks"] == 1
+
+
+@pytest.mark.parametrize("timing", ["mpptest", "barrier", "computation"])
+@pytest.mark.parametrize("settle", [0, 1])
+def test_a_time_for_each_repetition_of_each_routine(timing, settle):
+    (times,) = answers(f"measure bcast 8 {timing} 1 {settle} 4 3 flat binomial")
+    assert [time["routine"] for time in times] == ["flat", "binomial"]
+    assert all(len(time["seconds"]) == 3 for time in times)
+    assert all(0 <= seconds < 1 for time in times for seconds in time["seconds"])
