@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import subprocess
 import tempfile
@@ -23,6 +24,7 @@ from tests.strategies import make_topology
 
 HERE = Path(__file__).parent
 CATALOGUE = load_catalogue()
+os.environ.setdefault("WERROR", "1")  # the Makefiles': warnings are errors for us, not for users
 STEP = 64
 """Bytes from the start of one rule to that of the next."""
 
