@@ -9,7 +9,7 @@ static void print(const char *name, MPI_Comm comm) {
     int rank;
     MPI_Comm_rank(comm, &rank);
     for (int i = 0; i < 3; ++i) {
-        for (int bytes = 0; bytes < 2048; bytes += 64) {
+        for (int bytes = 1; bytes < 2048; bytes += 64) {
             const char *choice = libcoll_choice(collectives[i], bytes, comm);
             if (rank == 0)
                 printf("%s %s %d %s\n", name, collectives[i], bytes, choice);

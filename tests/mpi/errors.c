@@ -1,6 +1,8 @@
 /*
  * With MPI_ERRORS_RETURN on the communicator alone, a mistake gives the same class of error as
  * the MPI library gives, and the communicator's own handler is told.
+ *
+ *   errors [COLLECTIVE]   with a collective: a rank that expects less than is sent
  */
 #include "program.h"
 
@@ -104,12 +106,23 @@ static void compare(const char *name, call_function *call) {
     failures += expected != actual || handled != 2 * by_native;
 }
 
-/* A rank that expects less than is sent: an error there, of the class that native gives. */
-static void truncate_message(void) {
-    int class = MPI_SUCCESS;
+/*
+ * A rank that expects less than is sent: an error there, of the class that native gives, and
+ * its handler is told once.
+ */
+static void truncate_message(const char *collective) {
+    int class = MPI_SUCCESS, error;
     const int mine = rank == size - 1 ? COUNT / 2 : COUNT;
-    MPI_Error_class(MPI_Bcast(buffer, mine, MPI_INT, 0, comm), &class);
+    handled = 0;
+    if (strcmp(collective, "alltoall") == 0)
+        error = MPI_Alltoall(buffer, mine, MPI_INT, other, mine, MPI_INT, comm);
+    else if (strcmp(collective, "allgather") == 0)
+        error = MPI_Allgather(buffer, mine, MPI_INT, other, mine, MPI_INT, comm);
+    else
+        error = MPI_Bcast(buffer, mine, MPI_INT, 0, comm);
+    MPI_Error_class(error, &class);
     EXPECT(class == (rank == size - 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+    EXPECT(handled == (rank == size - 1));
 }
 
 int main(int argc, char **argv) {
@@ -119,14 +132,14 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     EXPECT(!differs(2, 100, 0, 1, comm));
+    MPI_Comm_create_errhandler(note, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
     if (argc > 1) {
-        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-        truncate_message();
+        truncate_message(argv[1]);
+        MPI_Errhandler_free(&handler);
         MPI_Comm_free(&comm);
         return finish();
     }
-    MPI_Comm_create_errhandler(note, &handler);
-    MPI_Comm_set_errhandler(comm, handler);
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; ++i)
         compare(mistakes[i].name, mistakes[i].call);
     EXPECT(!differs(0, 100, 0, 1, comm)); /* and it works on */

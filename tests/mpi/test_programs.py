@@ -41,14 +41,45 @@ def test_mistakes_give_the_classes_of_native(ranks):
     passes("errors.c", ranks)
 
 
-def short_messages_go_one_by_one() -> list[str]:
-    """Broadcasts in which a rank learns of no one else's truncation."""
-    return ["flat", "binomial", "pipelined_linear"]
+#: Algorithms in which a rank learns of no one else's truncation.
+TRUNCATING = [
+    "bcast=flat",
+    "bcast=binomial",
+    "bcast=pipelined_linear",
+    "alltoall=simple",
+    "alltoall=spreading_simple",
+    "allgather=simple",
+]
 
 
-@pytest.mark.parametrize("algorithm", short_messages_go_one_by_one())
-def test_truncation(algorithm):
-    passes("errors.c", 3, "truncate", variables={"LIBCOLL_FORCE": f"bcast={algorithm}"})
+@pytest.mark.parametrize("forced", TRUNCATING)
+def test_truncation(forced):
+    collective = forced.partition("=")[0]
+    passes("errors.c", 3, collective, variables={"LIBCOLL_FORCE": forced}, timeout=60)
+
+
+def test_what_an_error_leaves_behind():
+    program = support.compiled("abandon.c", 3, f"-I{support.library(3) / 'src'}")
+    result = support.run(3, program, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_types_of_fortran_are_not_freed():
+    passes("f90_types.c", 3, timeout=60)
+
+
+def test_no_context_left_for_a_private_communicator():
+    passes("exhausted.c", 2)
+
+
+@pytest.mark.parametrize("arguments", [(), ("used",)])
+def test_collectives_inside_finalize(arguments):
+    passes("finalize.c", 3, *arguments, timeout=60)
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_correct_calls_that_differ_between_ranks(ranks):
+    passes("uneven.c", ranks, timeout=60)
 
 
 @pytest.mark.parametrize(("ranks", "calls"), [(4, 1000), (7, 300)])
