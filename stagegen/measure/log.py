@@ -1,18 +1,23 @@
 """The append-only log of measurements: JSON lines, written as they are made.
 
 The first record is the header: what was to be tuned, and for which topology and catalogue.
-Then come ``session`` (environment of the jobs), ``check`` and ``measurement`` records.
+Then come ``session`` (environment of the jobs), ``check``, ``measurement`` and ``failure``
+records.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
 from stagegen.errors import InputError, MeasurementError
+from stagegen.measure.entries import entry, natural, number
+from stagegen.measure.launch.base import Environment
+from stagegen.measure.records import Check, Failure, Measurement
 
 VERSION = 1
 
@@ -22,19 +27,40 @@ class LogWriter:
 
     Args:
         path: the file; created with its folder where missing.
+        header: begins a new log, as soon as there is a record to write: an older log at
+            ``path`` stays until then, and is kept under a name with a number.
 
     Raises:
         MeasurementError: it cannot be written.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, header: Mapping[str, Any] | None = None):
         self._path = path
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._stream: IO[bytes] = path.open("ab")
-            _drop_torn_line(path)
-        except OSError as error:
-            raise MeasurementError(f"cannot write the log {path}: {error.strerror}") from error
+        self._header = header
+        self._stream: IO[bytes] | None = None
+        if header is None:
+            self._open()
+
+    @property
+    def begun(self) -> bool:
+        """Whether the file is this log, and not an older one or none."""
+        return self._stream is not None
+
+    def _open(self) -> IO[bytes]:
+        if self._stream is None:
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                if self._header is not None:
+                    _keep(self._path)
+                self._stream = self._path.open("ab")
+                _drop_torn_line(self._path)
+            except OSError as error:
+                raise MeasurementError(
+                    f"cannot write the log {self._path}: {error.strerror}"
+                ) from error
+            if self._header is not None:
+                self.write(self._header)
+        return self._stream
 
     def write(self, *records: Mapping[str, Any]) -> None:
         """Append records.
@@ -42,11 +68,12 @@ class LogWriter:
         Raises:
             MeasurementError: the disk is full or gone. What was written before stays valid.
         """
+        stream = self._open()
         text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         try:
-            self._stream.write(text.encode())
-            self._stream.flush()
-            os.fsync(self._stream.fileno())
+            stream.write(text.encode())
+            stream.flush()
+            os.fsync(stream.fileno())
         except OSError as error:
             raise MeasurementError(
                 f"cannot write the log {self._path}: {error.strerror}; what it holds is kept: "
@@ -56,9 +83,17 @@ class LogWriter:
     def close(self) -> None:
         """Close the file."""
         try:
-            self._stream.close()
+            if self._stream is not None:
+                self._stream.close()
         except OSError:  # what could not be flushed was told by write() already
             return
+
+
+def _keep(path: Path) -> None:
+    """Move a log aside, to the first free one of ``measurements.1.jsonl`` and so on."""
+    if path.exists():
+        names = (path.with_suffix(f".{n}{path.suffix}") for n in count(1))
+        path.rename(next(name for name in names if not name.exists()))
 
 
 def _drop_torn_line(path: Path) -> None:
@@ -73,6 +108,8 @@ def _drop_torn_line(path: Path) -> None:
 def read_log(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the header and the other records of a log. A torn last line does not count.
 
+    What the header says of the options is left to be checked by who reads them.
+
     Raises:
         InputError: it cannot be read, or a line is no record.
     """
@@ -86,14 +123,50 @@ def read_log(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         raise InputError("not a log of measurements: its header is missing", path, 1)
     if records[0].get("version") != VERSION:
         raise InputError(f"a log of version {VERSION} is needed", path, 1)
+    for line, record in enumerate(records[1:], start=2):
+        try:
+            _READERS[record["kind"]](record)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InputError(f"damaged record: {_said(error)}", path, line) from error
     return records[0], records[1:]
 
 
 def _record(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InputError(f"not JSON: {error.msg}", path, number) from error
-    if not isinstance(record, dict) or "kind" not in record:
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}", path, number) from error
+    if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
         raise InputError("not a record: it has no `kind`", path, number)
     return record
+
+
+def _read_session(record: Mapping[str, Any]) -> None:
+    """Check the record of a session.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is none.
+    """
+    entry(record, "mpi", str)
+    form = entry(record, "environment", dict)
+    for name in ("launcher", "latency", "mpi", "mpi_version", "kernel"):
+        entry(form, name, str)
+    entry(form, "representative", bool)
+    natural(form, "cpus", 1)
+    if not 0 < number(form["scale"]) <= 1:
+        raise ValueError("`scale` is above 0 and at most 1")
+    if not all(isinstance(note, str) for note in entry(form, "notes", list)):
+        raise TypeError("`notes` are sentences")
+    Environment.from_json(form)
+
+
+_READERS: dict[str, Callable[[Mapping[str, Any]], object]] = {
+    "session": _read_session,
+    "check": Check.from_json,
+    "measurement": Measurement.from_json,
+    "failure": Failure.from_json,
+}
+
+
+def _said(error: Exception) -> str:
+    return f"{error} is missing or unknown" if isinstance(error, KeyError) else str(error)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stagegen.errors import MeasurementError
+from stagegen.measure.entries import entry, natural, times
+from stagegen.repository.algorithm import NATIVE
+
 #: Timing mechanisms of Faraj 2006, Fig. 4.3 (a), (b) and (c).
 TIMINGS = ("mpptest", "barrier", "computation")
+
+_SPEC = re.compile(r"[a-z][a-z0-9_]*(:[a-z][a-z0-9_]*=[0-9]+)*")
 
 
 @dataclass(frozen=True, order=True)
@@ -34,6 +41,8 @@ class Candidate:
         Raises:
             ValueError: it has not that form.
         """
+        if not _SPEC.fullmatch(spec):
+            raise ValueError(f"{spec!r} is no routine")
         algorithm, *items = spec.split(":")
         pairs = (item.split("=") for item in items)
         return cls(algorithm, tuple((name, int(value)) for name, value in pairs))
@@ -113,17 +122,21 @@ class Measurement:
         Raises:
             KeyError, TypeError, ValueError: it is none.
         """
-        seconds = tuple(tuple(map(float, times)) for times in record["seconds"].values())
-        if len({len(times) for times in seconds}) != 1:
-            raise ValueError("candidates have different numbers of repetitions")
+        answers = entry(record, "seconds", dict)
+        seconds = tuple(map(times, answers.values()))
+        if len({len(repetitions) for repetitions in seconds}) != 1:
+            raise ValueError("`seconds` has different numbers of repetitions, or no candidate")
+        timing = Timing(entry(record, "timing", str), natural(record, "computation"))
+        if timing.mechanism not in TIMINGS:
+            raise ValueError(f"`timing` is none of {', '.join(TIMINGS)}")
         request = Request(
-            collective=str(record["collective"]),
-            size=int(record["size"]),
-            timing=Timing(str(record["timing"]), int(record["computation"])),
-            settle=bool(record["settle"]),
-            calls=int(record["calls"]),
+            collective=entry(record, "collective", str),
+            size=natural(record, "size"),
+            timing=timing,
+            settle=entry(record, "settle", bool),
+            calls=natural(record, "calls", 1),
             repetitions=len(seconds[0]),
-            candidates=tuple(map(Candidate.from_spec, record["seconds"])),
+            candidates=tuple(map(Candidate.from_spec, answers)),
         )
         return cls(request, seconds)
 
@@ -142,6 +155,11 @@ class Check:
     cases: int
     wrong: int
     first_wrong: str
+
+    @property
+    def ended(self) -> bool:
+        """Whether the routine came to an end, right or wrong."""
+        return self.wrong >= 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the record of the log."""
@@ -162,9 +180,59 @@ class Check:
             KeyError, TypeError, ValueError: it is none.
         """
         return cls(
-            collective=str(record["collective"]),
-            candidate=Candidate.from_spec(record["routine"]),
-            cases=int(record["cases"]),
-            wrong=int(record["wrong"]),
-            first_wrong=str(record["first_wrong"]),
+            collective=entry(record, "collective", str),
+            candidate=Candidate.from_spec(entry(record, "routine", str)),
+            cases=natural(record, "cases"),
+            wrong=natural(record, "wrong", -1),
+            first_wrong=entry(record, "first_wrong", str),
         )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A routine that passed its check and yet ended or hung the job when it was timed.
+
+    Attributes:
+        size: in bytes, at which it did.
+        why: the error in one line.
+    """
+
+    collective: str
+    size: int
+    candidate: Candidate
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record of the log."""
+        return {
+            "kind": "failure",
+            "collective": self.collective,
+            "size": self.size,
+            "routine": self.candidate.spec,
+            "why": self.why,
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Failure:
+        """Read a record of the log.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is none.
+        """
+        candidate = Candidate.from_spec(entry(record, "routine", str))
+        if candidate.algorithm == NATIVE:
+            raise ValueError("`routine` is the native one, which cannot be left out")
+        return cls(
+            collective=entry(record, "collective", str),
+            size=natural(record, "size"),
+            candidate=candidate,
+            why=entry(record, "why", str),
+        )
+
+
+class CandidateFailed(MeasurementError):  # noqa: N818 - a message to the search
+    """One candidate of a request cannot be timed; the others can, so ask again without it."""
+
+    def __init__(self, failure: Failure):
+        super().__init__(failure.why)
+        self.failure = failure

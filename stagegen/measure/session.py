@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from stagegen.errors import MeasurementError
+from stagegen.measure.entries import entry, natural, times
 from stagegen.measure.launch.base import RunningJob
 from stagegen.measure.records import Candidate, Check, Measurement, Request
 
 #: Longest time in seconds that the job may take to start and say hello.
 START_TIMEOUT = 120.0
+
+T = TypeVar("T")
+
+Answers = list[dict[str, Any]]
 
 
 class Session:
@@ -27,6 +32,7 @@ class Session:
 
     def __init__(self, job: RunningJob, complaints: Path | None = None):
         self._job = job
+        self._busy = False
         self._complaints = complaints
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         if job.stdin is None or job.stdout is None:
@@ -34,13 +40,24 @@ class Session:
         self._stdin = job.stdin
         threading.Thread(target=_pump, args=(job.stdout, self._lines), daemon=True).start()
 
+    @property
+    def scale(self) -> float:
+        """The factor by which all link rates were multiplied, at most 1."""
+        return self._job.environment.scale
+
     def hello(self) -> dict[str, Any]:
         """Return what the session says of itself: ranks, kind of communicator, MPI version.
 
         Raises:
             MeasurementError: the job did not start.
         """
-        return self._command("hello", "the session did not start", START_TIMEOUT)[0]
+
+        def read(answers: Answers) -> dict[str, Any]:
+            natural(answers[0], "ranks", 1)
+            entry(answers[0], "mpi", str)
+            return answers[0]
+
+        return self._ask("hello", "the session did not start", START_TIMEOUT, read)
 
     def check(
         self, collective: str, candidates: Sequence[Candidate], timeout: float
@@ -50,18 +67,14 @@ class Session:
         Raises:
             MeasurementError: the job ended or did not answer within ``timeout`` seconds.
         """
-        specs = " ".join(candidate.spec for candidate in candidates)
-        answers = self._command(f"check {collective} {specs}", f"checking {collective}", timeout)
-        return [
-            Check(
-                collective,
-                Candidate.from_spec(answer["routine"]),
-                answer["cases"],
-                answer["wrong"],
-                answer["first_wrong"],
-            )
-            for answer in answers
-        ]
+        specs = [candidate.spec for candidate in candidates]
+
+        def read(answers: Answers) -> list[Check]:
+            _expect(specs, answers)
+            return [Check.from_json({"collective": collective, **answer}) for answer in answers]
+
+        command = " ".join(["check", collective, *specs])
+        return self._ask(command, f"checking {collective}", timeout, read)
 
     def measure(self, request: Request, timeout: float) -> Measurement:
         """Time the candidates of a request in turn.
@@ -76,8 +89,15 @@ class Session:
             f"{request.repetitions} {specs}"
         )
         what = f"measuring {request.collective} of {request.size} bytes ({specs})"
-        answers = self._command(command, what, timeout)
-        return Measurement(request, tuple(tuple(answer["seconds"]) for answer in answers))
+
+        def read(answers: Answers) -> Measurement:
+            _expect(specs.split(), answers)
+            seconds = tuple(times(answer["seconds"]) for answer in answers)
+            if {len(repetitions) for repetitions in seconds} != {request.repetitions}:
+                raise ValueError("another number of repetitions")
+            return Measurement(request, seconds)
+
+        return self._ask(command, what, timeout, read)
 
     def compare(
         self, collective: str, size: int, calls: int, repetitions: int, timeout: float
@@ -89,28 +109,47 @@ class Session:
         """
         command = f"compare {collective} {size} {calls} {repetitions}"
         what = f"comparing {collective} of {size} bytes"
-        return self._command(command, what, timeout)[0]
+
+        def read(answers: Answers) -> dict[str, Any]:
+            entry(answers[0], "routine", str)
+            times(answers[0]["native"])
+            times(answers[0]["tuned"])
+            return answers[0]
+
+        return self._ask(command, what, timeout, read)
 
     def close(self) -> None:
-        """End the job, gently if it still listens."""
+        """End the job: gently if it listens, at once if it is busy or was given up."""
         try:
-            self._stdin.write(b"quit\n")
-            self._stdin.flush()
-            self._job.wait(10)
+            if not self._busy:
+                self._stdin.write(b"quit\n")
+                self._stdin.flush()
+                self._job.wait(10)
         except (OSError, ValueError, TimeoutError):
             pass  # it is gone or hangs: stop() deals with both
-        self._job.stop()
+        finally:
+            self._job.stop()
 
-    def _command(self, command: str, what: str, timeout: float) -> list[dict[str, Any]]:
+    def _ask(self, command: str, what: str, timeout: float, read: Callable[[Answers], T]) -> T:
+        """Send a command and return its answers as ``read`` makes sense of them."""
+        answers = self._command(command, what, timeout)
+        try:
+            return read(answers)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise self._failure(what, f"unexpected answer: {error!r}") from error
+
+    def _command(self, command: str, what: str, timeout: float) -> Answers:
+        self._busy = True  # until all is answered: whatever happens before, it does not listen
         try:
             self._stdin.write(command.encode() + b"\n")
             self._stdin.flush()
         except (OSError, ValueError) as error:
             raise self._failure(what, "the job has ended") from error
-        answers: list[dict[str, Any]] = []
+        answers: Answers = []
         while True:
             answer = self._answer(what, timeout)
             if answer.get("done"):
+                self._busy = False
                 return answers
             if "error" in answer:
                 raise self._failure(what, answer["error"])
@@ -127,7 +166,7 @@ class Session:
             answer = json.loads(line)
             if not isinstance(answer, dict):
                 raise TypeError("not an object")
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             text = line.decode(errors="replace").strip()
             raise self._failure(what, f"unexpected output: {text}") from None
         return answer
@@ -145,6 +184,11 @@ def tail(path: Path, lines: int = 15) -> str:
     except OSError:
         return ""
     return "".join(f"\n  {line}" for line in text[-lines:])
+
+
+def _expect(specs: list[str], answers: Answers) -> None:
+    if [answer["routine"] for answer in answers] != specs:
+        raise ValueError("not one answer for each routine")
 
 
 def _pump(stream: IO[bytes], lines: queue.Queue[bytes | None]) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from stagegen.errors import InputError
+from stagegen.measure.entries import entry, natural, number
 from stagegen.measure.records import TIMINGS, Timing
 
 #: Message sizes of Faraj 2006, §4.1.1.4, in bytes; beyond the last one they double on.
 SIZES = (1, 64, 512, *(1024 << k for k in range(9)))
+
+
+T = TypeVar("T", str, int)
 
 
 @dataclass(frozen=True)
@@ -46,14 +51,32 @@ class Options:
             InputError: it is damaged.
         """
         try:
-            timing = Timing(**data["timing"])
+            form = entry(data, "timing", dict)
+            timing = Timing(entry(form, "mechanism", str), natural(form, "computation"))
             if timing.mechanism not in TIMINGS:
-                raise ValueError(timing.mechanism)
+                raise ValueError(f"unknown timing {timing.mechanism}")
             return cls(
-                tuple(data["collectives"]), tuple(data["sizes"]), timing, float(data["budget"])
+                _ascending(data, "collectives", str),
+                _ascending(data, "sizes", int),
+                timing,
+                math.inf if data["budget"] == math.inf else number(data["budget"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"the header of the log is damaged: {error!r}") from error
+
+
+def _ascending(data: Mapping[str, Any], key: str, kind: type[T]) -> tuple[T, ...]:
+    """Return a list of names or of sizes.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is none, empty, or not in order.
+    """
+    values: list[T] = entry(data, key, list)
+    if not all(type(value) is kind for value in values):
+        raise TypeError(f"`{key}` are not of type {kind.__name__}")
+    if not values or values != sorted(set(values)) or min(values) <= kind():
+        raise ValueError(f"`{key}` must ascend, and not be empty")
+    return tuple(values)
 
 
 def grid(low: int, high: int) -> tuple[int, ...]:

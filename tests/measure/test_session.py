@@ -7,9 +7,7 @@ import time
 import pytest
 
 from stagegen.errors import MeasurementError
-from stagegen.measure.log import LogWriter, read_log
-from stagegen.measure.measurer import LiveSource
-from stagegen.measure.records import Candidate, Request, Timing
+from stagegen.measure.records import Candidate
 from stagegen.measure.session import Session
 from tests.measure.fakes import fake_job, request
 
@@ -33,6 +31,7 @@ HANG = "import time; time.sleep(600)"
 DIE = "import sys; sys.stdin.readline(); sys.stderr.write('rank 3: out of luck\\n'); sys.exit(3)"
 SILENT_END = "import sys; sys.stdin.readline()"
 ERROR = 'import sys; sys.stdin.readline(); print(\'{"error": "unknown routine: ring"}\'); input()'
+
 RING = Candidate("ring", (("segment_size", 64),))
 FLAT = Candidate("flat")
 
@@ -98,47 +97,48 @@ def test_output_that_is_no_text(tmp_path):
         session(script, tmp_path).hello()
 
 
-def live(tmp_path, *scripts: str) -> LiveSource:
-    """A source whose sessions run one script after the other."""
-    log = LogWriter(tmp_path / "log.jsonl")
-    log.write({"kind": "log", "version": 1})
-    rest = iter(scripts)
-    return LiveSource(lambda: session(next(rest), tmp_path), log, lambda name, size: 0.0)
+ANSWERS = [
+    [],
+    [{}],
+    [{"ranks": "4", "mpi": "none"}],
+    [{"ranks": 0, "mpi": "none"}],
+    [{"ranks": 4}],
+    [{"routine": "flat"}],
+    [{"routine": "other", "seconds": [0.5]}],
+    [{"routine": "flat", "seconds": [0.5, 0.5]}],
+    [{"routine": "flat", "seconds": []}],
+    [{"routine": "flat", "seconds": ["soon"]}],
+    [{"routine": "flat", "seconds": 5, "cases": 1}],
+    [{"routine": "flat", "seconds": [0.5]}] * 2,
+    [{"routine": "flat", "cases": "9", "wrong": 0, "first_wrong": ""}],
+    [{"routine": "flat", "cases": 9, "wrong": 0}],
+]
 
 
-def test_a_routine_that_ends_the_job_is_wrong_and_the_next_is_checked(tmp_path):
-    source = live(tmp_path, DIE, GOOD)
-    checks = source.check("alltoall", (RING, FLAT))
-    source.close()
-    assert [check.wrong for check in checks] == [-1, 0]
-    assert "checking alltoall" in checks[0].first_wrong
-    assert [record["wrong"] for record in read_log(tmp_path / "log.jsonl")[1]] == [-1, 0]
+@pytest.mark.parametrize("answers", ANSWERS)
+def test_answers_that_lack_something(tmp_path, answers):
+    lines = "".join(f"print(json.dumps({answer!r}));" for answer in [*answers, {"done": True}])
+    script = f"import json, sys; sys.stdin.readline(); {lines} input()"
+    for ask in (
+        lambda one: one.hello(),
+        lambda one: one.check("bcast", [FLAT], 10),
+        lambda one: one.measure(request(FLAT), 10),
+        lambda one: one.compare("bcast", 64, 1, 1, 10),
+    ):
+        with pytest.raises(MeasurementError, match="unexpected answer"):
+            ask(session(script, tmp_path))
 
 
-def test_a_session_that_cannot_start_is_no_wrong_routine(tmp_path):
-    def start() -> Session:
-        raise MeasurementError("the session did not start")
+def test_a_busy_job_is_ended_at_once_when_the_user_interrupts(tmp_path, monkeypatch):
+    one = session(HANG, tmp_path)
 
-    log = LogWriter(tmp_path / "log.jsonl")
-    source = LiveSource(start, log, lambda name, size: 0.0)
-    with pytest.raises(MeasurementError, match="did not start"):
-        source.check("alltoall", (RING,))
-    assert (tmp_path / "log.jsonl").read_bytes() == b""
+    def interrupted(timeout):
+        raise KeyboardInterrupt
 
-
-def test_measurements_are_in_the_log_when_they_are_answered(tmp_path):
-    source = live(tmp_path, GOOD)
-    asked = Request("bcast", 64, Timing("computation", 7), True, 2, 3, (RING, FLAT))
-    measured = source.measure(asked)
-    (record,) = read_log(tmp_path / "log.jsonl")[1]
-    source.close()
-    assert type(measured).from_json(record) == measured
-    assert measured.request == asked
-
-
-def test_a_failed_measurement_is_an_error_and_the_next_gets_a_new_session(tmp_path):
-    source = live(tmp_path, DIE, GOOD)
-    with pytest.raises(MeasurementError, match="1024 bytes"):
-        source.measure(request(FLAT))
-    assert source.measure(request(FLAT)).seconds == ((0.5,),)
-    source.close()
+    monkeypatch.setattr(one._lines, "get", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        one.measure(request(FLAT), 100)
+    started = time.monotonic()
+    one.close()
+    assert time.monotonic() - started < 8
+    assert one._job.poll() is not None

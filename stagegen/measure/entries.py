@@ -1,0 +1,68 @@
+"""Reading JSON that somebody else may have written: values with the type that they must have.
+
+``json`` reads ``true`` where a number should be, ``NaN`` and numbers beyond a float's range; and
+``int("12")`` or ``int(1.5)`` would quietly make sense of what is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def entry(form: Mapping[str, Any], key: str, kind: type[T]) -> T:
+    """Return a value of just this type.
+
+    Raises:
+        KeyError, TypeError: it is missing or of another type.
+    """
+    value = form[key]
+    if type(value) is not kind:
+        raise TypeError(f"`{key}` is {value!r:.40}, not of type {kind.__name__}")
+    return value
+
+
+def natural(form: Mapping[str, Any], key: str, least: int = 0) -> int:
+    """Return an integer that is not below ``least``.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is missing or something else.
+    """
+    value = entry(form, key, int)
+    if value < least:
+        raise ValueError(f"`{key}` is {value}, below {least}")
+    return value
+
+
+def number(value: object) -> float:
+    """Return a finite number that is not negative.
+
+    Raises:
+        TypeError, ValueError: it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r:.40} is no number")
+    try:
+        converted = float(value)
+    except OverflowError:
+        converted = math.inf
+    if not 0 <= converted < math.inf:
+        raise ValueError(f"{value!r:.40} is not a finite number from 0 upwards")
+    return converted
+
+
+def times(values: object) -> tuple[float, ...]:
+    """Return a list of times in seconds, at least one; a call that took no time is none.
+
+    Raises:
+        TypeError, ValueError: it is something else.
+    """
+    if not isinstance(values, list) or not values:
+        raise TypeError(f"{values!r:.40} is no list of times")
+    seconds = tuple(map(number, values))
+    if not all(seconds):
+        raise ValueError("a time of 0 seconds")
+    return seconds

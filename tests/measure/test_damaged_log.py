@@ -1,0 +1,101 @@
+"""Whatever a log holds: it is read, or its file and line are told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stagegen.errors import InputError
+from stagegen.measure.log import read_log
+from tests.measure.fakes import ENVIRONMENT
+from tests.measure.test_log import HEADER, RECORDS
+
+SESSION = {"kind": "session", "environment": ENVIRONMENT.to_json(), "mpi": "a model"}
+
+
+def damaged(tmp_path: Path, record: dict) -> str:
+    """Return what is said of a log with such a record in its third line."""
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(r) + "\n" for r in (HEADER, RECORDS[0], record)))
+    with pytest.raises(InputError) as caught:
+        read_log(path)
+    assert str(caught.value).startswith(f"{path}:3: damaged record: ")
+    assert caught.value.exit_status == 2
+    return caught.value.message
+
+
+DAMAGE = [
+    (2, {"seconds": {}}),
+    (2, {"seconds": {"native": []}}),
+    (2, {"seconds": {"native": [1.0, 2.0], "ring": [1.0]}}),
+    (2, {"seconds": {"native": ["soon"]}}),
+    (2, {"seconds": {"native": [True]}}),
+    (2, {"seconds": {"native": [float("nan")]}}),
+    (2, {"seconds": {"native": [10**400]}}),
+    (2, {"seconds": {"native": [-1.0]}}),
+    (2, {"seconds": {"native": [0.0]}}),
+    (2, {"seconds": {"native": 1.0}}),
+    (2, {"seconds": None}),
+    (2, {"seconds": [1]}),
+    (2, {"seconds": {"native:x": [1.0]}}),
+    (2, {"seconds": {"": [1.0]}}),
+    (2, {"size": "big"}),
+    (2, {"size": -1}),
+    (2, {"size": 1.5}),
+    (2, {"calls": 0}),
+    (2, {"settle": 1}),
+    (2, {"timing": "stopwatch"}),
+    (2, {"timing": ["barrier"]}),
+    (2, {"collective": 3}),
+    (0, {"routine": 3}),
+    (0, {"wrong": -2}),
+    (0, {"wrong": "no"}),
+    (0, {"first_wrong": None}),
+    (3, {"routine": "a b"}),
+    (3, {"routine": "native"}),
+    (3, {"size": None}),
+    (3, {"kind": "gossip"}),
+]
+
+
+@pytest.mark.parametrize(("number", "damage"), DAMAGE)
+def test_a_damaged_record_is_told_with_file_and_line(tmp_path, number, damage):
+    damaged(tmp_path, {**RECORDS[number], **damage})
+
+
+MISSING = [(record, key) for record in [*RECORDS[1:], SESSION] for key in record if key != "kind"]
+
+
+@pytest.mark.parametrize(("record", "missing"), MISSING)
+def test_a_record_without_one_of_its_keys(tmp_path, record, missing):
+    left = {key: value for key, value in record.items() if key != missing}
+    assert missing in damaged(tmp_path, left)
+
+
+@pytest.mark.parametrize("name", sorted(SESSION["environment"]))
+def test_an_environment_that_lacks_something(tmp_path, name):
+    form = {key: value for key, value in SESSION["environment"].items() if key != name}
+    assert name in damaged(tmp_path, {**SESSION, "environment": form})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"scale": 0}, {"scale": "1"}, {"scale": 2.0}, {"cpus": 0}, {"notes": "a"}, {"notes": [1]},
+     {"representative": "yes"}, {"launcher": None}, {"more": 1}],
+)  # fmt: skip
+def test_an_environment_with_something_strange(tmp_path, change):
+    damaged(tmp_path, {**SESSION, "environment": {**SESSION["environment"], **change}})
+
+
+def test_an_environment_that_is_none(tmp_path):
+    damaged(tmp_path, {**SESSION, "environment": [1]})
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"kind": ' + "9" * 5000 + "}"])
+def test_json_that_python_does_not_read(tmp_path, line):
+    path = tmp_path / "log.jsonl"
+    path.write_text(f"{json.dumps(HEADER)}\n{line}\n")
+    with pytest.raises(InputError, match="not JSON"):
+        read_log(path)
