@@ -31,20 +31,26 @@ def choose(samples: Samples, incumbent: Candidate | None, native: Candidate) -> 
     """Return who serves a size, given who serves the size before it.
 
     The incumbent stays unless the fastest beats it by more than the noise
-    (:func:`stagegen.measure.statistics.is_faster`) or it fell behind while scouting. It also
-    gives way to the native routine when that has the lower median: keeping a rule must not
-    cost anything against doing nothing.
+    (:func:`stagegen.measure.statistics.is_faster`). Where the incumbent fell behind while
+    scouting, the fastest must beat the native routine in the same way, if that did not fall
+    behind as well. The incumbent also gives way to a native routine with a lower median:
+    keeping a rule must not cost anything against doing nothing.
     """
     best = fastest(samples)
-    if incumbent is None:
+    if incumbent is None or not _runs(samples, incumbent):
         incumbent = native
-    if incumbent not in samples or samples[incumbent].dropped:
+    if not _runs(samples, incumbent):
         return best
     if is_faster(samples[best].seconds, samples[incumbent].seconds):
         return best
-    if incumbent != native and median(samples[native]) < median(samples[incumbent]):
+    if _runs(samples, native) and median(samples[native]) < median(samples[incumbent]):
         return native
     return incumbent
+
+
+def _runs(samples: Samples, candidate: Candidate) -> bool:
+    """Whether a candidate was timed to the end."""
+    return candidate in samples and not samples[candidate].dropped
 
 
 def crossover(

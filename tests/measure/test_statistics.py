@@ -69,6 +69,13 @@ def test_never_faster_than_oneself(values):
     assert not is_faster(values, values)
 
 
+def test_three_of_each_never_count_and_four_do():
+    """All of one below all of the other: by chance that is 1 in 20, or 1 in 70."""
+    assert not is_faster([1.0, 1.1, 1.2], [5.0, 6.0, 7.0])
+    assert is_faster([1.0, 1.1, 1.2, 1.3], [5.0, 6.0, 7.0, 8.0])
+    assert not is_faster([1.0, 1.1, 1.2, 7.5], [5.0, 6.0, 7.0, 8.0])
+
+
 @given(st.lists(st.floats(1e-6, 1e-3), max_size=2), st.lists(st.floats(1.0, 9.0), max_size=40))
 def test_never_with_too_few_repetitions(few, many):
     """Two of each can never be significant; nothing never."""
