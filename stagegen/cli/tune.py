@@ -6,7 +6,7 @@ report.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,18 +16,20 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from stagegen import __version__
 from stagegen.cli._options import topology_option
 from stagegen.cli._sizes import parse_sizes
-from stagegen.errors import InputError, MeasurementError
+from stagegen.cli._tune_log import LOG, new_header, read_tuning
+from stagegen.errors import MeasurementError
 from stagegen.generate import Renderer, Toolchain, measuring_sources
 from stagegen.generate.write import write_file
 from stagegen.library import write_library
 from stagegen.library.folder import COMMAND
+from stagegen.measure.launch.base import Environment, Launcher
 from stagegen.measure.launch.choose import choose_launcher
 from stagegen.measure.live import SessionStarter, environments
-from stagegen.measure.log import VERSION, LogWriter, read_log
-from stagegen.measure.measurer import LiveSource, LogSource, Source
+from stagegen.measure.live_source import LiveSource
+from stagegen.measure.log import LogWriter, read_log
+from stagegen.measure.measurer import LogSource, Source
 from stagegen.measure.records import TIMINGS, Timing
 from stagegen.report import render_report
 from stagegen.repository import Catalogue, load_catalogue
@@ -35,8 +37,6 @@ from stagegen.schedule import lower_bound
 from stagegen.topology import Topology, load_topology
 from stagegen.tune.options import Options
 from stagegen.tune.tuner import Tuned, steps, tune
-
-LOG = "measurements.jsonl"
 
 #: Seconds of measured time per race after which no further round begins.
 BUDGET = 20.0
@@ -113,7 +113,7 @@ def command(
         budget,
     )
     if log_file:
-        tuned, records = _from_log(run, log_file)
+        tuned, records = _from_log(run, options, log_file)
     else:
         toolchain = Toolchain.find(mpicc)
         tuned, records = _measure(run, options, launcher, toolchain, resume)
@@ -131,11 +131,10 @@ def _collectives(catalogue: Catalogue, names: str | None) -> tuple[str, ...]:
     return chosen
 
 
-def _from_log(run: _Run, path: Path) -> tuple[Tuned, list[dict[str, Any]]]:
+def _from_log(run: _Run, wished: Options, path: Path) -> tuple[Tuned, list[dict[str, Any]]]:
     """Decide from a log alone, and put a copy of it into the folder."""
-    header, records = read_log(path)
-    _require_same(run, header, path)
-    tuned = _tune(run, Options.from_json(header), LogSource(records), lambda: records, None)
+    options, records = read_tuning(path, run.topology, run.catalogue, wished)
+    tuned = _tune(run, options, LogSource(records), lambda: records, None)
     if path.resolve() != (run.output / LOG).resolve():
         write_file(run.output / LOG, path.read_text(encoding="utf-8"))
     return tuned, records
@@ -145,26 +144,20 @@ def _measure(
     run: _Run, options: Options, launcher_name: str | None, toolchain: Toolchain, resume: bool
 ) -> tuple[Tuned, list[dict[str, Any]]]:
     """Measure what the search asks for, beginning with what a log to resume holds."""
+    path = run.output / LOG
+    resume = resume and path.exists()
+    known: list[dict[str, Any]] = []
+    if resume:
+        options, known = read_tuning(path, run.topology, run.catalogue, options)
     launcher, why = choose_launcher(run.topology, launcher_name)
     run.console.print(why)
-    path = run.output / LOG
-    if resume and path.exists():
-        header, known = read_log(path)
-        _require_same(run, header, path)
-        log = LogWriter(path)
-    else:
-        header, known = _header(run, options), []
-        log = _new_log(path, header)
-    options = Options.from_json(header)
-    renderer = Renderer(COMMAND, run.topology.name, run.topology.hash, run.catalogue.hash)
-    files = measuring_sources(run.topology, run.catalogue, renderer)
-    starter = SessionStarter(
-        run.output / "build" / "session", files, toolchain, launcher, run.topology, log
-    )
-    live = LiveSource(starter, log, lambda name, size: _bound(run.topology, name, size))
+    log = LogWriter(path, None if resume else new_header(run.topology, run.catalogue, options))
+    live = _live(run, launcher, toolchain, log, environments(known))
     try:
         tuned = _tune(run, options, LogSource(known, live), lambda: read_log(path)[1], live)
     except MeasurementError as error:
+        if not log.begun:
+            raise
         raise MeasurementError(
             f"{error}\nwhat was measured is in {path}; go on with --resume"
         ) from error
@@ -174,35 +167,19 @@ def _measure(
     return tuned, read_log(path)[1]
 
 
-def _new_log(path: Path, header: dict[str, Any]) -> LogWriter:
-    """Begin a log; an older one is moved aside."""
-    if path.exists():
-        path.replace(path.with_suffix(".previous.jsonl"))
-    log = LogWriter(path)
-    log.write(header)
-    return log
-
-
-def _header(run: _Run, options: Options) -> dict[str, Any]:
-    return {
-        "kind": "log",
-        "version": VERSION,
-        "stagegen": __version__,
-        "cluster": run.topology.name,
-        "topology_hash": run.topology.hash,
-        "catalogue_hash": run.catalogue.hash,
-        **options.to_json(),
-    }
-
-
-def _require_same(run: _Run, header: dict[str, Any], path: Path) -> None:
-    """Refuse a log of another topology or of other algorithms."""
-    for what, key, value in (
-        ("topology", "topology_hash", run.topology.hash),
-        ("catalogue of algorithms", "catalogue_hash", run.catalogue.hash),
-    ):
-        if header.get(key) != value:
-            raise InputError(f"this log was measured with another {what}; measure anew", path, 1)
+def _live(
+    run: _Run,
+    launcher: Launcher,
+    toolchain: Toolchain,
+    log: LogWriter,
+    before: Sequence[Environment],
+) -> LiveSource:
+    """Return what measures the cluster, with all routines in one program."""
+    renderer = Renderer(COMMAND, run.topology.name, run.topology.hash, run.catalogue.hash)
+    files = measuring_sources(run.topology, run.catalogue, renderer)
+    folder = run.output / "build" / "session"
+    starter = SessionStarter(folder, files, toolchain, launcher, run.topology, log, before)
+    return LiveSource(starter, log, lambda name, size: _bound(run.topology, name, size))
 
 
 def _tune(
@@ -213,7 +190,8 @@ def _tune(
     live: LiveSource | None,
 ) -> Tuned:
     def representative() -> bool:
-        return all(environment.representative for environment in environments(records()))
+        seen = environments(records())
+        return bool(seen) and all(environment.representative for environment in seen)
 
     with _progress(run.console, steps(options), live is not None) as progress:
         return tune(run.topology, run.catalogue, options, source, representative, progress)
@@ -253,6 +231,11 @@ def _write(run: _Run, tuned: Tuned, records: list[dict[str, Any]]) -> None:
             run.console.print(
                 f"wrong result, never chosen: {outcome.collective} {check.candidate.spec}: "
                 f"{check.first_wrong}"
+            )
+        for failure in outcome.failures:
+            run.console.print(
+                f"failed when timed, never chosen: {outcome.collective} "
+                f"{failure.candidate.spec} at {failure.size} bytes: {failure.why}"
             )
     if not tuned.decision.representative:
         run.console.print("not representative: this machine was measured, not the cluster")

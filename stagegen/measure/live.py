@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stagegen.errors import MeasurementError
+from stagegen.errors import InputError, MeasurementError
 from stagegen.generate import Toolchain, build, write_files
 from stagegen.measure.launch.base import PIPES, Environment, Job, Launcher, Streams
 from stagegen.measure.log import LogWriter
@@ -26,6 +26,8 @@ class SessionStarter:
         launcher: what starts them.
         topology: where.
         log: told the environment of each session.
+        before: the environments that the log has already; a session must not differ from them
+            in what its times depend on.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class SessionStarter:
         launcher: Launcher,
         topology: Topology,
         log: LogWriter,
+        before: Sequence[Environment] = (),
     ):
         self._folder = folder
         self._files = files
@@ -43,6 +46,7 @@ class SessionStarter:
         self._launcher = launcher
         self._topology = topology
         self._log = log
+        self._before = before
 
     def __call__(self) -> Session:
         """Build what is out of date, and start a session.
@@ -51,15 +55,25 @@ class SessionStarter:
             GenerateError: the driver does not build.
             LaunchError: the job cannot be started.
             MeasurementError: it does not answer, or is not the job that was asked for.
+            InputError: its times cannot be compared with those that the log has already.
         """
         write_files(self._folder, self._files)
         build(self._folder, self._toolchain)
         session, environment = start_session(
             self._launcher, self._topology, self._folder / "session", self._folder
         )
+        try:
+            require_comparable(environment, self._before)
+            self._greet(session, environment)
+        except BaseException:  # an interrupt as well: nobody else knows of this job yet
+            session.close()
+            raise
+        return session
+
+    def _greet(self, session: Session, environment: Environment) -> None:
+        """Log the session, if it is the one that was asked for."""
         answer = session.hello()
         if answer["ranks"] != self._topology.rank_count:
-            session.close()
             raise MeasurementError(
                 f"the job has {answer['ranks']} ranks in place of {self._topology.rank_count}: "
                 "mpiexec and mpicc are of different MPI libraries"
@@ -67,7 +81,6 @@ class SessionStarter:
         self._log.write(
             {"kind": "session", "environment": environment.to_json(), "mpi": answer["mpi"]}
         )
-        return session
 
 
 def start_session(
@@ -93,6 +106,22 @@ def start_session(
         )
         running = launcher.start(job, topology)
     return Session(running, complaints), running.environment
+
+
+def require_comparable(now: Environment, before: Sequence[Environment]) -> None:
+    """Refuse to add measurements to those of another launcher, scale or MPI library.
+
+    Raises:
+        InputError: they were made under other conditions; says which.
+    """
+    for then in before:
+        for name in ("launcher", "scale", "mpi", "mpi_version"):
+            was, is_now = getattr(then, name), getattr(now, name)
+            if was != is_now:
+                raise InputError(
+                    f"--resume: the log was measured with {name} {was}, this is {is_now}; "
+                    "go on as it was begun, or leave --resume out to measure anew"
+                )
 
 
 def environments(records: list[dict[str, Any]]) -> list[Environment]:

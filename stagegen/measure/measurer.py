@@ -7,16 +7,18 @@ reproduces every choice; and a search that was stopped goes on where its log end
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from stagegen.errors import InputError, MeasurementError
-from stagegen.measure.log import LogWriter
-from stagegen.measure.records import Candidate, Check, Measurement, Request
-from stagegen.measure.session import Session
-
-#: Seconds that a command may take beyond a hundred times its lower bound.
-PATIENCE = 120.0
+from stagegen.errors import MeasurementError
+from stagegen.measure.records import (
+    Candidate,
+    CandidateFailed,
+    Check,
+    Failure,
+    Measurement,
+    Request,
+)
 
 
 class Source(Protocol):
@@ -26,14 +28,18 @@ class Source(Protocol):
         """Compare candidates with the native routine."""
 
     def measure(self, request: Request) -> Measurement:
-        """Time candidates in turn."""
+        """Time candidates in turn; raises CandidateFailed where one of them ends the job."""
 
 
 class LogSource:
     """Answers from the records of a log; hands on to ``live`` what the log does not hold.
 
+    A routine that did not end when it was checked is checked again where that can be done:
+    the fault may have been the machine's.
+
     Args:
-        records: of the log, without its header.
+        records: of the log, without its header, as :func:`stagegen.measure.log.read_log`
+            returns them.
         live: makes what is missing, or None: then it is an error.
     """
 
@@ -41,11 +47,9 @@ class LogSource:
         self._live = live
         self._checks: dict[tuple[str, Candidate], Check] = {}
         self._measured: dict[Request, deque[Measurement]] = defaultdict(deque)
-        for number, record in enumerate(records, start=2):
-            try:
-                self._add(record)
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise InputError(f"line {number} of the log is damaged: {error!r}") from error
+        self._failures: list[Failure] = []
+        for record in records:
+            self._add(record)
 
     def _add(self, record: Mapping[str, Any]) -> None:
         if record["kind"] == "check":
@@ -54,91 +58,38 @@ class LogSource:
         elif record["kind"] == "measurement":
             one = Measurement.from_json(record)
             self._measured[one.request].append(one)
+        elif record["kind"] == "failure":
+            self._failures.append(Failure.from_json(record))
 
     def check(self, collective: str, candidates: tuple[Candidate, ...]) -> list[Check]:
         """Answer from the log, the rest live."""
-        missing = tuple(c for c in candidates if (collective, c) not in self._checks)
+        missing = tuple(c for c in candidates if not self._is_checked(collective, c))
         if missing:
             for check in self._from_live(f"checks of {collective}").check(collective, missing):
                 self._checks[collective, check.candidate] = check
         return [self._checks[collective, candidate] for candidate in candidates]
 
+    def _is_checked(self, collective: str, candidate: Candidate) -> bool:
+        check = self._checks.get((collective, candidate))
+        return check is not None and (check.ended or self._live is None)
+
     def measure(self, request: Request) -> Measurement:
-        """Answer from the log; of equal requests the first gets the first answer."""
+        """Answer from the log; of equal requests the first gets the first answer.
+
+        What has no answer has a failure, if the log goes on after it: the first one that is
+        left of one of its candidates at its size.
+        """
         if self._measured[request]:
             return self._measured[request].popleft()
+        for failure in self._failures:
+            if (failure.collective, failure.size) == (request.collective, request.size) and (
+                failure.candidate in request.candidates
+            ):
+                self._failures.remove(failure)
+                raise CandidateFailed(failure)
         return self._from_live(f"{request.collective} of {request.size} bytes").measure(request)
 
     def _from_live(self, what: str) -> Source:
         if self._live is None:
             raise MeasurementError(f"the log lacks {what}; go on measuring with --resume")
         return self._live
-
-
-class LiveSource:
-    """Makes measurements in a session and logs them; starts a new session after a failure.
-
-    Args:
-        start: starts a session.
-        log: where records go as they are made.
-        bound: lower bound in seconds of a collective and size, for time-outs.
-    """
-
-    def __init__(
-        self,
-        start: Callable[[], Session],
-        log: LogWriter,
-        bound: Callable[[str, int], float],
-    ):
-        self._start = start
-        self._log = log
-        self._bound = bound
-        self._session: Session | None = None
-
-    def check(self, collective: str, candidates: tuple[Candidate, ...]) -> list[Check]:
-        """Check one candidate after the other; one that ends the job is wrong, not fatal.
-
-        Raises:
-            MeasurementError: no session can be started, which is no fault of a candidate.
-        """
-        checks = []
-        for candidate in candidates:
-            session = self._open()
-            try:
-                (check,) = session.check(collective, [candidate], PATIENCE)
-            except MeasurementError as error:
-                self._drop()
-                check = Check(collective, candidate, 0, -1, str(error).splitlines()[0])
-            self._log.write(check.to_json())
-            checks.append(check)
-        return checks
-
-    def measure(self, request: Request) -> Measurement:
-        """Measure and log.
-
-        Raises:
-            MeasurementError: the job failed; it says at which algorithm and size.
-        """
-        calls = request.calls * request.repetitions * len(request.candidates)
-        timeout = PATIENCE + 100 * calls * self._bound(request.collective, request.size)
-        try:
-            measurement = self._open().measure(request, timeout)
-        except MeasurementError:
-            self._drop()
-            raise
-        self._log.write(measurement.to_json())
-        return measurement
-
-    def close(self) -> None:
-        """End the session, if one is open."""
-        if self._session is not None:
-            self._session.close()
-            self._session = None
-
-    def _open(self) -> Session:
-        if self._session is None:
-            self._session = self._start()
-        return self._session
-
-    def _drop(self) -> None:
-        self.close()

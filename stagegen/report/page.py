@@ -59,6 +59,7 @@ def _collective(topology: Topology, outcome: Outcome, scale: float | None) -> di
         "plot": time_plot(outcome.collective, rows) if can_plot() else None,
         "tables": outcome.tables,
         "wrong": outcome.wrong,
+        "failures": outcome.failures,
         "samples": [
             {
                 "size": size,

@@ -7,17 +7,27 @@ single measurements and a statistical test in place of the smaller mean.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from stagegen.measure.measurer import Source
-from stagegen.measure.records import Candidate, Check, Request, Timing
+from stagegen.measure.records import (
+    Candidate,
+    CandidateFailed,
+    Check,
+    Failure,
+    Request,
+    Timing,
+)
 from stagegen.repository import Algorithm
 from stagegen.repository.algorithm import NATIVE
-from stagegen.tune.choose import Samples, choose, crossover, median
-from stagegen.tune.decision import Rule, Table
-from stagegen.tune.race import ROUNDS, Field, Sample, decisive, race
+from stagegen.tune.candidates import default_candidate, useful_values, variants, with_value
+from stagegen.tune.choose import Samples, choose, median
+from stagegen.tune.crossovers import Crossovers
+from stagegen.tune.decision import Table
+from stagegen.tune.race import Field, race
+
+__all__ = ["Outcome", "Plan", "Search", "default_candidate"]
 
 #: An algorithm that took more than HOPELESS times the best at HOPELESS_SIZES sizes in a row is
 #: not tried at larger ones. Only sizes count at which bytes matter more than latency, that is,
@@ -58,12 +68,14 @@ class Outcome:
         tables: for the whole cluster, and for as many ranks without a topology.
         samples: at every size that was measured with all algorithms.
         wrong: checks that failed: these routines were never timed.
+        failures: routines that ended or hung the job at some size: these were given up.
     """
 
     collective: str
     tables: tuple[Table, ...]
     samples: dict[int, Samples]
     wrong: tuple[Check, ...]
+    failures: tuple[Failure, ...]
 
 
 class Search:
@@ -76,7 +88,10 @@ class Search:
         self._plan = plan
         self._collective = collective
         self._algorithms = {a.name: a for a in algorithms if a.works_for(plan.ranks)}
-        self._duels: dict[tuple[int, Candidate, Candidate], Samples] = {}
+        self._crossovers = Crossovers(source, self._scout, self._handles, plan.progress)
+        self._failures: list[Failure] = []
+        self._samples: dict[int, Samples] = {}
+        self._parameters: dict[str, Candidate] = {}
         self._behind: Counter[str] = Counter()
         self._least: dict[bool, float] = {}
 
@@ -87,15 +102,40 @@ class Search:
             MeasurementError: a measurement failed, or the log lacks one.
         """
         wrong = self._drop_wrong()
-        samples: dict[int, Samples] = {}
-        parameters: dict[str, Candidate] = {}
+        tables: tuple[Table, ...] = ()
+        while not tables:
+            try:
+                tables = self._attempt()
+            except CandidateFailed as failed:
+                self._forget(failed.failure)
+        samples = {size: self._samples[size] for size in self._plan.sizes}
+        return Outcome(self._collective, tables, samples, wrong, tuple(self._failures))
+
+    def _attempt(self) -> tuple[Table, ...]:
+        """Measure the sizes that were not measured yet, and make the tables."""
+        self._behind.clear()
+        self._least.clear()
         for size in self._plan.sizes:
-            self._plan.progress(f"{self._collective} {size} B")
-            samples[size] = self._race_at(size, parameters)
-            self._note_hopeless(samples[size])
-        tables = [self._table("cluster", samples, frozenset(self._algorithms))]
-        tables.append(self._table("other", samples, self._unaware()))
-        return Outcome(self._collective, tuple(tables), samples, wrong)
+            if size not in self._samples:
+                self._plan.progress(f"{self._collective} {size} B")
+                self._samples[size] = self._race_at(size, self._parameters)
+            self._note_hopeless(self._samples[size])
+        return (
+            self._table("cluster", frozenset(self._algorithms)),
+            self._table("other", self._unaware()),
+        )
+
+    def _forget(self, failure: Failure) -> None:
+        """Go on without a routine that failed; race again where all others lost to it."""
+        self._failures.append(failure)
+        del self._algorithms[failure.candidate.algorithm]
+        unaware = self._unaware()
+        for size, samples in list(self._samples.items()):
+            left = {c: s for c, s in samples.items() if c.algorithm in self._algorithms}
+            if any(not s.dropped for c, s in left.items() if c.algorithm in unaware):
+                self._samples[size] = left
+            else:
+                del self._samples[size]
 
     def _unaware(self) -> frozenset[str]:
         return frozenset(n for n, a in self._algorithms.items() if not a.topology_specific)
@@ -106,7 +146,7 @@ class Search:
             candidate
             for algorithm in self._algorithms.values()
             if algorithm.name != NATIVE
-            for candidate in _extremes(algorithm)
+            for candidate in variants(algorithm)
         )
         self._plan.progress(f"{self._collective}: checking")
         checks = self._source.check(self._collective, candidates) if candidates else []
@@ -165,8 +205,8 @@ class Search:
         """Try all values of one parameter after the other, as if they were independent."""
         best = parameters.get(algorithm.name, default_candidate(algorithm))
         for parameter in algorithm.parameters:
-            values = _useful_values(parameter.values, size)
-            field_of = tuple(_with(best, parameter.name, value) for value in values)
+            values = useful_values(parameter.values, size)
+            field_of = tuple(with_value(best, parameter.name, value) for value in values)
             if len(field_of) == 1:
                 best = field_of[0]
                 continue
@@ -176,83 +216,24 @@ class Search:
             best = _keep_or_replace(samples, incumbent)
         return best
 
-    def _table(self, kind: str, samples: dict[int, Samples], names: frozenset[str]) -> Table:
+    def _table(self, kind: str, names: frozenset[str]) -> Table:
         """Choose among the algorithms of those names, size by size, with crossovers."""
         choices: dict[int, Candidate] = {}
         incumbent: Candidate | None = None
-        for size, all_of in samples.items():
-            eligible = {c: s for c, s in all_of.items() if c.algorithm in names}
+        for size in self._plan.sizes:
+            samples = self._samples[size]
+            eligible = {c: s for c, s in samples.items() if c.algorithm in names}
             incumbent = choose(eligible, incumbent, NATIVE_CANDIDATE)
             choices[size] = incumbent
-        rules = tuple(self._rules(choices))
+        rules = tuple(self._crossovers.rules(choices))
         return Table(self._collective, kind, self._plan.ranks, rules)
 
-    def _rules(self, choices: dict[int, Candidate]) -> Iterator[Rule]:
-        sizes = list(choices)
-        yield Rule(0, choices[sizes[0]])
-        for low, high in pairwise(sizes):
-            if choices[low] == choices[high]:
-                continue
-            interval = self._crossover(low, high, choices[low], choices[high])
-            yield Rule(interval[1], choices[high], interval)
-
-    def _crossover(
-        self, low: int, high: int, lower: Candidate, upper: Candidate
-    ) -> tuple[int, int]:
-        def above_wins(size: int) -> bool:
-            for candidate, wins in ((lower, True), (upper, False)):
-                if not self._algorithms[candidate.algorithm].handles(size):
-                    return wins
-            self._plan.progress(f"{self._collective} {size} B: {lower.spec} or {upper.spec}")
-            samples = self._duel(size, lower, upper)
-            return median(samples[upper]) < median(samples[lower])
-
-        return crossover(low, high, above_wins)
-
-    def _duel(self, size: int, one: Candidate, other: Candidate) -> Samples:
-        """Time two candidates in turn."""
-        if (size, one, other) not in self._duels:
-            request = self._scout(size, (one, other))
-            fastest = min(map(min, self._source.measure(request).seconds))
-            request = decisive(request, fastest, ROUNDS[0])
-            times = self._source.measure(request).by_candidate()
-            self._duels[size, one, other] = {c: Sample(times[c]) for c in times}
-        return self._duels[size, one, other]
+    def _handles(self, candidate: Candidate, size: int) -> bool:
+        return self._algorithms[candidate.algorithm].handles(size)
 
     def _scout(self, size: int, candidates: tuple[Candidate, ...]) -> Request:
         """Return the request for one look at each candidate."""
         return Request(self._collective, size, self._plan.timing, False, 1, 1, candidates)
-
-
-def default_candidate(algorithm: Algorithm) -> Candidate:
-    """Return the algorithm with the default of each parameter."""
-    pairs = ((parameter.name, parameter.default) for parameter in algorithm.parameters)
-    return Candidate(algorithm.name, tuple(sorted(pairs)))
-
-
-def _with(candidate: Candidate, name: str, value: int) -> Candidate:
-    values = {**dict(candidate.parameters), name: value}
-    return Candidate(candidate.algorithm, tuple(sorted(values.items())))
-
-
-def _extremes(algorithm: Algorithm) -> Iterator[Candidate]:
-    """Yield the candidates whose results are compared: default, least and largest values."""
-    default = default_candidate(algorithm)
-    seen = [default]
-    yield default
-    for parameter in algorithm.parameters:
-        for value in (parameter.values[0], parameter.values[-1]):
-            candidate = _with(default, parameter.name, value)
-            if candidate not in seen:
-                seen.append(candidate)
-                yield candidate
-
-
-def _useful_values(values: Sequence[int], size: int) -> list[int]:
-    """Return the values that differ at this size: of those that cover it whole, the least."""
-    smaller = [value for value in values if value < size]
-    covering = [value for value in values if value >= size]
-    return smaller + covering[:1]
 
 
 def _keep_or_replace(samples: Samples, incumbent: Candidate) -> Candidate:

@@ -14,7 +14,7 @@ from stagegen.generate import Renderer, build, measuring_sources, write_files
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.live import start_session
 from stagegen.repository import load_catalogue
-from stagegen.tune.search import _extremes
+from stagegen.tune.candidates import variants
 from tests.mpi import support
 
 pytestmark = pytest.mark.mpi
@@ -52,7 +52,7 @@ def test_it_gives_the_same_bytes_as_native(catalogue_root, tmp_path, ranks):
     renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash, catalogue_root)
     write_files(tmp_path, measuring_sources(topology, catalogue, renderer))
     build(tmp_path, support.toolchain())
-    candidates = list(_extremes(sample_of(catalogue_root)))
+    candidates = list(variants(sample_of(catalogue_root)))
     assert len(candidates) == 3
     session, _ = start_session(LocalLauncher(), topology, tmp_path / "session", tmp_path)
     with closing(session):

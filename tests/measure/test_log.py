@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,13 @@ import pytest
 from stagegen.errors import InputError, MeasurementError
 from stagegen.measure.log import LogWriter, read_log
 from stagegen.measure.measurer import LogSource
-from stagegen.measure.records import Candidate, Check, Measurement
+from stagegen.measure.records import (
+    Candidate,
+    CandidateFailed,
+    Check,
+    Failure,
+    Measurement,
+)
 from tests.measure.fakes import request
 
 HEADER = {"kind": "log", "version": 1}
@@ -20,6 +27,7 @@ RECORDS = [
     Check("bcast", Candidate("linear", (("segment_size", 8192),)), 9, 0, "").to_json(),
     Check("bcast", Candidate("flat"), 9, 1, "größer als erlaubt – α").to_json(),
     Measurement(request(Candidate("native"), repetitions=2), ((0.5, 0.25),)).to_json(),
+    Failure("bcast", 64, Candidate("flat"), "no answer within 120 s").to_json(),
 ]
 
 
@@ -152,27 +160,48 @@ def test_what_cannot_be_read(tmp_path, data):
         read_log(path)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"seconds": {}},
-        {"seconds": {"native": [1.0, 2.0], "ring": [1.0]}},
-        {"seconds": {"native": ["soon"]}},
-        {"seconds": None},
-        {"size": "big"},
-        {"seconds": {"native:x": [1.0]}},
-    ],
-)
-def test_a_damaged_record_is_told_with_its_line(damage):
-    with pytest.raises(InputError, match="line 3 of the log is damaged"):
-        LogSource([RECORDS[0], {**RECORDS[2], **damage}])
+def test_a_new_log_replaces_the_old_one_only_with_its_first_record(tmp_path):
+    path = tmp_path / "log.jsonl"
+    before = written(path)
+    for number in (1, 2, 3):
+        log = LogWriter(path, HEADER)
+        assert not log.begun
+        assert path.read_bytes() == before
+        log.write(RECORDS[0])
+        log.close()
+        assert read_log(path) == (HEADER, RECORDS[:1])
+        assert (tmp_path / f"log.{number}.jsonl").read_bytes() == before
+        before = path.read_bytes()
+    LogWriter(path, HEADER).close()
+    assert path.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 4
 
 
-@pytest.mark.parametrize("missing", sorted(RECORDS[2].keys() - {"kind"}))
-def test_a_record_without_one_of_its_keys(missing):
-    damaged = {key: value for key, value in RECORDS[2].items() if key != missing}
-    with pytest.raises(InputError, match="line 2 of the log is damaged"):
-        LogSource([damaged])
+def test_a_failure_in_the_log_answers_for_what_was_not_measured():
+    pair = request(Candidate("flat"), Candidate("native"), size=64)
+    pair = replace(pair, collective="bcast")
+    source = LogSource([Measurement(pair, ((1.0,), (2.0,))).to_json(), RECORDS[3]])
+    assert source.measure(pair).seconds == ((1.0,), (2.0,))
+    with pytest.raises(CandidateFailed, match="no answer within") as caught:
+        source.measure(pair)
+    assert caught.value.failure.to_json() == RECORDS[3]
+    with pytest.raises(MeasurementError, match="the log lacks"):
+        source.measure(pair)
+
+
+def test_a_check_that_did_not_end_is_made_again_where_that_is_possible():
+    check = Check("bcast", Candidate("flat"), 0, -1, "no answer")
+
+    class Live:
+        def check(self, collective, candidates):
+            return [replace(check, candidate=c, cases=9, wrong=0) for c in candidates]
+
+    ask = "bcast", (Candidate("flat"),)
+    assert LogSource([check.to_json()]).check(*ask) == [check]
+    again = LogSource([check.to_json()], Live()).check(*ask)
+    assert [one.wrong for one in again] == [0]
+    wrong = replace(check, wrong=3)
+    assert LogSource([wrong.to_json()], Live()).check(*ask) == [wrong]
 
 
 def test_a_log_alone_cannot_answer_more_than_it_holds():

@@ -11,10 +11,11 @@ from stagegen.data import TEMPLATES
 from stagegen.generate import Renderer, build, measuring_sources, write_files
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.live import start_session
+from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter, read_log
-from stagegen.measure.measurer import LiveSource
 from stagegen.repository import load_catalogue
-from stagegen.tune.search import Plan, Search, default_candidate
+from stagegen.tune.candidates import default_candidate
+from stagegen.tune.search import Plan, Search
 from tests.measure.fakes import TIMING
 from tests.mpi import support
 

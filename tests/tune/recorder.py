@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from stagegen.measure.records import CandidateFailed
+
 
 class Recorder:
     """Hands on to `source` and keeps the answers in `records`."""
@@ -17,6 +19,10 @@ class Recorder:
         return checks
 
     def measure(self, asked):
-        measured = self.source.measure(asked)
+        try:
+            measured = self.source.measure(asked)
+        except CandidateFailed as failed:
+            self.records.append(failed.failure.to_json())
+            raise
         self.records.append(measured.to_json())
         return measured

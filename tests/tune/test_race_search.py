@@ -15,7 +15,13 @@ from stagegen.measure.measurer import LogSource
 from stagegen.measure.records import Candidate, Measurement
 from stagegen.repository import Algorithm, Parameter
 from stagegen.tune.choose import RESOLUTION, crossover
-from stagegen.tune.race import CALLS_MOST, FINALISTS, Field, calls_per_repetition, race
+from stagegen.tune.race import (
+    CALLS_MOST,
+    FINALISTS,
+    Field,
+    calls_per_repetition,
+    race,
+)
 from stagegen.tune.search import Outcome, Plan, Search
 from tests.measure.fakes import TIMING, Model, request
 from tests.tune.recorder import Recorder
@@ -133,8 +139,8 @@ def test_three_lines_two_crossovers():
     assert [name for _, name in rules(outcome)] == ["native", "ring", "tree"]
     starts = [start for start, _ in rules(outcome)]
     assert starts[0] == 0
-    assert starts[1] == pytest.approx(2000, rel=0.2)
-    assert starts[2] == pytest.approx(23333, rel=0.2)
+    assert starts[1] == pytest.approx(2191, rel=0.2)  # where it is faster by more than 3 %
+    assert starts[2] == pytest.approx(25381, rel=0.2)
 
 
 def test_noise_alone_seldom_replaces_the_native_routine():
@@ -230,6 +236,26 @@ def test_a_routine_wrong_for_one_parameter_is_wrong():
     assert {check.candidate.algorithm for check in outcome.wrong} == {"linear"}
     checked = [c.parameters for c in model.checked]
     assert checked == [(("segment", 8),), (("segment", 1),), (("segment", 64),)]
+
+
+def test_every_value_of_a_parameter_is_checked_before_it_is_timed():
+    parameter = Parameter("segment", "bytes", (1, 8, 64, 512), 8)
+    model = Model(by_name(native=line(1, 0), linear=line(0.5, 0)))
+    search(model, [algorithm("native"), algorithm("linear", parameters=(parameter,))])
+    timed = {c for asked in model.asked for c in asked.candidates} - {NATIVE}
+    assert timed <= set(model.checked)
+    assert len(model.checked) == 4
+
+
+def test_a_duel_must_be_won_by_more_than_the_noise():
+    """From 1024 bytes on `up` is 10 % faster, before that 1 %: it serves from 1024 bytes on."""
+
+    def cost(candidate: Candidate, size: int) -> float:
+        return 1e-2 * (1 if candidate == NATIVE else 0.99 if size < 1024 else 0.9)
+
+    outcome = search(Model(cost), [algorithm("native"), algorithm("up")], sizes=(1, 65536))
+    assert [name for _, name in rules(outcome)] == ["native", "up"]
+    assert 1024 <= rules(outcome)[1][0] <= 1024 * (1 + RESOLUTION)
 
 
 def test_constraints_keep_an_algorithm_out():

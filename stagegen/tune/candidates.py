@@ -1,0 +1,38 @@
+"""Candidates of one algorithm: its parameters with the values that are worth a try."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stagegen.measure.records import Candidate
+from stagegen.repository import Algorithm
+
+
+def default_candidate(algorithm: Algorithm) -> Candidate:
+    """Return the algorithm with the default of each parameter."""
+    pairs = ((parameter.name, parameter.default) for parameter in algorithm.parameters)
+    return Candidate(algorithm.name, tuple(sorted(pairs)))
+
+
+def with_value(candidate: Candidate, name: str, value: int) -> Candidate:
+    """Return the candidate with another value of one parameter."""
+    values = {**dict(candidate.parameters), name: value}
+    return Candidate(candidate.algorithm, tuple(sorted(values.items())))
+
+
+def variants(algorithm: Algorithm) -> Iterator[Candidate]:
+    """Yield the candidates to be checked: the default, and every value of every parameter."""
+    default = default_candidate(algorithm)
+    yield default
+    for parameter in algorithm.parameters:
+        for value in parameter.values:
+            candidate = with_value(default, parameter.name, value)
+            if candidate != default:
+                yield candidate
+
+
+def useful_values(values: Sequence[int], size: int) -> list[int]:
+    """Return the values that differ at this size: of those that cover it whole, the least."""
+    smaller = [value for value in values if value < size]
+    covering = [value for value in values if value >= size]
+    return smaller + covering[:1]

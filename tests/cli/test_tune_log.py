@@ -1,0 +1,182 @@
+"""`stagegen tune` and its log: what is refused, what is kept, and going on after failures."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stagegen.errors import MeasurementError
+from stagegen.measure.live import require_comparable
+from tests.cli.test_tune import CLUSTER, contents, from_log, recorded, stagegen
+from tests.library.recorded import cost
+from tests.library.schemas import validate
+from tests.measure.fakes import ENVIRONMENT, Model
+
+__all__ = ["recorded"]  # the fixture
+
+
+def header_with(log: Path, path: Path, **changes: object) -> Path:
+    lines = log.read_text().splitlines(keepends=True)
+    header = {**json.loads(lines[0]), **changes}
+    header = {key: value for key, value in header.items() if value is not None}
+    path.write_text("".join([json.dumps(header) + "\n", *lines[1:]]))
+    return path
+
+
+HEADERS = [
+    {"sizes": []},
+    {"sizes": ["a"]},
+    {"sizes": [True]},
+    {"sizes": [0, 1]},
+    {"sizes": [2, 1]},
+    {"sizes": {"1": 1}},
+    {"sizes": None},
+    {"collectives": []},
+    {"collectives": "bcast"},
+    {"collectives": ["bcast", "gossip"]},
+    {"collectives": [["bcast"]]},
+    {"timing": "barrier"},
+    {"timing": {"mechanism": "barrier"}},
+    {"timing": {"mechanism": ["barrier"], "computation": 0}},
+    {"timing": {"mechanism": "stopwatch", "computation": 0}},
+    {"timing": {"mechanism": "barrier", "computation": "0"}},
+    {"budget": "20"},
+    {"budget": -1},
+    {"budget": float("nan")},
+    {"version": 7},
+    {"topology_hash": 5},
+]
+
+
+@pytest.mark.parametrize("changes", HEADERS)
+def test_a_damaged_header_is_told_with_file_and_line(recorded, tmp_path, changes):
+    log = header_with(recorded[0], tmp_path / "damaged.jsonl", **changes)
+    result = from_log(CLUSTER, log, tmp_path / "out")
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"{log}:1: ")
+    assert not (tmp_path / "out").exists()
+
+
+DIFFERENT = {
+    "--sizes": "1:2KiB",
+    "--collectives": "bcast",
+    "--timing": "mpptest",
+    "--budget": "3",
+}
+
+
+@pytest.mark.parametrize(("option", "value"), DIFFERENT.items())
+@pytest.mark.parametrize("resume", [True, False])
+def test_options_that_are_not_those_of_the_log(recorded, tmp_path, option, value, resume):
+    words = ["--from-log", tmp_path / "measurements.jsonl"]
+    (tmp_path / "measurements.jsonl").write_bytes(recorded[0].read_bytes())
+    if resume:
+        words = ["--resume", "--launcher", "local"]
+    words = ["tune", "--topology", CLUSTER, "--output", tmp_path, *words]
+    result = stagegen(*words, option, value)
+    assert result.returncode == 2, result.stderr
+    assert f"{option} differs from what" in " ".join(result.stderr.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["measurements.jsonl"]
+
+
+def test_options_that_are_those_of_the_log(recorded, tmp_path):
+    log, _, folder, _ = recorded
+    words = ["tune", "--topology", CLUSTER, "--output", tmp_path, "--from-log", log]
+    options = ["--sizes", "1,1024,16384,65536", "--timing", "barrier", "--budget", "20"]
+    assert stagegen(*words, *options, "--computation", "100").returncode == 0
+    assert contents(tmp_path) == contents(folder)
+
+
+# Tuning with sessions that are no jobs.
+
+
+class Starter:
+    """Starts sessions of a cost model, or fails as it is told."""
+
+    def __init__(self, log, before, fails: str = "", deadly: str = "", environment=ENVIRONMENT):
+        self.log, self.before, self.fails, self.deadly = log, before, fails, deadly
+        self.environment, self.scale = environment, 1.0
+        self.model = Model(cost, noise=0.01)
+
+    def __call__(self):
+        if self.fails == "start":
+            raise MeasurementError("the session did not start")
+        require_comparable(self.environment, self.before)
+        form = self.environment.to_json()
+        self.log.write({"kind": "session", "environment": form, "mpi": "a model"})
+        return self
+
+    def check(self, collective, candidates, timeout):
+        return self.model.check(collective, candidates)
+
+    def measure(self, request, timeout):
+        algorithms = [candidate.algorithm for candidate in request.candidates]
+        if self.fails == "measure" or self.deadly in algorithms:
+            raise MeasurementError(f"the job has ended ({', '.join(algorithms)})")
+        return self.model.measure(request)
+
+    def close(self):
+        pass
+
+
+def tuned(monkeypatch, output: Path, *words: str, **how) -> subprocess.CompletedProcess[str]:
+    def starter(folder, files, toolchain, launcher, topology, log, before):
+        return Starter(log, before, **how)
+
+    monkeypatch.setattr("stagegen.cli.tune.SessionStarter", starter)
+    monkeypatch.setattr("stagegen.cli.tune.Toolchain.find", lambda mpicc: None)
+    words = ("--launcher", "local", "--collectives", "alltoall", "--sizes", "1,65536", *words)
+    return stagegen("tune", "--topology", CLUSTER, "--output", output, *words)
+
+
+def logs(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("*.jsonl"))
+
+
+def test_a_run_that_cannot_start_leaves_the_log_and_others_are_numbered(tmp_path, monkeypatch):
+    path = tmp_path / "measurements.jsonl"
+    assert tuned(monkeypatch, tmp_path).returncode == 0
+    first = path.read_bytes()
+    for _ in range(2):
+        result = tuned(monkeypatch, tmp_path, fails="start")
+        assert result.returncode == 1
+        assert "--resume" not in result.stderr
+        assert path.read_bytes() == first
+    result = tuned(monkeypatch, tmp_path, fails="measure")
+    assert "go on with --resume" in result.stderr
+    assert logs(tmp_path) == ["measurements.1.jsonl", "measurements.jsonl"]
+    assert tuned(monkeypatch, tmp_path).returncode == 0
+    assert logs(tmp_path) == ["measurements.1.jsonl", "measurements.2.jsonl", "measurements.jsonl"]
+    assert (tmp_path / "measurements.1.jsonl").read_bytes() == first
+
+
+def test_a_stopped_run_goes_on_but_not_under_other_conditions(tmp_path, monkeypatch):
+    path = tmp_path / "measurements.jsonl"
+    assert tuned(monkeypatch, tmp_path, fails="measure").returncode == 1
+    before = path.read_bytes()
+    other = replace(ENVIRONMENT, scale=0.5)
+    result = tuned(monkeypatch, tmp_path, "--resume", environment=other)
+    assert result.returncode == 2
+    assert "measured with scale 1.0, this is 0.5" in " ".join(result.stderr.split())
+    assert path.read_bytes() == before
+    assert tuned(monkeypatch, tmp_path, "--resume").returncode == 0
+    assert path.read_bytes().startswith(before)
+
+
+def test_a_routine_that_fails_is_reported_and_left_out_again_from_the_log(tmp_path, monkeypatch):
+    result = tuned(monkeypatch, tmp_path / "live", deadly="pair")
+    assert result.returncode == 0, result.stderr
+    path = tmp_path / "live" / "measurements.jsonl"
+    for line in path.read_text().splitlines():
+        validate("measurements", json.loads(line))
+    again = from_log(CLUSTER, path, tmp_path / "again")
+    assert contents(tmp_path / "live") == contents(tmp_path / "again")
+    said = "failed when timed, never chosen: alltoall pair at 1 bytes: the job has ended"
+    for one in (result, again):
+        assert said in " ".join(one.stderr.split())
+    report = " ".join((tmp_path / "again" / "report.html").read_text().split())
+    assert "Failed when timed at 1 B, never chosen: pair: the job has ended" in report

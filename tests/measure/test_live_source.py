@@ -1,0 +1,155 @@
+"""Sources whose sessions fail: what is tried again, who is to blame, what is logged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stagegen.errors import InputError, MeasurementError
+from stagegen.measure.live import require_comparable
+from stagegen.measure.live_source import CHECK_CASES, CHECK_SIZE, PATIENCE, LiveSource
+from stagegen.measure.log import LogWriter, read_log
+from stagegen.measure.records import Candidate, CandidateFailed, Request, Timing
+from stagegen.measure.session import Session
+from tests.measure.fakes import ENVIRONMENT, request
+from tests.measure.test_session import DIE, FLAT, GOOD, RING, session
+
+# A driver that ends when the words are in a command.
+ENDS = GOOD.replace(
+    "    words = line.split()\n",
+    "    words = line.split()\n    if all(word in line for word in {words}): sys.exit(3)\n",
+)
+
+
+def live(tmp_path, *scripts: str) -> LiveSource:
+    """A source whose sessions run one script after the other."""
+    log = LogWriter(tmp_path / "log.jsonl")
+    log.write({"kind": "log", "version": 1})
+    rest = iter(scripts)
+    return LiveSource(lambda: session(next(rest), tmp_path), log, lambda name, size: 0.0)
+
+
+def test_a_routine_that_ends_the_job_is_wrong_and_the_next_is_checked(tmp_path):
+    source = live(tmp_path, DIE, DIE, GOOD)
+    checks = source.check("alltoall", (RING, FLAT))
+    source.close()
+    assert [check.wrong for check in checks] == [-1, 0]
+    assert "checking alltoall" in checks[0].first_wrong
+    assert [record["wrong"] for record in read_log(tmp_path / "log.jsonl")[1]] == [-1, 0]
+
+
+def test_a_session_that_cannot_start_is_no_wrong_routine(tmp_path):
+    def start() -> Session:
+        raise MeasurementError("the session did not start")
+
+    log = LogWriter(tmp_path / "log.jsonl")
+    source = LiveSource(start, log, lambda name, size: 0.0)
+    with pytest.raises(MeasurementError, match="did not start"):
+        source.check("alltoall", (RING,))
+    assert (tmp_path / "log.jsonl").read_bytes() == b""
+
+
+def test_measurements_are_in_the_log_when_they_are_answered(tmp_path):
+    source = live(tmp_path, GOOD)
+    asked = Request("bcast", 64, Timing("computation", 7), True, 2, 3, (RING, FLAT))
+    measured = source.measure(asked)
+    (record,) = read_log(tmp_path / "log.jsonl")[1]
+    source.close()
+    assert type(measured).from_json(record) == measured
+    assert measured.request == asked
+
+
+def test_a_check_that_fails_once_is_made_again_in_a_new_session(tmp_path):
+    source = live(tmp_path, DIE, GOOD)
+    (check,) = source.check("alltoall", (RING,))
+    source.close()
+    assert (check.wrong, check.cases) == (0, 3)
+
+
+def test_a_measurement_that_fails_once_is_made_again_in_a_new_session(tmp_path):
+    source = live(tmp_path, DIE, GOOD)
+    assert source.measure(request(FLAT)).seconds == ((0.5,),)
+    source.close()
+    assert [one["kind"] for one in read_log(tmp_path / "log.jsonl")[1]] == ["measurement"]
+
+
+def ends(*words: str) -> str:
+    return ENDS.replace("{words}", repr(list(words)))
+
+
+NATIVE = Candidate("native")
+
+
+def test_the_candidate_that_ends_the_job_is_found_and_the_others_are_timed(tmp_path):
+    source = live(tmp_path, *[ends("measure", "ring")] * 6)
+    with pytest.raises(CandidateFailed, match="ring") as caught:
+        source.measure(request(NATIVE, FLAT, RING, size=4096))
+    assert caught.value.failure.candidate == RING
+    assert source.measure(request(NATIVE, FLAT, size=4096)).seconds == ((0.5,), (0.5,))
+    source.close()
+    failure, measured = read_log(tmp_path / "log.jsonl")[1]
+    assert failure == caught.value.failure.to_json()
+    assert (failure["kind"], failure["size"], failure["routine"]) == ("failure", 4096, RING.spec)
+    assert list(measured["seconds"]) == ["native", "flat"]
+
+
+@pytest.mark.parametrize("words", [("measure",), ("measure", "native")])
+def test_where_the_native_routine_fails_nobody_is_to_blame(tmp_path, words):
+    source = live(tmp_path, *[ends(*words)] * 6)
+    with pytest.raises(MeasurementError) as caught:
+        source.measure(request(NATIVE, RING))
+    source.close()
+    assert not isinstance(caught.value, CandidateFailed)
+    assert read_log(tmp_path / "log.jsonl")[1] == []
+
+
+def test_where_only_two_together_fail_nobody_is_to_blame(tmp_path):
+    source = live(tmp_path, *[ends("ring", "flat")] * 6)
+    with pytest.raises(MeasurementError, match=r"ring:segment_size=64 flat\).*has ended") as caught:
+        source.measure(request(RING, FLAT))
+    source.close()
+    assert not isinstance(caught.value, CandidateFailed)
+
+
+def test_time_outs_grow_with_the_bound_and_shrink_with_the_scale():
+    class Fake:
+        scale = 0.25
+
+        def check(self, collective, candidates, timeout):
+            self.timeout = timeout
+            raise MeasurementError("that was all")
+
+        def measure(self, request, timeout):
+            self.timeout = timeout
+            raise MeasurementError("that was all")
+
+        def close(self):
+            pass
+
+    class Log:
+        def write(self, *records):
+            pass
+
+    fake = Fake()
+    source = LiveSource(lambda: fake, Log(), lambda name, size: 1e-6 * size)
+    source.check("alltoall", (RING,))
+    assert fake.timeout == pytest.approx(PATIENCE + 100 * CHECK_CASES * CHECK_SIZE * 1e-6 / 0.25)
+    with pytest.raises(MeasurementError):
+        source.measure(Request("alltoall", 1000, Timing(), True, 2, 5, (NATIVE,)))
+    assert fake.timeout == pytest.approx(PATIENCE + 100 * (2 + 1) * 5 * 1e-3 / 0.25)
+
+
+def test_measurements_of_different_conditions_are_not_put_together():
+    require_comparable(ENVIRONMENT, [])
+    require_comparable(ENVIRONMENT, [replace(ENVIRONMENT, kernel="7", cpus=64)])
+    for name, other in (
+        ("launcher", "lab"),
+        ("scale", 0.5),
+        ("mpi", "openmpi"),
+        ("mpi_version", "9"),
+    ):
+        before = [ENVIRONMENT, replace(ENVIRONMENT, **{name: other})]
+        with pytest.raises(InputError, match=f"measured with {name} {other}") as caught:
+            require_comparable(ENVIRONMENT, before)
+        assert caught.value.exit_status == 2

@@ -1,0 +1,99 @@
+"""Searches in which routines end the job when they are timed."""
+
+from __future__ import annotations
+
+import pytest
+
+from stagegen.measure.measurer import LogSource
+from stagegen.measure.records import CandidateFailed, Failure
+from stagegen.repository import Parameter
+from tests.measure.fakes import Model
+from tests.tune.recorder import Recorder
+from tests.tune.test_race_search import (
+    ALGORITHMS,
+    _request_of,
+    algorithm,
+    by_name,
+    line,
+    noisy,
+    rules,
+    search,
+)
+
+
+class Deadly(Model):
+    """Some algorithms end the job from a size on."""
+
+    def __init__(self, *args, deadly: dict[str, int], **more):
+        super().__init__(*args, **more)
+        self.deadly = deadly
+
+    def measure(self, asked):
+        for candidate in asked.candidates:
+            if asked.size >= self.deadly.get(candidate.algorithm, 1 << 40):
+                failure = Failure(asked.collective, asked.size, candidate, "the job has ended")
+                raise CandidateFailed(failure)
+        return super().measure(asked)
+
+
+def deadly(seed: int, **sizes: int) -> Deadly:
+    model = noisy(seed)
+    return Deadly(model.cost, noise=0.1, seed=seed, deadly=sizes)
+
+
+def test_a_routine_that_fails_at_one_size_is_never_chosen_at_any():
+    costs = by_name(native=line(1, 0), quick=line(1e-3, 0), ring=line(0.5, 0))
+    model = Deadly(costs, deadly={"quick": 4096})
+    outcome = search(model, [algorithm(n) for n in ("native", "quick", "ring")])
+    assert rules(outcome) == [(0, "ring")]
+    (failure,) = outcome.failures
+    assert (failure.candidate.algorithm, failure.size) == ("quick", 4096)
+
+
+def test_a_routine_that_fails_between_two_sizes_is_never_chosen_at_any():
+    costs = by_name(native=line(1e-2, 1e-6), quick=line(1e-3, 2e-6), ring=line(5e-3, 2e-6))
+
+    class Between(Deadly):
+        def measure(self, asked):
+            self.deadly = {} if asked.size in (1, 65536) else {"quick": 0}
+            return super().measure(asked)
+
+    model = Between(costs, deadly={})
+    records: list = []
+    algorithms = [algorithm(n) for n in ("native", "quick", "ring")]
+    outcome = search(Recorder(model, records), algorithms, sizes=(1, 65536))
+    assert [name for _, name in rules(outcome)] == ["ring", "native"]
+    assert [failure.candidate.algorithm for failure in outcome.failures] == ["quick"]
+    assert search(LogSource(records), algorithms, sizes=(1, 65536)) == outcome
+
+
+def test_a_routine_fails_as_a_whole_also_when_its_parameters_are_tuned():
+    parameter = Parameter("segment", "bytes", (1, 8, 64), 8)
+    model = Deadly(by_name(native=line(1, 0), linear=line(0.1, 0)), deadly={"linear": 64})
+    linear = algorithm("linear", parameters=(parameter,))
+    outcome = search(model, [algorithm("native"), linear])
+    assert rules(outcome) == [(0, "native")]
+    assert [failure.size for failure in outcome.failures] == [64]
+
+
+DEADLY = {"a0": 64, "a1": 4096, "a2": 4096, "a3": 131072}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_log_with_failures_replays_to_the_same_decision(seed):
+    records: list = []
+    outcome = search(Recorder(deadly(seed, **DEADLY), records), ALGORITHMS)
+    assert outcome.failures
+    assert search(LogSource(records), ALGORITHMS) == outcome
+
+
+def test_a_search_with_failures_that_was_stopped_anywhere_goes_on():
+    records: list = []
+    outcome = search(Recorder(deadly(1, **DEADLY), records), ALGORITHMS)
+    for cut in range(0, len(records), 2):
+        known = list(records[:cut])
+        model = deadly(1, **DEADLY)
+        model.asked += [_request_of(one) for one in known if one["kind"] == "measurement"]
+        resumed = search(LogSource(known, Recorder(model, known)), ALGORITHMS)
+        assert resumed == outcome, f"cut after {cut} records"
+        assert known == records
