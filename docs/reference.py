@@ -17,7 +17,7 @@ LOG = FOLDER / "measurements.jsonl"
 SIZES = "1,4KiB,64KiB"
 
 #: Not kept: the plots depend on the library that draws them, the old log is in the history.
-UNKEPT = ("report.html", "measurements.previous.jsonl")
+UNKEPT = ("report.html", "measurements.1.jsonl")
 
 
 def main() -> int:

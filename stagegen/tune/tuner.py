@@ -22,6 +22,19 @@ class Tuned:
     outcomes: tuple[Outcome, ...]
 
 
+#: A broadcast's size is that of the whole message; in the others each rank gets as much from every
+#: rank. So its sizes go on to as many times the largest one, at most WHOLE_MOST times.
+WHOLE = frozenset({"bcast"})
+WHOLE_MOST = 16
+
+
+def sizes_of(collective: str, options: Options, ranks: int) -> tuple[int, ...]:
+    """Return the sizes in bytes at which a collective is measured."""
+    largest = options.sizes[-1] * min(ranks, WHOLE_MOST)
+    extra = (largest,) if collective in WHOLE and largest > options.sizes[-1] else ()
+    return (*options.sizes, *extra)
+
+
 def steps(options: Options) -> int:
     """Return how many steps, at the least, tuning reports to ``progress``."""
     return len(options.collectives) * (1 + len(options.sizes))
@@ -49,9 +62,14 @@ def tune(
         MeasurementError: a measurement failed; what the log holds stays valid.
     """
     algorithms = applicable(catalogue, topology)
-    plan = Plan(topology.rank_count, options.sizes, options.timing, options.budget, progress)
+    ranks = topology.rank_count
     outcomes = tuple(
-        Search(source, plan, name, [a for a in algorithms if a.collective == name]).run()
+        Search(
+            source,
+            Plan(ranks, sizes_of(name, options, ranks), options.timing, options.budget, progress),
+            name,
+            [algorithm for algorithm in algorithms if algorithm.collective == name],
+        ).run()
         for name in options.collectives
     )
     decision = DecisionTable(
