@@ -13,14 +13,15 @@
 
 #include "layouts.h"
 
-/* Blocks of 6 integers in a message. */
+/* Blocks, of BLOCK_BYTES each, in a message. */
 static const int quick_blocks[] = {0, 1, 43};
 static const int full_blocks[] = {0, 1, 2, 7, 43, 170, 683, 3001};
 
-/* Several segments long; a quick check sends it once, as it may run on a slow cluster. */
+/* 16 KB: several segments. A quick check sends it once, as it may run on a slow cluster. */
 enum { LONG_BLOCKS = 683 };
 
-/* Past eager limits; for plain integers and for gaps only. */
+/* 288 KB: past eager limits and a pipeline's depth. For plain integers and for gaps only; a quick
+ * check broadcasts it once, which costs little where p messages of it would cost much. */
 enum { LONGEST_BLOCKS = 12007, LONG_PAIRS = 2 };
 
 /* Up to so many ranks a full check broadcasts from all roots and sends the longest messages. */
@@ -59,7 +60,7 @@ static int make_side(const struct layout *layout, int blocks, int copies, struct
     MPI_Aint lower_bound, extent, true_lower_bound, true_extent;
     COLL_TRY(layout->create(&side->type));
     COLL_TRY(PMPI_Type_commit(&side->type));
-    side->count = blocks * BLOCK_INTS / layout->ints;
+    side->count = blocks * layout->per_block;
     COLL_TRY(PMPI_Type_get_extent(side->type, &lower_bound, &extent));
     COLL_TRY(PMPI_Type_get_true_extent(side->type, &true_lower_bound, &true_extent));
     side->origin = GUARD + (true_lower_bound < 0 ? -true_lower_bound : 0);
@@ -175,7 +176,8 @@ static void add_sizes(struct test *test, enum conformance_level level, int pair,
     if (level == CONFORMANCE_FULL && test->size <= SMALL && pair < LONG_PAIRS)
         add(test, pair, LONGEST_BLOCKS, root, in_place);
     if (level == CONFORMANCE_QUICK && pair == 0 && root == 0 && !in_place)
-        add(test, pair, LONG_BLOCKS, root, in_place);
+        add(test, pair, test->collective == COLL_BCAST ? LONGEST_BLOCKS : LONG_BLOCKS, root,
+            in_place);
 }
 
 /* Each pair of types out of place and in place, or from the first, the last and a middle root. */
@@ -199,9 +201,9 @@ static void describe(const struct test *test, const struct trial *trial,
                      struct conformance_report *report) {
     snprintf(report->first_wrong, sizeof report->first_wrong,
              "%s on %d ranks, %d bytes, %s to %s, root %d%s",
-             coll_collective_names[test->collective], test->size,
-             trial->blocks * BLOCK_INTS * (int)sizeof(int), trial->pair->send->name,
-             trial->pair->recv->name, trial->root, trial->in_place ? ", in place" : "");
+             coll_collective_names[test->collective], test->size, trial->blocks * BLOCK_BYTES,
+             trial->pair->send->name, trial->pair->recv->name, trial->root,
+             trial->in_place ? ", in place" : "");
 }
 
 /* Run the trials one after the other without waiting in between; compare notes at the end. */

@@ -13,7 +13,9 @@
  * A program that polls between pieces of work (MPI_Test) pays little, since every event that it
  * finds starts the count anew.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>

@@ -4,15 +4,26 @@
 
 #include "coll.h"
 
-/* A datatype with `ints` integers per element. */
+enum { BLOCK_BYTES = 24 };
+
+/* A datatype of which `per_block` elements hold the data of a block, BLOCK_BYTES. */
 struct layout {
     const char *name;
-    int ints;
+    int per_block;
     int (*create)(MPI_Datatype *type);
 };
 
 static int create_int(MPI_Datatype *type) {
     return PMPI_Type_dup(MPI_INT, type);
+}
+
+static int create_byte(MPI_Datatype *type) {
+    return PMPI_Type_dup(MPI_BYTE, type);
+}
+
+/* A double and an integer: predefined, and yet with a gap between its elements. */
+static int create_pair(MPI_Datatype *type) {
+    return PMPI_Type_dup(MPI_DOUBLE_INT, type);
 }
 
 static int create_contiguous(MPI_Datatype *type) {
@@ -62,15 +73,17 @@ static int create_shifted(MPI_Datatype *type) {
     return resize(vector, 3, 12, type);
 }
 
-static const struct layout int_layout = {"int", 1, create_int};
-static const struct layout contiguous_layout = {"contiguous", 6, create_contiguous};
-static const struct layout vector_layout = {"vector with gaps", 6, create_vector};
-static const struct layout permuted_layout = {"permuted with a gap", 6, create_permuted};
-static const struct layout shuffled_layout = {"permuted without gap", 6, create_shuffled};
-static const struct layout negative_layout = {"negative lower bound", 6, create_negative};
-static const struct layout shifted_layout = {"positive lower bound", 6, create_shifted};
+static const struct layout int_layout = {"int", 6, create_int};
+static const struct layout byte_layout = {"byte", 24, create_byte};
+static const struct layout pair_layout = {"double and int", 2, create_pair};
+static const struct layout contiguous_layout = {"contiguous", 1, create_contiguous};
+static const struct layout vector_layout = {"vector with gaps", 1, create_vector};
+static const struct layout permuted_layout = {"permuted with a gap", 1, create_permuted};
+static const struct layout shuffled_layout = {"permuted without gap", 1, create_shuffled};
+static const struct layout negative_layout = {"negative lower bound", 1, create_negative};
+static const struct layout shifted_layout = {"positive lower bound", 1, create_shifted};
 
-/* The two sides of a call; where one side's element is 6 integers, the other's count follows. */
+/* The two sides of a call; the counts follow from the elements per block. */
 struct pair {
     const struct layout *send;
     const struct layout *recv;
@@ -84,8 +97,10 @@ static const struct pair pairs[] = {
     {&contiguous_layout, &shuffled_layout},
     {&negative_layout, &int_layout},
     {&shifted_layout, &negative_layout},
+    {&byte_layout, &byte_layout},
+    {&pair_layout, &pair_layout},
 };
 
-enum { PAIRS = sizeof pairs / sizeof pairs[0], BLOCK_INTS = 6 };
+enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
 #endif
