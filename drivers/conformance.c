@@ -180,13 +180,19 @@ static void add_sizes(struct test *test, enum conformance_level level, int pair,
             in_place);
 }
 
+/* MPICH 4.3's own alltoall in place ends with an error on types such as MPI_DOUBLE_INT. */
+static int native_can(enum coll_collective collective, const struct pair *pair) {
+    return collective != COLL_ALLTOALL || pair->recv != &pair_layout;
+}
+
 /* Each pair of types out of place and in place, or from the first, the last and a middle root. */
 static void list_trials(struct test *test, enum conformance_level level) {
     const int roots[] = {0, test->size - 1, test->size / 2};
     for (int pair = 0; pair < PAIRS; ++pair) {
         if (test->collective != COLL_BCAST) {
             add_sizes(test, level, pair, 0, 0);
-            add_sizes(test, level, pair, 0, 1);
+            if (native_can(test->collective, &pairs[pair]))
+                add_sizes(test, level, pair, 0, 1);
             continue;
         }
         for (int i = 0; i < 3 && (i == 0 || test->size > i); ++i)

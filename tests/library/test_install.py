@@ -100,7 +100,7 @@ def test_a_program_links_with_pkg_config(folder, tmp_path):
     subprocess.run(command, check=True, timeout=60)
     result = support.run(RANKS, program)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "world alltoall 0 aapc_barrier" in result.stdout
+    assert "world alltoall 1 aapc_barrier" in result.stdout
 
 
 def test_exported_symbols(folder):
