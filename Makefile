@@ -38,8 +38,7 @@ $(VENV)/.develop: pyproject.toml | $(BIN)/python
 
 quickstart: $(VENV)/.use
 	@$(BIN)/stagegen tune --topology $(QUICKSTART) --sizes $(QUICKSTART_SIZES) --budget 2
-	@$(MAKE) --silent -C $(QUICKSTART_OUTPUT) all build/check
-	@$(BIN)/stagegen lab run --topology $(QUICKSTART) -- $(QUICKSTART_OUTPUT)/build/check
+	@$(MAKE) --silent -C $(QUICKSTART_OUTPUT) all check
 	@$(BIN)/stagegen bench --topology $(QUICKSTART) --library $(QUICKSTART_OUTPUT) \
 	  --sizes $(QUICKSTART_SIZES) --repetitions 5
 	@echo "report: $(QUICKSTART_OUTPUT)/report.html"
