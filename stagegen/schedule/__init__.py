@@ -6,23 +6,16 @@ checks independently.
 
 from stagegen.schedule.alltoall import alltoall_schedule
 from stagegen.schedule.bounds import Bound, lower_bound
-from stagegen.schedule.model import (
-    RING_KINDS,
-    SYNC_KINDS,
-    TREE_KINDS,
-    Message,
-    PhaseSchedule,
-    Ring,
-    Sync,
-    SyncGraph,
-    Tree,
-)
+from stagegen.schedule.model import Message, PhaseSchedule, Sync, SyncGraph
 from stagegen.schedule.ring import depth_first_positions, depth_first_ranks, logical_ring
 from stagegen.schedule.rows import Row, Rows, Step, schedule_rows
+from stagegen.schedule.schemes import SCHEMES, SYNC_KINDS, Scheme
+from stagegen.schedule.shapes import RING_KINDS, TREE_KINDS, Ring, Tree
 from stagegen.schedule.tree import broadcast_tree
 
 __all__ = [
     "RING_KINDS",
+    "SCHEMES",
     "SYNC_KINDS",
     "TREE_KINDS",
     "Bound",
@@ -31,6 +24,7 @@ __all__ = [
     "Ring",
     "Row",
     "Rows",
+    "Scheme",
     "Step",
     "Sync",
     "SyncGraph",

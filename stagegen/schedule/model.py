@@ -1,21 +1,15 @@
-"""Schedules as plain data: phases with their synchronisation, logical rings, broadcast trees.
+"""Alltoall schedules as plain data: phases with their synchronisation.
 
-All are frozen and have the JSON form of ``docs/interfaces.md``. What a generated routine has
-to do with them is the contract of :mod:`stagegen.schedule.rows`.
+Frozen, with the JSON form of ``docs/interfaces.md``. What a generated routine has to do with
+them is the contract of :mod:`stagegen.schedule.rows`. Rings and trees are in
+:mod:`stagegen.schedule.shapes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-
-SYNC_KINDS = ("none", "sender", "receiver", "barrier")
-"""Ways to keep the phases of an alltoall apart (section 3.2.3 of Faraj, 2006)."""
-RING_KINDS = ("lr1",)
-"""Logical rings that exist (section 3.3.2)."""
-TREE_KINDS = ("linear",)
-"""Broadcast trees that exist (section 3.4.2)."""
 
 
 class Message(NamedTuple):
@@ -48,15 +42,19 @@ class SyncGraph:
     """What keeps messages of different phases apart.
 
     Attributes:
-        kind: `none`, `sender` (the sender of the earlier message gives the token), `receiver`
-            (its receiver does), or `barrier` (a barrier after every phase but the last).
+        kind: a scheme of :data:`stagegen.schedule.schemes.SCHEMES`.
         syncs: by the phase of `then`, its place in the phase, and the phase of `first`. With
-            the order of each rank's own sends they imply every order that is needed, and none
-            of them follows from the others. Empty for `none` and `barrier`.
+            the order of each rank's own sends, none of them follows from the others. Empty for
+            schemes without tokens.
+        block_size: phases of a block, for schemes with blocks; a scheme with barriers has one
+            between each two blocks. 1 for all others.
+        window: an edge of capacity c carries at most window · c messages at a time.
     """
 
     kind: str
     syncs: tuple[Sync, ...] = ()
+    block_size: int = 1
+    window: int = 1
 
 
 @dataclass(frozen=True)
@@ -67,9 +65,13 @@ class PhaseSchedule:
         ranks: the host of every rank.
         root: the switch (or host with several ranks) that the schedule is made around.
         subtrees: the ranks of each subtree of the root, larger subtrees first.
-        bound_phases: the load of the bottleneck, which no schedule can have fewer phases than.
-        phases: the messages of each phase.
+        bound_phases: which no schedule can have fewer phases than: the most of the ranks' own
+            loads and of ⌈load/capacity⌉ over all links.
+        phases: the messages that start in each phase. A message over a link slower than the
+            hosts' lasts more than one.
         sync: what keeps the phases apart.
+        dummies: for each phase the dummy messages that keep idle ranks busy, possibly of a rank
+            to itself; empty for schemes without.
     """
 
     ranks: tuple[str, ...]
@@ -78,6 +80,12 @@ class PhaseSchedule:
     bound_phases: int
     phases: tuple[tuple[Message, ...], ...]
     sync: SyncGraph
+    dummies: tuple[tuple[Message, ...], ...] = ()
+
+    @property
+    def gap(self) -> float:
+        """By which part the phases are more than the bound; 0 is optimal."""
+        return len(self.phases) / self.bound_phases - 1 if self.bound_phases else 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form of the contract."""
@@ -88,7 +96,11 @@ class PhaseSchedule:
             "subtrees": [list(subtree) for subtree in self.subtrees],
             "bound_phases": self.bound_phases,
             "phases": [[list(message) for message in phase] for phase in self.phases],
+            "gap": self.gap,
             "sync": self.sync.kind,
+            "block_size": self.sync.block_size,
+            "window": self.sync.window,
+            "dummies": [[list(message) for message in phase] for phase in self.dummies],
             "syncs": [
                 {
                     "first": list(sync.first),
@@ -115,84 +127,11 @@ class PhaseSchedule:
             root=form["root"],
             subtrees=tuple(tuple(subtree) for subtree in form["subtrees"]),
             bound_phases=form["bound_phases"],
-            phases=tuple(tuple(Message(*m) for m in phase) for phase in form["phases"]),
-            sync=SyncGraph(form["sync"], syncs),
+            phases=_phases(form["phases"]),
+            sync=SyncGraph(form["sync"], syncs, form["block_size"], form["window"]),
+            dummies=_phases(form["dummies"]),
         )
 
 
-@dataclass(frozen=True)
-class Ring:
-    """A logical ring for allgather.
-
-    Attributes:
-        ranks: the host of every rank.
-        kind: how it was made, such as `lr1`.
-        order: every rank once; each sends to the next, the last one to the first.
-        max_hops: the most switches that a message between neighbours passes.
-    """
-
-    ranks: tuple[str, ...]
-    kind: str
-    order: tuple[int, ...]
-    max_hops: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form of the contract."""
-        return {
-            "collective": "allgather",
-            "ranks": list(self.ranks),
-            "kind": self.kind,
-            "ring": list(self.order),
-            "max_hops": self.max_hops,
-        }
-
-    @classmethod
-    def from_json(cls, form: Mapping[str, Any]) -> Ring:
-        """Return the ring of a JSON form."""
-        return cls(tuple(form["ranks"]), form["kind"], tuple(form["ring"]), form["max_hops"])
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A broadcast tree on the ranks.
-
-    Attributes:
-        ranks: the host of every rank.
-        kind: how it was made, such as `linear`.
-        root: the rank that has the data.
-        edges: (parent, child); the children of one parent in sending order.
-        height: the most edges between the root and a rank.
-        contention_free: whether messages of different senders never share a network edge
-            (one sender sends to one child after the other, section 3.4.2).
-    """
-
-    ranks: tuple[str, ...]
-    kind: str
-    root: int
-    edges: tuple[Message, ...]
-    height: int
-    contention_free: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form of the contract."""
-        return {
-            "collective": "bcast",
-            "ranks": list(self.ranks),
-            "tree": self.kind,
-            "root": self.root,
-            "edges": [list(edge) for edge in self.edges],
-            "height": self.height,
-            "contention_free": self.contention_free,
-        }
-
-    @classmethod
-    def from_json(cls, form: Mapping[str, Any]) -> Tree:
-        """Return the tree of a JSON form."""
-        return cls(
-            ranks=tuple(form["ranks"]),
-            kind=form["tree"],
-            root=form["root"],
-            edges=tuple(Message(*edge) for edge in form["edges"]),
-            height=form["height"],
-            contention_free=form["contention_free"],
-        )
+def _phases(form: Sequence[Sequence[Sequence[int]]]) -> tuple[tuple[Message, ...], ...]:
+    return tuple(tuple(Message(*message) for message in phase) for phase in form)

@@ -7,7 +7,7 @@ one depth-first search of the whole tree that visits a switch's machines before 
 
 from __future__ import annotations
 
-from stagegen.schedule.model import Ring
+from stagegen.schedule.shapes import Ring
 from stagegen.topology import Topology
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from stagegen.errors import InputError
-from stagegen.schedule.model import Message, Tree
+from stagegen.schedule.model import Message
 from stagegen.schedule.ring import depth_first_ranks
+from stagegen.schedule.shapes import Tree
 from stagegen.topology import Topology
 
 

@@ -8,16 +8,18 @@ rank, phase or message.
 from __future__ import annotations
 
 from stagegen.errors import ScheduleError
-from stagegen.schedule.model import Message, PhaseSchedule, Ring, Tree
+from stagegen.schedule.model import Message, PhaseSchedule
 from stagegen.schedule.proof import Proof
+from stagegen.schedule.shapes import Ring, Tree
 from stagegen.schedule.verify_paths import Network, require, require_rank, require_same_ranks
-from stagegen.schedule.verify_shapes import verify_ring, verify_tree
+from stagegen.schedule.verify_ring import verify_ring
 from stagegen.schedule.verify_sync import (
     check_order,
     check_progress,
     check_syncs,
     check_token_order,
 )
+from stagegen.schedule.verify_tree import verify_tree
 from stagegen.topology import Topology
 
 __all__ = ["Proof", "verify", "verify_alltoall", "verify_ring", "verify_tree"]

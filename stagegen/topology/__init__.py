@@ -1,5 +1,6 @@
 """Clusters as data: loading, checking and describing trees of switches and hosts."""
 
+from stagegen.topology.groups import restricted_to
 from stagegen.topology.hostlist import expand_hostlist
 from stagegen.topology.load import load_topology
 from stagegen.topology.model import Host, Link, RankMap, Switch, Topology
@@ -27,4 +28,5 @@ __all__ = [
     "parse_bandwidth",
     "parse_latency",
     "parse_size",
+    "restricted_to",
 ]

@@ -1,0 +1,1 @@
+"""The subcommands of ``stagegen schedule``, one module for each collective."""

@@ -1,0 +1,54 @@
+"""The schemes that keep the phases of an alltoall apart: one row each.
+
+Source: Faraj (2006), section 3.2.3 and Table 3.5. What the dissertation calls *sender all* is
+`sender` here, *barrier all* is `barrier`. Sender- and receiver-based tokens also take a window
+(see :mod:`stagegen.schedule.sync`), which the dissertation does not have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A way to keep phases apart.
+
+    Attributes:
+        giver: who gives the token that lets a later message start: the `sender` or the
+            `receiver` of the earlier message; None without tokens.
+        blocks: whether the phases form blocks of a size that is a parameter.
+        barriers: whether a barrier separates each two blocks (blocks of one phase, if the
+            scheme has no size of blocks).
+        dummies: whether dummy messages keep idle ranks busy.
+    """
+
+    giver: str | None = None
+    blocks: bool = False
+    barriers: bool = False
+    dummies: bool = False
+
+    def keeps(self, first_phase: int, then_phase: int, block_size: int) -> bool:
+        """Tell whether a synchronisation between two phases belongs to the scheme.
+
+        Without blocks all do. With barriers between blocks those within a block do, and
+        without barriers those between blocks.
+        """
+        same = first_phase // block_size == then_phase // block_size
+        return not self.blocks or same == self.barriers
+
+
+SCHEMES = {
+    "none": Scheme(),
+    "dummy": Scheme(dummies=True),
+    "sender": Scheme(giver="sender"),
+    "sender-partial": Scheme(giver="sender", blocks=True),
+    "receiver": Scheme(giver="receiver"),
+    "receiver-partial": Scheme(giver="receiver", blocks=True),
+    "barrier": Scheme(barriers=True),
+    "barrier-partial-none": Scheme(blocks=True, barriers=True),
+    "barrier-partial-sender": Scheme(giver="sender", blocks=True, barriers=True),
+    "barrier-partial-receiver": Scheme(giver="receiver", blocks=True, barriers=True),
+}
+"""The ten schemes of Table 3.5 by their names here."""
+SYNC_KINDS = tuple(SCHEMES)
