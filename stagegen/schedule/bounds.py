@@ -1,20 +1,31 @@
 """Lower bounds: no algorithm can take less time on a cluster.
 
-Every edge of the network must carry what has to get from its one side to its other
-(Faraj, 2006, section 3.2.1 for alltoall, equation at the start of section 3.3 for allgather,
-section 3.4.1 for broadcast, here with the rate of every single link). What header bytes and
-start-ups add is left out. Ranks of the same host exchange data without the network.
+Every edge of the network must carry what has to get from its one side to its other, at its own
+rate; :mod:`stagegen.schedule.bound_formulas` says for each collective what that is. What header
+bytes and start-ups add is left out. Ranks of the same host exchange data without the network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from stagegen.errors import InputError
+from stagegen.schedule.bound_formulas import (
+    COLLECTIVES,
+    FORMULAS,
+    STAR_NAME,
+    STAR_REFERENCE,
+    Formula,
+)
+from stagegen.schedule.bound_stars import densest_star
+from stagegen.schedule.cuts import Cut, Cuts, network_cuts
+from stagegen.schedule.distances import diameter, reach
 from stagegen.topology import Edge, Topology
+
+__all__ = ["COLLECTIVES", "Bound", "lower_bound", "lower_bound_of_sizes", "physical_edges"]
 
 
 @dataclass(frozen=True)
@@ -22,25 +33,29 @@ class Bound:
     """A lower bound on the time of a collective.
 
     Attributes:
-        collective: `alltoall`, `allgather` or `bcast`.
-        size: bytes for each pair of ranks (alltoall), from each rank (allgather), in the
-            buffer (bcast).
-        seconds: for the data to cross the limiting edge.
-        latency_seconds: for one bit between the two ranks furthest apart (bcast: from the root
-            to the furthest rank; without a root, from the rank for which that is least). It
-            is a bound of its own, not to be added to `seconds`.
-        formula: its name; link (u, v) has |M_u| ranks on the side of u.
-        edge: the limiting edge, None where nothing crosses the network.
-        edge_bytes: what must cross that edge.
+        collective: one of `COLLECTIVES`.
+        size: bytes for each pair of ranks (alltoall); from or to each rank (allgather, gather,
+            scatter, reduce_scatter_block); of the whole message (bcast, reduce, allreduce).
+            None where ranks have sizes of their own.
+        seconds: for the data to cross the limiting edges.
+        latency_seconds: for one bit between the two ranks furthest apart (with a root: between
+            it and the rank furthest from it). It is a bound of its own, not to be added to
+            `seconds`; the greater of both is a bound, too.
+        formula: its name.
+        reference: where it is from.
+        edges: the limiting edge, or the edges that limit together; empty where nothing
+            crosses the network.
+        bytes: what must cross these edges together.
     """
 
     collective: str
-    size: int
+    size: int | None
     seconds: float
     latency_seconds: float
     formula: str
-    edge: Edge | None
-    edge_bytes: int
+    reference: str
+    edges: tuple[Edge, ...]
+    bytes: int
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON form."""
@@ -49,85 +64,149 @@ class Bound:
             "seconds": self.seconds,
             "latency_seconds": self.latency_seconds,
             "formula": self.formula,
-            "edge": None if self.edge is None else list(self.edge),
-            "edge_bytes": self.edge_bytes,
+            "reference": self.reference,
+            "edges": [list(edge) for edge in self.edges],
+            "bytes": self.bytes,
         }
 
 
-_Blocks = Callable[[int, int], int]
-"""How many blocks must cross an edge, from the ranks before it and the ranks beyond it."""
+@dataclass(frozen=True)
+class _Load:
+    """What edges must carry together."""
 
-_FORMULAS: dict[str, tuple[str, _Blocks]] = {
-    "alltoall": ("bottleneck link: |M_u| * |M_v| * size / rate", lambda a, b: a * b),
-    "allgather": ("bottleneck link: |M_u| * size / rate", lambda a, _: a),
-    "bcast": ("slowest link: size / rate", lambda _a, _b: 1),
-}
-COLLECTIVES = tuple(_FORMULAS)
+    edges: tuple[Edge, ...] = ()
+    bytes: int = 0
+    rate: int = 1
 
-
-def physical_edges(topology: Topology) -> Iterator[tuple[Edge, int, int]]:
-    """Yield (directed edge, ranks before it, ranks beyond it) of the network's edges in use."""
-    tree = topology.tree
-    for one, other in tree.links():
-        for here, there in ((one, other), (other, one)):
-            edge = tree.names[here], tree.names[there]
-            if edge in topology.rates:
-                beyond = tree.ranks_beyond(here, there)
-                yield edge, tree.rank_count - beyond, beyond
+    @property
+    def seconds(self) -> Fraction:
+        return Fraction(8 * self.bytes, self.rate)
 
 
 def lower_bound(topology: Topology, collective: str, size: int, root: int | None = None) -> Bound:
-    """Return the lower bound of a collective.
+    """Return the lower bound of a collective in which all ranks have equally much.
 
     Args:
         topology: the cluster.
         collective: one of `COLLECTIVES`.
         size: in bytes; see :class:`Bound` for what it counts.
-        root: of a bcast, where only that one is meant; it changes the latency only.
+        root: of a collective with a root; None for what holds whichever rank is the root. Other
+            collectives ignore it.
 
     Raises:
-        InputError: a collective that there is no bound for.
+        InputError: a collective that there is no bound for, or no such rank.
     """
-    if collective not in _FORMULAS:
+    formula = _formula(topology, collective, root)
+    network = network_cuts(topology)
+    sides = network.sums([1] * topology.rank_count)
+    load = _limit(network, [formula.blocks(*side) * size for side in sides], formula, root)
+    name, reference = formula.name, formula.reference
+    if collective == "allreduce" and (star := densest_star(topology)) is not None:
+        together = _Load(star.edges, 2 * (len(star.edges) - 1) * size, star.rate)
+        if together.seconds > load.seconds:
+            switches = f"{star.switches} switches" if star.switches > 1 else "1 switch"
+            load, reference = together, STAR_REFERENCE
+            name = STAR_NAME.format(switches=switches, sides=len(star.edges))
+    latency = _latency(topology, formula, root)
+    return Bound(
+        collective, size, float(load.seconds), latency, name, reference, load.edges, load.bytes
+    )
+
+
+def lower_bound_of_sizes(
+    topology: Topology,
+    collective: str,
+    sizes: Sequence[int] | Sequence[Sequence[int]],
+    root: int | None = None,
+) -> Bound:
+    """Return the lower bound of a collective in which ranks have sizes of their own.
+
+    Args:
+        topology: the cluster.
+        collective: one whose blocks belong to ranks, such as `allgatherv`.
+        sizes: bytes of each rank's block; of each source and destination for `alltoall` and
+            `alltoallv`, a square of int64 whose diagonal does not matter.
+        root: as for :func:`lower_bound`.
+
+    Raises:
+        InputError: a collective that there is no such bound for, or no such rank; the sizes are
+            not one for each rank, or pair of ranks.
+    """
+    formula = _formula(topology, collective, root)
+    if not formula.per_rank:
+        raise InputError(f"ranks have no sizes of their own in {collective}")
+    network = network_cuts(topology)
+    carried = _carried(network, collective, formula, sizes)
+    load = _limit(network, carried, formula, root)
+    return Bound(
+        collective=collective,
+        size=None,
+        seconds=float(load.seconds),
+        latency_seconds=_latency(topology, formula, root),
+        formula=formula.name,
+        reference=formula.reference,
+        edges=load.edges,
+        bytes=load.bytes,
+    )
+
+
+def _formula(topology: Topology, collective: str, root: int | None) -> Formula:
+    if collective not in FORMULAS:
         known = ", ".join(COLLECTIVES)
         raise InputError(f"there is no lower bound for {collective!r}; there is for {known}")
-    formula, blocks = _FORMULAS[collective]
-    limit, edge, edge_bytes = Fraction(0), None, 0
-    for candidate, before, beyond in physical_edges(topology):
-        carried = blocks(before, beyond) * size
-        time = Fraction(8 * carried, topology.rates[candidate])
-        if edge is None or time > limit:
-            limit, edge, edge_bytes = time, candidate, carried
-    latency = _bcast_latency(topology, root) if collective == "bcast" else _diameter(topology)
-    return Bound(collective, size, float(limit), latency, formula, edge, edge_bytes)
+    if root is not None and not 0 <= root < topology.rank_count:
+        raise InputError(f"there is no rank {root}; ranks are 0 to {topology.rank_count - 1}")
+    return FORMULAS[collective]
 
 
-def _distances(topology: Topology, rank: int) -> list[float]:
-    """Return the latency of the path from a rank to every rank."""
-    tree = topology.tree
-    distance = {tree.leaf[rank]: 0.0}
-    for node in tree.depth_first(tree.leaf[rank]):
-        for neighbour in tree.neighbours[node]:
-            if neighbour not in distance:
-                edge = tree.names[node], tree.names[neighbour]
-                distance[neighbour] = distance[node] + topology.latencies.get(edge, 0.0)
-    return [distance[leaf] for leaf in tree.leaf]
+def _latency(topology: Topology, formula: Formula, root: int | None) -> float:
+    return diameter(topology) if formula.root_beyond is None else reach(topology, root)
 
 
-def _furthest_pair(topology: Topology) -> tuple[list[float], list[float]]:
-    """Return the distances from each of two ranks that are furthest apart."""
-    start = _distances(topology, 0)
-    one = _distances(topology, start.index(max(start)))
-    return one, _distances(topology, one.index(max(one)))
+def _carried(network: Cuts, collective: str, formula: Formula, sizes: Sequence[Any]) -> list[int]:
+    """Return the bytes that must cross each edge where ranks have sizes of their own."""
+    ranks, pairs = len(network.order), collective.startswith("alltoall")
+    rows = sizes if pairs else [sizes]
+    if len(rows) != (ranks if pairs else 1) or any(len(row) != ranks for row in rows):
+        wanted = f"{ranks} × {ranks}" if pairs else str(ranks)
+        raise InputError(f"{collective} needs {wanted} sizes here")
+    if pairs:
+        return list(network.crossings(sizes))
+    return [formula.blocks(*side) for side in network.sums(sizes)]
 
 
-def _diameter(topology: Topology) -> float:
-    return max(_furthest_pair(topology)[1])
+def _limit(network: Cuts, carried: Sequence[int], formula: Formula, root: int | None) -> _Load:
+    """Return the load that takes longest; without a root, for the best root."""
+    loads = [
+        (cut, _Load((cut.edge,), amount, cut.rate))
+        for cut, amount in zip(network.cuts, carried, strict=True)
+        if amount
+    ]
+    loads.sort(key=lambda pair: -pair[1].seconds)
+    if formula.root_beyond is None:
+        return loads[0][1] if loads else _Load()
+    places = range(len(network.order))
+    roots = set(places) if root is None else {network.order.index(root)}
+    return _limit_of_best_root(loads, roots, formula.root_beyond)
 
 
-def _bcast_latency(topology: Topology, root: int | None) -> float:
-    """Return how far the furthest rank is from the root, or from the most central rank."""
-    if root is not None:
-        return max(_distances(topology, root))
-    # In a tree the furthest rank from anywhere is one end of a longest path.
-    return min(map(max, zip(*_furthest_pair(topology), strict=True)))
+def _limit_of_best_root(
+    loads: Sequence[tuple[Cut, _Load]], roots: set[int], root_beyond: bool
+) -> _Load:
+    """Return the least, over the roots, of the longest load that a root brings about.
+
+    Each root's longest load is the first in order that has the root on the right side.
+    """
+    for cut, load in loads:
+        roots = {place for place in roots if cut.is_beyond(place) != root_beyond}
+        if not roots:
+            return load
+    return _Load()
+
+
+def physical_edges(topology: Topology) -> Iterator[tuple[Edge, int, int]]:
+    """Yield (directed edge, ranks before it, ranks beyond it) of the network's edges in use."""
+    network = network_cuts(topology)
+    sides = network.sums([1] * topology.rank_count)
+    for cut, (before, beyond) in zip(network.cuts, sides, strict=True):
+        yield cut.edge, before, beyond
