@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 
 @dataclass(frozen=True)
 class Scheme:
@@ -28,14 +31,16 @@ class Scheme:
     barriers: bool = False
     dummies: bool = False
 
-    def keeps(self, first_phase: int, then_phase: int, block_size: int) -> bool:
-        """Tell whether a synchronisation between two phases belongs to the scheme.
+    def keeps(
+        self, first_phase: npt.ArrayLike, then_phase: npt.ArrayLike, block_size: int
+    ) -> npt.NDArray[np.bool_]:
+        """Tell which synchronisations, by the phases of their two messages, the scheme has.
 
-        Without blocks all do. With barriers between blocks those within a block do, and
-        without barriers those between blocks.
+        Without blocks all. With barriers between blocks those within a block, and without
+        barriers those between blocks.
         """
-        same = first_phase // block_size == then_phase // block_size
-        return not self.blocks or same == self.barriers
+        same = np.asarray(first_phase) // block_size == np.asarray(then_phase) // block_size
+        return same == self.barriers if self.blocks else np.full_like(same, fill_value=True)
 
 
 SCHEMES = {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
+from dataclasses import replace
+from fractions import Fraction
 
 import networkx as nx
 
@@ -12,12 +14,102 @@ from stagegen.topology import Topology
 from tests.strategies import oracle_paths
 
 
+def with_link_rates(topology: Topology, factors: list[Fraction]) -> Topology:
+    """The topology with its switch links so many times as fast, in turn."""
+    links = [
+        replace(link, bandwidth=int(link.bandwidth * factor))
+        for link, factor in zip(topology.links, itertools.cycle(factors), strict=False)
+    ]
+    return replace(topology, links=tuple(links))
+
+
 class Oracle:
     """A topology's paths as edge sets, and what contention means."""
 
     def __init__(self, topology: Topology):
         self.ranks = topology.rank_count
         self.paths = {pair: set(path) for pair, path in oracle_paths(topology).items()}
+        used = set(topology.ranks)
+        slowest = min(host.bandwidth for host in topology.hosts if host.name in used)
+        self.capacity: dict[tuple[str, str], Fraction] = defaultdict(lambda: Fraction(1))
+        for ends, rate in [((h.name, h.switch), h.bandwidth) for h in topology.hosts] + [
+            (link.ends, link.rate) for link in topology.links
+        ]:
+            self.capacity[ends] = self.capacity[ends[::-1]] = Fraction(rate, slowest)
+        for path in oracle_paths(topology).values():  # a rank sends and receives one at a time
+            self.capacity[path[0]] = self.capacity[path[-1]] = Fraction(1)
+
+    def whole(self, edge) -> int:
+        """How many messages of a phase an edge carries; a slow one at least one in a while."""
+        return max(1, int(self.capacity[edge]))
+
+    def greedy_phases(self, order) -> tuple[tuple[Message, ...], ...]:
+        """Phases by first fit: a valid schedule for any capacities of at least 1."""
+        phases: list[list[Message]] = []
+        loads: list[Counter] = []
+        for source, destination in order:
+            uses = [("from", source), ("to", destination), *self.paths[source, destination]]
+            limit = {use: 1 if use[0] in ("from", "to") else self.whole(use) for use in uses}
+            fits = (p for p, load in enumerate(loads) if all(load[u] < limit[u] for u in uses))
+            phase = next(fits, len(phases))
+            if phase == len(phases):
+                phases.append([])
+                loads.append(Counter())
+            phases[phase].append(Message(source, destination))
+            loads[phase].update(uses)
+        return tuple(map(tuple, phases))
+
+    def program_order(self, phases) -> nx.DiGraph:
+        """Every message after its sender's one before it."""
+        graph = nx.DiGraph()
+        placed = [message for messages in phases for message in messages]
+        graph.add_nodes_from(placed)
+        for rank in range(self.ranks):
+            graph.add_edges_from(itertools.pairwise(m for m in placed if m.source == rank))
+        return graph
+
+    def window_order(self, phases, window: int = 1) -> nx.DiGraph:
+        """Every user of an edge after the one that is window · capacity before it."""
+        users = defaultdict(list)
+        graph = nx.DiGraph()
+        for message in itertools.chain.from_iterable(phases):
+            graph.add_node(message)
+            for edge in self.paths[message]:
+                users[edge].append(message)
+        for edge, messages in users.items():
+            apart = window * self.whole(edge)
+            graph.add_edges_from(zip(messages, messages[apart:], strict=False))
+        return graph
+
+    def minimal_syncs(self, phases, window: int = 1, more=()) -> set[tuple[Message, Message]]:
+        """What is left of all orders when whatever follows from others is left out."""
+        program = self.program_order(phases)
+        every = nx.compose(program, self.window_order(phases, window))
+        every.add_edges_from(more)
+        return set(nx.transitive_reduction(every).edges) - set(program.edges)
+
+    def unambiguous_syncs(self, phases, window: int = 1) -> set[tuple[Message, Message]]:
+        """The same with receiver-based tokens, awaited in the order in which they are given."""
+        number = {m: i for i, m in enumerate(itertools.chain.from_iterable(phases))}
+        more: set[tuple[Message, Message]] = set()
+        while True:
+            syncs = self.minimal_syncs(phases, window, more)
+            late = {
+                (u, min(earlier, key=number.__getitem__))
+                for u, x in syncs
+                if (
+                    earlier := [
+                        y
+                        for v, y in syncs
+                        if (u.destination, x.source) == (v.destination, y.source)
+                        and number[u] < number[v]
+                        and number[y] < number[x]
+                    ]
+                )
+            }
+            if not late:
+                return syncs
+            more |= late
 
     @property
     def bottleneck(self) -> int:

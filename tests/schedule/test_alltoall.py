@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,11 +10,10 @@ from stagegen.data import TOPOLOGIES
 from stagegen.errors import InputError
 from stagegen.schedule import SYNC_KINDS, PhaseSchedule, alltoall_schedule
 from stagegen.schedule.root import default_root, root_candidates, rooted_view
-from stagegen.schedule.sync import predecessors
 from stagegen.schedule.verify import verify
 from stagegen.topology import load_topology
 from tests.schedule.oracle import Oracle
-from tests.strategies import make_topology, small_topologies, small_trees, topologies
+from tests.strategies import make_topology, small_trees, topologies
 
 
 @given(topologies(), st.sampled_from(SYNC_KINDS))
@@ -55,33 +53,6 @@ def test_all_small_trees():
 @given(topologies(max_hosts=4, max_switches=4, max_ranks=4))
 def test_no_schedule_has_fewer_phases(topology):
     assert len(alltoall_schedule(topology).phases) == Oracle(topology).fewest_phases()
-
-
-@settings(max_examples=60)
-@given(small_topologies)
-def test_syncs_are_the_transitive_reduction(topology):
-    phases = alltoall_schedule(topology, "none").phases
-    order = Oracle(topology).conflict_order(phases)
-    expected = set(nx.transitive_reduction(order).edges)
-    assert {
-        (f, then) for then, before in predecessors(topology, phases) for f in before
-    } == expected
-    for kind in ("sender", "receiver"):
-        syncs = alltoall_schedule(topology, kind).sync.syncs
-        assert {(s.first, s.then) for s in syncs} == {
-            (first, then) for first, then in expected if first.source != then.source
-        }
-        assert len(syncs) == len({(s.first, s.then) for s in syncs})
-
-
-@settings(max_examples=30)
-@given(topologies(max_hosts=12, max_switches=6, max_ranks=12))
-def test_syncs_are_the_transitive_reduction_of_larger_ones(topology):
-    phases = alltoall_schedule(topology, "none").phases
-    expected = set(nx.transitive_reduction(Oracle(topology).conflict_order(phases)).edges)
-    assert {
-        (f, then) for then, before in predecessors(topology, phases) for f in before
-    } == expected
 
 
 @given(topologies())

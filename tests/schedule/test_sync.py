@@ -1,0 +1,192 @@
+"""Synchronisation is the transitive reduction, for all schemes, windows and capacities."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from fractions import Fraction
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stagegen.errors import InputError
+from stagegen.schedule import SCHEMES, SYNC_KINDS, Message
+from stagegen.schedule.sync import synchronise
+from tests.schedule.oracle import Oracle, with_link_rates
+from tests.strategies import make_topology, small_topologies, small_trees, topologies
+
+WITH_TOKENS = [kind for kind, scheme in SCHEMES.items() if scheme.giver]
+FULL = ["sender", "receiver"]
+rates = st.lists(st.sampled_from([1, Fraction(3, 2), 2, 3, Fraction(1, 2)]), min_size=1, max_size=4)
+
+
+@st.composite
+def scheduled(draw, clusters=small_topologies, capacities=True):
+    """A cluster, its oracle, and phases by first fit of all messages in a random order."""
+    topology = draw(clusters)
+    if capacities and draw(st.booleans()):
+        topology = with_link_rates(topology, draw(rates))
+    oracle = Oracle(topology)
+    return topology, oracle, oracle.greedy_phases(draw(st.permutations(sorted(oracle.paths))))
+
+
+def pairs(graph) -> set[tuple[Message, Message]]:
+    return {(sync.first, sync.then) for sync in graph.syncs}
+
+
+@settings(max_examples=150)
+@given(scheduled(), st.integers(1, 4))
+def test_the_set_is_the_transitive_reduction(case, window):
+    topology, oracle, phases = case
+    graph = synchronise(topology, phases, "sender", window=window)
+    assert pairs(graph) == oracle.minimal_syncs(phases, window)
+    assert len(graph.syncs) == len(pairs(graph))
+    graph = synchronise(topology, phases, "receiver", window=window)
+    assert pairs(graph) == oracle.unambiguous_syncs(phases, window)
+    if window == 1:
+        assert pairs(graph) == oracle.minimal_syncs(phases)
+
+
+@settings(max_examples=30)
+@given(scheduled(topologies(max_hosts=12, max_switches=6, max_ranks=12)), st.integers(1, 3))
+def test_the_set_is_the_transitive_reduction_of_larger_clusters(case, window):
+    topology, oracle, phases = case
+    graph = synchronise(topology, phases, "sender", window=window)
+    assert pairs(graph) == oracle.minimal_syncs(phases, window)
+
+
+def test_the_set_is_the_transitive_reduction_for_all_small_trees():
+    for topology in small_trees(8):
+        oracle = Oracle(topology)
+        phases = oracle.greedy_phases(sorted(oracle.paths))
+        full = oracle.minimal_syncs(phases)
+        assert pairs(synchronise(topology, phases, "sender")) == full
+        assert pairs(synchronise(topology, phases, "receiver")) == full
+        expected = oracle.unambiguous_syncs(phases, 2)
+        assert pairs(synchronise(topology, phases, "receiver", window=2)) == expected
+
+
+@pytest.mark.parametrize("kind", WITH_TOKENS)
+@given(scheduled(), st.integers(1, 3), st.integers(1, 4))
+def test_tokens_are_awaited_in_the_order_in_which_they_are_given(kind, case, window, block_size):
+    topology, _, phases = case
+    phase_of = {m: p for p, messages in enumerate(phases) for m in messages}
+    streams = defaultdict(list)
+    for first, then, token in synchronise(topology, phases, kind, block_size, window).syncs:
+        streams[token].append((phase_of[first], phase_of[then]))
+    for stream in streams.values():
+        awaited = [then for _, then in sorted(stream)]
+        assert awaited == sorted(awaited)
+
+
+@given(scheduled(), st.integers(1, 3))
+def test_no_sync_can_be_left_out(case, window):
+    """By the definition, not by the reduction: without any one sync some order is lost."""
+    topology, oracle, phases = case
+    kept = pairs(synchronise(topology, phases, "receiver", window=window))
+    known = oracle.program_order(phases)
+    known.add_edges_from(kept)
+    needed = oracle.window_order(phases, window)
+    closure = nx.transitive_closure_dag(known)
+    assert all(closure.has_edge(*pair) for pair in needed.edges)
+    for sync in kept:
+        known.remove_edge(*sync)
+        assert not nx.has_path(known, *sync)
+        known.add_edge(*sync)
+
+
+@given(scheduled(capacities=False))
+def test_with_window_1_and_equal_links_all_contention_is_ordered(case):
+    topology, oracle, phases = case
+    known = oracle.program_order(phases)
+    known.add_edges_from(pairs(synchronise(topology, phases, "receiver")))
+    closure = nx.transitive_closure_dag(known)
+    assert all(closure.has_edge(*pair) for pair in oracle.conflict_order(phases).edges)
+
+
+@given(scheduled(), st.integers(1, 3))
+def test_an_edge_carries_at_most_window_times_capacity(case, window):
+    """Of any w·c + 1 users of an edge two are ordered, so they never all are under way."""
+    topology, oracle, phases = case
+    known = oracle.program_order(phases)
+    known.add_edges_from(pairs(synchronise(topology, phases, "receiver", window=window)))
+    closure = nx.transitive_closure_dag(known)
+    for edge in set().union(*oracle.paths.values()):
+        users = [m for phase in phases for m in phase if edge in oracle.paths[m]]
+        for crowd in itertools.islice(
+            itertools.combinations(users, window * oracle.whole(edge) + 1), 200
+        ):
+            assert any(closure.has_edge(*pair) for pair in itertools.combinations(crowd, 2))
+
+
+@given(scheduled(), st.sampled_from(SYNC_KINDS), st.integers(1, 4), st.integers(1, 4))
+def test_every_scheme_is_its_part_of_the_full_set(case, kind, block_size, window):
+    topology, _, phases = case
+    scheme = SCHEMES[kind]
+    graph = synchronise(topology, phases, kind, block_size, window)
+    assert graph.kind == kind
+    assert graph.block_size == (block_size if scheme.blocks else 1)
+    assert graph.window == (window if scheme.giver else 1)
+    if scheme.giver is None:
+        assert graph.syncs == ()
+        return
+    phase_of = {m: p for p, messages in enumerate(phases) for m in messages}
+    place_of = {m: i for messages in phases for i, m in enumerate(messages)}
+    if scheme.giver == "receiver" and scheme.blocks:
+        window = 1  # with a larger one, tokens of the full set may be awaited at other steps
+        graph = synchronise(topology, phases, kind, block_size)
+    full = synchronise(topology, phases, scheme.giver, window=window).syncs
+    assert graph.syncs == tuple(
+        s for s in full if scheme.keeps(phase_of[s.first], phase_of[s.then], graph.block_size)
+    )
+    assert list(full) == sorted(
+        full,
+        key=lambda s: (phase_of[s.then], place_of[s.then], phase_of[s.first], s.first),
+    )
+
+
+@pytest.mark.parametrize("kind", WITH_TOKENS)
+@given(scheduled())
+def test_who_gives_the_tokens(kind, case):
+    topology, _, phases = case
+    for first, then, token in synchronise(topology, phases, kind, 2).syncs:
+        giver = first.source if SCHEMES[kind].giver == "sender" else first.destination
+        assert token == (giver, then.source)
+        assert then.source not in first
+
+
+@given(small_topologies)
+def test_messages_to_and_from_a_rank_share_no_edge(topology):
+    """So nobody ever waits for a message that it received itself: every sync has a token."""
+    paths = Oracle(topology).paths
+    for (a, b), (c, d) in itertools.product(paths, repeat=2):
+        assert b != c or not paths[a, b] & paths[c, d]
+
+
+def test_keeps_by_blocks():
+    expected = {  # of the orders 0→1, 0→2, 1→2, 0→4 between phases, with blocks of two
+        "sender": [True, True, True, True],
+        "sender-partial": [False, True, True, True],
+        "barrier-partial-receiver": [True, False, False, False],
+    }
+    for kind, kept in expected.items():
+        assert SCHEMES[kind].keeps([0, 0, 1, 0], [1, 2, 2, 4], 2).tolist() == kept
+
+
+def test_what_is_no_scheme_is_refused():
+    topology = make_topology([2], [])
+    phases = ((Message(0, 1), Message(1, 0)),)
+    with pytest.raises(InputError, match="no sync 'hope'; there is none, dummy"):
+        synchronise(topology, phases, "hope")
+    with pytest.raises(InputError, match="size of a block is 0"):
+        synchronise(topology, phases, "sender-partial", block_size=0)
+    with pytest.raises(InputError, match="size of a window is 0"):
+        synchronise(topology, phases, "sender", window=0)
+
+
+def test_a_single_rank_has_nothing_to_wait_for():
+    topology = make_topology([1], [])
+    for kind in SYNC_KINDS:
+        assert synchronise(topology, (), kind).syncs == ()
