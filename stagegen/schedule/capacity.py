@@ -1,14 +1,21 @@
-"""How many messages of a phase a link can carry.
+"""How many messages of a phase a link can carry, and how many phases there must be.
 
 Source: Faraj (2006) takes all links as equally fast; here a phase lasts as long as a message
-takes on the slowest host link, and a link that is c times as fast carries ⌊c⌋ messages of it.
+takes on the slowest host link. A link that is c ≥ 1 times as fast carries ⌊c⌋ messages of a
+phase, and a message over a link with c < 1 lasts 1/c phases. Parallel cables are one link with
+their rates added up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
+from math import ceil, floor
 
 from stagegen.topology import Topology
+
+NodeEdge = tuple[int, int]
+"""A directed edge of the rank tree, by the numbers of its nodes."""
 
 
 def slowest_host_rate(topology: Topology) -> int:
@@ -21,8 +28,40 @@ def edge_capacity(topology: Topology, node: int, neighbour: int) -> Fraction:
     """Return how many times as fast as the slowest host link a link of the rank tree is.
 
     1 for the leaf of a rank on a host of several: a rank sends, and receives, one message of a
-    phase.
+    phase. For all links :func:`edge_capacities` is faster.
     """
     names = topology.tree.names
     rate = topology.rates.get((names[node], names[neighbour]))
     return Fraction(1) if rate is None else Fraction(rate, slowest_host_rate(topology))
+
+
+def edge_capacities(topology: Topology) -> Mapping[NodeEdge, Fraction]:
+    """Return the capacity of every directed edge of the rank tree, in messages of a phase.
+
+    Below 1, or whole: a link that is 2.5 times as fast has no use for its half message. The
+    edge of a rank has 1, however fast its host's link is, since a rank sends one message after
+    the other.
+    """
+    tree, slowest = topology.tree, slowest_host_rate(topology)
+    capacities = {}
+    for node, neighbour in tree.links():
+        rate = topology.rates.get((tree.names[node], tree.names[neighbour]))
+        capacity = Fraction(1 if rate is None else rate, 1 if rate is None else slowest)
+        if max(tree.rank[node], tree.rank[neighbour]) >= 0:
+            capacity = Fraction(1)
+        elif capacity > 1:
+            capacity = Fraction(floor(capacity))
+        capacities[node, neighbour] = capacities[neighbour, node] = capacity
+    return capacities
+
+
+def bound_phases(topology: Topology) -> int:
+    """Return the number of phases that no alltoall can do with less.
+
+    The most of what each rank sends, |M| - 1, and of ⌈load / capacity⌉ over all links, whole
+    capacities rounded down as in :func:`edge_capacities`.
+    """
+    if topology.rank_count == 1:
+        return 0
+    capacities = edge_capacities(topology)
+    return max(ceil(topology.tree.load(*edge) / capacity) for edge, capacity in capacities.items())
