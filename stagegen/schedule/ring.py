@@ -1,13 +1,18 @@
-"""Contention-free logical ring LR1.
+"""Contention-free logical rings.
 
-Source: Faraj (2006), section 3.3.2.1, Algorithm 1 and Theorem 2. Step 1 numbers the switches
-in depth-first order, step 2 puts the machines of each switch in that order; both steps are
-one depth-first search of the whole tree that visits a switch's machines before its switches.
+Source: Faraj (2006), section 3.3.2. LR1 is Algorithm 1 and Theorem 2: step 1 numbers the
+switches in depth-first order, step 2 puts the machines of each switch in that order; both steps
+are one depth-first search of the whole tree that visits a switch's machines before its switches.
+LR2 and LR3 have modules of their own.
 """
 
 from __future__ import annotations
 
-from stagegen.schedule.shapes import Ring
+from collections.abc import Callable, Mapping
+
+from stagegen.schedule.ring_optimal import optimal_order
+from stagegen.schedule.ring_two_hop import two_hop_order
+from stagegen.schedule.shapes import RING_KINDS, Ring
 from stagegen.topology import Topology
 
 
@@ -30,14 +35,33 @@ def depth_first_positions(topology: Topology, start: int = 0) -> tuple[int, ...]
     return tuple(positions)
 
 
+_ORDERS: Mapping[str, Callable[[Topology], tuple[int, ...]]] = dict(
+    zip(RING_KINDS, (depth_first_ranks, two_hop_order, optimal_order), strict=True)
+)
+
+
 def logical_ring(topology: Topology, kind: str = "lr1") -> Ring:
     """Return a ring on which every network edge is used at most once (Theorem 2).
 
     Args:
         topology: the cluster.
-        kind: one of `RING_KINDS`.
+        kind: one of `RING_KINDS`: `lr1` depth-first, `lr2` with at most two hops, `lr3` with
+            as few hops as possible.
+
+    Raises:
+        NotFoundError: `lr2`, where a switch has more neighbour switches than machines.
     """
-    order = depth_first_ranks(topology)
-    pairs = zip(order, order[1:] + order[:1], strict=True) if len(order) > 1 else ()
-    hops = max((topology.hops(one, other) for one, other in pairs), default=0)
-    return Ring(topology.ranks, kind, order, hops)
+    order = _ORDERS[kind](topology)
+    return Ring(topology.ranks, kind, order, _most_hops(topology, order))
+
+
+def _most_hops(topology: Topology, order: tuple[int, ...]) -> int:
+    """Return the most hops between neighbours.
+
+    A contention-free ring passes every link twice, so all its paths together are as long as the
+    tree has links, and walking along them is linear however deep the tree is.
+    """
+    if len(order) == 1:
+        return 0
+    pairs = zip(order, order[1:] + order[:1], strict=True)
+    return max(topology.hops(one, other) for one, other in pairs)

@@ -8,7 +8,7 @@ from typing import Any
 
 from stagegen.schedule.model import Message
 
-RING_KINDS = ("lr1",)
+RING_KINDS = ("lr1", "lr2", "lr3")
 """Logical rings that exist (Faraj, 2006, section 3.3.2)."""
 TREE_KINDS = ("linear",)
 """Broadcast trees that exist (section 3.4.2)."""

@@ -1,0 +1,136 @@
+"""LR3 and its parts, each compared with a plain search."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stagegen.schedule import logical_ring
+from stagegen.schedule.ring_bound import fewest_hops, least_meeting
+from stagegen.schedule.ring_chain import chain
+from stagegen.schedule.ring_options import pareto, switch_options
+from stagegen.schedule.verify import verify
+from stagegen.schedule.verify_hops import Climb
+from tests.schedule.ring_oracle import fewest_hops_by_algorithm_3
+from tests.strategies import make_topology, topologies
+
+sizes = st.integers(0, 5)
+pairs_of_ends = st.tuples(sizes, sizes)
+
+
+def sequences(ends, closed):
+    """Every order of branches with every direction; a circle starts with its first branch."""
+    branches = range(1, len(ends)) if closed else range(len(ends))
+    head = ((0,),) if closed else ((),)
+    for first, rest in itertools.product(head, itertools.permutations(branches)):
+        for turned in itertools.product((0, 1), repeat=len(ends)):
+            yield list(zip(first + rest, turned, strict=True))
+
+
+def legal(ends, order, limit, closed):
+    meeting = itertools.pairwise([*order, order[0]] if closed else order)
+    return all(ends[a][1 - s] + ends[b][t] <= limit for (a, s), (b, t) in meeting)
+
+
+@given(st.lists(pairs_of_ends, min_size=2, max_size=4), st.integers(0, 7), st.data())
+def test_chain_finds_an_order_iff_there_is_one(ends, limit, data):
+    closed = data.draw(st.booleans())
+    outer = []
+    if not closed:
+        one, other = data.draw(st.permutations(range(len(ends))))[:2]
+        outer = [(one, data.draw(st.integers(0, 1))), (other, data.draw(st.integers(0, 1)))]
+
+    def fits(order):
+        (first, side), (last, turned) = order[0], order[-1]
+        return closed or [(first, side), (last, 1 - turned)] == outer
+
+    exists = any(
+        fits(order) and legal(ends, order, limit, closed) for order in sequences(ends, closed)
+    )
+    if not exists:
+        with pytest.raises(ValueError, match=r"sum to more|cannot be joined"):
+            chain(ends, outer, limit)
+        return
+    order = [(branch, int(turned)) for branch, turned in chain(ends, outer, limit)]
+    assert sorted(branch for branch, _ in order) == list(range(len(ends)))
+    assert fits(order)
+    assert legal(ends, order, limit, closed)
+
+
+@given(
+    st.lists(st.lists(pairs_of_ends, min_size=1, max_size=3), min_size=1, max_size=4),
+    st.integers(0, 7),
+    st.booleans(),
+)
+@settings(max_examples=150)
+def test_options_of_a_switch_are_the_best_of_all_choices(choices, limit, closed):
+    closed = closed and len(choices) > 1
+    options = [pareto((min(ends), max(ends)) for ends in choice) for choice in choices]
+    possible = set()
+    for ends in itertools.product(*options):
+        for order in sequences(ends, closed):
+            if legal(ends, order, limit, closed):
+                (first, side), (last, turned) = order[0], order[-1]
+                outer = ends[first][side], ends[last][1 - turned]
+                possible.add((0, 0) if closed else (min(outer), max(outer)))
+    groups = {option: options.count(option) for option in sorted(options)}
+    assert tuple(switch_options(groups, limit, closed)) == pareto(possible)
+
+
+@given(st.lists(sizes, min_size=2, max_size=7))
+def test_least_meeting_of_a_circle(numbers):
+    circles = ([numbers[0], *rest] for rest in itertools.permutations(numbers[1:]))
+    best = min(
+        max(a + b for a, b in itertools.pairwise([*circle, circle[0]])) for circle in circles
+    )
+    assert least_meeting(numbers) == best
+
+
+@given(topologies(max_hosts=14, max_switches=12))
+def test_optimal_ring_against_algorithm_3(topology):
+    ring = logical_ring(topology, "lr3")
+    assert ring.max_hops == fewest_hops_by_algorithm_3(topology)
+    # The checker's bound is its own; both are the best that a single switch shows.
+    assert fewest_hops(topology) == Climb(topology).floor().hops <= ring.max_hops
+
+
+def test_a_proof_says_whether_a_switch_shows_the_minimum():
+    shown = make_topology([2, 1, 1], [0, 0])
+    proof = verify(shown, logical_ring(shown, "lr3"))
+    assert proof.checked[-1].startswith("no contention-free ring has a smaller maximum, as switch")
+    # Seven switches of one machine: 4 hops are needed, though each switch alone would allow 3.
+    beyond = make_topology([1] * 7, [0, 1, 2, 1, 4, 0])
+    proof = verify(beyond, logical_ring(beyond, "lr3"))
+    assert proof.checked[-1].startswith("not shown here")
+
+
+def dense(switches, hosts):
+    """A switch with 48 neighbours, each with a tree of bare and crowded switches below."""
+    counts, parents = [hosts], []
+    for index in range(switches):
+        top = len(counts)
+        below = 1 + index % 4
+        counts += [index % 3, *(1 + (index + i) % 2 for i in range(below))]
+        parents += [0, *(top + i // 2 for i in range(below))]
+    return make_topology(counts, parents)
+
+
+@pytest.mark.parametrize("hosts", [0, 5, 40])
+def test_a_switch_with_48_neighbour_switches(hosts):
+    topology = dense(48, hosts)
+    verify(topology, logical_ring(topology, "lr3"))
+
+
+@pytest.mark.parametrize("width", [1, 3, 10**9])
+def test_deep_and_flat_trees_of_ten_thousand_hosts(width):
+    """A path, a tree like a chain, and a random tree; 2,000 switches with 5 hosts each."""
+    count = 2000
+    spread = 7919  # a prime, so that parents look random
+    parents = [max(0, i - 1 - i * spread % min(width, i)) for i in range(1, count)]
+    topology = make_topology([5] * count, parents)
+    ring = logical_ring(topology, "lr3")
+    verify(topology, ring)
+    assert ring.max_hops <= 4
