@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from stagegen.cli._schedule import allgather, alltoall, bcast
+from stagegen.cli._schedule import allgather, allreduce, alltoall, bcast, reduce
 
 
 @click.group()
@@ -15,5 +15,5 @@ def command() -> None:
     """Compute the schedule of a collective for a cluster, or for a group of its hosts."""
 
 
-for module in (alltoall, allgather, bcast):
+for module in (alltoall, allgather, allreduce, bcast, reduce):
     command.add_command(module.command)

@@ -10,8 +10,8 @@ from stagegen.schedule.model import Message, PhaseSchedule, Sync, SyncGraph
 from stagegen.schedule.ring import depth_first_positions, depth_first_ranks, logical_ring
 from stagegen.schedule.rows import Row, Rows, Step, schedule_rows
 from stagegen.schedule.schemes import SCHEMES, SYNC_KINDS, Scheme
-from stagegen.schedule.shapes import RING_KINDS, TREE_KINDS, Ring, Tree
-from stagegen.schedule.tree import broadcast_tree
+from stagegen.schedule.shapes import RING_KINDS, TREE_KINDS, Ring, SharedEdge, Tree
+from stagegen.schedule.tree import broadcast_tree, reduce_tree
 
 __all__ = [
     "RING_KINDS",
@@ -25,6 +25,7 @@ __all__ = [
     "Row",
     "Rows",
     "Scheme",
+    "SharedEdge",
     "Step",
     "Sync",
     "SyncGraph",
@@ -35,5 +36,6 @@ __all__ = [
     "depth_first_ranks",
     "logical_ring",
     "lower_bound",
+    "reduce_tree",
     "schedule_rows",
 ]

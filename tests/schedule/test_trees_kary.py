@@ -1,0 +1,178 @@
+"""Algorithm 5 for any arity, against all trees that it could choose and all that there are."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stagegen.schedule import Message, broadcast_tree
+from stagegen.schedule.range_max import RangeMax
+from stagegen.schedule.shapes import least_height
+from stagegen.schedule.tree_kary import KaryTrees
+from stagegen.schedule.tree_orders import ORDERS, depth_first_orders
+from stagegen.schedule.tree_shape import height_of, in_sending_order
+from tests.schedule.oracle import Oracle
+from tests.schedule.tree_oracle import interval_trees, least_height_of_any
+from tests.strategies import make_topology, oracle_paths, small_topologies, topologies
+
+arities = pytest.mark.parametrize("arity", [1, 2, 3, 4])
+
+
+@st.composite
+def small_orders(draw):
+    """A small cluster and one of its depth-first orders."""
+    topology = draw(small_topologies)
+    root = draw(st.integers(0, topology.rank_count - 1))
+    return topology, draw(st.sampled_from(list(depth_first_orders(topology.tree, root))))
+
+
+@arities
+@settings(max_examples=60)
+@given(case=small_orders())
+def test_every_interval_reaches_as_far_as_the_best_tree(arity, case):
+    topology, order = case
+    trees = interval_trees(Oracle(topology), order.ranks, arity)
+    made, last = KaryTrees(order, arity), topology.rank_count - 1
+    heights = {
+        (i, j): min(height for height, _ in trees(i, j))
+        for i, j in itertools.combinations_with_replacement(range(last + 1), 2)
+    }
+    for height, reach in enumerate(made.reach_of_height):
+        for i in range(last + 1):
+            assert reach[i] == max(j for j in range(i, last + 1) if heights[i, j] <= height)
+    assert made.height == heights[0, last]
+    assert (made.height, frozenset(made.arcs())) in trees(0, last)
+
+
+@pytest.mark.parametrize("arity", [2, 3])
+@settings(max_examples=60)
+@given(topology=small_topologies)
+def test_the_best_order_gives_the_lowest_tree_of_all(arity, topology):
+    # True on all clusters of this size; larger ones may have lower trees in no such order.
+    tree = broadcast_tree(topology, 0, "kary", arity)
+    assert tree.height == least_height_of_any(Oracle(topology), 0, arity)
+
+
+@arities
+@given(topology=topologies())
+def test_no_subtree_is_higher_than_it_must_be(arity, topology):
+    for order in depth_first_orders(topology.tree, 0, 2):
+        made = KaryTrees(order, arity)
+        below = {i: {i} for i in range(topology.rank_count)}
+        height = dict.fromkeys(below, 0)
+        for parent, child in sorted(made.arcs(), reverse=True):
+            below[parent] |= below[child]
+            height[parent] = max(height[parent], height[child] + 1)
+        for i, held in below.items():
+            assert held == set(range(i, max(held) + 1))
+            assert made.reach_of_height[height[i]][i] >= max(held)
+            assert not height[i] or made.reach_of_height[height[i] - 1][i] < max(held)
+
+
+@given(topologies(), st.data())
+def test_orders_are_depth_first(topology, data):
+    root = data.draw(st.integers(0, topology.rank_count - 1))
+    orders = list(depth_first_orders(topology.tree, root))
+    assert len(orders) == ORDERS
+    paths = Oracle(topology).paths
+    for order in orders:
+        assert order.ranks[0] == root
+        assert sorted(order.ranks) == list(range(topology.rank_count))
+        # Around the order every edge is used once in a direction: what is beyond it is together.
+        around = zip(order.ranks, (*order.ranks[1:], root), strict=True)
+        used = [edge for pair in around if pair in paths for edge in paths[pair]]
+        assert len(used) == len(set(used))
+
+
+@given(small_orders())
+def test_groups_are_the_smallest_subtrees_with_two_neighbours(case):
+    topology, order = case
+    paths, count = oracle_paths(topology), topology.rank_count
+    ranks = order.ranks
+    # The subtree of a node is what messages of the root reach over the edge into it; that of
+    # the root's neighbour is all.
+    into = {edge for p in range(1, count) for edge in paths[ranks[0], ranks[p]][1:]}
+    beyond = [{p for p in range(1, count) if e in paths[ranks[0], ranks[p]]} for e in into]
+    for place in range(1, count):
+        nodes = [set(range(count)), *beyond]
+        group = min((node for node in nodes if {place - 1, place} <= node), key=len)
+        assert (order.first[place], order.last[place]) == (min(group), max(group))
+
+
+def test_one_switch_has_complete_trees():
+    for count in (1, 2, 3, 7, 8, 15, 16, 40, 63, 64):
+        topology = make_topology([count], [])
+        tree = broadcast_tree(topology, 0, "binary")
+        assert tree.height == tree.least_height == math.ceil(math.log2(count + 1)) - 1
+        for arity in (3, 5):
+            tree = broadcast_tree(topology, 0, "kary", arity)
+            assert tree.height == tree.least_height
+
+
+def test_a_chain_of_single_hosts_needs_more_than_a_complete_tree():
+    # Beyond 15 switches that have one rank each, heights grow with the length of the chain.
+    for count, height in ((9, 3), (40, 11), (80, 21)):
+        assert (
+            broadcast_tree(make_topology([1] * count, range(count - 1)), 0, "binary").height
+            == height
+        )
+    chain = make_topology([1] * 9, range(8))
+    assert least_height_of_any(Oracle(chain), 0, 2) == 3
+
+
+def test_first_order_only_is_algorithm_5_as_published():
+    topology = make_topology([2, 3, 3, 3], [0, 0, 0])
+    heights = {
+        orders: broadcast_tree(topology, 0, "binary", orders=orders).height for orders in (1, 8)
+    }
+    trees = interval_trees(Oracle(topology), tuple(range(11)), 2)
+    assert heights[1] == min(height for height, _ in trees(0, 10))
+    assert heights[8] <= heights[1]
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=40), st.data())
+def test_range_max(values, data):
+    table, places = RangeMax(np.array(values)), st.integers(0, len(values))
+    pairs = data.draw(st.lists(st.tuples(places, places)))
+    starts, stops = (np.array([pair[end] for pair in pairs], dtype=int) for end in (0, 1))
+    expected = [max(values[start:stop], default=-1) for start, stop in pairs]
+    assert table.query(starts, stops).tolist() == expected
+
+
+@given(st.integers(1, 40), st.integers(1, 6))
+def test_least_height(count, arity):
+    held = [sum(arity**level for level in range(height + 1)) for height in range(count)]
+    assert least_height(count, arity) == next(h for h, most in enumerate(held) if most >= count)
+
+
+@st.composite
+def shapes(draw):
+    """A tree of up to seven ranks, its arcs in any order."""
+    count = draw(st.integers(1, 7))
+    arcs = [Message(draw(st.integers(0, child - 1)), child) for child in range(1, count)]
+    return draw(st.permutations(arcs))
+
+
+@given(shapes())
+def test_no_order_of_sending_ends_sooner(arcs):
+    children = {parent: [c for p, c in arcs if p == parent] for parent, _ in arcs}
+
+    def ends(rank, chosen):
+        own = chosen.get(rank, ())
+        return max((q + ends(child, chosen) for q, child in enumerate(own, 1)), default=0)
+
+    every = itertools.product(*map(itertools.permutations, children.values()))
+    soonest = min(ends(0, dict(zip(children, one, strict=True))) for one in every)
+    edges = in_sending_order(0, arcs)
+    sent = {parent: [c for p, c in edges if p == parent] for parent in children}
+    assert sorted(edges) == sorted(arcs)
+    assert ends(0, sent) == soonest
+    depth = {0: 0}
+    for parent, child in sorted(arcs):
+        depth[child] = depth[parent] + 1
+    assert height_of(0, edges) == max(depth.values())
