@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 
 import networkx as nx
 from hypothesis import strategies as st
@@ -19,8 +20,12 @@ def make_topology(
     ranks: list[str] | None = None,
     slots: dict[str, int] | None = None,
     rates: dict[str, int] | None = None,
+    uplinks: list[float] | None = None,
 ) -> Topology:
-    """A tree in which switch i > 0 hangs on switch `parents[i - 1]`; hosts are n0, n1, …"""
+    """A tree in which switch i > 0 hangs on switch `parents[i - 1]`; hosts are n0, n1, …
+
+    Hosts have 1 Gbit/s unless `rates` says otherwise; `uplinks` are the links' rates in Gbit/s.
+    """
     names = iter(f"n{number}" for number in itertools.count())
     switches = [
         Switch(f"s{i}", tuple(itertools.islice(names, count)))
@@ -31,7 +36,10 @@ def make_topology(
         for switch in switches
         for name in switch.hosts
     ]
-    links = [Link((f"s{p}", f"s{i}"), GIGABIT, 5e-5) for i, p in enumerate(parents, 1)]
+    links = [
+        Link((f"s{p}", f"s{i}"), round(GIGABIT * rate), 5e-5)
+        for i, (p, rate) in enumerate(zip(parents, uplinks or [1] * len(parents), strict=True), 1)
+    ]
     block = tuple(host.name for host in hosts for _ in range(host.slots))
     rank_map = RankMap("block", block) if ranks is None else RankMap("list", tuple(ranks))
     return Topology("random", tuple(switches), tuple(hosts), tuple(links), rank_map)
@@ -61,6 +69,27 @@ def topologies(draw, max_hosts: int = 40, max_switches: int = 12, max_ranks: int
         if draw(st.booleans()):
             ranks = ranks[: draw(st.integers(1, len(ranks)))]
     return make_topology(counts, parents, ranks, slots)
+
+
+@st.composite
+def fast_topologies(draw, max_hosts: int = 40, max_switches: int = 8) -> Topology:
+    """Random trees whose links carry 1 to 20 messages of a phase, some as two cables.
+
+    Some hosts have links that are faster than that of rank 0, some several ranks.
+    """
+    topology = draw(topologies(max_hosts, max_switches, max_hosts))
+    speed = st.sampled_from((1, 1, 2, 2.5, 3, 4, 5, 8, 10))
+    hosts = tuple(
+        host
+        if host.name == topology.ranks[0]
+        else replace(host, bandwidth=round(GIGABIT * draw(st.sampled_from((1, 1, 2.5, 10)))))
+        for host in topology.hosts
+    )
+    links = tuple(
+        replace(link, bandwidth=round(GIGABIT * draw(speed)), count=draw(st.integers(1, 2)))
+        for link in topology.links
+    )
+    return replace(topology, hosts=hosts, links=links)
 
 
 small_topologies = topologies(max_hosts=6, max_switches=5, max_ranks=7)

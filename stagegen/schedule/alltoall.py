@@ -1,39 +1,136 @@
 """The complete alltoall schedule of a cluster: root, phases, synchronisation.
 
-Source: Faraj (2006), sections 3.2.2 and 3.2.3.
+Source: Faraj (2006), sections 3.2.2 and 3.2.3, where all links are equally fast; for others
+see :mod:`stagegen.schedule.capacity`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from stagegen.errors import InputError
 from stagegen.schedule.assignment import assign_phases
-from stagegen.schedule.model import PhaseSchedule
-from stagegen.schedule.root import rooted_view
+from stagegen.schedule.capacity import bound_phases, edge_capacities
+from stagegen.schedule.capacity_phases import capacity_phases
+from stagegen.schedule.dummies import dummy_messages
+from stagegen.schedule.model import Message, PhaseSchedule, SyncGraph
+from stagegen.schedule.root import RootedView, rooted_view
+from stagegen.schedule.schemes import SCHEMES, SYNC_KINDS
+from stagegen.schedule.slow_links import slow_link_phases
 from stagegen.schedule.sync import synchronise
 from stagegen.topology import Topology
 
 
 def alltoall_schedule(
-    topology: Topology, sync: str = "receiver", root: str | None = None
+    topology: Topology,
+    sync: str = "receiver",
+    root: str | None = None,
+    block_size: int = 1,
+    window: int = 1,
 ) -> PhaseSchedule:
-    """Return an alltoall in the fewest contention-free phases (Theorem 1).
-
-    Links that are faster than a host's are used like a host's: one message in each phase.
+    """Return an alltoall in phases that no link is overloaded in, and what keeps them apart.
 
     Args:
         topology: the cluster.
         sync: one of `SYNC_KINDS`.
         root: the switch to make the schedule around, where several qualify.
+        block_size: phases of a block, for schemes with blocks.
+        window: how many times its capacity an edge may carry at a time, for schemes with
+            tokens.
+
+    Raises:
+        InputError: the asked-for root does not qualify; or there is no such scheme, or it has
+            no blocks or no window, or these are less than 1.
+    """
+    check_scheme(sync, block_size, window)
+    return with_sync(topology, alltoall_phases(topology, root), sync, block_size, window)
+
+
+def alltoall_phases(topology: Topology, root: str | None = None) -> PhaseSchedule:
+    """Return the phases of an alltoall without anything that keeps them apart.
+
+    With as many phases as the bound where every capacity that matters is 1 (Theorem 1), and
+    with few more elsewhere: see :attr:`PhaseSchedule.gap`. What such phases are worth with
+    each synchronisation is for :func:`with_sync`.
+
+    Args:
+        topology: the cluster.
+        root: as for :func:`alltoall_schedule`.
 
     Raises:
         InputError: the asked-for root does not qualify.
     """
     view = rooted_view(topology, root)
-    phases = assign_phases(view)
+    bound = bound_phases(topology)
     return PhaseSchedule(
         ranks=topology.ranks,
         root=view.root,
         subtrees=view.subtrees,
-        bound_phases=view.bottleneck,
-        phases=phases,
-        sync=synchronise(topology, phases, sync),
+        bound_phases=bound,
+        phases=_phases(topology, view, bound),
+        sync=SyncGraph("none"),
     )
+
+
+def _phases(topology: Topology, view: RootedView, bound: int) -> tuple[tuple[Message, ...], ...]:
+    """Return the fewest phases that are known how to make."""
+    if min(edge_capacities(topology).values(), default=1) < 1:
+        return slow_link_phases(topology, assign_phases(view))
+    if view.bottleneck == bound:
+        return assign_phases(view)
+    phases = capacity_phases(topology)
+    return phases if len(phases) <= view.bottleneck else assign_phases(view)
+
+
+def with_sync(
+    topology: Topology,
+    schedule: PhaseSchedule,
+    kind: str,
+    block_size: int = 1,
+    window: int = 1,
+) -> PhaseSchedule:
+    """Return the same phases with what keeps them apart in a scheme, and its dummies.
+
+    Args:
+        topology: the cluster.
+        schedule: phases for it, whatever keeps them apart.
+        kind: one of `SYNC_KINDS`.
+        block_size: as for :func:`alltoall_schedule`.
+        window: likewise.
+
+    Raises:
+        InputError: as for :func:`alltoall_schedule`.
+    """
+    check_scheme(kind, block_size, window)
+    dummies = dummy_messages(topology, schedule.phases) if SCHEMES[kind].dummies else ()
+    graph = synchronise(topology, schedule.phases, kind, block_size, window)
+    return replace(schedule, sync=graph, dummies=dummies)
+
+
+def check_scheme(kind: str, block_size: int, window: int) -> None:
+    """Check that a scheme exists and has the parameters that are not 1.
+
+    Raises:
+        InputError: names what would be right.
+    """
+    if kind not in SCHEMES:
+        raise InputError(f"there is no sync {kind!r}; there is {', '.join(SYNC_KINDS)}")
+    scheme = SCHEMES[kind]
+    for name, value, exists in (
+        ("block size", block_size, scheme.blocks),
+        ("window", window, scheme.giver is not None),
+    ):
+        if value < 1:
+            raise InputError(f"the {name} is {value}; it starts at 1")
+        if value > 1 and not exists:
+            raise InputError(f"sync {kind} has no {name}; {_that_have(name)} have")
+
+
+def _that_have(name: str) -> str:
+    """Return the schemes with a parameter, in words."""
+    having = [
+        kind
+        for kind, scheme in SCHEMES.items()
+        if (scheme.blocks if name == "block size" else scheme.giver)
+    ]
+    return f"{', '.join(having[:-1])} and {having[-1]}"
