@@ -7,7 +7,9 @@ checks independently.
 from stagegen.schedule.alltoall import alltoall_schedule
 from stagegen.schedule.bounds import Bound, lower_bound
 from stagegen.schedule.model import Message, PhaseSchedule, Sync, SyncGraph
+from stagegen.schedule.pipelines import RingPipeline
 from stagegen.schedule.ring import depth_first_positions, depth_first_ranks, logical_ring
+from stagegen.schedule.ring_pipeline import ring_pipeline
 from stagegen.schedule.rows import Row, Rows, Step, schedule_rows
 from stagegen.schedule.schemes import SCHEMES, SYNC_KINDS, Scheme
 from stagegen.schedule.shapes import RING_KINDS, TREE_KINDS, Ring, SharedEdge, Tree
@@ -22,6 +24,7 @@ __all__ = [
     "Message",
     "PhaseSchedule",
     "Ring",
+    "RingPipeline",
     "Row",
     "Rows",
     "Scheme",
@@ -37,5 +40,6 @@ __all__ = [
     "logical_ring",
     "lower_bound",
     "reduce_tree",
+    "ring_pipeline",
     "schedule_rows",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from stagegen.cli._options import format_option, print_json, topology_option
-from stagegen.schedule import PhaseSchedule, Ring, Tree
+from stagegen.schedule import PhaseSchedule, Ring, RingPipeline, Tree
 from stagegen.schedule.verify import verify
 from stagegen.topology import Topology, expand_hostlist, load_topology, restricted_to
 
@@ -43,7 +43,7 @@ def _names(hosts: str) -> list[str]:
 
 def print_schedule(
     topology: Topology,
-    schedule: PhaseSchedule | Ring | Tree,
+    schedule: PhaseSchedule | Ring | RingPipeline | Tree,
     output_format: str,
     text: Iterable[str],
 ) -> None:
