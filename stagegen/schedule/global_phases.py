@@ -8,10 +8,13 @@ ring scheduling of Table 3.1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -25,17 +28,19 @@ class GlobalPhases:
     sizes: tuple[int, ...]
 
     @cached_property
-    def _before(self) -> Sequence[int]:
+    def _before(self) -> Ints:
         """How many ranks the subtrees before each one have together."""
-        return (0, *accumulate(self.sizes))
+        return np.concatenate(([0], np.cumsum(self.sizes)))
 
     @cached_property
     def count(self) -> int:
         """The number of phases, M_0·(|M| - M_0), which is the load of the bottleneck."""
-        return self.sizes[0] * (self._before[-1] - self.sizes[0])
+        return self.sizes[0] * (sum(self.sizes) - self.sizes[0])
 
-    def start(self, i: int, j: int) -> int:
-        """Return the first phase of the messages t_i→t_j, i ≠ j."""
-        if j > i:
-            return self.sizes[i] * (self._before[j] - self._before[i + 1])
-        return self.count - self.sizes[j] * (self._before[i + 1] - self._before[j + 1])
+    def start(self, i: int | Ints, j: int | Ints) -> Ints:
+        """Return the first phase of the messages t_i→t_j, i ≠ j; for arrays element by element."""
+        sizes, before = np.array(self.sizes), self._before
+        later = sizes[i] * (before[j] - before[np.add(i, 1)])
+        earlier = self.count - sizes[j] * (before[np.add(i, 1)] - before[np.add(j, 1)])
+        first: Ints = np.where(np.greater(j, i), later, earlier)
+        return first
