@@ -21,12 +21,13 @@ from tests.strategies import make_topology, topologies
 
 kinds = pytest.mark.parametrize("kind", TREE_KINDS)
 FREE = set(TREE_KINDS) - {"binomial"}
+clusters = topologies(max_hosts=16, max_switches=8, max_ranks=18)
 
 
 @st.composite
 def trees(draw, kind):
     """A cluster and one of its trees, with any root and arity."""
-    topology = draw(topologies())
+    topology = draw(clusters)
     root = draw(st.integers(0, topology.rank_count - 1))
     arity = draw(st.integers(1, 6)) if kind == "kary" else None
     return topology, broadcast_tree(topology, root, kind, arity)
@@ -85,7 +86,7 @@ def test_senders_in_a_step(kind, data):
     assert tree.in_step == max(users.values(), default=0)
 
 
-@given(topologies(), st.data())
+@given(clusters, st.data())
 def test_no_two_messages_of_a_linear_tree_meet(topology, data):
     tree = broadcast_tree(topology, data.draw(st.integers(0, topology.rank_count - 1)))
     assert tree.height == topology.rank_count - 1
@@ -118,14 +119,14 @@ def test_binomial_meets_less_where_ranks_are_in_depth_first_order():
     assert worst["block"][1] == 1
 
 
-@given(topologies())
+@given(clusters)
 def test_flat(topology):
     tree = broadcast_tree(topology, 0, "flat")
     assert [e.destination for e in tree.edges] == list(range(1, topology.rank_count))
     assert tree.height == min(1, topology.rank_count - 1)
 
 
-@given(topologies(), st.data())
+@given(clusters, st.data())
 def test_trees_that_are_another(topology, data):
     root = data.draw(st.integers(0, topology.rank_count - 1))
     one, two = (broadcast_tree(topology, root, "kary", arity) for arity in (1, 2))
@@ -134,7 +135,7 @@ def test_trees_that_are_another(topology, data):
 
 
 @kinds
-@given(topology=topologies(max_hosts=12), data=st.data())
+@given(topology=clusters, data=st.data())
 def test_trees_of_a_group(kind, topology, data):
     used = sorted(set(topology.ranks))
     group = restricted_to(

@@ -17,9 +17,10 @@ from stagegen.schedule.tree_kary import KaryTrees
 from stagegen.schedule.tree_orders import ORDERS, depth_first_orders
 from stagegen.schedule.tree_shape import height_of, in_sending_order
 from tests.schedule.oracle import Oracle
-from tests.schedule.tree_oracle import interval_trees, least_height_of_any
+from tests.schedule.tree_oracle import figure_3_28, interval_trees, least_height_of_any
 from tests.strategies import make_topology, oracle_paths, small_topologies, topologies
 
+clusters = topologies(max_hosts=16, max_switches=8, max_ranks=18)
 arities = pytest.mark.parametrize("arity", [1, 2, 3, 4])
 
 
@@ -42,11 +43,33 @@ def test_every_interval_reaches_as_far_as_the_best_tree(arity, case):
         (i, j): min(height for height, _ in trees(i, j))
         for i, j in itertools.combinations_with_replacement(range(last + 1), 2)
     }
+    assert_reaches(made, heights, last)
+    assert made.height == heights[0, last]
+    assert (made.height, frozenset(made.arcs())) in trees(0, last)
+
+
+def assert_reaches(made, heights, last):
     for height, reach in enumerate(made.reach_of_height):
         for i in range(last + 1):
             assert reach[i] == max(j for j in range(i, last + 1) if heights[i, j] <= height)
-    assert made.height == heights[0, last]
-    assert (made.height, frozenset(made.arcs())) in trees(0, last)
+
+
+@pytest.mark.parametrize("arity", [2, 3])
+@settings(max_examples=25)
+@given(topology=topologies(max_hosts=11, max_switches=6, max_ranks=12), data=st.data())
+def test_every_interval_reaches_as_far_as_in_figure_3_28(arity, topology, data):
+    order = data.draw(st.sampled_from(list(depth_first_orders(topology.tree, 0))))
+    heights = figure_3_28(Oracle(topology), order.ranks, arity)
+    assert_reaches(KaryTrees(order, arity), heights, topology.rank_count - 1)
+
+
+def test_a_part_may_hold_whole_subtrees_after_the_one_it_starts_in():
+    # s1 is entered at its first rank; the part that starts at its second goes on in s0.
+    topology = make_topology([6, 5], [0])
+    ranks = (0, 6, 7, 8, 9, 10, 1, 2, 3, 4, 5)
+    order = next(o for o in depth_first_orders(topology.tree, 0) if o.ranks == ranks)
+    heights = figure_3_28(Oracle(topology), order.ranks, 3)
+    assert_reaches(KaryTrees(order, 3), heights, 10)
 
 
 @pytest.mark.parametrize("arity", [2, 3])
@@ -59,7 +82,7 @@ def test_the_best_order_gives_the_lowest_tree_of_all(arity, topology):
 
 
 @arities
-@given(topology=topologies())
+@given(topology=clusters)
 def test_no_subtree_is_higher_than_it_must_be(arity, topology):
     for order in depth_first_orders(topology.tree, 0, 2):
         made = KaryTrees(order, arity)
@@ -74,7 +97,7 @@ def test_no_subtree_is_higher_than_it_must_be(arity, topology):
             assert not height[i] or made.reach_of_height[height[i] - 1][i] < max(held)
 
 
-@given(topologies(), st.data())
+@given(clusters, st.data())
 def test_orders_are_depth_first(topology, data):
     root = data.draw(st.integers(0, topology.rank_count - 1))
     orders = list(depth_first_orders(topology.tree, root))

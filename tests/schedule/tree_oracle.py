@@ -42,6 +42,30 @@ def interval_trees(oracle: Oracle, ranks: tuple[int, ...], arity: int):
     return trees
 
 
+def figure_3_28(oracle: Oracle, ranks: tuple[int, ...], arity: int):
+    """Return the least height of every interval by the dissertation's own way, for any arity.
+
+    It keeps one tree for each interval and looks for contention with the messages of that tree.
+    """
+    height, arcs = {}, {}
+    places = range(len(ranks))
+    path = {(a, b): oracle.paths[ranks[a], ranks[b]] for a in places for b in places if a != b}
+    for i, j in sorted(
+        itertools.combinations_with_replacement(places, 2), key=lambda p: p[1] - p[0]
+    ):
+        height[i, j], arcs[i, j] = (0 if i == j else len(ranks)), []
+        for parts in range(1, min(arity, j - i) + 1):
+            for cuts in itertools.combinations(range(i + 2, j + 1), parts - 1):
+                below = list(zip((i + 1, *cuts), (*(cut - 1 for cut in cuts), j), strict=True))
+                high = 1 + max(height[part] for part in below)
+                inner = [arc for part in below for arc in arcs[part]]
+                own = [(i, start) for start, _ in below]
+                used = set().union(*(path[arc] for arc in own))
+                if high < height[i, j] and not any(used & path[arc] for arc in inner):
+                    height[i, j], arcs[i, j] = high, own + inner
+    return height
+
+
 def least_height_of_any(oracle: Oracle, root: int, arity: int) -> int:
     """Return the least height of all contention-free trees of an arity, in no order at all."""
     best = oracle.ranks - 1
