@@ -14,7 +14,7 @@ class Proof:
         collective: that it is for.
         ranks: how many there are.
         phases: how many there are; None where there are no phases.
-        bound_phases: the least possible number of phases; None likewise.
+        bound_phases: a number that no schedule can have fewer phases than; None likewise.
         syncs: how many synchronisations there are; None likewise.
         checked: the properties that hold, in words.
     """
@@ -26,14 +26,23 @@ class Proof:
     syncs: int | None
     checked: tuple[str, ...]
 
+    @property
+    def gap(self) -> float | None:
+        """By which part the phases are more than the bound; 0 is optimal, None without phases."""
+        if self.phases is None or self.bound_phases is None:
+            return None
+        return self.phases / self.bound_phases - 1 if self.bound_phases else 0.0
+
     def to_json(self) -> dict[str, Any]:
         """Return a JSON form."""
-        return {**asdict(self), "checked": list(self.checked)}
+        return {**asdict(self), "gap": self.gap, "checked": list(self.checked)}
 
     def lines(self) -> tuple[str, ...]:
         """Return the summary for a generated header, without line ends."""
         head = f"{self.ranks} rank{'s' if self.ranks != 1 else ''}"
         if self.phases is not None:
-            head += f", {self.phases} phases (lower bound {self.bound_phases})"
+            head += f", {self.phases} phases (lower bound {self.bound_phases}"
+            head += f", gap {100 * (self.gap or 0.0):.2g} %)"
+        if self.syncs is not None:
             head += f", {self.syncs} synchronisations"
         return (head, *self.checked)

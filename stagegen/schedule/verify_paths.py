@@ -63,12 +63,6 @@ class Network:
         nodes = {node for edge in self.path(message) for node in edge}
         return len(nodes & self.switches)
 
-    def bottleneck(self) -> int:
-        """Return the load of an alltoall on the most loaded edge."""
-        ranks = len(self.routes)
-        beyond = Counter(edge for route in self.routes for edge in route)
-        return max(count * (ranks - count) for count in beyond.values())
-
     def branches(self, root: str) -> list[tuple[int, ...]]:
         """Return the ranks of each branch of a node, sorted."""
         groups: dict[str, list[int]] = {}

@@ -1,153 +1,117 @@
-"""Checks that synchronisation keeps the phases apart, and that it cannot deadlock.
+"""Checks the syncs of a schedule one by one, and that tokens cannot be taken for each other.
 
 What a token proves: given by the receiver of `first`, that `first` has arrived; given by its
-sender, only that its sender has handed it to the network. So the order that is checked here
-excludes contention for `receiver`, up to what one sender has sent before (its messages leave
-through one link, in order); for `sender` the end of one message can meet the beginning of the
-next.
+sender, only that its sender has handed it to the network. So the order that is checked in
+:mod:`stagegen.schedule.verify_order` excludes contention for `receiver`, up to what one sender
+has sent before (its messages leave through one link, in order); for `sender` the end of one
+message can meet the beginning of the next.
 """
 
 from __future__ import annotations
 
-import graphlib
-from collections import Counter, defaultdict
-from collections.abc import Hashable
-from itertools import pairwise
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
 
 from stagegen.errors import ScheduleError
-from stagegen.schedule.model import Message, PhaseSchedule, Sync
-from stagegen.schedule.verify_paths import Network, require
-from stagegen.topology import Edge
+from stagegen.schedule.model import Sync, SyncGraph
+from stagegen.schedule.verify_kinds import Kind
+from stagegen.schedule.verify_paths import require
+from stagegen.schedule.verify_plan import Numbers, Plan
 
-_GIVERS = {"sender": lambda first: first.source, "receiver": lambda first: first.destination}
-
-
-def check_syncs(schedule: PhaseSchedule, phase_of: dict[Message, int]) -> None:
-    """Check every sync by itself: known messages, forward in time, a token that can be given."""
-    kind = schedule.sync.kind
-    require(
-        kind in _GIVERS or not schedule.sync.syncs, f"a schedule with sync {kind} cannot hold syncs"
-    )
-    for first, then, token in schedule.sync.syncs:
-        where = f"sync {first} before {then}"
-        for message in (first, then):
-            require(message in phase_of, f"{where}: the schedule has no message {message}")
-        early, late = phase_of[first], phase_of[then]
-        require(early < late, f"{where}: phase {early} does not come before phase {late}")
-        knows = then.source in first
-        right = None if knows else (_GIVERS[kind](first), then.source)
-        require(token == right, f"{where}: the token is {token}, but has to be {right}")
+_NOBODY = (-1, -1)
 
 
-def check_token_order(schedule: PhaseSchedule, phase_of: dict[Message, int]) -> None:
-    """Check that between two ranks tokens are given in the order in which they are awaited."""
-    streams: dict[tuple[int, int], list[Sync]] = defaultdict(list)
-    for sync in schedule.sync.syncs:
-        if sync.token is not None:
-            streams[sync.token].append(sync)
-    for (giver, taker), syncs in streams.items():
-        syncs.sort(key=lambda sync: phase_of[sync.first])
-        for one, two in pairwise(syncs):
-            apart = phase_of[one.first] < phase_of[two.first]
-            require(
-                apart and phase_of[one.then] < phase_of[two.then],
-                f"the tokens from rank {giver} to rank {taker} for {one.then} and {two.then} "
-                "can be mistaken for each other",
+@dataclass(frozen=True)
+class SyncTable:
+    """Syncs as arrays, with an element for each.
+
+    Attributes:
+        first: the numbers of the earlier messages.
+        then: those of the later messages.
+        giver: the ranks that give the tokens; -1 without one.
+        taker: the ranks that await them; -1 without one.
+    """
+
+    first: Numbers
+    then: Numbers
+    giver: Numbers
+    taker: Numbers
+
+
+def read_syncs(syncs: Sequence[Sync], plan: Plan) -> SyncTable:
+    """Return syncs between messages that the schedule has.
+
+    Raises:
+        ScheduleError: it does not have one of them.
+    """
+    flat = chain.from_iterable((*first, *then, *(token or _NOBODY)) for first, then, token in syncs)
+    table = np.fromiter(flat, np.int64, 6 * len(syncs)).reshape(-1, 6).T
+    numbers = plan.numbers()
+    found = []
+    for which, (source, destination) in enumerate((table[:2], table[2:4])):
+        known = (np.stack((source, destination)) < plan.ranks) & (table[2 * which :][:2] >= 0)
+        pair = np.where(known.all(axis=0), source * plan.ranks + destination, 0)
+        found.append(np.where(known.all(axis=0), numbers[pair], -1))
+        for wrong in np.flatnonzero(found[-1] < 0)[:1]:
+            first, then, _ = syncs[wrong]
+            raise ScheduleError(
+                f"sync {first} before {then}: the schedule has no message {syncs[wrong][which]}"
             )
+    return SyncTable(found[0], found[1], table[4], table[5])
 
 
-def check_order(schedule: PhaseSchedule, network: Network) -> None:
-    """Check that all messages with contention are ordered.
+def check_syncs(table: SyncTable, plan: Plan, sync: SyncGraph, kind: Kind) -> None:
+    """Check every sync by itself: forward in time, of the scheme, with the rightful token."""
+    early, late = plan.phase[table.first], plan.phase[table.then]
+    same_block = early // sync.block_size == late // sync.block_size
+    sender, receiver = plan.source[table.first], plan.destination[table.first]
+    taker = plan.source[table.then]
+    knows = (taker == sender) | (taker == receiver)
+    giver = sender if kind.giver == "sender" else receiver
+    right = np.where(knows, _NOBODY[0], giver), np.where(knows, _NOBODY[0], taker)
 
-    On every edge each user has to come after the one before it, which orders all of them.
+    def reject(wrong: npt.NDArray[np.bool_], problem: str) -> None:
+        for index in np.flatnonzero(wrong)[:1].tolist():
+            first, then, token = sync.syncs[index]
+            told = None if knows[index] else (int(right[0][index]), int(right[1][index]))
+            said = problem.format(
+                early=early[index], late=late[index], token=token, right=told, size=sync.block_size
+            )
+            require(False, f"sync {first} before {then}: {said}")
+
+    reject(early >= late, "phase {early} does not come before phase {late}")
+    reject(
+        (table.giver != right[0]) | (table.taker != right[1]),
+        "the token is {token}, but has to be {right}",
+    )
+    if kind.blocks:
+        reject(
+            same_block != kind.inside,
+            f"phases {{early}} and {{late}} are {'not ' if kind.inside else ''}"
+            "in the same block of {size}",
+        )
+
+
+def check_token_order(table: SyncTable, plan: Plan) -> None:
+    """Check that between two ranks tokens are awaited in the order in which they are given.
+
+    All tokens from one rank to another are alike. Those that are given at once, or awaited at
+    once, may be taken for each other.
     """
-    clocks = _Clocks(schedule)
-    last: dict[Edge, Message] = {}
-    for phase, messages in enumerate(schedule.phases):
-        for message in messages:
-            clocks.add(message)
-            for edge in network.path(message):
-                first = last.get(edge)
-                if first is not None and not clocks.comes_before(first, message):
-                    raise ScheduleError(
-                        f"phase {phase}: nothing makes {message} wait for {first}, "
-                        f"with which it shares the edge {edge[0]}→{edge[1]}"
-                    )
-                last[edge] = message
-
-
-class _Clocks:
-    """For each message and rank, how many of the rank's messages surely come before it."""
-
-    def __init__(self, schedule: PhaseSchedule):
-        self.ranks = len(schedule.ranks)
-        self.before: dict[Message, list[Message]] = defaultdict(list)
-        for sync in schedule.sync.syncs:
-            self.before[sync.then].append(sync.first)
-        self.still_needed = Counter(sync.first for sync in schedule.sync.syncs)
-        self.sent: list[list[Message]] = [[] for _ in range(self.ranks)]
-        self.turn: dict[Message, int] = {}
-        self.clock: dict[Message, list[int]] = {}
-
-    def add(self, message: Message) -> None:
-        """Take in the next message; those that it waits for have been taken in before."""
-        own = self.sent[message.source]
-        told_by = self.before.pop(message, [])
-        self.still_needed.subtract(told_by)
-        waits_for = told_by + own[-1:]
-        vectors = [self.clock[earlier] for earlier in waits_for]
-        clock = [max(values) for values in zip([0] * self.ranks, *vectors, strict=True)]
-        own.append(message)
-        clock[message.source] = self.turn[message] = len(own)
-        self.clock[message] = clock
-        self._forget(waits_for)
-
-    def _forget(self, used: list[Message]) -> None:
-        """Drop clocks that no later message can ask for."""
-        for earlier in used:
-            newest = self.sent[earlier.source][-1] == earlier
-            if self.still_needed[earlier] <= 0 and not newest:
-                self.clock.pop(earlier, None)
-
-    def comes_before(self, first: Message, then: Message) -> bool:
-        """Tell whether `first` surely comes before `then`, the message just taken in."""
-        return self.clock[then][first.source] >= self.turn[first]
-
-
-def check_progress(schedule: PhaseSchedule) -> None:
-    """Check that the steps of all ranks can be carried out to the end.
-
-    The events are those of the contract in :mod:`stagegen.schedule.rows`, under the least
-    favourable rules: a send completes only when its receive has been posted, a receive is
-    posted only when the rank has finished its steps before, and a token is given only at the
-    end of the step.
-    """
-    waits: dict[Hashable, set[Hashable]] = defaultdict(set)
-    latest: dict[int, Hashable] = {}
-    done_at: dict[Message, int] = {}
-    for phase, messages in enumerate(schedule.phases):
-        barrier = ("barrier", phase - 1)
-        for message in messages:
-            done_at[message] = phase
-            for rank in message:
-                begin, end = ("begin", rank, phase), ("end", rank, phase)
-                waits[end].add(("done", message))
-                if latest.get(rank) != end and rank in latest:
-                    waits[begin].add(latest[rank])
-                latest[rank] = end
-                if schedule.sync.kind == "barrier":
-                    waits[begin].add(barrier)
-                    waits["barrier", phase].add(end)
-            waits["start", message].add(("begin", message.source, phase))
-            waits["done", message] |= {
-                ("start", message),
-                ("begin", message.destination, phase),
-            }
-    for first, then, token in schedule.sync.syncs:
-        told = ("done", first) if token is None else ("end", token[0], done_at[first])
-        waits["start", then].add(told)
-    try:
-        graphlib.TopologicalSorter(waits).prepare()
-    except graphlib.CycleError as error:
-        stuck = next(event[1] for event in error.args[1] if event[0] in ("start", "done"))
-        require(False, f"message {stuck} waits for itself: a deadlock")
+    given, awaited = plan.phase[table.first], plan.phase[table.then]
+    stream = table.giver * plan.ranks + table.taker
+    order = np.lexsort((awaited, given, stream))
+    order = order[table.giver[order] >= 0]
+    one, two = order[:-1], order[1:]
+    mistaken = (stream[one] == stream[two]) & (awaited[one] > awaited[two])
+    for index in np.flatnonzero(mistaken)[:1]:
+        giver, taker = table.giver[one[index]], table.taker[one[index]]
+        raise ScheduleError(
+            f"the tokens from rank {giver} to rank {taker} for "
+            f"{plan.message(table.then[one[index]])} and {plan.message(table.then[two[index]])} "
+            "can be mistaken for each other"
+        )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter, defaultdict
 from dataclasses import replace
 from fractions import Fraction
 
 import networkx as nx
 
-from stagegen.schedule import Message, PhaseSchedule
+from stagegen.schedule import SCHEMES, Message, PhaseSchedule
 from stagegen.topology import Topology
 from tests.strategies import oracle_paths
 
@@ -135,18 +136,44 @@ class Oracle:
                 graph.add_edge(one, other)
         return graph
 
+    @property
+    def bound(self) -> int:
+        """The fewest phases that the load of each edge allows."""
+        loads = Counter(edge for path in self.paths.values() for edge in path)
+        rates = {e: c if c < 1 else Fraction(int(c)) for e, c in self.capacity.items()}
+        return max((math.ceil(load / rates[edge]) for edge, load in loads.items()), default=0)
+
+    def fits(self, messages) -> bool:
+        """Whether messages, some perhaps of a rank to itself, may be under way together."""
+        load = Counter(
+            edge for m in messages if m.source != m.destination for edge in self.paths[m]
+        )
+        return (
+            all(count <= self.whole(edge) for edge, count in load.items())
+            and len({m.source for m in messages}) == len(messages)
+            and len({m.destination for m in messages}) == len(messages)
+        )
+
     def is_valid(self, schedule: PhaseSchedule) -> bool:
-        """Whether a schedule has all the properties that the checker promises."""
+        """Whether a schedule has all the properties that the checker promises.
+
+        Of its phases and what keeps them apart, that is; for capacities of at least 1.
+        """
         placed = [(p, m) for p, messages in enumerate(schedule.phases) for m in messages]
         phase_of = {m: p for p, m in placed}
         every = set(itertools.permutations(range(self.ranks), 2))
+        scheme, equal = SCHEMES[schedule.sync.kind], all(c < 2 for c in self.capacity.values())
         return (
             sorted(map(tuple, (m for _, m in placed))) == sorted(every)
-            and all(map(self.contention_free, schedule.phases))
-            and len(schedule.phases) == schedule.bound_phases == self.bottleneck
+            and all(map(self.fits, schedule.phases))
+            and schedule.bound_phases == self.bound
+            and len(schedule.phases) == max(phase_of.values(), default=-1) + 1
+            and (len(schedule.phases) == self.bound or not equal)
+            and (scheme.blocks or schedule.sync.block_size == 1)
             and all(self._sync_is_valid(schedule, sync, phase_of) for sync in schedule.sync.syncs)
             and self._tokens_in_order(schedule, phase_of)
-            and (schedule.sync.kind in ("none", "barrier") or self._is_ordered(schedule, placed))
+            and (scheme.giver is None or self._is_ordered(schedule, phase_of))
+            and self._dummies_are_valid(schedule)
         )
 
     @staticmethod
@@ -154,10 +181,14 @@ class Oracle:
         first, then, token = sync
         if first not in phase_of or then not in phase_of or phase_of[first] >= phase_of[then]:
             return False
+        scheme, size = SCHEMES[schedule.sync.kind], schedule.sync.block_size
+        same_block = phase_of[first] // size == phase_of[then] // size
+        if scheme.blocks and same_block != scheme.barriers:
+            return False
         if then.source in first:
             return token is None
-        giver = first.source if schedule.sync.kind == "sender" else first.destination
-        return token == (giver, then.source)
+        giver = first.source if scheme.giver == "sender" else first.destination
+        return scheme.giver is not None and token == (giver, then.source)
 
     @staticmethod
     def _tokens_in_order(schedule, phase_of) -> bool:
@@ -166,18 +197,40 @@ class Oracle:
             if token is not None:
                 streams[token].append((phase_of[first], phase_of[then]))
         return all(
-            (a < c and b < d) or (a > c and b > d)
+            (given[0] - later[0]) * (given[1] - later[1]) >= 0
             for stream in streams.values()
-            for (a, b), (c, d) in itertools.combinations(stream, 2)
+            for given, later in itertools.combinations(stream, 2)
         )
 
-    def _is_ordered(self, schedule, placed) -> bool:
-        known = nx.DiGraph([(first, then) for first, then, _ in schedule.sync.syncs])
-        known.add_nodes_from(m for _, m in placed)
-        for rank in range(self.ranks):
-            known.add_edges_from(itertools.pairwise(m for _, m in placed if m.source == rank))
-        closure = nx.transitive_closure_dag(known)
-        return all(closure.has_edge(*pair) for pair in self.conflict_order(schedule.phases).edges)
+    def _is_ordered(self, schedule, phase_of) -> bool:
+        """Whether the syncs order what they have to, and none follows from the others."""
+        scheme, size = SCHEMES[schedule.sync.kind], schedule.sync.block_size
+        known = nx.MultiDiGraph(self.program_order(schedule.phases))
+        known.add_edges_from((first, then) for first, then, _ in schedule.sync.syncs)
+        needed = []
+        for pair in self.window_order(schedule.phases, schedule.sync.window).edges:
+            same_block = phase_of[pair[0]] // size == phase_of[pair[1]] // size
+            if not scheme.blocks or same_block == scheme.barriers:
+                needed.append(pair)
+            elif same_block:
+                known.add_edge(*pair)
+        for first, then, _ in schedule.sync.syncs:
+            known.remove_edge(first, then)
+            if nx.has_path(known, first, then):
+                return False
+            known.add_edge(first, then)
+        return all(nx.has_path(known, *pair) for pair in needed)
+
+    def _dummies_are_valid(self, schedule) -> bool:
+        if not SCHEMES[schedule.sync.kind].dummies:
+            return not any(schedule.dummies)
+        together = [
+            (*real, *more) for real, more in zip(schedule.phases, schedule.dummies, strict=False)
+        ]
+        return len(schedule.dummies) == len(schedule.phases) and all(
+            self.fits(messages) and {r for m in messages for r in m} == set(range(self.ranks))
+            for messages in together
+        )
 
     def fewest_phases(self) -> int:
         """The fewest phases of any schedule, by trying: a minimum colouring of the conflicts."""

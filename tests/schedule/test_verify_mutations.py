@@ -1,30 +1,43 @@
-"""The checker rejects what is wrong and nothing else: damaged schedules against an oracle."""
+"""The checker rejects what is wrong and nothing else: damaged alltoalls against an oracle."""
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stagegen.errors import ScheduleError
-from stagegen.schedule import (
-    Message,
-    Sync,
-    SyncGraph,
-    alltoall_schedule,
-    broadcast_tree,
-    logical_ring,
-)
+from stagegen.schedule import SCHEMES, SYNC_KINDS, Message, Sync, SyncGraph, alltoall_schedule
 from stagegen.schedule.verify import verify
-from stagegen.schedule.verify_sync import check_progress
-from tests.schedule.oracle import Oracle
+from stagegen.schedule.verify_kinds import KINDS
+from stagegen.schedule.verify_plan import Plan
+from stagegen.schedule.verify_progress import check_progress
+from stagegen.schedule.verify_sync import read_syncs
+from tests.schedule.oracle import Oracle, with_link_rates
 from tests.strategies import make_topology, small_topologies, topologies
 
 several = small_topologies.filter(lambda topology: topology.rank_count >= 3)
-kinds = st.sampled_from(["sender", "receiver"])
+fast = st.lists(st.sampled_from([1, Fraction(3, 2), 2, 3]), min_size=1, max_size=4)
+kinds = st.sampled_from([kind for kind, scheme in SCHEMES.items() if scheme.giver])
+full = st.sampled_from(["sender", "receiver"])
+every_kind = st.sampled_from(SYNC_KINDS)
+SIZES = {"block_size": st.integers(1, 4), "window": st.integers(1, 3)}
+
+
+@st.composite
+def cases(draw, kinds=every_kind, topologies=several):
+    """A cluster, perhaps with fast links, and a schedule, perhaps with blocks and a window."""
+    topology = draw(topologies)
+    if draw(st.booleans()):
+        topology = with_link_rates(topology, draw(fast))
+    kind = draw(kinds)
+    scheme = SCHEMES[kind]
+    has = {"block_size": scheme.blocks, "window": scheme.giver is not None}
+    sizes = {name: draw(SIZES[name]) for name, used in has.items() if used}
+    return topology, alltoall_schedule(topology, kind, **sizes)
 
 
 def rejected(topology, schedule) -> bool:
@@ -45,21 +58,35 @@ def pick(data, schedule):
     return phase, data.draw(st.integers(0, len(schedule.phases[phase]) - 1))
 
 
-@given(several, kinds, st.data())
-def test_a_dropped_message(topology, kind, data):
-    schedule = alltoall_schedule(topology, kind)
+def with_syncs(schedule, syncs):
+    return replace(schedule, sync=replace(schedule.sync, syncs=tuple(syncs)))
+
+
+def agrees(topology, schedule) -> bool:
+    """Whether the checker and the oracle say the same of a schedule, both ways."""
+    return rejected(topology, schedule) != Oracle(topology).is_valid(schedule)
+
+
+@given(cases())
+def test_nothing_is_rejected_without_damage(case):
+    assert not rejected(*case)
+    assert agrees(*case)
+
+
+@given(cases(kinds), st.data())
+def test_a_dropped_message(case, data):
+    topology, schedule = case
     phase, place = pick(data, schedule)
     phases = list(map(list, schedule.phases))
     gone = phases[phase].pop(place)
-    syncs = tuple(s for s in schedule.sync.syncs if gone not in (s.first, s.then))
-    damaged = replace(with_phases(schedule, phases), sync=SyncGraph(kind, syncs))
+    syncs = (s for s in schedule.sync.syncs if gone not in (s.first, s.then))
     with pytest.raises(ScheduleError, match=f"{gone} is in no phase"):
-        verify(topology, damaged)
+        verify(topology, with_syncs(with_phases(schedule, phases), syncs))
 
 
-@given(several, st.data())
-def test_a_doubled_message(topology, data):
-    schedule = alltoall_schedule(topology, "none")
+@given(cases(), st.data())
+def test_a_doubled_message(case, data):
+    topology, schedule = case
     phase, place = pick(data, schedule)
     phases = list(map(list, schedule.phases))
     twice = phases[phase][place]
@@ -68,56 +95,78 @@ def test_a_doubled_message(topology, data):
         verify(topology, with_phases(schedule, phases))
 
 
-@given(several, st.sampled_from(["none", "sender", "receiver", "barrier"]), st.data())
-def test_a_moved_message(topology, kind, data):
+@given(cases(), st.data())
+def test_a_moved_message(case, data):
     """Most moves meet contention or break the order; some are harmless, the oracle knows."""
-    schedule = alltoall_schedule(topology, kind)
+    topology, schedule = case
     phase, place = pick(data, schedule)
     phases = list(map(list, schedule.phases))
     moved = phases[phase].pop(place)
     target = data.draw(st.integers(0, len(phases) - 1))
     assume(target != phase)
     phases[target].append(moved)
-    damaged = with_phases(schedule, phases)
-    assert rejected(topology, damaged) == (not Oracle(topology).is_valid(damaged))
+    assert agrees(topology, with_phases(schedule, phases))
 
 
-@given(several, kinds, st.data())
-def test_two_messages_change_places(topology, kind, data):
-    schedule = alltoall_schedule(topology, kind)
+@given(cases(), st.data())
+def test_two_messages_change_places(case, data):
+    topology, schedule = case
     (p, i), (q, j) = pick(data, schedule), pick(data, schedule)
     assume((p, i) != (q, j))
     phases = list(map(list, schedule.phases))
     phases[p][i], phases[q][j] = phases[q][j], phases[p][i]
-    damaged = with_phases(schedule, phases)
-    assert rejected(topology, damaged) == (not Oracle(topology).is_valid(damaged))
+    assert agrees(topology, with_phases(schedule, phases))
 
 
-@given(several, kinds)
-def test_every_sync_is_needed(topology, kind):
-    schedule = alltoall_schedule(topology, kind)
+@given(cases(), st.data())
+def test_a_reversed_message(case, data):
+    topology, schedule = case
+    phase, place = pick(data, schedule)
+    phases = list(map(list, schedule.phases))
+    phases[phase][place] = Message(*phases[phase][place][::-1])
+    with pytest.raises(ScheduleError, match=f"{phases[phase][place]}"):
+        verify(topology, with_phases(schedule, phases))
+
+
+@given(cases(), st.data())
+def test_two_phases_change_places(case, data):
+    """Without syncs that is harmless; with them they mostly go back in time."""
+    topology, schedule = case
+    phases = list(schedule.phases)
+    p, q = data.draw(st.tuples(*2 * [st.integers(0, len(phases) - 1)]))
+    phases[p], phases[q] = phases[q], phases[p]
+    assert agrees(topology, replace(schedule, phases=tuple(phases)))
+
+
+@given(cases(full))
+def test_every_sync_is_needed(case):
+    """Dropping one is always noticed: it implies no other, and no other implies it."""
+    topology, schedule = case
     syncs = schedule.sync.syncs
-    for index, sync in enumerate(syncs):
-        damaged = replace(schedule, sync=SyncGraph(kind, syncs[:index] + syncs[index + 1 :]))
-        with pytest.raises(ScheduleError, match=f"nothing makes {sync.then} wait for"):
-            verify(topology, damaged)
+    for index in range(len(syncs)):
+        with pytest.raises(ScheduleError, match="nothing makes"):
+            verify(topology, with_syncs(schedule, syncs[:index] + syncs[index + 1 :]))
 
 
-@given(
-    topologies(max_hosts=20, max_switches=8).filter(lambda t: t.rank_count > 2), kinds, st.data()
-)
-def test_a_needed_sync_of_a_larger_cluster(topology, kind, data):
-    schedule = alltoall_schedule(topology, kind)
+@given(cases(kinds), st.data())
+def test_a_dropped_sync(case, data):
+    topology, schedule = case
     syncs = list(schedule.sync.syncs)
     assume(syncs)
     syncs.pop(data.draw(st.integers(0, len(syncs) - 1)))
-    damaged = replace(schedule, sync=SyncGraph(kind, tuple(syncs)))
-    assert rejected(topology, damaged)
+    assert rejected(topology, with_syncs(schedule, syncs))
 
 
-@given(several, kinds, st.data())
-def test_a_wrong_token(topology, kind, data):
-    schedule = alltoall_schedule(topology, kind)
+@given(cases(kinds, topologies(max_hosts=20, max_switches=8).filter(lambda t: t.rank_count > 2)))
+def test_a_larger_cluster_without_its_last_sync(case):
+    topology, schedule = case
+    assume(schedule.sync.syncs)
+    assert rejected(topology, with_syncs(schedule, schedule.sync.syncs[:-1]))
+
+
+@given(cases(kinds), st.data())
+def test_a_wrong_token(case, data):
+    topology, schedule = case
     syncs = list(schedule.sync.syncs)
     assume(syncs)
     index = data.draw(st.integers(0, len(syncs) - 1))
@@ -125,22 +174,92 @@ def test_a_wrong_token(topology, kind, data):
     token = data.draw(st.one_of(st.none(), st.tuples(ranks, ranks)))
     assume(token != syncs[index].token)
     syncs[index] = syncs[index]._replace(token=token)
-    damaged = replace(schedule, sync=SyncGraph(kind, tuple(syncs)))
     with pytest.raises(ScheduleError, match="the token is"):
-        verify(topology, damaged)
+        verify(topology, with_syncs(schedule, syncs))
 
 
-@given(several, kinds, st.data())
-def test_an_additional_sync(topology, kind, data):
-    """A redundant sync does no harm unless its token can be taken for another."""
-    schedule = alltoall_schedule(topology, kind)
+def rightful(schedule, first, then) -> Sync:
+    """A sync with the token that it has to have."""
+    sender = SCHEMES[schedule.sync.kind].giver == "sender"
+    giver = first.source if sender else first.destination
+    return Sync(first, then, None if then.source in first else (giver, then.source))
+
+
+@given(cases(kinds), st.data())
+def test_an_additional_sync(case, data):
+    """It follows from the others, makes others follow, or belongs to no order at all."""
+    topology, schedule = case
     messages = [message for phase in schedule.phases for message in phase]
     first, then = data.draw(st.tuples(st.sampled_from(messages), st.sampled_from(messages)))
-    giver = first.source if kind == "sender" else first.destination
-    token = None if then.source in first else (giver, then.source)
-    more = (*schedule.sync.syncs, Sync(first, then, token))
-    damaged = replace(schedule, sync=SyncGraph(kind, more))
-    assert rejected(topology, damaged) == (not Oracle(topology).is_valid(damaged))
+    more = (*schedule.sync.syncs, rightful(schedule, first, then))
+    assert agrees(topology, with_syncs(schedule, more))
+
+
+@given(cases(kinds), st.data())
+def test_a_sync_that_follows_from_others(case, data):
+    """A message and the one after the next on some way through the syncs and programs."""
+    topology, schedule = case
+    graph = Oracle(topology).program_order(schedule.phases)
+    graph.add_edges_from((first, then) for first, then, _ in schedule.sync.syncs)
+    ways = [(a, c) for a, b in graph.edges for c in graph.successors(b)]
+    assume(ways)
+    more = (*schedule.sync.syncs, rightful(schedule, *data.draw(st.sampled_from(ways))))
+    assert rejected(topology, with_syncs(schedule, more))
+
+
+@given(cases(kinds), st.data())
+def test_a_sync_with_another_message(case, data):
+    topology, schedule = case
+    syncs = list(schedule.sync.syncs)
+    assume(syncs)
+    index = data.draw(st.integers(0, len(syncs) - 1))
+    message = data.draw(st.sampled_from([m for phase in schedule.phases for m in phase]))
+    first, then, _ = syncs[index]
+    ends = data.draw(st.sampled_from([(message, then), (first, message)]))
+    syncs[index] = rightful(schedule, *ends)
+    assert agrees(topology, with_syncs(schedule, syncs))
+
+
+@given(cases(), every_kind, st.integers(1, 3), st.integers(1, 3))
+def test_another_kind(case, kind, block_size, window):
+    """The same syncs under another name, with other blocks or another window."""
+    topology, schedule = case
+    scheme = SCHEMES[kind]
+    sync = SyncGraph(
+        kind,
+        schedule.sync.syncs,
+        block_size if scheme.blocks else 1,
+        window if scheme.giver else 1,
+    )
+    assert agrees(topology, replace(schedule, sync=sync))
+
+
+@given(cases(st.just("dummy")), st.data())
+def test_damaged_dummies(case, data):
+    """One dropped, moved to another phase, or between other ranks."""
+    topology, schedule = case
+    dummies = list(map(list, schedule.dummies))
+    places = [(p, i) for p, phase in enumerate(dummies) for i in range(len(phase))]
+    assume(places)
+    phase, place = data.draw(st.sampled_from(places))
+    dummy = dummies[phase].pop(place)
+    ranks = st.integers(0, topology.rank_count - 1)
+    other = Message(*data.draw(st.tuples(ranks, ranks)))
+    target = data.draw(st.integers(0, len(dummies) - 1))
+    moved = data.draw(st.sampled_from([(phase, other), (target, dummy), None]))
+    if moved is not None:
+        dummies[moved[0]].append(moved[1])
+    assert agrees(topology, replace(schedule, dummies=tuple(map(tuple, dummies))))
+
+
+@given(cases(st.just("dummy")), st.data())
+def test_an_additional_dummy(case, data):
+    topology, schedule = case
+    dummies = list(map(list, schedule.dummies))
+    ranks = st.integers(0, topology.rank_count - 1)
+    more = Message(*data.draw(st.tuples(ranks, ranks)))
+    dummies[data.draw(st.integers(0, len(dummies) - 1))].append(more)
+    assert agrees(topology, replace(schedule, dummies=tuple(map(tuple, dummies))))
 
 
 def test_syncs_that_go_back_in_time_deadlock():
@@ -148,11 +267,13 @@ def test_syncs_that_go_back_in_time_deadlock():
     schedule = alltoall_schedule(topology, "receiver")
     first, then, _ = schedule.sync.syncs[0]
     back = Sync(then, first, (then.destination, first.source))
-    with_cycle = replace(schedule, sync=SyncGraph("receiver", (*schedule.sync.syncs, back)))
+    with_cycle = with_syncs(schedule, (*schedule.sync.syncs, back))
     with pytest.raises(ScheduleError, match="does not come before"):
         verify(topology, with_cycle)
+    plan = Plan.of(with_cycle.phases, topology.rank_count)
+    table = read_syncs(with_cycle.sync.syncs, plan)
     with pytest.raises(ScheduleError, match="deadlock"):
-        check_progress(with_cycle)
+        check_progress(plan, table, with_cycle.sync, KINDS["receiver"])
 
 
 def test_other_claims_are_checked():
@@ -170,87 +291,6 @@ def test_other_claims_are_checked():
         "nothing makes": replace(schedule, sync=SyncGraph("receiver")),
         "no rank 9": replace(schedule, phases=((Message(0, 9),), *schedule.phases)),
         "to itself": replace(schedule, phases=((Message(1, 1),), *schedule.phases)),
-    }
-    for problem, wrong in damaged.items():
-        with pytest.raises(ScheduleError, match=problem):
-            verify(topology, wrong)
-
-
-@given(several, st.data())
-def test_two_ring_neighbours_swapped(topology, data):
-    """Neighbours on one switch may change places; the oracle knows."""
-    ring = logical_ring(topology)
-    order = list(ring.order)
-    place = data.draw(st.integers(0, len(order) - 1))
-    order[place - 1], order[place] = order[place], order[place - 1]
-    pairs = list(zip(order, order[1:] + order[:1], strict=True))
-    oracle = Oracle(topology)
-    hops = max(topology.hops(*pair) for pair in pairs)
-    damaged = replace(ring, order=tuple(order))
-    harmless = oracle.contention_free(pairs) and hops == ring.max_hops
-    assert rejected(topology, damaged) == (not harmless)
-
-
-def test_swapped_neighbours_of_different_switches_are_rejected():
-    topology = make_topology([3, 3], [0])
-    ring = logical_ring(topology)
-    with pytest.raises(ScheduleError, match="share the edge"):
-        verify(topology, replace(ring, order=(0, 1, 3, 2, 4, 5)))
-
-
-def test_other_claims_of_a_ring_are_checked():
-    topology = make_topology([3, 3], [0])
-    ring = logical_ring(topology)
-    damaged = {
-        "rank 2 is missing": replace(ring, order=(0, 1, 3, 4, 5)),
-        "rank 1 comes more than once": replace(ring, order=(0, 1, 1, 3, 4, 5)),
-        "no rank 6": replace(ring, order=(0, 1, 2, 3, 4, 6)),
-        "the most hops are 2, not 1": replace(ring, max_hops=1),
-    }
-    for problem, wrong in damaged.items():
-        with pytest.raises(ScheduleError, match=problem):
-            verify(topology, wrong)
-
-
-@given(several, st.data())
-def test_a_tree_with_another_parent(topology, data):
-    tree = broadcast_tree(topology, data.draw(st.integers(0, topology.rank_count - 1)))
-    edges = list(tree.edges)
-    place = data.draw(st.integers(0, len(edges) - 1))
-    parent = data.draw(st.integers(0, topology.rank_count - 1))
-    child = edges[place].destination
-    assume(parent not in (child, edges[place].source))
-    edges[place] = Message(parent, child)
-    oracle = Oracle(topology)
-    below = {tree.root: 0}
-    for _ in edges:
-        below |= {e.destination: below[e.source] + 1 for e in edges if e.source in below}
-    harmless = (
-        len(below) == topology.rank_count
-        and max(below.values()) == tree.height
-        and not any(
-            oracle.clash(a, b) for a, b in itertools.combinations(edges, 2) if a.source != b.source
-        )
-    )
-    assert rejected(topology, replace(tree, edges=tuple(edges))) == (not harmless)
-
-
-def test_other_claims_of_a_tree_are_checked():
-    topology = make_topology([2, 2], [0])
-    tree = broadcast_tree(topology, 0)
-    first, second, third = tree.edges
-    damaged = {
-        "rank 3 has no parent": replace(tree, edges=(first, second)),
-        "second parent": replace(tree, edges=(*tree.edges, Message(0, 3))),
-        "leads into the root": replace(tree, edges=(*tree.edges, Message(3, 0))),
-        "on a cycle": replace(tree, edges=(first, Message(3, 2), third)),
-        "no rank 4": replace(tree, edges=(*tree.edges, Message(3, 4))),
-        "no rank 7": replace(tree, root=7),
-        "the height is 3, not 2": replace(tree, height=2),
-        "contention_free is wrong": replace(tree, contention_free=False),
-        "0→2 and 1→3 share the edge s0→s1": replace(
-            tree, edges=(first, Message(0, 2), Message(1, 3)), height=2
-        ),
     }
     for problem, wrong in damaged.items():
         with pytest.raises(ScheduleError, match=problem):
