@@ -3,15 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import click
 
+from stagegen.cli._group import hosts_option, load_group
 from stagegen.cli._options import columns, format_option, print_json, to_size, topology_option
+from stagegen.report.units import format_bytes, format_seconds
 from stagegen.schedule.bounds import COLLECTIVES, Bound, lower_bound, physical_edges
+from stagegen.schedule.capacity import bound_phases, edge_capacities
 from stagegen.schedule.root import RootedView, rooted_view
-from stagegen.topology import Edge, Topology, format_bandwidth, load_topology
+from stagegen.topology import Edge, Topology, format_bandwidth
+
+_EDGES_NAMED = 2
+"""How many of the edges that limit something a line of text names."""
+
+
+@dataclass(frozen=True)
+class _EdgeLoad:
+    """How an alltoall uses a directed edge of the network.
+
+    Attributes:
+        edge: by names.
+        load: messages that cross it.
+        capacity: how many it carries in a phase.
+    """
+
+    edge: Edge
+    load: int
+    capacity: Fraction
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What follows from a topology."""
+
+    topology: Topology
+    view: RootedView
+    phases: int
+    loads: tuple[_EdgeLoad, ...]
+    bounds: tuple[Bound, ...]
+
+    @property
+    def bottleneck(self) -> list[Edge]:
+        """The edges with the largest load / capacity."""
+        most = max((load.load / load.capacity for load in self.loads), default=0)
+        return [load.edge for load in self.loads if load.load / load.capacity == most]
 
 
 @click.group()
@@ -21,71 +60,80 @@ def command() -> None:
 
 @command.command()
 @topology_option
+@hosts_option
 @format_option
 @click.option(
     "--size", callback=to_size, metavar="SIZE", help="Show lower bounds for it, such as 64KiB."
 )
-def show(topology_file: str, output_format: str, size: int | None) -> None:
+@click.option(
+    "--root", type=int, metavar="RANK", help="Of bounds with a root; default: the best one."
+)
+def show(
+    topology_file: str, hosts: str | None, output_format: str, size: int | None, root: int | None
+) -> None:
     """Show hosts, ranks, loads, the root and, for a size, the lower bounds.
 
-    A size is per pair of ranks for alltoall, per rank for allgather, of the buffer for bcast.
+    A size is per pair of ranks for alltoall, from or to each rank for allgather, gather, scatter
+    and reduce_scatter_block, of the whole message for bcast, reduce and allreduce.
     """
-    topology = load_topology(topology_file)
-    view = rooted_view(topology)
-    bounds = [] if size is None else [lower_bound(topology, name, size) for name in COLLECTIVES]
+    facts = _facts(load_group(topology_file, hosts), size, root)
     if output_format == "json":
-        print_json(_form(topology, view, bounds))
+        print_json(_form(facts))
     else:
-        click.echo("\n".join(_text(topology, view, bounds)))
+        click.echo("\n".join(_text(facts)))
 
 
-def _loads(topology: Topology) -> dict[Edge, int]:
-    """Return the load of an alltoall on every directed edge of the network that is in use."""
-    return {edge: before * beyond for edge, before, beyond in physical_edges(topology)}
+def _facts(topology: Topology, size: int | None, root: int | None) -> _Facts:
+    names = topology.tree.names
+    capacities = {
+        (names[one], names[other]): capacity
+        for (one, other), capacity in edge_capacities(topology).items()
+    }
+    bounds = [] if size is None else [lower_bound(topology, c, size, root) for c in COLLECTIVES]
+    return _Facts(
+        topology=topology,
+        view=rooted_view(topology),
+        phases=bound_phases(topology),
+        loads=tuple(
+            _EdgeLoad(edge, before * beyond, capacities[edge])
+            for edge, before, beyond in physical_edges(topology)
+        ),
+        bounds=tuple(bounds),
+    )
 
 
-def _capacity(topology: Topology, edge: Edge) -> int | float:
-    """Return how many times as fast as the slowest host link an edge is."""
-    used = set(topology.ranks)
-    slowest = min(host.bandwidth for host in topology.hosts if host.name in used)
-    ratio = Fraction(topology.rates[edge], slowest)
-    return int(ratio) if ratio.denominator == 1 else float(ratio)
+def _number(value: Fraction) -> int | float:
+    return int(value) if value.denominator == 1 else float(value)
 
 
-def _bottleneck(loads: dict[Edge, int]) -> list[Edge]:
-    most = max(loads.values(), default=0)
-    return [edge for edge, load in loads.items() if load == most]
-
-
-def _form(topology: Topology, view: RootedView, bounds: list[Bound]) -> dict[str, Any]:
-    loads = _loads(topology)
+def _form(facts: _Facts) -> dict[str, Any]:
+    topology = facts.topology
     form = {
         **topology.to_json(),
         "hash": topology.hash,
         "edges": [
             {
-                "edge": list(edge),
-                "load": load,
-                "capacity": _capacity(topology, edge),
-                "bandwidth": topology.rates[edge],
-                "latency": topology.latencies[edge],
+                "edge": list(load.edge),
+                "load": load.load,
+                "capacity": _number(load.capacity),
+                "bandwidth": topology.rates[load.edge],
+                "latency": topology.latencies[load.edge],
             }
-            for edge, load in loads.items()
+            for load in facts.loads
         ],
-        "bottleneck": [list(edge) for edge in _bottleneck(loads)],
-        "bound_phases": view.bottleneck,
-        "root": view.root,
-        "subtrees": [list(subtree) for subtree in view.subtrees],
+        "bottleneck": [list(edge) for edge in facts.bottleneck],
+        "bound_phases": facts.phases,
+        "root": facts.view.root,
+        "subtrees": [list(subtree) for subtree in facts.view.subtrees],
     }
-    if bounds:
-        form["size"] = bounds[0].size
-        form["bounds"] = {bound.collective: bound.to_json() for bound in bounds}
+    if facts.bounds:
+        form["size"] = facts.bounds[0].size
+        form["bounds"] = {bound.collective: bound.to_json() for bound in facts.bounds}
     return form
 
 
-def _text(topology: Topology, view: RootedView, bounds: list[Bound]) -> Iterator[str]:
-    loads = _loads(topology)
-    bottleneck = ", ".join(f"{one}→{other}" for one, other in _bottleneck(loads)[:4])
+def _text(facts: _Facts) -> Iterator[str]:
+    topology = facts.topology
     yield (
         f"{topology.name}: {topology.rank_count} ranks ({topology.rank_map.order}), "
         f"{len(topology.hosts)} hosts, {len(topology.switches)} switches"
@@ -93,17 +141,23 @@ def _text(topology: Topology, view: RootedView, bounds: list[Bound]) -> Iterator
     yield f"hash {topology.hash}"
     yield f"launcher {topology.launcher or 'not given'}"
     yield (
-        f"alltoall: {view.bottleneck} phases around root {view.root}; "
-        f"bottleneck {bottleneck or 'none'}{', …' if len(_bottleneck(loads)) > 4 else ''}"
+        f"alltoall: at least {facts.phases} phases, around root {facts.view.root}; "
+        f"bottleneck {_names(facts.bottleneck)}"
     )
     yield from ("", *columns(_switch_rows(topology)))
-    yield from ("", *columns(_link_rows(topology, loads)))
+    yield from ("", *columns(_link_rows(facts)))
     if topology.blocked:
         yield "blocked by the spanning tree: " + ", ".join(
             f"{one}–{other}" for one, other in (link.ends for link in topology.blocked)
         )
-    if bounds:
-        yield from ("", *columns(_bound_rows(bounds)))
+    if facts.bounds:
+        yield from ("", *columns(_bound_rows(facts.bounds)))
+
+
+def _names(edges: tuple[Edge, ...] | list[Edge]) -> str:
+    """Return the first edges, and that there are more."""
+    named = [f"{one}→{other}" for one, other in edges[:_EDGES_NAMED]]
+    return ", ".join(named + ["…"] * (len(edges) > _EDGES_NAMED)) or "none"
 
 
 def _switch_rows(topology: Topology) -> Iterator[tuple[str, ...]]:
@@ -116,30 +170,39 @@ def _switch_rows(topology: Topology) -> Iterator[tuple[str, ...]]:
         yield switch.name, ", ".join(hosts) or "-"
 
 
-def _link_rows(topology: Topology, loads: dict[Edge, int]) -> Iterator[tuple[str, ...]]:
+def _link_rows(facts: _Facts) -> Iterator[tuple[str, ...]]:
     """Yield one row for each link between switches, and one for each kind of host link."""
-    yield "link", "rate", "alltoall load", "capacity"
-    kinds: dict[tuple[int, int], list[str]] = {}
-    for edge, load in loads.items():
-        host = topology.host_by_name.get(edge[0])
-        if host is not None:
-            kinds.setdefault((host.bandwidth, load), []).append(host.name)
+    topology = facts.topology
+    yield "link", "rate", "alltoall load", "messages of a phase"
+    loads = {load.edge: load for load in facts.loads}
     for link in topology.links:
-        load = loads.get(link.ends, 0)
-        yield _link_row(topology, f"{link.ends[0]}–{link.ends[1]}", link.ends, load)
-    for (_, load), names in kinds.items():
-        host = topology.host_by_name[names[0]]
-        name = f"{len(names)} host links" if len(names) > 1 else f"{host.name}–{host.switch}"
-        yield _link_row(topology, name, (host.name, host.switch), load)
+        if link.ends in loads:
+            yield _link_row(topology, f"{link.ends[0]}–{link.ends[1]}", loads[link.ends])
+        else:
+            yield f"{link.ends[0]}–{link.ends[1]}", format_bandwidth(link.rate), "0", "-"
+    kinds: dict[tuple[int, int, Fraction], list[_EdgeLoad]] = {}
+    for load in facts.loads:
+        if load.edge[0] in topology.host_by_name:
+            kind = topology.rates[load.edge], load.load, load.capacity
+            kinds.setdefault(kind, []).append(load)
+    for first, *others in kinds.values():
+        name = f"{len(others) + 1} host links" if others else "–".join(first.edge)
+        yield _link_row(topology, name, first)
 
 
-def _link_row(topology: Topology, name: str, edge: Edge, load: int) -> tuple[str, ...]:
-    rate = format_bandwidth(topology.rates[edge])
-    return name, rate, str(load), f"{_capacity(topology, edge):g}"
+def _link_row(topology: Topology, name: str, load: _EdgeLoad) -> tuple[str, ...]:
+    rate = format_bandwidth(topology.rates[load.edge])
+    return name, rate, str(load.load), f"{_number(load.capacity):g}"
 
 
-def _bound_rows(bounds: list[Bound]) -> Iterator[tuple[str, ...]]:
-    yield f"lower bound for {bounds[0].size} bytes", "", "", ""
+def _bound_rows(bounds: tuple[Bound, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield one row for all collectives with the same bound."""
+    head = f"at least, for {format_bytes(bounds[0].size or 0)}"
+    yield head, "data", "latency", "formula", "at", ""
+    alike: dict[tuple[str, ...], list[str]] = {}
     for bound in bounds:
-        edge = "none" if bound.edge is None else f"{bound.edge[0]}→{bound.edge[1]}"
-        yield bound.collective, f"{bound.seconds * 1e3:.6g} ms", bound.formula, f"at {edge}"
+        times = format_seconds(bound.seconds), format_seconds(bound.latency_seconds)
+        cells = (*times, bound.formula, _names(bound.edges), f"({bound.reference})")
+        alike.setdefault(cells, []).append(bound.collective)
+    for columns_after, collectives in alike.items():
+        yield ", ".join(collectives), *columns_after

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from stagegen.report.rows import ReportRow
 
-#: matplotlib salts the identifiers in an SVG file, at random unless told.
-_SALT = "stagegen"
+#: Matplotlib salts the identifiers in an SVG file, at random unless told.
+SALT = "stagegen"
 
 
 def can_plot() -> bool:
@@ -22,7 +22,7 @@ def time_plot(collective: str, rows: Sequence[ReportRow]) -> str:
     import matplotlib as mpl  # noqa: PLC0415 - an optional dependency
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    with mpl.rc_context({"svg.hashsalt": _SALT, "svg.fonttype": "none", "font.size": 9}):
+    with mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=(6.4, 3.6), layout="constrained")
         axes = figure.subplots()
         sizes = [row.size for row in rows]

@@ -3,53 +3,91 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import click
 
-from stagegen.cli._options import format_option, print_json, topology_option
+from stagegen.cli._group import hosts_option, load_group
+from stagegen.cli._options import topology_option
+from stagegen.errors import InputError
+from stagegen.report.pictures import FORMATS, draw
 from stagegen.schedule import PhaseSchedule, Ring, RingPipeline, Tree
 from stagegen.schedule.verify import verify
-from stagegen.topology import Topology, expand_hostlist, load_topology, restricted_to
+from stagegen.topology import Topology
+
+Schedule = PhaseSchedule | Ring | RingPipeline | Tree
+_OUTPUT = "stagegen.output"
+"""The file to write to, among what click keeps of the command that runs."""
 
 
 def schedule_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add `--topology`, `--hosts`, `--format`; the command gets the `topology` that they name."""
+    """Add `--topology`, `--hosts`, `--format`, `--output`.
+
+    The command gets the `topology` that the first two name, and the `output_format`; the file
+    is for :func:`print_schedule`.
+    """
 
     @topology_option
+    @hosts_option
     @click.option(
-        "--hosts",
-        metavar="LIST",
-        help="Only the ranks of these hosts, such as n[0-5,9], numbered from 0 in their order.",
+        "--format",
+        "output_format",
+        type=click.Choice(("text", "json", *FORMATS)),
+        default="text",
+        show_default=True,
+        help="Text is for people, JSON for programs; svg and png are pictures.",
     )
-    @format_option
+    @click.option(
+        "--output",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Where to write it; default: standard output.",
+    )
     @functools.wraps(command)
-    def with_topology(topology_file: str, hosts: str | None, **options: Any) -> None:
-        topology = load_topology(topology_file)
-        if hosts is not None:
-            topology = restricted_to(topology, _names(hosts))
-        command(topology=topology, **options)
+    def with_topology(
+        topology_file: str, hosts: str | None, output: Path | None, **options: Any
+    ) -> None:
+        click.get_current_context().meta[_OUTPUT] = output
+        command(topology=load_group(topology_file, hosts), **options)
 
     return with_topology
 
 
-def _names(hosts: str) -> list[str]:
-    try:
-        return expand_hostlist(hosts)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--hosts") from error
-
-
 def print_schedule(
-    topology: Topology,
-    schedule: PhaseSchedule | Ring | RingPipeline | Tree,
-    output_format: str,
-    text: Iterable[str],
+    topology: Topology, schedule: Schedule, output_format: str, text: Iterable[str]
 ) -> None:
-    """Check a schedule, then print it."""
+    """Check a schedule, then print it, or write it to the file of `--output`.
+
+    Args:
+        topology: that it is for.
+        schedule: what to print.
+        output_format: as of `--format`.
+        text: the lines for people.
+
+    Raises:
+        InputError: the file cannot be written.
+        ScheduleError: the schedule lacks a property that it should have.
+    """
     proof = verify(topology, schedule)
-    if output_format == "json":
-        print_json(schedule.to_json())
+    if output_format in FORMATS:
+        form = draw(topology, schedule, output_format)
+    elif output_format == "json":
+        form = f"{json.dumps(schedule.to_json(), ensure_ascii=False)}\n".encode()
     else:
-        click.echo("\n".join([*text, "", "checked: " + proof.lines()[0], *proof.lines()[1:]]))
+        lines = [*text, "", "checked: " + proof.lines()[0], *proof.lines()[1:]]
+        form = "".join(f"{line}\n" for line in lines).encode()
+    _write(form)
+
+
+def _write(form: bytes) -> None:
+    output: Path | None = click.get_current_context().meta[_OUTPUT]
+    if output is None:
+        click.echo(form, nl=False)
+        return
+    try:
+        output.write_bytes(form)
+    except OSError as error:
+        raise InputError(f"cannot write it: {error.strerror}", output) from error

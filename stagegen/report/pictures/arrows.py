@@ -1,0 +1,73 @@
+"""Messages between ranks as arrows below the switch tree, coloured by a number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stagegen.report.pictures.canvas import Canvas, text_width
+from stagegen.report.pictures.colours import SOFT, scale
+from stagegen.report.pictures.network import SIDE, Network
+from stagegen.schedule import Message
+
+_SHALLOWEST = 0.14
+_LEGEND_MOST = 8
+
+
+def room_for(
+    places: Mapping[int, int], messages: Mapping[Message, int], most: float = 2.4
+) -> float:
+    """Return how much height the arrows of these messages get, at most `most` inches."""
+    widest = max((abs(places[a] - places[b]) for a, b in messages), default=0)
+    return min(most, 0.35 + 0.09 * widest) if messages else 0.0
+
+
+@dataclass(frozen=True)
+class Arrows:
+    """Messages, each with a number that gives it its colour.
+
+    Attributes:
+        messages: what is drawn.
+        meaning: of number 1, and of others, with a place for the number.
+    """
+
+    messages: Mapping[Message, int]
+    meaning: tuple[str, str]
+
+    def colour(self, number: int) -> tuple[float, float, float]:
+        """Return the colour of a number."""
+        return scale(number, min(self.messages.values()), max(self.messages.values()))
+
+    def draw(self, canvas: Canvas, network: Network) -> None:
+        """Draw the arrows, and what their colours mean."""
+        places = network.layout.place
+        widest = max((abs(places[a] - places[b]) for a, b in self.messages), default=1)
+        for (one, other), number in self.messages.items():
+            span = places[other] - places[one]
+            depth = max(_SHALLOWEST, (network.arrows - 0.1) * (abs(span) / widest) ** 0.6)
+            # Arrows to the left begin and end between those to the right.
+            aside = 0.4 * network.radius if span > 0 else 0.0
+            y = network.base - network.radius * 0.95
+            canvas.arc(
+                (network.x(places[one]) + aside, y),
+                (network.x(places[other]) - aside, y),
+                depth,
+                color=self.colour(number),
+                gid=f"message-{one}-{other}",
+            )
+        if self.messages:
+            self._legend(canvas)
+
+    def _legend(self, canvas: Canvas) -> None:
+        """Explain the colours at the bottom; of many numbers, some."""
+        numbers = sorted(set(self.messages.values()))
+        if len(numbers) > _LEGEND_MOST:
+            last = len(numbers) - 1
+            chosen = {round(i * last / (_LEGEND_MOST - 1)) for i in range(_LEGEND_MOST)}
+            numbers = [numbers[i] for i in sorted(chosen)]
+        x = SIDE
+        for number in numbers:
+            canvas.line((x, x + 0.22), (0.2, 0.2), color=self.colour(number), linewidth=2.5)
+            text = self.meaning[number != 1].format(number)
+            canvas.text(x + 0.29, 0.2, text, 7.5, color=SOFT, va="center_baseline")
+            x += 0.29 + text_width(text, 7.5) + 0.2

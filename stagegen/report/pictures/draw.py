@@ -1,0 +1,42 @@
+"""From a schedule to the bytes of its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stagegen.errors import InputError
+from stagegen.report.pictures.canvas import Canvas
+from stagegen.report.pictures.phases import phase_chart
+from stagegen.report.pictures.ring import pipeline_picture, ring_picture
+from stagegen.report.pictures.tree import tree_picture
+from stagegen.schedule import PhaseSchedule, Ring, RingPipeline, Tree
+from stagegen.topology import Topology
+
+FORMATS = ("svg", "png")
+_PICTURES: dict[type, Callable[[Topology, Any], Canvas]] = {
+    PhaseSchedule: phase_chart,
+    Ring: ring_picture,
+    RingPipeline: pipeline_picture,
+    Tree: tree_picture,
+}
+
+
+def draw(topology: Topology, schedule: object, output_format: str) -> bytes:
+    """Return the picture of a schedule as a file.
+
+    The same schedule gives the same bytes, with the same version of Matplotlib.
+
+    Args:
+        topology: that the schedule is for.
+        schedule: phases, a ring or a tree.
+        output_format: one of `FORMATS`.
+
+    Raises:
+        StagegenError: Matplotlib is not installed.
+        InputError: there is no picture of such a schedule.
+    """
+    for kind, picture in _PICTURES.items():
+        if isinstance(schedule, kind):
+            return picture(topology, schedule).save(output_format)
+    raise InputError(f"there is no picture of a {type(schedule).__name__}")
