@@ -25,6 +25,10 @@ from stagegen.schedule import lower_bound
 from stagegen.topology import Topology, load_topology
 
 
+_ROOT = 0
+"""The root of collectives that have one, as in drivers/bench.c."""
+
+
 @dataclass(frozen=True)
 class _Row:
     """A comparison in numbers; seconds are medians."""
@@ -108,7 +112,7 @@ def command(
 
 
 def _measure(bench: Bench, topology: Topology, name: str, size: int, repetitions: int) -> _Row:
-    bound = lower_bound(topology, name, size).seconds / bench.environment.scale
+    bound = lower_bound(topology, name, size, _ROOT).seconds / bench.environment.scale
     comparison = bench.compare(name, size, repetitions, bound)
     return _Row(comparison, summarize(comparison.native), summarize(comparison.tuned), bound)
 
