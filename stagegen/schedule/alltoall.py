@@ -115,22 +115,13 @@ def check_scheme(kind: str, block_size: int, window: int) -> None:
     """
     if kind not in SCHEMES:
         raise InputError(f"there is no sync {kind!r}; there is {', '.join(SYNC_KINDS)}")
-    scheme = SCHEMES[kind]
-    for name, value, exists in (
-        ("block size", block_size, scheme.blocks),
-        ("window", window, scheme.giver is not None),
+    with_blocks = [name for name, scheme in SCHEMES.items() if scheme.blocks]
+    with_window = [name for name, scheme in SCHEMES.items() if scheme.giver is not None]
+    for name, value, having in (
+        ("block size", block_size, with_blocks),
+        ("window", window, with_window),
     ):
         if value < 1:
             raise InputError(f"the {name} is {value}; it starts at 1")
-        if value > 1 and not exists:
-            raise InputError(f"sync {kind} has no {name}; {_that_have(name)} have")
-
-
-def _that_have(name: str) -> str:
-    """Return the schemes with a parameter, in words."""
-    having = [
-        kind
-        for kind, scheme in SCHEMES.items()
-        if (scheme.blocks if name == "block size" else scheme.giver)
-    ]
-    return f"{', '.join(having[:-1])} and {having[-1]}"
+        if value > 1 and kind not in having:
+            raise InputError(f"sync {kind} has no {name}; those with one: {', '.join(having)}")

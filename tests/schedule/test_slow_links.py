@@ -1,0 +1,141 @@
+"""Messages over slow links last longer than a phase, and nothing overtakes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stagegen.schedule import Message
+from stagegen.schedule.alltoall import alltoall_phases
+from stagegen.schedule.assignment import assign_phases
+from stagegen.schedule.root import rooted_view
+from stagegen.schedule.slow_links import Clock, first_fit_starts, one_after_the_other
+from tests.schedule.test_capacity import plain_bound, plain_capacities
+from tests.strategies import GIGABIT, fast_topologies, make_topology, oracle_paths
+
+RATES = st.sampled_from([Fraction(1, 2), Fraction(2, 5), Fraction(3, 4), Fraction(1, 10), 1, 2, 3])
+
+
+@st.composite
+def slow_topologies(draw, max_hosts: int = 12):
+    """Random trees with two or more ranks and links of any speed, some slower than all hosts'."""
+    topology = draw(fast_topologies(max_hosts, 5).filter(lambda t: t.rank_count > 1))
+    return replace(
+        topology,
+        links=tuple(
+            replace(link, bandwidth=int(GIGABIT * draw(RATES)), count=1) for link in topology.links
+        ),
+    )
+
+
+class Plain:
+    """Paths, capacities and durations of messages, from the plain lists."""
+
+    def __init__(self, topology):
+        self.paths = oracle_paths(topology)
+        self.capacity = plain_capacities(topology)
+        self.lasts = {
+            message: 1 / min(Fraction(1), *(self.capacity[edge] for edge in path))
+            for message, path in self.paths.items()
+        }
+
+    def overload(self, starts) -> list[tuple[str, str]]:
+        """The edges that carry more than they can when some message starts."""
+        users: dict[tuple[str, str], list[tuple[Fraction, Fraction]]] = {}
+        for start, message in starts:
+            for edge in self.paths[message]:
+                users.setdefault(edge, []).append((start, start + self.lasts[message]))
+        return [
+            edge
+            for edge, intervals in users.items()
+            for begin, _ in intervals
+            if sum(a <= begin < b for a, b in intervals) > max(1, self.capacity[edge])
+        ]
+
+    def has_room(self, placed, start, message) -> bool:
+        """Whether one message more overloads nothing for as long as it lasts."""
+        return not self.overload([*placed, (start, message)])
+
+    def replay(self, phases) -> tuple[list[tuple[Fraction, Message]], Fraction]:
+        """Start every message as soon as its phase has begun and its edges are free, in order."""
+        ends: dict[tuple[str, str], list[Fraction]] = {}
+        starts, last = [], Fraction(0)
+        for phase, messages in enumerate(phases):
+            for message in messages:
+                start = Fraction(phase)
+                for edge in self.paths[message]:
+                    running = sorted(ends.get(edge, []))
+                    free = int(max(1, self.capacity[edge]))
+                    if len(running) >= free:
+                        start = max(start, running[-free])
+                for edge in self.paths[message]:
+                    ends.setdefault(edge, []).append(start + self.lasts[message])
+                starts.append((start, message))
+                last = max(last, start + self.lasts[message])
+        return starts, last
+
+
+@settings(max_examples=100)
+@given(slow_topologies())
+def test_messages_start_in_their_phases_and_all_end_in_the_last(topology):
+    schedule = alltoall_phases(topology)
+    assert sorted(m for phase in schedule.phases for m in phase) == sorted(oracle_paths(topology))
+    assert plain_bound(topology) == schedule.bound_phases <= len(schedule.phases)
+    plain = Plain(topology)
+    starts, end = plain.replay(schedule.phases)
+    phase_of = {m: phase for phase, messages in enumerate(schedule.phases) for m in messages}
+    assert all(phase_of[message] == start // 1 for start, message in starts)
+    assert ceil(end) <= len(schedule.phases)
+    assert not plain.overload(starts)
+
+
+@settings(max_examples=40)
+@given(slow_topologies(max_hosts=8), st.randoms(use_true_random=False))
+def test_both_ways_to_start_messages_overload_nothing(topology, random):
+    clock, phases = Clock.of(topology), assign_phases(rooted_view(topology))
+    order = [message for messages in phases for message in messages]
+    random.shuffle(order)
+    plain = Plain(topology)
+    for starts in (
+        first_fit_starts(topology, clock, order),
+        one_after_the_other(topology, clock, phases),
+    ):
+        in_phases = [(Fraction(start, clock.ticks), message) for start, message in starts]
+        assert sorted(message for _, message in in_phases) == sorted(order)
+        assert not plain.overload(in_phases)
+
+
+@settings(max_examples=30)
+@given(slow_topologies(max_hosts=5), st.randoms(use_true_random=False))
+def test_first_fit_leaves_no_room_before_a_message(topology, random):
+    clock, plain = Clock.of(topology), Plain(topology)
+    order = [Message(*message) for message in sorted(plain.paths)]
+    random.shuffle(order)
+    placed: list[tuple[Fraction, Message]] = []
+    for start, message in first_fit_starts(topology, clock, order):
+        for tick in range(start):
+            assert not plain.has_room(placed, Fraction(tick, clock.ticks), message)
+        placed.append((Fraction(start, clock.ticks), message))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "uplink", "phases"), [([8, 8], 0.5, 128), ([8, 8], 0.4, 160), ([3, 1], 0.3, 10)]
+)
+def test_a_single_slow_link_is_never_idle(hosts, uplink, phases):
+    schedule = alltoall_phases(make_topology(hosts, [0], uplinks=[uplink]))
+    assert len(schedule.phases) == schedule.bound_phases == phases
+
+
+def test_a_slow_link_that_is_no_bottleneck_still_takes_its_time():
+    # The link to s1 has load 16·1, the one to s2 has 1·16 messages of two phases each.
+    topology = make_topology([8, 8, 1], [0, 0], uplinks=[1, 0.5])
+    schedule = alltoall_phases(topology)
+    slow = [p for p, messages in enumerate(schedule.phases) for m in messages if m.source == 16]
+    assert schedule.bound_phases == 72
+    assert all(later - earlier >= 2 for earlier, later in pairwise(slow))
