@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count
 
 from stagegen.schedule.ring_bound import fewest_hops
 from stagegen.schedule.ring_chain import chain
 from stagegen.schedule.ring_layout import Branch, HungTree, hung_up
-from stagegen.schedule.ring_options import Ends, Options, Step, pareto, switch_options
+from stagegen.schedule.ring_levels import Ends, Options, pareto
+from stagegen.schedule.ring_options import Step, switch_options
 from stagegen.topology import Topology
 
 _HOST: Options = ((0, 0),)
@@ -33,7 +33,9 @@ def optimal_order(topology: Topology) -> tuple[int, ...]:
     hung = hung_up(topology)
     if not hung.switches:
         return hung.ring_order({})
-    plans = (_Plan.within(hung, hops) for hops in count(fewest_hops(topology)))
+    # No path passes more switches than there are, so with that many every order will do.
+    tried = range(fewest_hops(topology), len(hung.switches) + 1)
+    plans = (_Plan.within(hung, hops) for hops in tried)
     plan = next(plan for plan in plans if plan is not None)
     return hung.ring_order(dict(plan.orders()))
 

@@ -19,13 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
-Ends = tuple[int, int]
-"""Two ends of a branch, the smaller one first."""
-Options = tuple[Ends, ...]
-"""Ends that a branch can have, none of them as good or better at both ends than another."""
+from stagegen.schedule.ring_levels import Ends, Levels, Options, State, pareto
 
 
 class Step(NamedTuple):
@@ -46,68 +42,7 @@ class Step(NamedTuple):
     count: int
 
 
-class State(NamedTuple):
-    """What has been chosen so far, as far as it matters to the rest.
-
-    Attributes:
-        slack: for each level t, how many more inner ends are ≤ D-t than ≥ t.
-        pieces: for each node of :class:`_Levels` the least node that it is joined with by
-            branches; -1 where there is no end.
-        outer: the sizes of the outer ends, ascending.
-    """
-
-    slack: tuple[int, ...]
-    pieces: tuple[int, ...]
-    outer: tuple[int, ...]
-
-
 _States = dict[State, Step | None]
-
-
-@dataclass(frozen=True)
-class _Levels:
-    """The levels t at which numbers of ends are compared, from the highest down.
-
-    An end v belongs to the node max(v, D-v). Nodes above D/2 are levels; D/2 itself is a
-    node without a level, as its ends may meet any that are not larger.
-    """
-
-    limit: int
-    nodes: tuple[int, ...]
-
-    @classmethod
-    def of(cls, limit: int, groups: Iterable[Options]) -> _Levels:
-        sizes = {size for options in groups for ends in options for size in ends}
-        return cls(limit, tuple(sorted({max(v, limit - v) for v in sizes}, reverse=True)))
-
-    @cached_property
-    def count(self) -> int:
-        """How many of the nodes are levels."""
-        return sum(2 * node > self.limit for node in self.nodes)
-
-    def node(self, size: int) -> int:
-        return self.nodes.index(max(size, self.limit - size))
-
-    def gain(self, inner: Sequence[int]) -> tuple[int, ...]:
-        """Return what inner ends add to the slack of each level."""
-        total = [0] * self.count
-        for size in inner:
-            for level in range(self.node(size), self.count):
-                total[level] += 1 if 2 * size < self.limit else -1
-        return tuple(total)
-
-    def connected(self, state: State) -> bool:
-        """Return whether condition (2) holds."""
-        pieces = [i if piece < 0 else piece for i, piece in enumerate(state.pieces)]
-        for upper in range(len(pieces) - 1):
-            if state.slack[upper] > 0:
-                pieces = _joined(pieces, upper, upper + 1)
-        return len({new for new, old in zip(pieces, state.pieces, strict=True) if old >= 0}) <= 1
-
-
-def _joined(pieces: Sequence[int], one: int, other: int) -> list[int]:
-    low, high = sorted((pieces[one], pieces[other]))
-    return [low if piece == high else piece for piece in pieces]
 
 
 def switch_options(groups: Mapping[Options, int], limit: int, closed: bool) -> dict[Ends, Step]:
@@ -128,28 +63,28 @@ def switch_options(groups: Mapping[Options, int], limit: int, closed: bool) -> d
     if not closed and sum(groups.values()) == 1:
         (options,) = groups
         return {ends: Step(None, options, ends, (0, 1), 1) for ends in options}
-    levels = _Levels.of(limit, groups)
+    outer = 0 if closed else 2
+    levels = Levels.of(limit, groups)
+    parts = list(_parts(groups))
     start = State((0,) * levels.count, (-1,) * len(levels.nodes), ())
     states: _States = {start: None}
-    later = _Later.after(levels, groups)
-    for (options, count), rest in zip(groups.items(), later, strict=True):
-        states = rest.pruned(_with_group(levels, states, options, count, 0 if closed else 2))
+    for (options, count), later in zip(parts, _Later.after(levels, parts), strict=True):
+        states = later.pruned(_with_part(levels, states, options, count, outer))
     found = {
         (state.outer[0], state.outer[1]) if state.outer else (0, 0): step
         for state, step in states.items()
-        if step is not None and len(state.outer) == (0 if closed else 2)
-        if levels.connected(state)
+        if step is not None and len(state.outer) == outer and levels.connected(state)
     }
     return {ends: found[ends] for ends in pareto(found)}
 
 
-def pareto(ends: Iterable[Ends]) -> Options:
-    """Return those pairs of ends than which no other is as good at both ends, sorted."""
-    best: list[Ends] = []
-    for small, large in sorted(set(ends)):
-        if not best or large < best[-1][1]:
-            best.append((small, large))
-    return tuple(best)
+def _parts(groups: Mapping[Options, int]) -> Iterator[tuple[Options, int]]:
+    """Yield what is added at once: branches without a choice together, others one by one."""
+    for options, count in groups.items():
+        if len(options) == 1:
+            yield options, count
+        else:
+            yield from [(options, 1)] * count
 
 
 @dataclass(frozen=True)
@@ -165,11 +100,11 @@ class _Later:
     least: tuple[int, ...]
 
     @classmethod
-    def after(cls, levels: _Levels, groups: Mapping[Options, int]) -> list[_Later]:
-        """Return it for what comes after each of the groups."""
+    def after(cls, levels: Levels, parts: Sequence[tuple[Options, int]]) -> list[_Later]:
+        """Return it for what comes after each of the parts."""
         most = least = (0,) * levels.count
         result: list[_Later] = []
-        for options, count in reversed(groups.items()):
+        for options, count in reversed(parts):
             result.append(cls(most, least))
             inner = [part for ends in options for part in (ends, ends[:1], ends[1:])]
             gains = list(zip(*map(levels.gain, inner), strict=True))
@@ -210,10 +145,10 @@ def _merit(state: State) -> tuple[int, ...]:
     return (*state.slack, *(-size for size in state.outer))
 
 
-def _with_group(
-    levels: _Levels, states: _States, options: Options, count: int, outer: int
+def _with_part(
+    levels: Levels, states: _States, options: Options, count: int, outer: int
 ) -> _States:
-    """Add all branches of a group; up to `outer` branches of the whole switch have outer ends."""
+    """Add branches; up to `outer` branches of the whole switch have outer ends."""
     result: _States = {}
     for used in range(min(outer, count) + 1):
         result |= _with_inner(levels, states, options, count - used)
@@ -221,20 +156,19 @@ def _with_group(
     return result
 
 
-def _with_inner(levels: _Levels, states: _States, options: Options, count: int) -> _States:
-    """Add `count` branches that stand between others."""
-    at_once = count if len(options) == 1 else 1
-    for _ in range(0, count, at_once or 1):
-        states = {
-            _added(levels, state, ends, at_once): Step(step, options, ends, (), at_once)
-            for state, step in states.items()
-            for ends in options
-        }
-    return states
+def _with_inner(levels: Levels, states: _States, options: Options, count: int) -> _States:
+    """Add `count` branches with the same ends that stand between others."""
+    if count == 0:
+        return states
+    return {
+        levels.added(state, ends, count): Step(step, options, ends, (), count)
+        for state, step in states.items()
+        for ends in options
+    }
 
 
 def _with_outer(
-    levels: _Levels, states: _States, options: Options, outer: int
+    levels: Levels, states: _States, options: Options, outer: int
 ) -> Iterator[tuple[State, Step]]:
     """Add one branch with an outer end, where there are fewer than `outer` yet."""
     for state, step in states.items():
@@ -242,18 +176,5 @@ def _with_outer(
             for ends in options:
                 for side in (0, 1):
                     ours = tuple(sorted((*state.outer, ends[side])))
-                    state_after = _added(levels, state, (ends[1 - side],), 1)
+                    state_after = levels.added(state, (ends[1 - side],), 1)
                     yield state_after._replace(outer=ours), Step(step, options, ends, (side,), 1)
-
-
-def _added(levels: _Levels, state: State, inner: Sequence[int], count: int) -> State:
-    """Return the state after `count` more branches with these inner ends."""
-    gain = levels.gain(inner)
-    pieces = list(state.pieces)
-    nodes = [levels.node(size) for size in inner]
-    for node in nodes:
-        if pieces[node] < 0:
-            pieces[node] = node
-    pieces = _joined(pieces, nodes[0], nodes[-1])
-    slack = tuple(s + count * g for s, g in zip(state.slack, gain, strict=True))
-    return state._replace(slack=slack, pieces=tuple(pieces))

@@ -5,7 +5,7 @@ Works on the plain lists of a topology, in time linear in the lengths of the pat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,6 +22,10 @@ class Floor(NamedTuple):
 
     hops: int
     switch: str | None
+
+
+_Reach = tuple[int, int]
+"""How many switches there are at least before each of a branch's two end hosts, nearer first."""
 
 
 class Climb:
@@ -60,41 +64,72 @@ class Climb:
     def floor(self) -> Floor:
         """Return a number of hops that no contention-free ring stays below.
 
-        On a contention-free ring the branches of a switch that hold ranks stand in a circle,
-        and two neighbouring branches exchange a message that passes the switch and, in both of
-        them, at least as many switches as their nearest hosts are away. Take the j branches
-        furthest away. If no two of them are neighbours, they have more than j others as
-        neighbours, unless they are every second one; so the j-th furthest, or one further away,
-        has a neighbour that is not among the j nearest.
+        On a contention-free ring the branches of a switch that hold hosts stand in a circle,
+        each with a first and a last host, and neighbours in the circle exchange a message
+        that passes the switch and, in both branches, the switches before these hosts.
         """
         best = Floor(0, None)
-        for switch, distances in self._nearest_hosts():
-            distances.sort()
-            count = len(distances)
-            for j in range(1, count // 2 + 1):
-                neighbour = distances[j - 1] if 2 * j == count else distances[j]
-                hops = distances[-j] + neighbour + 1
-                if hops > best.hops:
-                    best = Floor(hops, switch)
+        for switch, branches in self._branches():
+            hops = 1 + max(_circle(branches), _pairs(branches)) if len(branches) > 1 else 0
+            if hops > best.hops:
+                best = Floor(hops, switch)
         return best
 
-    def _nearest_hosts(self) -> Iterator[tuple[str, list[int]]]:
-        """Yield the switches and how many switches are before the nearest host of each branch."""
-        below: dict[str, dict[str, int]] = {name: {} for name in self.switches}
+    def _branches(self) -> Iterator[tuple[str, list[_Reach]]]:
+        """Yield the switches, each with how far its branches that hold hosts reach at least."""
+        below: dict[str, dict[str, _Reach]] = {name: {} for name in self.switches}
         for name in reversed(self.order):
             if name not in self.switches:
-                below[self.above[name]][name] = 0
+                below[self.above[name]][name] = (0, 0)
             elif below[name] and name in self.above:
-                below[self.above[name]][name] = 1 + min(below[name].values())
-        beyond: dict[str, int] = {}
+                below[self.above[name]][name] = _beyond(below[name].values())
+        upwards: dict[str, _Reach] = {}
         for name in self.order:
             if name in self.switches:
-                distances = [*below[name].values()]
-                if name in beyond:
-                    distances.append(beyond[name])
-                nearest = sorted(distances)[:2]
-                yield name, distances
-                for child, distance in below[name].items():
-                    rest = nearest[1:] if distance == nearest[0] else nearest
-                    if rest and child in self.switches:
-                        beyond[child] = 1 + rest[0]
+                around = list(below[name].values())
+                if name in upwards:
+                    around.append(upwards[name])
+                yield name, around
+                nearest = sorted(around)[:3]
+                for child, reach in below[name].items():
+                    rest = list(nearest)
+                    if reach in rest:
+                        rest.remove(reach)
+                    if child in self.switches and rest:
+                        # With one other branch only, both ends of what is beyond are in it.
+                        upwards[child] = _beyond(rest)
+
+
+def _beyond(branches: Iterable[_Reach]) -> _Reach:
+    """Return how far the first and the last host beyond a switch are at least.
+
+    Where the switch has two branches or more, they are in different ones.
+    """
+    nearest = sorted(branches)
+    if len(nearest) == 1:
+        return nearest[0][0] + 1, nearest[0][1] + 1
+    return nearest[0][0] + 1, nearest[1][0] + 1
+
+
+def _circle(branches: Sequence[_Reach]) -> int:
+    """Return what two neighbours sum to at least, by the nearest hosts of the branches.
+
+    Take the j branches furthest away. If no two of them are neighbours, they have more than j
+    others as neighbours, unless they are every second one; so the j-th furthest, or one further
+    away, has a neighbour that is not among the j nearest.
+    """
+    near = sorted(first for first, _ in branches)
+    count = len(near)
+    return max(
+        near[-j] + (near[j - 1] if 2 * j == count else near[j]) for j in range(1, count // 2 + 1)
+    )
+
+
+def _pairs(branches: Sequence[_Reach]) -> int:
+    """Return what two ends that meet sum to at least, as all ends meet in pairs.
+
+    The j furthest of 2k ends cannot all meet one of the j-1 nearest, so for every j some pair
+    sums to the j-th furthest and the j-th nearest at least.
+    """
+    ends = sorted(end for branch in branches for end in branch)
+    return max(near + far for near, far in zip(ends, reversed(ends), strict=True))

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from stagegen.schedule import logical_ring
 from stagegen.schedule.ring_bound import fewest_hops, least_meeting
 from stagegen.schedule.ring_chain import chain
-from stagegen.schedule.ring_options import pareto, switch_options
+from stagegen.schedule.ring_levels import pareto
+from stagegen.schedule.ring_options import switch_options
 from stagegen.schedule.verify import verify
 from stagegen.schedule.verify_hops import Climb
 from tests.schedule.ring_oracle import fewest_hops_by_algorithm_3
 from tests.strategies import make_topology, topologies
 
 sizes = st.integers(0, 5)
-pairs_of_ends = st.tuples(sizes, sizes)
 
 
 def sequences(ends, closed):
@@ -35,8 +35,16 @@ def legal(ends, order, limit, closed):
     return all(ends[a][1 - s] + ends[b][t] <= limit for (a, s), (b, t) in meeting)
 
 
-@given(st.lists(pairs_of_ends, min_size=2, max_size=4), st.integers(0, 7), st.data())
-def test_chain_finds_an_order_iff_there_is_one(ends, limit, data):
+def ends_for(limit):
+    """Both ends of a branch, neither of them hopeless, and often complements of others."""
+    size = st.integers(0, limit)
+    return st.tuples(size, size)
+
+
+@given(st.integers(0, 4), st.data())
+@settings(max_examples=300)
+def test_chain_finds_an_order_iff_there_is_one(limit, data):
+    ends = data.draw(st.lists(ends_for(limit), min_size=2, max_size=4))
     closed = data.draw(st.booleans())
     outer = []
     if not closed:
@@ -60,15 +68,8 @@ def test_chain_finds_an_order_iff_there_is_one(ends, limit, data):
     assert legal(ends, order, limit, closed)
 
 
-@given(
-    st.lists(st.lists(pairs_of_ends, min_size=1, max_size=3), min_size=1, max_size=4),
-    st.integers(0, 7),
-    st.booleans(),
-)
-@settings(max_examples=150)
-def test_options_of_a_switch_are_the_best_of_all_choices(choices, limit, closed):
-    closed = closed and len(choices) > 1
-    options = [pareto((min(ends), max(ends)) for ends in choice) for choice in choices]
+def best_of_all_orders(options, limit, closed):
+    """The best pairs of outer ends, by trying all choices, orders and directions."""
     possible = set()
     for ends in itertools.product(*options):
         for order in sequences(ends, closed):
@@ -76,8 +77,31 @@ def test_options_of_a_switch_are_the_best_of_all_choices(choices, limit, closed)
                 (first, side), (last, turned) = order[0], order[-1]
                 outer = ends[first][side], ends[last][1 - turned]
                 possible.add((0, 0) if closed else (min(outer), max(outer)))
+    return pareto(possible)
+
+
+def options_found(options, limit, closed):
     groups = {option: options.count(option) for option in sorted(options)}
-    assert tuple(switch_options(groups, limit, closed)) == pareto(possible)
+    return tuple(switch_options(groups, limit, closed))
+
+
+@given(st.integers(0, 5), st.booleans(), st.data())
+@settings(max_examples=200)
+def test_options_of_a_switch_are_the_best_of_all_choices(limit, closed, data):
+    choice = st.lists(ends_for(limit), min_size=1, max_size=2)
+    choices = data.draw(st.lists(choice, min_size=2 if closed else 1, max_size=4))
+    options = [pareto((min(ends), max(ends)) for ends in choice) for choice in choices]
+    assert options_found(options, limit, closed) == best_of_all_orders(options, limit, closed)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_options_of_every_three_branches(limit, closed):
+    """With limit 2, ends 0, 0 and 2, 2 must meet each other: no branch 1, 1 fits in between."""
+    pairs = itertools.combinations_with_replacement(range(limit + 1), 2)
+    for branches in itertools.combinations_with_replacement([(pair,) for pair in pairs], 3):
+        found = options_found(branches, limit, closed)
+        assert found == best_of_all_orders(branches, limit, closed), branches
 
 
 @given(st.lists(sizes, min_size=2, max_size=7))
@@ -93,16 +117,17 @@ def test_least_meeting_of_a_circle(numbers):
 def test_optimal_ring_against_algorithm_3(topology):
     ring = logical_ring(topology, "lr3")
     assert ring.max_hops == fewest_hops_by_algorithm_3(topology)
-    # The checker's bound is its own; both are the best that a single switch shows.
-    assert fewest_hops(topology) == Climb(topology).floor().hops <= ring.max_hops
+    # The checker's bound is its own, and looks further.
+    assert fewest_hops(topology) <= Climb(topology).floor().hops <= ring.max_hops
 
 
 def test_a_proof_says_whether_a_switch_shows_the_minimum():
-    shown = make_topology([2, 1, 1], [0, 0])
+    # Seven switches of one machine need 4 hops, though nearest machines alone would allow 3.
+    shown = make_topology([1] * 7, [0, 1, 2, 1, 4, 0])
+    assert fewest_hops(shown) == 3
     proof = verify(shown, logical_ring(shown, "lr3"))
-    assert proof.checked[-1].startswith("no contention-free ring has a smaller maximum, as switch")
-    # Seven switches of one machine: 4 hops are needed, though each switch alone would allow 3.
-    beyond = make_topology([1] * 7, [0, 1, 2, 1, 4, 0])
+    assert proof.checked[-1] == "no contention-free ring has a smaller maximum, as switch s1 shows"
+    beyond = make_topology([1, 0] * 4 + [1], [0, 1, 2, 3, 1, 5, 0, 7])
     proof = verify(beyond, logical_ring(beyond, "lr3"))
     assert proof.checked[-1].startswith("not shown here")
 
