@@ -75,7 +75,7 @@ def render_routine(algorithm: Algorithm, renderer: Renderer, scheduler: Schedule
     }
     facts: tuple[str, ...] = ()
     if algorithm.needs is not None:
-        values["schedule"], facts = scheduler.make(algorithm.needs, algorithm.sync)
+        values["schedule"], facts = scheduler.make(algorithm)
     title = f"{algorithm.routine}: {algorithm.summary}"
     values["banner"] = renderer.header(title, (*facts, f"Reference: {algorithm.reference}."))
     return renderer.render(algorithm.template.as_posix(), values)

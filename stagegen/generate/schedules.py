@@ -1,39 +1,42 @@
 """Schedules in the shape of C tables, each with the summary of its proof.
 
 A schedule is verified before it is written: :meth:`Scheduler.make` raises where the
-independent checker finds a fault.
+independent checker finds a fault. A routine with parameters is verified for each of their
+values.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import accumulate
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from math import inf
 from typing import Any
 
+from stagegen.errors import NotFoundError
+from stagegen.generate.aapc import Aapc
+from stagegen.generate.tables import numbers
+from stagegen.generate.trees import KaryTrees
+from stagegen.repository import Algorithm
 from stagegen.schedule import (
-    PhaseSchedule,
-    Step,
-    alltoall_schedule,
+    RING_KINDS,
+    Ring,
     broadcast_tree,
     depth_first_ranks,
     logical_ring,
-    schedule_rows,
 )
-from stagegen.schedule.verify import Proof, verify_alltoall, verify_ring, verify_tree
+from stagegen.schedule.hierarchy import Hierarchy, hierarchy
+from stagegen.schedule.verify import Proof, verify_ring, verify_tree
 from stagegen.topology import Topology
 
+_Values = dict[str, Any]
+_Made = tuple[_Values, Mapping[str, Proof]]
 
-@dataclass(frozen=True)
-class CStep:
-    """A row of ``steps[]``; -1 is nobody; ``token`` is the index of its first token."""
 
-    phase: int
-    to: int
-    sender: int
-    awaited: int
-    after_send: int
-    after_receive: int
-    token: int
+@lru_cache(maxsize=8)
+def scheduler_of(topology: Topology) -> Scheduler:
+    """Return the scheduler of a topology; it keeps what several routines need."""
+    return Scheduler(topology)
 
 
 class Scheduler:
@@ -42,38 +45,102 @@ class Scheduler:
     def __init__(self, topology: Topology):
         self._topology = topology
 
-    def make(self, needs: str, sync: str | None) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return the template's ``schedule`` and the lines of its proof.
+    def exists(self, algorithm: Algorithm) -> bool:
+        """Tell whether the topology has the schedule that an algorithm needs.
 
-        Args:
-            needs: ``aapc``, ``ring`` or ``tree``.
-            sync: of ``aapc``.
+        It has not where there is no such ring, or no shorter one than those of earlier kinds,
+        and, for hierarchical algorithms, where no host has several ranks.
+        """
+        if algorithm.needs is None:
+            return True
+        if self._topology.rank_count < 2:
+            return False
+        if algorithm.needs == "hosts":
+            return 1 < len(self._hierarchy.leaders) < self._topology.rank_count
+        return algorithm.needs != "ring" or self._rings[algorithm.kind or ""] is not None
+
+    def narrowed(self, algorithm: Algorithm) -> Algorithm:
+        """Return the algorithm without values of parameters that change nothing here."""
+        if algorithm.needs not in ("aapc", "hosts"):
+            return algorithm
+        parameters = tuple(map(self._aapc_of(algorithm).narrowed, algorithm.parameters))
+        return replace(algorithm, parameters=parameters)
+
+    def make(self, algorithm: Algorithm) -> tuple[_Values, tuple[str, ...]]:
+        """Return the template's ``schedule`` and the lines of its proof.
 
         Raises:
             ScheduleError: the schedule fails its proof.
         """
-        makers = {"aapc": self._aapc, "ring": self._ring, "tree": self._tree}
-        values, proofs = makers[needs](sync or "none")
-        return values, tuple(f"proven: {line}" for proof in proofs for line in proof.lines())
+        makers = {"aapc": self._aapc, "hosts": self._hosts, "ring": self._ring, "tree": self._tree}
+        values, proofs = makers[algorithm.needs or ""](algorithm)
+        return values, tuple(f"proven: {line}" for line in summary(proofs))
 
-    def _ring(self, _: str) -> tuple[dict[str, Any], list[Proof]]:
-        ring = logical_ring(self._topology, "lr1")
-        values = {"ring": ring.order, "place_of": _inverse(ring.order)}
-        return values, [verify_ring(self._topology, ring)]
+    @cached_property
+    def _hierarchy(self) -> Hierarchy:
+        return hierarchy(self._topology)
 
-    def _tree(self, _: str) -> tuple[dict[str, Any], list[Proof]]:
+    @cached_property
+    def _between_ranks(self) -> Aapc:
+        return Aapc(self._topology)
+
+    @cached_property
+    def _between_leaders(self) -> Aapc:
+        return Aapc(self._hierarchy.topology)
+
+    def _aapc_of(self, algorithm: Algorithm) -> Aapc:
+        return self._between_leaders if algorithm.needs == "hosts" else self._between_ranks
+
+    def _aapc(self, algorithm: Algorithm) -> _Made:
+        return self._between_ranks.tables(algorithm), self._between_ranks.proofs(algorithm)
+
+    def _hosts(self, algorithm: Algorithm) -> _Made:
+        aapc, members = self._between_leaders, self._hierarchy.members
+        counts = [len(ranks) for ranks in members]
+        host_of = {rank: host for host, ranks in enumerate(members) for rank in ranks}
+        values = {
+            **aapc.tables(algorithm),
+            "host_count": len(members),
+            "rank_count": sum(counts),
+            "host_of": numbers(host_of[rank] for rank in sorted(host_of)),
+            "first_member": numbers([sum(counts[:host]) for host in range(len(counts) + 1)]),
+            "members": numbers(rank for ranks in members for rank in ranks),
+        }
+        return values, aapc.proofs(algorithm)
+
+    @cached_property
+    def _rings(self) -> Mapping[str, Ring | None]:
+        """The ring of each kind; None where there is none that has fewer hops than those before."""
+        rings: dict[str, Ring | None] = {}
+        fewest: float = inf
+        for kind in RING_KINDS:
+            ring = _ring_if_any(self._topology, kind)
+            rings[kind] = ring if ring is not None and ring.max_hops < fewest else None
+            fewest = min(fewest, fewest if ring is None else ring.max_hops)
+        return rings
+
+    def _ring(self, algorithm: Algorithm) -> _Made:
+        ring = logical_ring(self._topology, algorithm.kind or "")
+        values = {"ring": numbers(ring.order), "place_of": numbers(_inverse(ring.order))}
+        return values, {"": verify_ring(self._topology, ring)}
+
+    def _tree(self, algorithm: Algorithm) -> _Made:
+        if algorithm.kind != "linear":
+            trees = KaryTrees(self._topology, algorithm)
+            return trees.tables(), trees.proofs()
         order = depth_first_ranks(self._topology)
-        values = {"order": order, "place_of": _inverse(order)}
+        values = {"order": numbers(order), "place_of": numbers(_inverse(order))}
         # Around the order from any root: each such tree is a part of the ring.
         ring = verify_ring(self._topology, logical_ring(self._topology, "lr1"))
         tree = broadcast_tree(self._topology, order[0], "linear")
-        return values, [verify_tree(self._topology, tree), ring]
+        return values, {"tree": verify_tree(self._topology, tree), "around the ring": ring}
 
-    def _aapc(self, sync: str) -> tuple[dict[str, Any], list[Proof]]:
-        schedule = alltoall_schedule(self._topology, sync)
-        proof = verify_alltoall(self._topology, schedule)
-        values = barrier_tables(schedule) if sync == "barrier" else token_tables(schedule)
-        return values, [proof]
+
+def _ring_if_any(topology: Topology, kind: str) -> Ring | None:
+    try:
+        return logical_ring(topology, kind)
+    except NotFoundError:
+        return None
 
 
 def _inverse(order: tuple[int, ...]) -> list[int]:
@@ -83,45 +150,12 @@ def _inverse(order: tuple[int, ...]) -> list[int]:
     return places
 
 
-def barrier_tables(schedule: PhaseSchedule) -> dict[str, Any]:
-    """Return, for every position and phase, whom it sends to and receives from (-1: nobody)."""
-    count = len(schedule.ranks)
-    steps = [[{"to": -1, "sender": -1} for _ in schedule.phases] for _ in range(count)]
-    for phase, messages in enumerate(schedule.phases):
-        for source, destination in messages:
-            steps[source][phase]["to"] = destination
-            steps[destination][phase]["sender"] = source
-    return {"phase_count": len(schedule.phases), "steps": steps}
-
-
-def token_tables(schedule: PhaseSchedule) -> dict[str, Any]:
-    """Return the steps of every position in the order of the phases, and their tokens."""
-    rows = schedule_rows(schedule).rows
-    tokens: list[int] = []
-    c_rows = [[_c_step(step, tokens) for step in row.steps] for row in rows]
-    return {
-        "rows": c_rows,
-        "tokens": tokens,
-        "first": list(accumulate((len(row) for row in c_rows), initial=0)),
-        "awaited_most": max((step.awaited for row in c_rows for step in row), default=0),
-        "owed_most": max(map(_owed, c_rows), default=0),
-    }
-
-
-def _c_step(step: Step, tokens: list[int]) -> CStep:
-    """Return the row of a step; its tokens are added to those of all."""
-    start = len(tokens)
-    tokens += step.await_from + step.after_send + step.after_receive
-    return CStep(
-        phase=step.phase,
-        to=-1 if step.send_to is None else step.send_to,
-        sender=-1 if step.receive_from is None else step.receive_from,
-        awaited=len(step.await_from),
-        after_send=len(step.after_send),
-        after_receive=len(step.after_receive),
-        token=start,
-    )
-
-
-def _owed(row: list[CStep]) -> int:
-    return sum(step.after_send + step.after_receive for step in row)
+def summary(proofs: Mapping[str, Proof]) -> Iterator[str]:
+    """Yield the lines of several proofs: first those of all, then what is proven of each only."""
+    lines = {label: proof.lines() for label, proof in proofs.items()}
+    everywhere = set.intersection(*map(set, lines.values()))
+    yield from (line for line in next(iter(lines.values())) if line in everywhere)
+    for label, own in lines.items():
+        different = [line for line in own if line not in everywhere]
+        if different:
+            yield f"{label}: {'; '.join(different)}"

@@ -8,7 +8,7 @@ from typing import Any
 from stagegen.data import DRIVERS
 from stagegen.generate.render import Renderer
 from stagegen.generate.routines import describe, render_routine
-from stagegen.generate.schedules import Scheduler
+from stagegen.generate.schedules import scheduler_of
 from stagegen.repository import Algorithm, Catalogue
 from stagegen.repository.algorithm import NATIVE
 from stagegen.topology import Topology
@@ -33,12 +33,15 @@ def with_native(catalogue: Catalogue, chosen: Sequence[Algorithm]) -> tuple[Algo
 
 
 def applicable(catalogue: Catalogue, topology: Topology) -> tuple[Algorithm, ...]:
-    """Return the algorithms that all ranks of the topology together can run."""
-    ranks = topology.rank_count
+    """Return the algorithms that all ranks of the topology together can run.
+
+    Their parameters keep only the values that make a difference on this topology.
+    """
+    scheduler = scheduler_of(topology)
     return tuple(
-        algorithm
+        scheduler.narrowed(algorithm)
         for algorithm in catalogue.algorithms
-        if algorithm.works_for(ranks) and not (algorithm.topology_specific and ranks < 2)
+        if algorithm.works_for(topology.rank_count) and scheduler.exists(algorithm)
     )
 
 
@@ -53,8 +56,8 @@ def runtime_sources(
     """
     values = runtime_values(topology, catalogue, algorithms)
     files = {name: renderer.render(f"libcoll/{name}.j2", values) for name in RUNTIME}
-    scheduler = Scheduler(topology)
-    for algorithm in algorithms:
+    scheduler = scheduler_of(topology)
+    for algorithm in map(scheduler.narrowed, algorithms):
         files[f"{algorithm.routine}.c"] = render_routine(algorithm, renderer, scheduler)
     return files
 
@@ -65,13 +68,14 @@ def runtime_values(
     """Return what the templates of the runtime are rendered with."""
     host_index = {host.name: index for index, host in enumerate(topology.hosts)}
     parameters = catalogue.parameters
+    narrowed = map(scheduler_of(topology).narrowed, algorithms)
     return {
         "topology": topology,
         "collectives": catalogue.collectives,
         "parameters": parameters,
         "parameter_names": ", ".join(f'"{p.name}"' for p in parameters),
         "parameter_fields": ", ".join(f"&parameters->{p.name}" for p in parameters),
-        "routines": [describe(algorithm, index) for index, algorithm in enumerate(algorithms)],
+        "routines": [describe(algorithm, index) for index, algorithm in enumerate(narrowed)],
         "host_of_position": [host_index[name] for name in topology.ranks],
     }
 

@@ -5,13 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from stagegen.schedule import RING_KINDS, SYNC_KINDS, TREE_KINDS
+
 NATIVE = "native"
 
 #: Constraints that a template may declare, and the C constant of each.
-CONSTRAINTS = {"power_of_two": "COLL_POWER_OF_TWO", "unprepared": "COLL_UNPREPARED"}
+CONSTRAINTS = {
+    "dense": "COLL_DENSE",
+    "power_of_two": "COLL_POWER_OF_TWO",
+    "unprepared": "COLL_UNPREPARED",
+}
 
-#: Schedules that an algorithm may need; each makes it specific to one topology.
-SCHEDULES = ("aapc", "ring", "tree")
+#: Schedules that an algorithm may need, and the kinds of each; any makes it specific to one
+#: topology. `hosts` is an alltoall between the leaders of hosts with several ranks.
+SCHEDULES = {
+    "aapc": SYNC_KINDS,
+    "hosts": ("none", "sender", "receiver"),
+    "ring": RING_KINDS,
+    "tree": TREE_KINDS,
+}
 
 
 @dataclass(frozen=True)
@@ -20,7 +32,7 @@ class Parameter:
 
     Attributes:
         name: as in ``struct coll_parameters``.
-        meaning: what it is, with its unit.
+        meaning: what it is, with its unit; that of a number of bytes begins with ``bytes``.
         values: the candidates, in ascending order.
         default: used where nothing was tuned.
     """
@@ -29,6 +41,11 @@ class Parameter:
     meaning: str
     values: tuple[int, ...]
     default: int
+
+    @property
+    def in_bytes(self) -> bool:
+        """Whether it is a number of bytes of a message."""
+        return self.meaning.startswith("bytes")
 
 
 @dataclass(frozen=True)
@@ -42,7 +59,8 @@ class Algorithm:
         parameters: what tuning chooses, possibly nothing.
         constraints: names from :data:`CONSTRAINTS`.
         needs: the schedule that it is made from (:data:`SCHEDULES`), or None.
-        sync: for ``needs: aapc``, the synchronisation between contending messages.
+        kind: which of that schedule's kinds, None where no schedule is needed.
+        max_ranks: the most ranks of a cluster that it is generated for, or None.
         min_bytes: the smallest message that it can do.
         max_bytes: the largest, or None.
         cost: time in α, β, γ, θ, δ (Faraj 2006, §4.1.1.1).
@@ -56,7 +74,8 @@ class Algorithm:
     parameters: tuple[Parameter, ...]
     constraints: tuple[str, ...]
     needs: str | None
-    sync: str | None
+    kind: str | None
+    max_ranks: int | None
     min_bytes: int
     max_bytes: int | None
     cost: str
@@ -75,6 +94,8 @@ class Algorithm:
 
     def works_for(self, ranks: int) -> bool:
         """Whether its constraints allow a communicator of so many ranks."""
+        if self.max_ranks is not None and ranks > self.max_ranks:
+            return False
         return "power_of_two" not in self.constraints or ranks & (ranks - 1) == 0
 
     def handles(self, size: int) -> bool:

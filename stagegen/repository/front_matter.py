@@ -30,8 +30,9 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
         summary=values.take("summary", _text),
         parameters=values.take("parameters", _parameters, default=()),
         constraints=values.take("constraints", _subset(CONSTRAINTS), default=()),
-        needs=values.take("needs", _one_of(SCHEDULES), default=None),
-        sync=values.take("sync", _text, default=None),
+        needs=values.take("needs", _one_of(tuple(SCHEDULES)), default=None),
+        kind=values.take("kind", _text, default=None),
+        max_ranks=values.take("max_ranks", _natural, default=None),
         min_bytes=values.take("min_bytes", _natural, default=0),
         max_bytes=values.take("max_bytes", _natural, default=None),
         cost=values.take("cost", _text),
@@ -41,8 +42,10 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
     values.done()
     if not _NAME.match(algorithm.name):
         raise InputError("an algorithm's file is named [a-z][a-z0-9_]*.c.j2", path)
-    if (algorithm.needs == "aapc") != (algorithm.sync is not None):
-        raise InputError("`sync` goes with `needs: aapc`, and only with it", path, 1)
+    kinds = SCHEDULES.get(algorithm.needs or "", (None,))
+    if algorithm.kind not in kinds:
+        listed = ", ".join(map(str, kinds)) if algorithm.needs else "nothing without `needs`"
+        raise InputError(f"`kind` is {algorithm.kind}, but has to be {listed}", path, 1)
     return algorithm
 
 
@@ -98,7 +101,7 @@ def _text(value: Any) -> str:
 
 def _natural(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError("expected a number of bytes, 0 or more")
+        raise ValueError("expected a number, 0 or more")
     return value
 
 

@@ -5,12 +5,12 @@ checks independently.
 """
 
 from stagegen.schedule.alltoall import alltoall_schedule
-from stagegen.schedule.bounds import Bound, lower_bound
+from stagegen.schedule.bounds import Bound, lower_bound, lower_bound_of_sizes
 from stagegen.schedule.model import Message, PhaseSchedule, Sync, SyncGraph
 from stagegen.schedule.pipelines import RingPipeline
 from stagegen.schedule.ring import depth_first_positions, depth_first_ranks, logical_ring
 from stagegen.schedule.ring_pipeline import ring_pipeline
-from stagegen.schedule.rows import Row, Rows, Step, schedule_rows
+from stagegen.schedule.rows import Rows, Step, Token, schedule_rows
 from stagegen.schedule.schemes import SCHEMES, SYNC_KINDS, Scheme
 from stagegen.schedule.shapes import RING_KINDS, TREE_KINDS, Ring, SharedEdge, Tree
 from stagegen.schedule.tree import broadcast_tree, reduce_tree
@@ -25,13 +25,13 @@ __all__ = [
     "PhaseSchedule",
     "Ring",
     "RingPipeline",
-    "Row",
     "Rows",
     "Scheme",
     "SharedEdge",
     "Step",
     "Sync",
     "SyncGraph",
+    "Token",
     "Tree",
     "alltoall_schedule",
     "broadcast_tree",
@@ -39,6 +39,7 @@ __all__ = [
     "depth_first_ranks",
     "logical_ring",
     "lower_bound",
+    "lower_bound_of_sizes",
     "reduce_tree",
     "ring_pipeline",
     "schedule_rows",

@@ -3,51 +3,67 @@
 The contract of the program that carries out a row, step by step in order:
 
 1. post the receive of the step, then wait for its `await_from` tokens, then send;
-2. when the send is complete, give the `after_send` tokens; when the receive is complete, give
-   the `after_receive` tokens;
-3. go on when both are complete; where `barriers` is set, after a barrier at the end of every
-   phase but the last, also of phases in which the rank has no step.
+2. when the send (if the scheme's giver is the sender) or the receive (the receiver) is
+   complete, give the `owed` tokens;
+3. go on when both are complete, where the scheme has barriers after one at the end of every
+   block of phases but the last, also of blocks in which the rank has no step.
 
-Tokens are zero-byte messages. Between two ranks they are given and awaited in the same order,
-so one tag is enough for all of them. Every token goes from an earlier phase to a later one,
-and receives are posted before anything is waited for; so the steps cannot deadlock even where
-a send completes only when its receive is posted (:mod:`stagegen.schedule.verify` checks it).
+Tokens are zero-byte messages. Both ends of a token know the phases of both of its messages and
+the windows that it belongs to. So tables are made once, with every token, and a program leaves
+out those that a size of blocks or a window does without: both ends alike. Between two ranks
+the others are given and awaited in the same order, so one tag is enough for all of them. Every
+token goes from an earlier phase to a later one, and receives are posted before anything is
+waited for; so the steps cannot deadlock even where a send completes only when its receive is
+posted (:mod:`stagegen.schedule.verify` checks it for every size of blocks and window).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from stagegen.schedule.model import Message, PhaseSchedule
+from stagegen.errors import ScheduleError
+from stagegen.schedule.model import Message, PhaseSchedule, Sync
+from stagegen.schedule.schemes import SCHEMES, Scheme
 
 
-@dataclass(frozen=True)
-class Step:
+class Token(NamedTuple):
+    """One end of a token.
+
+    Attributes:
+        peer: the rank at the other end.
+        phase: of the message at the other end: the one that the token lets start, or the one
+            that it tells the end of.
+        windows: bit w - 1 is set if the token belongs to window w.
+    """
+
+    peer: int
+    phase: int
+    windows: int = 1
+
+
+class Step(NamedTuple):
     """What one rank does in one phase.
 
     Attributes:
         phase: its number.
         send_to: the rank to send to, or None.
         receive_from: the rank to receive from, or None.
-        await_from: ranks whose tokens must have come before the send starts.
-        after_send: ranks to give a token to when the send is complete.
-        after_receive: ranks to give a token to when the receive is complete.
+        dummy_to: the rank to send a dummy message to, or None.
+        dummy_from: the rank to receive one from, or None.
+        await_from: tokens that must have come before the send starts.
+        owed: tokens to give when the scheme's half of the step is complete.
     """
 
     phase: int
     send_to: int | None
     receive_from: int | None
-    await_from: tuple[int, ...] = ()
-    after_send: tuple[int, ...] = ()
-    after_receive: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Row:
-    """The steps of one rank, of the phases in which it has any."""
-
-    rank: int
-    steps: tuple[Step, ...]
+    dummy_to: int | None = None
+    dummy_from: int | None = None
+    await_from: tuple[Token, ...] = ()
+    owed: tuple[Token, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,58 +72,92 @@ class Rows:
 
     Attributes:
         phase_count: how many phases there are.
-        barriers: whether a barrier ends every phase but the last.
-        rows: one for each rank.
+        scheme: that keeps them apart.
+        rows: for each rank its steps, of the phases in which it has any.
     """
 
     phase_count: int
-    barriers: bool
-    rows: tuple[Row, ...]
+    scheme: Scheme
+    rows: tuple[tuple[Step, ...], ...]
 
 
-@dataclass
+def schedule_rows(schedule: PhaseSchedule, *others: PhaseSchedule) -> Rows:
+    """Return the view by ranks.
+
+    Args:
+        schedule: with the tokens of its window.
+        others: the same phases with other windows, whose tokens are merged in.
+
+    Raises:
+        ScheduleError: a rank sends or receives twice in a phase.
+    """
+    tokens = _Tokens((schedule, *others))
+    rows: list[list[Step]] = [[] for _ in schedule.ranks]
+    dummies = schedule.dummies or ((),) * len(schedule.phases)
+    for phase, (messages, idle) in enumerate(zip(schedule.phases, dummies, strict=True)):
+        to, source = _peers(phase, messages)
+        dummy_to, dummy_from = _peers(phase, idle)
+        for rank in sorted({*to, *source, *dummy_to, *dummy_from}):
+            send_to, receive_from = to.get(rank), source.get(rank)
+            rows[rank].append(
+                Step(
+                    phase=phase,
+                    send_to=send_to,
+                    receive_from=receive_from,
+                    dummy_to=dummy_to.get(rank),
+                    dummy_from=dummy_from.get(rank),
+                    await_from=() if send_to is None else tokens.awaited((rank, send_to)),
+                    owed=tokens.owed(rank, send_to, receive_from),
+                )
+            )
+    scheme = SCHEMES[schedule.sync.kind]
+    return Rows(len(schedule.phases), scheme, tuple(map(tuple, rows)))
+
+
+def _peers(phase: int, messages: Sequence[Message]) -> tuple[dict[int, int], dict[int, int]]:
+    """Return whom each rank sends to, and whom it receives from."""
+    to = dict(messages)
+    source = {destination: sender for sender, destination in messages}
+    if len(to) < len(messages) or len(source) < len(messages):
+        raise ScheduleError(f"phase {phase}: a rank sends or receives more than one message")
+    return to, source
+
+
 class _Tokens:
-    """The tokens of one message, while they are collected."""
+    """The tokens of schedules that differ in their windows, by the messages at their ends."""
 
-    await_from: list[int] = field(default_factory=list)
-    by_sender: list[int] = field(default_factory=list)
-    by_receiver: list[int] = field(default_factory=list)
+    def __init__(self, schedules: Sequence[PhaseSchedule]):
+        self._giver = SCHEMES[schedules[0].sync.kind].giver
+        self._awaited: dict[tuple[int, int], list[Token]] = defaultdict(list)
+        self._owed: dict[tuple[int, int], list[Token]] = defaultdict(list)
+        phase_of = {
+            message: phase
+            for phase, messages in enumerate(schedules[0].phases)
+            for message in messages
+        }
+        windows: dict[Sync, int] = defaultdict(int)
+        for schedule in schedules:
+            bit = 1 << (schedule.sync.window - 1)
+            for sync in schedule.sync.syncs:
+                windows[sync] |= bit
+        for (first, then, token), bits in windows.items():
+            if token is not None:
+                giver, taker = token
+                self._awaited[then].append(Token(giver, phase_of[first], bits))
+                self._owed[first].append(Token(taker, phase_of[then], bits))
+
+    def awaited(self, message: tuple[int, int]) -> tuple[Token, ...]:
+        """Return what the sender of a message waits for, in the order of the phases."""
+        return tuple(sorted(self._awaited.get(message, ()), key=_by_phase))
+
+    def owed(self, rank: int, to: int | None, source: int | None) -> tuple[Token, ...]:
+        """Return what a rank owes after its send, or its receive, of a phase."""
+        if self._giver == "sender" and to is not None:
+            return tuple(sorted(self._owed.get((rank, to), ()), key=_by_phase))
+        if self._giver == "receiver" and source is not None:
+            return tuple(sorted(self._owed.get((source, rank), ()), key=_by_phase))
+        return ()
 
 
-def schedule_rows(schedule: PhaseSchedule) -> Rows:
-    """Return the view by ranks; tokens are in the order of the schedule's syncs."""
-    tokens: dict[Message, _Tokens] = {}
-    for first, then, token in schedule.sync.syncs:
-        if token is None:
-            continue
-        giver, taker = token
-        owed = tokens.setdefault(first, _Tokens())
-        (owed.by_sender if giver == first.source else owed.by_receiver).append(taker)
-        tokens.setdefault(then, _Tokens()).await_from.append(giver)
-    steps: list[list[Step]] = [[] for _ in schedule.ranks]
-    for phase, messages in enumerate(schedule.phases):
-        sends = {message.source: message for message in messages}
-        receives = {message.destination: message for message in messages}
-        for rank in sorted(sends.keys() | receives.keys()):
-            steps[rank].append(_step(phase, sends.get(rank), receives.get(rank), tokens))
-    return Rows(
-        phase_count=len(schedule.phases),
-        barriers=schedule.sync.kind == "barrier",
-        rows=tuple(Row(rank, tuple(row)) for rank, row in enumerate(steps)),
-    )
-
-
-def _step(
-    phase: int, send: Message | None, receive: Message | None, tokens: dict[Message, _Tokens]
-) -> Step:
-    none = _Tokens()
-    sent = none if send is None else tokens.get(send, none)
-    received = none if receive is None else tokens.get(receive, none)
-    return Step(
-        phase=phase,
-        send_to=None if send is None else send.destination,
-        receive_from=None if receive is None else receive.source,
-        await_from=tuple(sent.await_from),
-        after_send=tuple(sent.by_sender),
-        after_receive=tuple(received.by_receiver),
-    )
+def _by_phase(token: Token) -> tuple[int, int]:
+    return token.phase, token.peer

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from stagegen.measure.records import Candidate
-from stagegen.repository import Algorithm
+from stagegen.repository import Algorithm, Parameter
 
 
 def default_candidate(algorithm: Algorithm) -> Candidate:
@@ -31,8 +31,14 @@ def variants(algorithm: Algorithm) -> Iterator[Candidate]:
                 yield candidate
 
 
-def useful_values(values: Sequence[int], size: int) -> list[int]:
-    """Return the values that differ at this size: of those that cover it whole, the least."""
-    smaller = [value for value in values if value < size]
-    covering = [value for value in values if value >= size]
+def useful_values(parameter: Parameter, size: int) -> list[int]:
+    """Return the values that differ at this size.
+
+    Of numbers of bytes that cover a message whole it is the least. What other parameters
+    count has nothing to do with the size.
+    """
+    if not parameter.in_bytes:
+        return list(parameter.values)
+    smaller = [value for value in parameter.values if value < size]
+    covering = [value for value in parameter.values if value >= size]
     return smaller + covering[:1]

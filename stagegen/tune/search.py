@@ -205,7 +205,7 @@ class Search:
         """Try all values of one parameter after the other, as if they were independent."""
         best = parameters.get(algorithm.name, default_candidate(algorithm))
         for parameter in algorithm.parameters:
-            values = useful_values(parameter.values, size)
+            values = useful_values(parameter, size)
             field_of = tuple(with_value(best, parameter.name, value) for value in values)
             if len(field_of) == 1:
                 best = field_of[0]

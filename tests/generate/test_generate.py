@@ -15,8 +15,10 @@ from stagegen.errors import GenerateError
 from stagegen.generate import Renderer, Toolchain, build, measuring_sources, write_files
 from stagegen.generate.sources import applicable
 from stagegen.library import library_files
+from stagegen.repository import Algorithm
 from stagegen.topology import load_topology
 from tests.mpi import support
+from tests.strategies import make_topology
 
 CLUSTERS = ["fig-3-2", "single-16", "chain-4x4-cyclic", "quickstart"]
 FORMATTER = Path(sys.executable).parent / "clang-format"
@@ -101,6 +103,58 @@ def test_applicable_follows_the_constraints():
         for algorithm in applicable(support.CATALOGUE, support.cluster(ranks)):
             assert algorithm.works_for(ranks)
             assert ranks > 1 or not algorithm.topology_specific
+
+
+def names(topology) -> dict[str, Algorithm]:
+    return {algorithm.routine: algorithm for algorithm in applicable(support.CATALOGUE, topology)}
+
+
+#: Clusters with the rings that are shorter than those of an earlier kind.
+RINGS = {
+    "a switch": (make_topology([4], []), {"lr1"}),
+    "a bare switch between two": (make_topology([0, 2, 2], [0, 0]), {"lr1"}),
+    "two hosts on each of two": (make_topology([2, 2], [0]), {"lr1"}),
+    "hosts enough for two hops": (make_topology([2, 2, 2], [0, 0]), {"lr1", "lr2"}),
+    "a long way back": (make_topology([1, 1, 1, 1, 1], [0, 1, 2, 3]), {"lr1", "lr3"}),
+}
+
+
+@pytest.mark.parametrize(("topology", "kinds"), RINGS.values(), ids=RINGS)
+def test_a_ring_is_generated_where_it_is_shorter_than_the_ones_before(topology, kinds):
+    found = {name for name in names(topology) if "logical_ring" in name}
+    assert found == {f"allgather_logical_ring_{kind}" for kind in kinds}
+
+
+def test_hierarchies_are_for_hosts_with_several_ranks():
+    assert "alltoall_hierarchical" not in names(make_topology([2, 2], [0]))
+    assert "alltoall_hierarchical" not in names(make_topology([1], [], slots={"n0": 4}))
+    assert "alltoall_hierarchical" in names(make_topology([2, 2], [0], slots={"n3": 2}))
+
+
+def values(topology, routine: str, parameter: str) -> tuple[int, ...]:
+    (found,) = (p for p in names(topology)[routine].parameters if p.name == parameter)
+    assert found.default in found.values
+    return found.values
+
+
+def test_blocks_of_all_phases_are_not_tried():
+    """They are the scheme without tokens, or without barriers."""
+    for routine in names(make_topology([2, 2], [0])):
+        if "partial" in routine:
+            assert values(make_topology([2, 2], [0]), routine, "block_size") == (2,)
+            assert values(make_topology([3, 3], [0]), routine, "block_size") == (2, 4, 8)
+            assert values(make_topology([1, 1], [0]), routine, "block_size") == (2,)
+
+
+def test_windows_with_the_same_tokens_are_not_tried_twice():
+    assert values(make_topology([1, 1], [0]), "alltoall_aapc_receiver_window", "window") == (1,)
+    assert values(make_topology([4, 4], [0]), "alltoall_aapc_sender_window", "window") == (1, 2, 4)
+
+
+def test_trees_from_all_roots_have_their_limit():
+    binary = support.CATALOGUE.find("bcast", "topology_binary")
+    assert binary.works_for(256)
+    assert not binary.works_for(257)
 
 
 TEMPLATE_MISTAKES = {

@@ -11,6 +11,7 @@ from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
 from stagegen.repository import load_catalogue
 from stagegen.repository.algorithm import NATIVE
+from stagegen.schedule import RING_KINDS, SYNC_KINDS
 
 CATALOGUE = load_catalogue()
 GOOD = "summary: It works.\ncost: α\nreference: Faraj 2006, §1"
@@ -45,9 +46,12 @@ MISTAKES = {
     "unknown key": (f"{GOOD}\nspeed: high", 5, "unknown in the front matter: speed"),
     "unknown constraint": (f"{GOOD}\nconstraints: [odd]", 5, "`constraints`: expected a list"),
     "constraint no list": (f"{GOOD}\nconstraints: unprepared", 5, "`constraints`: expected"),
-    "unknown schedule": (f"{GOOD}\nneeds: magic", 5, "`needs`: expected one of aapc, ring, tree"),
-    "sync without aapc": (f"{GOOD}\nsync: none", 1, "`sync` goes with `needs: aapc`"),
-    "aapc without sync": (f"{GOOD}\nneeds: aapc", 1, "`sync` goes with `needs: aapc`"),
+    "unknown schedule": (f"{GOOD}\nneeds: magic", 5, "`needs`: expected one of aapc, hosts, ring"),
+    "kind of nothing": (f"{GOOD}\nkind: none", 1, "`kind` is none, but has to be nothing without"),
+    "no kind": (f"{GOOD}\nneeds: aapc", 1, "`kind` is None, but has to be none, dummy, sender,"),
+    "kind of another": (f"{GOOD}\nneeds: ring\nkind: binary", 1, "is binary, but has to be lr1,"),
+    "barriers of some ranks": (f"{GOOD}\nneeds: hosts\nkind: barrier", 1, "has to be none, sender"),
+    "ranks no number": (f"{GOOD}\nmax_ranks: many", 5, "`max_ranks`: expected a number"),
     "negative size": (f"{GOOD}\nmin_bytes: -1", 5, "`min_bytes`: expected a number"),
     "size no number": (f"{GOOD}\nmax_bytes: 1KiB", 5, "`max_bytes`: expected a number"),
     "size a truth": (f"{GOOD}\nmax_bytes: true", 5, "`max_bytes`: expected a number"),
@@ -137,13 +141,37 @@ def test_every_template_says_what_it_is(algorithm):
     assert not re.search(r"[^P]\bMPI_(Send|Recv|Isend|Irecv|Wait|Bcast|Alltoall)\(", text)
 
 
-def test_the_issues_algorithms_are_all_there():
+def test_the_algorithms_of_the_dissertation_are_all_there():
     wanted = {
         "alltoall": "simple spreading_simple ring ring_light_barrier ring_mpi_barrier pair "
-        "pair_light_barrier pair_mpi_barrier bruck aapc_none aapc_sender aapc_receiver "
-        "aapc_barrier native",
-        "allgather": "simple ring recursive_doubling bruck logical_ring_lr1 native",
-        "bcast": "flat binomial pipelined_linear scatter_ring_allgather topology_linear native",
+        "pair_light_barrier pair_mpi_barrier bruck native",
+        "allgather": "simple ring recursive_doubling bruck native",
+        "bcast": "flat binomial pipelined_linear scatter_ring_allgather native",
     }
     for collective, names in wanted.items():
         assert set(names.split()) <= {a.name for a in CATALOGUE.of(collective)}
+
+
+@pytest.mark.parametrize(
+    ("needs", "kinds"),
+    [("aapc", SYNC_KINDS), ("ring", RING_KINDS), ("tree", ("linear", "binary", "kary"))],
+)
+def test_every_kind_of_schedule_has_its_algorithm(needs, kinds):
+    """Binomial and flat trees need no topology: their algorithms are those without one."""
+    found = {a.kind for a in CATALOGUE.algorithms if a.needs == needs}
+    assert found == set(kinds)
+
+
+def test_tokens_come_with_windows_and_segments_too():
+    parameters = {
+        a.kind: {p.name for p in a.parameters}
+        for a in CATALOGUE.algorithms
+        if "dense" in a.constraints and a.needs == "aapc"
+    }
+    assert parameters == {kind: {"window", "segment_size"} for kind in ("sender", "receiver")}
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 5])
+def test_limits_of_ranks(tmp_path, ranks):
+    catalogue = load(tmp_path, f"{GOOD}\nmax_ranks: 4\nconstraints: [power_of_two]")
+    assert catalogue.find("alltoall", "mine").works_for(ranks) == (ranks in (2, 4))

@@ -4,33 +4,70 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.data import TOPOLOGIES
-from stagegen.schedule import SYNC_KINDS, Message, Rows, Step, alltoall_schedule, schedule_rows
+from stagegen.errors import ScheduleError
+from stagegen.schedule import SCHEMES, SYNC_KINDS, Message, Rows, Step, Token, schedule_rows
+from stagegen.schedule.alltoall import alltoall_phases, with_sync
 from stagegen.topology import load_topology
 from tests.strategies import oracle_paths, topologies
+
+GIVERS = sorted(kind for kind, scheme in SCHEMES.items() if scheme.giver)
+BLOCKS = sorted(kind for kind, scheme in SCHEMES.items() if scheme.blocks)
+NO_CONTENTION = {"receiver", "sender", "barrier", "barrier-partial-receiver"}
+clusters = topologies(max_hosts=9, max_switches=5, max_ranks=10)
+
+
+def filtered(rows: Rows, block_size: int = 1, window: int = 1) -> Rows:
+    """What a program leaves of a table for a size of blocks and a window."""
+
+    def counts(step: Step, token: Token) -> bool:
+        same = step.phase // block_size == token.phase // block_size
+        in_block = not rows.scheme.blocks or same == rows.scheme.barriers
+        return in_block and bool(token.windows >> (window - 1) & 1)
+
+    def left(step: Step) -> Step:
+        kept = {
+            name: tuple(Token(t.peer, t.phase) for t in getattr(step, name) if counts(step, t))
+            for name in ("await_from", "owed")
+        }
+        return step._replace(**kept)
+
+    return replace(rows, rows=tuple(tuple(map(left, row)) for row in rows.rows))
 
 
 class Machine:
     """Ranks that follow their rows; a send is under way until its receive takes it."""
 
-    def __init__(self, rows: Rows, rng: random.Random):
+    def __init__(self, rows: Rows, block_size: int, rng: random.Random):
         self.rows, self.rng = rows, rng
+        self.block_size = block_size if rows.scheme.blocks else 1
         count = len(rows.rows)
-        self.place = [0] * count  # the index of the step that each rank is in
+        self.place = [-1] * count  # the index of the step that each rank is in
         self.started = [False] * count
-        self.open: list[set[str]] = [self.duties(rank) for rank in range(count)]
+        self.open: list[set[str]] = [set() for _ in range(count)]
         self.tokens: Counter[tuple[int, int]] = Counter()
         self.under_way: set[Message] = set()
         self.delivered: list[Message] = []
         self.most_contention = 0
+        for rank in range(count):
+            self.go_on(rank)
+
+    def go_on(self, rank: int) -> None:
+        """Enter the next step with a message; dummies come and go with their phase."""
+        self.place[rank] += 1
+        while self.step(rank) is not None and not self.duties(rank):
+            self.place[rank] += 1
+        self.started[rank] = False
+        self.open[rank] = self.duties(rank)
 
     def step(self, rank: int) -> Step | None:
-        steps = self.rows.rows[rank].steps
+        steps = self.rows.rows[rank]
         return steps[self.place[rank]] if self.place[rank] < len(steps) else None
 
     def duties(self, rank: int) -> set[str]:
@@ -40,18 +77,22 @@ class Machine:
         send = {"send"} if step.send_to is not None else set()
         return send | ({"receive"} if step.receive_from is not None else set())
 
+    def block(self, step: Step) -> int:
+        return step.phase // self.block_size
+
     def reached(self, rank: int) -> bool:
-        """With barriers, a rank starts a phase when nobody has work left in an earlier one."""
-        if not self.rows.barriers:
+        """With barriers, a rank starts a block when nobody has work left in an earlier one."""
+        if not self.rows.scheme.barriers:
             return True
-        phases = [step.phase for r in range(len(self.place)) if (step := self.step(r))]
-        return self.step(rank).phase == min(phases)
+        blocks = [self.block(step) for r in range(len(self.place)) if (step := self.step(r))]
+        return self.block(self.step(rank)) == min(blocks)
 
     def can_start(self, rank: int) -> bool:
         step = self.step(rank)
         if step is None or step.send_to is None or self.started[rank]:
             return False
-        told = all(self.tokens[giver, rank] > 0 for giver in step.await_from)
+        awaited = Counter(token.peer for token in step.await_from)
+        told = all(self.tokens[giver, rank] >= number for giver, number in awaited.items())
         return told and self.reached(rank)
 
     def can_deliver(self, message: Message) -> bool:
@@ -65,26 +106,22 @@ class Machine:
 
     def start(self, rank: int) -> None:
         step = self.step(rank)
-        for giver in step.await_from:
-            self.tokens[giver, rank] -= 1
+        for token in step.await_from:
+            self.tokens[token.peer, rank] -= 1
         self.started[rank] = True
         self.under_way.add(Message(rank, step.send_to))
 
     def deliver(self, message: Message) -> None:
         self.under_way.remove(message)
         self.delivered.append(message)
-        sender, receiver = self.step(message.source), self.step(message.destination)
-        for taker in sender.after_send:
-            self.tokens[message.source, taker] += 1
-        for taker in receiver.after_receive:
-            self.tokens[message.destination, taker] += 1
+        giver = message.source if self.rows.scheme.giver == "sender" else message.destination
+        for token in self.step(giver).owed:
+            self.tokens[giver, token.peer] += 1
         self.open[message.source].discard("send")
         self.open[message.destination].discard("receive")
         for rank in message:
             if not self.open[rank]:
-                self.place[rank] += 1
-                self.started[rank] = False
-                self.open[rank] = self.duties(rank)
+                self.go_on(rank)
 
     def run(self, paths) -> None:
         while True:
@@ -100,66 +137,110 @@ class Machine:
             self.most_contention = max(self.most_contention, *edges.values(), 0)
 
 
-@given(
-    topologies(max_hosts=9, max_switches=5, max_ranks=10),
-    st.sampled_from(SYNC_KINDS),
-    st.integers(0, 10**6),
-)
-def test_rows_deliver_everything_and_never_block(topology, kind, seed):
-    machine = Machine(schedule_rows(alltoall_schedule(topology, kind)), random.Random(seed))
+def carry_out(topology, kind: str, block_size: int, window: int, seed: int) -> Machine:
+    phases = alltoall_phases(topology)
+    windows = range(1, window + 1) if SCHEMES[kind].giver else [1]
+    every = len(phases.phases) + 1 if SCHEMES[kind].blocks and SCHEMES[kind].barriers else 1
+    table = schedule_rows(*(with_sync(topology, phases, kind, every, w) for w in windows))
+    rows = filtered(table, block_size, windows[-1])
+    machine = Machine(rows, block_size, random.Random(seed))
     machine.run(oracle_paths(topology))
+    return machine
+
+
+@given(clusters, st.sampled_from(SYNC_KINDS), st.integers(1, 5), st.integers(1, 3), st.integers())
+def test_rows_deliver_everything_and_never_block(topology, kind, block_size, window, seed):
+    machine = carry_out(topology, kind, block_size, window, seed)
     count = topology.rank_count
     assert sorted(machine.delivered) == [
         (a, b) for a in range(count) for b in range(count) if a != b
     ]
     assert all(step is None for step in map(machine.step, range(count)))
     assert not +machine.tokens, "tokens that nobody waits for"
-    if kind != "none":
-        assert machine.most_contention <= 1
+    if kind in NO_CONTENTION:
+        assert machine.most_contention <= (window if SCHEMES[kind].giver else 1)
 
 
 def test_without_synchronisation_messages_do_meet():
     topology = load_topology(TOPOLOGIES / "chain-4x4-cyclic.yaml")
-    machine = Machine(schedule_rows(alltoall_schedule(topology, "none")), random.Random(1))
-    machine.run(oracle_paths(topology))
-    assert machine.most_contention > 1
+    assert carry_out(topology, "none", 1, 1, 1).most_contention > 1
 
 
 @given(topologies(), st.sampled_from(SYNC_KINDS))
 def test_rows_hold_the_schedule(topology, kind):
-    schedule = alltoall_schedule(topology, kind)
+    schedule = with_sync(topology, alltoall_phases(topology), kind)
     rows = schedule_rows(schedule)
     assert rows.phase_count == len(schedule.phases)
-    assert rows.barriers == (kind == "barrier")
-    assert [row.rank for row in rows.rows] == list(range(topology.rank_count))
-    sends, receives, tokens = [], [], 0
-    for row in rows.rows:
-        assert [s.phase for s in row.steps] == sorted({s.phase for s in row.steps})
-        for step in row.steps:
-            tokens += len(step.after_send) + len(step.after_receive) - len(step.await_from)
-            assert not (kind == "sender" and step.after_receive)
-            assert not (kind == "receiver" and step.after_send)
-            assert len(set(step.await_from)) == len(step.await_from)
-            if step.send_to is not None:
-                sends.append((step.phase, row.rank, step.send_to))
-            if step.receive_from is not None:
-                receives.append((step.phase, step.receive_from, row.rank))
-    placed = [(p, *m) for p, messages in enumerate(schedule.phases) for m in messages]
-    assert sorted(sends) == sorted(receives) == sorted(placed)
+    assert rows.scheme == SCHEMES[kind]
+    assert len(rows.rows) == topology.rank_count
+    messages: dict[str, list] = {name: [] for name in ("to", "from", "dummy to", "dummy from")}
+    tokens = 0
+    for rank, row in enumerate(rows.rows):
+        assert [s.phase for s in row] == sorted({s.phase for s in row})
+        for step in row:
+            tokens += len(step.owed) - len(step.await_from)
+            for name, source, destination in (
+                ("to", rank, step.send_to),
+                ("from", step.receive_from, rank),
+                ("dummy to", rank, step.dummy_to),
+                ("dummy from", step.dummy_from, rank),
+            ):
+                if None not in (source, destination):
+                    messages[name].append((step.phase, source, destination))
+    placed = sorted((p, *m) for p, phase in enumerate(schedule.phases) for m in phase)
+    dummies = sorted((p, *m) for p, phase in enumerate(schedule.dummies) for m in phase)
+    assert sorted(messages["to"]) == sorted(messages["from"]) == placed
+    assert sorted(messages["dummy to"]) == sorted(messages["dummy from"]) == dummies
     assert tokens == 0
 
 
+@given(clusters, st.sampled_from(BLOCKS), st.integers(1, 12))
+def test_a_table_with_all_tokens_has_those_of_each_size_of_blocks(topology, kind, block_size):
+    """Leaving out by phases gives what the scheme has with blocks of that size."""
+    phases = alltoall_phases(topology)
+    every = len(phases.phases) + 1 if SCHEMES[kind].blocks and SCHEMES[kind].barriers else 1
+    table = schedule_rows(with_sync(topology, phases, kind, every))
+    wanted = schedule_rows(with_sync(topology, phases, kind, block_size))
+    assert filtered(table, block_size) == wanted
+
+
+@given(clusters, st.sampled_from(["sender", "receiver"]))
+def test_a_table_of_several_windows_has_those_of_each(topology, kind):
+    phases = alltoall_phases(topology)
+    schedules = {window: with_sync(topology, phases, kind, window=window) for window in (1, 2, 4)}
+    table = schedule_rows(*schedules.values())
+    for window, schedule in schedules.items():
+        wanted = filtered(schedule_rows(schedule), window=window)
+        assert filtered(table, window=window) == wanted
+
+
 def test_row_of_the_example():
-    schedule = alltoall_schedule(load_topology(TOPOLOGIES / "fig-3-2.yaml"), "sender")
-    assert schedule_rows(schedule).rows[3].steps[:3] == (
-        Step(0, send_to=5, receive_from=None, after_send=(4,)),
+    topology = load_topology(TOPOLOGIES / "fig-3-2.yaml")
+    schedule = with_sync(topology, alltoall_phases(topology), "sender")
+    assert schedule_rows(schedule).rows[3][:3] == (
+        Step(0, send_to=5, receive_from=None, owed=(Token(4, 1),)),
         Step(1, send_to=None, receive_from=1),
-        Step(3, send_to=2, receive_from=0, await_from=(4, 0, 5), after_send=(1,)),
+        Step(
+            3,
+            send_to=2,
+            receive_from=0,
+            await_from=(Token(4, 1), Token(0, 2), Token(5, 2)),
+            owed=(Token(1, 5),),
+        ),
     )
+
+
+def test_a_rank_sends_one_message_of_a_phase():
+    topology = load_topology(TOPOLOGIES / "single-16.yaml")
+    phases = alltoall_phases(topology)
+    both = (phases.phases[0] + phases.phases[1], *phases.phases[2:])
+    with pytest.raises(ScheduleError, match="phase 0: a rank sends or receives more than one"):
+        schedule_rows(replace(phases, phases=both))
 
 
 @pytest.mark.parametrize("kind", SYNC_KINDS)
 def test_single_rank_has_an_empty_row(kind, tmp_path):
     (tmp_path / "t.yaml").write_text("name: t\nswitches: {s: {hosts: [a]}}\n")
-    rows = schedule_rows(alltoall_schedule(load_topology(tmp_path / "t.yaml"), kind))
-    assert [row.steps for row in rows.rows] == [()]
+    topology = load_topology(tmp_path / "t.yaml")
+    rows = schedule_rows(with_sync(topology, alltoall_phases(topology), kind))
+    assert rows.rows == ((),)

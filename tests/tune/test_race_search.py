@@ -35,8 +35,8 @@ NATIVE = Candidate("native")
 
 def algorithm(name: str, needs: str | None = None, **more) -> Algorithm:
     return Algorithm("alltoall", name, "It.", **{
-        "parameters": (), "constraints": (), "needs": needs, "sync": None, "min_bytes": 0,
-        "max_bytes": None, "cost": "α", "reference": "none", "template": Path(name), **more,
+        "parameters": (), "constraints": (), "needs": needs, "kind": None, "min_bytes": 0,
+        "max_ranks": None, "max_bytes": None, "cost": "α", "reference": "none", "template": Path(name), **more,
     })  # fmt: skip
 
 
@@ -175,7 +175,7 @@ def test_what_is_far_behind_for_long_messages_is_given_up():
 
 def test_what_serves_without_a_topology_is_not_measured_by_what_needs_one():
     model = Model(by_name(native=line(1e-3, 9e-6), aapc=line(1e-3, 1e-6), ring=line(1e-3, 5e-6)))
-    algorithms = [algorithm("native"), algorithm("aapc", needs="aapc", sync="none")]
+    algorithms = [algorithm("native"), algorithm("aapc", needs="aapc", kind="none")]
     outcome = search(model, [*algorithms, algorithm("ring")])
     assert rules(outcome, "other")[-1][1] == "ring"
     assert outcome.tables[1].choice(SIZES[-1]).algorithm == "ring"
@@ -185,7 +185,7 @@ def test_other_communicators_get_no_routine_of_the_topology():
     model = Model(
         by_name(native=line(9e-3, 0), aapc=line(1e-3, 0), ring=line(5e-3, 0)), noise=0.001
     )
-    algorithms = [algorithm("native"), algorithm("aapc", needs="aapc", sync="none")]
+    algorithms = [algorithm("native"), algorithm("aapc", needs="aapc", kind="none")]
     outcome = search(model, [*algorithms, algorithm("ring")])
     assert rules(outcome) == [(0, "aapc")]
     assert rules(outcome, "other") == [(0, "ring")]

@@ -1,0 +1,67 @@
+"""Broadcast trees from every root as one C table, a row for each rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from stagegen.generate.tables import NOBODY, per_rank
+from stagegen.repository import Algorithm
+from stagegen.schedule import Tree, broadcast_tree
+from stagegen.schedule.verify import Proof, verify_tree
+from stagegen.topology import Topology
+
+_BINARY = 2
+
+
+class KaryTrees:
+    """The trees of an algorithm: from every root, with every arity that it declares."""
+
+    def __init__(self, topology: Topology, algorithm: Algorithm):
+        self._topology = topology
+        kind = algorithm.kind or ""
+        arities = [p.values for p in algorithm.parameters if p.name == "arity"] or [(_BINARY,)]
+        self._trees: dict[int, list[Tree]] = {
+            arity: [
+                broadcast_tree(topology, root, kind, arity) for root in range(topology.rank_count)
+            ]
+            for arity in arities[0]
+        }
+
+    def tables(self) -> dict[str, Any]:
+        """Return for each arity the table: by rank and root its parent, then its children."""
+        tables = [
+            {"arity": arity, "text": per_rank(_rows(trees, arity))}
+            for arity, trees in self._trees.items()
+        ]
+        return {"trees": tables}
+
+    def proofs(self) -> Mapping[str, Proof]:
+        """Return what is proven of all trees of an arity.
+
+        Raises:
+            ScheduleError: a tree fails its proof.
+        """
+        return {f"arity {arity}": self._proof(trees) for arity, trees in self._trees.items()}
+
+    def _proof(self, trees: list[Tree]) -> Proof:
+        proofs = [verify_tree(self._topology, tree) for tree in trees]
+        of_all = [c for c in proofs[0].checked if all(c in proof.checked for proof in proofs)]
+        heights = sorted(tree.height for tree in trees)
+        steps = " to ".join(map(str, sorted({heights[0], heights[-1]})))
+        reached = f"a tree from each rank reaches all others, in {steps} steps"
+        return replace(proofs[0], checked=(reached, *of_all))
+
+
+def _rows(trees: list[Tree], arity: int) -> list[list[list[int]]]:
+    """Return, for each rank and root, the parent and the children in sending order."""
+    count = len(trees)
+    rows = [[[NOBODY] * (1 + arity) for _ in range(count)] for _ in range(count)]
+    for root, tree in enumerate(trees):
+        children = [0] * count
+        for parent, child in tree.edges:
+            children[parent] += 1
+            rows[parent][root][children[parent]] = child
+            rows[child][root][0] = parent
+    return rows
