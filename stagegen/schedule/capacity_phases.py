@@ -9,20 +9,15 @@ need more phases than the bound.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from stagegen.schedule.capacity import bound_phases
-from stagegen.schedule.fit import Timetable, first_fit, orders
+from stagegen.schedule.fit import first_fit, orders
 from stagegen.schedule.model import Message
 from stagegen.schedule.repair import Repair
 from stagegen.schedule.spread import spread
 from stagegen.schedule.traffic import Pair, Traffic, traffic
 from stagegen.topology import Topology
-
-_REPAIRS = 3
-"""How many first fits are repaired, those with the fewest left over."""
-_STEPS = 2000
-"""Of a repair, besides two for each message left over."""
-_STEPS_PER_PHASE = 500
-"""Of a repair after a phase has been added."""
 
 
 def capacity_phases(topology: Topology) -> tuple[tuple[Message, ...], ...]:
@@ -36,27 +31,29 @@ def capacity_phases(topology: Topology) -> tuple[tuple[Message, ...], ...]:
 
 
 def _timetable(asked: Traffic, bound: int) -> list[list[Pair]]:
-    """Deal all messages to phases, to as few as the bound if that can be found."""
-    tables: list[Timetable] = []
+    """Deal all messages to phases, to as few as the bound if that is found."""
+    best = None
+    for repair in _repairs(asked, bound):
+        if not repair.left:
+            return repair.phases
+        if best is None or len(repair.left) < len(best.left):
+            best = repair
+    assert best is not None  # orders() yields at least one
+    return _lengthened(best)
+
+
+def _repairs(asked: Traffic, bound: int) -> Iterator[Repair]:
+    """Yield first fits of different orders, each repaired for a while."""
     for order in orders(asked):
         for together in (False, True):
-            table = first_fit(asked, order, bound, together)
-            if not table.left:
-                return table.phases
-            tables.append(table)
-    tables.sort(key=lambda table: len(table.left))
-    repairs = []
-    for table in tables[:_REPAIRS]:
-        repair = Repair(asked, table)
-        if repair.run(_STEPS + 2 * len(table.left)):
-            return repair.phases
-        repairs.append(repair)
-    return _lengthened(min(repairs, key=lambda repair: len(repair.left)), bound)
+            repair = Repair(asked, first_fit(asked, order, bound, together))
+            repair.run(steps=min(2000 + 2 * len(repair.left), 20000))
+            yield repair
 
 
-def _lengthened(repair: Repair, bound: int) -> list[list[Pair]]:
-    """Add phases until nothing is left over."""
+def _lengthened(repair: Repair) -> list[list[Pair]]:
+    """Add phases, few at a time, until nothing is left over."""
     while repair.left:
-        repair.add_phases(1 + bound // 256)
-        repair.run(_STEPS_PER_PHASE + 2 * len(repair.left))
+        repair.add_phases(1 + len(repair.phases) // 256)
+        repair.run(steps=500 + 2 * len(repair.left))
     return [messages for messages in repair.phases if messages]
