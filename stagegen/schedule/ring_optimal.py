@@ -99,8 +99,8 @@ class _Plan:
         step: Step | None = self.steps[switch][own]
         while step is not None:
             outer += [(len(branches), side) for side in step.outer]
-            branches += [waiting[step.options].pop() for _ in range(step.count)]
-            ends += [step.ends] * step.count
+            branches += [waiting[step.options].pop() for _ in range(step.branches)]
+            ends += [step.ends] * step.branches
             step = step.before
         # The first of the two outer ends is the smaller one, as in the ends themselves.
         return branches, ends, sorted(outer, key=lambda end: ends[end[0]][end[1]])

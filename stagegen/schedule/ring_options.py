@@ -32,14 +32,14 @@ class Step(NamedTuple):
         options: those of the branches that were added.
         ends: what was chosen of them.
         outer: which of the two ends are outer ends; empty for a branch between others.
-        count: how many branches were added.
+        branches: how many branches were added.
     """
 
     before: Step | None
     options: Options
     ends: Ends
     outer: tuple[int, ...]
-    count: int
+    branches: int
 
 
 _States = dict[State, Step | None]
