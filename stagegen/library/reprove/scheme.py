@@ -1,0 +1,48 @@
+"""Which scheme of synchronisation a C file carries out, seen from its code."""
+
+from __future__ import annotations
+
+import re
+
+from stagegen.errors import ScheduleError
+from stagegen.library.reprove.c_file import CFile
+from stagegen.schedule import SCHEMES, Scheme
+
+_PAYS = re.compile(r"(?:\*index == (SEND|RECEIVE)|state->(sent|received)\.open == 0) \? pay\(")
+_COUNTS = re.compile(r"/ block_size (==|!=) token\[OTHER_PHASE\] / block_size")
+_GIVERS = {"SEND": "sender", "sent": "sender", "RECEIVE": "receiver", "received": "receiver"}
+
+
+def scheme_kind(c_file: CFile) -> str:
+    """Return the name of the scheme, one of `SYNC_KINDS`.
+
+    Raises:
+        ScheduleError: the code is of none.
+    """
+    found = {_GIVERS[one or other] for one, other in _PAYS.findall(c_file.code)}
+    has_tokens = "token_field" in c_file.fields
+    if has_tokens != (len(found) == 1):
+        raise ScheduleError("the code does not tell when tokens are given")
+    scheme = Scheme(
+        giver=found.pop() if found else None,
+        blocks="->block_size" in c_file.code,
+        barriers="PMPI_Barrier(" in c_file.code,
+        dummies="DUMMY_TO" in c_file.fields.get("step_field", ()),
+    )
+    kinds = [kind for kind, known in SCHEMES.items() if known == scheme]
+    if not kinds:
+        raise ScheduleError(f"the code is of no scheme of synchronisation: {scheme}")
+    if scheme.giver and scheme.blocks:
+        which = "==" if scheme.barriers else "!="
+        if _COUNTS.findall(c_file.code) != [which]:
+            raise ScheduleError("the code does not choose the tokens of the scheme's blocks")
+    _check_name(c_file, kinds[0])
+    return kinds[0]
+
+
+def _check_name(c_file: CFile, kind: str) -> None:
+    """Check that the file is called after its scheme, if it is called after one."""
+    named = c_file.name.removesuffix(".c").removeprefix("alltoall_aapc_").removesuffix("_window")
+    told = named.replace("_", "-")
+    if told in SCHEMES and told != kind:
+        raise ScheduleError(f"the code is of scheme {kind}, not of {told}")

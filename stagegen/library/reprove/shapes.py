@@ -1,0 +1,123 @@
+"""Rebuilds logical rings and broadcast trees from the tables of their C files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from stagegen.errors import ScheduleError
+from stagegen.library.reprove.c_file import CFile
+from stagegen.schedule import RING_KINDS, Message, Ring, Tree
+from stagegen.topology import Topology
+
+_NOBODY = -1
+_TREE = re.compile(r"tree_(\d+)")
+
+
+def ring_of(topology: Topology, c_file: CFile) -> Ring:
+    """Return the ring of the table `ring[]`; its kind is in the name of the file.
+
+    Raises:
+        ScheduleError: the tables contradict each other.
+    """
+    order = _circle(topology, c_file, "ring")
+    kind = c_file.name.removesuffix(".c").rpartition("_")[2]
+    if kind not in RING_KINDS:
+        kind = "lr1"
+    return Ring(topology.ranks, kind, order, _most_hops(topology, order))
+
+
+def linear_trees(topology: Topology, c_file: CFile) -> Iterator[Tree]:
+    """Yield the linear tree from every root: around `order[]`.
+
+    Raises:
+        ScheduleError: the tables contradict each other.
+    """
+    order = _circle(topology, c_file, "order")
+    for at, root in enumerate(order):
+        chain = order[at:] + order[:at]
+        edges = tuple(map(Message, chain, chain[1:]))
+        yield _promised(topology, "linear", root, edges, 1)
+
+
+def kary_trees(topology: Topology, c_file: CFile) -> Iterator[tuple[int, Tree]]:
+    """Yield the trees of every table `tree_K[]` from every root, with K.
+
+    Raises:
+        ScheduleError: parents and children contradict each other; names rank and root.
+    """
+    ranks = topology.rank_count
+    for name, numbers in c_file.arrays.items():
+        match = _TREE.fullmatch(name)
+        if match is None:
+            continue
+        arity = int(match[1])
+        if len(numbers) != ranks * ranks * (1 + arity):
+            raise ScheduleError(f"{name}[] has {len(numbers)} numbers, not one row for each root")
+        for root in range(ranks):
+            rows = [
+                numbers[(rank * ranks + root) * (1 + arity) :][: 1 + arity] for rank in range(ranks)
+            ]
+            yield arity, _tree(topology, root, rows, arity)
+
+
+def _tree(topology: Topology, root: int, rows: list[tuple[int, ...]], arity: int) -> Tree:
+    """Return the tree of each rank's parent and children."""
+    edges = []
+    for rank, (_, *children) in enumerate(rows):
+        used = [child for child in children if child != _NOBODY]
+        if used != children[: len(used)]:
+            raise ScheduleError(f"tree from rank {root}: rank {rank} has a child after NOBODY")
+        edges += [Message(rank, child) for child in used]
+    told = {(parent, rank) for rank, (parent, *_) in enumerate(rows) if parent != _NOBODY}
+    for parent, child in sorted(told ^ set(edges)):
+        who = f"rank {parent} sends" if (parent, child) in edges else f"rank {child} waits for"
+        raise ScheduleError(f"tree from rank {root}: only {who} {parent}→{child}")
+    kind = "binary" if arity == 2 else "kary"
+    return _promised(topology, kind, root, tuple(edges), arity)
+
+
+def _promised(
+    topology: Topology, kind: str, root: int, edges: tuple[Message, ...], arity: int
+) -> Tree:
+    """Return the tree with what a routine relies on: that no two senders share an edge."""
+    return Tree(
+        ranks=topology.ranks,
+        kind=kind,
+        root=root,
+        edges=edges,
+        height=_height(root, edges),
+        contention_free=True,
+        arity=arity,
+        in_step=min(1, len(edges)),
+    )
+
+
+def _height(root: int, edges: tuple[Message, ...]) -> int:
+    """Return how far the furthest rank is that the root reaches."""
+    children: dict[int, list[int]] = {}
+    for parent, child in edges:
+        children.setdefault(parent, []).append(child)
+    height, level, seen = 0, [root], {root}
+    while below := [c for rank in level for c in children.get(rank, ()) if c not in seen]:
+        height, level = height + 1, below
+        seen.update(below)
+    return height
+
+
+def _circle(topology: Topology, c_file: CFile, name: str) -> tuple[int, ...]:
+    """Return an order of all ranks, whose inverse the other table must be."""
+    order, places = c_file.array(name), c_file.array("place_of")
+    for place, rank in enumerate(order):
+        if not 0 <= rank < topology.rank_count:
+            raise ScheduleError(f"{name}[{place}] is {rank}, but there is no such rank")
+        if rank >= len(places) or places[rank] != place:
+            raise ScheduleError(f"rank {rank}: place_of[] contradicts {name}[{place}]")
+    if not len(order) == len(places) == topology.rank_count:
+        raise ScheduleError(f"{name}[] has {len(order)} of {topology.rank_count} ranks")
+    return order
+
+
+def _most_hops(topology: Topology, order: tuple[int, ...]) -> int:
+    around = zip(order, order[1:] + order[:1], strict=True)
+    return max((topology.hops(a, b) for a, b in around if a != b), default=0)
