@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 
 from stagegen.data import TOPOLOGIES
 from stagegen.errors import InputError
-from stagegen.schedule import SYNC_KINDS, PhaseSchedule, alltoall_schedule
+from stagegen.schedule import SCHEMES, SYNC_KINDS, PhaseSchedule
+from stagegen.schedule.alltoall import alltoall_phases, alltoall_schedule, with_sync
 from stagegen.schedule.root import default_root, root_candidates, rooted_view
 from stagegen.schedule.verify import verify
 from stagegen.topology import load_topology
 from tests.schedule.oracle import Oracle
-from tests.strategies import make_topology, small_trees, topologies
+from tests.schedule.test_slow_links import slow_topologies
+from tests.strategies import fast_topologies, make_topology, small_trees, topologies
 
 
 @given(topologies(), st.sampled_from(SYNC_KINDS))
@@ -25,7 +27,64 @@ def test_every_schedule_is_proven(topology, sync):
     assert schedule == alltoall_schedule(topology, sync)
 
 
-@given(topologies(), st.data())
+@st.composite
+def with_parameters(draw) -> tuple[str, int, int]:
+    """A scheme, and a block size and a window where it has them."""
+    kind = draw(st.sampled_from(SYNC_KINDS))
+    scheme = SCHEMES[kind]
+    block_size = draw(st.integers(1, 9)) if scheme.blocks else 1
+    return kind, block_size, draw(st.integers(1, 3)) if scheme.giver else 1
+
+
+@settings(max_examples=60)
+@given(fast_topologies(max_hosts=14, max_switches=5), with_parameters())
+def test_every_schedule_with_fast_links_is_proven(topology, parameters):
+    kind, block_size, window = parameters
+    schedule = alltoall_schedule(topology, kind, None, block_size, window)
+    proof = verify(topology, schedule)
+    assert (proof.phases, proof.bound_phases) == (len(schedule.phases), schedule.bound_phases)
+    assert PhaseSchedule.from_json(schedule.to_json()) == schedule
+
+
+@settings(max_examples=40)
+@given(slow_topologies(max_hosts=10), with_parameters())
+def test_every_schedule_with_slow_links_is_proven(topology, parameters):
+    kind, block_size, window = parameters
+    verify(topology, alltoall_schedule(topology, kind, None, block_size, window))
+
+
+@settings(max_examples=40)
+@given(fast_topologies(max_hosts=10, max_switches=4), with_parameters())
+def test_phases_are_made_once_for_all_schemes(topology, parameters):
+    kind, block_size, window = parameters
+    phases = alltoall_phases(topology)
+    assert phases == alltoall_schedule(topology, "none")
+    assert with_sync(topology, phases, kind, block_size, window) == alltoall_schedule(
+        topology, kind, None, block_size, window
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "block_size", "window", "told"),
+    [
+        ("receiver", 2, 1, "receiver has no block size; those with one: sender-partial"),
+        ("barrier", 2, 1, "barrier has no block size"),
+        ("none", 1, 2, "none has no window; those with one: sender"),
+        ("receiver-partial", 0, 1, "block size is 0; it starts at 1"),
+        ("receiver", 1, -1, "window is -1; it starts at 1"),
+        ("reciever", 1, 1, "no sync 'reciever'; there is none, dummy, sender"),
+    ],
+)
+def test_schemes_and_parameters_that_do_not_exist_are_refused(kind, block_size, window, told):
+    topology = make_topology([3], [])
+    with pytest.raises(InputError, match=told):
+        alltoall_schedule(topology, kind, None, block_size, window)
+    with pytest.raises(InputError, match=told):
+        with_sync(topology, alltoall_phases(topology), kind, block_size, window)
+
+
+@settings(max_examples=60)
+@given(topologies(max_hosts=20), st.data())
 def test_every_root_that_qualifies_gives_a_schedule(topology, data):
     tree = topology.tree
     if topology.rank_count == 1:

@@ -66,7 +66,7 @@ def allowed(bound: int) -> int:
     return max(bound + 1, floor(1.05 * bound))
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(fast_topologies())
 def test_fast_links_are_used_and_not_overloaded(topology):
     schedule = alltoall_phases(topology)

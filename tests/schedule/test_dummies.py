@@ -46,14 +46,14 @@ def partners(topology, rank, messages, load) -> list[Message]:
     return [m for m in could if all(load[edge] < capacity[edge] for edge in paths[m])]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(topologies(max_hosts=16, max_switches=6, max_ranks=16))
 def test_all_ranks_are_busy_without_contention(topology):
     schedule = alltoall_phases(topology)
     check(topology, schedule.phases, dummy_messages(topology, schedule.phases))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(fast_topologies(max_hosts=12, max_switches=5))
 def test_all_ranks_are_busy_without_overload_of_faster_links(topology):
     schedule = alltoall_phases(topology)
