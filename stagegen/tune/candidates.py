@@ -20,6 +20,15 @@ def with_value(candidate: Candidate, name: str, value: int) -> Candidate:
     return Candidate(candidate.algorithm, tuple(sorted(values.items())))
 
 
+def at_size(algorithm: Algorithm, candidate: Candidate, size: int) -> Candidate:
+    """Return the same candidate with those of equal values that are tried at this size."""
+    for parameter in algorithm.parameters:
+        values = useful_values(parameter, size)
+        if dict(candidate.parameters)[parameter.name] not in values:
+            candidate = with_value(candidate, parameter.name, values[-1])
+    return candidate
+
+
 def variants(algorithm: Algorithm) -> Iterator[Candidate]:
     """Yield the candidates to be checked: the default, and every value of every parameter."""
     default = default_candidate(algorithm)

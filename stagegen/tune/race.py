@@ -107,6 +107,14 @@ def race(
     }
 
 
+def contenders(source: Source, request: Request, field: Field) -> set[Candidate]:
+    """Return the best of each group of ``field`` when everybody is looked at."""
+    least = {
+        candidate: min(seconds) for candidate, seconds in _scout(source, request, field).items()
+    }
+    return set(field.survivors(least, FIRST_FACTOR, FINALISTS))
+
+
 def decisive(scout: Request, fastest: float, repetitions: int) -> Request:
     """Return the request that decides, after a scout whose fastest call took ``fastest`` s."""
     return replace(

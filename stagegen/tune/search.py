@@ -7,7 +7,7 @@ single measurements and a statistical test in place of the smaller mean.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stagegen.measure.measurer import Source
@@ -19,13 +19,19 @@ from stagegen.measure.records import (
     Request,
     Timing,
 )
-from stagegen.repository import Algorithm
+from stagegen.repository import Algorithm, Parameter
 from stagegen.repository.algorithm import NATIVE
-from stagegen.tune.candidates import default_candidate, useful_values, variants, with_value
+from stagegen.tune.candidates import (
+    at_size,
+    default_candidate,
+    useful_values,
+    variants,
+    with_value,
+)
 from stagegen.tune.choose import Samples, choose, median
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import Table
-from stagegen.tune.race import Field, race
+from stagegen.tune.race import Field, contenders, race
 
 __all__ = ["Outcome", "Plan", "Search", "default_candidate"]
 
@@ -92,6 +98,7 @@ class Search:
         self._failures: list[Failure] = []
         self._samples: dict[int, Samples] = {}
         self._parameters: dict[str, Candidate] = {}
+        self._tuned: set[str] = set()
         self._behind: Counter[str] = Counter()
         self._least: dict[bool, float] = {}
 
@@ -156,25 +163,39 @@ class Search:
         return wrong
 
     def _race_at(self, size: int, parameters: dict[str, Candidate]) -> Samples:
-        """Tune parameters at one size (linear search), then time all algorithms."""
-        candidates = []
-        for algorithm in self._algorithms.values():
-            if not algorithm.handles(size) or self._is_hopeless(algorithm.name):
-                continue
-            if algorithm.parameters:
-                parameters[algorithm.name] = self._tune_parameters(algorithm, size, parameters)
-                candidates.append(parameters[algorithm.name])
-            else:
-                candidates.append(Candidate(algorithm.name))
-        unaware = self._unaware()
-        field = Field(
-            candidates=tuple(candidates),
-            groups=(
-                frozenset(candidates),
-                frozenset(c for c in candidates if c.algorithm in unaware),
-            ),
+        """Tune the parameters of those that may win at one size, then time all algorithms.
+
+        What was tuned at a size before is a good guess: an algorithm that is behind with it is
+        not tuned again, as that takes as long as several races.
+        """
+        algorithms = [
+            algorithm
+            for algorithm in self._algorithms.values()
+            if algorithm.handles(size) and not self._is_hopeless(algorithm.name)
+        ]
+        for algorithm in algorithms:
+            known = parameters.get(algorithm.name, default_candidate(algorithm))
+            parameters[algorithm.name] = at_size(algorithm, known, size)
+        field = self._field(algorithms, parameters)
+        tunable = [a for a in algorithms if _choices(a, size)]
+        near = (
+            contenders(self._source, self._scout(size, field.candidates), field) if tunable else ()
         )
-        return self._race(size, field)
+        for algorithm in tunable:
+            best = parameters[algorithm.name]
+            if best in near or algorithm.name not in self._tuned:
+                self._tuned.add(algorithm.name)
+                parameters[algorithm.name] = self._tune_parameters(algorithm, size, best)
+        return self._race(size, self._field(algorithms, parameters))
+
+    def _field(self, algorithms: Sequence[Algorithm], parameters: Mapping[str, Candidate]) -> Field:
+        """Return the race of these algorithms: of all, and of those that need no topology."""
+        candidates = tuple(parameters[algorithm.name] for algorithm in algorithms)
+        unaware = self._unaware()
+        return Field(
+            candidates,
+            (frozenset(candidates), frozenset(c for c in candidates if c.algorithm in unaware)),
+        )
 
     def _race(self, size: int, field: Field) -> Samples:
         request = self._scout(size, field.candidates)
@@ -199,21 +220,17 @@ class Search:
     def _is_hopeless(self, name: str) -> bool:
         return name != NATIVE and self._behind[name] >= HOPELESS_SIZES
 
-    def _tune_parameters(
-        self, algorithm: Algorithm, size: int, parameters: dict[str, Candidate]
-    ) -> Candidate:
-        """Try all values of one parameter after the other, as if they were independent."""
-        best = parameters.get(algorithm.name, default_candidate(algorithm))
-        for parameter in algorithm.parameters:
+    def _tune_parameters(self, algorithm: Algorithm, size: int, best: Candidate) -> Candidate:
+        """Try all values of one parameter after the other, as if they were independent.
+
+        The first round decides: it is the race of all algorithms afterwards that counts.
+        """
+        for parameter in _choices(algorithm, size):
             values = useful_values(parameter, size)
             field_of = tuple(with_value(best, parameter.name, value) for value in values)
-            if len(field_of) == 1:
-                best = field_of[0]
-                continue
-            everyone = frozenset(field_of)
-            samples = self._race(size, Field(field_of, (everyone,)))
-            incumbent = best if best in everyone else field_of[-1]
-            best = _keep_or_replace(samples, incumbent)
+            everyone = Field(field_of, (frozenset(field_of),))
+            samples = race(self._source, self._scout(size, field_of), everyone, budget=0)
+            best = _keep_or_replace(samples, best)
         return best
 
     def _table(self, kind: str, names: frozenset[str]) -> Table:
@@ -234,6 +251,11 @@ class Search:
     def _scout(self, size: int, candidates: tuple[Candidate, ...]) -> Request:
         """Return the request for one look at each candidate."""
         return Request(self._collective, size, self._plan.timing, False, 1, 1, candidates)
+
+
+def _choices(algorithm: Algorithm, size: int) -> list[Parameter]:
+    """Return the parameters of which more than one value differs at a size."""
+    return [p for p in algorithm.parameters if len(useful_values(p, size)) > 1]
 
 
 def _keep_or_replace(samples: Samples, incumbent: Candidate) -> Candidate:
