@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from stagegen.errors import InputError
 from stagegen.schedule.bound_formulas import (
     COLLECTIVES,
@@ -185,21 +188,22 @@ def _limit(network: Cuts, carried: Sequence[int], formula: Formula, root: int | 
     loads.sort(key=lambda pair: -pair[1].seconds)
     if formula.root_beyond is None:
         return loads[0][1] if loads else _Load()
-    places = range(len(network.order))
-    roots = set(places) if root is None else {network.order.index(root)}
-    return _limit_of_best_root(loads, roots, formula.root_beyond)
+    possible = np.full(len(network.order), root is None)
+    if root is not None:
+        possible[network.order.index(root)] = True
+    return _limit_of_best_root(loads, possible, formula.root_beyond)
 
 
 def _limit_of_best_root(
-    loads: Sequence[tuple[Cut, _Load]], roots: set[int], root_beyond: bool
+    loads: Sequence[tuple[Cut, _Load]], possible: npt.NDArray[np.bool_], root_beyond: bool
 ) -> _Load:
-    """Return the least, over the roots, of the longest load that a root brings about.
+    """Return the least, over the possible roots, of the longest load that a root brings about.
 
     Each root's longest load is the first in order that has the root on the right side.
     """
     for cut, load in loads:
-        roots = {place for place in roots if cut.is_beyond(place) != root_beyond}
-        if not roots:
+        cut.clear(possible, root_beyond)
+        if not possible.any():
             return load
     return _Load()
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
+import numpy.typing as npt
 
 from stagegen.topology import Edge, RankTree, Topology
 
@@ -32,9 +33,19 @@ class Cut:
     inside: range
     inward: bool
 
-    def is_beyond(self, place: int) -> bool:
-        """Tell whether the rank at a place of the order is on the side that the edge leads to."""
-        return (place in self.inside) == self.inward
+    def clear(self, flags: npt.NDArray[np.bool_], beyond: bool) -> None:
+        """Clear the flags of the ranks on the side that the edge leads to, or comes from.
+
+        Args:
+            flags: of all ranks, in the order of :attr:`Cuts.order`.
+            beyond: whether it is the side that the edge leads to.
+        """
+        inside = slice(self.inside.start, self.inside.stop)
+        if beyond == self.inward:
+            flags[inside] = False
+        else:
+            flags[: inside.start] = False
+            flags[inside.stop :] = False
 
 
 @dataclass(frozen=True)

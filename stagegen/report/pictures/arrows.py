@@ -19,7 +19,7 @@ def room_for(
 ) -> float:
     """Return how much height the arrows of these messages get, at most `most` inches."""
     widest = max((abs(places[a] - places[b]) for a, b in messages), default=0)
-    return min(most, 0.35 + 0.09 * widest) if messages else 0.0
+    return min(most, 0.45 + 0.09 * widest) if messages else 0.0
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,10 @@ class Arrows:
         widest = max((abs(places[a] - places[b]) for a, b in self.messages), default=1)
         for (one, other), number in self.messages.items():
             span = places[other] - places[one]
-            depth = max(_SHALLOWEST, (network.arrows - 0.1) * (abs(span) / widest) ** 0.6)
-            # Arrows to the left begin and end between those to the right.
+            depth = max(_SHALLOWEST, (network.arrows - 0.2) * (abs(span) / widest) ** 0.6)
+            # Arrows to the left begin and end between those to the right, and go deeper.
             aside = 0.4 * network.radius if span > 0 else 0.0
+            depth += 0.0 if span > 0 else 0.1
             y = network.base - network.radius * 0.95
             canvas.arc(
                 (network.x(places[one]) + aside, y),
