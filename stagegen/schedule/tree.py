@@ -85,7 +85,7 @@ def broadcast_tree(
         arity: the most children of a rank in a `kary` tree; `ARITY` unless given. For other
             kinds it may be left out or be what they have.
         orders: how many depth-first orders binary and k-ary trees are tried on, at most; the
-            first of the lowest trees is taken. With 1 it is Algorithm 5 as published.
+            first of the lowest trees is taken. With 1 only that of Algorithm 4 is, as published.
 
     Raises:
         InputError: there is no such rank or kind, or the arity does not fit.

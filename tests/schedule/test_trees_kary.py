@@ -18,7 +18,7 @@ from stagegen.schedule.tree_orders import ORDERS, depth_first_orders
 from stagegen.schedule.tree_shape import height_of, in_sending_order
 from tests.schedule.oracle import Oracle
 from tests.schedule.tree_oracle import figure_3_28, interval_trees, least_height_of_any
-from tests.strategies import make_topology, oracle_paths, small_topologies, topologies
+from tests.strategies import make_topology, oracle_paths, small_topologies, small_trees, topologies
 
 clusters = topologies(max_hosts=16, max_switches=8, max_ranks=18)
 arities = pytest.mark.parametrize("arity", [1, 2, 3, 4])
@@ -73,12 +73,13 @@ def test_a_part_may_hold_whole_subtrees_after_the_one_it_starts_in():
 
 
 @pytest.mark.parametrize("arity", [2, 3])
-@settings(max_examples=60)
-@given(topology=small_topologies)
-def test_the_best_order_gives_the_lowest_tree_of_all(arity, topology):
-    # True on all clusters of this size; larger ones may have lower trees in no such order.
-    tree = broadcast_tree(topology, 0, "kary", arity)
-    assert tree.height == least_height_of_any(Oracle(topology), 0, arity)
+def test_the_best_order_gives_the_lowest_tree_of_all(arity):
+    # Not a theorem: of random clusters of 7 ranks a few have a lower tree in no such order.
+    for topology in small_trees(8):
+        oracle = Oracle(topology)
+        for root in range(topology.rank_count):
+            tree = broadcast_tree(topology, root, "kary", arity)
+            assert tree.height == least_height_of_any(oracle, root, arity)
 
 
 @arities
@@ -148,7 +149,7 @@ def test_a_chain_of_single_hosts_needs_more_than_a_complete_tree():
     assert least_height_of_any(Oracle(chain), 0, 2) == 3
 
 
-def test_first_order_only_is_algorithm_5_as_published():
+def test_the_first_order_is_that_of_the_linear_tree():
     topology = make_topology([2, 3, 3, 3], [0, 0, 0])
     heights = {
         orders: broadcast_tree(topology, 0, "binary", orders=orders).height for orders in (1, 8)

@@ -46,6 +46,7 @@ def figure_3_28(oracle: Oracle, ranks: tuple[int, ...], arity: int):
     """Return the least height of every interval by the dissertation's own way, for any arity.
 
     It keeps one tree for each interval and looks for contention with the messages of that tree.
+    Unlike the figure, it tries fewer children than the arity, too.
     """
     height, arcs = {}, {}
     places = range(len(ranks))
