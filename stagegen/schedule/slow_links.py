@@ -112,9 +112,9 @@ def slow_link_phases(
 ) -> tuple[tuple[Message, ...], ...]:
     """Return the messages that start in each phase, with the last phases in which they only run.
 
-    The best of three: contention-free phases one after the other, which is optimal if each of
+    The best of four: contention-free phases one after the other, which is optimal if each of
     them uses the most loaded link; the same order but everything as early as it can; and first
-    what uses the most stressed edges.
+    what uses the edges that are occupied longest, by the longest of them or by all together.
 
     Args:
         topology: a cluster with a slow link.
@@ -122,10 +122,12 @@ def slow_link_phases(
     """
     clock = Clock.of(topology)
     in_order = [message for messages in phases for message in messages]
+    longest, together = _occupied(topology, clock, in_order)
     tries = [
         list(one_after_the_other(topology, clock, phases)),
         first_fit_starts(topology, clock, in_order),
-        first_fit_starts(topology, clock, _most_stressed_first(topology, clock, in_order)),
+        first_fit_starts(topology, clock, sorted(in_order, key=longest.__getitem__, reverse=True)),
+        first_fit_starts(topology, clock, sorted(in_order, key=together.__getitem__, reverse=True)),
     ]
     ends = [_end(topology, clock, starts) for starts in tries]
     found: list[list[Start]] = [[] for _ in range(ceil(Fraction(min(ends), clock.ticks)))]
@@ -142,13 +144,21 @@ def _end(topology: Topology, clock: Clock, starts: Iterable[Start]) -> int:
     )
 
 
-def _most_stressed_first(
-    topology: Topology, clock: Clock, messages: Iterable[Message]
-) -> list[Message]:
-    """Sort by the time that the messages of the most stressed edge take; keep ties in order."""
-    stress = {edge: topology.tree.load(*edge) / c for edge, c in clock.capacities.items()}
+def _occupied(
+    topology: Topology, clock: Clock, messages: Sequence[Message]
+) -> tuple[dict[Message, Fraction], dict[Message, Fraction]]:
+    """Return for each message how long its edges are occupied by all: the longest, and the sum.
 
-    def most(message: Message) -> Fraction:
-        return max(stress[edge] for edge in pairwise(topology.tree.node_path(*message)))
-
-    return sorted(messages, key=most, reverse=True)
+    In ticks, each edge's divided by how many messages it carries at a time.
+    """
+    paths = {message: list(pairwise(topology.tree.node_path(*message))) for message in messages}
+    share = {edge: max(Fraction(1), capacity) for edge, capacity in clock.capacities.items()}
+    total = dict.fromkeys(share, Fraction(0))
+    for path in paths.values():
+        duration = clock.duration(path)
+        for edge in path:
+            total[edge] += duration / share[edge]
+    return (
+        {message: max(total[edge] for edge in path) for message, path in paths.items()},
+        {message: sum((total[e] for e in path), Fraction(0)) for message, path in paths.items()},
+    )

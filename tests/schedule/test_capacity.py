@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from itertools import combinations_with_replacement, product
 from math import ceil, floor
 
 import pytest
@@ -133,6 +134,14 @@ def test_gap_of_benchmark_clusters_is_at_most_five_percent(shape):
     schedule = alltoall_phases(topology)
     check(topology, schedule.phases)
     assert schedule.gap <= 0.05
+
+
+def test_two_levels_reach_the_bound():
+    for sizes in combinations_with_replacement(range(1, 5), 3):
+        for uplinks in product((1, 2, 3), repeat=3):
+            for at_the_core in (0, 2):
+                topology = make_topology([at_the_core, *sizes], [0] * 3, uplinks=list(uplinks))
+                assert alltoall_phases(topology).gap == 0
 
 
 @pytest.mark.parametrize("file", sorted(TOPOLOGIES.glob("*.yaml")), ids=lambda file: file.stem)

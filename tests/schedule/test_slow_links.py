@@ -58,6 +58,15 @@ class Plain:
             if sum(a <= begin < b for a, b in intervals) > max(1, self.capacity[edge])
         ]
 
+    def occupied(self) -> int:
+        """How many phases the edge that is occupied longest needs at least."""
+        time: dict[tuple[str, str], Fraction] = {}
+        for message, path in self.paths.items():
+            for edge in path:
+                share = int(max(1, self.capacity[edge]))
+                time[edge] = time.get(edge, Fraction(0)) + self.lasts[message] / share
+        return ceil(max(time.values()))
+
     def has_room(self, placed, start, message) -> bool:
         """Whether one message more overloads nothing for as long as it lasts."""
         return not self.overload([*placed, (start, message)])
@@ -139,3 +148,18 @@ def test_a_slow_link_that_is_no_bottleneck_still_takes_its_time():
     slow = [p for p, messages in enumerate(schedule.phases) for m in messages if m.source == 16]
     assert schedule.bound_phases == 72
     assert all(later - earlier >= 2 for earlier, later in pairwise(slow))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "uplinks"),
+    [
+        ([0, 3, 3, 3, 8], [0.1, 0.1, 2, 0.4]),
+        ([0, 5, 10, 2, 3, 6], [0.75, 0.75, 0.1, 0.1, 0.5]),
+        ([0, 5, 9, 3, 7], [0.97, 0.97, 2, 0.9]),
+        ([2, 4, 4, 4], [0.5, 0.5, 0.5]),
+        ([0, 8, 2, 8], [0.4, 3, 2]),
+    ],
+)
+def test_hardly_more_phases_than_links_are_occupied(hosts, uplinks):
+    topology = make_topology(hosts, [0] * len(uplinks), uplinks=uplinks)
+    assert len(alltoall_phases(topology).phases) <= 1.05 * Plain(topology).occupied()
