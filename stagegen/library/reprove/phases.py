@@ -1,10 +1,11 @@
 """Rebuilds the schedules of an alltoall in phases from the tables of its C file.
 
-What the tables mean is said in ``templates/alltoall/_aapc.c.j2``. Two things that a proof needs
-are not in them, and the scheduler is asked for both: the order of messages within a phase, and
-which syncs need no token. Neither is trusted. The order is used only if it is of the same
-messages, and whatever order is used, the checker must find the messages on a link kept apart. A
-sync without a token is true in any case, if it is one: a rank ends each step before the next.
+What the tables mean is said in ``templates/alltoall/_aapc.c.j2``. Three things that a proof needs
+are not in them, and the scheduler is asked for them: the root, the order of messages within a
+phase, and which syncs need no token. None is trusted. The checker checks the root. The order is
+used only if it is of the same messages, and whatever order is used, the messages on a link must be
+found kept apart. A sync without a token is true in any case, if it is one: a rank ends each step
+before the next.
 """
 
 from __future__ import annotations
