@@ -9,8 +9,6 @@ need more phases than the bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from stagegen.schedule.capacity import bound_phases
 from stagegen.schedule.fit import first_fit, orders
 from stagegen.schedule.model import Message
@@ -18,6 +16,9 @@ from stagegen.schedule.repair import Repair
 from stagegen.schedule.spread import spread
 from stagegen.schedule.traffic import Pair, Traffic, traffic
 from stagegen.topology import Topology
+
+_MANY = 100_000
+"""Messages, above which only the most promising first fits are repaired."""
 
 
 def capacity_phases(topology: Topology) -> tuple[tuple[Message, ...], ...]:
@@ -32,23 +33,20 @@ def capacity_phases(topology: Topology) -> tuple[tuple[Message, ...], ...]:
 
 def _timetable(asked: Traffic, bound: int) -> list[list[Pair]]:
     """Deal all messages to phases, to as few as the bound if that is found."""
-    best = None
-    for repair in _repairs(asked, bound):
-        if not repair.left:
-            return repair.phases
-        if best is None or len(repair.left) < len(best.left):
-            best = repair
-    assert best is not None  # orders() yields at least one
-    return _lengthened(best)
-
-
-def _repairs(asked: Traffic, bound: int) -> Iterator[Repair]:
-    """Yield first fits of different orders, each repaired for a while."""
-    for order in orders(asked):
-        for together in (False, True):
-            repair = Repair(asked, first_fit(asked, order, bound, together))
-            repair.run(steps=min(2000 + 2 * len(repair.left), 20000))
-            yield repair
+    messages = sum(asked.demands.values())
+    many = messages > _MANY
+    tables = []
+    for order, together in ((o, together) for o in orders(asked) for together in (False, True)):
+        tables.append(first_fit(asked, order, bound, together))
+        if len(tables[-1].left) <= many * messages // 1000:
+            break
+    tables.sort(key=lambda table: len(table.left))
+    repairs = []
+    for table in tables[: 3 if many else None]:
+        repairs.append(Repair(asked, table))
+        if repairs[-1].run(steps=min(2000 + 2 * len(table.left), 20000)):
+            return repairs[-1].phases
+    return _lengthened(min(repairs, key=lambda repair: len(repair.left)))
 
 
 def _lengthened(repair: Repair) -> list[list[Pair]]:
