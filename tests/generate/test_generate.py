@@ -20,7 +20,8 @@ from stagegen.topology import load_topology
 from tests.mpi import support
 from tests.strategies import make_topology
 
-CLUSTERS = ["fig-3-2", "single-16", "chain-4x4-cyclic", "quickstart"]
+CLUSTERS = ["fig-3-2", "single-16", "chain-4x4-cyclic", "quickstart", "several-ranks"]
+OWN = {"several-ranks": make_topology([1, 2, 2], [0, 1], slots={"n0": 2, "n3": 3})}
 FORMATTER = Path(sys.executable).parent / "clang-format"
 
 
@@ -29,7 +30,7 @@ def renderer(root: Path = TEMPLATES) -> Renderer:
 
 
 def generated(name: str) -> dict[str, str]:
-    topology = load_topology(TOPOLOGIES / f"{name}.yaml")
+    topology = OWN.get(name) or load_topology(TOPOLOGIES / f"{name}.yaml")
     files = library_files(topology, support.CATALOGUE, support.decision(topology))
     session = measuring_sources(topology, support.CATALOGUE, renderer())
     return {**files, **{f"session/{name}": text for name, text in session.items()}}
