@@ -24,7 +24,6 @@ from stagegen.repository import load_catalogue
 from stagegen.schedule import lower_bound
 from stagegen.topology import Topology, load_topology
 
-
 _ROOT = 0
 """The root of collectives that have one, as in drivers/bench.c."""
 
