@@ -8,7 +8,6 @@ join them. That this finds an order whenever there is one is shown in ``docs/the
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -78,25 +77,16 @@ def _pairs(free: Sequence[End], branches: int, limit: int) -> Iterable[tuple[End
     pieces = _Components(branches)
     for one, other in zip(small, large, strict=True):
         pieces.join(one.branch, other.branch)
-    # Pairs by ascending small end. Wherever the next pair is of another piece, the least large
-    # end so far belongs to a pair of another piece than one of the two; exchange large ends.
-    least: list[tuple[int, int]] = []
-    for last, following in enumerate(range(1, half)):
-        heapq.heappush(least, (large[last].size, last))
-        while pieces.find(small[last].branch) != pieces.find(small[following].branch):
-            size, pair = least[0]
-            if large[pair].size != size:  # exchanged since it was noted down
-                heapq.heapreplace(least, (large[pair].size, pair))
-                continue
-            if small[following].size + size > limit:
-                break
-            same = pieces.find(small[pair].branch) == pieces.find(small[following].branch)
-            other = last if same else following
-            large[pair], large[other] = large[other], large[pair]
-            pieces.join(small[pair].branch, small[other].branch)
-            heapq.heapreplace(least, (large[pair].size, pair))
-            if same:
-                heapq.heappush(least, (large[last].size, last))
+    # Pairs are in ascending order of small ends. All pairs of a layer up to the one at hand are
+    # one piece; `least` is the one of them that has the least large end.
+    least = 0
+    for pair in range(1, half):
+        apart = pieces.find(small[least].branch) != pieces.find(small[pair].branch)
+        if apart and small[pair].size + large[least].size <= limit:
+            large[least], large[pair] = large[pair], large[least]
+            pieces.join(small[least].branch, small[pair].branch)
+        else:
+            least = pair
     return zip(small, large, strict=True)
 
 

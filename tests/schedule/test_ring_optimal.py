@@ -41,31 +41,60 @@ def ends_for(limit):
     return st.tuples(size, size)
 
 
-@given(st.integers(0, 4), st.data())
-@settings(max_examples=300)
+def order_exists(ends, outer, limit):
+    """Search by sets of branches, from the first outer end, or around from branch 0."""
+    (start, entry), (final, leave) = outer or [(0, 0), (0, 0)]
+    reached = {(frozenset([start]), start, 1 - entry)}
+    for _ in ends[1:]:
+        reached = {
+            (passed | {branch}, branch, 1 - side)
+            for passed, last, exit_side in reached
+            for branch in range(len(ends))
+            if branch not in passed
+            for side in (0, 1)
+            if ends[last][exit_side] + ends[branch][side] <= limit
+        }
+    if outer:
+        return any((last, side) == (final, leave) for _, last, side in reached)
+    return any(ends[last][side] + ends[start][entry] <= limit for _, last, side in reached)
+
+
+@given(st.integers(0, 5), st.data())
+@settings(max_examples=150)
 def test_chain_finds_an_order_iff_there_is_one(limit, data):
-    ends = data.draw(st.lists(ends_for(limit), min_size=2, max_size=4))
-    closed = data.draw(st.booleans())
+    # Half of the ends are complements of others, so that tight levels and circles are common.
+    half = data.draw(st.lists(ends_for(limit), min_size=1, max_size=4))
+    ends = data.draw(st.permutations(half + [(limit - b, limit - a) for a, b in half]))
+    ends = ends[: data.draw(st.integers(2, len(ends)))]
     outer = []
-    if not closed:
+    if data.draw(st.booleans()):
         one, other = data.draw(st.permutations(range(len(ends))))[:2]
         outer = [(one, data.draw(st.integers(0, 1))), (other, data.draw(st.integers(0, 1)))]
-
-    def fits(order):
-        (first, side), (last, turned) = order[0], order[-1]
-        return closed or [(first, side), (last, 1 - turned)] == outer
-
-    exists = any(
-        fits(order) and legal(ends, order, limit, closed) for order in sequences(ends, closed)
-    )
-    if not exists:
+    if not order_exists(ends, outer, limit):
         with pytest.raises(ValueError, match=r"sum to more|cannot be joined"):
             chain(ends, outer, limit)
         return
     order = [(branch, int(turned)) for branch, turned in chain(ends, outer, limit)]
     assert sorted(branch for branch, _ in order) == list(range(len(ends)))
-    assert fits(order)
-    assert legal(ends, order, limit, closed)
+    assert legal(ends, order, limit, closed=not outer)
+    if outer:
+        (first, side), (last, turned) = order[0], order[-1]
+        assert [(first, side), (last, 1 - turned)] == outer
+
+
+def test_chain_of_every_four_and_five_branches():
+    """All with ends up to 2, where circles are common and must be joined."""
+    pairs = list(itertools.combinations_with_replacement(range(3), 2))
+    for count in (4, 5):
+        for ends in itertools.combinations_with_replacement(pairs, count):
+            for limit in (2, 3):
+                try:
+                    order = chain(ends, [], limit)
+                except ValueError:
+                    assert not order_exists(ends, [], limit)
+                else:
+                    assert legal(ends, [(b, int(t)) for b, t in order], limit, closed=True)
+                    assert len(order) == count
 
 
 def best_of_all_orders(options, limit, closed):
