@@ -54,16 +54,9 @@ class Aapc:
                 yield window
             seen.add(tokens)
 
-    def _variants(self, algorithm: Algorithm) -> Iterator[tuple[str, PhaseSchedule]]:
-        """Yield the schedule of each value of the parameter that chooses among the tokens."""
-        kind = algorithm.kind or ""
-        for parameter in algorithm.parameters:
-            if parameter.name in _CHOOSING:
-                for value in parameter.values:
-                    schedule = self._schedule(kind, **{parameter.name: value})
-                    yield f"{parameter.name} {value}", schedule
-                return
-        yield "", self._schedule(kind)
+    @lru_cache(maxsize=64)  # noqa: B019
+    def _proof(self, kind: str, **choice: int) -> Proof:
+        return verify_alltoall(self._topology, self._schedule(kind, **choice))
 
     def proofs(self, algorithm: Algorithm) -> Mapping[str, Proof]:
         """Return what is proven of the schedule of each value.
@@ -71,18 +64,17 @@ class Aapc:
         Raises:
             ScheduleError: a schedule fails its proof.
         """
-        return {
-            label: verify_alltoall(self._topology, schedule)
-            for label, schedule in self._variants(algorithm)
-        }
+        kind = algorithm.kind or ""
+        return {label: self._proof(kind, **choice) for label, choice in _choices(algorithm)}
 
     def tables(self, algorithm: Algorithm) -> dict[str, Any]:
         """Return what ``alltoall/_aapc.c.j2`` writes: one table for all values."""
+        kind = algorithm.kind or ""
         names = [parameter.name for parameter in algorithm.parameters]
         if "window" in names:
-            schedules = [schedule for _, schedule in self._variants(algorithm)]
+            schedules = [self._schedule(kind, **choice) for _, choice in _choices(algorithm)]
         else:
-            schedules = [self._with_all_tokens(algorithm.kind or "")]
+            schedules = [self._with_all_tokens(kind)]
         rows = schedule_rows(*schedules)
         return {**aapc_tables(rows, "window" in names), "parameters": names}
 
@@ -92,3 +84,12 @@ class Aapc:
         if not (scheme.blocks and scheme.barriers):
             return self._schedule(kind)
         return self._schedule(kind, block_size=max(1, len(self._phases.phases)))
+
+
+def _choices(algorithm: Algorithm) -> Iterator[tuple[str, dict[str, int]]]:
+    """Yield each value of the parameter that chooses among the tokens, and how it is called."""
+    for parameter in algorithm.parameters:
+        if parameter.name in _CHOOSING:
+            yield from ((f"{parameter.name} {v}", {parameter.name: v}) for v in parameter.values)
+            return
+    yield "", {}
