@@ -2,6 +2,7 @@
 # make test         set up, lint, and run all tests
 # make check-all    the tests with their slow cross products
 # make bench        tune and compare topologies/chain-4x4-cyclic.yaml in the lab; needs a quiet machine
+# make bench-schedule   time making, proving and compiling schedules of up to 100,000 hosts
 # make reference   measure generated/reference again, after a change of a template
 # make lint, make format, make clean
 PYTHON ?= python3
@@ -60,6 +61,10 @@ bench: $(VENV)/.use
 	@$(BIN)/python docs/bench.py --topology $(BENCH) --library $(BENCH_OUTPUT) \
 	  --plot docs/benchmark.svg
 
+# Takes a few minutes; the table and the plot of docs/theory.md are from here.
+bench-schedule: $(VENV)/.use
+	@$(BIN)/python docs/bench_schedule.py
+
 # After a change of an algorithm's template; `python docs/reference.py` does for other changes.
 reference: $(VENV)/.use
 	$(BIN)/python docs/reference.py --measure
@@ -72,4 +77,4 @@ format: $(VENV)/.develop
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: all quickstart lint test check-all bench reference format clean
+.PHONY: all quickstart lint test check-all bench bench-schedule reference format clean

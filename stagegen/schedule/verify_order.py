@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from stagegen.errors import ScheduleError
 from stagegen.schedule.model import SyncGraph
@@ -36,7 +37,8 @@ class Pairs:
 
     def distinct(self, messages: int) -> Pairs:
         """Return every pair once."""
-        key = np.unique(self.then * messages + self.first)
+        key = np.sort(self.then * messages + self.first)
+        key = key[np.diff(key, prepend=-1) > 0]
         return Pairs(key % max(1, messages), key // max(1, messages))
 
 
@@ -91,26 +93,29 @@ def check_knowledge(
         needed: those that have to be in order.
         syncs: those of the known ones that have to be needed for it.
     """
+    ordered = np.zeros(len(needed.first), np.bool_)
+    ways = np.zeros(len(syncs.first), np.int64)
     knowledge = _Knowledge(plan, known)
     asked, kept = _slices(needed, plan), _slices(syncs, plan)
     for phase, (told, clocks) in enumerate(knowledge.phases()):
-        here = needed.first[asked[phase]], needed.then[asked[phase]]
-        for lost in np.flatnonzero(~knowledge.has(clocks, *here))[:1]:
-            first, then = here[0][lost], here[1][lost]
-            shared = np.intersect1d(
-                uses.edge[uses.message == first], uses.edge[uses.message == then]
-            )
-            raise ScheduleError(
-                f"phase {phase}: nothing makes {plan.message(then)} wait for "
-                f"{plan.message(first)}, with which it shares the edge {links.name(shared[0])}"
-            )
-        here = syncs.first[kept[phase]], syncs.then[kept[phase]]
-        for spare in np.flatnonzero(knowledge.ways(told, *here) > 1)[:1]:
-            first, then = here[0][spare], here[1][spare]
-            raise ScheduleError(
-                f"phase {phase}: {plan.message(then)} waits for {plan.message(first)} anyway; "
-                "the sync between them follows from others"
-            )
+        if asked[phase].start < asked[phase].stop:
+            ordered[asked[phase]] = knowledge.has(clocks, needed, asked[phase])
+        if kept[phase].start < kept[phase].stop:
+            ways[kept[phase]] = knowledge.ways(told, syncs, kept[phase])
+    for lost in np.flatnonzero(~ordered)[:1]:
+        first, then = needed.first[lost], needed.then[lost]
+        one, other = (uses.edge[uses.message == message] for message in (first, then))
+        raise ScheduleError(
+            f"phase {plan.phase[then]}: nothing makes {plan.message(then)} wait for "
+            f"{plan.message(first)}, with which it shares the edge "
+            f"{links.name(np.intersect1d(one, other)[0])}"
+        )
+    for spare in np.flatnonzero(ways > 1)[:1]:
+        first, then = syncs.first[spare], syncs.then[spare]
+        raise ScheduleError(
+            f"phase {plan.phase[then]}: {plan.message(then)} waits for {plan.message(first)} "
+            "anyway; the sync between them follows from others"
+        )
 
 
 def _slices(pairs: Pairs, plan: Plan) -> list[slice]:
@@ -130,51 +135,62 @@ class _Knowledge:
         self.turn[order] = np.arange(len(order)) - before[plan.source[order]] + 1
         self.last = np.full(len(order), -1, np.int64)
         np.maximum.at(self.last, known.first, plan.phase[known.then])
+        self.begin = np.searchsorted(known.then, np.arange(len(order) + 1))
         self.vector = np.zeros(len(order), np.int64)
-        self.base = 0
+        self.start, self.span = 0, slice(0, 0)
 
     def phases(self) -> Iterator[tuple[Numbers, Numbers]]:
         """Yield, for each phase, what its messages are told and what they then know.
 
         The first has a row for each known pair of the phase, the second for each message.
         """
-        plan, known = self.plan, self.known
-        starts, spans = plan.starts().tolist(), _slices(known, plan)
+        plan, first = self.plan, self.known.first
+        spans = _slices(self.known, plan)
         leaving = np.argsort(self.last, kind="stable")
         ends = np.searchsorted(self.last[leaving], np.arange(plan.phases + 1)).tolist()
         stored = np.zeros((64, plan.ranks), np.min_scalar_type(plan.ranks))
         free = list(range(len(stored)))
-        for phase, span in enumerate(spans):
-            self.base, end = starts[phase], starts[phase + 1]
-            self.span = span
-            told = stored[self.vector[known.first[span]]]
-            clocks = np.zeros((end - self.base, plan.ranks), stored.dtype)
-            then, begin = np.unique(known.then[span], return_index=True)
-            if len(then):
-                clocks[then - self.base] = np.maximum.reduceat(told, begin)
-            own = np.arange(self.base, end)
-            clocks[own - self.base, plan.source[own]] = self.turn[own]
+        for phase, (start, end) in enumerate(pairwise(plan.starts().tolist())):
+            self.start, self.span = start, spans[phase]
+            told = stored[self.vector[first[self.span]]]
+            clocks = self._learn(told, start, end)
             yield told, clocks
             free += self.vector[leaving[ends[phase] : ends[phase + 1]]].tolist()
-            stay = own[self.last[own] >= 0]
+            stay = np.flatnonzero(self.last[start:end] >= 0)
             while len(free) < len(stay):
                 free += range(len(stored), 2 * len(stored))
                 stored = np.concatenate((stored, np.zeros_like(stored)))
-            self.vector[stay] = [free.pop() for _ in range(len(stay))]
-            stored[self.vector[stay]] = clocks[stay - self.base]
+            rows = free[len(free) - len(stay) :]
+            del free[len(free) - len(stay) :]
+            self.vector[start + stay] = rows
+            stored[rows] = clocks[stay]
 
-    def has(self, clocks: Numbers, first: Numbers, then: Numbers) -> Numbers:
+    def _learn(self, told: Numbers, start: int, end: int) -> Numbers:
+        """Return what the messages of a phase know: all that they are told, and themselves."""
+        clocks = np.zeros((end - start, self.plan.ranks), told.dtype)
+        # The first pair of each message, the second one, and so on: there are few.
+        row = self.begin[start:end] - self.span.start
+        left = self.begin[start + 1 : end + 1] - self.span.start - row
+        message = np.flatnonzero(left)
+        while len(message):
+            clocks[message] = np.maximum(clocks[message], told[row[message]])
+            row, left = row + 1, left - 1
+            message = message[left[message] > 0]
+        clocks[np.arange(end - start), self.plan.source[start:end]] = self.turn[start:end]
+        return clocks
+
+    def has(self, clocks: Numbers, pairs: Pairs, span: slice) -> npt.NDArray[np.bool_]:
         """Tell whether messages of the phase come after others, by what they know."""
-        seen = clocks[then - self.base, self.plan.source[first]]
+        first = pairs.first[span]
+        seen = clocks[pairs.then[span] - self.start, self.plan.source[first]]
         return np.asarray(seen >= self.turn[first])
 
-    def ways(self, told: Numbers, first: Numbers, then: Numbers) -> Numbers:
+    def ways(self, told: Numbers, pairs: Pairs, span: slice) -> Numbers:
         """Return by how many of the known pairs messages of the phase come after others."""
-        pairs = self.known.then[self.span]
-        begin, end = np.searchsorted(pairs, then), np.searchsorted(pairs, then, side="right")
-        count = end - begin
+        first, then = pairs.first[span], pairs.then[span]
+        begin, count = self.begin[then], self.begin[then + 1] - self.begin[then]
         which = np.repeat(np.arange(len(first)), count)
-        skipped = np.cumsum(count) - count
-        row = np.arange(len(which)) - np.repeat(skipped - begin, count)
-        seen = told[row, self.plan.source[first[which]]] >= self.turn[first[which]]
+        row = np.arange(len(which)) - np.repeat(np.cumsum(count) - count - begin, count)
+        asked = first[which]
+        seen = told[row - self.span.start, self.plan.source[asked]] >= self.turn[asked]
         return np.bincount(which[seen], minlength=len(first))
