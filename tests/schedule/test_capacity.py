@@ -121,7 +121,7 @@ SHAPES = {
     "star, all sizes": lambda: star(5, 9, 12, 7, 3, uplink=[2, 3, 4, 2, 1]),
     "chain 6 × 8, 4": lambda: make_topology([8] * 6, range(5), uplinks=[4] * 5),
     "chain, fat middle": lambda: make_topology([8, 4, 8, 2, 10], range(4), uplinks=[3, 5, 5, 2]),
-    "3 × 3 × 8, 2 and 4": lambda: three_level(3, 3, 8, 2, 4),
+    "3 × 3 × 6, 2 and 4": lambda: three_level(3, 3, 6, 2, 4),
     "4 × 4 × 4, 2 and 3": lambda: three_level(4, 4, 4, 2, 3),
     "2 × 4 × 8, 4 and 8": lambda: three_level(2, 4, 8, 4, 8),
     "3 × 2 × 10, 5 and 5": lambda: three_level(3, 2, 10, 5, 5),
