@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from stagegen.errors import NotFoundError
+from stagegen.errors import NotFoundError, ScheduleError
 from stagegen.schedule import (
     RING_KINDS,
     Ring,
@@ -134,6 +135,16 @@ def test_a_row_of_switches_needs_two_hops_only():
 def test_lr2_names_the_switch_that_breaks_theorem_3(hosts, parents, message):
     with pytest.raises(NotFoundError, match=re.escape(message)):
         logical_ring(make_topology(hosts, parents), "lr2")
+
+
+def test_a_ring_of_another_kind_is_found_out():
+    topology = make_topology([2, 2, 2, 2], [0, 1, 2])
+    ring = logical_ring(topology)
+    with pytest.raises(ScheduleError, match="lr2 has 4 hops, not 2 at most"):
+        verify(topology, replace(ring, kind="lr2"))
+    with pytest.raises(ScheduleError, match="unknown kind 'lr9'"):
+        verify(topology, replace(ring, kind="lr9"))
+    assert verify(topology, replace(ring, kind="lr3")).checked[-1].startswith("not shown here")
 
 
 def check_against_all_rings(topology):
