@@ -25,6 +25,7 @@ from stagegen.schedule import (
     depth_first_ranks,
     logical_ring,
 )
+from stagegen.schedule.capacity import require_phases
 from stagegen.schedule.hierarchy import Hierarchy, hierarchy
 from stagegen.schedule.verify import Proof, verify_ring, verify_tree
 from stagegen.topology import Topology
@@ -49,11 +50,14 @@ class Scheduler:
         """Tell whether the topology has the schedule that an algorithm needs.
 
         It has not where there is no such ring, or no shorter one than those of earlier kinds,
-        and, for hierarchical algorithms, where no host has several ranks.
+        where a link is too slow for phases, and, for hierarchical algorithms, where no host has
+        several ranks.
         """
         if algorithm.needs is None:
             return True
         if self._topology.rank_count < 2:
+            return False
+        if algorithm.needs in ("aapc", "hosts") and not self._has_phases:
             return False
         if algorithm.needs == "hosts":
             return 1 < len(self._hierarchy.leaders) < self._topology.rank_count
@@ -75,6 +79,14 @@ class Scheduler:
         makers = {"aapc": self._aapc, "hosts": self._hosts, "ring": self._ring, "tree": self._tree}
         values, proofs = makers[algorithm.needs or ""](algorithm)
         return values, tuple(f"proven: {line}" for line in summary(proofs))
+
+    @cached_property
+    def _has_phases(self) -> bool:
+        try:
+            require_phases(self._topology)
+        except NotFoundError:
+            return False
+        return True
 
     @cached_property
     def _hierarchy(self) -> Hierarchy:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from stagegen.errors import InputError
 from stagegen.schedule.assignment import assign_phases
-from stagegen.schedule.capacity import bound_phases, edge_capacities
+from stagegen.schedule.capacity import bound_phases, edge_capacities, require_phases
 from stagegen.schedule.capacity_phases import capacity_phases
 from stagegen.schedule.dummies import dummy_messages
 from stagegen.schedule.model import Message, PhaseSchedule, SyncGraph
@@ -41,6 +41,7 @@ def alltoall_schedule(
     Raises:
         InputError: the asked-for root does not qualify; or there is no such scheme, or it has
             no blocks or no window, or these are less than 1.
+        NotFoundError: a link is so slow that there would be too many phases.
     """
     check_scheme(sync, block_size, window)
     return with_sync(topology, alltoall_phases(topology, root), sync, block_size, window)
@@ -59,7 +60,9 @@ def alltoall_phases(topology: Topology, root: str | None = None) -> PhaseSchedul
 
     Raises:
         InputError: the asked-for root does not qualify.
+        NotFoundError: a link is so slow that there would be too many phases.
     """
+    require_phases(topology)
     view = rooted_view(topology, root)
     bound = bound_phases(topology)
     return PhaseSchedule(

@@ -12,10 +12,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil, floor
 
+from stagegen.errors import NotFoundError
 from stagegen.topology import Topology
 
 NodeEdge = tuple[int, int]
 """A directed edge of the rank tree, by the numbers of its nodes."""
+
+SLOW_PHASES_MOST = 2**20
+"""Phases of an alltoall over slow links, most of which start nothing, are listed up to this."""
 
 
 def slowest_host_rate(topology: Topology) -> int:
@@ -65,3 +69,20 @@ def bound_phases(topology: Topology) -> int:
         return 0
     capacities = edge_capacities(topology)
     return max(ceil(topology.tree.load(*edge) / capacity) for edge, capacity in capacities.items())
+
+
+def require_phases(topology: Topology) -> None:
+    """Check that an alltoall over slow links has not too many phases to be listed.
+
+    Raises:
+        NotFoundError: it has; names the slowest link.
+    """
+    capacities = edge_capacities(topology)
+    (one, other), least = min(capacities.items(), key=lambda item: item[1])
+    if least < 1 and (bound := bound_phases(topology)) > SLOW_PHASES_MOST:
+        names = topology.tree.names
+        raise NotFoundError(
+            f"there is no alltoall in phases: the link {names[one]}–{names[other]} is "
+            f"{float(1 / least):.6g} times slower than the slowest host's, so that it would take "
+            f"{bound:,} phases; the most is {SLOW_PHASES_MOST:,}"
+        )

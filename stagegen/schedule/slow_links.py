@@ -4,7 +4,8 @@ A message lasts as long as its slowest link needs for it, 1/c phases, and occupi
 its path and both of its ranks for that long: what is a phase elsewhere is only a measure of
 time here. All times are whole numbers of *ticks*, of which a phase has as many as make every
 message last a whole number of them. So the slow link, once busy, is never idle because 1/c is
-no whole number. A message belongs to the phase in which it starts.
+no whole number. Where that would take too many ticks, durations are rounded up to the next one.
+A message belongs to the phase in which it starts.
 """
 
 from __future__ import annotations
@@ -15,9 +16,14 @@ from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor, lcm
 
-from stagegen.schedule.capacity import NodeEdge, edge_capacities
+from stagegen.schedule.capacity import NodeEdge, bound_phases, edge_capacities
 from stagegen.schedule.model import Message
 from stagegen.topology import Topology
+
+TICKS_MOST = 120
+"""Ticks of a phase at most; by rounding, a schedule becomes longer by less than a 120th."""
+ALL_TICKS_MOST = 2**22
+"""Ticks of a whole alltoall at most, as every edge has so many bits."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +43,13 @@ class Clock:
         """Return the durations on a cluster."""
         capacities = dict(edge_capacities(topology))
         slow = (capacity.numerator for capacity in capacities.values() if capacity < 1)
-        return cls(capacities, lcm(*slow))
+        most = min(TICKS_MOST, ALL_TICKS_MOST // bound_phases(topology))
+        return cls(capacities, min(lcm(*slow), max(1, most)))
 
     def duration(self, edges: Iterable[NodeEdge]) -> int:
         """Return how many ticks a message over these edges lasts."""
         slowest = min(self.capacities[edge] for edge in edges)
-        return int(self.ticks / min(slowest, Fraction(1)))
+        return ceil(self.ticks / min(slowest, Fraction(1)))
 
 
 class _Edge:

@@ -27,7 +27,8 @@ def durations(plan: Plan, links: Links, uses: Uses) -> tuple[int, Numbers]:
     """
     ticks = lcm(*(c.numerator for c in links.capacity if c < 1))
     by_link = [int(ticks / min(capacity, Fraction(1))) for capacity in links.capacity]
-    lasts = np.full(len(plan.source), ticks, np.int64)
+    # Python's own integers where rates are so odd that a tick is less than a billionth.
+    lasts: Numbers = np.full(len(plan.source), ticks, np.int64 if ticks < 2**31 else np.object_)
     np.maximum.at(lasts, uses.message, np.repeat(by_link, 2)[uses.edge])
     return ticks, lasts
 
@@ -72,5 +73,5 @@ def check_ends(plan: Plan, links: Links, uses: Uses) -> tuple[int, int]:
             keep = heappush if len(busy[edge]) < most[edge] else heappushpop
             keep(busy[edge], begin + duration)
         end = max(end, begin + duration)
-    latest = int(((plan.phase + 1) * ticks - 1 + lasts).max())
+    latest = int(((plan.phase.astype(lasts.dtype) + 1) * ticks - 1 + lasts).max())
     return -(-end // ticks), -(-latest // ticks)

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stagegen.schedule import Message
+from stagegen.errors import NotFoundError
+from stagegen.schedule import Message, alltoall_schedule
 from stagegen.schedule.alltoall import alltoall_phases
 from stagegen.schedule.assignment import assign_phases
 from stagegen.schedule.root import rooted_view
-from stagegen.schedule.slow_links import Clock, first_fit_starts, one_after_the_other
+from stagegen.schedule.slow_links import TICKS_MOST, Clock, first_fit_starts, one_after_the_other
+from stagegen.schedule.verify import verify
 from tests.schedule.test_capacity import plain_bound, plain_capacities
 from tests.strategies import GIGABIT, fast_topologies, make_topology, oracle_paths
 
@@ -163,3 +165,23 @@ def test_a_slow_link_that_is_no_bottleneck_still_takes_its_time():
 def test_hardly_more_phases_than_links_are_occupied(hosts, uplinks):
     topology = make_topology(hosts, [0] * len(uplinks), uplinks=uplinks)
     assert len(alltoall_phases(topology).phases) <= 1.05 * Plain(topology).occupied()
+
+
+@pytest.mark.parametrize("rates", [(666_666_666, 10**9), (333_333_331, 666_666_667)])
+def test_odd_rates_do_not_make_schedules_large(rates):
+    """Here a tick that makes all durations whole would be less than a billionth of a phase."""
+    topology = make_topology([4, 3, 5], [0, 1])
+    links = tuple(
+        replace(link, bandwidth=rate) for link, rate in zip(topology.links, rates, strict=True)
+    )
+    topology = replace(topology, links=links)
+    assert Clock.of(topology).ticks <= TICKS_MOST
+    assert verify(topology, alltoall_schedule(topology)).gap <= 1 / TICKS_MOST
+
+
+def test_a_link_that_is_far_too_slow_has_no_phases_and_no_routine():
+    topology = make_topology([2, 2], [0])
+    link = replace(topology.links[0], bandwidth=7)
+    topology = replace(topology, links=(link,))
+    with pytest.raises(NotFoundError, match=r"link s0–s1 is 1.42857e\+08 times slower"):
+        alltoall_schedule(topology)

@@ -36,7 +36,8 @@ NATIVE = Candidate("native")
 def algorithm(name: str, needs: str | None = None, **more) -> Algorithm:
     return Algorithm("alltoall", name, "It.", **{
         "parameters": (), "constraints": (), "needs": needs, "kind": None, "min_bytes": 0,
-        "max_ranks": None, "max_bytes": None, "cost": "α", "reference": "none", "template": Path(name), **more,
+        "max_ranks": None, "max_bytes": None, "cost": "α", "reference": "none",
+        "template": Path(name), **more,
     })  # fmt: skip
 
 
