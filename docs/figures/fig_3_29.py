@@ -22,7 +22,7 @@ import networkx as nx
 
 from stagegen.schedule import broadcast_tree
 from stagegen.schedule.shapes import least_height
-from stagegen.schedule.tree_orders import ORDERS
+from stagegen.schedule.trees.orders import ORDERS
 from stagegen.schedule.verify import verify
 from stagegen.topology import Host, Link, RankMap, Switch, Topology
 

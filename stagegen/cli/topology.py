@@ -14,7 +14,7 @@ from stagegen.cli._options import columns, format_option, print_json, to_size, t
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.schedule.bounds import COLLECTIVES, Bound, lower_bound, physical_edges
 from stagegen.schedule.capacity import bound_phases, edge_capacities
-from stagegen.schedule.root import RootedView, rooted_view
+from stagegen.schedule.phases.root import RootedView, rooted_view
 from stagegen.topology import Edge, Topology, format_bandwidth
 
 _EDGES_NAMED = 2

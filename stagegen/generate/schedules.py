@@ -26,7 +26,7 @@ from stagegen.schedule import (
     logical_ring,
 )
 from stagegen.schedule.capacity import require_phases
-from stagegen.schedule.hierarchy import Hierarchy, hierarchy
+from stagegen.schedule.phases.hierarchy import Hierarchy, hierarchy
 from stagegen.schedule.verify import Proof, verify_ring, verify_tree
 from stagegen.topology import Topology
 

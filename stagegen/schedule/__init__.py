@@ -8,12 +8,12 @@ from stagegen.schedule.alltoall import alltoall_schedule
 from stagegen.schedule.bounds import Bound, lower_bound, lower_bound_of_sizes
 from stagegen.schedule.model import Message, PhaseSchedule, Sync, SyncGraph
 from stagegen.schedule.pipelines import RingPipeline
-from stagegen.schedule.ring import depth_first_positions, depth_first_ranks, logical_ring
-from stagegen.schedule.ring_pipeline import ring_pipeline
+from stagegen.schedule.rings.pipeline import ring_pipeline
+from stagegen.schedule.rings.ring import depth_first_positions, depth_first_ranks, logical_ring
 from stagegen.schedule.rows import Rows, Step, Token, schedule_rows
-from stagegen.schedule.schemes import SCHEMES, SYNC_KINDS, Scheme
 from stagegen.schedule.shapes import RING_KINDS, TREE_KINDS, Ring, SharedEdge, Tree
-from stagegen.schedule.tree import broadcast_tree, reduce_tree
+from stagegen.schedule.sync.schemes import SCHEMES, SYNC_KINDS, Scheme
+from stagegen.schedule.trees.tree import broadcast_tree, reduce_tree
 
 __all__ = [
     "RING_KINDS",

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stagegen.errors import InputError
-from stagegen.schedule.assignment import assign_phases
 from stagegen.schedule.capacity import bound_phases, edge_capacities, require_phases
-from stagegen.schedule.capacity_phases import capacity_phases
-from stagegen.schedule.dummies import dummy_messages
 from stagegen.schedule.model import Message, PhaseSchedule, SyncGraph
-from stagegen.schedule.root import RootedView, rooted_view
-from stagegen.schedule.schemes import SCHEMES, SYNC_KINDS
-from stagegen.schedule.slow_links import slow_link_phases
-from stagegen.schedule.sync import synchronise
+from stagegen.schedule.phases.assignment import assign_phases
+from stagegen.schedule.phases.capacity_phases import capacity_phases
+from stagegen.schedule.phases.dummies import dummy_messages
+from stagegen.schedule.phases.root import RootedView, rooted_view
+from stagegen.schedule.phases.slow_links import slow_link_phases
+from stagegen.schedule.sync.schemes import SCHEMES, SYNC_KINDS
+from stagegen.schedule.sync.synchronise import synchronise
 from stagegen.topology import Topology
 
 

@@ -1,7 +1,7 @@
 """Lower bounds: no algorithm can take less time on a cluster.
 
 Every edge of the network must carry what has to get from its one side to its other, at its own
-rate; :mod:`stagegen.schedule.bound_formulas` says for each collective what that is. What header
+rate; :mod:`stagegen.schedule.bounding.formulas` says for each collective what that is. What header
 bytes and start-ups add is left out. Ranks of the same host exchange data without the network.
 """
 
@@ -16,16 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from stagegen.errors import InputError
-from stagegen.schedule.bound_formulas import (
+from stagegen.schedule.bounding.cuts import Cut, Cuts, network_cuts
+from stagegen.schedule.bounding.distances import diameter, reach
+from stagegen.schedule.bounding.formulas import (
     COLLECTIVES,
     FORMULAS,
     STAR_NAME,
     STAR_REFERENCE,
     Formula,
 )
-from stagegen.schedule.bound_stars import densest_star
-from stagegen.schedule.cuts import Cut, Cuts, network_cuts
-from stagegen.schedule.distances import diameter, reach
+from stagegen.schedule.bounding.stars import densest_star
 from stagegen.topology import Edge, Topology
 
 __all__ = ["COLLECTIVES", "Bound", "lower_bound", "lower_bound_of_sizes", "physical_edges"]

@@ -42,7 +42,7 @@ class SyncGraph:
     """What keeps messages of different phases apart.
 
     Attributes:
-        kind: a scheme of :data:`stagegen.schedule.schemes.SCHEMES`.
+        kind: a scheme of :data:`stagegen.schedule.sync.schemes.SCHEMES`.
         syncs: by the phase of `then`, its place in the phase, and the phase of `first`. With
             the order of each rank's own sends, none of them follows from the others. Empty for
             schemes without tokens.

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from stagegen.errors import ScheduleError
 from stagegen.schedule.model import Message, PhaseSchedule, Sync
-from stagegen.schedule.schemes import SCHEMES, Scheme
+from stagegen.schedule.sync.schemes import SCHEMES, Scheme
 
 
 class Token(NamedTuple):

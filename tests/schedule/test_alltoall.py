@@ -10,7 +10,7 @@ from stagegen.data import TOPOLOGIES
 from stagegen.errors import InputError
 from stagegen.schedule import SCHEMES, SYNC_KINDS, PhaseSchedule
 from stagegen.schedule.alltoall import alltoall_phases, alltoall_schedule, with_sync
-from stagegen.schedule.root import default_root, root_candidates, rooted_view
+from stagegen.schedule.phases.root import default_root, root_candidates, rooted_view
 from stagegen.schedule.verify import verify
 from stagegen.topology import load_topology
 from tests.schedule.oracle import Oracle

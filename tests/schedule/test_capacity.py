@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from stagegen.data import TOPOLOGIES
 from stagegen.schedule.alltoall import alltoall_phases
-from stagegen.schedule.assignment import assign_phases
 from stagegen.schedule.capacity import bound_phases, edge_capacities
-from stagegen.schedule.capacity_phases import capacity_phases
-from stagegen.schedule.root import rooted_view
+from stagegen.schedule.phases.assignment import assign_phases
+from stagegen.schedule.phases.capacity_phases import capacity_phases
+from stagegen.schedule.phases.root import rooted_view
 from stagegen.topology import load_topology
 from tests.strategies import GIGABIT, fast_topologies, make_topology, oracle_paths
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from stagegen.schedule import Message, PhaseSchedule
 from stagegen.schedule.alltoall import alltoall_phases, alltoall_schedule, with_sync
-from stagegen.schedule.dummies import dummy_messages
+from stagegen.schedule.phases.dummies import dummy_messages
 from tests.schedule.test_capacity import plain_capacities
 from tests.strategies import fast_topologies, make_topology, oracle_paths, topologies
 

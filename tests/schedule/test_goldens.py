@@ -7,9 +7,9 @@ import pytest
 
 from stagegen.data import TOPOLOGIES
 from stagegen.schedule import alltoall_schedule, broadcast_tree, logical_ring, lower_bound
-from stagegen.schedule.global_phases import GlobalPhases
-from stagegen.schedule.patterns import broadcast, rotate
-from stagegen.schedule.root import rooted_view
+from stagegen.schedule.phases.global_phases import GlobalPhases
+from stagegen.schedule.phases.patterns import broadcast, rotate
+from stagegen.schedule.phases.root import rooted_view
 from stagegen.topology import load_topology
 from tests.strategies import make_topology
 

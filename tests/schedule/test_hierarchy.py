@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 
 from stagegen.schedule.alltoall import alltoall_schedule
-from stagegen.schedule.hierarchy import hierarchy
+from stagegen.schedule.phases.hierarchy import hierarchy
 from stagegen.schedule.verify import verify
 from tests.strategies import make_topology, topologies
 

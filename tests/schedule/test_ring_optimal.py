@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stagegen.schedule import logical_ring
-from stagegen.schedule.ring_bound import fewest_hops, least_meeting
-from stagegen.schedule.ring_chain import chain
-from stagegen.schedule.ring_levels import pareto
-from stagegen.schedule.ring_options import switch_options
+from stagegen.schedule.rings.bound import fewest_hops, least_meeting
+from stagegen.schedule.rings.chain import chain
+from stagegen.schedule.rings.levels import pareto
+from stagegen.schedule.rings.options import switch_options
 from stagegen.schedule.verify import verify
-from stagegen.schedule.verify_hops import Climb
+from stagegen.schedule.verify.hops import Climb
 from tests.schedule.ring_oracle import fewest_hops_by_algorithm_3
 from tests.strategies import make_topology, topologies
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stagegen.errors import InputError
 from stagegen.schedule import SCHEMES, SYNC_KINDS, Message
-from stagegen.schedule.sync import synchronise
+from stagegen.schedule.sync.synchronise import synchronise
 from tests.schedule.oracle import Oracle, with_link_rates
 from tests.strategies import make_topology, small_topologies, small_trees, topologies
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stagegen.errors import InputError
 from stagegen.schedule import TREE_KINDS, Message, Tree, broadcast_tree, reduce_tree
-from stagegen.schedule.tree_orders import ORDERS
+from stagegen.schedule.trees.orders import ORDERS
 from stagegen.schedule.verify import verify
 from stagegen.topology import load_topology, restricted_to
 from tests.schedule.oracle import Oracle

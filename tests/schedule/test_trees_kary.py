@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stagegen.schedule import Message, broadcast_tree
-from stagegen.schedule.range_max import RangeMax
 from stagegen.schedule.shapes import least_height
-from stagegen.schedule.tree_kary import KaryTrees
-from stagegen.schedule.tree_orders import ORDERS, depth_first_orders
-from stagegen.schedule.tree_shape import height_of, in_sending_order
+from stagegen.schedule.trees.kary import KaryTrees
+from stagegen.schedule.trees.orders import ORDERS, depth_first_orders
+from stagegen.schedule.trees.range_max import RangeMax
+from stagegen.schedule.trees.shapes import height_of, in_sending_order
 from tests.schedule.oracle import Oracle
 from tests.schedule.tree_oracle import figure_3_28, interval_trees, least_height_of_any
 from tests.strategies import make_topology, oracle_paths, small_topologies, small_trees, topologies

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from stagegen.errors import ScheduleError
 from stagegen.schedule import SCHEMES, SYNC_KINDS, Message, Sync, SyncGraph, alltoall_schedule
 from stagegen.schedule.verify import verify
-from stagegen.schedule.verify_kinds import KINDS
-from stagegen.schedule.verify_plan import Plan
-from stagegen.schedule.verify_progress import check_progress
-from stagegen.schedule.verify_sync import read_syncs
+from stagegen.schedule.verify.kinds import KINDS
+from stagegen.schedule.verify.plan import Plan
+from stagegen.schedule.verify.progress import check_progress
+from stagegen.schedule.verify.sync import read_syncs
 from tests.schedule.oracle import Oracle, with_link_rates
 from tests.strategies import make_topology, small_topologies, topologies
 

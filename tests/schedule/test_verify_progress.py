@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from stagegen.errors import ScheduleError
 from stagegen.schedule import SCHEMES, Message, Sync, SyncGraph, alltoall_schedule
-from stagegen.schedule.verify_kinds import KINDS
-from stagegen.schedule.verify_plan import Plan
-from stagegen.schedule.verify_progress import check_progress
-from stagegen.schedule.verify_sync import read_syncs
+from stagegen.schedule.verify.kinds import KINDS
+from stagegen.schedule.verify.plan import Plan
+from stagegen.schedule.verify.progress import check_progress
+from stagegen.schedule.verify.sync import read_syncs
 from tests.strategies import small_topologies
 
 several = small_topologies.filter(lambda topology: topology.rank_count >= 3)

@@ -9,7 +9,7 @@ import pytest
 
 from stagegen.errors import ScheduleError
 from stagegen.schedule import Message, PhaseSchedule, SyncGraph, alltoall_schedule
-from stagegen.schedule.sync import synchronise
+from stagegen.schedule.sync.synchronise import synchronise
 from stagegen.schedule.verify import verify
 from tests.schedule.oracle import Oracle, with_link_rates
 from tests.strategies import make_topology

@@ -1,0 +1,1 @@
+"""What the lower bounds of :mod:`stagegen.schedule.bounds` are computed from."""

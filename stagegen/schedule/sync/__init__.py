@@ -1,0 +1,1 @@
+"""What keeps messages of different phases apart, in the fewest synchronisations."""

@@ -1,0 +1,111 @@
+"""Which of a message's predecessors no other one implies, found with vector clocks.
+
+The messages of a sender are a chain, so a message's clock tells for every rank how many of its
+messages come before, or are this one; q comes before r exactly where r's clock has come to q's
+turn at q's sender. A predecessor that comes before another predecessor is implied: what is left
+is the transitive reduction, which for an order without cycles is unique (Aho, Garey & Ullman,
+1972). Only messages that a later one may ask for hold a clock.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stagegen.schedule.sync.contention import Ints, Placed
+
+
+def irredundant(before: Ints, placed: Placed, ranks: int) -> npt.NDArray[np.bool_]:
+    """Tell which predecessors are implied by no other.
+
+    Args:
+        before: for every message its predecessors, in earlier phases, the latest first, then
+            -1; the sender's previous message is implied by them or among them.
+        placed: the messages.
+        ranks: how many there are.
+
+    Returns:
+        A mask in the shape of `before`. Takes time in proportion to messages times ranks.
+    """
+    clocks = _Clocks(before, placed, ranks)
+    kept = np.zeros(before.shape, np.bool_)
+    widths = (before >= 0).sum(axis=1)
+    for phase, (begin, end) in enumerate(zip(placed.starts[:-1], placed.starts[1:], strict=True)):
+        if begin < end:
+            width = max(1, int(widths[begin:end].max()))
+            kept[begin:end, :width] = clocks.advance(phase, int(begin), int(end), width)
+    return kept
+
+
+class _Clocks:
+    """The clocks of the messages that are still needed, in a pool of rows; row 0 is all zero."""
+
+    def __init__(self, before: Ints, placed: Placed, ranks: int):
+        self.before = before
+        # One more element each, for the predecessor -1: from nobody, and never reached.
+        self.source = np.append(placed.source, 0)
+        self.turn = np.append(_turns(placed.source, ranks), np.iinfo(np.int32).max)
+        self.row = np.zeros(len(self.source), np.int64)
+        phase, phases = placed.phase, len(placed.starts) - 1
+        self.last_use = _last_use(before, phase)
+        self.leaving = np.argsort(self.last_use, kind="stable")
+        self.leave = np.searchsorted(self.last_use[self.leaving], np.arange(phases + 1))
+        self.free = np.arange(_most_alive(phase, self.last_use, phases), 0, -1)
+        self.free_count = len(self.free)
+        size = np.int16 if ranks < np.iinfo(np.int16).max else np.int32
+        self.pool = np.zeros((len(self.free) + 1, ranks), size)
+
+    def advance(self, phase: int, begin: int, end: int, width: int) -> npt.NDArray[np.bool_]:
+        """Take in the messages of a phase; tell which of their predecessors are kept."""
+        before = self.before[begin:end, :width]
+        rows, sender, turn = self.row[before], self.source[before], self.turn[before]
+        known = self.pool[rows[:, :, None], sender[:, None, :]]
+        # A predecessor's own clock has come to its turn, and no other's may have.
+        kept: npt.NDArray[np.bool_] = (known >= turn[:, None, :]).sum(axis=1) == 1
+        # What a predecessor knows that is implied is known to another, too.
+        clock = self.pool[rows * kept].max(axis=1)
+        clock[np.arange(end - begin), self.source[begin:end]] = self.turn[begin:end]
+        self._forget(phase)
+        self._remember(begin, end, clock)
+        return kept
+
+    def _forget(self, phase: int) -> None:
+        """Free the rows that no later phase asks for."""
+        gone = self.leaving[self.leave[phase] : self.leave[phase + 1]]
+        self.free[self.free_count : self.free_count + len(gone)] = self.row[gone]
+        self.free_count += len(gone)
+
+    def _remember(self, begin: int, end: int, clock: npt.NDArray[np.signedinteger]) -> None:
+        """Keep the clocks that a later phase asks for."""
+        needed = np.flatnonzero(self.last_use[begin:end] >= 0)
+        self.free_count -= len(needed)
+        rows = self.free[self.free_count : self.free_count + len(needed)]
+        self.row[begin + needed] = rows
+        self.pool[rows] = clock[needed]
+
+
+def _turns(source: Ints, ranks: int) -> Ints:
+    """Return the how-many-th message of its sender each message is, from 1."""
+    order = np.argsort(source, kind="stable")
+    first = np.searchsorted(source[order], np.arange(ranks))
+    turns = np.empty(len(source), np.int32)
+    turns[order] = np.arange(len(source)) - first[source[order]] + 1
+    return turns
+
+
+def _last_use(before: Ints, phase: Ints) -> Ints:
+    """Return the last phase with a message that has each message as predecessor, or -1."""
+    last = np.full(len(phase) + 1, -1, np.int32)
+    for column in before.T:
+        use = np.full(len(phase) + 1, -1, np.int32)
+        use[column] = phase  # where an index comes again, the last one holds
+        np.maximum(last, use, out=last)
+    return last[:-1]
+
+
+def _most_alive(phase: Ints, last_use: Ints, phases: int) -> int:
+    """Return how many messages at most are needed after a phase."""
+    used = last_use >= 0
+    born = np.bincount(phase[used], minlength=phases)
+    gone = np.bincount(last_use[used], minlength=phases)
+    return int(np.cumsum(born - gone).max(initial=0))

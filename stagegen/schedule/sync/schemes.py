@@ -1,0 +1,59 @@
+"""The schemes that keep the phases of an alltoall apart: one row each.
+
+Source: Faraj (2006), section 3.2.3 and Table 3.5. What the dissertation calls *sender all* is
+`sender` here, *barrier all* is `barrier`. Sender- and receiver-based tokens also take a window
+(see :mod:`stagegen.schedule.sync.synchronise`), which the dissertation does not have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A way to keep phases apart.
+
+    Attributes:
+        giver: who gives the token that lets a later message start: the `sender` or the
+            `receiver` of the earlier message; None without tokens.
+        blocks: whether the phases form blocks of a size that is a parameter.
+        barriers: whether a barrier separates each two blocks (blocks of one phase, if the
+            scheme has no size of blocks).
+        dummies: whether dummy messages keep idle ranks busy.
+    """
+
+    giver: str | None = None
+    blocks: bool = False
+    barriers: bool = False
+    dummies: bool = False
+
+    def keeps(
+        self, first_phase: npt.ArrayLike, then_phase: npt.ArrayLike, block_size: int
+    ) -> npt.NDArray[np.bool_]:
+        """Tell which synchronisations, by the phases of their two messages, the scheme has.
+
+        Without blocks all. With barriers between blocks those within a block, and without
+        barriers those between blocks.
+        """
+        same = np.asarray(first_phase) // block_size == np.asarray(then_phase) // block_size
+        return same == self.barriers if self.blocks else np.full_like(same, fill_value=True)
+
+
+SCHEMES = {
+    "none": Scheme(),
+    "dummy": Scheme(dummies=True),
+    "sender": Scheme(giver="sender"),
+    "sender-partial": Scheme(giver="sender", blocks=True),
+    "receiver": Scheme(giver="receiver"),
+    "receiver-partial": Scheme(giver="receiver", blocks=True),
+    "barrier": Scheme(barriers=True),
+    "barrier-partial-none": Scheme(blocks=True, barriers=True),
+    "barrier-partial-sender": Scheme(giver="sender", blocks=True, barriers=True),
+    "barrier-partial-receiver": Scheme(giver="receiver", blocks=True, barriers=True),
+}
+"""The ten schemes of Table 3.5 by their names here."""
+SYNC_KINDS = tuple(SCHEMES)

@@ -1,0 +1,40 @@
+"""An independent checker of schedules: proves what a generated header claims.
+
+It shares no code with the schedulers, takes a topology's plain lists and recomputes paths,
+loads and orders. Every violation is a :class:`~stagegen.errors.ScheduleError` that names the
+rank, phase or message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stagegen.schedule.model import PhaseSchedule
+from stagegen.schedule.pipelines import RingPipeline
+from stagegen.schedule.shapes import Ring, Tree
+from stagegen.schedule.verify.alltoall import verify_alltoall
+from stagegen.schedule.verify.proof import Proof
+from stagegen.schedule.verify.ring import verify_ring
+from stagegen.schedule.verify.ring_pipeline import verify_ring_pipeline
+from stagegen.schedule.verify.tree import verify_tree
+from stagegen.topology import Topology
+
+__all__ = ["Proof", "verify", "verify_alltoall", "verify_ring", "verify_tree"]
+
+_CHECKERS: dict[type, Callable[[Topology, Any], Proof]] = {
+    PhaseSchedule: verify_alltoall,
+    Ring: verify_ring,
+    RingPipeline: verify_ring_pipeline,
+    Tree: verify_tree,
+}
+"""What checks each type of schedule; a new type is one more line."""
+
+
+def verify(topology: Topology, schedule: PhaseSchedule | Ring | RingPipeline | Tree) -> Proof:
+    """Check any schedule.
+
+    Raises:
+        ScheduleError: a property does not hold.
+    """
+    return _CHECKERS[type(schedule)](topology, schedule)

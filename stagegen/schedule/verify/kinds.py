@@ -1,0 +1,92 @@
+"""The checker's own idea of the schemes of Table 3.5, and what each of them promises."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from stagegen.schedule.model import SyncGraph
+from stagegen.schedule.verify.paths import require
+
+
+class Kind(NamedTuple):
+    """What a scheme has.
+
+    Attributes:
+        promise: what it keeps apart, in words; may name the size of the `blocks` and the
+            `crowd` that an edge may carry.
+        giver: who gives tokens, `sender` or `receiver`; None without.
+        apart: whether its syncs are those between blocks.
+        inside: whether its syncs are those within blocks.
+        barriers: whether there is a barrier between each two blocks.
+        dummies: whether there are dummy messages.
+    """
+
+    promise: str
+    giver: str | None = None
+    apart: bool = True
+    inside: bool = True
+    barriers: bool = False
+    dummies: bool = False
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the size of the blocks matters."""
+        return self.apart != self.inside
+
+
+_STARTS = "messages with contention start {} (sender-based tokens{{crowd}})"
+_ARRIVALS = (
+    "messages with contention follow each other's arrival{} (receiver-based tokens{{crowd}})"
+)
+_BARRIERS = "barriers keep blocks of {blocks} apart"
+
+KINDS = {
+    "none": Kind("phases are not kept apart (sync none)"),
+    "dummy": Kind("phases are not kept apart (sync dummy)", dummies=True),
+    "sender": Kind(_STARTS.format("in order of their phases"), "sender"),
+    "receiver": Kind(_ARRIVALS.format(""), "receiver"),
+    "sender-partial": Kind(
+        _STARTS.format("in order across blocks of {blocks} if they do within"),
+        "sender",
+        inside=False,
+    ),
+    "receiver-partial": Kind(
+        _ARRIVALS.format(" across blocks of {blocks} if they do within"), "receiver", inside=False
+    ),
+    "barrier": Kind("phases are kept apart by barriers", barriers=True),
+    "barrier-partial-none": Kind(_BARRIERS, barriers=True, apart=False),
+    "barrier-partial-sender": Kind(
+        f"{_BARRIERS}; within, {_STARTS.format('in order')}", "sender", False, True, True
+    ),
+    "barrier-partial-receiver": Kind(
+        f"{_BARRIERS}; within, {_ARRIVALS.format('')}", "receiver", False, True, True
+    ),
+}
+
+
+def kind_of(sync: SyncGraph) -> Kind:
+    """Return the kind of a schedule's synchronisation, and check that its parameters fit it.
+
+    Raises:
+        ScheduleError: it is unknown, or has what such a scheme does not have.
+    """
+    require(sync.kind in KINDS, f"unknown sync {sync.kind!r}")
+    kind = KINDS[sync.kind]
+    for name, number, used in (
+        ("block size", sync.block_size, kind.blocks),
+        ("window", sync.window, kind.giver is not None),
+    ):
+        require(number >= 1, f"the {name} is {number}, less than 1")
+        require(used or number == 1, f"sync {sync.kind} has no {name}")
+    require(
+        kind.giver is not None or not sync.syncs,
+        f"a schedule with sync {sync.kind} cannot hold syncs",
+    )
+    return kind
+
+
+def promise(sync: SyncGraph) -> str:
+    """Return in words what a schedule's synchronisation keeps apart."""
+    blocks = f"{sync.block_size} phase{'s' if sync.block_size > 1 else ''}"
+    crowd = f", window {sync.window}" if sync.window > 1 else ""
+    return KINDS[sync.kind].promise.format(blocks=blocks, crowd=crowd)

@@ -1,0 +1,124 @@
+"""The checker's links as arrays: which messages use which, how fast they are, how loaded.
+
+Every link parts the ranks in two. When ranks are put in the order of their routes, those below
+a link are neighbours in it, and a message uses the link exactly if one of its ranks is among
+them and the other is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+import numpy as np
+
+from stagegen.schedule.verify.paths import Network
+from stagegen.schedule.verify.plan import Numbers, Plan
+from stagegen.topology import Edge, Topology
+
+
+@dataclass(frozen=True)
+class Uses:
+    """Who uses each directed edge, by edges, then in the order of the schedule.
+
+    Attributes:
+        edge: twice the number of a link upwards; that plus one downwards.
+        message: the number of a message.
+    """
+
+    edge: Numbers
+    message: Numbers
+
+    def apart(self, distance: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the (edge, user, later user) that are so many users of that edge apart."""
+        later = np.arange(len(self.edge)) + distance[self.edge]
+        inside = np.flatnonzero(later < len(self.edge))
+        both = inside[self.edge[later[inside]] == self.edge[inside]]
+        return self.edge[both], self.message[both], self.message[later[both]]
+
+
+class Links:
+    """The links on the routes of a network's ranks.
+
+    Attributes:
+        edges: the (lower, upper) end of every link.
+        capacity: of every link, in messages of a phase: its rate in units of the slowest
+            link of a host with ranks; 1 for the link of a rank alone.
+        low: the first place, in the order of routes, of a rank below every link.
+        high: the place after the last one.
+    """
+
+    def __init__(self, topology: Topology, network: Network):
+        routes = network.routes
+        order = sorted(range(len(routes)), key=lambda rank: routes[rank][::-1])
+        self.place = np.empty(len(routes), np.int64)
+        self.place[order] = np.arange(len(routes))
+        self.edges: list[Edge] = list(dict.fromkeys(e for rank in order for e in routes[rank]))
+        number = {edge: index for index, edge in enumerate(self.edges)}
+        self.routes = np.full((len(routes), max(map(len, routes))), -1, np.int64)
+        self.low = np.full(len(self.edges), len(routes), np.int64)
+        self.high = np.zeros(len(self.edges), np.int64)
+        for rank, route in enumerate(routes):
+            links = [number[edge] for edge in route]
+            self.routes[rank, : len(links)] = links
+            self.low[links] = np.minimum(self.low[links], self.place[rank])
+            self.high[links] = np.maximum(self.high[links], self.place[rank] + 1)
+        self.capacity = _capacities(topology, [route[0] for route in routes], self.edges)
+
+    @property
+    def equal(self) -> bool:
+        """Whether every link carries one message of a phase, as in the dissertation."""
+        return all(1 <= capacity < 2 for capacity in self.capacity)
+
+    @property
+    def slow(self) -> bool:
+        """Whether some link takes longer than a phase for a message."""
+        return any(capacity < 1 for capacity in self.capacity)
+
+    def whole(self) -> Numbers:
+        """Return how many messages of a phase every directed edge carries, at least 1."""
+        return np.repeat([max(1, floor(capacity)) for capacity in self.capacity], 2)
+
+    def bound(self) -> int:
+        """Return the least number of phases of an alltoall.
+
+        Of a link with c ≥ 1 and load l that is ⌈l/⌊c⌋⌉, of one with c < 1 ⌈l/c⌉.
+        """
+        below: list[int] = (self.high - self.low).tolist()
+        loads = [count * (len(self.place) - count) for count in below]
+        rates = [Fraction(floor(c)) if c >= 1 else c for c in self.capacity]
+        return max(ceil(load / rate) for load, rate in zip(loads, rates, strict=True))
+
+    def uses(self, plan: Plan) -> Uses:
+        """Return who uses which edge."""
+        found = []
+        for direction, here, there in (
+            (0, plan.source, plan.destination),
+            (1, plan.destination, plan.source),
+        ):
+            other = self.place[there]
+            for column in self.routes.T:
+                link = column[here]
+                leaves = (other < self.low[link]) | (other >= self.high[link])
+                message = np.flatnonzero(leaves & (link >= 0))
+                found.append((2 * link[message] + direction) * len(here) + message)
+        edge, message = np.divmod(np.sort(np.concatenate(found)), max(1, len(plan.source)))
+        return Uses(edge, message)
+
+    def name(self, edge: int) -> str:
+        """Return a directed edge in words."""
+        lower, upper = self.edges[edge // 2]
+        return f"{upper}→{lower}" if edge % 2 else f"{lower}→{upper}"
+
+
+def _capacities(topology: Topology, own: list[Edge], edges: list[Edge]) -> list[Fraction]:
+    """Return the capacities of links; `own` are those of a rank alone."""
+    used = set(topology.ranks)
+    slowest = min(host.bandwidth for host in topology.hosts if host.name in used)
+    rates = {(host.name, host.switch): host.bandwidth for host in topology.hosts}
+    for link in topology.links:
+        one, other = link.ends
+        rates[one, other] = rates[other, one] = link.bandwidth * link.count
+    alone = set(own)
+    return [Fraction(1) if e in alone else Fraction(rates[e], slowest) for e in edges]

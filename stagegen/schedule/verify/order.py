@@ -1,0 +1,196 @@
+"""Checks that syncs order what they have to, and that none of them is superfluous.
+
+What is known when a message starts: for every rank, how many of its messages have come before.
+A message learns it from those that it waits for, its sender's previous one among them. A phase
+is taken at a time; what nobody waits for any more is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from stagegen.errors import ScheduleError
+from stagegen.schedule.model import SyncGraph
+from stagegen.schedule.verify.kinds import Kind
+from stagegen.schedule.verify.links import Links, Uses
+from stagegen.schedule.verify.plan import Numbers, Plan
+from stagegen.schedule.verify.sync import SyncTable
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of an earlier and a later message, by the number of the later one."""
+
+    first: Numbers
+    then: Numbers
+
+    @classmethod
+    def sorted(cls, first: Numbers, then: Numbers) -> Pairs:
+        """Return pairs in order."""
+        order = np.argsort(then, kind="stable")
+        return cls(first[order], then[order])
+
+    def distinct(self, messages: int) -> Pairs:
+        """Return every pair once."""
+        key = np.sort(self.then * messages + self.first)
+        key = key[np.diff(key, prepend=-1) > 0]
+        return Pairs(key % max(1, messages), key // max(1, messages))
+
+
+def check_order(
+    plan: Plan, links: Links, uses: Uses, table: SyncTable, sync: SyncGraph, kind: Kind
+) -> None:
+    """Check that all messages with contention are ordered, and that each sync is needed.
+
+    With window w the k-th user of an edge of capacity c has to come after the (k - w·⌊c⌋)-th,
+    with the smallest one every user after all that it cannot go with. Barriers order what is
+    in different blocks; a partial scheme takes the order within blocks as given.
+    """
+    _, first, then = uses.apart(sync.window * links.whole())
+    needed = Pairs(first, then).distinct(len(plan.source))
+    blocks = plan.phase // sync.block_size
+    inside = blocks[needed.first] == blocks[needed.then]
+    given = Pairs(needed.first[inside], needed.then[inside])
+    if kind.blocks and kind.inside:
+        needed, given = given, Pairs(first[:0], then[:0])
+    elif kind.blocks:
+        needed = Pairs(needed.first[~inside], needed.then[~inside])
+    else:
+        given = Pairs(first[:0], then[:0])
+    syncs = Pairs.sorted(table.first, table.then)
+    own = _own_order(plan)
+    known = Pairs.sorted(
+        np.concatenate((syncs.first, own.first, given.first)),
+        np.concatenate((syncs.then, own.then, given.then)),
+    )
+    check_knowledge(plan, links, uses, known, needed, syncs)
+
+
+def _own_order(plan: Plan) -> Pairs:
+    """Return each message of a rank with the one before it."""
+    order = np.argsort(plan.source, kind="stable")
+    one, other = order[:-1], order[1:]
+    same = plan.source[one] == plan.source[other]
+    return Pairs(one[same], other[same])
+
+
+def check_knowledge(
+    plan: Plan, links: Links, uses: Uses, known: Pairs, needed: Pairs, syncs: Pairs
+) -> None:
+    """Check that what is known orders the needed pairs, and each sync in one way only.
+
+    Args:
+        plan: the messages.
+        links: that they use.
+        uses: which of them.
+        known: the pairs that are in order by themselves; the later message learns all that
+            the earlier one knew.
+        needed: those that have to be in order.
+        syncs: those of the known ones that have to be needed for it.
+    """
+    ordered = np.zeros(len(needed.first), np.bool_)
+    ways = np.zeros(len(syncs.first), np.int64)
+    knowledge = _Knowledge(plan, known)
+    asked, kept = _slices(needed, plan), _slices(syncs, plan)
+    for phase, (told, clocks) in enumerate(knowledge.phases()):
+        if asked[phase].start < asked[phase].stop:
+            ordered[asked[phase]] = knowledge.has(clocks, needed, asked[phase])
+        if kept[phase].start < kept[phase].stop:
+            ways[kept[phase]] = knowledge.ways(told, syncs, kept[phase])
+    for lost in np.flatnonzero(~ordered)[:1]:
+        first, then = needed.first[lost], needed.then[lost]
+        one, other = (uses.edge[uses.message == message] for message in (first, then))
+        raise ScheduleError(
+            f"phase {plan.phase[then]}: nothing makes {plan.message(then)} wait for "
+            f"{plan.message(first)}, with which it shares the edge "
+            f"{links.name(np.intersect1d(one, other)[0])}"
+        )
+    for spare in np.flatnonzero(ways > 1)[:1]:
+        first, then = syncs.first[spare], syncs.then[spare]
+        raise ScheduleError(
+            f"phase {plan.phase[then]}: {plan.message(then)} waits for {plan.message(first)} "
+            "anyway; the sync between them follows from others"
+        )
+
+
+def _slices(pairs: Pairs, plan: Plan) -> list[slice]:
+    """Return where the pairs of each phase's messages are."""
+    ends = np.searchsorted(pairs.then, plan.starts()).tolist()
+    return [slice(*span) for span in pairwise(ends)]
+
+
+class _Knowledge:
+    """Vectors of what is known at the start of every message, for as long as they are needed."""
+
+    def __init__(self, plan: Plan, known: Pairs):
+        self.plan, self.known = plan, known
+        order = np.argsort(plan.source, kind="stable")
+        before = np.searchsorted(plan.source[order], np.arange(plan.ranks))
+        self.turn = np.empty(len(order), np.int64)
+        self.turn[order] = np.arange(len(order)) - before[plan.source[order]] + 1
+        self.last = np.full(len(order), -1, np.int64)
+        np.maximum.at(self.last, known.first, plan.phase[known.then])
+        self.begin = np.searchsorted(known.then, np.arange(len(order) + 1))
+        self.vector = np.zeros(len(order), np.int64)
+        self.start, self.span = 0, slice(0, 0)
+
+    def phases(self) -> Iterator[tuple[Numbers, Numbers]]:
+        """Yield, for each phase, what its messages are told and what they then know.
+
+        The first has a row for each known pair of the phase, the second for each message.
+        """
+        plan, first = self.plan, self.known.first
+        spans = _slices(self.known, plan)
+        leaving = np.argsort(self.last, kind="stable")
+        ends = np.searchsorted(self.last[leaving], np.arange(plan.phases + 1)).tolist()
+        stored = np.zeros((64, plan.ranks), np.min_scalar_type(plan.ranks))
+        free = list(range(len(stored)))
+        for phase, (start, end) in enumerate(pairwise(plan.starts().tolist())):
+            self.start, self.span = start, spans[phase]
+            told = stored[self.vector[first[self.span]]]
+            clocks = self._learn(told, start, end)
+            yield told, clocks
+            free += self.vector[leaving[ends[phase] : ends[phase + 1]]].tolist()
+            stay = np.flatnonzero(self.last[start:end] >= 0)
+            while len(free) < len(stay):
+                free += range(len(stored), 2 * len(stored))
+                stored = np.concatenate((stored, np.zeros_like(stored)))
+            rows = free[len(free) - len(stay) :]
+            del free[len(free) - len(stay) :]
+            self.vector[start + stay] = rows
+            stored[rows] = clocks[stay]
+
+    def _learn(self, told: Numbers, start: int, end: int) -> Numbers:
+        """Return what the messages of a phase know: all that they are told, and themselves."""
+        clocks = np.zeros((end - start, self.plan.ranks), told.dtype)
+        # The first pair of each message, the second one, and so on: there are few.
+        row = self.begin[start:end] - self.span.start
+        left = self.begin[start + 1 : end + 1] - self.span.start - row
+        message = np.flatnonzero(left)
+        while len(message):
+            clocks[message] = np.maximum(clocks[message], told[row[message]])
+            row, left = row + 1, left - 1
+            message = message[left[message] > 0]
+        clocks[np.arange(end - start), self.plan.source[start:end]] = self.turn[start:end]
+        return clocks
+
+    def has(self, clocks: Numbers, pairs: Pairs, span: slice) -> npt.NDArray[np.bool_]:
+        """Tell whether messages of the phase come after others, by what they know."""
+        first = pairs.first[span]
+        seen = clocks[pairs.then[span] - self.start, self.plan.source[first]]
+        return np.asarray(seen >= self.turn[first])
+
+    def ways(self, told: Numbers, pairs: Pairs, span: slice) -> Numbers:
+        """Return by how many of the known pairs messages of the phase come after others."""
+        first, then = pairs.first[span], pairs.then[span]
+        begin, count = self.begin[then], self.begin[then + 1] - self.begin[then]
+        which = np.repeat(np.arange(len(first)), count)
+        row = np.arange(len(which)) - np.repeat(np.cumsum(count) - count - begin, count)
+        asked = first[which]
+        seen = told[row - self.span.start, self.plan.source[asked]] >= self.turn[asked]
+        return np.bincount(which[seen], minlength=len(first))

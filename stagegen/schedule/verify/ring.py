@@ -1,0 +1,93 @@
+"""Checks logical rings; for :mod:`stagegen.schedule.verify`."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from stagegen.schedule.model import Message
+from stagegen.schedule.shapes import RING_KINDS, Ring
+from stagegen.schedule.verify.hops import Climb
+from stagegen.schedule.verify.paths import require, require_rank, require_same_ranks
+from stagegen.schedule.verify.proof import Proof
+from stagegen.topology import Edge, Topology
+
+
+def verify_ring(topology: Topology, ring: Ring) -> Proof:
+    """Check a logical ring, in time linear in the size of the cluster.
+
+    Of `lr2` it is checked that no message passes more than two switches, and of `lr3` that a
+    switch shows that no ring has fewer hops, where a single switch shows it.
+
+    Raises:
+        ScheduleError: a property does not hold.
+    """
+    require_same_ranks(topology, ring.ranks)
+    _check_every_rank_once(ring, topology.rank_count)
+    climb = Climb(topology)
+    hops = most_hops(climb, ring)
+    require(hops == ring.max_hops, f"ring: the most hops are {hops}, not {ring.max_hops}")
+    return Proof(
+        collective="allgather",
+        ranks=len(ring.ranks),
+        phases=None,
+        bound_phases=None,
+        syncs=None,
+        checked=(
+            "the ring has every rank exactly once",
+            "no network edge is used more than once",
+            f"a message passes at most {hops} switches",
+            *_promise(ring, climb),
+        ),
+    )
+
+
+def _check_every_rank_once(ring: Ring, count: int) -> None:
+    require(ring.kind in RING_KINDS, f"ring: unknown kind {ring.kind!r}")
+    seen: set[int] = set()
+    for rank in ring.order:
+        require_rank(rank, count, "ring")
+        require(rank not in seen, f"ring: rank {rank} comes more than once")
+        seen.add(rank)
+    missing = set(range(count)) - seen
+    require(not missing, f"ring: rank {min(missing, default=0)} is missing")
+
+
+def most_hops(climb: Climb, ring: Ring) -> int:
+    """Return the most switches that a message between neighbours passes.
+
+    Raises:
+        ScheduleError: two messages share an edge. That ends the search, so all paths together
+            have no more edges than the network.
+    """
+    user: dict[Edge, Message] = {}
+    hops = 0
+    for message in map(Message, ring.order, chain(ring.order[1:], ring.order[:1])):
+        path = climb.path(ring.ranks[message.source], ring.ranks[message.destination])
+        for edge in path:
+            first = user.setdefault(edge, message)
+            require(
+                first is message,
+                f"ring: {first} and {message} share the edge {edge[0]}→{edge[1]}",
+            )
+        hops = max(hops, len(path) - 1)
+    return hops
+
+
+def _promise(ring: Ring, climb: Climb) -> tuple[str, ...]:
+    """Return what is shown of a kind's promise, in words.
+
+    Raises:
+        ScheduleError: it is broken.
+    """
+    if ring.kind == "lr2":
+        require(ring.max_hops <= 2, f"ring: lr2 has {ring.max_hops} hops, not 2 at most")
+    if ring.kind != "lr3":
+        return ()
+    floor = climb.floor()
+    if ring.max_hops == floor.hops:
+        at = "" if floor.switch is None else f", as switch {floor.switch} shows"
+        return (f"no contention-free ring has a smaller maximum{at}",)
+    return (
+        f"not shown here: that this maximum is the least; {floor.hops} is a lower bound, "
+        f"as switch {floor.switch} shows",
+    )
