@@ -38,9 +38,15 @@ def group() -> None:
 
 
 def main() -> None:
-    """Run the command line; typed errors become one line on stderr and an exit status."""
+    """Run the command line; typed errors become one line on stderr and an exit status.
+
+    So does what the system refuses, such as a full disk behind standard output.
+    """
     try:
         group(prog_name="stagegen")
     except StagegenError as error:
         click.echo(str(error), err=True)
         sys.exit(error.exit_status)
+    except OSError as error:
+        click.echo(f"{error.filename or 'standard output'}: {error.strerror or error}", err=True)
+        sys.exit(1)

@@ -77,9 +77,11 @@ def require_phases(topology: Topology) -> None:
     Raises:
         NotFoundError: it has; names the slowest link.
     """
-    capacities = edge_capacities(topology)
-    (one, other), least = min(capacities.items(), key=lambda item: item[1])
-    if least < 1 and (bound := bound_phases(topology)) > SLOW_PHASES_MOST:
+    slow = {edge: c for edge, c in edge_capacities(topology).items() if c < 1}
+    if not slow:
+        return
+    (one, other), least = min(slow.items(), key=lambda item: item[1])
+    if (bound := bound_phases(topology)) > SLOW_PHASES_MOST:
         names = topology.tree.names
         raise NotFoundError(
             f"there is no alltoall in phases: the link {names[one]}–{names[other]} is "

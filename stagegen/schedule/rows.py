@@ -55,6 +55,8 @@ class Step(NamedTuple):
         dummy_from: the rank to receive one from, or None.
         await_from: tokens that must have come before the send starts.
         owed: tokens to give when the scheme's half of the step is complete.
+        place: of the message to send among those of its phase; None where the order within a
+            phase is of no matter, or there is no such message.
     """
 
     phase: int
@@ -64,6 +66,7 @@ class Step(NamedTuple):
     dummy_from: int | None = None
     await_from: tuple[Token, ...] = ()
     owed: tuple[Token, ...] = ()
+    place: int | None = None
 
 
 @dataclass(frozen=True)
@@ -74,19 +77,25 @@ class Rows:
         phase_count: how many phases there are.
         scheme: that keeps them apart.
         rows: for each rank its steps, of the phases in which it has any.
+        placed: whether steps say the places of their messages.
     """
 
     phase_count: int
     scheme: Scheme
     rows: tuple[tuple[Step, ...], ...]
+    placed: bool = False
 
 
-def schedule_rows(schedule: PhaseSchedule, *others: PhaseSchedule) -> Rows:
+def schedule_rows(
+    schedule: PhaseSchedule, *others: PhaseSchedule, placed: bool = False
+) -> Rows:
     """Return the view by ranks.
 
     Args:
         schedule: with the tokens of its window.
         others: the same phases with other windows, whose tokens are merged in.
+        placed: whether to say the place of each message in its phase. Where an edge carries
+            several messages of a phase, which of them a later one follows depends on it.
 
     Raises:
         ScheduleError: a rank sends or receives twice in a phase.
@@ -97,6 +106,7 @@ def schedule_rows(schedule: PhaseSchedule, *others: PhaseSchedule) -> Rows:
     for phase, (messages, idle) in enumerate(zip(schedule.phases, dummies, strict=True)):
         to, source = _peers(phase, messages)
         dummy_to, dummy_from = _peers(phase, idle)
+        places = {m.source: at for at, m in enumerate(messages)} if placed else {}
         for rank in sorted({*to, *source, *dummy_to, *dummy_from}):
             send_to, receive_from = to.get(rank), source.get(rank)
             rows[rank].append(
@@ -108,10 +118,11 @@ def schedule_rows(schedule: PhaseSchedule, *others: PhaseSchedule) -> Rows:
                     dummy_from=dummy_from.get(rank),
                     await_from=() if send_to is None else tokens.awaited((rank, send_to)),
                     owed=tokens.owed(rank, send_to, receive_from),
+                    place=places.get(rank),
                 )
             )
     scheme = SCHEMES[schedule.sync.kind]
-    return Rows(len(schedule.phases), scheme, tuple(map(tuple, rows)))
+    return Rows(len(schedule.phases), scheme, tuple(map(tuple, rows)), placed)
 
 
 def _peers(phase: int, messages: Sequence[Message]) -> tuple[dict[int, int], dict[int, int]]:

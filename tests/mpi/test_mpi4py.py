@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from stagegen.generate.sources import applicable
 from tests.mpi import support
 
 pytest.importorskip("mpi4py")
@@ -71,10 +72,12 @@ def test_quiet_unless_told():
     assert run().stderr == ""
 
 
-@pytest.mark.parametrize("algorithm", support.CATALOGUE.algorithms, ids=lambda a: a.routine)
+@pytest.mark.parametrize(
+    "algorithm",
+    applicable(support.CATALOGUE, support.cluster(RANKS)),
+    ids=lambda algorithm: algorithm.routine,
+)
 def test_force(algorithm, native):
-    if not algorithm.works_for(RANKS):
-        pytest.skip("not for so many ranks")
     setting = f"{algorithm.collective}={algorithm.name}"
     result = run(LIBCOLL_FORCE=setting, LIBCOLL_TRACE="1")
     assert result.stdout == native

@@ -60,12 +60,9 @@ class Arrows:
             self._legend(canvas)
 
     def _legend(self, canvas: Canvas) -> None:
-        """Explain the colours at the bottom; of many numbers, some."""
+        """Explain the colours at the bottom; of many numbers, every second, third, ..."""
         numbers = sorted(set(self.messages.values()))
-        if len(numbers) > _LEGEND_MOST:
-            last = len(numbers) - 1
-            chosen = {round(i * last / (_LEGEND_MOST - 1)) for i in range(_LEGEND_MOST)}
-            numbers = [numbers[i] for i in sorted(chosen)]
+        numbers = numbers[:: -(-len(numbers) // _LEGEND_MOST)]
         x = SIDE
         for number in numbers:
             canvas.line((x, x + 0.22), (0.2, 0.2), color=self.colour(number), linewidth=2.5)
