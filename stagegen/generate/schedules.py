@@ -30,6 +30,10 @@ from stagegen.schedule.phases.hierarchy import Hierarchy, hierarchy
 from stagegen.schedule.verify import Proof, verify_ring, verify_tree
 from stagegen.topology import Topology
 
+INT_MOST = 2**31 - 1
+LEADER_BYTES = 2**30
+"""What the leader of a host may need in memory for a hierarchical alltoall."""
+
 _Values = dict[str, Any]
 _Made = tuple[_Values, Mapping[str, Proof]]
 
@@ -68,7 +72,20 @@ class Scheduler:
         if algorithm.needs not in ("aapc", "hosts"):
             return algorithm
         parameters = tuple(map(self._aapc_of(algorithm).narrowed, algorithm.parameters))
-        return replace(algorithm, parameters=parameters)
+        most = algorithm.max_bytes
+        if algorithm.needs == "hosts":
+            most = min(most or INT_MOST, self._most_for_leaders())
+        return replace(algorithm, parameters=parameters, max_bytes=most)
+
+    def _most_for_leaders(self) -> int:
+        """Return how long a message may be, for a leader to hold those of its host, in bytes.
+
+        It keeps all that its ranks send and all that they receive, and sends to another leader
+        in one message. Every rank must decide alike, so no rank may find out by itself that it
+        lacks the memory.
+        """
+        ranks = max(map(len, self._hierarchy.members))
+        return min(LEADER_BYTES // (2 * ranks * self._topology.rank_count), INT_MOST // ranks**2)
 
     def make(self, algorithm: Algorithm) -> tuple[_Values, tuple[str, ...]]:
         """Return the template's ``schedule`` and the lines of its proof.

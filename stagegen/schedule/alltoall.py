@@ -20,6 +20,9 @@ from stagegen.schedule.sync.schemes import SCHEMES, SYNC_KINDS
 from stagegen.schedule.sync.synchronise import synchronise
 from stagegen.topology import Topology
 
+SIZE_MOST = 2**20
+"""Of a block, and of a window: more than any schedule that can be computed has phases."""
+
 
 def alltoall_schedule(
     topology: Topology,
@@ -124,7 +127,7 @@ def check_scheme(kind: str, block_size: int, window: int) -> None:
         ("block size", block_size, with_blocks),
         ("window", window, with_window),
     ):
-        if value < 1:
-            raise InputError(f"the {name} is {value}; it starts at 1")
+        if not 1 <= value <= SIZE_MOST:
+            raise InputError(f"the {name} is {value}; it is from 1 to {SIZE_MOST:,}")
         if value > 1 and kind not in having:
             raise InputError(f"sync {kind} has no {name}; those with one: {', '.join(having)}")

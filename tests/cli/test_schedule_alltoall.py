@@ -98,3 +98,19 @@ def test_wrong_options_are_usage_errors(run, options):
     status, output = run(*options)
     assert status == 2
     assert output
+
+
+@pytest.mark.parametrize("form", ["json", "text", "svg"])
+def test_a_single_rank_has_nothing_to_send(run, form):
+    status, output = run("--hosts", "n0", form=form)
+    assert status == 0
+    if form == "json":
+        assert json.loads(output)["phases"] == []
+
+
+@pytest.mark.parametrize("option", [("--window",), ("--sync", "receiver-partial", "--block-size")])
+@pytest.mark.parametrize("value", ["0", "2147483648", "99999999999999999999"])
+def test_absurd_sizes_are_refused(run, option, value):
+    status, output = run(*option, value)
+    assert status == 2
+    assert "Traceback" not in output

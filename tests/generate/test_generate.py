@@ -13,6 +13,7 @@ import pytest
 from stagegen.data import TEMPLATES, TOPOLOGIES
 from stagegen.errors import GenerateError
 from stagegen.generate import Renderer, Toolchain, build, measuring_sources, write_files
+from stagegen.generate.schedules import LEADER_BYTES
 from stagegen.generate.sources import applicable
 from stagegen.library import library_files
 from stagegen.repository import Algorithm
@@ -216,3 +217,11 @@ def test_a_missing_compiler_is_an_error_that_says_how_to_get_it(monkeypatch):
     monkeypatch.setenv("MPICC", "nor-this")
     with pytest.raises(GenerateError, match="nor-this was not found"):
         Toolchain.find()
+
+
+def test_a_leader_never_needs_more_memory_than_it_may():
+    """With 3 ranks on a host of 5 in all it keeps 2 · 3 · 5 messages, and sends 3 · 3 at once."""
+    topology = make_topology([2, 1], [0], slots={"n0": 3})
+    hierarchical = names(topology)["alltoall_hierarchical"]
+    assert hierarchical.max_bytes == LEADER_BYTES // (2 * 3 * 5)
+    assert hierarchical.max_bytes * 9 < 2**31

@@ -29,8 +29,9 @@ def verify_ring(topology: Topology, ring: Ring) -> Proof:
     return Proof(
         collective="allgather",
         ranks=len(ring.ranks),
-        phases=None,
-        bound_phases=None,
+        # Every rank receives a block from every other, one after the other.
+        phases=len(ring.ranks) - 1,
+        bound_phases=len(ring.ranks) - 1,
         syncs=None,
         checked=(
             "the ring has every rank exactly once",
@@ -74,20 +75,18 @@ def most_hops(climb: Climb, ring: Ring) -> int:
 
 
 def _promise(ring: Ring, climb: Climb) -> tuple[str, ...]:
-    """Return what is shown of a kind's promise, in words.
+    """Return how far the hops are from a lower bound, in words.
 
     Raises:
-        ScheduleError: it is broken.
+        ScheduleError: a kind's promise is broken.
     """
     if ring.kind == "lr2":
         require(ring.max_hops <= 2, f"ring: lr2 has {ring.max_hops} hops, not 2 at most")
-    if ring.kind != "lr3":
-        return ()
     floor = climb.floor()
     if ring.max_hops == floor.hops:
         at = "" if floor.switch is None else f", as switch {floor.switch} shows"
         return (f"no contention-free ring has a smaller maximum{at}",)
-    return (
-        f"not shown here: that this maximum is the least; {floor.hops} is a lower bound, "
-        f"as switch {floor.switch} shows",
-    )
+    bound = f"no contention-free ring has less than {floor.hops}, as switch {floor.switch} shows"
+    if ring.kind == "lr3":
+        return (f"not shown here: that this maximum is the least; {bound}",)
+    return (bound,)

@@ -48,10 +48,21 @@ def _findings(tree: Tree) -> Iterator[str]:
         yield f"the tree reaches every rank from rank {tree.root}, {way}"
     else:
         yield f"the tree leads from every rank to rank {tree.root}, {way}"
-    if tree.arity is not None and tree.arity > 1:
-        yield f"no rank has more than {tree.arity} children"
+    if tree.arity is not None:
+        children = "child" if tree.arity == 1 else "children"
+        least = _least_height(len(tree.ranks), tree.arity)
+        yield f"no rank has more than {tree.arity} {children}; {least} steps are the least then"
     no = "no network edge" if tree.contention_free else "network edges"
     yield f"messages {_SHARED_BY[tree.collective]} share {no}"
+
+
+def _least_height(count: int, arity: int) -> int:
+    """Return the height of a complete tree: that of as many full levels as there are ranks for."""
+    height, level, room = 0, 1, 1
+    while room < count:
+        height, level = height + 1, level * arity
+        room += level
+    return height
 
 
 def _parents(tree: Tree, count: int) -> dict[int, int]:
