@@ -86,7 +86,7 @@ def _promise(ring: Ring, climb: Climb) -> tuple[str, ...]:
     if ring.max_hops == floor.hops:
         at = "" if floor.switch is None else f", as switch {floor.switch} shows"
         return (f"no contention-free ring has a smaller maximum{at}",)
-    bound = f"no contention-free ring has less than {floor.hops}, as switch {floor.switch} shows"
+    bound = f"every contention-free ring has {floor.hops} or more, as switch {floor.switch} shows"
     if ring.kind == "lr3":
         return (f"not shown here: that this maximum is the least; {bound}",)
     return (bound,)
