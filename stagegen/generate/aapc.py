@@ -11,6 +11,7 @@ from stagegen.generate.tables import aapc_tables
 from stagegen.repository import Algorithm, Parameter
 from stagegen.schedule import SCHEMES, PhaseSchedule, schedule_rows
 from stagegen.schedule.alltoall import alltoall_phases, with_sync
+from stagegen.schedule.capacity import edge_capacities
 from stagegen.schedule.verify import Proof, verify_alltoall
 from stagegen.topology import Topology
 
@@ -75,8 +76,13 @@ class Aapc:
             schedules = [self._schedule(kind, **choice) for _, choice in _choices(algorithm)]
         else:
             schedules = [self._with_all_tokens(kind)]
-        rows = schedule_rows(*schedules)
+        rows = schedule_rows(*schedules, placed=self._placed(kind))
         return {**aapc_tables(rows, "window" in names), "parameters": names}
+
+    def _placed(self, kind: str) -> bool:
+        """Tell whether the proof of the tokens depends on the order within phases."""
+        capacities = edge_capacities(self._topology).values()
+        return SCHEMES[kind].giver is not None and any(c != 1 for c in capacities)
 
     def _with_all_tokens(self, kind: str) -> PhaseSchedule:
         """Return the schedule with the size of blocks that leaves out no token."""

@@ -51,6 +51,7 @@ def aapc_tables(rows: Rows, windowed: bool) -> dict[str, Any]:
     """
     step_fields = ["PHASE", "TO", "FROM"]
     step_fields += ["DUMMY_TO", "DUMMY_FROM"] if rows.scheme.dummies else []
+    step_fields += ["PLACE"] if rows.placed else []
     values: dict[str, Any] = {
         "phase_count": rows.phase_count,
         "scheme": rows.scheme,
@@ -61,9 +62,7 @@ def aapc_tables(rows: Rows, windowed: bool) -> dict[str, Any]:
         step_fields += ["AWAITED", "OWED"]
         values |= _token_tables(rows.rows, windowed)
     values["step_fields"] = step_fields
-    lines = (
-        _step_lines(row, rows.scheme.dummies, rows.scheme.giver is not None) for row in rows.rows
-    )
+    lines = (_step_lines(row, step_fields) for row in rows.rows)
     values["steps"] = rank_lines(lines) if any(rows.rows) else _nothing(len(step_fields))
     return values
 
@@ -73,13 +72,16 @@ def _nothing(fields: int) -> str:
     return numbers([NOBODY] * fields)
 
 
-def _step_lines(row: Sequence[Step], dummies: bool, tokens: bool) -> Iterator[str]:
+def _step_lines(row: Sequence[Step], fields: Sequence[str]) -> Iterator[str]:
+    dummies, placed, tokens = (name in fields for name in ("DUMMY_TO", "PLACE", "OWED"))
     for step in row:
         line = (
             f"{_INDENT}{step.phase}, {_or_nobody(step.send_to)}, {_or_nobody(step.receive_from)},"
         )
         if dummies:
             line += f" {_or_nobody(step.dummy_to)}, {_or_nobody(step.dummy_from)},"
+        if placed:
+            line += f" {_or_nobody(step.place)},"
         if tokens:
             line += f" {len(step.await_from)}, {len(step.owed)},"
         yield line

@@ -86,9 +86,7 @@ class Rows:
     placed: bool = False
 
 
-def schedule_rows(
-    schedule: PhaseSchedule, *others: PhaseSchedule, placed: bool = False
-) -> Rows:
+def schedule_rows(schedule: PhaseSchedule, *others: PhaseSchedule, placed: bool = False) -> Rows:
     """Return the view by ranks.
 
     Args:

@@ -71,6 +71,7 @@ def steps_of(text: str) -> tuple[tuple[Step, ...], ...]:
                     *(_rank(record, name) for name in ("TO", "FROM", "DUMMY_TO", "DUMMY_FROM")),
                     tuple(tokens[place:awaited]),
                     tuple(tokens[awaited:after]),
+                    _rank(record, "PLACE"),
                 )
             )
             place = after

@@ -17,6 +17,7 @@ from stagegen.schedule import SCHEMES, Rows, Step, Token, broadcast_tree, schedu
 from stagegen.schedule.alltoall import alltoall_phases, with_sync
 from tests.generate import c_tables
 from tests.mpi import support
+from tests.schedule.rated import with_rates
 from tests.strategies import make_topology
 
 TOPOLOGY = make_topology([3, 3, 2], [0, 1], slots={"n1": 2})
@@ -47,6 +48,23 @@ def test_a_table_of_phases_is_the_schedule(routine):
     )
     assert c_tables.steps_of(text_of(routine)) == wanted.rows
     assert c_tables.constant(text_of(routine), "PHASES") == len(phases.phases)
+
+
+def test_steps_say_the_places_of_messages_where_links_differ():
+    topology = with_rates(make_topology([3, 3], [0]), {}, {"s1": 2 * 10**9})
+    phases = alltoall_phases(topology)
+    algorithm = ALGORITHMS["alltoall_aapc_receiver"]
+    text = render_routine(algorithm, RENDERER, scheduler_of(topology))
+    wanted = schedule_rows(with_sync(topology, phases, "receiver"), placed=True)
+    assert c_tables.steps_of(text) == wanted.rows
+    for rank, row in enumerate(wanted.rows):
+        for step in row:
+            has = step.send_to is not None
+            assert not has or phases.phases[step.phase][step.place] == (rank, step.send_to)
+            assert has or step.place is None
+    assert "PLACE" not in text_of("alltoall_aapc_receiver")
+    plain = render_routine(ALGORITHMS["alltoall_aapc_none"], RENDERER, scheduler_of(topology))
+    assert "PLACE" not in plain
 
 
 @pytest.mark.parametrize("routine", TREES)
