@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from stagegen.cli._options import format_option, print_json
+from stagegen.generate.schedules import summary
 from stagegen.library.reprove import RoutineProof, reprove
 
 
@@ -16,8 +17,9 @@ from stagegen.library.reprove import RoutineProof, reprove
 def command(folder: Path, output_format: str) -> None:
     """Prove the schedules of a generated folder again.
 
-    Reads the folder's topology.yaml and the tables in the C files of src/, nothing else, rebuilds
-    the schedules and checks them. Ends with status 1 at the first thing that is wrong.
+    Reads the folder's topology.yaml and the C files of src/ (the routines with their tables,
+    routines.c, rules.c and cluster.c), nothing else, rebuilds the schedules and checks them. Ends
+    with status 1 at the first thing that is wrong.
     """
     proofs = []
     for proof in reprove(folder):
@@ -31,11 +33,10 @@ def command(folder: Path, output_format: str) -> None:
 def _line(routine: RoutineProof) -> str:
     if not routine.proofs:
         return f"{routine.routine}: no tables, nothing to prove"
-    parts = []
-    for label, proof in routine.proofs:
-        head, *checked = proof.lines()
-        parts.append(f"{label}: {head}" if label else head)
-    return f"{routine.routine}: {'; '.join(parts)}; {'; '.join(checked)}"
+    lines = "; ".join(summary(dict(routine.proofs)))
+    # Of several labels the summary names those that it needs.
+    label = routine.proofs[0][0] if len(routine.proofs) == 1 else ""
+    return f"{routine.routine}: {label}: {lines}" if label else f"{routine.routine}: {lines}"
 
 
 def _form(routine: RoutineProof) -> dict[str, object]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
-from stagegen.errors import InputError, ScheduleError
+from stagegen.errors import ScheduleError
+from stagegen.library.reprove.source import enumerations, numbers, read_source
 
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_ARRAY = re.compile(r"static const (?:short|int) (\w+)\[\] = \{([^{}]*)\};")
-_ENUM = re.compile(r"\benum (\w* ?)\{([^{}]*)\};")
-_NUMBER = re.compile(r"-?\d+")
+_ARRAY = re.compile(r"^static const (short|int) (\w+)\[\] = \{([^{}]*)\};$", re.M)
+_ANY_ARRAY = re.compile(r"[^;{}]*\]\s*=\s*\{|\bconst\b[^;{}()=]*\[[^\]]*\]\s*[=;]")
+_MOST = {"short": 2**15 - 1, "int": 2**31 - 1}
 
 
 @dataclass(frozen=True)
@@ -21,10 +22,10 @@ class CFile:
 
     Attributes:
         name: of the file.
-        code: its text without comments.
-        arrays: by name, the numbers of each `static const` array of short or int.
-        constants: by name, of enumerations that give numbers.
-        fields: by name of the enumeration, its names, where it gives no numbers.
+        code: its text without comments and tables.
+        arrays: by name, the numbers of each table.
+        constants: by name, of enumerations.
+        fields: by name of the enumeration, its names.
     """
 
     name: str
@@ -43,37 +44,57 @@ class CFile:
             raise ScheduleError(f"there is no table {name}[]")
         return self.arrays[name]
 
+    def divided(self, name: str, parts: int, count: int, what: str) -> tuple[int, ...]:
+        """Return a table of where each part of `count` records begins, and where the last ends.
+
+        Raises:
+            ScheduleError: it does not divide them.
+        """
+        first = self.array(name)
+        if len(first) != parts + 1:
+            raise ScheduleError(f"{name}[] has {len(first)} numbers, not {parts + 1}")
+        ascending = all(one <= other for one, other in pairwise(first))
+        if not ascending or (first[0], first[-1]) != (0, count):
+            raise ScheduleError(f"{name}[] does not divide the {count} {what} into {parts} parts")
+        return first
+
+    def constant(self, name: str) -> int:
+        """Return a constant.
+
+        Raises:
+            ScheduleError: there is none of that name with a value.
+        """
+        if name not in self.constants:
+            raise ScheduleError(f"there is no constant {name}")
+        return self.constants[name]
+
+    def require(self, **constants: int) -> None:
+        """Check the values of constants.
+
+        Raises:
+            ScheduleError: one is not there, or another.
+        """
+        for name, value in constants.items():
+            if self.constant(name) != value:
+                raise ScheduleError(f"{name} is {self.constants[name]}, not {value}")
+
 
 def read_c_file(path: Path) -> CFile:
     """Return what a C file holds.
 
     Raises:
         InputError: it cannot be read.
-        ScheduleError: an array holds something other than numbers.
+        ScheduleError: it is not understood: its tables, or what the preprocessor would do.
     """
-    try:
-        code = _COMMENT.sub(" ", path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError("cannot read it", path) from error
-    constants: dict[str, int] = {}
-    fields: dict[str, tuple[str, ...]] = {}
-    for name, body in _ENUM.findall(code):
-        items = [item.strip() for item in body.split(",")]
-        if name.strip():
-            fields[name.strip()] = tuple(items)
-        for item in items:
-            left, _, right = item.partition(" = ")
-            if _NUMBER.fullmatch(right):
-                constants[left] = int(right)
-    arrays = {name: _numbers(name, body) for name, body in _ARRAY.findall(code)}
-    return CFile(path.name, code, arrays, constants, fields)
-
-
-def _numbers(name: str, body: str) -> tuple[int, ...]:
-    items = [item.strip() for item in body.split(",")]
-    if items and not items[-1]:
-        items.pop()
-    for item in items:
-        if not _NUMBER.fullmatch(item):
-            raise ScheduleError(f"table {name}[] holds {item!r}, which is no number")
-    return tuple(map(int, items))
+    code = read_source(path)
+    arrays: dict[str, tuple[int, ...]] = {}
+    for c_type, name, body in _ARRAY.findall(code):
+        if name in arrays:
+            raise ScheduleError(f"table {name}[] is there twice")
+        arrays[name] = numbers(name, body)
+        if max(map(abs, arrays[name]), default=0) > _MOST[c_type]:
+            raise ScheduleError(f"table {name}[] has a number that is too large for {c_type}")
+    rest = _ARRAY.sub("", code)
+    if (unknown := _ANY_ARRAY.search(rest)) is not None:
+        raise ScheduleError(f"the table {' '.join(unknown[0].split())!r} is not understood")
+    return CFile(path.name, rest, arrays, *enumerations(rest))

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from pathlib import Path
 
 from stagegen.errors import InputError, ScheduleError
+from stagegen.library.reprove.build import BuildRoutine, read_build
 from stagegen.library.reprove.c_file import CFile, read_c_file
+from stagegen.library.reprove.cluster import check_cluster
+from stagegen.library.reprove.hosts import leaders
 from stagegen.library.reprove.phases import phase_schedules
-from stagegen.library.reprove.shapes import kary_trees, linear_trees, ring_of
-from stagegen.schedule.bounds import COLLECTIVES
+from stagegen.library.reprove.shapes import kary_trees, linear_trees, ring_of, tree_proof
+from stagegen.schedule import Tree
 from stagegen.schedule.verify import Proof, verify
-from stagegen.topology import RankMap, Topology, load_topology
-
-_BLOCK_SIZE = re.compile(r"\.block_size = (\d+)")
+from stagegen.topology import Topology, load_topology
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,6 @@ class RoutineProof:
     proofs: tuple[tuple[str, Proof], ...]
 
 
-@dataclass(frozen=True)
-class _Folder:
-    topology: Topology
-    block_sizes: frozenset[int]
-
-
 _Proofs = Iterator[tuple[str, Proof]]
 
 
@@ -48,109 +42,118 @@ def reprove(folder: Path) -> Iterator[RoutineProof]:
 
     Raises:
         InputError: this is no generated folder, or a file cannot be read.
-        ScheduleError: a routine fails; names it, and where its schedule is wrong.
+        ScheduleError: a routine fails, or the folder's files contradict each other; names the
+            file, and where its schedule is wrong.
     """
     sources = folder / "src"
     if not (folder / "topology.yaml").is_file() or not sources.is_dir():
         raise InputError("not a generated folder: it has no topology.yaml and src/", folder)
-    files = [path for path in sorted(sources.glob("*.c")) if _is_routine(path)]
-    if not files:
-        raise InputError("not a generated folder: src/ has no routines", folder)
-    facts = _Folder(load_topology(folder / "topology.yaml"), frozenset(_block_sizes(sources)))
-    for path in files:
-        try:
-            proofs = tuple(_prove(facts, read_c_file(path)))
-        except ScheduleError as error:
-            raise ScheduleError(f"{path}: {error}") from error
-        yield RoutineProof(path.stem, proofs)
+    topology = load_topology(folder / "topology.yaml")
+    routines = read_build(sources, topology.rank_count)
+    check_cluster(topology, sources / "cluster.c")
+    for routine in sorted(routines, key=lambda routine: routine.function):
+        path = sources / f"{routine.function}.c"
+        with _named(str(path)):
+            proofs = tuple(_prove(topology, read_c_file(path), routine))
+        yield RoutineProof(routine.function, proofs)
 
 
-def _is_routine(path: Path) -> bool:
-    return any(path.stem.startswith(f"{collective}_") for collective in COLLECTIVES)
+def _prove(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
+    if not re.search(rf"^int {routine.function}\(const struct coll_call ", c_file.code, re.M):
+        raise ScheduleError(f"there is no function {routine.function}()")
+    for parameter in sorted(set(re.findall(r"\bparameters->(\w+)", c_file.code))):
+        routine.values(parameter)
+    kind = _kind(c_file, routine.function)
+    if kind is None:
+        return
+    if not routine.needs_cluster:
+        raise ScheduleError("routines.c lets it serve others than the whole cluster")
+    yield from kind.prove(topology, c_file, routine)
 
 
-def _block_sizes(sources: Path) -> Iterator[int]:
-    """Yield all sizes of blocks that the rules, or the defaults of routines, give."""
-    for name in ("rules.c", "routines.c"):
-        if (sources / name).is_file():
-            yield from map(int, _BLOCK_SIZE.findall(read_c_file(sources / name).code))
-
-
-def _prove(folder: _Folder, c_file: CFile) -> _Proofs:
-    for table, prove in _TABLES.items():
-        if any(re.fullmatch(table, name) for name in c_file.arrays):
-            yield from prove(folder, c_file)
-            return
-    if c_file.arrays:
-        unknown = ", ".join(f"{name}[]" for name in c_file.arrays)
-        raise ScheduleError(f"there is no proof for tables {unknown}")
-
-
-def _prove_phases(folder: _Folder, c_file: CFile) -> _Proofs:
-    for label, schedule in phase_schedules(folder.topology, c_file, folder.block_sizes):
+def _prove_phases(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
+    for label, schedule in phase_schedules(topology, c_file, routine):
         with _named(label):
-            proof = verify(folder.topology, schedule)
+            proof = verify(topology, schedule)
         yield label, proof
 
 
-def _prove_hosts(folder: _Folder, c_file: CFile) -> _Proofs:
+def _prove_hosts(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
     """Prove an alltoall between hosts, each of which has a leader."""
-    topology = _leaders(folder.topology, c_file)
-    yield from _prove_phases(replace(folder, topology=topology), c_file)
+    for label, proof in _prove_phases(leaders(topology, c_file), c_file, routine):
+        yield " ".join(("between hosts, ranks being their leaders", label)).strip(), proof
 
 
-def _prove_ring(folder: _Folder, c_file: CFile) -> _Proofs:
-    yield "", verify(folder.topology, ring_of(folder.topology, c_file))
+def _prove_ring(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
+    yield "", verify(topology, ring_of(topology, c_file))
 
 
-def _prove_linear(folder: _Folder, c_file: CFile) -> _Proofs:
-    proofs = [verify(folder.topology, t) for t in linear_trees(folder.topology, c_file)]
-    yield "from every root", proofs[0]
+def _prove_linear(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
+    trees = list(linear_trees(topology, c_file))
+    yield "from every root", tree_proof(trees, [verify(topology, tree) for tree in trees])
 
 
-def _prove_trees(folder: _Folder, c_file: CFile) -> _Proofs:
-    by_arity: dict[int, list[Proof]] = {}
-    for arity, tree in kary_trees(folder.topology, c_file):
+def _prove_trees(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
+    by_arity: dict[int, list[tuple[Tree, Proof]]] = {}
+    for arity, tree in kary_trees(topology, c_file):
         with _named(f"arity {arity}, root {tree.root}"):
-            by_arity.setdefault(arity, []).append(verify(folder.topology, tree))
-    for arity, proofs in by_arity.items():
-        yield f"arity {arity}, from every root", proofs[0]
+            by_arity.setdefault(arity, []).append((tree, verify(topology, tree)))
+    if "parameters->arity" in c_file.code:
+        routine.values("arity", among=frozenset(by_arity))
+    for arity, proven in by_arity.items():
+        trees, proofs = zip(*proven, strict=True)
+        yield f"arity {arity}", tree_proof(trees, proofs)
 
 
-_TABLES: dict[str, Callable[[_Folder, CFile], _Proofs]] = {
-    "members": _prove_hosts,
-    "steps": _prove_phases,
-    "ring": _prove_ring,
-    "order": _prove_linear,
-    r"tree_\d+": _prove_trees,
-}
-"""What proves a file, by a table that it has; the first that fits."""
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of routines with tables.
+
+    Attributes:
+        routine: pattern of the names that are only of this kind.
+        tables: pattern of the names of all its tables, in the order of the alphabet.
+        prove: what proves it.
+    """
+
+    routine: str
+    tables: str
+    prove: Callable[[Topology, CFile, BuildRoutine], _Proofs]
 
 
-def _leaders(topology: Topology, c_file: CFile) -> Topology:
-    """Return the topology of the hosts' leaders, after comparing the tables of hosts with it."""
-    first, members = c_file.array("first_member"), c_file.array("members")
-    host_of = c_file.array("host_of")
-    if sorted(members) != list(range(topology.rank_count)) or list(first) != sorted(first):
-        raise ScheduleError("members[] does not have every rank exactly once")
-    hosts = []
-    for host, (start, end) in enumerate(pairwise(first)):
-        names = {topology.ranks[rank] for rank in members[start:end]}
-        if len(names) != 1:
-            raise ScheduleError(f"host {host}: its members are not ranks of one host")
-        hosts.append(names.pop())
-        for rank in members[start:end]:
-            if rank >= len(host_of) or host_of[rank] != host:
-                raise ScheduleError(f"rank {rank}: host_of[] contradicts members[]")
-    if first[:1] != (0,) or first[-1:] != (len(members),) or len(set(hosts)) != len(hosts):
-        raise ScheduleError("first_member[] does not divide the ranks by hosts")
-    return replace(topology, rank_map=RankMap("list", tuple(hosts)))
+_PHASES = "first_step (first_token )?steps( tokens)?"
+_KINDS = (
+    _Kind(r"alltoall_aapc_\w+", _PHASES, _prove_phases),
+    _Kind(
+        r"alltoall_hierarchical\w*",
+        _PHASES.replace("first_step", "first_member first_step").replace(
+            " )?steps", " )?host_of members steps"
+        ),
+        _prove_hosts,
+    ),
+    _Kind(r"allgather_logical_ring_\w+", "place_of ring", _prove_ring),
+    _Kind("bcast_topology_linear", "order place_of", _prove_linear),
+    _Kind(r"bcast_topology_(?!linear$)\w+", r"tree_[1-9]\d*( tree_[1-9]\d*)*", _prove_trees),
+)
+
+
+def _kind(c_file: CFile, function: str) -> _Kind | None:
+    """Return the kind of a routine by its tables; None if it has and needs none."""
+    tables = " ".join(sorted(c_file.arrays))
+    named = [kind for kind in _KINDS if re.fullmatch(kind.routine, function)]
+    for kind in named or _KINDS:
+        if re.fullmatch(kind.tables, tables):
+            return kind
+    if tables or named:
+        raise ScheduleError(f"there is no proof for its tables: {tables or 'it has none'}")
+    return None
 
 
 @contextmanager
 def _named(label: str) -> Iterator[None]:
-    """Add a label to the errors of a block."""
+    """Add a label to the errors of a block, unless they begin with it."""
     try:
         yield
     except ScheduleError as error:
-        raise ScheduleError(f"{label}: {error}" if label else str(error)) from error
+        text = str(error)
+        named = text if not label or text.startswith(f"{label}: ") else f"{label}: {text}"
+        raise ScheduleError(named) from error

@@ -10,6 +10,7 @@ from stagegen.schedule import SCHEMES, Scheme
 
 _PAYS = re.compile(r"(?:\*index == (SEND|RECEIVE)|state->(sent|received)\.open == 0) \? pay\(")
 _COUNTS = re.compile(r"/ block_size (==|!=) token\[OTHER_PHASE\] / block_size")
+_IN_WINDOW = "token[WINDOWS] >> (state->parameters->window - 1) & 1"
 _GIVERS = {"SEND": "sender", "sent": "sender", "RECEIVE": "receiver", "received": "receiver"}
 
 
@@ -17,7 +18,7 @@ def scheme_kind(c_file: CFile) -> str:
     """Return the name of the scheme, one of `SYNC_KINDS`.
 
     Raises:
-        ScheduleError: the code is of none.
+        ScheduleError: the code is of none, or its requests overlap.
     """
     found = {_GIVERS[one or other] for one, other in _PAYS.findall(c_file.code)}
     has_tokens = "token_field" in c_file.fields
@@ -36,13 +37,28 @@ def scheme_kind(c_file: CFile) -> str:
         which = "==" if scheme.barriers else "!="
         if _COUNTS.findall(c_file.code) != [which]:
             raise ScheduleError("the code does not choose the tokens of the scheme's blocks")
+    if ("WINDOWS" in c_file.fields.get("token_field", ())) != (_IN_WINDOW in c_file.code):
+        raise ScheduleError("the code does not choose the tokens of a window")
+    _check_requests(c_file, scheme)
     _check_name(c_file, kinds[0])
     return kinds[0]
 
 
+def _check_requests(c_file: CFile, scheme: Scheme) -> None:
+    """Check that the numbers of a step's requests leave room for its pieces and tokens."""
+    if scheme.giver is None:
+        names = ["RECEIVE", *["DUMMY_RECEIVE"] * scheme.dummies, "SEND"]
+        names += [*["DUMMY_SEND"] * scheme.dummies, "REQUESTS"]
+        c_file.require(**{name: at for at, name in enumerate(names)})
+        return
+    pieces = 2 if "send_segment(" in c_file.code else 1
+    send = pieces + c_file.constant("AWAITED_MOST")
+    c_file.require(PIECES=pieces, RECEIVE=0, TOKENS=pieces, SEND=send, REQUESTS=send + pieces)
+
+
 def _check_name(c_file: CFile, kind: str) -> None:
     """Check that the file is called after its scheme, if it is called after one."""
-    named = c_file.name.removesuffix(".c").removeprefix("alltoall_aapc_").removesuffix("_window")
-    told = named.replace("_", "-")
+    named = c_file.name.removesuffix(".c").removeprefix("alltoall_aapc_")
+    told = named.removesuffix("_window").replace("_", "-")
     if told in SCHEMES and told != kind:
         raise ScheduleError(f"the code is of scheme {kind}, not of {told}")

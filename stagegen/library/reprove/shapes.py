@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from stagegen.errors import ScheduleError
 from stagegen.library.reprove.c_file import CFile
 from stagegen.schedule import RING_KINDS, Message, Ring, Tree
+from stagegen.schedule.verify import Proof
 from stagegen.topology import Topology
 
 _NOBODY = -1
-_TREE = re.compile(r"tree_(\d+)")
+_USE = re.compile(r"\btree_\d+\b")
+_CHOICE = re.compile(r"\bcase (\d+):\s+return tree_\1;|\bcc, tree_(\d+), \2\)")
 
 
 def ring_of(topology: Topology, c_file: CFile) -> Ring:
@@ -34,6 +37,7 @@ def linear_trees(topology: Topology, c_file: CFile) -> Iterator[Tree]:
         ScheduleError: the tables contradict each other.
     """
     order = _circle(topology, c_file, "order")
+    c_file.require(CHILDREN_MOST=1)
     for at, root in enumerate(order):
         chain = order[at:] + order[:at]
         edges = tuple(map(Message, chain, chain[1:]))
@@ -44,14 +48,15 @@ def kary_trees(topology: Topology, c_file: CFile) -> Iterator[tuple[int, Tree]]:
     """Yield the trees of every table `tree_K[]` from every root, with K.
 
     Raises:
-        ScheduleError: parents and children contradict each other; names rank and root.
+        ScheduleError: parents and children contradict each other, or the code takes another
+            table for an arity; names rank and root.
     """
     ranks = topology.rank_count
-    for name, numbers in c_file.arrays.items():
-        match = _TREE.fullmatch(name)
-        if match is None:
-            continue
-        arity = int(match[1])
+    tables = {int(name.removeprefix("tree_")): table for name, table in c_file.arrays.items()}
+    c_file.require(NOBODY=_NOBODY, CHILDREN_MOST=max(tables))
+    _check_selection(c_file, sorted(tables))
+    for arity, numbers in tables.items():
+        name = f"tree_{arity}"
         if len(numbers) != ranks * ranks * (1 + arity):
             raise ScheduleError(f"{name}[] has {len(numbers)} numbers, not one row for each root")
         for root in range(ranks):
@@ -59,6 +64,22 @@ def kary_trees(topology: Topology, c_file: CFile) -> Iterator[tuple[int, Tree]]:
                 numbers[(rank * ranks + root) * (1 + arity) :][: 1 + arity] for rank in range(ranks)
             ]
             yield arity, _tree(topology, root, rows, arity)
+
+
+def _check_selection(c_file: CFile, arities: list[int]) -> None:
+    """Check that the code goes to each table with its arity, once, and in no other way."""
+    chosen = [found[1] or found[2] for found in _CHOICE.finditer(c_file.code)]
+    if sorted(map(int, chosen)) != arities or len(_USE.findall(c_file.code)) != len(chosen):
+        raise ScheduleError("the code does not take the table tree_K[] for arity K")
+
+
+def tree_proof(trees: Sequence[Tree], proofs: Sequence[Proof]) -> Proof:
+    """Return what is proven of all trees of an arity, one for each root."""
+    of_all = [line for line in proofs[0].checked if all(line in p.checked for p in proofs)]
+    heights = sorted({min(tree.height for tree in trees), max(tree.height for tree in trees)})
+    steps = " to ".join(map(str, heights))
+    reached = f"a tree from each rank reaches all others, in {steps} steps"
+    return replace(proofs[0], checked=(reached, *of_all))
 
 
 def _tree(topology: Topology, root: int, rows: list[tuple[int, ...]], arity: int) -> Tree:
