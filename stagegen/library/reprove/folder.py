@@ -120,14 +120,11 @@ class _Kind:
     prove: Callable[[Topology, CFile, BuildRoutine], _Proofs]
 
 
-_PHASES = "first_step (first_token )?steps( tokens)?"
 _KINDS = (
-    _Kind(r"alltoall_aapc_\w+", _PHASES, _prove_phases),
+    _Kind(r"alltoall_aapc_\w+", "first_step (first_token )?steps( tokens)?", _prove_phases),
     _Kind(
         r"alltoall_hierarchical\w*",
-        _PHASES.replace("first_step", "first_member first_step").replace(
-            " )?steps", " )?host_of members steps"
-        ),
+        "first_member first_step (first_token )?host_of members steps( tokens)?",
         _prove_hosts,
     ),
     _Kind(r"allgather_logical_ring_\w+", "place_of ring", _prove_ring),
