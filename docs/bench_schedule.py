@@ -228,9 +228,10 @@ def plot(numbers: dict[str, list[dict[str, Any]]], path: Path) -> None:
         hosts = [each["hosts"] for each in found]
         seconds = [max(each["seconds"], 1e-3) for each in found]
         style = {"marker": "osv^"[number % 4], "linestyle": ("-", "--")["random" in name]}
-        axes.loglog(hosts, seconds, markersize=4, linewidth=1, label=name, **style)
-    axes.loglog([64, 1024], [0.04, 0.04 * 16**2], color="0.6", linewidth=0.8, linestyle=":")
-    axes.annotate("quadratic", (110, 0.16), color="0.4", rotation=33, fontsize=8)
+        colour = mpl.colormaps["tab20"](2 * number % 20 + number // 10)
+        axes.loglog(hosts, seconds, markersize=4, linewidth=1, label=name, color=colour, **style)
+    axes.loglog([64, 2048], [0.12, 0.12 * 32**2], color="0.6", linewidth=0.8, linestyle=":")
+    axes.annotate("quadratic", (2200, 100), color="0.4", fontsize=8)
     axes.set_xlabel("hosts")
     axes.set_ylabel("seconds")
     axes.spines[["top", "right"]].set_visible(False)
