@@ -55,7 +55,7 @@ class Aapc:
                 yield window
             seen.add(tokens)
 
-    @lru_cache(maxsize=64)  # noqa: B019
+    @lru_cache(maxsize=64)  # noqa: B019 - likewise
     def _proof(self, kind: str, **choice: int) -> Proof:
         return verify_alltoall(self._topology, self._schedule(kind, **choice))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -114,3 +116,19 @@ def test_absurd_sizes_are_refused(run, option, value):
     status, output = run(*option, value)
     assert status == 2
     assert "Traceback" not in output
+
+
+def test_a_full_disk_behind_standard_output_is_one_line():
+    """The device takes nothing; it is there on Linux."""
+    command = "from stagegen.cli import main; main()"
+    file = str(TOPOLOGIES / "fig-3-2.yaml")
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        result = subprocess.run(
+            [sys.executable, "-c", command, "schedule", "alltoall", "--topology", file],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert result.returncode == 1
+    assert result.stderr == "standard output: No space left on device\n"
