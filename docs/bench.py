@@ -71,10 +71,11 @@ def print_rows(rows: list[Any]) -> None:
     )
     print("|---|---:|---:|---:|---:|---:|---:|---|")
     for row in rows:
-        native, tuned, bound = (1e3 * row[key] for key in ("native_s", "tuned_s", "bound_s"))
+        native, tuned, bound = row["native_s"], row["tuned_s"], row["bound_s"]
+        least, over = (f"{1e3 * bound:.4g}", f"{tuned / bound:.2f}") if bound else ("–", "–")
         print(
-            f"| {row['collective']} | {row['size']} | {native:.4g} | {tuned:.4g} | {bound:.4g} "
-            f"| {row['speedup']:.2f} | {tuned / bound:.2f} | {row['routine']} |"
+            f"| {row['collective']} | {row['size']} | {1e3 * native:.4g} | {1e3 * tuned:.4g} "
+            f"| {least} | {row['speedup']:.2f} | {over} | {row['routine']} |"
         )
 
 
@@ -84,7 +85,7 @@ def plot(rows: list[Any], path: str) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     mpl.rcParams.update({"svg.hashsalt": "stagegen", "svg.fonttype": "none", "font.size": 9})
-    names = sorted({row["collective"] for row in rows})
+    names = sorted({row["collective"] for row in rows if row["bound_s"]})
     figure = Figure(figsize=(9.6, 3.2), layout="constrained")
     for axes, name in zip(figure.subplots(1, len(names), sharey=True), names, strict=True):
         own = [row for row in rows if row["collective"] == name]

@@ -20,41 +20,74 @@
 
 enum { NATIVE, TUNED, SIDES };
 
-typedef int collective_call(void *send, void *recv, int bytes);
+/* What a call works on: `bytes` bytes, or as many as `count` data of a type to be reduced. */
+struct message {
+    void *send, *recv;
+    int bytes, count;
+    MPI_Datatype type;
+    MPI_Op op;
+    int *counts, *places; /* of blocks that may differ in length */
+};
 
-static int native_alltoall(void *send, void *recv, int bytes) {
-    return PMPI_Alltoall(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
+typedef int collective_call(const struct message *m);
+
+/* The native and the tuned call of a collective with the same arguments. */
+#define BOTH(Name, ...)                                                                            \
+    static int native_##Name(const struct message *m) {                                            \
+        (void)m;                                                                                   \
+        return PMPI_##Name(__VA_ARGS__, MPI_COMM_WORLD);                                           \
+    }                                                                                              \
+    static int tuned_##Name(const struct message *m) {                                             \
+        (void)m;                                                                                   \
+        return MPI_##Name(__VA_ARGS__, MPI_COMM_WORLD);                                            \
+    }
+
+#define BLOCK(buffer) m->buffer, m->bytes, MPI_BYTE
+#define BLOCKS(buffer) m->buffer, m->counts, m->places, MPI_BYTE
+#define OPERANDS(count) m->send, m->recv, count, m->type, m->op
+
+BOTH(Allgather, BLOCK(send), BLOCK(recv))
+BOTH(Allgatherv, m->send, m->counts[world_rank], MPI_BYTE, BLOCKS(recv))
+BOTH(Allreduce, OPERANDS(m->count))
+BOTH(Alltoall, BLOCK(send), BLOCK(recv))
+BOTH(Alltoallv, BLOCKS(send), BLOCKS(recv))
+BOTH(Bcast, BLOCK(recv), 0)
+BOTH(Gather, BLOCK(send), BLOCK(recv), 0)
+BOTH(Reduce, OPERANDS(m->count), 0)
+BOTH(Reduce_scatter, OPERANDS(m->counts))
+BOTH(Reduce_scatter_block, OPERANDS(m->count))
+BOTH(Scatter, BLOCK(send), BLOCK(recv), 0)
+
+static int native_Barrier(const struct message *m) {
+    (void)m;
+    return PMPI_Barrier(MPI_COMM_WORLD);
 }
 
-static int tuned_alltoall(void *send, void *recv, int bytes) {
-    return MPI_Alltoall(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
+static int tuned_Barrier(const struct message *m) {
+    (void)m;
+    return MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static int native_allgather(void *send, void *recv, int bytes) {
-    return PMPI_Allgather(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
-}
-
-static int tuned_allgather(void *send, void *recv, int bytes) {
-    return MPI_Allgather(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, MPI_COMM_WORLD);
-}
-
-static int native_bcast(void *send, void *recv, int bytes) {
-    (void)recv;
-    return PMPI_Bcast(send, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-}
-
-static int tuned_bcast(void *send, void *recv, int bytes) {
-    (void)recv;
-    return MPI_Bcast(send, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-}
+/* Whether a message's size is that of all its blocks together, and whether it is reduced. */
+enum { PER_RANK = 0, WHOLE = 1, REDUCED = 2 };
 
 static const struct {
     const char *name;
+    int traits;
     collective_call *calls[SIDES];
 } collectives[] = {
-    {"allgather", {native_allgather, tuned_allgather}},
-    {"alltoall", {native_alltoall, tuned_alltoall}},
-    {"bcast", {native_bcast, tuned_bcast}},
+    {"allgather", PER_RANK, {native_Allgather, tuned_Allgather}},
+    {"allgatherv", WHOLE, {native_Allgatherv, tuned_Allgatherv}},
+    {"allreduce", WHOLE | REDUCED, {native_Allreduce, tuned_Allreduce}},
+    {"alltoall", PER_RANK, {native_Alltoall, tuned_Alltoall}},
+    {"alltoallv", PER_RANK, {native_Alltoallv, tuned_Alltoallv}},
+    {"barrier", WHOLE, {native_Barrier, tuned_Barrier}},
+    {"bcast", WHOLE, {native_Bcast, tuned_Bcast}},
+    {"gather", PER_RANK, {native_Gather, tuned_Gather}},
+    {"reduce", WHOLE | REDUCED, {native_Reduce, tuned_Reduce}},
+    {"reduce_scatter", WHOLE | REDUCED, {native_Reduce_scatter, tuned_Reduce_scatter}},
+    {"reduce_scatter_block", REDUCED, {native_Reduce_scatter_block, tuned_Reduce_scatter_block}},
+    {"scatter", PER_RANK, {native_Scatter, tuned_Scatter}},
 };
 
 enum { COLLECTIVES = sizeof collectives / sizeof collectives[0] };
@@ -63,33 +96,58 @@ enum { COLLECTIVES = sizeof collectives / sizeof collectives[0] };
  * One untimed call comes first: TCP connections remember the traffic before (congestion windows,
  * losses), and a routine is to meet the network as it leaves it itself, not as the other did.
  */
-static void repeat(collective_call *call, void *send, void *recv, int bytes, int calls,
+static void repeat(collective_call *call, const struct message *message, int calls,
                    double *seconds) {
     timing_barrier(control);
-    call(send, recv, bytes);
+    call(message);
     for (int i = 0; i < calls; ++i) {
         timing_barrier(control);
         const double start = PMPI_Wtime();
-        call(send, recv, bytes);
+        call(message);
         seconds[i] = PMPI_Wtime() - start;
     }
 }
 
+/* Data of 8 bytes each where the size allows; blocks as even as can be, one after the other. */
+static struct message make_message(int traits, int bytes) {
+    const int real = (traits & REDUCED) && bytes % 8 == 0;
+    const size_t room = (size_t)((traits & WHOLE) ? 1 : world_size) * (size_t)bytes + 1;
+    struct message m = {.send = calloc(room, 1),
+                        .recv = calloc(room, 1),
+                        .bytes = bytes,
+                        .count = real ? bytes / 8 : bytes,
+                        .type = real ? MPI_DOUBLE : MPI_BYTE,
+                        .op = real ? MPI_SUM : MPI_BXOR,
+                        .counts = calloc((size_t)world_size, sizeof(int)),
+                        .places = calloc((size_t)world_size, sizeof(int))};
+    if (m.send == NULL || m.recv == NULL || m.counts == NULL || m.places == NULL)
+        PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    for (int rank = 0; rank < world_size; ++rank) {
+        const long long start = (long long)m.count * rank, end = start + m.count;
+        m.places[rank] = (int)((traits & WHOLE) ? start / world_size : start);
+        m.counts[rank] = (int)((traits & WHOLE) ? end / world_size : end) - m.places[rank];
+    }
+    return m;
+}
+
+static void free_message(struct message *m) {
+    free(m->send);
+    free(m->recv);
+    free(m->counts);
+    free(m->places);
+}
+
 /* Native and tuned take turns, and turns in who begins. */
 static void run(int which, int bytes, int calls, int repetitions, double *seconds) {
-    const size_t room = (size_t)world_size * (size_t)bytes + 1;
-    char *send = calloc(room, 1), *recv = calloc(room, 1);
-    if (send == NULL || recv == NULL)
-        PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    struct message message = make_message(collectives[which].traits, bytes);
     for (int repetition = 0; repetition < repetitions; ++repetition) {
         for (int turn = 0; turn < SIDES; ++turn) {
             const int side = (repetition + turn) % SIDES;
-            repeat(collectives[which].calls[side], send, recv, bytes, calls,
+            repeat(collectives[which].calls[side], &message, calls,
                    &seconds[(side * repetitions + repetition) * calls]);
         }
     }
-    free(send);
-    free(recv);
+    free_message(&message);
 }
 
 static void print_seconds(const char *name, const double *seconds, int repetitions) {
@@ -103,7 +161,8 @@ static void print_seconds(const char *name, const double *seconds, int repetitio
 static const char *choice_of(const char *name, int bytes) {
     const char *(*choice)(const char *, MPI_Aint, MPI_Comm);
     *(void **)&choice = dlsym(RTLD_DEFAULT, "libcoll_choice");
-    return choice == NULL ? "native" : choice(name, bytes, MPI_COMM_WORLD);
+    const char *found = choice == NULL ? NULL : choice(name, bytes, MPI_COMM_WORLD);
+    return found == NULL ? "native" : found;
 }
 
 static int compare(const char *line) {

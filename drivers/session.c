@@ -36,23 +36,51 @@ static void compute(long bound) {
 struct buffers {
     char *send;
     char *recv;
+    int *counts, *places; /* of blocks that may differ in length */
 };
+
+/* Whether a call's buffers hold as much for each rank as the request says. */
+static int per_rank(const struct coll_case *kind) {
+    return !kind->of_whole && (kind->send == CASE_ALL || kind->recv == CASE_ALL);
+}
+
+/* Data of 8 bytes each where the size allows, since operations on bytes are slower. */
+static MPI_Datatype unit_of(const struct request *request, int *size) {
+    const int real = coll_cases[request->collective]->reduces && request->bytes % 8 == 0;
+    *size = real ? 8 : 1;
+    return real ? MPI_DOUBLE : MPI_BYTE;
+}
+
+/* Blocks as even as can be, one after the other. */
+static void fill_blocks(const struct coll_case *kind, int count, const struct buffers *buffers) {
+    for (int rank = 0; rank < world_size; ++rank) {
+        const long long start = (long long)count * rank, end = start + count;
+        buffers->places[rank] = (int)(kind->of_whole ? start / world_size : start);
+        buffers->counts[rank] = (int)(kind->of_whole ? end / world_size : end);
+        buffers->counts[rank] -= buffers->places[rank];
+    }
+}
 
 static int make_call(const struct request *request, const struct buffers *buffers,
                      struct coll_call *call) {
-    const int bytes = (int)request->bytes;
-    switch (request->collective) {
-    case COLL_ALLTOALL:
-        return coll_call_alltoall(call, buffers->send, bytes, MPI_BYTE, buffers->recv, bytes,
-                                  MPI_BYTE, MPI_COMM_WORLD);
-    case COLL_ALLGATHER:
-        return coll_call_allgather(call, buffers->send, bytes, MPI_BYTE, buffers->recv, bytes,
-                                   MPI_BYTE, MPI_COMM_WORLD);
-    case COLL_BCAST:
-        return coll_call_bcast(call, buffers->recv, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-    default:
-        return MPI_ERR_OTHER;
-    }
+    const struct coll_case *kind = coll_cases[request->collective];
+    int size;
+    const MPI_Datatype type = unit_of(request, &size);
+    const int count = (int)request->bytes / size;
+    fill_blocks(kind, count, buffers);
+    *call = (struct coll_call){.collective = request->collective,
+                               .comm = MPI_COMM_WORLD,
+                               .sendbuf = buffers->send,
+                               .recvbuf = buffers->recv,
+                               .send_count = kind->uneven ? buffers->counts[world_rank] : count,
+                               .send_type = type,
+                               .recv_count = count,
+                               .recv_type = type,
+                               .op = size == 1 ? MPI_BXOR : MPI_SUM};
+    if (kind->uneven)
+        call->send_blocks = call->recv_blocks =
+            (struct coll_blocks){.counts = buffers->counts, .displacements = buffers->places};
+    return coll_views[request->collective]->measure(call);
 }
 
 /* How many times are taken of a repetition: one per call, or one for all. */
@@ -117,23 +145,38 @@ static void print_times(const struct request *request, const double *seconds) {
     }
 }
 
+static int allocate(const struct request *request, struct buffers *buffers) {
+    const size_t copies = per_rank(coll_cases[request->collective]) ? (size_t)world_size : 1;
+    const size_t bytes = copies * (size_t)request->bytes + 1;
+    buffers->send = calloc(bytes, 1);
+    buffers->recv = calloc(bytes, 1);
+    buffers->counts = calloc((size_t)world_size, sizeof *buffers->counts);
+    buffers->places = calloc((size_t)world_size, sizeof *buffers->places);
+    return buffers->send != NULL && buffers->recv != NULL && buffers->counts != NULL &&
+           buffers->places != NULL;
+}
+
+static void release(struct buffers *buffers) {
+    free(buffers->send);
+    free(buffers->recv);
+    free(buffers->counts);
+    free(buffers->places);
+}
+
 static int measure(struct request *request) {
-    const size_t copies = request->collective == COLL_BCAST ? 1 : (size_t)world_size;
     const size_t times = (size_t)request->candidate_count * (size_t)request->repetitions;
-    const struct buffers buffers = {calloc(copies * (size_t)request->bytes + 1, 1),
-                                    calloc(copies * (size_t)request->bytes + 1, 1)};
+    struct buffers buffers;
     const int each = intervals(request);
     double *seconds = calloc(times * (size_t)each + 1, sizeof *seconds);
     double *means = calloc(times + 1, sizeof *means);
     int error = MPI_ERR_NO_MEM;
-    if (buffers.send != NULL && buffers.recv != NULL && seconds != NULL && means != NULL)
+    if (allocate(request, &buffers) && seconds != NULL && means != NULL)
         error = run_repetitions(request, &buffers, seconds);
     if (error == MPI_SUCCESS)
         error = timing_reduce(seconds, (int)times, each, means, control);
     if (error == MPI_SUCCESS && world_rank == 0)
         print_times(request, means);
-    free(buffers.send);
-    free(buffers.recv);
+    release(&buffers);
     free(seconds);
     free(means);
     return error;

@@ -19,10 +19,11 @@ from stagegen.generate import Toolchain
 from stagegen.measure.comparison import Bench, Comparison
 from stagegen.measure.launch.choose import choose_launcher
 from stagegen.measure.statistics import Summary, summarize
+from stagegen.report.bounds import bound_or_none, patience
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.repository import load_catalogue
-from stagegen.schedule import lower_bound
 from stagegen.topology import Topology, load_topology
+from stagegen.tune.tuner import ONE_SIZE
 
 _ROOT = 0
 """The root of collectives that have one, as in drivers/bench.c."""
@@ -35,7 +36,7 @@ class _Row:
     comparison: Comparison
     native: Summary
     tuned: Summary
-    bound: float
+    bound: float | None
 
     @property
     def speedup(self) -> float:
@@ -98,7 +99,7 @@ def command(
     chosen, why = choose_launcher(topology, launcher)
     console.print(why)
     with closing(Bench(chosen, topology, library, Toolchain.find(mpicc))) as bench:
-        points = [(name, size) for name in names for size in sizes]
+        points = [(name, size) for name in names for size in _sizes_of(name, sizes)]
         rows = [
             _measure(bench, topology, name, size, repetitions)
             for name, size in track(points, "comparing", console=console, transient=True)
@@ -110,10 +111,22 @@ def command(
         _print_table(rows)
 
 
+def _sizes_of(name: str, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the sizes at which a collective is compared: a barrier has none but 0."""
+    return (0,) if ONE_SIZE.get(name) == 0 else sizes
+
+
 def _measure(bench: Bench, topology: Topology, name: str, size: int, repetitions: int) -> _Row:
-    bound = lower_bound(topology, name, size, _ROOT).seconds / bench.environment.scale
-    comparison = bench.compare(name, size, repetitions, bound)
-    return _Row(comparison, summarize(comparison.native), summarize(comparison.tuned), bound)
+    scale = bench.environment.scale
+    seconds = patience(topology, name, size, _ROOT) / scale
+    comparison = bench.compare(name, size, repetitions, seconds)
+    bound = bound_or_none(topology, name, size, _ROOT)
+    return _Row(
+        comparison=comparison,
+        native=summarize(comparison.native),
+        tuned=summarize(comparison.tuned),
+        bound=None if bound is None else bound.seconds / scale,
+    )
 
 
 def _print_table(rows: list[_Row]) -> None:
@@ -127,7 +140,7 @@ def _print_table(rows: list[_Row]) -> None:
             format_bytes(row.comparison.size),
             format_seconds(row.native.median),
             format_seconds(row.tuned.median),
-            format_seconds(row.bound),
+            format_seconds(row.bound) if row.bound else "–",
             f"{row.speedup:.2f}",
             f"{row.tuned.median / row.bound:.2f}" if row.bound else "–",
             row.comparison.routine,

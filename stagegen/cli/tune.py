@@ -32,8 +32,8 @@ from stagegen.measure.log import LogWriter, read_log
 from stagegen.measure.measurer import LogSource, Source
 from stagegen.measure.records import TIMINGS, Timing
 from stagegen.report import render_report
+from stagegen.report.bounds import patience
 from stagegen.repository import Catalogue, load_catalogue
-from stagegen.schedule import lower_bound
 from stagegen.topology import Topology, load_topology
 from stagegen.tune.options import Options
 from stagegen.tune.tuner import Tuned, steps, tune
@@ -179,7 +179,7 @@ def _live(
     files = measuring_sources(run.topology, run.catalogue, renderer)
     folder = run.output / "build" / "session"
     starter = SessionStarter(folder, files, toolchain, launcher, run.topology, log, before)
-    return LiveSource(starter, log, lambda name, size: _bound(run.topology, name, size))
+    return LiveSource(starter, log, lambda name, size: patience(run.topology, name, size))
 
 
 def _tune(
@@ -215,10 +215,6 @@ def _progress(console: Console, total: int, shown: bool) -> Iterator[Callable[[s
 
         yield step
         bar.update(task, completed=max(total, begun), description="done")
-
-
-def _bound(topology: Topology, collective: str, size: int) -> float:
-    return lower_bound(topology, collective, size).seconds
 
 
 def _write(run: _Run, tuned: Tuned, records: list[dict[str, Any]]) -> None:

@@ -41,6 +41,8 @@ def describe(algorithm: Algorithm, index: int) -> Routine:
     flags = [CONSTRAINTS[name] for name in algorithm.constraints]
     if algorithm.topology_specific:
         flags.append("COLL_NEEDS_CLUSTER")
+    if algorithm.deterministic:
+        flags.append("COLL_FIXED_ORDER")
     return Routine(
         algorithm=algorithm.name,
         collective=algorithm.collective,
@@ -88,11 +90,13 @@ def _signature(algorithm: Algorithm) -> str:
         "const struct coll_comm *cc",
         "const struct coll_parameters *parameters",
     )
-    first = f"{start}{arguments[0]}, {arguments[1]},"
-    indent = " " * len(start)
-    if len(first) + 1 + len(arguments[2]) + 1 <= 100:
-        return f"{first} {arguments[2]})"
-    return f"{first}\n{indent}{arguments[2]})"
+    lines = [start + arguments[0]]
+    for argument in arguments[1:]:
+        if len(lines[-1]) + len(f", {argument},") <= 100:
+            lines[-1] += f", {argument}"
+        else:
+            lines.append(" " * len(start) + argument)
+    return ",\n".join(lines) + ")"
 
 
 def _contract(algorithm: Algorithm) -> str:

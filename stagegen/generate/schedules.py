@@ -24,6 +24,7 @@ from stagegen.schedule import (
     broadcast_tree,
     depth_first_ranks,
     logical_ring,
+    reduce_tree,
 )
 from stagegen.schedule.capacity import require_phases
 from stagegen.schedule.phases.hierarchy import Hierarchy, hierarchy
@@ -161,7 +162,8 @@ class Scheduler:
         values = {"order": numbers(order), "place_of": numbers(_inverse(order))}
         # Around the order from any root: each such tree is a part of the ring.
         ring = verify_ring(self._topology, logical_ring(self._topology, "lr1"))
-        tree = broadcast_tree(self._topology, order[0], "linear")
+        make_tree = reduce_tree if algorithm.collective == "reduce" else broadcast_tree
+        tree = make_tree(self._topology, order[0], "linear")
         return values, {"tree": verify_tree(self._topology, tree), "around the ring": ring}
 
 

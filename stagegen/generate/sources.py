@@ -14,22 +14,30 @@ from stagegen.repository.algorithm import NATIVE
 from stagegen.topology import Topology
 
 #: Runtime that the library and the measuring session share.
-RUNTIME = ("coll.h", "call.c", "cluster.c", "communicator.c", "data.c", "routines.c")
-SESSION_DRIVERS = (
-    "conformance.h",
-    "conformance.c",
-    "layouts.h",
-    "request.h",
-    "serve.h",
-    "session.c",
-    "timing.h",
+RUNTIME = (
+    "coll.h",
+    "call.c",
+    "cluster.c",
+    "communicator.c",
+    "data.c",
+    "reduction.c",
+    "routines.c",
 )
+CHECK_DRIVERS = ("conformance.c", "conformance.h", "layouts.h", "operands.h", "trials.h")
+SESSION_DRIVERS = ("request.h", "serve.h", "session.c", "timing.h")
 
 
 def with_native(catalogue: Catalogue, chosen: Sequence[Algorithm]) -> tuple[Algorithm, ...]:
-    """Return the chosen algorithms and every collective's native one, in catalogue order."""
+    """Return what a library holds, in catalogue order.
+
+    That is the chosen algorithms, and of every collective the native and the deterministic one.
+    """
     wanted = {algorithm.routine for algorithm in chosen}
-    return tuple(a for a in catalogue.algorithms if a.routine in wanted or a.name == NATIVE)
+    return tuple(
+        a
+        for a in catalogue.algorithms
+        if a.routine in wanted or a.name == NATIVE or a.deterministic
+    )
 
 
 def applicable(catalogue: Catalogue, topology: Topology) -> tuple[Algorithm, ...]:
@@ -56,6 +64,8 @@ def runtime_sources(
     """
     values = runtime_values(topology, catalogue, algorithms)
     files = {name: renderer.render(f"libcoll/{name}.j2", values) for name in RUNTIME}
+    for name in catalogue.collectives:
+        files[f"call_{name}.c"] = renderer.render(f"{name}/_call.c.j2", values)
     scheduler = scheduler_of(topology)
     for algorithm in map(scheduler.narrowed, algorithms):
         files[f"{algorithm.routine}.c"] = render_routine(algorithm, renderer, scheduler)
@@ -80,13 +90,29 @@ def runtime_values(
     }
 
 
+def check_sources(
+    catalogue: Catalogue, renderer: Renderer, values: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return the files, by name, of the conformance check, with a case for each collective."""
+    cases = [f"case_{name}.c" for name in catalogue.collectives]
+    files = {name: _driver(name) for name in (*CHECK_DRIVERS, *cases)}
+    return {**files, "cases.c": renderer.render("libcoll/cases.c.j2", values)}
+
+
+def _driver(name: str) -> str:
+    return (DRIVERS / name).read_text(encoding="utf-8")
+
+
 def measuring_sources(
     topology: Topology, catalogue: Catalogue, renderer: Renderer
 ) -> dict[str, str]:
     """Return all files of the measuring session: all applicable routines and its drivers."""
-    files = runtime_sources(topology, catalogue, applicable(catalogue, topology), renderer)
-    for name in SESSION_DRIVERS:
-        files[name] = (DRIVERS / name).read_text(encoding="utf-8")
+    algorithms = applicable(catalogue, topology)
+    files = {
+        **runtime_sources(topology, catalogue, algorithms, renderer),
+        **check_sources(catalogue, renderer, runtime_values(topology, catalogue, algorithms)),
+        **{name: _driver(name) for name in SESSION_DRIVERS},
+    }
     objects = sorted(name for name in files if name.endswith(".c"))
     files["Makefile"] = renderer.render("libcoll/session.mk.j2", {"sources": objects})
     return files

@@ -10,7 +10,7 @@ from pathlib import Path
 from stagegen import __version__
 from stagegen.data import DRIVERS
 from stagegen.generate import Renderer, runtime_sources, write_files
-from stagegen.generate.sources import runtime_values, with_native
+from stagegen.generate.sources import check_sources, runtime_values, with_native
 from stagegen.library.rules import c_tables, chosen_algorithms
 from stagegen.repository import Catalogue
 from stagegen.topology import Topology
@@ -20,9 +20,10 @@ from stagegen.tune import DecisionTable
 COMMAND = "stagegen tune --topology topology.yaml --from-log measurements.jsonl"
 
 #: Sources of the library besides the runtime that it shares with the measuring session.
-_DISPATCHER = ("dispatch.h", "dispatch.c", "rules.c", "settings.c", "trace.c")
+_DISPATCHER = ("dispatch.h", "dispatch.c", "plausible.c", "rules.c", "settings.c", "trace.c")
 
-_CHECK_DRIVERS = ("check.c", "conformance.c", "conformance.h", "lab_idle.c", "layouts.h")
+#: What ``make check`` needs besides the check that the measuring session does, too.
+_CHECK_DRIVERS = ("check.c", "lab_idle.c")
 
 
 def library_files(
@@ -48,15 +49,29 @@ def library_files(
     }
     for name in _DISPATCHER:
         files[f"src/{name}"] = renderer.render(f"libcoll/{name}.j2", values)
+    for name in catalogue.collectives:
+        files[f"src/entry_{name}.c"] = renderer.render(f"{name}/_entry.c.j2", values)
     for name in _CHECK_DRIVERS:
         files[f"check/{name}"] = (DRIVERS / name).read_text(encoding="utf-8")
+    for name, text in check_sources(catalogue, renderer, values).items():
+        files[f"check/{name}"] = text
     files["include/libcoll.h"] = renderer.render("libcoll/libcoll.h.j2", values)
     files["libcoll.pc.in"] = renderer.render("libcoll/libcoll.pc.in.j2", values)
     sources = sorted(name for name in files if name.startswith("src/") and name.endswith(".c"))
-    files["Makefile"] = renderer.render("libcoll/Makefile.j2", {**values, "sources": sources})
+    makefile = {**values, "sources": sources, "checks": _check_objects(files)}
+    files["Makefile"] = renderer.render("libcoll/Makefile.j2", makefile)
     files["topology.yaml"] = topology.to_yaml()
     files["decision.json"] = decision.to_text()
     return files
+
+
+def _check_objects(files: Mapping[str, str]) -> list[str]:
+    """Return the C files that the check program is made of; lab_idle.c is a library of its own."""
+    return sorted(
+        name
+        for name in files
+        if name.startswith("check/") and name.endswith(".c") and name != "check/lab_idle.c"
+    )
 
 
 def write_library(

@@ -12,10 +12,10 @@ from stagegen.data import TEMPLATES
 from stagegen.measure import statistics
 from stagegen.measure.launch.base import Environment
 from stagegen.measure.statistics import summarize
+from stagegen.report.bounds import bound_or_none
 from stagegen.report.plots import can_plot, time_plot
 from stagegen.report.rows import report_rows
 from stagegen.report.units import format_bytes, format_seconds
-from stagegen.schedule import lower_bound
 from stagegen.topology import Topology
 from stagegen.tune.search import Outcome
 from stagegen.tune.tuner import Tuned
@@ -57,7 +57,7 @@ def _collective(topology: Topology, outcome: Outcome, scale: float | None) -> di
     return {
         "name": outcome.collective,
         "rows": rows,
-        "bound": lower_bound(topology, outcome.collective, 1),
+        "bound": bound_or_none(topology, outcome.collective, 1),
         "plot": time_plot(outcome.collective, rows) if can_plot() else None,
         "tables": outcome.tables,
         "wrong": outcome.wrong,

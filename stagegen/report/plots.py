@@ -35,7 +35,8 @@ def time_plot(collective: str, rows: Sequence[ReportRow]) -> str:
         bounds = [row.bound for row in rows if row.bound]
         if len(bounds) == len(rows):
             axes.plot(sizes, bounds, ":", color="#000", label="lower bound")
-        axes.set(xscale="log", yscale="log", xlabel="message size / bytes", ylabel="time / s")
+        scale = "log" if sizes[-1] > 0 else "linear"  # a barrier has no size
+        axes.set(xscale=scale, yscale="log", xlabel="message size / bytes", ylabel="time / s")
         axes.set_title(collective)
         axes.grid(visible=True, alpha=0.3)
         axes.legend(frameon=False)

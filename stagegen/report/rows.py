@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import Summary, summarize
+from stagegen.report.bounds import bound_or_none
 from stagegen.repository.algorithm import NATIVE
-from stagegen.schedule import lower_bound
 from stagegen.topology import Topology
 from stagegen.tune.search import Outcome
 
@@ -22,7 +22,7 @@ class ReportRow:
         tuned: those of what serves the size.
         candidate: what serves it.
         bound: lower bound in seconds at the rates that were measured, or None where the
-            measured machine is not the cluster.
+            measured machine is not the cluster or the collective has none.
     """
 
     size: int
@@ -54,16 +54,14 @@ def report_rows(topology: Topology, outcome: Outcome, scale: float | None) -> tu
     rows = []
     for size, samples in outcome.samples.items():
         candidate = table.choice(size)
-        bound = None
-        if scale is not None:
-            bound = lower_bound(topology, outcome.collective, size).seconds / scale
+        bound = bound_or_none(topology, outcome.collective, size)
         rows.append(
             ReportRow(
                 size=size,
                 native=summarize(samples[Candidate(NATIVE)].seconds),
                 tuned=summarize(samples[candidate].seconds),
                 candidate=candidate,
-                bound=bound,
+                bound=None if scale is None or bound is None else bound.seconds / scale,
             )
         )
     return tuple(rows)

@@ -11,6 +11,7 @@ NATIVE = "native"
 
 #: Constraints that a template may declare, and the C constant of each.
 CONSTRAINTS = {
+    "commutative": "COLL_COMMUTATIVE",
     "dense": "COLL_DENSE",
     "power_of_two": "COLL_POWER_OF_TWO",
     "unprepared": "COLL_UNPREPARED",
@@ -66,6 +67,8 @@ class Algorithm:
         cost: time in α, β, γ, θ, δ (Faraj 2006, §4.1.1.1).
         reference: author, year, section.
         template: path of the template below ``templates/``.
+        deterministic: whether it serves ``LIBCOLL_DETERMINISTIC``: the order of its operands
+            follows from the number of ranks alone.
     """
 
     collective: str
@@ -81,6 +84,7 @@ class Algorithm:
     cost: str
     reference: str
     template: Path
+    deterministic: bool = False
 
     @property
     def routine(self) -> str:

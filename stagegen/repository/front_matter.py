@@ -38,6 +38,7 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
         cost=values.take("cost", _text),
         reference=values.take("reference", _text),
         template=path.relative_to(root),
+        deterministic=values.take("deterministic", _truth, default=False),
     )
     values.done()
     if not _NAME.match(algorithm.name):
@@ -97,6 +98,12 @@ def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("expected a text")
     return value.strip()
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("expected true or false")
+    return value
 
 
 def _natural(value: Any) -> int:

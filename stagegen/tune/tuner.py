@@ -22,14 +22,22 @@ class Tuned:
     outcomes: tuple[Outcome, ...]
 
 
-#: A broadcast's size is that of the whole message; in the others each rank gets as much from every
-#: rank. So its sizes go on to as many times the largest one, at most WHOLE_MOST times.
-WHOLE = frozenset({"bcast"})
+#: Collectives whose size is that of the whole message; in the others each rank gets as much from
+#: every rank. So their sizes go on to as many times the largest one, at most WHOLE_MOST times.
+WHOLE = frozenset({"allgatherv", "allreduce", "bcast", "reduce", "reduce_scatter"})
 WHOLE_MOST = 16
+
+#: Collectives of which one rule serves all calls: a barrier has no size, and a rank of an
+#: alltoallv knows its own blocks only. They are measured once, with blocks of so many bytes or,
+#: where None, of the largest size, where a wrong choice costs most.
+ONE_SIZE: dict[str, int | None] = {"alltoallv": None, "barrier": 0}
 
 
 def sizes_of(collective: str, options: Options, ranks: int) -> tuple[int, ...]:
     """Return the sizes in bytes at which a collective is measured."""
+    if collective in ONE_SIZE:
+        only = ONE_SIZE[collective]
+        return (options.sizes[-1] if only is None else only,)
     largest = options.sizes[-1] * min(ranks, WHOLE_MOST)
     extra = (largest,) if collective in WHOLE and largest > options.sizes[-1] else ()
     return (*options.sizes, *extra)

@@ -27,7 +27,7 @@ CLUSTERS = {
 ARRAY = re.compile(r"static const (?:short|int) (\w+)\[\] = \{([^{}]*)\};")
 _RULES = {
     "alltoall": [
-        ("148", "bruck", {}),
+        ("148", "bruck", {"radix": 2}),
         ("4096", "aapc_receiver_partial", {"block_size": 3}),
         ("INT_MAX", "aapc_receiver_window", {"segment_size": 8192, "window": 4}),
     ],

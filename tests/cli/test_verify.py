@@ -98,7 +98,7 @@ def edited(figure, tmp_path, name, old, new):
         ("routines.c", ".block_size = 4", ".block_size = 0", "block_size is 0"),
         ("routines.c", "     allgather_bruck", "     allgather_ring", "that are declared"),
         ("routines.c", '"bruck"', '"ring"', "is called ring of allgather"),
-        ("routines.c", "&coll_routines[2]", "&coll_routines[1]", "is not allgather_native"),
+        ("routines.c", "&coll_routines[6]", "&coll_routines[5]", "is not allgather_native"),
         ("alltoall_aapc_barrier.c", "PMPI_Barrier(", "(void)(", "of scheme none, not of barrier"),
         ("allgather_logical_ring_lr1.c", "ring[] = {\n    0, 1,", "ring[] = {\n    1, 0,", "rank"),
     ],

@@ -14,8 +14,9 @@ from tests.mpi import support
 RANKS = 4
 PREFIX = "/opt/coll"
 
-ENTRY_POINTS = {"MPI_Alltoall", "MPI_Allgather", "MPI_Bcast", "MPI_Finalize"}
-LARGE = {"MPI_Alltoall_c", "MPI_Allgather_c", "MPI_Bcast_c"}
+COLLECTIVES = {f"MPI_{name.capitalize()}" for name in support.CATALOGUE.collectives}
+ENTRY_POINTS = COLLECTIVES | {"MPI_Finalize"}
+LARGE = {f"{name}_c" for name in COLLECTIVES - {"MPI_Barrier"}}
 OWN = {"libcoll_choice", "libcoll_cluster", "libcoll_topology_hash", "libcoll_version"}
 
 INSTALLED = {

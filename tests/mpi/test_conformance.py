@@ -30,8 +30,9 @@ def check(ranks: int, *arguments: str, timeout: float = 240) -> int:
 @pytest.mark.parametrize("ranks", RANKS)
 def test_every_routine_gives_the_same_bytes_as_native(ranks):
     topology = support.cluster(ranks)
-    routines = sum(len(support.serving(topology, name)) for name in support.CATALOGUE.collectives)
-    assert check(ranks) > 30 * (routines if ranks > 1 else 3)
+    names = set(support.CATALOGUE.collectives) - {"barrier"}  # of which there is one call only
+    routines = sum(len(support.serving(topology, name)) for name in names)
+    assert check(ranks) > 20 * (routines if ranks > 1 else len(names))
 
 
 @pytest.mark.slow

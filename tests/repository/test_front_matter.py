@@ -142,11 +142,14 @@ def test_every_template_says_what_it_is(algorithm):
 
 
 def test_the_algorithms_of_the_dissertation_are_all_there():
+    barriers = "{0} {0}_light_barrier {0}_mpi_barrier {0}_n_mpi_barriers".format
+    meshes = "simple spreading_simple mesh_2d mesh_3d recursive_doubling bruck native"
     wanted = {
-        "alltoall": "simple spreading_simple ring ring_light_barrier ring_mpi_barrier pair "
-        "pair_light_barrier pair_mpi_barrier bruck native",
-        "allgather": "simple ring recursive_doubling bruck native",
-        "bcast": "flat binomial pipelined_linear scatter_ring_allgather native",
+        "alltoall": f"{meshes} {barriers('ring')} {barriers('pair')} throttled_spreading",
+        "allgather": f"{meshes} {barriers('ring_direct')} {barriers('pair')} ring gather_bcast "
+        "neighbour_exchange circulant",
+        "bcast": "linear flat binomial knomial scatter_recursive_doubling_allgather "
+        "scatter_ring_allgather pipelined_linear pipelined_binary pipelined_kary native",
     }
     for collective, names in wanted.items():
         assert set(names.split()) <= {a.name for a in CATALOGUE.of(collective)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stagegen.measure.records import Candidate
@@ -14,15 +16,17 @@ BLOCK = Parameter("block_size", "phases of a block", (2, 4, 8), 4)
 
 
 @pytest.mark.parametrize(
-    ("size", "values"), [(1, [8]), (8, [8]), (9, [8, 64]), (64, [8, 64]), (9999, [8, 64, 512])]
+    ("size", "values"),
+    [(0, [8]), (1, [8]), (8, [8]), (9, [8, 64]), (64, [8, 64]), (9999, [8, 64, 512])],
 )
 def test_segments_as_long_as_the_message_are_all_the_same(size, values):
     assert useful_values(SEGMENT, size) == values
 
 
-@pytest.mark.parametrize("size", [1, 3, 9999])
-def test_what_counts_something_else_does_not_depend_on_the_size(size):
-    assert useful_values(BLOCK, size) == [2, 4, 8]
+@pytest.mark.parametrize("meaning", [BLOCK.meaning, "base of numbers, not bytes"])
+@pytest.mark.parametrize("size", [0, 1, 3, 9999])
+def test_what_counts_something_else_does_not_depend_on_the_size(size, meaning):
+    assert useful_values(replace(BLOCK, meaning=meaning), size) == [2, 4, 8]
 
 
 @pytest.mark.parametrize(("size", "segment"), [(1, 8), (9, 64), (65, 512), (9999, 512)])

@@ -9,19 +9,20 @@ from pathlib import Path
 
 from stagegen.errors import InputError, ScheduleError
 from stagegen.library.reprove.source import number, only, read_source, rows_of
+from stagegen.repository.algorithm import NATIVE
 from stagegen.schedule.bounds import COLLECTIVES
 
 Parameters = Mapping[str, int]
 
 _ROUTINE = re.compile(
-    r'\{"(?P<name>\w+)", COLL_(?P<collective>[A-Z]+), (?P<constraints>[A-Z_]+(?: \| [A-Z_]+)*), '
+    r'\{"(?P<name>\w+)", COLL_(?P<collective>[A-Z_]+), (?P<constraints>[A-Z_]+(?: \| [A-Z_]+)*), '
     r"\d+, \w+,\s+(?P<function>\w+), (?P<parameters>\{[^{}]*\})\},\s*"
 )
 _RULE = re.compile(
     r"\{(?P<upto>\w+), &coll_routines\[(?P<index>\d+)\]\s*, (?P<parameters>\{[^{}]*\})\},\s*"
 )
 _TABLE = re.compile(
-    r"\{COLL_(?P<collective>[A-Z]+), COLL_KIND_(?P<kind>[A-Z]+), (?P<size>\d+), "
+    r"\{COLL_(?P<collective>[A-Z_]+), COLL_KIND_(?P<kind>[A-Z]+), (?P<size>\d+), "
     r"(?P<rules>\w+)\},\s*"
 )
 _RULES = re.compile(r"^static const struct coll_rule (\w+)\[\] = \{(.*?)^\};", re.M | re.S)
@@ -50,6 +51,11 @@ class BuildRoutine:
     collective: str
     needs_cluster: bool
     uses: tuple[Use, ...]
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is the MPI library's own, which has no schedule of ours."""
+        return self.function == f"{self.collective}_{NATIVE}"
 
     def values(
         self, parameter: str, most: int = 2**31 - 1, among: frozenset[int] | None = None
@@ -119,7 +125,7 @@ def _routines(path: Path) -> Iterator[BuildRoutine]:
 
 def _check_native(path: Path, code: str, functions: list[str]) -> None:
     table = only(r"coll_native\[COLL_COLLECTIVES\] = \{(.*?)\n\};", code, "coll_native[]")
-    row = re.compile(r"\[COLL_([A-Z]+)\] = &coll_routines\[(\d+)\],\s*")
+    row = re.compile(r"\[COLL_([A-Z_]+)\] = &coll_routines\[(\d+)\],\s*")
     for found in rows_of("coll_native", table[1], row):
         index, name = int(found[2]), f"{found[1].lower()}_native"
         if index >= len(functions) or functions[index] != name:

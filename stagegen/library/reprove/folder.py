@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stagegen.errors import InputError, ScheduleError
@@ -53,6 +53,9 @@ def reprove(folder: Path) -> Iterator[RoutineProof]:
     check_cluster(topology, sources / "cluster.c")
     for routine in sorted(routines, key=lambda routine: routine.function):
         path = sources / f"{routine.function}.c"
+        if routine.is_native:
+            yield RoutineProof(routine.function, ())
+            continue
         with _named(str(path)):
             proofs = tuple(_prove(topology, read_c_file(path), routine))
         yield RoutineProof(routine.function, proofs)
@@ -85,12 +88,17 @@ def _prove_hosts(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _P
 
 
 def _prove_ring(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
-    yield "", verify(topology, ring_of(topology, c_file))
+    yield "", replace(verify(topology, ring_of(topology, c_file)), collective=routine.collective)
 
 
 def _prove_linear(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
     trees = list(linear_trees(topology, c_file))
-    yield "from every root", tree_proof(trees, [verify(topology, tree) for tree in trees])
+    if routine.collective == "reduce":
+        trees = [tree.reversed() for tree in trees]
+    else:
+        c_file.require(CHILDREN_MOST=1)
+    way = "to" if routine.collective == "reduce" else "from"
+    yield f"{way} every root", tree_proof(trees, [verify(topology, tree) for tree in trees])
 
 
 def _prove_trees(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
@@ -127,8 +135,8 @@ _KINDS = (
         "first_member first_step (first_token )?host_of members steps( tokens)?",
         _prove_hosts,
     ),
-    _Kind(r"allgather_logical_ring_\w+", "place_of ring", _prove_ring),
-    _Kind("bcast_topology_linear", "order place_of", _prove_linear),
+    _Kind(r"(allgatherv?|allreduce)_logical_ring_\w+", "place_of ring", _prove_ring),
+    _Kind("(bcast|reduce)_topology_linear", "order place_of", _prove_linear),
     _Kind(r"bcast_topology_(?!linear$)\w+", r"tree_[1-9]\d*( tree_[1-9]\d*)*", _prove_trees),
 )
 

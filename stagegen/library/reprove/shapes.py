@@ -37,7 +37,6 @@ def linear_trees(topology: Topology, c_file: CFile) -> Iterator[Tree]:
         ScheduleError: the tables contradict each other.
     """
     order = _circle(topology, c_file, "order")
-    c_file.require(CHILDREN_MOST=1)
     for at, root in enumerate(order):
         chain = order[at:] + order[:at]
         edges = tuple(map(Message, chain, chain[1:]))
@@ -79,6 +78,8 @@ def tree_proof(trees: Sequence[Tree], proofs: Sequence[Proof]) -> Proof:
     heights = sorted({min(tree.height for tree in trees), max(tree.height for tree in trees)})
     steps = " to ".join(map(str, heights))
     reached = f"a tree from each rank reaches all others, in {steps} steps"
+    if trees[0].collective == "reduce":
+        reached = f"a tree leads from all others to each rank, in {steps} steps"
     return replace(proofs[0], checked=(reached, *of_all))
 
 

@@ -1,0 +1,106 @@
+"""Makes the catalogue page `docs/catalogue.md` from the front matter of all templates.
+
+python docs/catalogue.py           writes the page
+python docs/catalogue.py --check   says whether it is up to date; exits with 1 if not
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from stagegen.repository import Algorithm, Catalogue, load_catalogue
+from stagegen.repository.algorithm import NATIVE
+
+PAGE = Path(__file__).with_suffix(".md")
+
+INTRODUCTION = """\
+# Catalogue
+
+All algorithms, one file each: `templates/<collective>/<algorithm>.c.j2`. This page is made from
+the front matter of those files by `python docs/catalogue.py`. Every collective also has `native`,
+what the MPI library does by itself; it serves wherever nothing else is faster or allowed.
+
+Cost is the time in the model of Faraj 2006, §4.1.1.1: α latency of a message, β time of a byte,
+n bytes of a message, p ranks, θ sequentialisation of two phases, δ_l and δ_h a light and an MPI
+barrier, γ contention (γ_n at receivers, γ_l on links, γ_s in switches). It says what an algorithm
+is good for, and decides nothing: measurements do. Values of a parameter are those that tuning
+tries; the default, in bold, serves where nothing was tuned.
+"""
+
+
+def page(catalogue: Catalogue) -> str:
+    """Return the whole page as Markdown."""
+    sections = [section(catalogue, name) for name in catalogue.collectives]
+    return "\n".join([INTRODUCTION, contents(catalogue), *sections])
+
+
+def contents(catalogue: Catalogue) -> str:
+    """Return a line of links to the collectives, with the number of algorithms of each."""
+    counts = {name: len(algorithms(catalogue, name)) for name in catalogue.collectives}
+    links = " · ".join(f"[{name}](#{name}) {count}" for name, count in counts.items())
+    return f"{links}\n"
+
+
+def algorithms(catalogue: Catalogue, collective: str) -> list[Algorithm]:
+    """Return the algorithms of a collective, those that need a topology last."""
+    own = (a for a in catalogue.of(collective) if a.name != NATIVE)
+    return sorted(own, key=lambda algorithm: algorithm.topology_specific)
+
+
+def section(catalogue: Catalogue, collective: str) -> str:
+    """Return the part about one collective."""
+    entries = (entry(algorithm) for algorithm in algorithms(catalogue, collective))
+    return "\n".join([f"## {collective}\n", *entries])
+
+
+def entry(algorithm: Algorithm) -> str:
+    """Return a paragraph about one algorithm, its facts as a list."""
+    facts = [
+        f"Cost: {algorithm.cost}",
+        *(f"Needs: {need}" for need in needs(algorithm)),
+        *(f"`{p.name}`: {p.meaning}: {values(p.values, p.default)}" for p in algorithm.parameters),
+        f"Reference: {algorithm.reference}",
+    ]
+    link = f"../templates/{algorithm.template.as_posix()}"
+    lines = [f"### [{algorithm.name}]({link})\n", f"{algorithm.summary}\n"]
+    return "\n".join([*lines, *(f"- {fact}" for fact in facts), ""])
+
+
+def needs(algorithm: Algorithm) -> list[str]:
+    """Return what a communicator and a message must have, in words."""
+    found = [name.replace("_", " ") for name in algorithm.constraints]
+    if algorithm.needs is not None:
+        made = f"its `{algorithm.needs}`, kind `{algorithm.kind}`"
+        found.append(f"all ranks of the cluster, in any order; made from {made}")
+    if algorithm.max_ranks is not None:
+        found.append(f"at most {algorithm.max_ranks:,} ranks")
+    if algorithm.min_bytes > 0:
+        found.append(f"at least {algorithm.min_bytes:,} bytes")
+    if algorithm.max_bytes is not None:
+        found.append(f"at most {algorithm.max_bytes:,} bytes")
+    return found
+
+
+def values(numbers: tuple[int, ...], default: int) -> str:
+    """Return the values of a parameter, the default in bold."""
+    return ", ".join(f"**{number}**" if number == default else str(number) for number in numbers)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the page, or check it; return the exit status."""
+    parser = argparse.ArgumentParser(description="Make the catalogue page.")
+    parser.add_argument("--check", action="store_true", help="only compare")
+    check = parser.parse_args(arguments).check
+    text = page(load_catalogue())
+    if check and PAGE.read_text(encoding="utf-8") != text:
+        print(f"{PAGE} is not up to date: run python docs/catalogue.py", file=sys.stderr)
+        return 1
+    if not check:
+        PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+#include "conformance.h"
+
+static int entry(const struct coll_call *call) {
+    return MPI_Alltoallv(call->sendbuf, call->send_blocks.counts, call->send_blocks.displacements,
+                         call->send_type, call->recvbuf, call->recv_blocks.counts,
+                         call->recv_blocks.displacements, call->recv_type, call->comm);
+}
+
+/* In place, which asks for symmetric lengths, it is native. */
+const struct coll_case coll_case_alltoallv = {
+    .send = CASE_ALL,
+    .recv = CASE_ALL,
+    .in_place = CASE_NEVER,
+    .uneven = 1,
+    .entry = entry,
+};

@@ -1,0 +1,43 @@
+"""The lower bound of any collective of the catalogue, where there is one."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from stagegen.schedule import Bound, lower_bound, lower_bound_of_sizes
+from stagegen.schedule.bounds import COLLECTIVES
+from stagegen.topology import Topology
+
+#: Collectives with a block for each rank of which the size counts all blocks together, as
+#: calls are measured: these are then as even as can be.
+_DIVIDED = frozenset({"allgatherv", "reduce_scatter"})
+
+
+def bound_or_none(
+    topology: Topology, collective: str, size: int, root: int | None = None
+) -> Bound | None:
+    """Return the lower bound, or None for a collective without one.
+
+    Args:
+        topology: the cluster.
+        collective: of the catalogue.
+        size: in bytes, as tuning and the generated library count it.
+        root: of a collective with a root; None for what holds whichever rank is the root.
+    """
+    if collective not in COLLECTIVES:
+        return None
+    if collective not in _DIVIDED:
+        return lower_bound(topology, collective, size, root)
+    ranks = topology.rank_count
+    ends = [size * place // ranks for place in range(ranks + 1)]
+    sizes = [end - start for start, end in pairwise(ends)]
+    return lower_bound_of_sizes(topology, collective, sizes, root)
+
+
+def patience(topology: Topology, collective: str, size: int, root: int | None = None) -> float:
+    """Return the seconds from which a call's time limit follows: its bound, or one above it.
+
+    No collective moves more than an alltoall with blocks of as many bytes.
+    """
+    bound = bound_or_none(topology, collective, size, root)
+    return (bound or lower_bound(topology, "alltoall", size)).seconds

@@ -1,0 +1,91 @@
+"""What generated routines compute about their steps, compiled by itself and called from here."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import re
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from stagegen.generate import Renderer, Toolchain
+from stagegen.generate.routines import render_routine
+from stagegen.generate.schedules import Scheduler
+from tests.mpi import support
+
+pytestmark = pytest.mark.mpi
+
+RANKS = range(2, 70)
+
+
+@pytest.fixture(scope="module")
+def function(tmp_path_factory) -> Callable[..., ctypes.CDLL]:
+    """The static functions of a routine, as a library."""
+    topology = support.cluster(4)
+    renderer = Renderer("a test", topology.name, topology.hash, support.CATALOGUE.hash)
+
+    def load(collective: str, name: str, *functions: str) -> ctypes.CDLL:
+        algorithm = support.CATALOGUE.find(collective, name)
+        text = render_routine(algorithm, renderer, Scheduler(topology))
+        source = ""
+        for wanted in functions:
+            found = re.search(rf"^static (\w+ {wanted}\(.*?^}}\n)", text, re.MULTILINE | re.DOTALL)
+            assert found is not None, wanted
+            source += found[1]
+        folder = tmp_path_factory.mktemp(algorithm.routine)
+        (folder / "functions.c").write_text(source, encoding="utf-8")
+        command = [Toolchain.find().mpicc, "-std=c11", "-shared", "-fPIC", "-o", "functions.so"]
+        subprocess.run([*command, "functions.c"], check=True, cwd=folder)
+        return ctypes.CDLL(str(folder / "functions.so"))
+
+    return load
+
+
+@pytest.mark.parametrize("collective", ["alltoall", "allgather"])
+def test_every_two_ranks_are_partners_in_one_step(function, collective):
+    library = function(collective, "pair", "steps_of", "partner_of")
+    for p in RANKS:
+        steps = library.steps_of(p)
+        assert steps == p - 1 + p % 2
+        met = []
+        for step in range(1, steps + 1):
+            partners = [library.partner_of(rank, step, p) for rank in range(p)]
+            assert [partners[partner] for partner in partners] == list(range(p))
+            met += [(rank, partner) for rank, partner in enumerate(partners) if rank < partner]
+        assert sorted(met) == list(itertools.combinations(range(p), 2))
+
+
+@pytest.mark.parametrize("name", ["ring_n_mpi_barriers", "pair_n_mpi_barriers"])
+def test_so_many_barriers_are_spread_evenly(function, name):
+    is_due = function("alltoall", name, "is_due").is_due
+    for steps, barriers in itertools.product(range(1, 40), range(1, 45)):
+        due = [step for step in range(1, steps + 1) if is_due(step, steps, barriers)]
+        assert len(due) == min(barriers, steps - 1)
+        ends = [1, *due, steps + 1]
+        lengths = {b - a for a, b in itertools.pairwise(ends)}
+        assert max(lengths) - min(lengths) <= 1
+
+
+@pytest.mark.parametrize("collective", ["alltoall", "allgather"])
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_sides_of_meshes_need_the_fewest_messages(function, collective, dimensions):
+    library = function(collective, f"mesh_{dimensions}d", "short_side", "find_sides")
+    for p in range(2, 200):
+        sides = (ctypes.c_int * dimensions)()
+        library.find_sides(p, sides)
+        assert math.prod(sides) == p
+        divisors = [d for d in range(1, p + 1) if p % d == 0]
+        shapes = itertools.product(divisors, repeat=dimensions)
+        assert sum(sides) == min(sum(shape) for shape in shapes if math.prod(shape) == p)
+
+
+def test_skips_of_the_circulant_graph_at_most_double_what_is_held(function):
+    held_before = function("allgather", "circulant", "held_before").held_before
+    for p in RANKS:
+        rounds = math.ceil(math.log2(p))
+        held = [held_before(p, left) for left in range(rounds, -1, -1)]
+        assert (held[0], held[-1]) == (1, p)
+        assert all(a < b <= 2 * a for a, b in itertools.pairwise(held))
