@@ -196,7 +196,7 @@ static int check(struct request *request) {
 }
 
 static int hello(void) {
-    static const char *const kinds[] = {"native", "other", "cluster"};
+    static const char *const kinds[] = {"native", "other", "hosts", "cluster"};
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
     struct coll_comm *cc;
     COLL_TRY(coll_comm_get(MPI_COMM_WORLD, &cc));

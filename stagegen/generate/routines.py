@@ -8,7 +8,7 @@ from typing import Any
 from stagegen.generate.render import Renderer, c_comment
 from stagegen.generate.schedules import Scheduler
 from stagegen.repository import Algorithm
-from stagegen.repository.algorithm import CONSTRAINTS
+from stagegen.repository.algorithm import CONSTRAINTS, PLACES
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Routine:
         algorithm: name of the algorithm.
         collective: its collective.
         function: name of the C function.
+        group: whose tables it has: 0 the whole cluster (or none), k its k-th group.
         index: its place in ``coll_routines[]``.
         c_constraints: C expression of its constraints.
         c_defaults: C initialiser of its default parameters.
@@ -29,6 +30,7 @@ class Routine:
     algorithm: str
     collective: str
     function: str
+    group: int
     index: int
     c_constraints: str
     c_defaults: str
@@ -39,14 +41,17 @@ class Routine:
 def describe(algorithm: Algorithm, index: int) -> Routine:
     """Return what the C tables say of a routine."""
     flags = [CONSTRAINTS[name] for name in algorithm.constraints]
-    if algorithm.topology_specific:
+    if algorithm.has_tables:
         flags.append("COLL_NEEDS_CLUSTER")
+    if algorithm.needs in PLACES:
+        flags.append(PLACES[algorithm.needs])
     if algorithm.deterministic:
         flags.append("COLL_FIXED_ORDER")
     return Routine(
         algorithm=algorithm.name,
         collective=algorithm.collective,
         function=algorithm.routine,
+        group=0,
         index=index,
         c_constraints=" | ".join(flags) or "COLL_ANY",
         c_defaults=c_parameters({p.name: p.default for p in algorithm.parameters}),
@@ -99,11 +104,18 @@ def _signature(algorithm: Algorithm) -> str:
     return ",\n".join(lines) + ")"
 
 
+#: Which ranks an algorithm without tables serves.
+_RANKS = {
+    "order": "ranks on hosts of the cluster, any number on each, in any order",
+    "leaders": "ranks on several hosts of the cluster, more than one on some, in any order",
+}
+
+
 def _contract(algorithm: Algorithm) -> str:
     """Return the comment above the function: what it does, asks for and costs."""
     asks = [name.replace("_", " ") for name in algorithm.constraints if name != "unprepared"]
     if algorithm.topology_specific:
-        asks.append("all ranks of the cluster, in any order")
+        asks.append(_RANKS.get(algorithm.needs or "", "all ranks of the cluster, in any order"))
     lines = [
         algorithm.summary,
         *([f"Parameter {p.name}: {p.meaning}." for p in algorithm.parameters]),

@@ -64,7 +64,7 @@ class Scheduler:
             return False
         if algorithm.needs in ("aapc", "hosts") and not self._has_phases:
             return False
-        if algorithm.needs == "hosts":
+        if algorithm.needs in ("hosts", "leaders"):
             return 1 < len(self._hierarchy.leaders) < self._topology.rank_count
         return algorithm.needs != "ring" or self._rings[algorithm.kind or ""] is not None
 
@@ -94,7 +94,14 @@ class Scheduler:
         Raises:
             ScheduleError: the schedule fails its proof.
         """
-        makers = {"aapc": self._aapc, "hosts": self._hosts, "ring": self._ring, "tree": self._tree}
+        makers = {
+            "aapc": self._aapc,
+            "hosts": self._hosts,
+            "leaders": self._in_order,
+            "order": self._in_order,
+            "ring": self._ring,
+            "tree": self._tree,
+        }
         values, proofs = makers[algorithm.needs or ""](algorithm)
         return values, tuple(f"proven: {line}" for line in summary(proofs))
 
@@ -153,6 +160,11 @@ class Scheduler:
         ring = logical_ring(self._topology, algorithm.kind or "")
         values = {"ring": numbers(ring.order), "place_of": numbers(_inverse(ring.order))}
         return values, {"": verify_ring(self._topology, ring)}
+
+    def _in_order(self, _: Algorithm) -> _Made:
+        """Without tables: around the depth-first order, links are used as by its ring."""
+        proof = verify_ring(self._topology, logical_ring(self._topology, "lr1"))
+        return {}, {"around the depth-first order, and so that of any of these hosts": proof}
 
     def _tree(self, algorithm: Algorithm) -> _Made:
         if algorithm.kind != "linear":

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from stagegen.data import DRIVERS
+from stagegen.generate.places import depth_first_places, groups_of
 from stagegen.generate.render import Renderer
 from stagegen.generate.routines import describe, render_routine
 from stagegen.generate.schedules import scheduler_of
+from stagegen.generate.tables import numbers
 from stagegen.repository import Algorithm, Catalogue
 from stagegen.repository.algorithm import NATIVE
 from stagegen.topology import Topology
@@ -77,6 +80,7 @@ def runtime_values(
 ) -> Mapping[str, Any]:
     """Return what the templates of the runtime are rendered with."""
     host_index = {host.name: index for index, host in enumerate(topology.hosts)}
+    groups = tuple(groups_of(topology))
     parameters = catalogue.parameters
     narrowed = map(scheduler_of(topology).narrowed, algorithms)
     return {
@@ -86,7 +90,10 @@ def runtime_values(
         "parameter_names": ", ".join(f'"{p.name}"' for p in parameters),
         "parameter_fields": ", ".join(f"&parameters->{p.name}" for p in parameters),
         "routines": [describe(algorithm, index) for index, algorithm in enumerate(narrowed)],
-        "host_of_position": [host_index[name] for name in topology.ranks],
+        "groups": groups,
+        "place_of_host": numbers(depth_first_places(topology)),
+        "first_position": numbers(accumulate((g.topology.rank_count for g in groups), initial=0)),
+        "host_of_position": numbers(host_index[n] for g in groups for n in g.topology.ranks),
     }
 
 

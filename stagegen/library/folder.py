@@ -38,9 +38,10 @@ def library_files(
     """
     renderer = Renderer(COMMAND, topology.name, topology.hash, catalogue.hash)
     algorithms = with_native(catalogue, chosen_algorithms(decision, catalogue))
+    runtime = runtime_values(topology, catalogue, algorithms)
     values = {
-        **runtime_values(topology, catalogue, algorithms),
-        "tables": c_tables(decision, algorithms),
+        **runtime,
+        "tables": c_tables(decision, runtime["routines"]),
         "representative": decision.representative,
     }
     files = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stagegen.generate.routines import c_parameters
+from stagegen.generate.routines import Routine, c_parameters
 from stagegen.measure.records import Candidate
 from stagegen.repository import Algorithm, Catalogue
 from stagegen.tune import DecisionTable, Table
@@ -47,9 +47,9 @@ def chosen_algorithms(decision: DecisionTable, catalogue: Catalogue) -> tuple[Al
     return tuple(a for a in catalogue.algorithms if a.routine in found)
 
 
-def c_tables(decision: DecisionTable, algorithms: Sequence[Algorithm]) -> list[CTable]:
-    """Return the rule tables for a build with these algorithms."""
-    index = {(a.collective, a.name): number for number, a in enumerate(algorithms)}
+def c_tables(decision: DecisionTable, routines: Sequence[Routine]) -> list[CTable]:
+    """Return the rule tables for a build with these routines, of the whole cluster."""
+    index = {(r.collective, r.algorithm): r.index for r in routines if r.group == 0}
     return [
         CTable(
             c_name=f"{table.collective}_{table.communicator}",

@@ -17,14 +17,18 @@ CONSTRAINTS = {
     "unprepared": "COLL_UNPREPARED",
 }
 
-#: Schedules that an algorithm may need, and the kinds of each; any makes it specific to one
-#: topology. `hosts` is an alltoall between the leaders of hosts with several ranks.
-SCHEDULES = {
+#: Schedules that an algorithm may be made from, as tables, and the kinds of each. `hosts` is an
+#: alltoall between the leaders of hosts with several ranks.
+SCHEDULES: dict[str, tuple[str, ...]] = {
     "aapc": SYNC_KINDS,
     "hosts": ("none", "sender", "receiver"),
     "ring": RING_KINDS,
     "tree": TREE_KINDS,
 }
+
+#: What an algorithm may need without a table, for any ranks on hosts of the cluster: their
+#: depth-first order; the same, and some host with several ranks.
+PLACES = {"order": "COLL_NEEDS_ORDER", "leaders": "COLL_NEEDS_LEADERS"}
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,8 @@ class Algorithm:
         summary: one sentence.
         parameters: what tuning chooses, possibly nothing.
         constraints: names from :data:`CONSTRAINTS`.
-        needs: the schedule that it is made from (:data:`SCHEDULES`), or None.
+        needs: the schedule that it is made from (:data:`SCHEDULES`), what it has to know of
+            the ranks' hosts (:data:`PLACES`), or None.
         kind: which of that schedule's kinds, None where no schedule is needed.
         max_ranks: the most ranks of a cluster that it is generated for, or None.
         min_bytes: the smallest message that it can do.
@@ -93,8 +98,13 @@ class Algorithm:
 
     @property
     def topology_specific(self) -> bool:
-        """Whether it runs only on all ranks of the topology that it was generated for."""
+        """Whether it serves only ranks on hosts of the topology that it was generated for."""
         return self.needs is not None
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether it serves only all ranks of the topology, or of a group: it has their tables."""
+        return self.needs in SCHEDULES
 
     def works_for(self, ranks: int) -> bool:
         """Whether its constraints allow a communicator of so many ranks."""

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from stagegen.errors import InputError
-from stagegen.repository.algorithm import CONSTRAINTS, SCHEDULES, Algorithm, Parameter
+from stagegen.repository.algorithm import CONSTRAINTS, PLACES, SCHEDULES, Algorithm, Parameter
 
 _LEADING_COMMENT = re.compile(r"\A\{#---\n(?P<yaml>.*?)\n---#\}\n", re.DOTALL)
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -30,7 +30,7 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
         summary=values.take("summary", _text),
         parameters=values.take("parameters", _parameters, default=()),
         constraints=values.take("constraints", _subset(CONSTRAINTS), default=()),
-        needs=values.take("needs", _one_of(tuple(SCHEDULES)), default=None),
+        needs=values.take("needs", _one_of((*SCHEDULES, *PLACES)), default=None),
         kind=values.take("kind", _text, default=None),
         max_ranks=values.take("max_ranks", _natural, default=None),
         min_bytes=values.take("min_bytes", _natural, default=0),
@@ -45,7 +45,7 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
         raise InputError("an algorithm's file is named [a-z][a-z0-9_]*.c.j2", path)
     kinds = SCHEDULES.get(algorithm.needs or "", (None,))
     if algorithm.kind not in kinds:
-        listed = ", ".join(map(str, kinds)) if algorithm.needs else "nothing without `needs`"
+        listed = ", ".join(map(str, kinds)) if algorithm.has_tables else "nothing without tables"
         raise InputError(f"`kind` is {algorithm.kind}, but has to be {listed}", path, 1)
     return algorithm
 

@@ -16,7 +16,7 @@ Parameters = Mapping[str, int]
 
 _ROUTINE = re.compile(
     r'\{"(?P<name>\w+)", COLL_(?P<collective>[A-Z_]+), (?P<constraints>[A-Z_]+(?: \| [A-Z_]+)*), '
-    r"\d+, \w+,\s+(?P<function>\w+), (?P<parameters>\{[^{}]*\})\},\s*"
+    r"(?P<group>\d+), \d+, \w+,\s+(?P<function>\w+), (?P<parameters>\{[^{}]*\})\},\s*"
 )
 _RULE = re.compile(
     r"\{(?P<upto>\w+), &coll_routines\[(?P<index>\d+)\]\s*, (?P<parameters>\{[^{}]*\})\},\s*"

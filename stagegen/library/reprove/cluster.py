@@ -3,60 +3,108 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from stagegen.errors import InputError, ScheduleError
 from stagegen.library.reprove.source import number, numbers, only, read_source, rows_of
-from stagegen.topology import Topology
+from stagegen.schedule import Ring
+from stagegen.schedule.verify import verify
+from stagegen.topology import RankMap, Topology
 
 _HOST = re.compile(r'\{"([^"\\]*)", "([^"\\]*)"\},\s*')
+_NAME = re.compile(r'"([^"\\]*)",\s*')
+_COUNTS = ("coll_cluster_hosts", "coll_cluster_groups")
+_TABLES = ("first_position", "host_of_position")
 
 
-def check_cluster(topology: Topology, path: Path) -> None:
+def check_cluster(topology: Topology, path: Path) -> tuple[int, ...]:
     """Check that ``cluster.c`` is of a topology: its hosts, and the host of every position.
+
+    Returns:
+        The ranks of the topology in the depth-first order of the file.
 
     Raises:
         InputError: there is no such file.
-        ScheduleError: it is of another; says in what.
+        ScheduleError: it is of another, and says in what; or its order is not depth-first.
     """
     if not path.is_file():
         raise InputError("not a generated folder: src/ has no cluster.c", path.parent.parent)
     code = read_source(path)
-    hosts = [(host.name, host.address or host.name) for host in topology.hosts]
-    index = {name: at for at, (name, _) in enumerate(hosts)}
-    wanted = {
-        "coll_cluster_name": topology.name,
-        "coll_cluster_hash": topology.hash,
-        "coll_cluster_size": topology.rank_count,
-        "hosts[]": hosts,
-        "host_of_position[]": [index[name] for name in topology.ranks],
-    }
     try:
         told = _told(code)
+        for name, value in _wanted(topology).items():
+            if told[name] != value:
+                raise ScheduleError(f"{name} is not what topology.yaml says")
+        return _depth_first(topology, _table(code, "place_of_host"))
     except ScheduleError as error:
         raise ScheduleError(f"{path}: {error}") from error
-    for name, value in wanted.items():
-        if told[name] != value:
-            raise ScheduleError(f"{path}: {name} is not what topology.yaml says")
+
+
+def _wanted(topology: Topology) -> dict[str, object]:
+    hosts = [(host.name, host.address or host.name) for host in topology.hosts]
+    index = {name: at for at, (name, _) in enumerate(hosts)}
+    return {
+        "coll_cluster_name": topology.name,
+        "coll_cluster_hash": topology.hash,
+        "coll_cluster_hosts": len(hosts),
+        "coll_cluster_groups": 1,
+        "hosts": hosts,
+        "coll_cluster_group_names": ["whole"],
+        "first_position": [0, topology.rank_count],
+        "host_of_position": [index[name] for name in topology.ranks],
+    }
 
 
 def _told(code: str) -> dict[str, object]:
     """Return what the file says of the cluster."""
     text = r'^const char \*const {} =\s+"([^"\\]*)";$'
-    name, digest = (
-        only("(?m)" + text.format(of), code, of)[1]
-        for of in ("coll_cluster_name", "coll_cluster_hash")
-    )
-    size = only(r"(?m)^const int coll_cluster_size = (\w+);$", code, "coll_cluster_size")[1]
-    hosts = only(r"(?m)^\} hosts\[\] = \{(.*?)^\};$", code, "hosts[]")[1]
-    only(r"(?m)^enum \{ HOSTS = sizeof hosts / sizeof hosts\[0\] \};$", code, "HOSTS")
-    positions = r"(?m)^static const int host_of_position\[\] = \{([^{}]*)\};$"
-    return {
-        "coll_cluster_name": name,
-        "coll_cluster_hash": digest,
-        "coll_cluster_size": number(size),
-        "hosts[]": [(row[1], row[2]) for row in rows_of("hosts", hosts, _HOST)],
-        "host_of_position[]": list(
-            numbers("host_of_position", only(positions, code, "host_of_position[]")[1])
-        ),
+    texts = {
+        name: only("(?m)" + text.format(name), code, name)[1]
+        for name in ("coll_cluster_name", "coll_cluster_hash")
     }
+    counts = {
+        name: number(only(rf"(?m)^const int {name} = (\w+);$", code, name)[1]) for name in _COUNTS
+    }
+    only(r"(?m)^enum \{ HOSTS = sizeof hosts / sizeof hosts\[0\] \};$", code, "HOSTS")
+    hosts = only(r"(?m)^\} hosts\[\] = \{(.*?)^\};$", code, "hosts[]")[1]
+    names = "coll_cluster_group_names"
+    groups = only(rf"(?m)^const char \*const {names}\[\] = \{{(.*?)^\}};$", code, names)[1]
+    return {
+        **texts,
+        **counts,
+        "hosts": [(row[1], row[2]) for row in rows_of("hosts", hosts, _HOST)],
+        names: [row[1] for row in rows_of(names, groups, _NAME)],
+        **{name: list(_table(code, name)) for name in _TABLES},
+    }
+
+
+def _table(code: str, name: str) -> tuple[int, ...]:
+    pattern = rf"(?m)^static const int {name}\[\] = \{{([^{{}}]*)\}};$"
+    return numbers(name, only(pattern, code, f"{name}[]")[1])
+
+
+def _depth_first(topology: Topology, places: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the ranks by the places of their hosts, after proving the order of all hosts.
+
+    Around it every link is used once in each direction, so the hosts on each side of a link are
+    next to each other, and so are those of any subset (``docs/theory.md``, Logical rings).
+    """
+    if sorted(places) != list(range(len(topology.hosts))):
+        raise ScheduleError("place_of_host[] does not have every place exactly once")
+    hosts = tuple(host.name for host in topology.hosts)
+    around = tuple(sorted(range(len(hosts)), key=places.__getitem__))
+    everyone = replace(topology, rank_map=RankMap("list", hosts))
+    try:
+        verify(everyone, ring_around(everyone, around))
+    except ScheduleError as error:
+        raise ScheduleError(f"place_of_host[], ranks being hosts: {error}") from error
+    place_of = dict(zip(hosts, places, strict=True))
+    return tuple(sorted(range(topology.rank_count), key=lambda r: place_of[topology.ranks[r]]))
+
+
+def ring_around(topology: Topology, order: tuple[int, ...]) -> Ring:
+    """Return the ring of an order of all ranks."""
+    around = zip(order, order[1:] + order[:1], strict=True)
+    most = max((topology.hops(a, b) for a, b in around if a != b), default=0)
+    return Ring(topology.ranks, "lr1", order, most)
