@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from stagegen.repository.formula import Formula
 from stagegen.schedule import RING_KINDS, SYNC_KINDS, TREE_KINDS
 
 NATIVE = "native"
@@ -74,6 +75,8 @@ class Algorithm:
         template: path of the template below ``templates/``.
         deterministic: whether it serves ``LIBCOLL_DETERMINISTIC``: the order of its operands
             follows from the number of ranks alone.
+        scratch: bytes that it allocates at most on any rank, of ``n`` bytes (as the collective
+            counts them) on ``p`` ranks with at most ``m`` on a host; None where it does not say.
     """
 
     collective: str
@@ -90,6 +93,7 @@ class Algorithm:
     reference: str
     template: Path
     deterministic: bool = False
+    scratch: Formula | None = None
 
     @property
     def routine(self) -> str:

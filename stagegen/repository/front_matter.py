@@ -11,8 +11,10 @@ import yaml
 
 from stagegen.errors import InputError
 from stagegen.repository.algorithm import CONSTRAINTS, PLACES, SCHEDULES, Algorithm, Parameter
+from stagegen.repository.formula import read_formula
 
 _LEADING_COMMENT = re.compile(r"\A\{#---\n(?P<yaml>.*?)\n---#\}\n", re.DOTALL)
+_MEMBER = re.compile(r"\.(\w+) = ")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
@@ -24,11 +26,13 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
     """
     text = path.read_text(encoding="utf-8")
     values = _Values(_parse(text, path), path, text)
+    parameters = values.take("parameters", _parameters, default=())
+    names = [parameter.name for parameter in parameters]
     algorithm = Algorithm(
         collective=path.parent.name,
         name=path.name.removesuffix(".c.j2"),
         summary=values.take("summary", _text),
-        parameters=values.take("parameters", _parameters, default=()),
+        parameters=parameters,
         constraints=values.take("constraints", _subset(CONSTRAINTS), default=()),
         needs=values.take("needs", _one_of((*SCHEDULES, *PLACES)), default=None),
         kind=values.take("kind", _text, default=None),
@@ -39,15 +43,25 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
         reference=values.take("reference", _text),
         template=path.relative_to(root),
         deterministic=values.take("deterministic", _truth, default=False),
+        scratch=values.take("scratch", lambda value: read_formula(value, names), default=None),
     )
     values.done()
     if not _NAME.match(algorithm.name):
         raise InputError("an algorithm's file is named [a-z][a-z0-9_]*.c.j2", path)
+    if "dense" in algorithm.constraints and not _packs(path.parent):
+        message = f"`dense`: {algorithm.collective}/_call.c.j2 has no pack and unpack for it"
+        raise InputError(message, path, values.line("constraints"))
     kinds = SCHEDULES.get(algorithm.needs or "", (None,))
     if algorithm.kind not in kinds:
         listed = ", ".join(map(str, kinds)) if algorithm.has_tables else "nothing without tables"
         raise InputError(f"`kind` is {algorithm.kind}, but has to be {listed}", path, 1)
     return algorithm
+
+
+def _packs(collective: Path) -> bool:
+    """Whether a collective's calls can be made plain bytes for routines that ask for it."""
+    call = collective / "_call.c.j2"
+    return call.is_file() and {"pack", "unpack"} <= set(_MEMBER.findall(call.read_text("utf-8")))
 
 
 def _parse(text: str, path: Path) -> Mapping[str, Any]:
@@ -81,15 +95,15 @@ class _Values:
             return convert(self._values.pop(key))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             message = f"the front matter's `{key}`: {error}"
-            raise InputError(message, self._path, self._line(key)) from error
+            raise InputError(message, self._path, self.line(key)) from error
 
     def done(self) -> None:
         if self._values:
             unknown = ", ".join(map(str, self._values))
-            line = self._line(next(iter(self._values)))
+            line = self.line(next(iter(self._values)))
             raise InputError(f"unknown in the front matter: {unknown}", self._path, line)
 
-    def _line(self, key: str) -> int:
+    def line(self, key: str) -> int:
         """Return the line that begins with a key."""
         return next((n for n, line in enumerate(self._lines, 1) if line.startswith(f"{key}:")), 1)
 
