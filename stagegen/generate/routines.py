@@ -25,6 +25,7 @@ class Routine:
         c_defaults: C initialiser of its default parameters.
         min_bytes: the smallest message that it can do.
         c_max_bytes: C expression of the largest.
+        c_scratch: C expression of the bytes that it allocates at most.
     """
 
     algorithm: str
@@ -36,6 +37,7 @@ class Routine:
     c_defaults: str
     min_bytes: int
     c_max_bytes: str
+    c_scratch: str
 
 
 def describe(algorithm: Algorithm, index: int) -> Routine:
@@ -57,6 +59,7 @@ def describe(algorithm: Algorithm, index: int) -> Routine:
         c_defaults=c_parameters({p.name: p.default for p in algorithm.parameters}),
         min_bytes=algorithm.min_bytes,
         c_max_bytes="INT_MAX" if algorithm.max_bytes is None else str(algorithm.max_bytes),
+        c_scratch=algorithm.scratch.to_c() if algorithm.scratch else "0",
     )
 
 

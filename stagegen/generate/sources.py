@@ -23,11 +23,12 @@ RUNTIME = (
     "cluster.c",
     "communicator.c",
     "data.c",
+    "known.c",
     "reduction.c",
     "routines.c",
 )
 CHECK_DRIVERS = ("conformance.c", "conformance.h", "layouts.h", "operands.h", "trials.h")
-SESSION_DRIVERS = ("request.h", "serve.h", "session.c", "timing.h")
+SESSION_DRIVERS = ("members.h", "request.h", "serve.h", "session.c", "timing.h")
 
 
 def with_native(catalogue: Catalogue, chosen: Sequence[Algorithm]) -> tuple[Algorithm, ...]:

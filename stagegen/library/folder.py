@@ -11,6 +11,7 @@ from stagegen import __version__
 from stagegen.data import DRIVERS
 from stagegen.generate import Renderer, runtime_sources, write_files
 from stagegen.generate.sources import check_sources, runtime_values, with_native
+from stagegen.library.fortran import fortran_functions
 from stagegen.library.rules import c_tables, chosen_algorithms
 from stagegen.repository import Catalogue
 from stagegen.topology import Topology
@@ -20,7 +21,15 @@ from stagegen.tune import DecisionTable
 COMMAND = "stagegen tune --topology topology.yaml --from-log measurements.jsonl"
 
 #: Sources of the library besides the runtime that it shares with the measuring session.
-_DISPATCHER = ("dispatch.h", "dispatch.c", "plausible.c", "rules.c", "settings.c", "trace.c")
+_DISPATCHER = (
+    "dispatch.h",
+    "dispatch.c",
+    "plausible.c",
+    "rules.c",
+    "scratch.c",
+    "settings.c",
+    "trace.c",
+)
 
 #: What ``make check`` needs besides the check that the measuring session does, too.
 _CHECK_DRIVERS = ("check.c", "lab_idle.c")
@@ -52,6 +61,8 @@ def library_files(
         files[f"src/{name}"] = renderer.render(f"libcoll/{name}.j2", values)
     for name in catalogue.collectives:
         files[f"src/entry_{name}.c"] = renderer.render(f"{name}/_entry.c.j2", values)
+    functions = {"functions": fortran_functions(files[name] for name in sorted(files))}
+    files["src/fortran.c"] = renderer.render("libcoll/fortran.c.j2", functions)
     for name in _CHECK_DRIVERS:
         files[f"check/{name}"] = (DRIVERS / name).read_text(encoding="utf-8")
     for name, text in check_sources(catalogue, renderer, values).items():

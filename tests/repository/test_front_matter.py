@@ -49,7 +49,7 @@ MISTAKES = {
     "unknown schedule": (f"{GOOD}\nneeds: magic", 5, "`needs`: expected one of aapc, hosts, ring"),
     "kind of nothing": (f"{GOOD}\nkind: none", 1, "`kind` is none, but has to be nothing without"),
     "no kind": (f"{GOOD}\nneeds: aapc", 1, "`kind` is None, but has to be none, dummy, sender,"),
-    "kind of another": (f"{GOOD}\nneeds: ring\nkind: binary", 1, "is binary, but has to be lr1,"),
+    "kind of another": (f"{GOOD}\nneeds: ring\nkind: binary", 1, "is binary, but has to be lr2,"),
     "barriers of some ranks": (f"{GOOD}\nneeds: hosts\nkind: barrier", 1, "has to be none, sender"),
     "ranks no number": (f"{GOOD}\nmax_ranks: many", 5, "`max_ranks`: expected a number"),
     "negative size": (f"{GOOD}\nmin_bytes: -1", 5, "`min_bytes`: expected a number"),
@@ -71,6 +71,12 @@ MISTAKES = {
     "default elsewhere": (
         f"{GOOD}\n" + PARAMETER.format("meaning: a, values: [1, 2], default: 3"), 5, "default of"
     ),
+    "scratch of what": (f"{GOOD}\nscratch: n * segment", 5, "`scratch`: expected a formula of"),
+    "scratch a power": (f"{GOOD}\nscratch: n ** p", 5, "+ - * / //, max, min, and the names n, p, m"),
+    "scratch a list": (f"{GOOD}\nscratch: [n]", 5, "`scratch`: expected a formula"),
+    "dense without pack": (
+        f"{GOOD}\nconstraints: [dense]", 5, "`dense`: alltoall/_call.c.j2 has no pack and unpack"
+    ),
     "parameter's name": (
         f"{GOOD}\nparameters: {{Seg-ment: {{{WHOLE}}}}}", 5, "needs a name"
     ),
@@ -85,6 +91,12 @@ def test_a_mistake_is_told_with_its_place(tmp_path, text, line, message):
     assert str(caught.value).startswith(place + " ")
     assert message in str(caught.value)
     assert caught.value.exit_status == 2
+
+
+def test_dense_blocks_where_the_collective_packs(tmp_path):
+    write(tmp_path, "{.measure = a, .pack = b, .unpack = c}", "alltoall/_call.c.j2")
+    catalogue = load(tmp_path, f"{GOOD}\nconstraints: [dense]")
+    assert catalogue.find("alltoall", "mine").constraints == ("dense",)
 
 
 @pytest.mark.parametrize("text", ["int x;\n", "{# ordinary #}\n", "\n{#---\na: b\n---#}\n", ""])
@@ -157,10 +169,10 @@ def test_the_algorithms_of_the_dissertation_are_all_there():
 
 @pytest.mark.parametrize(
     ("needs", "kinds"),
-    [("aapc", SYNC_KINDS), ("ring", RING_KINDS), ("tree", ("linear", "binary", "kary"))],
+    [("aapc", SYNC_KINDS), ("ring", ("lr2", "lr3")), ("tree", ("binary", "kary"))],
 )
 def test_every_kind_of_schedule_has_its_algorithm(needs, kinds):
-    """Binomial and flat trees need no topology: their algorithms are those without one."""
+    """LR1 and linear trees need no table, binomial and flat trees no topology."""
     found = {a.kind for a in CATALOGUE.algorithms if a.needs == needs}
     assert found == set(kinds)
 
