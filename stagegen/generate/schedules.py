@@ -18,17 +18,10 @@ from stagegen.generate.aapc import Aapc
 from stagegen.generate.tables import numbers
 from stagegen.generate.trees import KaryTrees
 from stagegen.repository import Algorithm
-from stagegen.schedule import (
-    RING_KINDS,
-    Ring,
-    broadcast_tree,
-    depth_first_ranks,
-    logical_ring,
-    reduce_tree,
-)
+from stagegen.schedule import RING_KINDS, Ring, logical_ring
 from stagegen.schedule.capacity import require_phases
 from stagegen.schedule.phases.hierarchy import Hierarchy, hierarchy
-from stagegen.schedule.verify import Proof, verify_ring, verify_tree
+from stagegen.schedule.verify import Proof, verify_ring
 from stagegen.topology import Topology
 
 INT_MOST = 2**31 - 1
@@ -162,21 +155,16 @@ class Scheduler:
         return values, {"": verify_ring(self._topology, ring)}
 
     def _in_order(self, _: Algorithm) -> _Made:
-        """Without tables: around the depth-first order, links are used as by its ring."""
-        proof = verify_ring(self._topology, logical_ring(self._topology, "lr1"))
-        return {}, {"around the depth-first order, and so that of any of these hosts": proof}
+        """No tables: ranks go around the depth-first order, on the ring LR1 or a part of it."""
+        return {}, {
+            "around the depth-first order, and so with any of these hosts": verify_ring(
+                self._topology, logical_ring(self._topology, "lr1")
+            )
+        }
 
     def _tree(self, algorithm: Algorithm) -> _Made:
-        if algorithm.kind != "linear":
-            trees = KaryTrees(self._topology, algorithm)
-            return trees.tables(), trees.proofs()
-        order = depth_first_ranks(self._topology)
-        values = {"order": numbers(order), "place_of": numbers(_inverse(order))}
-        # Around the order from any root: each such tree is a part of the ring.
-        ring = verify_ring(self._topology, logical_ring(self._topology, "lr1"))
-        make_tree = reduce_tree if algorithm.collective == "reduce" else broadcast_tree
-        tree = make_tree(self._topology, order[0], "linear")
-        return values, {"tree": verify_tree(self._topology, tree), "around the ring": ring}
+        trees = KaryTrees(self._topology, algorithm)
+        return trees.tables(), trees.proofs()
 
 
 def _ring_if_any(topology: Topology, kind: str) -> Ring | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stagegen.repository.formula import Formula
-from stagegen.schedule import RING_KINDS, SYNC_KINDS, TREE_KINDS
+from stagegen.schedule import SYNC_KINDS
 
 NATIVE = "native"
 
@@ -23,12 +23,12 @@ CONSTRAINTS = {
 SCHEDULES: dict[str, tuple[str, ...]] = {
     "aapc": SYNC_KINDS,
     "hosts": ("none", "sender", "receiver"),
-    "ring": RING_KINDS,
-    "tree": TREE_KINDS,
+    "ring": ("lr2", "lr3"),
+    "tree": ("binary", "kary"),
 }
 
 #: What an algorithm may need without a table, for any ranks on hosts of the cluster: their
-#: depth-first order; the same, and some host with several ranks.
+#: depth-first order (LR1 and the linear tree are that); the same, of hosts with several ranks.
 PLACES = {"order": "COLL_NEEDS_ORDER", "leaders": "COLL_NEEDS_LEADERS"}
 
 

@@ -66,7 +66,7 @@ def _tables(topology, algorithms):
 
 def scheduled(topology) -> list[str]:
     """The routines of a topology that have tables."""
-    return sorted(a.routine for a in applicable(load_catalogue(), topology) if a.needs)
+    return sorted(a.routine for a in applicable(load_catalogue(), topology) if a.has_tables)
 
 
 def edit(file: Path, old: str, new: str) -> None:

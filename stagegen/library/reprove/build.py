@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stagegen.errors import InputError, ScheduleError
 from stagegen.library.reprove.source import number, only, read_source, rows_of
-from stagegen.repository.algorithm import NATIVE
+from stagegen.repository.algorithm import NATIVE, PLACES
 from stagegen.schedule.bounds import COLLECTIVES
 
 Parameters = Mapping[str, int]
@@ -44,12 +44,14 @@ class BuildRoutine:
         function: its name.
         collective: that it is for.
         needs_cluster: whether it is only called with all ranks of the cluster.
+        needs_order: whether it is only called with ranks on hosts of the cluster.
         uses: its defaults, and the rules that name it.
     """
 
     function: str
     collective: str
     needs_cluster: bool
+    needs_order: bool
     uses: tuple[Use, ...]
 
     @property
@@ -98,10 +100,7 @@ def read_build(sources: Path, ranks: int) -> tuple[BuildRoutine, ...]:
     uses: dict[str, list[Use]] = {r.function: list(r.uses) for r in routines}
     for function, use in _rules(sources / "rules.c", routines, ranks):
         uses[function].append(use)
-    return tuple(
-        BuildRoutine(r.function, r.collective, r.needs_cluster, tuple(uses[r.function]))
-        for r in routines
-    )
+    return tuple(replace(routine, uses=tuple(uses[routine.function])) for routine in routines)
 
 
 def _routines(path: Path) -> Iterator[BuildRoutine]:
@@ -117,9 +116,10 @@ def _routines(path: Path) -> Iterator[BuildRoutine]:
         function, collective = row["function"], row["collective"].lower()
         if function != f"{collective}_{row['name']}" or collective not in COLLECTIVES:
             raise ScheduleError(f"{path}: {function} is called {row['name']} of {collective}")
-        cluster = "COLL_NEEDS_CLUSTER" in row["constraints"].split(" | ")
+        needs = set(row["constraints"].split(" | "))
+        order = not needs.isdisjoint(PLACES.values())
         use = Use(f"{path.name}, {function}", _parameters(path, row["parameters"]))
-        yield BuildRoutine(function, collective, cluster, (use,))
+        yield BuildRoutine(function, collective, "COLL_NEEDS_CLUSTER" in needs, order, (use,))
     _check_native(path, code, declared)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stagegen.errors import InputError, ScheduleError
+from stagegen.library.reprove.shapes import around
 from stagegen.library.reprove.source import number, numbers, only, read_source, rows_of
 from stagegen.schedule import Ring
 from stagegen.schedule.verify import verify
@@ -18,11 +19,11 @@ _COUNTS = ("coll_cluster_hosts", "coll_cluster_groups")
 _TABLES = ("first_position", "host_of_position")
 
 
-def check_cluster(topology: Topology, path: Path) -> tuple[int, ...]:
+def check_cluster(topology: Topology, path: Path) -> Ring:
     """Check that ``cluster.c`` is of a topology: its hosts, and the host of every position.
 
     Returns:
-        The ranks of the topology in the depth-first order of the file.
+        The ring of the ranks in the depth-first order of the file.
 
     Raises:
         InputError: there is no such file.
@@ -84,8 +85,8 @@ def _table(code: str, name: str) -> tuple[int, ...]:
     return numbers(name, only(pattern, code, f"{name}[]")[1])
 
 
-def _depth_first(topology: Topology, places: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the ranks by the places of their hosts, after proving the order of all hosts.
+def _depth_first(topology: Topology, places: tuple[int, ...]) -> Ring:
+    """Return the ring of the ranks by the places of their hosts, after proving that of all hosts.
 
     Around it every link is used once in each direction, so the hosts on each side of a link are
     next to each other, and so are those of any subset (``docs/theory.md``, Logical rings).
@@ -93,18 +94,12 @@ def _depth_first(topology: Topology, places: tuple[int, ...]) -> tuple[int, ...]
     if sorted(places) != list(range(len(topology.hosts))):
         raise ScheduleError("place_of_host[] does not have every place exactly once")
     hosts = tuple(host.name for host in topology.hosts)
-    around = tuple(sorted(range(len(hosts)), key=places.__getitem__))
+    order = tuple(sorted(range(len(hosts)), key=places.__getitem__))
     everyone = replace(topology, rank_map=RankMap("list", hosts))
     try:
-        verify(everyone, ring_around(everyone, around))
+        verify(everyone, around(everyone, order))
     except ScheduleError as error:
         raise ScheduleError(f"place_of_host[], ranks being hosts: {error}") from error
     place_of = dict(zip(hosts, places, strict=True))
-    return tuple(sorted(range(topology.rank_count), key=lambda r: place_of[topology.ranks[r]]))
-
-
-def ring_around(topology: Topology, order: tuple[int, ...]) -> Ring:
-    """Return the ring of an order of all ranks."""
-    around = zip(order, order[1:] + order[:1], strict=True)
-    most = max((topology.hops(a, b) for a, b in around if a != b), default=0)
-    return Ring(topology.ranks, "lr1", order, most)
+    ranks = sorted(range(topology.rank_count), key=lambda rank: place_of[topology.ranks[rank]])
+    return around(topology, tuple(ranks))

@@ -14,8 +14,8 @@ from stagegen.library.reprove.c_file import CFile, read_c_file
 from stagegen.library.reprove.cluster import check_cluster
 from stagegen.library.reprove.hosts import leaders
 from stagegen.library.reprove.phases import phase_schedules
-from stagegen.library.reprove.shapes import kary_trees, linear_trees, ring_of, tree_proof
-from stagegen.schedule import Tree
+from stagegen.library.reprove.shapes import kary_trees, ring_of, tree_proof
+from stagegen.schedule import Ring, Tree
 from stagegen.schedule.verify import Proof, verify
 from stagegen.topology import Topology, load_topology
 
@@ -36,6 +36,10 @@ class RoutineProof:
 
 _Proofs = Iterator[tuple[str, Proof]]
 
+_AROUND = "around the depth-first order of cluster.c, and so with any of these hosts"
+_ORDER = re.compile(r"\bcc->(order|place_of|first_place|hosts?)\b")
+"""What a communicator has only where the hosts of its ranks are known."""
+
 
 def reprove(folder: Path) -> Iterator[RoutineProof]:
     """Yield the proof of each routine, in the order of their names.
@@ -50,22 +54,32 @@ def reprove(folder: Path) -> Iterator[RoutineProof]:
         raise InputError("not a generated folder: it has no topology.yaml and src/", folder)
     topology = load_topology(folder / "topology.yaml")
     routines = read_build(sources, topology.rank_count)
-    check_cluster(topology, sources / "cluster.c")
+    ring = check_cluster(topology, sources / "cluster.c")
     for routine in sorted(routines, key=lambda routine: routine.function):
         path = sources / f"{routine.function}.c"
         if routine.is_native:
             yield RoutineProof(routine.function, ())
             continue
         with _named(str(path)):
-            proofs = tuple(_prove(topology, read_c_file(path), routine))
+            c_file = read_c_file(path)
+            _check_calls(c_file, routine)
+            proofs = tuple(_prove(topology, ring, c_file, routine))
         yield RoutineProof(routine.function, proofs)
 
 
-def _prove(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
+def _check_calls(c_file: CFile, routine: BuildRoutine) -> None:
+    """Check that the function is there, and is called with all that it reads."""
     if not re.search(rf"^int {routine.function}\(const struct coll_call ", c_file.code, re.M):
         raise ScheduleError(f"there is no function {routine.function}()")
     for parameter in sorted(set(re.findall(r"\bparameters->(\w+)", c_file.code))):
         routine.values(parameter)
+    if _ORDER.search(c_file.code) and not (routine.needs_order or routine.needs_cluster):
+        raise ScheduleError("routines.c lets it serve ranks whose hosts are not known")
+
+
+def _prove(topology: Topology, ring: Ring, c_file: CFile, routine: BuildRoutine) -> _Proofs:
+    if routine.needs_order:
+        yield _AROUND, replace(verify(topology, ring), collective=routine.collective)
     kind = _kind(c_file, routine.function)
     if kind is None:
         return
@@ -89,16 +103,6 @@ def _prove_hosts(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _P
 
 def _prove_ring(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
     yield "", replace(verify(topology, ring_of(topology, c_file)), collective=routine.collective)
-
-
-def _prove_linear(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
-    trees = list(linear_trees(topology, c_file))
-    if routine.collective == "reduce":
-        trees = [tree.reversed() for tree in trees]
-    else:
-        c_file.require(CHILDREN_MOST=1)
-    way = "to" if routine.collective == "reduce" else "from"
-    yield f"{way} every root", tree_proof(trees, [verify(topology, tree) for tree in trees])
 
 
 def _prove_trees(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
@@ -135,8 +139,7 @@ _KINDS = (
         "first_member first_step (first_token )?host_of members steps( tokens)?",
         _prove_hosts,
     ),
-    _Kind(r"(allgatherv?|allreduce)_logical_ring_\w+", "place_of ring", _prove_ring),
-    _Kind("(bcast|reduce)_topology_linear", "order place_of", _prove_linear),
+    _Kind(r"\w+_logical_ring_lr[23]\w*", "place_of ring", _prove_ring),
     _Kind(r"bcast_topology_(?!linear$)\w+", r"tree_[1-9]\d*( tree_[1-9]\d*)*", _prove_trees),
 )
 

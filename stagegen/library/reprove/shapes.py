@@ -23,24 +23,13 @@ def ring_of(topology: Topology, c_file: CFile) -> Ring:
     Raises:
         ScheduleError: the tables contradict each other.
     """
-    order = _circle(topology, c_file, "ring")
     kind = c_file.name.removesuffix(".c").rpartition("_")[2]
-    if kind not in RING_KINDS:
-        kind = "lr1"
+    return around(topology, _circle(topology, c_file), kind if kind in RING_KINDS else "lr1")
+
+
+def around(topology: Topology, order: tuple[int, ...], kind: str = "lr1") -> Ring:
+    """Return the ring of an order of all ranks."""
     return Ring(topology.ranks, kind, order, _most_hops(topology, order))
-
-
-def linear_trees(topology: Topology, c_file: CFile) -> Iterator[Tree]:
-    """Yield the linear tree from every root: around `order[]`.
-
-    Raises:
-        ScheduleError: the tables contradict each other.
-    """
-    order = _circle(topology, c_file, "order")
-    for at, root in enumerate(order):
-        chain = order[at:] + order[:at]
-        edges = tuple(map(Message, chain, chain[1:]))
-        yield _promised(topology, "linear", root, edges, 1)
 
 
 def kary_trees(topology: Topology, c_file: CFile) -> Iterator[tuple[int, Tree]]:
@@ -78,8 +67,6 @@ def tree_proof(trees: Sequence[Tree], proofs: Sequence[Proof]) -> Proof:
     heights = sorted({min(tree.height for tree in trees), max(tree.height for tree in trees)})
     steps = " to ".join(map(str, heights))
     reached = f"a tree from each rank reaches all others, in {steps} steps"
-    if trees[0].collective == "reduce":
-        reached = f"a tree leads from all others to each rank, in {steps} steps"
     return replace(proofs[0], checked=(reached, *of_all))
 
 
@@ -127,16 +114,16 @@ def _height(root: int, edges: tuple[Message, ...]) -> int:
     return height
 
 
-def _circle(topology: Topology, c_file: CFile, name: str) -> tuple[int, ...]:
-    """Return an order of all ranks, whose inverse the other table must be."""
-    order, places = c_file.array(name), c_file.array("place_of")
+def _circle(topology: Topology, c_file: CFile) -> tuple[int, ...]:
+    """Return the order of all ranks in `ring[]`, whose inverse the other table must be."""
+    order, places = c_file.array("ring"), c_file.array("place_of")
     for place, rank in enumerate(order):
         if not 0 <= rank < topology.rank_count:
-            raise ScheduleError(f"{name}[{place}] is {rank}, but there is no such rank")
+            raise ScheduleError(f"ring[{place}] is {rank}, but there is no such rank")
         if rank >= len(places) or places[rank] != place:
-            raise ScheduleError(f"rank {rank}: place_of[] contradicts {name}[{place}]")
+            raise ScheduleError(f"rank {rank}: place_of[] contradicts ring[{place}]")
     if not len(order) == len(places) == topology.rank_count:
-        raise ScheduleError(f"{name}[] has {len(order)} of {topology.rank_count} ranks")
+        raise ScheduleError(f"ring[] has {len(order)} of {topology.rank_count} ranks")
     return order
 
 
