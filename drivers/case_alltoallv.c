@@ -6,11 +6,10 @@ static int entry(const struct coll_call *call) {
                          call->recv_blocks.displacements, call->recv_type, call->comm);
 }
 
-/* In place, which asks for symmetric lengths, it is native. */
 const struct coll_case coll_case_alltoallv = {
     .send = CASE_ALL,
     .recv = CASE_ALL,
-    .in_place = CASE_NEVER,
+    .in_place = CASE_EVERYWHERE,
     .uneven = 1,
     .entry = entry,
 };

@@ -70,7 +70,8 @@ static int weight(int from, int to) {
  * Lengths and places of a side's blocks, the last one first and with gaps in between. Where all
  * ranks send to one, rank 0 gets something: MPICH 4.3's reduce_scatter in place fails without.
  */
-static int make_blocks(const struct test *test, int sends, struct side *side) {
+static int make_blocks(const struct test *test, const struct trial *trial, int sends,
+                       struct side *side) {
     const int one_to = test->kind->send != CASE_ALL, one_from = test->kind->recv != CASE_ALL;
     side->counts = calloc(2 * (size_t)test->size, sizeof *side->counts);
     if (side->counts == NULL)
@@ -79,7 +80,9 @@ static int make_blocks(const struct test *test, int sends, struct side *side) {
     for (int i = 0; i < test->size; ++i) {
         const int from = one_from ? 1 : sends ? test->rank : i;
         const int to = one_to ? 0 : sends || one_from ? i : test->rank;
-        side->counts[i] = side->count * weight(from, to);
+        /* In place two ranks swap blocks of one length. */
+        const int swapped = trial->in_place && !one_to && !one_from && from > to;
+        side->counts[i] = side->count * (swapped ? weight(to, from) : weight(from, to));
         side->places[i] = side->count * LONGEST * (test->size - 1 - i);
     }
     return MPI_SUCCESS;
@@ -92,7 +95,7 @@ static int make_side(const struct test *test, const struct trial *trial, int sen
     *side = (struct side){0};
     COLL_TRY(make_type(trial->operand, layout, trial->blocks, side));
     if (test->kind->uneven)
-        COLL_TRY(make_blocks(test, sends, side));
+        COLL_TRY(make_blocks(test, trial, sends, side));
     return measure_side(
         (MPI_Aint)(all ? test->size : 1) * (test->kind->uneven ? LONGEST : 1) * side->count, side);
 }
