@@ -15,82 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls.h"
 #include "serve.h"
 #include "timing.h"
-
-enum { NATIVE, TUNED, SIDES };
-
-/* What a call works on: `bytes` bytes, or as many as `count` data of a type to be reduced. */
-struct message {
-    void *send, *recv;
-    int bytes, count;
-    MPI_Datatype type;
-    MPI_Op op;
-    int *counts, *places; /* of blocks that may differ in length */
-};
-
-typedef int collective_call(const struct message *m);
-
-/* The native and the tuned call of a collective with the same arguments. */
-#define BOTH(Name, ...)                                                                            \
-    static int native_##Name(const struct message *m) {                                            \
-        (void)m;                                                                                   \
-        return PMPI_##Name(__VA_ARGS__, MPI_COMM_WORLD);                                           \
-    }                                                                                              \
-    static int tuned_##Name(const struct message *m) {                                             \
-        (void)m;                                                                                   \
-        return MPI_##Name(__VA_ARGS__, MPI_COMM_WORLD);                                            \
-    }
-
-#define BLOCK(buffer) m->buffer, m->bytes, MPI_BYTE
-#define BLOCKS(buffer) m->buffer, m->counts, m->places, MPI_BYTE
-#define OPERANDS(count) m->send, m->recv, count, m->type, m->op
-
-BOTH(Allgather, BLOCK(send), BLOCK(recv))
-BOTH(Allgatherv, m->send, m->counts[world_rank], MPI_BYTE, BLOCKS(recv))
-BOTH(Allreduce, OPERANDS(m->count))
-BOTH(Alltoall, BLOCK(send), BLOCK(recv))
-BOTH(Alltoallv, BLOCKS(send), BLOCKS(recv))
-BOTH(Bcast, BLOCK(recv), 0)
-BOTH(Gather, BLOCK(send), BLOCK(recv), 0)
-BOTH(Reduce, OPERANDS(m->count), 0)
-BOTH(Reduce_scatter, OPERANDS(m->counts))
-BOTH(Reduce_scatter_block, OPERANDS(m->count))
-BOTH(Scatter, BLOCK(send), BLOCK(recv), 0)
-
-static int native_Barrier(const struct message *m) {
-    (void)m;
-    return PMPI_Barrier(MPI_COMM_WORLD);
-}
-
-static int tuned_Barrier(const struct message *m) {
-    (void)m;
-    return MPI_Barrier(MPI_COMM_WORLD);
-}
-
-/* Whether a message's size is that of all its blocks together, and whether it is reduced. */
-enum { PER_RANK = 0, WHOLE = 1, REDUCED = 2 };
-
-static const struct {
-    const char *name;
-    int traits;
-    collective_call *calls[SIDES];
-} collectives[] = {
-    {"allgather", PER_RANK, {native_Allgather, tuned_Allgather}},
-    {"allgatherv", WHOLE, {native_Allgatherv, tuned_Allgatherv}},
-    {"allreduce", WHOLE | REDUCED, {native_Allreduce, tuned_Allreduce}},
-    {"alltoall", PER_RANK, {native_Alltoall, tuned_Alltoall}},
-    {"alltoallv", PER_RANK, {native_Alltoallv, tuned_Alltoallv}},
-    {"barrier", WHOLE, {native_Barrier, tuned_Barrier}},
-    {"bcast", WHOLE, {native_Bcast, tuned_Bcast}},
-    {"gather", PER_RANK, {native_Gather, tuned_Gather}},
-    {"reduce", WHOLE | REDUCED, {native_Reduce, tuned_Reduce}},
-    {"reduce_scatter", WHOLE | REDUCED, {native_Reduce_scatter, tuned_Reduce_scatter}},
-    {"reduce_scatter_block", REDUCED, {native_Reduce_scatter_block, tuned_Reduce_scatter_block}},
-    {"scatter", PER_RANK, {native_Scatter, tuned_Scatter}},
-};
-
-enum { COLLECTIVES = sizeof collectives / sizeof collectives[0] };
 
 /*
  * One untimed call comes first: TCP connections remember the traffic before (congestion windows,
@@ -108,38 +35,9 @@ static void repeat(collective_call *call, const struct message *message, int cal
     }
 }
 
-/* Data of 8 bytes each where the size allows; blocks as even as can be, one after the other. */
-static struct message make_message(int traits, int bytes) {
-    const int real = (traits & REDUCED) && bytes % 8 == 0;
-    const size_t room = (size_t)((traits & WHOLE) ? 1 : world_size) * (size_t)bytes + 1;
-    struct message m = {.send = calloc(room, 1),
-                        .recv = calloc(room, 1),
-                        .bytes = bytes,
-                        .count = real ? bytes / 8 : bytes,
-                        .type = real ? MPI_DOUBLE : MPI_BYTE,
-                        .op = real ? MPI_SUM : MPI_BXOR,
-                        .counts = calloc((size_t)world_size, sizeof(int)),
-                        .places = calloc((size_t)world_size, sizeof(int))};
-    if (m.send == NULL || m.recv == NULL || m.counts == NULL || m.places == NULL)
-        PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-    for (int rank = 0; rank < world_size; ++rank) {
-        const long long start = (long long)m.count * rank, end = start + m.count;
-        m.places[rank] = (int)((traits & WHOLE) ? start / world_size : start);
-        m.counts[rank] = (int)((traits & WHOLE) ? end / world_size : end) - m.places[rank];
-    }
-    return m;
-}
-
-static void free_message(struct message *m) {
-    free(m->send);
-    free(m->recv);
-    free(m->counts);
-    free(m->places);
-}
-
 /* Native and tuned take turns, and turns in who begins. */
 static void run(int which, int bytes, int calls, int repetitions, double *seconds) {
-    struct message message = make_message(collectives[which].traits, bytes);
+    struct message message = make_message(collectives[which].traits, bytes, world_rank, world_size);
     for (int repetition = 0; repetition < repetitions; ++repetition) {
         for (int turn = 0; turn < SIDES; ++turn) {
             const int side = (repetition + turn) % SIDES;
