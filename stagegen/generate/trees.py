@@ -1,4 +1,4 @@
-"""Broadcast trees from every root as one C table, a row for each rank."""
+"""Trees of a broadcast or a reduce, of every root, as one C table, a row for each rank."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from typing import Any
 
 from stagegen.generate.tables import NOBODY, per_rank
 from stagegen.repository import Algorithm
-from stagegen.schedule import Tree, broadcast_tree
+from stagegen.schedule import Tree, broadcast_tree, reduce_tree
 from stagegen.schedule.verify import Proof, verify_tree
 from stagegen.topology import Topology
 
 _BINARY = 2
+#: What makes a tree of each collective, and what is proven of all those of an arity.
+_MAKERS = {"bcast": broadcast_tree, "reduce": reduce_tree}
+_REACHED = {
+    "bcast": "a tree from each rank reaches all others",
+    "reduce": "a tree leads from all others to each rank",
+}
 
 
 class KaryTrees:
-    """The trees of an algorithm: from every root, with every arity that it declares."""
+    """The trees of an algorithm: of every root, with every arity that it declares."""
 
     def __init__(self, topology: Topology, algorithm: Algorithm):
         self._topology = topology
-        kind = algorithm.kind or ""
+        kind, make = algorithm.kind or "", _MAKERS[algorithm.collective]
         arities = [p.values for p in algorithm.parameters if p.name == "arity"] or [(_BINARY,)]
         self._trees: dict[int, list[Tree]] = {
-            arity: [
-                broadcast_tree(topology, root, kind, arity) for root in range(topology.rank_count)
-            ]
+            arity: [make(topology, root, kind, arity) for root in range(topology.rank_count)]
             for arity in arities[0]
         }
 
@@ -50,17 +54,18 @@ class KaryTrees:
         of_all = [c for c in proofs[0].checked if all(c in proof.checked for proof in proofs)]
         heights = sorted(tree.height for tree in trees)
         steps = " to ".join(map(str, sorted({heights[0], heights[-1]})))
-        reached = f"a tree from each rank reaches all others, in {steps} steps"
+        reached = f"{_REACHED[trees[0].collective]}, in {steps} steps"
         return replace(proofs[0], checked=(reached, *of_all))
 
 
 def _rows(trees: list[Tree], arity: int) -> list[list[list[int]]]:
-    """Return, for each rank and root, the parent and the children in sending order."""
+    """Return, for each rank and root, the parent and the children in the order of serving them."""
     count = len(trees)
     rows = [[[NOBODY] * (1 + arity) for _ in range(count)] for _ in range(count)]
     for root, tree in enumerate(trees):
         children = [0] * count
-        for parent, child in tree.edges:
+        for edge in tree.edges:
+            parent, child = reversed(edge) if tree.collective == "reduce" else edge
             children[parent] += 1
             rows[parent][root][children[parent]] = child
             rows[child][root][0] = parent
