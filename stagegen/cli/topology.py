@@ -146,6 +146,8 @@ def _text(facts: _Facts) -> Iterator[str]:
     )
     yield from ("", *columns(_switch_rows(topology)))
     yield from ("", *columns(_link_rows(facts)))
+    if topology.groups:
+        yield from ("", *columns(_group_rows(topology)))
     if topology.blocked:
         yield "blocked by the spanning tree: " + ", ".join(
             f"{one}–{other}" for one, other in (link.ends for link in topology.blocked)
@@ -168,6 +170,14 @@ def _switch_rows(topology: Topology) -> Iterator[tuple[str, ...]]:
     for switch in topology.switches:
         hosts = (f"{host} ({' '.join(ranks_of.get(host, ['-']))})" for host in switch.hosts)
         yield switch.name, ", ".join(hosts) or "-"
+
+
+def _group_rows(topology: Topology) -> Iterator[tuple[str, ...]]:
+    """Yield one row for each group: its ranks are numbered from 0 in the order of all ranks."""
+    yield "group", "ranks", "hosts"
+    for group in topology.groups:
+        count = sum(host in group.hosts for host in topology.ranks)
+        yield group.name, str(count), ", ".join(group.hosts)
 
 
 def _link_rows(facts: _Facts) -> Iterator[tuple[str, ...]]:

@@ -1,33 +1,40 @@
-"""Which hosts are next to each other, and the groups of ranks that have tables of their own."""
+"""Which hosts are next to each other, and which ranks have tables of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from stagegen.schedule import depth_first_positions
-from stagegen.topology import RankMap, Topology
-
-WHOLE = "whole"
-"""What the group of all ranks is called."""
+from stagegen.topology import WHOLE, RankMap, Topology, restricted_to
 
 
 @dataclass(frozen=True)
-class Group:
-    """Ranks that schedules are made for.
+class RankGroup:
+    """Ranks that schedules are made for: all, or those of a group.
 
     Attributes:
-        name: as in the topology file, or `whole`.
+        number: 0 for all ranks, k for the k-th group of the topology file.
+        name: of the group, or `whole`.
         topology: the cluster as they see it; its ranks are the positions of the C tables.
     """
 
+    number: int
     name: str
     topology: Topology
 
+    @property
+    def suffix(self) -> str:
+        """What the names of a group's routines end in; names of groups have no `_`."""
+        return f"_group_{self.name.replace('-', '_')}" if self.number else ""
 
-def groups_of(topology: Topology) -> Iterator[Group]:
-    """Yield the whole cluster; group k of the C tables is the k-th."""
-    yield Group(WHOLE, topology)
+
+def groups_of(topology: Topology) -> tuple[RankGroup, ...]:
+    """Return all ranks of a topology, then its groups."""
+    groups = (
+        RankGroup(number, group.name, restricted_to(topology, group.hosts))
+        for number, group in enumerate(topology.groups, 1)
+    )
+    return RankGroup(0, WHOLE, topology), *groups
 
 
 def depth_first_places(topology: Topology) -> tuple[int, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from stagegen.generate.places import RankGroup
 from stagegen.generate.render import Renderer, c_comment
-from stagegen.generate.schedules import Scheduler
+from stagegen.generate.schedules import scheduler_of
 from stagegen.repository import Algorithm
 from stagegen.repository.algorithm import CONSTRAINTS, PLACES
 
@@ -40,8 +41,8 @@ class Routine:
     c_scratch: str
 
 
-def describe(algorithm: Algorithm, index: int) -> Routine:
-    """Return what the C tables say of a routine."""
+def describe(algorithm: Algorithm, group: RankGroup, index: int) -> Routine:
+    """Return what the C tables say of a routine for some ranks."""
     flags = [CONSTRAINTS[name] for name in algorithm.constraints]
     if algorithm.has_tables:
         flags.append("COLL_NEEDS_CLUSTER")
@@ -52,8 +53,8 @@ def describe(algorithm: Algorithm, index: int) -> Routine:
     return Routine(
         algorithm=algorithm.name,
         collective=algorithm.collective,
-        function=algorithm.routine,
-        group=0,
+        function=algorithm.routine + group.suffix,
+        group=group.number,
         index=index,
         c_constraints=" | ".join(flags) or "COLL_ANY",
         c_defaults=c_parameters({p.name: p.default for p in algorithm.parameters}),
@@ -70,29 +71,31 @@ def c_parameters(values: dict[str, int]) -> str:
     return "{" + ", ".join(f".{name} = {value}" for name, value in sorted(values.items())) + "}"
 
 
-def render_routine(algorithm: Algorithm, renderer: Renderer, scheduler: Scheduler) -> str:
-    """Return the C file of one algorithm.
+def render_routine(algorithm: Algorithm, renderer: Renderer, group: RankGroup) -> str:
+    """Return the C file of one algorithm, with the tables of some ranks where it has tables.
 
     Raises:
         GenerateError: the template is wrong.
         ScheduleError: the schedule fails its proof.
     """
+    function = algorithm.routine + group.suffix
     values: dict[str, Any] = {
         "algorithm": algorithm,
-        "function": algorithm.routine,
-        "signature": _signature(algorithm),
-        "contract": _contract(algorithm),
+        "function": function,
+        "signature": _signature(function),
+        "contract": _contract(algorithm, group),
     }
-    facts: tuple[str, ...] = ()
+    facts: tuple[str, ...] = (f"for the group {group.name}",) if group.number else ()
     if algorithm.needs is not None:
-        values["schedule"], facts = scheduler.make(algorithm)
-    title = f"{algorithm.routine}: {algorithm.summary}"
+        values["schedule"], proven = scheduler_of(group.topology).make(algorithm)
+        facts += proven
+    title = f"{function}: {algorithm.summary}"
     values["banner"] = renderer.header(title, (*facts, f"Reference: {algorithm.reference}."))
     return renderer.render(algorithm.template.as_posix(), values)
 
 
-def _signature(algorithm: Algorithm) -> str:
-    start = f"int {algorithm.routine}("
+def _signature(function: str) -> str:
+    start = f"int {function}("
     arguments = (
         "const struct coll_call *call",
         "const struct coll_comm *cc",
@@ -114,11 +117,12 @@ _RANKS = {
 }
 
 
-def _contract(algorithm: Algorithm) -> str:
+def _contract(algorithm: Algorithm, group: RankGroup) -> str:
     """Return the comment above the function: what it does, asks for and costs."""
     asks = [name.replace("_", " ") for name in algorithm.constraints if name != "unprepared"]
     if algorithm.topology_specific:
-        asks.append(_RANKS.get(algorithm.needs or "", "all ranks of the cluster, in any order"))
+        whose = f"group {group.name}" if group.number else "cluster"
+        asks.append(_RANKS.get(algorithm.needs or "", f"all ranks of the {whose}, in any order"))
     lines = [
         algorithm.summary,
         *([f"Parameter {p.name}: {p.meaning}." for p in algorithm.parameters]),

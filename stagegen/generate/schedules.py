@@ -28,11 +28,14 @@ INT_MOST = 2**31 - 1
 LEADER_BYTES = 2**30
 """What the leader of a host may need in memory for a hierarchical alltoall."""
 
+INHERITED = "ranks on any of these hosts use no network edge more than once either"
+"""What follows for the depth-first order of fewer hosts (``docs/theory.md``, Logical rings)."""
+
 _Values = dict[str, Any]
 _Made = tuple[_Values, Mapping[str, Proof]]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def scheduler_of(topology: Topology) -> Scheduler:
     """Return the scheduler of a topology; it keeps what several routines need."""
     return Scheduler(topology)
@@ -156,11 +159,9 @@ class Scheduler:
 
     def _in_order(self, _: Algorithm) -> _Made:
         """No tables: ranks go around the depth-first order, on the ring LR1 or a part of it."""
-        return {}, {
-            "around the depth-first order, and so with any of these hosts": verify_ring(
-                self._topology, logical_ring(self._topology, "lr1")
-            )
-        }
+        proof = verify_ring(self._topology, logical_ring(self._topology, "lr1"))
+        checked = (*(f"in depth-first order, {line}" for line in proof.checked), INHERITED)
+        return {}, {"": replace(proof, phases=None, bound_phases=None, checked=checked)}
 
     def _tree(self, algorithm: Algorithm) -> _Made:
         trees = KaryTrees(self._topology, algorithm)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
 from stagegen.data import DRIVERS
-from stagegen.generate.places import depth_first_places, groups_of
+from stagegen.generate.places import RankGroup, depth_first_places, groups_of
 from stagegen.generate.render import Renderer
 from stagegen.generate.routines import describe, render_routine
 from stagegen.generate.schedules import scheduler_of
@@ -34,14 +34,17 @@ SESSION_DRIVERS = ("members.h", "request.h", "serve.h", "session.c", "timing.h")
 def with_native(catalogue: Catalogue, chosen: Sequence[Algorithm]) -> tuple[Algorithm, ...]:
     """Return what a library holds, in catalogue order.
 
-    That is the chosen algorithms, and of every collective the native and the deterministic one.
+    That is the chosen algorithms, of every collective the native and the deterministic one, and
+    what these use.
     """
     wanted = {algorithm.routine for algorithm in chosen}
-    return tuple(
+    kept = [
         a
         for a in catalogue.algorithms
         if a.routine in wanted or a.name == NATIVE or a.deterministic
-    )
+    ]
+    wanted = {a.routine for own in kept for a in (own, *catalogue.used_by(own))}
+    return tuple(a for a in catalogue.algorithms if a.routine in wanted)
 
 
 def applicable(catalogue: Catalogue, topology: Topology) -> tuple[Algorithm, ...]:
@@ -57,6 +60,36 @@ def applicable(catalogue: Catalogue, topology: Topology) -> tuple[Algorithm, ...
     )
 
 
+def runnable(catalogue: Catalogue, topology: Topology) -> tuple[Algorithm, ...]:
+    """Return the algorithms that all ranks of the topology, or of a group, can run together."""
+    names = {
+        algorithm.routine
+        for group in groups_of(topology)
+        for algorithm in applicable(catalogue, group.topology)
+    }
+    return tuple(algorithm for algorithm in catalogue.algorithms if algorithm.routine in names)
+
+
+def _routines(
+    topology: Topology, algorithms: Sequence[Algorithm]
+) -> Iterator[tuple[Algorithm, RankGroup]]:
+    """Yield the routines of a build: each algorithm, narrowed to the ranks it is made for.
+
+    One with tables has a routine for all ranks, and for each group, that have its schedule.
+    """
+    whole, *groups = groups_of(topology)
+    for algorithm in algorithms:
+        own = [
+            group
+            for group in (whole, *groups)
+            if algorithm.has_tables
+            and algorithm.works_for(group.topology.rank_count)
+            and scheduler_of(group.topology).exists(algorithm)
+        ]
+        for group in own or [whole]:
+            yield scheduler_of(group.topology).narrowed(algorithm), group
+
+
 def runtime_sources(
     topology: Topology, catalogue: Catalogue, algorithms: Sequence[Algorithm], renderer: Renderer
 ) -> dict[str, str]:
@@ -70,9 +103,8 @@ def runtime_sources(
     files = {name: renderer.render(f"libcoll/{name}.j2", values) for name in RUNTIME}
     for name in catalogue.collectives:
         files[f"call_{name}.c"] = renderer.render(f"{name}/_call.c.j2", values)
-    scheduler = scheduler_of(topology)
-    for algorithm in map(scheduler.narrowed, algorithms):
-        files[f"{algorithm.routine}.c"] = render_routine(algorithm, renderer, scheduler)
+    for algorithm, group in _routines(topology, algorithms):
+        files[f"{algorithm.routine}{group.suffix}.c"] = render_routine(algorithm, renderer, group)
     return files
 
 
@@ -81,16 +113,16 @@ def runtime_values(
 ) -> Mapping[str, Any]:
     """Return what the templates of the runtime are rendered with."""
     host_index = {host.name: index for index, host in enumerate(topology.hosts)}
-    groups = tuple(groups_of(topology))
+    groups = groups_of(topology)
     parameters = catalogue.parameters
-    narrowed = map(scheduler_of(topology).narrowed, algorithms)
+    routines = enumerate(_routines(topology, algorithms))
     return {
         "topology": topology,
         "collectives": catalogue.collectives,
         "parameters": parameters,
         "parameter_names": ", ".join(f'"{p.name}"' for p in parameters),
         "parameter_fields": ", ".join(f"&parameters->{p.name}" for p in parameters),
-        "routines": [describe(algorithm, index) for index, algorithm in enumerate(narrowed)],
+        "routines": [describe(algorithm, group, index) for index, (algorithm, group) in routines],
         "groups": groups,
         "place_of_host": numbers(depth_first_places(topology)),
         "first_position": numbers(accumulate((g.topology.rank_count for g in groups), initial=0)),
@@ -115,7 +147,7 @@ def measuring_sources(
     topology: Topology, catalogue: Catalogue, renderer: Renderer
 ) -> dict[str, str]:
     """Return all files of the measuring session: all applicable routines and its drivers."""
-    algorithms = applicable(catalogue, topology)
+    algorithms = runnable(catalogue, topology)
     files = {
         **runtime_sources(topology, catalogue, algorithms, renderer),
         **check_sources(catalogue, renderer, runtime_values(topology, catalogue, algorithms)),

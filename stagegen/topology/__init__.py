@@ -3,7 +3,7 @@
 from stagegen.topology.groups import restricted_to
 from stagegen.topology.hostlist import expand_hostlist
 from stagegen.topology.load import load_topology
-from stagegen.topology.model import Host, Link, RankMap, Switch, Topology
+from stagegen.topology.model import WHOLE, Group, Host, Link, RankMap, Switch, Topology
 from stagegen.topology.tree import Edge, RankTree
 from stagegen.topology.units import (
     format_bandwidth,
@@ -14,7 +14,9 @@ from stagegen.topology.units import (
 )
 
 __all__ = [
+    "WHOLE",
     "Edge",
+    "Group",
     "Host",
     "Link",
     "RankMap",

@@ -35,4 +35,4 @@ def restricted_to(topology: Topology, hosts: Sequence[str]) -> Topology:
     chosen = tuple(host for host in topology.ranks if host in wanted)
     if not chosen:
         raise InputError("a group needs at least one host")
-    return replace(topology, rank_map=RankMap("list", chosen))
+    return replace(topology, rank_map=RankMap("list", chosen), groups=())

@@ -14,6 +14,7 @@ import yaml
 from stagegen.topology.cables import read_links, read_spanning_root, to_tree
 from stagegen.topology.document import Document, read_document
 from stagegen.topology.model import LAUNCHERS, Topology
+from stagegen.topology.named_groups import read_groups
 from stagegen.topology.plugs import read_hosts, read_switches
 from stagegen.topology.rank_order import read_ranks
 from stagegen.topology.wiring import Wiring, read_choice, read_rate
@@ -25,6 +26,7 @@ _TOP_KEYS = (
     "links",
     "hosts",
     "ranks",
+    "groups",
     "spanning_tree",
     "launcher",
 )
@@ -64,15 +66,17 @@ def load_topology(path: Path | str) -> Topology:
     spanning = keys.get("spanning_tree")
     spanning_root = read_spanning_root(doc, spanning, wiring) if spanning else None
     tree_links, blocked = to_tree(doc, links, spanning_root, wiring)
+    rank_map = read_ranks(doc, keys.get("ranks"), hosts)
     return Topology(
         name=name,
         switches=switches,
         hosts=hosts,
         links=tree_links,
-        rank_map=read_ranks(doc, keys.get("ranks"), hosts),
+        rank_map=rank_map,
         launcher=read_choice(doc, keys["launcher"], "launcher", LAUNCHERS)
         if "launcher" in keys
         else None,
         spanning_root=spanning_root,
         blocked=blocked,
+        groups=read_groups(doc, keys.get("groups"), {host.name for host in hosts}, rank_map),
     )

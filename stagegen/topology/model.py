@@ -20,6 +20,8 @@ from stagegen.topology.write import topology_yaml
 
 LAUNCHERS = ("lab", "hydra", "slurm", "openmpi", "smpi", "local")
 RANK_ORDERS = ("block", "cyclic")
+WHOLE = "whole"
+"""What the group of all ranks is called."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,19 @@ class RankMap:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Hosts whose ranks get schedules of their own, besides those of all ranks.
+
+    Attributes:
+        name: unique among the groups, and not `whole`.
+        hosts: their names; each has a rank.
+    """
+
+    name: str
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Topology:
     """A cluster as a tree of switches with hosts, and its ranks.
 
@@ -99,6 +114,7 @@ class Topology:
         launcher: how to start programs on it unless told otherwise.
         spanning_root: the switch from which the spanning tree was taken, if the file asks.
         blocked: links that the spanning tree leaves out.
+        groups: in file order.
     """
 
     name: str
@@ -109,6 +125,7 @@ class Topology:
     launcher: str | None = None
     spanning_root: str | None = None
     blocked: tuple[Link, ...] = ()
+    groups: tuple[Group, ...] = ()
 
     @property
     def ranks(self) -> tuple[str, ...]:
@@ -180,18 +197,21 @@ class Topology:
             "spanning_root": self.spanning_root,
             "rank_order": self.rank_map.order,
             "ranks": list(self.ranks),
+            "groups": [asdict(group) for group in self.groups],
         }
 
     @cached_property
     def hash(self) -> str:
         """SHA-256 of what schedules and measurements depend on.
 
-        That is: switches, hosts (slots, rates, latencies), the links of the tree and the
-        host of each rank, all in file order. Name, launcher, addresses and blocked links may
-        change without making anything stale that was generated.
+        That is: switches, hosts (slots, rates, latencies), the links of the tree, the host of
+        each rank, and the groups if there are any, all in file order. Name, launcher, addresses
+        and blocked links may change without making anything stale that was generated.
         """
         form = self.to_json()
         matters = {key: form[key] for key in ("switches", "links", "ranks")}
+        if self.groups:
+            matters["groups"] = form["groups"]
         matters["hosts"] = [{**host, "address": None} for host in form["hosts"]]
         text = json.dumps(matters, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()

@@ -62,6 +62,9 @@ def _lines(topology: Topology) -> Iterator[str]:
         yield f"spanning_tree: {{root: {_word(topology.spanning_root)}}}"
     listed = topology.rank_map.order == "list"
     yield f"ranks: {_words(topology.ranks) if listed else topology.rank_map.order}"
+    if topology.groups:
+        yield "groups:"
+        yield from (f"  {_word(group.name)}: {_words(group.hosts)}" for group in topology.groups)
 
 
 def topology_yaml(topology: Topology) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import pytest
 
 from stagegen.generate import Renderer, Toolchain
+from stagegen.generate.places import groups_of
 from stagegen.generate.routines import render_routine
-from stagegen.generate.schedules import Scheduler
 from tests.mpi import support
 
 pytestmark = pytest.mark.mpi
@@ -29,7 +29,7 @@ def function(tmp_path_factory) -> Callable[..., ctypes.CDLL]:
 
     def load(collective: str, name: str, *functions: str) -> ctypes.CDLL:
         algorithm = support.CATALOGUE.find(collective, name)
-        text = render_routine(algorithm, renderer, Scheduler(topology))
+        text = render_routine(algorithm, renderer, groups_of(topology)[0])
         source = ""
         for wanted in functions:
             found = re.search(rf"^static (\w+ {wanted}\(.*?^}}\n)", text, re.MULTILINE | re.DOTALL)

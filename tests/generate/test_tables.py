@@ -9,11 +9,19 @@ from pathlib import Path
 import pytest
 
 from stagegen.generate import Renderer
+from stagegen.generate.places import groups_of
 from stagegen.generate.routines import render_routine
-from stagegen.generate.schedules import scheduler_of
 from stagegen.generate.sources import applicable
 from stagegen.generate.tables import aapc_tables
-from stagegen.schedule import SCHEMES, Rows, Step, Token, broadcast_tree, schedule_rows
+from stagegen.schedule import (
+    SCHEMES,
+    Rows,
+    Step,
+    Token,
+    broadcast_tree,
+    reduce_tree,
+    schedule_rows,
+)
 from stagegen.schedule.alltoall import alltoall_phases, with_sync
 from tests.generate import c_tables
 from tests.mpi import support
@@ -30,7 +38,7 @@ RINGS = [name for name, a in ALGORITHMS.items() if a.needs == "ring"]
 
 @lru_cache
 def text_of(routine: str) -> str:
-    return render_routine(ALGORITHMS[routine], RENDERER, scheduler_of(TOPOLOGY))
+    return render_routine(ALGORITHMS[routine], RENDERER, groups_of(TOPOLOGY)[0])
 
 
 def parameter(routine: str, name: str) -> tuple[int, ...]:
@@ -54,7 +62,7 @@ def test_steps_say_the_places_of_messages_where_links_differ():
     topology = with_rates(make_topology([3, 3], [0]), {}, {"s1": 2 * 10**9})
     phases = alltoall_phases(topology)
     algorithm = ALGORITHMS["alltoall_aapc_receiver"]
-    text = render_routine(algorithm, RENDERER, scheduler_of(topology))
+    text = render_routine(algorithm, RENDERER, groups_of(topology)[0])
     wanted = schedule_rows(with_sync(topology, phases, "receiver"), placed=True)
     assert c_tables.steps_of(text) == wanted.rows
     for rank, row in enumerate(wanted.rows):
@@ -63,25 +71,27 @@ def test_steps_say_the_places_of_messages_where_links_differ():
             assert not has or phases.phases[step.phase][step.place] == (rank, step.send_to)
             assert has or step.place is None
     assert "PLACE" not in text_of("alltoall_aapc_receiver")
-    plain = render_routine(ALGORITHMS["alltoall_aapc_none"], RENDERER, scheduler_of(topology))
+    plain = render_routine(ALGORITHMS["alltoall_aapc_none"], RENDERER, groups_of(topology)[0])
     assert "PLACE" not in plain
 
 
 @pytest.mark.parametrize("routine", TREES)
 def test_a_table_of_trees_is_the_trees(routine):
     tables, count = c_tables.tables(text_of(routine)), TOPOLOGY.rank_count
+    make = reduce_tree if ALGORITHMS[routine].collective == "reduce" else broadcast_tree
     for arity in parameter(routine, "arity") or (2,):
         table, width = tables[f"tree_{arity}"], 1 + arity
         assert len(table) == count * count * width
         for root in range(count):
             rows = [table[(r * count + root) * width :][:width] for r in range(count)]
-            tree = broadcast_tree(TOPOLOGY, root, ALGORITHMS[routine].kind, arity)
+            tree = make(TOPOLOGY, root, ALGORITHMS[routine].kind, arity)
+            arcs = [(b, a) if make is reduce_tree else (a, b) for a, b in tree.edges]
             edges = [(r, child) for r, row in enumerate(rows) for child in row[1:] if child != -1]
-            assert sorted(edges) == sorted(tree.edges)
+            assert sorted(edges) == sorted(arcs)
             for rank in range(count):
-                children = [child for parent, child in tree.edges if parent == rank]
+                children = [child for parent, child in arcs if parent == rank]
                 assert [c for c in rows[rank][1:] if c != -1] == children
-                assert rows[rank][0] == next((p for p, c in tree.edges if c == rank), -1)
+                assert rows[rank][0] == next((p for p, c in arcs if c == rank), -1)
 
 
 @pytest.mark.parametrize("routine", RINGS)

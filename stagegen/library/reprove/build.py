@@ -11,6 +11,7 @@ from stagegen.errors import InputError, ScheduleError
 from stagegen.library.reprove.source import number, only, read_source, rows_of
 from stagegen.repository.algorithm import NATIVE, PLACES
 from stagegen.schedule.bounds import COLLECTIVES
+from stagegen.topology import Topology
 
 Parameters = Mapping[str, int]
 
@@ -43,13 +44,15 @@ class BuildRoutine:
     Attributes:
         function: its name.
         collective: that it is for.
-        needs_cluster: whether it is only called with all ranks of the cluster.
+        group: whose tables it has: 0 the whole cluster (or none), k its k-th group.
+        needs_cluster: whether it is only called with all ranks of that group.
         needs_order: whether it is only called with ranks on hosts of the cluster.
         uses: its defaults, and the rules that name it.
     """
 
     function: str
     collective: str
+    group: int
     needs_cluster: bool
     needs_order: bool
     uses: tuple[Use, ...]
@@ -82,28 +85,28 @@ class BuildRoutine:
         return sorted({use.parameters[parameter] for use in self.uses})
 
 
-def read_build(sources: Path, ranks: int) -> tuple[BuildRoutine, ...]:
+def read_build(sources: Path, topology: Topology) -> tuple[BuildRoutine, ...]:
     """Return the routines that ``routines.c`` lists, with the rules of ``rules.c``.
 
     Args:
         sources: the folder of the C files. It has rules if it is of a library.
-        ranks: of the cluster.
+        topology: of the cluster.
 
     Raises:
         InputError: a file is missing.
         ScheduleError: a file contradicts itself, or the files that are there; names it.
     """
-    routines = list(_routines(sources / "routines.c"))
+    routines = list(_routines(sources / "routines.c", topology))
     _check_files(sources, [routine.function for routine in routines])
     if not any((sources / name).exists() for name in ("rules.c", "dispatch.c", "dispatch.h")):
         return tuple(routines)
     uses: dict[str, list[Use]] = {r.function: list(r.uses) for r in routines}
-    for function, use in _rules(sources / "rules.c", routines, ranks):
+    for function, use in _rules(sources / "rules.c", routines, topology.rank_count):
         uses[function].append(use)
     return tuple(replace(routine, uses=tuple(uses[routine.function])) for routine in routines)
 
 
-def _routines(path: Path) -> Iterator[BuildRoutine]:
+def _routines(path: Path, topology: Topology) -> Iterator[BuildRoutine]:
     code = _read(path)
     table = only(
         r"const struct coll_routine coll_routines\[\] = \{(.*?)\n\};", code, "coll_routines[]"
@@ -112,14 +115,20 @@ def _routines(path: Path) -> Iterator[BuildRoutine]:
     declared = re.findall(r"^coll_function (\w+);$", code, re.M)
     if declared != [row["function"] for row in with_rows] or len(set(declared)) < len(declared):
         raise ScheduleError(f"{path}: coll_routines[] is not of the functions that are declared")
+    groups = ["", *(f"_group_{group.name.replace('-', '_')}" for group in topology.groups)]
     for row in with_rows:
         function, collective = row["function"], row["collective"].lower()
-        if function != f"{collective}_{row['name']}" or collective not in COLLECTIVES:
+        group = int(row["group"])
+        if group >= len(groups):
+            raise ScheduleError(f"{path}: {function} is for group {group}, which there is not")
+        wanted = f"{collective}_{row['name']}{groups[group]}"
+        if function != wanted or collective not in COLLECTIVES:
             raise ScheduleError(f"{path}: {function} is called {row['name']} of {collective}")
         needs = set(row["constraints"].split(" | "))
         order = not needs.isdisjoint(PLACES.values())
         use = Use(f"{path.name}, {function}", _parameters(path, row["parameters"]))
-        yield BuildRoutine(function, collective, "COLL_NEEDS_CLUSTER" in needs, order, (use,))
+        cluster = "COLL_NEEDS_CLUSTER" in needs
+        yield BuildRoutine(function, collective, group, cluster, order, (use,))
     _check_native(path, code, declared)
 
 

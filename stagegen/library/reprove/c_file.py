@@ -13,6 +13,8 @@ from stagegen.library.reprove.source import enumerations, numbers, read_source
 
 _ARRAY = re.compile(r"^static const (short|int) (\w+)\[\] = \{([^{}]*)\};$", re.M)
 _ANY_ARRAY = re.compile(r"[^;{}]*\]\s*=\s*\{|\bconst\b[^;{}()=]*\[[^\]]*\]\s*[=;]")
+_REQUESTS = re.compile(r"\bMPI_Request \w+\[\w*\] = \{[^{};0-9]*\};")
+"""Requests that a function begins with: they hold no numbers."""
 _MOST = {"short": 2**15 - 1, "int": 2**31 - 1}
 
 
@@ -95,6 +97,6 @@ def read_c_file(path: Path) -> CFile:
         if max(map(abs, arrays[name]), default=0) > _MOST[c_type]:
             raise ScheduleError(f"table {name}[] has a number that is too large for {c_type}")
     rest = _ARRAY.sub("", code)
-    if (unknown := _ANY_ARRAY.search(rest)) is not None:
+    if (unknown := _ANY_ARRAY.search(_REQUESTS.sub("", rest))) is not None:
         raise ScheduleError(f"the table {' '.join(unknown[0].split())!r} is not understood")
     return CFile(path.name, rest, arrays, *enumerations(rest))

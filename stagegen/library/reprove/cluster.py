@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 from stagegen.errors import InputError, ScheduleError
@@ -11,7 +12,7 @@ from stagegen.library.reprove.shapes import around
 from stagegen.library.reprove.source import number, numbers, only, read_source, rows_of
 from stagegen.schedule import Ring
 from stagegen.schedule.verify import verify
-from stagegen.topology import RankMap, Topology
+from stagegen.topology import WHOLE, RankMap, Topology, restricted_to
 
 _HOST = re.compile(r'\{"([^"\\]*)", "([^"\\]*)"\},\s*')
 _NAME = re.compile(r'"([^"\\]*)",\s*')
@@ -44,16 +45,17 @@ def check_cluster(topology: Topology, path: Path) -> Ring:
 
 def _wanted(topology: Topology) -> dict[str, object]:
     hosts = [(host.name, host.address or host.name) for host in topology.hosts]
+    groups = [topology, *(restricted_to(topology, group.hosts) for group in topology.groups)]
     index = {name: at for at, (name, _) in enumerate(hosts)}
     return {
         "coll_cluster_name": topology.name,
         "coll_cluster_hash": topology.hash,
         "coll_cluster_hosts": len(hosts),
-        "coll_cluster_groups": 1,
+        "coll_cluster_groups": len(groups),
         "hosts": hosts,
-        "coll_cluster_group_names": ["whole"],
-        "first_position": [0, topology.rank_count],
-        "host_of_position": [index[name] for name in topology.ranks],
+        "coll_cluster_group_names": [WHOLE, *(group.name for group in topology.groups)],
+        "first_position": list(accumulate((g.rank_count for g in groups), initial=0)),
+        "host_of_position": [index[name] for group in groups for name in group.ranks],
     }
 
 

@@ -17,7 +17,7 @@ from stagegen.library.reprove.phases import phase_schedules
 from stagegen.library.reprove.shapes import kary_trees, ring_of, tree_proof
 from stagegen.schedule import Ring, Tree
 from stagegen.schedule.verify import Proof, verify
-from stagegen.topology import Topology, load_topology
+from stagegen.topology import Topology, load_topology, restricted_to
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ def reprove(folder: Path) -> Iterator[RoutineProof]:
     if not (folder / "topology.yaml").is_file() or not sources.is_dir():
         raise InputError("not a generated folder: it has no topology.yaml and src/", folder)
     topology = load_topology(folder / "topology.yaml")
-    routines = read_build(sources, topology.rank_count)
+    routines = read_build(sources, topology)
+    groups = [topology, *(restricted_to(topology, group.hosts) for group in topology.groups)]
     ring = check_cluster(topology, sources / "cluster.c")
     for routine in sorted(routines, key=lambda routine: routine.function):
         path = sources / f"{routine.function}.c"
@@ -63,8 +64,10 @@ def reprove(folder: Path) -> Iterator[RoutineProof]:
         with _named(str(path)):
             c_file = read_c_file(path)
             _check_calls(c_file, routine)
-            proofs = tuple(_prove(topology, ring, c_file, routine))
-        yield RoutineProof(routine.function, proofs)
+            proofs = list(_prove_tables(groups[routine.group], c_file, routine))
+            if routine.needs_order:
+                proofs.insert(0, (_AROUND, _prove_order(topology, ring, routine)))
+        yield RoutineProof(routine.function, tuple(proofs))
 
 
 def _check_calls(c_file: CFile, routine: BuildRoutine) -> None:
@@ -77,14 +80,19 @@ def _check_calls(c_file: CFile, routine: BuildRoutine) -> None:
         raise ScheduleError("routines.c lets it serve ranks whose hosts are not known")
 
 
-def _prove(topology: Topology, ring: Ring, c_file: CFile, routine: BuildRoutine) -> _Proofs:
-    if routine.needs_order:
-        yield _AROUND, replace(verify(topology, ring), collective=routine.collective)
+def _prove_order(topology: Topology, ring: Ring, routine: BuildRoutine) -> Proof:
+    """Prove the order that a routine takes its neighbours from; it says nothing of phases."""
+    proof = verify(topology, ring)
+    return replace(proof, collective=routine.collective, phases=None, bound_phases=None)
+
+
+def _prove_tables(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
+    """Prove the tables of a routine, if it has any, for the ranks that it serves."""
     kind = _kind(c_file, routine.function)
     if kind is None:
         return
     if not routine.needs_cluster:
-        raise ScheduleError("routines.c lets it serve others than the whole cluster")
+        raise ScheduleError("routines.c lets it serve others than the whole cluster, or its group")
     yield from kind.prove(topology, c_file, routine)
 
 
@@ -107,7 +115,8 @@ def _prove_ring(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Pr
 
 def _prove_trees(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
     by_arity: dict[int, list[tuple[Tree, Proof]]] = {}
-    for arity, tree in kary_trees(topology, c_file):
+    for arity, outward in kary_trees(topology, c_file):
+        tree = outward.reversed() if routine.collective == "reduce" else outward
         with _named(f"arity {arity}, root {tree.root}"):
             by_arity.setdefault(arity, []).append((tree, verify(topology, tree)))
     if "parameters->arity" in c_file.code:
@@ -140,7 +149,9 @@ _KINDS = (
         _prove_hosts,
     ),
     _Kind(r"\w+_logical_ring_lr[23]\w*", "place_of ring", _prove_ring),
-    _Kind(r"bcast_topology_(?!linear$)\w+", r"tree_[1-9]\d*( tree_[1-9]\d*)*", _prove_trees),
+    _Kind(
+        r"(bcast|reduce)_topology_(?!linear$)\w+", r"tree_[1-9]\d*( tree_[1-9]\d*)*", _prove_trees
+    ),
 )
 
 

@@ -58,7 +58,7 @@ def _check_requests(c_file: CFile, scheme: Scheme) -> None:
 
 def _check_name(c_file: CFile, kind: str) -> None:
     """Check that the file is called after its scheme, if it is called after one."""
-    named = c_file.name.removesuffix(".c").removeprefix("alltoall_aapc_")
+    named = c_file.name.removesuffix(".c").partition("_group_")[0].removeprefix("alltoall_aapc_")
     told = named.removesuffix("_window").replace("_", "-")
     if told in SCHEMES and told != kind:
         raise ScheduleError(f"the code is of scheme {kind}, not of {told}")

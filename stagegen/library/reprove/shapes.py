@@ -23,7 +23,7 @@ def ring_of(topology: Topology, c_file: CFile) -> Ring:
     Raises:
         ScheduleError: the tables contradict each other.
     """
-    kind = c_file.name.removesuffix(".c").rpartition("_")[2]
+    kind = c_file.name.removesuffix(".c").partition("_group_")[0].rpartition("_")[2]
     return around(topology, _circle(topology, c_file), kind if kind in RING_KINDS else "lr1")
 
 
@@ -67,6 +67,8 @@ def tree_proof(trees: Sequence[Tree], proofs: Sequence[Proof]) -> Proof:
     heights = sorted({min(tree.height for tree in trees), max(tree.height for tree in trees)})
     steps = " to ".join(map(str, heights))
     reached = f"a tree from each rank reaches all others, in {steps} steps"
+    if trees[0].collective == "reduce":
+        reached = f"a tree leads from all others to each rank, in {steps} steps"
     return replace(proofs[0], checked=(reached, *of_all))
 
 
