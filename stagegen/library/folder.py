@@ -50,7 +50,9 @@ def library_files(
     runtime = runtime_values(topology, catalogue, algorithms)
     values = {
         **runtime,
-        "tables": c_tables(decision, runtime["routines"]),
+        "tables": c_tables(
+            decision, runtime["routines"], [group.name for group in runtime["groups"]]
+        ),
         "representative": decision.representative,
     }
     files = {

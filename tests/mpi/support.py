@@ -19,6 +19,7 @@ from stagegen.measure.launch.local import LocalLauncher
 from stagegen.repository import Algorithm, Catalogue, load_catalogue
 from stagegen.topology import Topology
 from stagegen.tune import DecisionTable, Rule, Table
+from stagegen.tune.rules import eligible
 from stagegen.tune.search import default_candidate
 from tests.strategies import make_topology
 
@@ -39,19 +40,23 @@ def cluster(ranks: int) -> Topology:
 def tables(topology: Topology, catalogue: Catalogue = CATALOGUE) -> tuple[Table, ...]:
     """One rule per algorithm: in the k-th range of STEP bytes the k-th algorithm serves."""
     return tuple(
-        Table(name, kind, topology.rank_count, tuple(_rules(serving(topology, name, kind))))
+        Table(
+            name, kind, count, tuple(_rules(serving(topology, name, kind, catalogue))), count, count
+        )
         for name in catalogue.collectives
-        for kind in ("cluster", "other")
+        for kind in ("cluster", "hosts", "other")
+        for count in (topology.rank_count,)
     )
 
 
-def serving(topology: Topology, collective: str, kind: str = "cluster") -> list[Algorithm]:
+def serving(
+    topology: Topology, collective: str, kind: str = "cluster", catalogue: Catalogue = CATALOGUE
+) -> list[Algorithm]:
     """The algorithms of the rules for a collective, in their order."""
     return [
         algorithm
-        for algorithm in applicable(CATALOGUE, topology)
-        if algorithm.collective == collective
-        and (kind == "cluster" or not algorithm.topology_specific)
+        for algorithm in applicable(catalogue, topology)
+        if algorithm.collective == collective and eligible(kind, algorithm)
     ]
 
 

@@ -1,0 +1,148 @@
+"""Libraries and programs built with other flags, or another MPI library than all other tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from stagegen.generate import Toolchain, build
+from stagegen.library import write_library
+from stagegen.measure.launch.base import Job, Streams
+from stagegen.measure.launch.local import LocalLauncher
+from stagegen.repository import Algorithm, Catalogue
+from tests.mpi import support
+
+#: MPICH of Debian 12 may wait forever in MPI_Finalize where all messages go over TCP.
+_VARIABLES = {"mpich": (("MPIR_CVAR_NOLOCAL", "0"), ("UCX_TLS", "sm,self")), "openmpi": ()}
+
+#: Topology-unaware algorithms of each collective in a small library.
+_FEW = 2
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """An installed MPI library, by its programs, and what its jobs need in their environment."""
+
+    flavour: str
+    mpicc: str
+    mpif90: str | None
+    mpiexec: Path
+    variables: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of_system(cls, flavour: str) -> Mpi:
+        """Return one by the names that Debian gives its programs, or skip the test."""
+        programs = [f"{name}.{flavour}" for name in ("mpicc", "mpif90", "mpiexec")]
+        missing = [program for program in programs if shutil.which(program) is None]
+        if missing:
+            pytest.skip(f"not installed: {', '.join(missing)}")
+        mpiexec = Path(str(shutil.which(programs[2])))
+        return cls(flavour, programs[0], programs[1], mpiexec, _VARIABLES[flavour])
+
+    @classmethod
+    def of_environment(cls) -> Mpi:
+        """Return the MPICH that all other tests use."""
+        mpicc = support.toolchain().mpicc
+        return cls("mpich", mpicc, None, Path(mpicc).parent / "mpiexec")
+
+
+class Part(Catalogue):
+    """Some algorithms of the catalogue, with the parameters of all."""
+
+    @property
+    def parameters(self):
+        return support.CATALOGUE.parameters
+
+
+@lru_cache
+def small_catalogue() -> Part:
+    """Return native and a few more of every collective: what is soon built."""
+    return Part(tuple(_few_of_each(support.CATALOGUE.algorithms)), support.CATALOGUE.hash)
+
+
+def _few_of_each(algorithms: Iterable[Algorithm]) -> Iterable[Algorithm]:
+    found: dict[str, int] = {}
+    for algorithm in algorithms:
+        number = found.get(algorithm.collective, 0)
+        if algorithm.name == "native" or algorithm.deterministic:
+            yield algorithm
+        elif not algorithm.topology_specific and not _uses_others(algorithm) and number < _FEW:
+            found[algorithm.collective] = number + 1
+            yield algorithm
+
+
+def _uses_others(algorithm: Algorithm) -> bool:
+    return bool(getattr(algorithm, "uses", ()))
+
+
+@lru_cache
+def library(mpi: Mpi, ranks: int, *flags: str, small: bool = True) -> Path:
+    """Return the folder of a library, built with other flags or another MPI library."""
+    catalogue = small_catalogue() if small else support.CATALOGUE
+    folder = support.scratch() / "-".join(map(_plain, (mpi.mpicc, str(ranks), str(small), *flags)))
+    topology = support.cluster(ranks)
+    write_library(folder, topology, catalogue, support.decision(topology, catalogue), {})
+    _substitute(folder / "Makefile", "-fPIC", " ".join([*flags, "-fPIC"]))
+    for target in ("libcoll.so", "libcoll.a", "build/check"):
+        build(folder, Toolchain(mpi.mpicc, support.toolchain().make), target)
+    return folder
+
+
+def _plain(word: str) -> str:
+    return "".join(c for c in word if c.isalnum())
+
+
+def _substitute(path: Path, old: str, new: str) -> None:
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+
+
+def compiled(compiler: str, source: Path, *options: str | Path) -> Path:
+    """Compile and link a program with an MPI library's wrapper; options come after the source."""
+    words = [compiler, *map(str, (source, *options))]
+    program = Path(tempfile.mkdtemp(dir=support.scratch())) / source.stem
+    result = subprocess.run(
+        [*words, "-o", program], capture_output=True, text=True, check=False, cwd=program.parent
+    )
+    assert result.returncode == 0, result.stderr
+    return program
+
+
+def c_program(mpi: Mpi, folder: Path, source: str, *options: str | Path) -> Path:
+    """Compile a C program of this folder and link it with a library's archive."""
+    flags = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-pthread")
+    includes = (f"-I{folder / 'include'}", f"-I{folder / 'src'}")
+    archive = folder / "libcoll.a"
+    return compiled(mpi.mpicc, support.HERE / source, *flags, *includes, *options, archive)
+
+
+def run(
+    mpi: Mpi,
+    ranks: int,
+    *program: str | Path,
+    variables: Mapping[str, str] | None = None,
+    preload: Sequence[Path] = (),
+    timeout: float = 120,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program on this machine with an MPI library's own ``mpiexec``."""
+    words = tuple(map(str, program))
+    settings = {**dict(mpi.variables), "LIBCOLL_PLACEMENT": "rank", **(variables or {})}
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        streams = Streams(subprocess.DEVNULL, out, err)
+        job = Job(words, settings, tuple(preload), mpi.flavour, streams=streams)
+        with LocalLauncher(mpi.mpiexec).start(job, support.cluster(ranks)) as running:
+            status = running.wait(timeout)
+        texts = [_read(stream) for stream in (out, err)]
+    return subprocess.CompletedProcess(words, status, *texts)
+
+
+def _read(stream) -> str:
+    stream.seek(0, os.SEEK_SET)
+    return stream.read().decode(errors="replace")

@@ -1,0 +1,138 @@
+"""Fortran programs: mpif.h, mpi and mpi_f08, with MPICH and with Open MPI."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from stagegen.errors import GenerateError
+from stagegen.library.fortran import fortran_functions
+from tests.mpi import builds, support
+
+mpi_test = pytest.mark.mpi
+
+RANKS = 4
+#: Of collectives.inc: one for each of its lengths, and one at the end.
+BARRIERS = 7
+FLAVOURS = ("mpich", "openmpi")
+PROGRAMS = ("fixed_mpif.f", "free_mpi.f90", "free_f08.f90")
+#: mpif.h declares nothing, so that calls with arguments of several types look like mistakes.
+OPTIONS = ("-fcheck=bounds", "-std=legacy", "-fallow-argument-mismatch", "-w")
+TRACE = re.compile(r"libcoll: rank 0: (\w+) +(\w+) +\d+\.\.\d+ +bytes +(\d+) calls")
+
+
+def program(mpi: builds.Mpi, source: str, *link: str | Path) -> Path:
+    return builds.compiled(mpi.mpif90, support.HERE / "fortran" / source, *OPTIONS, *link)
+
+
+def served(stderr: str) -> set[str]:
+    """The collectives that the trace names with a routine of the library."""
+    return {name for name, algorithm, _ in TRACE.findall(stderr) if algorithm != "native"}
+
+
+def expect_right(result, collectives=frozenset(support.CATALOGUE.collectives)) -> None:
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.split() == ["right"]
+    assert served(result.stderr) == set(collectives)
+
+
+def settings() -> dict[str, str]:
+    """The trace; and one algorithm where a single rule for all sizes says native."""
+    names = {
+        a.collective: a.name for a in builds.small_catalogue().algorithms if a.name != "native"
+    }
+    return {"LIBCOLL_TRACE": "1", "LIBCOLL_FORCE": f"alltoallv={names['alltoallv']}"}
+
+
+@lru_cache
+def preloaded(flavour: str, source: str):
+    mpi = builds.Mpi.of_system(flavour)
+    library = builds.library(mpi, RANKS) / "libcoll.so"
+    return builds.run(mpi, RANKS, program(mpi, source), preload=[library], variables=settings())
+
+
+@mpi_test
+@pytest.mark.parametrize("source", PROGRAMS)
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_preloaded(flavour, source):
+    """All collectives, in place as well, give what the ranks compute, and the library serves."""
+    expect_right(preloaded(flavour, source))
+
+
+@mpi_test
+@pytest.mark.parametrize("source", PROGRAMS)
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_linked(flavour, source):
+    """`-lcoll` before the MPI library, even where the linker drops libraries that none needs."""
+    mpi = builds.Mpi.of_system(flavour)
+    folder = builds.library(mpi, RANKS)
+    keep = ("-Wl,--no-as-needed",) if flavour == "mpich" else ("-Wl,--as-needed",)
+    linked = program(mpi, source, *keep, f"-L{folder}", "-lcoll", f"-Wl,-rpath,{folder}")
+    expect_right(builds.run(mpi, RANKS, linked, variables=settings()))
+
+
+@mpi_test
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_linked_statically(flavour):
+    """MPICH's functions for Fortran are in a shared library: it alone needs those in C."""
+    mpi = builds.Mpi.of_system(flavour)
+    archive = str(builds.library(mpi, RANKS) / "libcoll.a")
+    whole = ["-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", "-pthread"]
+    words = whole if flavour == "mpich" else [archive, "-pthread"]
+    linked = program(mpi, "free_f08.f90", *words)
+    expect_right(builds.run(mpi, RANKS, linked, variables=settings()))
+
+
+@mpi_test
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_disabled(flavour):
+    mpi = builds.Mpi.of_system(flavour)
+    library = builds.library(mpi, RANKS) / "libcoll.so"
+    off = {**settings(), "LIBCOLL_DISABLE": "1"}
+    linked = program(mpi, "free_f08.f90")
+    expect_right(builds.run(mpi, RANKS, linked, preload=[library], variables=off), ())
+
+
+@mpi_test
+def test_every_call_is_counted_once():
+    """No function of Fortran arrives twice, or past the library, through another one."""
+    counts = [
+        calls(preloaded(flavour, source).stderr) for flavour in FLAVOURS for source in PROGRAMS
+    ]
+    assert counts[0]["barrier"] == BARRIERS
+    assert all(count == counts[0] for count in counts)
+
+
+def calls(stderr: str) -> dict[str, int]:
+    found = dict.fromkeys(support.CATALOGUE.collectives, 0)
+    for name, _, number in TRACE.findall(stderr):
+        found[name] += int(number)
+    return found
+
+
+def test_functions_follow_from_the_prototypes_in_c():
+    (function,) = fortran_functions(
+        [
+            "LIBCOLL_EXPORT int MPI_Some_call(const void *out, const int counts[],\n"
+            "                             MPI_Op op, int root, MPI_Comm comm) {\n}\n"
+            "LIBCOLL_EXPORT int MPI_Some_call_c(const void *out, MPI_Count count) {\n}\n"
+        ]
+    )
+    assert (function.lower, function.upper) == ("some_call", "SOME_CALL")
+    assert function.has_buffers
+    assert " ".join(function.c_head.split()) == (
+        "static void some_call(const void *out, const MPI_Fint counts[], const MPI_Fint *op, "
+        "const MPI_Fint *root, const MPI_Fint *comm, MPI_Fint *ierror) {"
+    )
+    assert " ".join(function.c_call.split()) == (
+        "answer(ierror, MPI_Some_call(address(out), counts, operation_of(*op), (int)*root, "
+        "communicator_of(*comm)));"
+    )
+
+
+def test_an_argument_that_fortran_cannot_pass():
+    with pytest.raises(GenerateError, match="MPI_Odd: Fortran cannot pass 'char \\*\\*words'"):
+        fortran_functions(["LIBCOLL_EXPORT int MPI_Odd(char **words) {\n"])
