@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import Any
 
 from stagegen.data import DRIVERS
+from stagegen.errors import GenerateError
 from stagegen.generate.places import RankGroup, depth_first_places, groups_of
 from stagegen.generate.render import Renderer
 from stagegen.generate.routines import describe, render_routine
@@ -96,9 +97,10 @@ def runtime_sources(
     """Return the C files, by name, of the runtime and of the given algorithms' routines.
 
     Raises:
-        GenerateError: a template is wrong.
+        GenerateError: a template is wrong, or uses what this build lacks.
         ScheduleError: a schedule fails its proof.
     """
+    _require_used(algorithms)
     values = runtime_values(topology, catalogue, algorithms)
     files = {name: renderer.render(f"libcoll/{name}.j2", values) for name in RUNTIME}
     for name in catalogue.collectives:
@@ -106,6 +108,14 @@ def runtime_sources(
     for algorithm, group in _routines(topology, algorithms):
         files[f"{algorithm.routine}{group.suffix}.c"] = render_routine(algorithm, renderer, group)
     return files
+
+
+def _require_used(algorithms: Sequence[Algorithm]) -> None:
+    present = {f"{algorithm.collective}/{algorithm.name}" for algorithm in algorithms}
+    for algorithm in algorithms:
+        missing = [name for name in algorithm.uses if name not in present]
+        if missing:
+            raise GenerateError(f"{algorithm.routine} uses {', '.join(missing)}: not in this build")
 
 
 def runtime_values(

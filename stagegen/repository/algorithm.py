@@ -75,6 +75,7 @@ class Algorithm:
         template: path of the template below ``templates/``.
         deterministic: whether it serves ``LIBCOLL_DETERMINISTIC``: the order of its operands
             follows from the number of ranks alone.
+        uses: algorithms of other collectives whose routines it calls, as ``collective/name``.
         scratch: bytes that it allocates at most on any rank, of ``n`` bytes (as the collective
             counts them) on ``p`` ranks with at most ``m`` on a host; None where it does not say.
     """
@@ -93,6 +94,7 @@ class Algorithm:
     reference: str
     template: Path
     deterministic: bool = False
+    uses: tuple[str, ...] = ()
     scratch: Formula | None = None
 
     @property
@@ -109,6 +111,17 @@ class Algorithm:
     def has_tables(self) -> bool:
         """Whether it serves only all ranks of the topology, or of a group: it has their tables."""
         return self.needs in SCHEDULES
+
+    def serves_more_than(self, used: Algorithm) -> bool:
+        """Whether it may be called where an algorithm that it uses cannot do its part."""
+        # Whoever calls it packs its blocks: `dense` is no condition.
+        if not set(used.constraints) - {"dense"} <= set(self.constraints):
+            return True
+        if used.max_ranks is not None and used.max_ranks != self.max_ranks:
+            return True
+        if used.needs == "order":
+            return not self.topology_specific
+        return used.needs is not None and (used.needs, used.kind) != (self.needs, self.kind)
 
     def works_for(self, ranks: int) -> bool:
         """Whether its constraints allow a communicator of so many ranks."""

@@ -55,12 +55,21 @@ class Catalogue:
         return known[name]
 
 
+    def used_by(self, algorithm: Algorithm) -> tuple[Algorithm, ...]:
+        """The algorithms of other collectives whose routines this one calls.
+
+        Raises:
+            InputError: the catalogue lacks one.
+        """
+        return tuple(self.find(*name.split("/")) for name in algorithm.uses)
+
+
 def load_catalogue(root: Path = TEMPLATES) -> Catalogue:
     """Read all templates ``root/<collective>/<algorithm>.c.j2``; a leading ``_`` is no algorithm.
 
     Raises:
-        InputError: a front matter is wrong, a collective has no native routine, or two
-            algorithms give one parameter different meanings.
+        InputError: a front matter is wrong, a collective has no native routine, two
+            algorithms give one parameter different meanings, or one uses what it cannot.
     """
     paths = sorted(p for p in root.glob("*/*.c.j2") if p.parent.name != SKELETON)
     algorithms = (read_algorithm(path, root) for path in paths if not path.name.startswith("_"))
@@ -71,7 +80,18 @@ def load_catalogue(root: Path = TEMPLATES) -> Catalogue:
     meanings = {(p.name, p.meaning) for a in catalogue.algorithms for p in a.parameters}
     if len(meanings) != len(catalogue.parameters):
         raise InputError("two algorithms give one parameter different meanings", root)
+    for algorithm in catalogue.algorithms:
+        _check_used(catalogue, algorithm, root / algorithm.template)
     return catalogue
+
+
+def _check_used(catalogue: Catalogue, algorithm: Algorithm, path: Path) -> None:
+    """Check that an algorithm is called only where those that it uses can do their part."""
+    for name, used in zip(algorithm.uses, catalogue.used_by(algorithm), strict=True):
+        if used.uses:
+            raise InputError(f"`uses`: {name} uses others itself", path)
+        if algorithm.serves_more_than(used):
+            raise InputError(f"`uses`: {name} asks for more than this algorithm does", path)
 
 
 def _hash(paths: list[Path], root: Path) -> str:

@@ -16,6 +16,7 @@ from stagegen.repository.formula import read_formula
 _LEADING_COMMENT = re.compile(r"\A\{#---\n(?P<yaml>.*?)\n---#\}\n", re.DOTALL)
 _MEMBER = re.compile(r"\.(\w+) = ")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_USED = re.compile(r"[a-z0-9_]+/[a-z][a-z0-9_]*\Z")
 
 
 def read_algorithm(path: Path, root: Path) -> Algorithm:
@@ -43,6 +44,7 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
         reference=values.take("reference", _text),
         template=path.relative_to(root),
         deterministic=values.take("deterministic", _truth, default=False),
+        uses=values.take("uses", _algorithms, default=()),
         scratch=values.take("scratch", lambda value: read_formula(value, names), default=None),
     )
     values.done()
@@ -142,6 +144,12 @@ def _subset(known: Mapping[str, str]) -> Callable[[Any], tuple[str, ...]]:
         return tuple(sorted(value))
 
     return convert
+
+
+def _algorithms(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(_USED.match(str(name)) for name in value):
+        raise ValueError("expected a list of collective/algorithm")
+    return tuple(value)
 
 
 def _parameters(value: Any) -> tuple[Parameter, ...]:
