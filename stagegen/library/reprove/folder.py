@@ -144,7 +144,7 @@ class _Kind:
 _KINDS = (
     _Kind(r"alltoall_aapc_\w+", "first_step (first_token )?steps( tokens)?", _prove_phases),
     _Kind(
-        r"alltoall_hierarchical\w*",
+        r"alltoall_hierarchical(_group_\w+)?",
         "first_member first_step (first_token )?host_of members steps( tokens)?",
         _prove_hosts,
     ),
