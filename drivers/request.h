@@ -9,7 +9,8 @@
 #include "coll.h"
 #include "serve.h"
 
-enum { ROUTINES = 128 };
+/* In one command. */
+enum { ROUTINES = 512 };
 
 struct candidate {
     const char *text;

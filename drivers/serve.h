@@ -8,7 +8,8 @@
 
 #include <mpi.h>
 
-enum { LINE = 8192 };
+/* The longest command: about as many routines as it may name, with their parameters. */
+enum { LINE = 1 << 16 };
 
 static MPI_Comm control; /* commands and results, apart from what is timed */
 static int world_rank, world_size;
@@ -39,13 +40,20 @@ static inline void read_command(char *line) {
     strcpy(line, "(too long)");
 }
 
+/* Tell all ranks a command; no more bytes than it has, since the network may be slow. */
+static inline int spread_command(char *line) {
+    int length = (int)strlen(line) + 1;
+    const int error = PMPI_Bcast(&length, 1, MPI_INT, 0, control);
+    return error != MPI_SUCCESS ? error : PMPI_Bcast(line, length, MPI_CHAR, 0, control);
+}
+
 /* Rank 0 reads a command and all obey, until quit, the end of the input, or an MPI error. */
 static inline int serve(int (*obey)(char *line)) {
     static char line[LINE];
     for (;;) {
         if (world_rank == 0)
             read_command(line);
-        int error = PMPI_Bcast(line, LINE, MPI_CHAR, 0, control);
+        int error = spread_command(line);
         if (error != MPI_SUCCESS || strncmp(line, "quit", 4) == 0)
             return error;
         error = obey(line);

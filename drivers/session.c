@@ -4,6 +4,7 @@
  * one object a line.
  *
  *   hello
+ *   communicator RANK...
  *   check COLLECTIVE ROUTINE...
  *   measure COLLECTIVE BYTES TIMING COMPUTATION SETTLE CALLS REPETITIONS ROUTINE...
  *   quit
@@ -14,6 +15,9 @@
  * mean of its calls; mpptest times all of them as one. The routines take turns: repetition by
  * repetition each is timed once, beginning with another one each time, so that a drift of the
  * machine hits all alike.
+ *
+ * What comes after `communicator` is checked and timed on these ranks of the job, in that order;
+ * without ranks, on all. The others wait for the next command meanwhile, and send nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +25,7 @@
 
 #include "coll.h"
 #include "conformance.h"
+#include "members.h"
 #include "request.h"
 #include "serve.h"
 #include "timing.h"
@@ -53,10 +58,10 @@ static MPI_Datatype unit_of(const struct request *request, int *size) {
 
 /* Blocks as even as can be, one after the other. */
 static void fill_blocks(const struct coll_case *kind, int count, const struct buffers *buffers) {
-    for (int rank = 0; rank < world_size; ++rank) {
+    for (int rank = 0; rank < members.size; ++rank) {
         const long long start = (long long)count * rank, end = start + count;
-        buffers->places[rank] = (int)(kind->of_whole ? start / world_size : start);
-        buffers->counts[rank] = (int)(kind->of_whole ? end / world_size : end);
+        buffers->places[rank] = (int)(kind->of_whole ? start / members.size : start);
+        buffers->counts[rank] = (int)(kind->of_whole ? end / members.size : end);
         buffers->counts[rank] -= buffers->places[rank];
     }
 }
@@ -69,10 +74,10 @@ static int make_call(const struct request *request, const struct buffers *buffer
     const int count = (int)request->bytes / size;
     fill_blocks(kind, count, buffers);
     *call = (struct coll_call){.collective = request->collective,
-                               .comm = MPI_COMM_WORLD,
+                               .comm = members.comm,
                                .sendbuf = buffers->send,
                                .recvbuf = buffers->recv,
-                               .send_count = kind->uneven ? buffers->counts[world_rank] : count,
+                               .send_count = kind->uneven ? buffers->counts[members.rank] : count,
                                .send_type = type,
                                .recv_count = count,
                                .recv_type = type,
@@ -95,22 +100,23 @@ static int intervals(const struct request *request) {
  */
 static int repeat(const struct request *request, const struct candidate *candidate,
                   const struct coll_call *call, struct coll_comm *cc, double *seconds) {
+    const struct coll_routine *routine = coll_routine_for(candidate->routine, cc);
     const int with_barrier = strcmp(request->timing, "barrier") == 0;
     const int with_computation = strcmp(request->timing, "computation") == 0;
     if (request->settle) {
-        COLL_TRY(timing_barrier(control));
-        COLL_TRY(coll_run(candidate->routine, call, cc, &candidate->parameters));
+        COLL_TRY(timing_barrier(members.comm));
+        COLL_TRY(coll_run(routine, call, cc, &candidate->parameters));
     }
-    COLL_TRY(timing_barrier(control));
+    COLL_TRY(timing_barrier(members.comm));
     double start = PMPI_Wtime();
     for (long i = 0; i < request->calls; ++i) {
         if (with_barrier && i > 0)
-            COLL_TRY(timing_barrier(control));
+            COLL_TRY(timing_barrier(members.comm));
         if (with_computation)
             compute(request->computation);
         if (with_barrier || with_computation)
             start = PMPI_Wtime();
-        COLL_TRY(coll_run(candidate->routine, call, cc, &candidate->parameters));
+        COLL_TRY(coll_run(routine, call, cc, &candidate->parameters));
         if (with_barrier || with_computation)
             seconds[i] = PMPI_Wtime() - start;
     }
@@ -124,7 +130,7 @@ static int run_repetitions(const struct request *request, const struct buffers *
     const int each = intervals(request);
     struct coll_call call;
     struct coll_comm *cc;
-    COLL_TRY(coll_comm_get(MPI_COMM_WORLD, &cc));
+    COLL_TRY(coll_comm_get(members.comm, &cc));
     COLL_TRY(make_call(request, buffers, &call));
     for (long repetition = 0; repetition < request->repetitions; ++repetition) {
         for (int turn = 0; turn < request->candidate_count; ++turn) {
@@ -146,12 +152,12 @@ static void print_times(const struct request *request, const double *seconds) {
 }
 
 static int allocate(const struct request *request, struct buffers *buffers) {
-    const size_t copies = per_rank(coll_cases[request->collective]) ? (size_t)world_size : 1;
+    const size_t copies = per_rank(coll_cases[request->collective]) ? (size_t)members.size : 1;
     const size_t bytes = copies * (size_t)request->bytes + 1;
     buffers->send = calloc(bytes, 1);
     buffers->recv = calloc(bytes, 1);
-    buffers->counts = calloc((size_t)world_size, sizeof *buffers->counts);
-    buffers->places = calloc((size_t)world_size, sizeof *buffers->places);
+    buffers->counts = calloc((size_t)members.size, sizeof *buffers->counts);
+    buffers->places = calloc((size_t)members.size, sizeof *buffers->places);
     return buffers->send != NULL && buffers->recv != NULL && buffers->counts != NULL &&
            buffers->places != NULL;
 }
@@ -163,31 +169,49 @@ static void release(struct buffers *buffers) {
     free(buffers->places);
 }
 
-static int measure(struct request *request) {
-    const size_t times = (size_t)request->candidate_count * (size_t)request->repetitions;
+/* The times of all repetitions, on the first of the members; rank 0 gets them. */
+static int time_members(const struct request *request, int times, double *seconds, double *means) {
     struct buffers buffers;
-    const int each = intervals(request);
-    double *seconds = calloc(times * (size_t)each + 1, sizeof *seconds);
-    double *means = calloc(times + 1, sizeof *means);
     int error = MPI_ERR_NO_MEM;
-    if (allocate(request, &buffers) && seconds != NULL && means != NULL)
+    if (allocate(request, &buffers))
         error = run_repetitions(request, &buffers, seconds);
     if (error == MPI_SUCCESS)
-        error = timing_reduce(seconds, (int)times, each, means, control);
+        error = timing_reduce(seconds, times, intervals(request), means, members.comm);
+    release(&buffers);
+    return error;
+}
+
+static int measure(struct request *request) {
+    const size_t times = (size_t)request->candidate_count * (size_t)request->repetitions;
+    double *seconds = calloc(times * (size_t)intervals(request) + 1, sizeof *seconds);
+    double *means = calloc(times + 1, sizeof *means);
+    int error = seconds == NULL || means == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+    if (error == MPI_SUCCESS && is_member())
+        error = time_members(request, (int)times, seconds, means);
+    if (error == MPI_SUCCESS)
+        error = bring(means, times * sizeof *means);
     if (error == MPI_SUCCESS && world_rank == 0)
         print_times(request, means);
-    release(&buffers);
     free(seconds);
     free(means);
     return error;
 }
 
+static int check_members(enum coll_collective collective, const struct candidate *candidate,
+                         struct conformance_report *report) {
+    struct coll_comm *cc;
+    COLL_TRY(coll_comm_get(members.comm, &cc));
+    return conformance_check(collective, coll_routine_for(candidate->routine, cc),
+                             &candidate->parameters, members.comm, CONFORMANCE_QUICK, report);
+}
+
 static int check(struct request *request) {
     for (int i = 0; i < request->candidate_count; ++i) {
-        struct conformance_report report;
+        struct conformance_report report = {0};
         const struct candidate *candidate = &request->candidates[i];
-        COLL_TRY(conformance_check(request->collective, candidate->routine, &candidate->parameters,
-                                   MPI_COMM_WORLD, CONFORMANCE_QUICK, &report));
+        if (is_member())
+            COLL_TRY(check_members(request->collective, candidate, &report));
+        COLL_TRY(bring(&report, sizeof report));
         if (world_rank == 0)
             printf("{\"routine\": \"%s\", \"cases\": %d, \"wrong\": %d, \"first_wrong\": \"%s\"}\n",
                    candidate->text, report.cases, report.wrong, report.first_wrong);
@@ -196,7 +220,10 @@ static int check(struct request *request) {
 }
 
 static int hello(void) {
-    static const char *const kinds[] = {"native", "other", "hosts", "cluster"};
+    static const char *const kinds[] = {[COLL_KIND_NATIVE] = "native",
+                                        [COLL_KIND_OTHER] = "other",
+                                        [COLL_KIND_HOSTS] = "hosts",
+                                        [COLL_KIND_CLUSTER] = "cluster"};
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
     struct coll_comm *cc;
     COLL_TRY(coll_comm_get(MPI_COMM_WORLD, &cc));
@@ -222,9 +249,11 @@ static int obey(char *line) {
         if (parse_collective(collective, &request.collective) &&
             parse_candidates(line + rest, &request))
             error = check(&request);
+    } else if (strncmp(line, "communicator", 12) == 0) {
+        error = choose_members(line + 12);
     } else {
         complain("unknown command",
-                 "expected hello, check, measure or quit, on a line not too long");
+                 "expected hello, communicator, check, measure or quit, on a line not too long");
     }
     for (int i = 0; i < request.candidate_count; ++i)
         free((char *)request.candidates[i].text);
@@ -234,6 +263,7 @@ static int obey(char *line) {
 int main(int argc, char **argv) {
     if (PMPI_Init(&argc, &argv) != MPI_SUCCESS)
         return EXIT_FAILURE;
+    members_are_all();
     run_session(obey);
     coll_comm_finalize();
     PMPI_Finalize();

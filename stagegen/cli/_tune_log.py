@@ -82,6 +82,7 @@ def _require_as_logged(wished: Options, logged: Options, path: Path) -> None:
 def _named(options: Options, computation: int) -> dict[str, object]:
     return {
         "collectives": options.collectives,
+        "communicators": options.communicators,
         "sizes": options.sizes,
         "timing": options.timing.mechanism,
         "computation": computation,

@@ -35,6 +35,7 @@ from stagegen.report import render_report
 from stagegen.report.bounds import patience
 from stagegen.repository import Catalogue, load_catalogue
 from stagegen.topology import Topology, load_topology
+from stagegen.tune.communicators import default_names, find_communicators
 from stagegen.tune.options import Options
 from stagegen.tune.tuner import Tuned, steps, tune
 
@@ -56,6 +57,12 @@ class _Run:
 @topology_option
 @click.option("--launcher", metavar="NAME", help="lab, hydra or local; see docs/lab.md.")
 @click.option("--collectives", metavar="A,B", help="Which to tune; default all.")
+@click.option(
+    "--communicators",
+    metavar="A,B",
+    help="Whom to tune for: whole, groups of the file, per-switch, per-host, half, or numbers "
+    "of ranks; default whole and all groups.",
+)
 @click.option(
     "--sizes",
     callback=parse_sizes,
@@ -91,6 +98,7 @@ def command(
     topology_file: str,
     launcher: str | None,
     collectives: str | None,
+    communicators: str | None,
     sizes: tuple[int, ...],
     timing: str,
     computation: int,
@@ -111,6 +119,7 @@ def command(
         sizes,
         Timing(timing, computation if timing == "computation" else 0),
         budget,
+        _communicators(topology, communicators),
     )
     if log_file:
         tuned, records = _from_log(run, options, log_file)
@@ -129,6 +138,12 @@ def _collectives(catalogue: Catalogue, names: str | None) -> tuple[str, ...]:
             f"there is {', '.join(catalogue.collectives)}"
         )
     return chosen
+
+
+def _communicators(topology: Topology, names: str | None) -> tuple[str, ...]:
+    """Return whom to tune for; unknown names are an InputError, which ends with status 2."""
+    chosen = default_names(topology) if names is None else tuple(names.split(","))
+    return tuple(one.name for one in find_communicators(topology, chosen))
 
 
 def _from_log(run: _Run, wished: Options, path: Path) -> tuple[Tuned, list[dict[str, Any]]]:
@@ -152,7 +167,7 @@ def _measure(
     launcher, why = choose_launcher(run.topology, launcher_name)
     run.console.print(why)
     log = LogWriter(path, None if resume else new_header(run.topology, run.catalogue, options))
-    live = _live(run, launcher, toolchain, log, environments(known))
+    live = _live(run, launcher, toolchain, log, environments(known), options.communicators)
     try:
         tuned = _tune(run, options, LogSource(known, live), lambda: read_log(path)[1], live)
     except MeasurementError as error:
@@ -173,13 +188,24 @@ def _live(
     toolchain: Toolchain,
     log: LogWriter,
     before: Sequence[Environment],
+    communicators: Sequence[str],
 ) -> LiveSource:
-    """Return what measures the cluster, with all routines in one program."""
+    """Return what measures the cluster, with all routines in one program.
+
+    The lab's network is slow, and what it emulates has no part in whether a routine is right: its
+    routines are checked by the same program without it.
+    """
     renderer = Renderer(COMMAND, run.topology.name, run.topology.hash, run.catalogue.hash)
     files = measuring_sources(run.topology, run.catalogue, renderer)
     folder = run.output / "build" / "session"
     starter = SessionStarter(folder, files, toolchain, launcher, run.topology, log, before)
-    return LiveSource(starter, log, lambda name, size: patience(run.topology, name, size))
+    return LiveSource(
+        starter,
+        log,
+        lambda name, size: patience(run.topology, name, size),
+        {one.name: one.ranks for one in find_communicators(run.topology, communicators)},
+        starter.start_here if launcher.name == "lab" else None,
+    )
 
 
 def _tune(
@@ -222,17 +248,16 @@ def _write(run: _Run, tuned: Tuned, records: list[dict[str, Any]]) -> None:
     seen = environments(records)
     report = render_report(run.topology, tuned, seen)
     write_library(run.output, run.topology, run.catalogue, tuned.decision, {"report.html": report})
-    for outcome in tuned.outcomes:
-        for check in outcome.wrong:
-            run.console.print(
-                f"wrong result, never chosen: {outcome.collective} {check.candidate.spec}: "
-                f"{check.first_wrong}"
-            )
-        for failure in outcome.failures:
-            run.console.print(
-                f"failed when timed, never chosen: {outcome.collective} "
-                f"{failure.candidate.spec} at {failure.size} bytes: {failure.why}"
-            )
+    for check in tuned.wrong:
+        run.console.print(
+            f"wrong result, never chosen: {check.collective} {check.candidate.spec} "
+            f"on {check.communicator}: {check.first_wrong}"
+        )
+    for failure in (failure for outcome in tuned.outcomes for failure in outcome.failures):
+        run.console.print(
+            f"failed when timed, never chosen: {failure.collective} {failure.candidate.spec} "
+            f"on {failure.communicator} at {failure.size} bytes: {failure.why}"
+        )
     if not tuned.decision.representative:
         run.console.print("not representative: this machine was measured, not the cluster")
     click.echo(f"{run.output}: make && make install PREFIX=…; see {run.output / 'report.html'}")

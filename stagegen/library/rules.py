@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from stagegen.errors import InputError
 from stagegen.generate.routines import Routine, c_parameters
-from stagegen.measure.records import Candidate
 from stagegen.repository import Algorithm, Catalogue
 from stagegen.tune import DecisionTable, Table
+from stagegen.tune.decision import CLUSTER, HOSTS, OTHER
 
 
 @dataclass(frozen=True)
@@ -23,60 +24,97 @@ class CRule:
 
 @dataclass(frozen=True)
 class CTable:
-    """A rule table in C."""
+    """A rule table in C.
+
+    Attributes:
+        c_name: of the table.
+        collective: that it is for.
+        kind: of communicators: `cluster` (or a group of it), `hosts` or `other`.
+        group: number of the group that it is for, 0 being the whole cluster; -1 for others.
+        ranks_from: the fewest ranks of a communicator.
+        c_ranks_to: the most, as a C expression.
+        rules: by size; of one size the choice, its alternatives, and the native routine.
+    """
 
     c_name: str
     collective: str
     kind: str
-    comm_size: int
+    group: int
+    ranks_from: int
+    c_ranks_to: str
     rules: tuple[CRule, ...]
 
 
 def chosen_algorithms(decision: DecisionTable, catalogue: Catalogue) -> tuple[Algorithm, ...]:
-    """Return the algorithms that a rule names, in catalogue order.
+    """Return the algorithms that a rule names, alternatives included, in catalogue order.
 
     Raises:
         InputError: the catalogue lacks one.
     """
     names = {
-        (table.collective, rule.candidate.algorithm)
+        (table.collective, candidate.algorithm)
         for table in decision.tables
         for rule in table.rules
+        for candidate in rule.options
     }
     found = {catalogue.find(collective, name).routine for collective, name in names}
     return tuple(a for a in catalogue.algorithms if a.routine in found)
 
 
-def c_tables(decision: DecisionTable, routines: Sequence[Routine]) -> list[CTable]:
-    """Return the rule tables for a build with these routines, of the whole cluster."""
-    index = {(r.collective, r.algorithm): r.index for r in routines if r.group == 0}
-    return [
-        CTable(
-            c_name=f"{table.collective}_{table.communicator}",
-            collective=table.collective,
-            kind=table.communicator,
-            comm_size=table.ranks,
-            rules=tuple(_c_rules(table, index)),
-        )
-        for table in decision.tables
-    ]
+def c_tables(
+    decision: DecisionTable, routines: Sequence[Routine], groups: Sequence[str]
+) -> list[CTable]:
+    """Return the rule tables for a build; without those of the native routine for want of any.
+
+    Args:
+        decision: the tables.
+        routines: of the build.
+        groups: names of the groups that have tables of schedules; the first is the whole.
+
+    Raises:
+        InputError: a table is for a group that there is not.
+    """
+    index = {(r.collective, r.algorithm, r.group): r.index for r in routines}
+    return [_c_table(table, index, groups) for table in decision.tables if table.ranks is not None]
 
 
-def _c_rules(table: Table, index: dict[tuple[str, str], int]) -> list[CRule]:
-    return [
-        _c_rule(
-            rule.candidate,
-            table.end_of(number),
-            index[table.collective, rule.candidate.algorithm],
-        )
-        for number, rule in enumerate(table.rules)
-    ]
-
-
-def _c_rule(candidate: Candidate, end: int | None, routine: int) -> CRule:
-    return CRule(
-        c_upto="INT_MAX" if end is None else str(end),
-        routine_index=routine,
-        algorithm=candidate.algorithm,
-        c_parameters=c_parameters(dict(candidate.parameters)),
+def _c_table(
+    table: Table, index: Mapping[tuple[str, str, int], int], groups: Sequence[str]
+) -> CTable:
+    kind, _, name = table.communicator.partition(" ")
+    group = -1 if kind in (HOSTS, OTHER) else _number(name, groups)
+    suffix = table.ranks if group < 0 else group
+    return CTable(
+        c_name=f"{table.collective}_{kind}" + (f"_{suffix}" if suffix else ""),
+        collective=table.collective,
+        kind=CLUSTER if group >= 0 else kind,
+        group=group,
+        ranks_from=table.ranks_from,
+        c_ranks_to=_c_end(table.ranks_to),
+        rules=tuple(_c_rules(table, index, group)),
     )
+
+
+def _number(name: str, groups: Sequence[str]) -> int:
+    if name and name not in groups[1:]:
+        raise InputError(f"the decision table is of a group {name}, which the topology lacks")
+    return groups.index(name) if name else 0
+
+
+def _c_rules(
+    table: Table, index: Mapping[tuple[str, str, int], int], group: int
+) -> Iterator[CRule]:
+    """Yield a row for each option of each rule. Routines without tables are of group 0."""
+    for number, rule in enumerate(table.rules):
+        for candidate in rule.options:
+            of_all = index[table.collective, candidate.algorithm, 0]
+            yield CRule(
+                c_upto=_c_end(table.end_of(number)),
+                routine_index=index.get((table.collective, candidate.algorithm, group), of_all),
+                algorithm=candidate.algorithm,
+                c_parameters=c_parameters(dict(candidate.parameters)),
+            )
+
+
+def _c_end(end: int | None) -> str:
+    return "INT_MAX" if end is None else str(end)

@@ -9,6 +9,7 @@ from typing import Any
 from stagegen.errors import InputError, MeasurementError
 from stagegen.generate import Toolchain, build, write_files
 from stagegen.measure.launch.base import PIPES, Environment, Job, Launcher, Streams
+from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.log import LogWriter
 from stagegen.measure.session import Session
 from stagegen.topology import Topology
@@ -57,8 +58,7 @@ class SessionStarter:
             MeasurementError: it does not answer, or is not the job that was asked for.
             InputError: its times cannot be compared with those that the log has already.
         """
-        write_files(self._folder, self._files)
-        build(self._folder, self._toolchain)
+        self._build()
         session, environment = start_session(
             self._launcher, self._topology, self._folder / "session", self._folder
         )
@@ -70,17 +70,41 @@ class SessionStarter:
             raise
         return session
 
-    def _greet(self, session: Session, environment: Environment) -> None:
-        """Log the session, if it is the one that was asked for."""
+    def start_here(self) -> Session:
+        """Start a session without the cluster, all ranks on this machine: it checks, not measures.
+
+        Raises:
+            GenerateError, LaunchError, MeasurementError: as for a session on the cluster.
+        """
+        self._build()
+        session, _ = start_session(
+            LocalLauncher(), self._topology, self._folder / "session", self._folder
+        )
+        try:
+            self._hello(session)
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def _build(self) -> None:
+        write_files(self._folder, self._files)
+        build(self._folder, self._toolchain)
+
+    def _hello(self, session: Session) -> str:
+        """Return the job's MPI library, if it is the job that was asked for."""
         answer = session.hello()
         if answer["ranks"] != self._topology.rank_count:
             raise MeasurementError(
                 f"the job has {answer['ranks']} ranks in place of {self._topology.rank_count}: "
                 "mpiexec and mpicc are of different MPI libraries"
             )
-        self._log.write(
-            {"kind": "session", "environment": environment.to_json(), "mpi": answer["mpi"]}
-        )
+        return str(answer["mpi"])
+
+    def _greet(self, session: Session, environment: Environment) -> None:
+        """Log the session, if it is the one that was asked for."""
+        mpi = self._hello(session)
+        self._log.write({"kind": "session", "environment": environment.to_json(), "mpi": mpi})
 
 
 def start_session(

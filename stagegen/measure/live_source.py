@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from stagegen.errors import MeasurementError
 from stagegen.measure.log import LogWriter
 from stagegen.measure.records import (
+    WHOLE,
     Candidate,
     CandidateFailed,
     Check,
@@ -38,6 +39,8 @@ class LiveSource:
         start: starts a session.
         log: where records go as they are made.
         bound: lower bound in seconds of a collective and size, for time-outs.
+        ranks: of the job, of each communicator but the whole.
+        start_check: starts a session that only checks, where that is done elsewhere.
     """
 
     def __init__(
@@ -45,13 +48,18 @@ class LiveSource:
         start: Callable[[], Session],
         log: LogWriter,
         bound: Callable[[str, int], float],
+        ranks: Mapping[str, Sequence[int]] | None = None,
+        start_check: Callable[[], Session] | None = None,
     ):
-        self._start = start
         self._log = log
         self._bound = bound
-        self._session: Session | None = None
+        self._ranks: Mapping[str, Sequence[int]] = {WHOLE: (), **(ranks or {})}
+        self._timing = _Running(start)
+        self._checking = _Running(start_check) if start_check else self._timing
 
-    def check(self, collective: str, candidates: tuple[Candidate, ...]) -> list[Check]:
+    def check(
+        self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
+    ) -> list[Check]:
         """Check one candidate after the other; one that ends the job is wrong, not fatal.
 
         Raises:
@@ -59,24 +67,25 @@ class LiveSource:
         """
         checks = []
         for candidate in candidates:
-            check = self._check(collective, candidate)
+            check = self._check(collective, candidate, communicator)
             self._log.write(check.to_json())
             checks.append(check)
         return checks
 
-    def _check(self, collective: str, candidate: Candidate) -> Check:
+    def _check(self, collective: str, candidate: Candidate, communicator: str) -> Check:
         why = ""
         for _ in range(ATTEMPTS):
-            session = self._open()
+            session = self._checking.open()
             timeout = self._timeout(session, collective, CHECK_SIZE, CHECK_CASES)
             try:
+                session.use(communicator, self._ranks[communicator])
                 (check,) = session.check(collective, [candidate], timeout)
             except MeasurementError as error:
-                self.close()
+                self._checking.close()
                 why = str(error).splitlines()[0]
             else:
                 return check
-        return Check(collective, candidate, 0, -1, why)
+        return Check(collective, candidate, 0, -1, why, communicator)
 
     def measure(self, request: Request) -> Measurement:
         """Measure and log; after a failure once more, then find out whose fault it is.
@@ -87,9 +96,11 @@ class LiveSource:
             MeasurementError: no session can be started, or no candidate is to blame. It says
                 at which algorithms and size.
         """
+        if self._checking is not self._timing:
+            self._checking.close()  # its ranks are not to compete with those that are timed
         errors = []
         for _ in range(ATTEMPTS):
-            session = self._open()
+            session = self._timing.open()
             try:
                 measurement = self._measure(session, request)
             except MeasurementError as error:
@@ -103,9 +114,10 @@ class LiveSource:
         calls = (request.calls + request.settle) * request.repetitions * len(request.candidates)
         timeout = self._timeout(session, request.collective, request.size, calls)
         try:
+            session.use(request.communicator, self._ranks[request.communicator])
             return session.measure(request, timeout)
         except MeasurementError:
-            self.close()
+            self._timing.close()
             raise
 
     def _culprit(self, request: Request) -> CandidateFailed | None:
@@ -113,16 +125,18 @@ class LiveSource:
 
         The native routine comes first: where that fails, nobody else is to blame.
         """
-        self._measure(self._open(), replace(request, candidates=(_NATIVE,)))
+        self._measure(self._timing.open(), replace(request, candidates=(_NATIVE,)))
         for candidate in request.candidates:
             if candidate == _NATIVE:
                 continue
-            session = self._open()
+            session = self._timing.open()
             try:
                 self._measure(session, replace(request, candidates=(candidate,)))
             except MeasurementError as error:
                 why = str(error).splitlines()[0]
-                failure = Failure(request.collective, request.size, candidate, why)
+                failure = Failure(
+                    request.collective, request.size, candidate, why, request.communicator
+                )
                 self._log.write(failure.to_json())
                 return CandidateFailed(failure)
         return None
@@ -131,12 +145,24 @@ class LiveSource:
         return PATIENCE + 100 * calls * self._bound(collective, size) / session.scale
 
     def close(self) -> None:
-        """End the session, if one is open."""
-        if self._session is not None:
-            self._session.close()
-            self._session = None
+        """End the sessions that are open."""
+        self._timing.close()
+        self._checking.close()
 
-    def _open(self) -> Session:
+
+class _Running:
+    """At most one session: started when it is needed, and again after it was closed."""
+
+    def __init__(self, start: Callable[[], Session]):
+        self._start = start
+        self._session: Session | None = None
+
+    def open(self) -> Session:
         if self._session is None:
             self._session = self._start()
         return self._session
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None

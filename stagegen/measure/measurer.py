@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from stagegen.errors import MeasurementError
 from stagegen.measure.records import (
+    WHOLE,
     Candidate,
     CandidateFailed,
     Check,
@@ -24,8 +25,10 @@ from stagegen.measure.records import (
 class Source(Protocol):
     """Where checks and measurements come from."""
 
-    def check(self, collective: str, candidates: tuple[Candidate, ...]) -> list[Check]:
-        """Compare candidates with the native routine."""
+    def check(
+        self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
+    ) -> list[Check]:
+        """Compare candidates with the native routine on some ranks."""
 
     def measure(self, request: Request) -> Measurement:
         """Time candidates in turn; raises CandidateFailed where one of them ends the job."""
@@ -45,7 +48,7 @@ class LogSource:
 
     def __init__(self, records: Iterable[Mapping[str, Any]], live: Source | None = None):
         self._live = live
-        self._checks: dict[tuple[str, Candidate], Check] = {}
+        self._checks: dict[tuple[str, str, Candidate], Check] = {}
         self._measured: dict[Request, deque[Measurement]] = defaultdict(deque)
         self._failures: list[Failure] = []
         for record in records:
@@ -53,24 +56,29 @@ class LogSource:
 
     def _add(self, record: Mapping[str, Any]) -> None:
         if record["kind"] == "check":
-            check = Check.from_json(record)
-            self._checks[check.collective, check.candidate] = check
+            self._keep(Check.from_json(record))
         elif record["kind"] == "measurement":
             one = Measurement.from_json(record)
             self._measured[one.request].append(one)
         elif record["kind"] == "failure":
             self._failures.append(Failure.from_json(record))
 
-    def check(self, collective: str, candidates: tuple[Candidate, ...]) -> list[Check]:
-        """Answer from the log, the rest live."""
-        missing = tuple(c for c in candidates if not self._is_checked(collective, c))
-        if missing:
-            for check in self._from_live(f"checks of {collective}").check(collective, missing):
-                self._checks[collective, check.candidate] = check
-        return [self._checks[collective, candidate] for candidate in candidates]
+    def _keep(self, check: Check) -> None:
+        self._checks[check.collective, check.communicator, check.candidate] = check
 
-    def _is_checked(self, collective: str, candidate: Candidate) -> bool:
-        check = self._checks.get((collective, candidate))
+    def check(
+        self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
+    ) -> list[Check]:
+        """Answer from the log, the rest live."""
+        missing = tuple(c for c in candidates if not self._is_checked(collective, communicator, c))
+        if missing:
+            live = self._from_live(f"checks of {collective}")
+            for check in live.check(collective, missing, communicator):
+                self._keep(check)
+        return [self._checks[collective, communicator, candidate] for candidate in candidates]
+
+    def _is_checked(self, collective: str, communicator: str, candidate: Candidate) -> bool:
+        check = self._checks.get((collective, communicator, candidate))
         return check is not None and (check.ended or self._live is None)
 
     def measure(self, request: Request) -> Measurement:
@@ -82,9 +90,7 @@ class LogSource:
         if self._measured[request]:
             return self._measured[request].popleft()
         for failure in self._failures:
-            if (failure.collective, failure.size) == (request.collective, request.size) and (
-                failure.candidate in request.candidates
-            ):
+            if _is_of(failure, request):
                 self._failures.remove(failure)
                 raise CandidateFailed(failure)
         return self._from_live(f"{request.collective} of {request.size} bytes").measure(request)
@@ -93,3 +99,10 @@ class LogSource:
         if self._live is None:
             raise MeasurementError(f"the log lacks {what}; go on measuring with --resume")
         return self._live
+
+
+def _is_of(failure: Failure, request: Request) -> bool:
+    return (
+        (failure.collective, failure.communicator, failure.size)
+        == (request.collective, request.communicator, request.size)
+    ) and failure.candidate in request.candidates

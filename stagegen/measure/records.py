@@ -14,6 +14,9 @@ from stagegen.repository.algorithm import NATIVE
 #: Timing mechanisms of Faraj 2006, Fig. 4.3 (a), (b) and (c).
 TIMINGS = ("mpptest", "barrier", "computation")
 
+#: The communicator of all ranks, and of records that name none.
+WHOLE = "whole"
+
 _SPEC = re.compile(r"[a-z][a-z0-9_]*(:[a-z][a-z0-9_]*=[0-9]+)*")
 
 
@@ -74,6 +77,7 @@ class Request:
         calls: calls per repetition; the repetition's time is their mean.
         repetitions: how often each candidate has its turn.
         candidates: which.
+        communicator: the name of the ranks that call, as the user asked for them.
     """
 
     collective: str
@@ -83,6 +87,12 @@ class Request:
     calls: int
     repetitions: int
     candidates: tuple[Candidate, ...]
+    communicator: str = WHOLE
+
+
+def _communicator(record: Mapping[str, Any]) -> str:
+    """Return whom a record is of; logs of before there were several do not say."""
+    return entry(record, "communicator", str) if "communicator" in record else WHOLE
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,7 @@ class Measurement:
         return {
             "kind": "measurement",
             "collective": self.request.collective,
+            "communicator": self.request.communicator,
             "size": self.request.size,
             "timing": self.request.timing.mechanism,
             "computation": self.request.timing.computation,
@@ -137,6 +148,7 @@ class Measurement:
             calls=natural(record, "calls", 1),
             repetitions=len(seconds[0]),
             candidates=tuple(map(Candidate.from_spec, answers)),
+            communicator=_communicator(record),
         )
         return cls(request, seconds)
 
@@ -148,6 +160,7 @@ class Check:
     Attributes:
         wrong: how many of ``cases`` differed, or -1 if the routine did not end.
         first_wrong: the first of them, in words.
+        communicator: the name of the ranks that called.
     """
 
     collective: str
@@ -155,6 +168,7 @@ class Check:
     cases: int
     wrong: int
     first_wrong: str
+    communicator: str = WHOLE
 
     @property
     def ended(self) -> bool:
@@ -166,6 +180,7 @@ class Check:
         return {
             "kind": "check",
             "collective": self.collective,
+            "communicator": self.communicator,
             "routine": self.candidate.spec,
             "cases": self.cases,
             "wrong": self.wrong,
@@ -185,6 +200,7 @@ class Check:
             cases=natural(record, "cases"),
             wrong=natural(record, "wrong", -1),
             first_wrong=entry(record, "first_wrong", str),
+            communicator=_communicator(record),
         )
 
 
@@ -195,18 +211,21 @@ class Failure:
     Attributes:
         size: in bytes, at which it did.
         why: the error in one line.
+        communicator: the name of the ranks that called.
     """
 
     collective: str
     size: int
     candidate: Candidate
     why: str
+    communicator: str = WHOLE
 
     def to_json(self) -> dict[str, Any]:
         """Return the record of the log."""
         return {
             "kind": "failure",
             "collective": self.collective,
+            "communicator": self.communicator,
             "size": self.size,
             "routine": self.candidate.spec,
             "why": self.why,
@@ -227,6 +246,7 @@ class Failure:
             size=natural(record, "size"),
             candidate=candidate,
             why=entry(record, "why", str),
+            communicator=_communicator(record),
         )
 
 

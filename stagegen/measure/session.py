@@ -12,7 +12,7 @@ from typing import IO, Any, TypeVar
 from stagegen.errors import MeasurementError
 from stagegen.measure.entries import entry, natural, times
 from stagegen.measure.launch.base import RunningJob
-from stagegen.measure.records import Candidate, Check, Measurement, Request
+from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request
 
 #: Longest time in seconds that the job may take to start and say hello.
 START_TIMEOUT = 120.0
@@ -33,6 +33,7 @@ class Session:
     def __init__(self, job: RunningJob, complaints: Path | None = None):
         self._job = job
         self._busy = False
+        self._communicator = WHOLE
         self._complaints = complaints
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         if job.stdin is None or job.stdout is None:
@@ -59,6 +60,18 @@ class Session:
 
         return self._ask("hello", "the session did not start", START_TIMEOUT, read)
 
+    def use(self, communicator: str, ranks: Sequence[int]) -> None:
+        """Check and measure on these ranks of the job from now on; none stands for all.
+
+        Raises:
+            MeasurementError: the job ended or did not answer in time.
+        """
+        if communicator != self._communicator:
+            command = " ".join(["communicator", *map(str, ranks)])
+            what = f"making the communicator {communicator}"
+            self._ask(command, what, START_TIMEOUT, lambda _: None)
+            self._communicator = communicator
+
     def check(
         self, collective: str, candidates: Sequence[Candidate], timeout: float
     ) -> list[Check]:
@@ -71,7 +84,8 @@ class Session:
 
         def read(answers: Answers) -> list[Check]:
             _expect(specs, answers)
-            return [Check.from_json({"collective": collective, **answer}) for answer in answers]
+            told = {"collective": collective, "communicator": self._communicator}
+            return [Check.from_json({**told, **answer}) for answer in answers]
 
         command = " ".join(["check", collective, *specs])
         return self._ask(command, f"checking {collective}", timeout, read)
@@ -88,7 +102,9 @@ class Session:
             f"{request.timing.computation} {request.settle:d} {request.calls} "
             f"{request.repetitions} {specs}"
         )
-        what = f"measuring {request.collective} of {request.size} bytes ({specs})"
+        what = f"measuring {request.collective} of {request.size} bytes"
+        what += "" if request.communicator == WHOLE else f" on {request.communicator}"
+        what += f" ({specs})"
 
         def read(answers: Answers) -> Measurement:
             _expect(specs.split(), answers)

@@ -17,6 +17,9 @@ from stagegen.report.plots import can_plot, time_plot
 from stagegen.report.rows import report_rows
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import Topology
+from stagegen.tune.communicators import as_seen_by, find_communicators
+from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, Table
+from stagegen.tune.ranges import REACH
 from stagegen.tune.search import Outcome
 from stagegen.tune.tuner import Tuned
 
@@ -44,7 +47,11 @@ def render_report(topology: Topology, tuned: Tuned, environments: Sequence[Envir
         topology=topology,
         decision=tuned.decision,
         environments=distinct,
-        collectives=[_collective(topology, outcome, scale) for outcome in tuned.outcomes],
+        collectives=[
+            _collective(topology, tuned, name, scale)
+            for name in dict.fromkeys(outcome.collective for outcome in tuned.outcomes)
+        ],
+        reach=REACH,
         can_plot=can_plot(),
         margin=statistics.MARGIN,
         significance=statistics.SIGNIFICANCE,
@@ -52,15 +59,50 @@ def render_report(topology: Topology, tuned: Tuned, environments: Sequence[Envir
     )
 
 
-def _collective(topology: Topology, outcome: Outcome, scale: float | None) -> dict[str, Any]:
-    rows = report_rows(topology, outcome, scale)
+def _collective(
+    topology: Topology, tuned: Tuned, collective: str, scale: float | None
+) -> dict[str, Any]:
     return {
-        "name": outcome.collective,
+        "name": collective,
+        "bound": bound_or_none(topology, collective, 1),
+        "measured": [
+            _measured(topology, outcome, scale)
+            for outcome in tuned.outcomes
+            if outcome.collective == collective
+        ],
+        "tables": [
+            {"title": _title(table), "table": table}
+            for table in tuned.decision.tables
+            if table.collective == collective and table.ranks is not None
+        ],
+        "wrong": [check for check in tuned.wrong if check.collective == collective],
+    }
+
+
+def _title(table: Table) -> str:
+    """Say whom a table serves."""
+    if table.communicator == CLUSTER:
+        return "All ranks of the cluster, in any order"
+    if table.communicator.startswith(GROUP):
+        return f"The ranks of the {table.communicator}, in any order"
+    whose = "on hosts of the cluster" if table.communicator == HOSTS else "on other hosts"
+    most = "or more" if table.ranks_to is None else f"to {table.ranks_to}"
+    return f"{table.ranks_from} {most} ranks {whose}, from what was measured with {table.ranks}"
+
+
+def _measured(topology: Topology, outcome: Outcome, scale: float | None) -> dict[str, Any]:
+    """Return what is told of one communicator."""
+    (communicator,) = find_communicators(topology, [outcome.communicator])
+    rows = report_rows(as_seen_by(topology, communicator), outcome, scale)
+    title = outcome.collective
+    if communicator.group != 0:
+        title += f" on {len(communicator.ranks)} ranks: {communicator.name}"
+    return {
+        "title": title,
+        "ranks": communicator.ranks,
+        "is_whole": communicator.group == 0,
         "rows": rows,
-        "bound": bound_or_none(topology, outcome.collective, 1),
-        "plot": time_plot(outcome.collective, rows) if can_plot() else None,
-        "tables": outcome.tables,
-        "wrong": outcome.wrong,
+        "plot": time_plot(title, rows) if can_plot() else None,
         "failures": outcome.failures,
         "samples": [
             {

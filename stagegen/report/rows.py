@@ -1,4 +1,4 @@
-"""The rows of a report: native, tuned and bound for every measured size."""
+"""The rows of a report: native, tuned and bound for every measured size of a communicator."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class ReportRow:
 
 
 def report_rows(topology: Topology, outcome: Outcome, scale: float | None) -> tuple[ReportRow, ...]:
-    """Return the rows of one collective.
+    """Return the rows of one collective on one communicator; its most special table serves.
 
     Args:
-        topology: the cluster.
-        outcome: what the search saw.
+        topology: the cluster as the communicator sees it.
+        outcome: what the search saw on it.
         scale: by which all rates were multiplied; None where another machine was measured.
     """
-    (table,) = (table for table in outcome.tables if table.communicator == "cluster")
+    table = outcome.tables[0]
     rows = []
     for size, samples in outcome.samples.items():
         candidate = table.choice(size)

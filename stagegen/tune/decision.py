@@ -1,8 +1,9 @@
 """The decision table: for every collective, communicator and message size, what to run.
 
-Each table is total: its rules are sorted, disjoint, begin at 0 bytes and end without limit;
-where nothing was tuned, and wherever a rule's constraints do not hold, the native routine
-serves.
+Each table is total: its rules are sorted, disjoint, begin at 0 bytes and end without limit. The
+tables of a collective and kind of communicator are disjoint in their numbers of ranks. Where a
+rule's choice cannot do a call, the first of its alternatives serves that can, at last the native
+routine; and so it does where nothing was tuned.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from stagegen.errors import InputError
 from stagegen.measure.records import Candidate
 from stagegen.repository.algorithm import NATIVE
 
-VERSION = 1
+VERSION = 2
 
-#: Kinds of communicators: all ranks of the cluster, or as many ranks with no topology known.
-KINDS = ("cluster", "other")
+#: Whom tables are for, the most special first: all ranks of the cluster, those of the group with
+#: a name, any ranks on hosts of the cluster, and ranks of which some host is not known.
+CLUSTER, GROUP, HOSTS, OTHER = "cluster", "group", "hosts", "other"
+
+#: The native routine as a candidate.
+NATIVE_CANDIDATE = Candidate(NATIVE)
 
 
 @dataclass(frozen=True)
@@ -31,30 +36,67 @@ class Rule:
         candidate: what serves them.
         crossover: the sizes between which the change lies: (last at which the rule before
             was kept, first at which this one won); None for the first rule.
+        alternatives: what serves where the candidate cannot, in this order; after the last one
+            comes the native routine.
     """
 
     start: int
     candidate: Candidate
     crossover: tuple[int, int] | None = None
+    alternatives: tuple[Candidate, ...] = ()
+
+    @property
+    def options(self) -> tuple[Candidate, ...]:
+        """All that may serve, in the order in which they are asked; native ones are the last."""
+        native = () if self.candidate == NATIVE_CANDIDATE else (NATIVE_CANDIDATE,)
+        return (self.candidate, *self.alternatives, *native)
 
 
 @dataclass(frozen=True)
 class Table:
-    """The rules of one collective for one kind of communicator."""
+    """The rules of one collective for communicators of one kind and certain numbers of ranks.
+
+    Attributes:
+        collective: which one.
+        communicator: `cluster`, `group NAME`, `hosts` or `other`.
+        ranks: how many were measured; None for a table of the native routine alone.
+        rules: ascending in the size of messages, from 0 bytes.
+        ranks_from: the fewest ranks of a communicator that it serves.
+        ranks_to: the most; None where there is no end.
+    """
 
     collective: str
     communicator: str
-    ranks: int
+    ranks: int | None
     rules: tuple[Rule, ...]
+    ranks_from: int
+    ranks_to: int | None
 
     def __post_init__(self) -> None:
         starts = [rule.start for rule in self.rules]
         if not starts or starts[0] != 0 or sorted(set(starts)) != starts:
             raise ValueError(f"rules of {self.collective} must ascend from 0: {starts}")
+        if any(NATIVE_CANDIDATE in rule.options[:-1] for rule in self.rules):
+            raise ValueError(f"an alternative to the native routine of {self.collective}")
+        if self.ranks_from < 1 or (self.ranks_to or self.ranks_from) < self.ranks_from:
+            raise ValueError(f"a table for {self.ranks_from} to {self.ranks_to} ranks")
+
+    @property
+    def is_native(self) -> bool:
+        """Whether nothing but the native routine serves."""
+        return all(rule.candidate == NATIVE_CANDIDATE for rule in self.rules)
+
+    def serves(self, ranks: int) -> bool:
+        """Whether it is for communicators of so many ranks."""
+        return self.ranks_from <= ranks and (self.ranks_to is None or ranks <= self.ranks_to)
 
     def choice(self, size: int) -> Candidate:
-        """Return what serves a message of ``size`` bytes."""
-        return [rule.candidate for rule in self.rules if rule.start <= size][-1]
+        """Return what serves a message of ``size`` bytes, where it can."""
+        return self.rule(size).candidate
+
+    def rule(self, size: int) -> Rule:
+        """Return the rule for messages of ``size`` bytes."""
+        return [rule for rule in self.rules if rule.start <= size][-1]
 
     def end_of(self, index: int) -> int | None:
         """Return the largest message of a rule in bytes, or None for the last."""
@@ -70,7 +112,7 @@ class DecisionTable:
         topology_hash: of the topology.
         catalogue_hash: of the catalogue of algorithms.
         representative: whether the cluster itself was measured.
-        tables: sorted by collective and communicator.
+        tables: sorted by collective; of each the most special communicators first.
     """
 
     cluster: str
@@ -79,11 +121,21 @@ class DecisionTable:
     representative: bool
     tables: tuple[Table, ...]
 
-    def table(self, collective: str, communicator: str = "cluster") -> Table | None:
-        """Return one table, or None where that was not tuned."""
-        for table in self.tables:
-            if (table.collective, table.communicator) == (collective, communicator):
-                return table
+    def table(self, collective: str, communicator: str, ranks: int) -> Table | None:
+        """Return the table that serves a communicator, or None where that was not tuned.
+
+        Args:
+            collective: which one.
+            communicator: what is known of it, as :attr:`Table.communicator`. The cluster and
+                its groups are served as any ranks on hosts where they were not tuned.
+            ranks: of the communicator.
+        """
+        for kind in (communicator, HOSTS if communicator != OTHER else OTHER):
+            for table in self.tables:
+                if (table.collective, table.communicator) == (collective, kind) and (
+                    table.serves(ranks)
+                ):
+                    return table
         return None
 
     def to_json(self) -> dict[str, Any]:
@@ -107,11 +159,14 @@ class DecisionTable:
         """Read ``decision.json``.
 
         Raises:
-            InputError: it is not one, or its tables are not total.
+            InputError: it is not one, or one of another version, or its tables are not total.
         """
         try:
             if data["version"] != VERSION:
-                raise InputError(f"a decision table of version {VERSION} is needed")
+                raise InputError(
+                    f"this decision table is of version {data['version']}, and version {VERSION} "
+                    "is needed; make the folder again with `stagegen tune`"
+                )
             return cls(
                 cluster=data["cluster"],
                 topology_hash=data["topology_hash"],
@@ -128,26 +183,44 @@ def _table_json(table: Table) -> dict[str, Any]:
         "collective": table.collective,
         "communicator": table.communicator,
         "ranks": table.ranks,
+        "ranks_from": table.ranks_from,
+        "ranks_to": table.ranks_to,
         "rules": [
             {
                 "from": rule.start,
                 "to": table.end_of(index),
-                "algorithm": rule.candidate.algorithm,
-                "parameters": dict(rule.candidate.parameters),
+                **_candidate_json(rule.candidate),
                 "crossover": list(rule.crossover) if rule.crossover else None,
+                "alternatives": [_candidate_json(other) for other in rule.options[1:]],
             }
             for index, rule in enumerate(table.rules)
         ],
     }
 
 
+def _candidate_json(candidate: Candidate) -> dict[str, Any]:
+    return {"algorithm": candidate.algorithm, "parameters": dict(candidate.parameters)}
+
+
+def _read_candidate(data: Mapping[str, Any]) -> Candidate:
+    return Candidate(data["algorithm"], tuple(sorted(data["parameters"].items())))
+
+
 def _read_table(data: Mapping[str, Any]) -> Table:
     rules = (
         Rule(
             rule["from"],
-            Candidate(rule["algorithm"], tuple(sorted(rule["parameters"].items()))),
+            _read_candidate(rule),
             (rule["crossover"][0], rule["crossover"][1]) if rule["crossover"] else None,
+            tuple(map(_read_candidate, rule["alternatives"]))[:-1],
         )
         for rule in data["rules"]
     )
-    return Table(data["collective"], data["communicator"], data["ranks"], tuple(rules))
+    return Table(
+        data["collective"],
+        data["communicator"],
+        data["ranks"],
+        tuple(rules),
+        data["ranks_from"],
+        data["ranks_to"],
+    )

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from stagegen.errors import InputError
 from stagegen.measure.entries import entry, natural, number
-from stagegen.measure.records import TIMINGS, Timing
+from stagegen.measure.records import TIMINGS, WHOLE, Timing
 
 #: Message sizes of Faraj 2006, §4.1.1.4, in bytes; beyond the last one they double on.
 SIZES = (1, 64, 512, *(1024 << k for k in range(9)))
@@ -27,12 +27,14 @@ class Options:
         sizes: message sizes in bytes, ascending.
         timing: the timing mechanism.
         budget: seconds of measured time per race after which no further round begins.
+        communicators: names of those to tune for, as :mod:`stagegen.tune.communicators`.
     """
 
     collectives: tuple[str, ...]
     sizes: tuple[int, ...]
     timing: Timing
     budget: float
+    communicators: tuple[str, ...] = (WHOLE,)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form of the log's header."""
@@ -41,6 +43,7 @@ class Options:
             "sizes": list(self.sizes),
             "timing": asdict(self.timing),
             "budget": self.budget,
+            "communicators": list(self.communicators),
         }
 
     @classmethod
@@ -60,9 +63,24 @@ class Options:
                 _ascending(data, "sizes", int),
                 timing,
                 math.inf if data["budget"] == math.inf else number(data["budget"]),
+                _communicators(data),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"the header of the log is damaged: {error!r}") from error
+
+
+def _communicators(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return their names; logs of before there were several do not say.
+
+    Raises:
+        TypeError, ValueError: they are none.
+    """
+    if "communicators" not in data:
+        return (WHOLE,)
+    names: list[str] = entry(data, "communicators", list)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ValueError("`communicators` are names, at least one")
+    return tuple(names)
 
 
 def _ascending(data: Mapping[str, Any], key: str, kind: type[T]) -> tuple[T, ...]:

@@ -21,14 +21,15 @@ from stagegen.measure.statistics import summarize
 #: dropped: after one look where a call takes long, else after two looks.
 FIRST_FACTOR, SECOND_FACTOR = 2.5, 1.4
 
-#: Calls that take less than this many seconds are cheap enough for two looks at everybody.
-CHEAP_SECONDS = 1.0
+#: A lost packet can cost a call so many seconds (the least time until TCP sends it again, and
+#: some), so that nobody is left out of the second look for less.
+HICCUP_SECONDS = 0.3
 
 #: While deciding, who is above the best median by more than this factor is not measured again.
 BEATEN_FACTOR = 1.2
 
 #: Of those that are left in a group, so many go on.
-FINALISTS = 4
+FINALISTS = 3
 
 #: Repetitions of the rounds that decide; later ones only while someone has not converged. Four
 #: of each are the least that the test of :func:`stagegen.measure.statistics.is_faster` can pass.
@@ -78,6 +79,10 @@ class Field:
         return [candidate for candidate in times if candidate in near]
 
 
+#: Seconds seen of each candidate.
+Times = dict[Candidate, list[float]]
+
+
 def race(
     source: Source, request: Request, field: Field, budget: float = math.inf
 ) -> dict[Candidate, Sample]:
@@ -90,29 +95,32 @@ def race(
         budget: seconds of measured time after which no further round begins; the first
             deciding round always runs.
     """
-    scouted = _scout(source, request, field)
-    finalists = field.survivors(
-        {candidate: min(seconds) for candidate, seconds in scouted.items()},
-        SECOND_FACTOR,
-        FINALISTS,
-    )
-    fastest = min(min(scouted[candidate]) for candidate in finalists)
+    return finish(source, request, field, look(source, request, field), budget)
+
+
+def finish(
+    source: Source, request: Request, field: Field, seen: Times, budget: float
+) -> dict[Candidate, Sample]:
+    """Time against each other those that may still win after what was seen of everybody."""
+    finalists = field.survivors(_least(seen), SECOND_FACTOR, FINALISTS)
+    fastest = min(min(seen[candidate]) for candidate in finalists)
     final = decisive(replace(request, candidates=tuple(finalists)), fastest, ROUNDS[0])
     decided = _decide(source, final, field, budget)
     return {
         candidate: Sample(tuple(decided[candidate]))
         if candidate in decided
-        else Sample(tuple(scouted[candidate]), dropped=True)
+        else Sample(tuple(seen[candidate]), dropped=True)
         for candidate in field.candidates
     }
 
 
-def contenders(source: Source, request: Request, field: Field) -> set[Candidate]:
-    """Return the best of each group of ``field`` when everybody is looked at."""
-    least = {
-        candidate: min(seconds) for candidate, seconds in _scout(source, request, field).items()
-    }
-    return set(field.survivors(least, FIRST_FACTOR, FINALISTS))
+def near(field: Field, seen: Times) -> set[Candidate]:
+    """Return the best of each group of ``field`` after a look at everybody."""
+    return set(field.survivors(_least(seen), FIRST_FACTOR, FINALISTS))
+
+
+def _least(seen: Times) -> dict[Candidate, float]:
+    return {candidate: min(seconds) for candidate, seconds in seen.items()}
 
 
 def decisive(scout: Request, fastest: float, repetitions: int) -> Request:
@@ -130,26 +138,33 @@ def calls_per_repetition(seconds: float) -> int:
     return max(1, min(CALLS_MOST, math.ceil(REPETITION_SECONDS / max(seconds, 1e-9))))
 
 
-def _scout(source: Source, request: Request, field: Field) -> dict[Candidate, list[float]]:
-    """Look at everybody once or twice, the second time in the opposite order.
+def look(source: Source, request: Request, field: Field) -> Times:
+    """Look at everybody, and again, in the opposite order, at those that one look does not settle.
 
     Who comes before a candidate may leave traces in the network, so the least time counts.
     """
-    times: dict[Candidate, list[float]] = {candidate: [] for candidate in field.candidates}
+    times: Times = {candidate: [] for candidate in field.candidates}
     _measure(source, request, times)
-    least = {candidate: min(seconds) for candidate, seconds in times.items()}
-    again = list(field.candidates)
-    if min(least.values()) >= CHEAP_SECONDS:
-        again = field.survivors(least, FIRST_FACTOR, len(least))
-    _measure(source, replace(request, candidates=tuple(reversed(again))), times)
+    least = _least(times)
+    again = {
+        candidate
+        for group in field.groups
+        for candidate in group
+        if least[candidate] <= _may_be(min(least[c] for c in group))
+    }
+    second = tuple(c for c in reversed(field.candidates) if c in again)
+    _measure(source, replace(request, candidates=second), times)
     return times
 
 
-def _decide(
-    source: Source, request: Request, field: Field, budget: float
-) -> dict[Candidate, list[float]]:
+def _may_be(best: float) -> float:
+    """Return what one call may take whose usual time is that of the best one."""
+    return max(FIRST_FACTOR * best, best + HICCUP_SECONDS)
+
+
+def _decide(source: Source, request: Request, field: Field, budget: float) -> Times:
     """Measure the finalists until they have converged, or the budget is spent."""
-    times: dict[Candidate, list[float]] = {candidate: [] for candidate in request.candidates}
+    times: Times = {candidate: [] for candidate in request.candidates}
     running = list(request.candidates)
     spent = 0.0
     for repetitions in ROUNDS:
@@ -162,9 +177,7 @@ def _decide(
     return times
 
 
-def _measure(
-    source: Source, request: Request, times: dict[Candidate, list[float]]
-) -> Sequence[float]:
+def _measure(source: Source, request: Request, times: Times) -> Sequence[float]:
     """Add a request's measurements to ``times``; return their seconds."""
     seconds: list[float] = []
     for candidate, repetitions in source.measure(request).by_candidate().items():

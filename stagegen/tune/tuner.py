@@ -1,25 +1,37 @@
-"""Tuning all collectives of one cluster: searches on one source, one decision table."""
+"""Tuning all collectives of one cluster, on its communicators: one source, one decision table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from stagegen.generate.places import groups_of
 from stagegen.generate.sources import applicable
 from stagegen.measure.measurer import Source
-from stagegen.repository import Catalogue
+from stagegen.measure.records import Check
+from stagegen.repository import Algorithm, Catalogue
 from stagegen.topology import Topology
-from stagegen.tune.decision import DecisionTable
+from stagegen.tune.checking import find_wrong
+from stagegen.tune.communicators import Communicator, find_communicators
+from stagegen.tune.decision import HOSTS, OTHER, DecisionTable
 from stagegen.tune.options import Options
+from stagegen.tune.ranges import of_all_ranks
 from stagegen.tune.search import Outcome, Plan, Search
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The result of tuning: what decides, and what it was seen from."""
+    """The result of tuning: what decides, and what it was seen from.
+
+    Attributes:
+        decision: the tables of all collectives.
+        outcomes: by collective, and of each the communicators in the order of the options.
+        wrong: checks that failed: these routines were never timed.
+    """
 
     decision: DecisionTable
     outcomes: tuple[Outcome, ...]
+    wrong: tuple[Check, ...]
 
 
 #: Collectives whose size is that of the whole message; in the others each rank gets as much from
@@ -45,7 +57,24 @@ def sizes_of(collective: str, options: Options, ranks: int) -> tuple[int, ...]:
 
 def steps(options: Options) -> int:
     """Return how many steps, at the least, tuning reports to ``progress``."""
-    return len(options.collectives) * (1 + len(options.sizes))
+    return len(options.communicators) * len(options.collectives) * (1 + len(options.sizes))
+
+
+def kinds_of(communicators: Sequence[Communicator]) -> Mapping[Communicator, tuple[str, ...]]:
+    """Return which tables are made from the measurements of each communicator.
+
+    Its own, if it has; and those of any communicators with as many ranks, for which the first
+    with that many counts, the named groups last: their ranks are next to each other.
+    """
+    by_rank = sorted(communicators, key=lambda one: bool(one.group))
+    first = {len(one.ranks): one for one in reversed(by_rank)}
+    return {
+        one: (
+            *([one.table] if one.table else []),
+            *((HOSTS, OTHER) if first[len(one.ranks)] == one else ()),
+        )
+        for one in communicators
+    }
 
 
 def tune(
@@ -69,22 +98,88 @@ def tune(
     Raises:
         MeasurementError: a measurement failed; what the log holds stays valid.
     """
-    algorithms = applicable(catalogue, topology)
-    ranks = topology.rank_count
-    outcomes = tuple(
-        Search(
-            source,
-            Plan(ranks, sizes_of(name, options, ranks), options.timing, options.budget, progress),
-            name,
-            [algorithm for algorithm in algorithms if algorithm.collective == name],
-        ).run()
-        for name in options.collectives
+    found = kinds_of(find_communicators(topology, options.communicators))
+    fields = _fields(topology, catalogue, options.collectives, found)
+    wrong = tuple(
+        check
+        for field in fields
+        for check in find_wrong(
+            source, field.collective, field.communicator.name, field.algorithms, progress
+        )
     )
+    banned = {(check.collective, check.candidate.algorithm) for check in wrong}
+    outcomes: list[Outcome] = []
+    for field in fields:
+        left = [a for a in field.algorithms if (a.collective, a.name) not in banned]
+        plan = _plan(options, field, progress)
+        outcomes.append(Search(source, plan, field.collective, left).run())
+        banned |= {(f.collective, f.candidate.algorithm) for f in outcomes[-1].failures}
     decision = DecisionTable(
         cluster=topology.name,
         topology_hash=topology.hash,
         catalogue_hash=catalogue.hash,
         representative=representative(),
-        tables=tuple(table for outcome in outcomes for table in outcome.tables),
+        tables=tuple(
+            table
+            for name in options.collectives
+            for table in of_all_ranks(
+                name, [t for one in outcomes if one.collective == name for t in one.tables]
+            )
+        ),
     )
-    return Tuned(decision, outcomes)
+    return Tuned(decision, tuple(outcomes), wrong)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """What one search is about: a collective on a communicator, and who may win."""
+
+    collective: str
+    communicator: Communicator
+    kinds: tuple[str, ...]
+    algorithms: tuple[Algorithm, ...]
+
+
+def _fields(
+    topology: Topology,
+    catalogue: Catalogue,
+    collectives: Sequence[str],
+    kinds: Mapping[Communicator, tuple[str, ...]],
+) -> tuple[_Field, ...]:
+    algorithms = {one: _algorithms(catalogue, topology, one) for one in kinds}
+    return tuple(
+        _Field(name, one, made, tuple(a for a in algorithms[one] if a.collective == name))
+        for name in collectives
+        for one, made in kinds.items()
+        if made
+    )
+
+
+def _plan(options: Options, field: _Field, progress: Callable[[str], None]) -> Plan:
+    ranks = len(field.communicator.ranks)
+    return Plan(
+        ranks,
+        sizes_of(field.collective, options, ranks),
+        options.timing,
+        options.budget,
+        progress,
+        field.communicator.name,
+        field.kinds,
+    )
+
+
+def _algorithms(
+    catalogue: Catalogue, topology: Topology, communicator: Communicator
+) -> tuple[Algorithm, ...]:
+    """Return what can run on a communicator."""
+    if communicator.group is not None:
+        return applicable(catalogue, tuple(groups_of(topology))[communicator.group].topology)
+    count = len(communicator.ranks)
+    hosts = len({topology.ranks[rank] for rank in communicator.ranks})
+    return tuple(
+        algorithm
+        for algorithm in applicable(catalogue, topology)
+        if algorithm.works_for(count)
+        and not algorithm.has_tables
+        and (algorithm.needs != "leaders" or 1 < hosts < count)
+    )

@@ -57,11 +57,12 @@ def _tables(topology, algorithms):
     index = {(a.collective, a.name): number for number, a in enumerate(algorithms)}
     for collective, rules in _RULES.items():
         rows = tuple(
-            CRule(upto, index[collective, name], name, c_parameters(parameters))
+            CRule(upto, index[collective, option], option, c_parameters(values))
             for upto, name, parameters in rules
+            for option, values in ((name, parameters), ("native", {}))
         )
         count = topology.rank_count
-        yield CTable(f"{collective}_cluster", collective, "cluster", count, rows)
+        yield CTable(f"{collective}_cluster", collective, "cluster", 0, count, str(count), rows)
 
 
 def scheduled(topology) -> list[str]:

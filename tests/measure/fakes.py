@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stagegen.measure.launch.base import PIPES, Environment, RunningJob
 from stagegen.measure.launch.plain import start_plain
-from stagegen.measure.records import Candidate, Check, Measurement, Request, Timing
+from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request, Timing
 
 ENVIRONMENT = Environment("fake", True, 1.0, "real", "mpich", "0", "0", 2)
 TIMING = Timing("barrier", 0)
@@ -34,11 +34,13 @@ class Model:
         self.asked: list[Request] = []
         self.checked: list[Candidate] = []
 
-    def check(self, collective: str, candidates: tuple[Candidate, ...]) -> list[Check]:
+    def check(
+        self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
+    ) -> list[Check]:
         self.checked += candidates
         return [
-            Check(collective, c, 9, 2, "a case") if c.algorithm in self.wrong
-            else Check(collective, c, 9, 0, "")
+            Check(collective, c, 9, 2, "a case", communicator) if c.algorithm in self.wrong
+            else Check(collective, c, 9, 0, "", communicator)
             for c in candidates
         ]  # fmt: skip
 

@@ -25,15 +25,20 @@ candidates = st.builds(
     st.dictionaries(names, st.integers(0, 1 << 20), max_size=2),
 )
 
+others = st.lists(candidates.filter(lambda one: one.algorithm != "native"), max_size=3).map(tuple)
+
 
 @st.composite
 def tables(draw) -> Table:
     starts = sorted(draw(st.sets(st.integers(1, 1 << 24), max_size=6)) | {0})
     rules = tuple(
-        Rule(start, draw(candidates), (start - 1, start) if start else None) for start in starts
+        Rule(start, draw(candidates), (start - 1, start) if start else None, draw(others))
+        for start in starts
     )
-    kind = draw(st.sampled_from(["cluster", "other"]))
-    return Table(draw(names), kind, draw(st.integers(1, 64)), rules)
+    kind = draw(st.sampled_from(["cluster", "group left", "hosts", "other"]))
+    first = draw(st.integers(1, 64))
+    last = draw(st.none() | st.integers(first, 99))
+    return Table(draw(names), kind, draw(st.none() | st.integers(1, 64)), rules, first, last)
 
 
 @st.composite
@@ -68,21 +73,26 @@ def test_rules_are_disjoint_and_without_gaps(table):
         assert end + 1 == following.start
 
 
+def table(collective: str, kind: str, *rules: Rule, ranks: int = 4) -> Table:
+    return Table(collective, kind, ranks, rules, ranks, ranks)
+
+
 @pytest.mark.parametrize("starts", [(), (1,), (0, 0), (0, 9, 5)])
 def test_tables_that_are_not_total_do_not_exist(starts):
     with pytest.raises(ValueError, match="ascend from 0"):
-        Table("bcast", "cluster", 4, tuple(Rule(start, Candidate("flat")) for start in starts))
+        table("bcast", "cluster", *(Rule(start, Candidate("flat")) for start in starts))
 
 
 GOOD = DecisionTable(
-    "c", "0" * 64, "1" * 64, True, (Table("bcast", "cluster", 4, (Rule(0, Candidate("flat")),)),)
+    "c", "0" * 64, "1" * 64, True, (table("bcast", "cluster", Rule(0, Candidate("flat"))),)
 ).to_json()
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        {"version": 2},
+        {"version": 1},
+        {"version": 3},
         {"tables": None},
         {"tables": [{}]},
         {"tables": [{**GOOD["tables"][0], "rules": []}]},

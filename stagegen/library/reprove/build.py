@@ -23,8 +23,8 @@ _RULE = re.compile(
     r"\{(?P<upto>\w+), &coll_routines\[(?P<index>\d+)\]\s*, (?P<parameters>\{[^{}]*\})\},\s*"
 )
 _TABLE = re.compile(
-    r"\{COLL_(?P<collective>[A-Z_]+), COLL_KIND_(?P<kind>[A-Z]+), (?P<size>\d+), "
-    r"(?P<rules>\w+)\},\s*"
+    r"\{COLL_(?P<collective>[A-Z_]+), COLL_KIND_(?P<kind>[A-Z]+), (?P<group>-1|\d+), "
+    r"(?P<first>\d+), (?P<last>\w+), (?P<rules>\w+)\},\s*"
 )
 _RULES = re.compile(r"^static const struct coll_rule (\w+)\[\] = \{(.*?)^\};", re.M | re.S)
 
@@ -165,33 +165,37 @@ def _rules(path: Path, routines: list[BuildRoutine], ranks: int) -> Iterator[tup
     if sorted(row["rules"] for row in rows) != sorted(name for name, _ in found):
         raise ScheduleError(f"{path}: tables[] is not of the tables of rules, each once")
     for row in rows:
-        where, last = f"{path.name}, {row['rules']}[]", -1
+        where, last, ends = f"{path.name}, {row['rules']}[]", -1, True
         for rule in rows_of(row["rules"], rules[row["rules"]], _RULE):
-            last = _checked_end(where, rule["upto"], last)
+            last = _checked_end(where, rule["upto"], last, ends)
             index = int(rule["index"])
             if index >= len(routines) or routines[index].collective != row["collective"].lower():
                 raise ScheduleError(f"{where}: coll_routines[{index}] is not of its collective")
-            _check_cluster(where, routines[index], row["kind"], int(row["size"]), ranks)
+            _check_cluster(where, routines[index], row, ranks)
+            ends = routines[index].is_native
             yield routines[index].function, Use(where, _parameters(path, rule["parameters"]))
-        if last != _INT_MAX:
-            raise ScheduleError(f"{where}: its last rule is not for every size")
+        if last != _INT_MAX or not ends:
+            raise ScheduleError(f"{where}: its last rule is not native and for every size")
 
 
 _INT_MAX = 2**63
 
 
-def _checked_end(where: str, upto: str, last: int) -> int:
+def _checked_end(where: str, upto: str, last: int, ends: bool) -> int:
+    """Return the end of a row's sizes; those of one end go on until the native routine."""
     end = _INT_MAX if upto == "INT_MAX" else number(upto)
-    if end is None or end <= last:
+    if end is None or end < last or (end == last) == ends:
         raise ScheduleError(f"{where}: the rule up to {upto} does not come after those before")
     return end
 
 
-def _check_cluster(where: str, routine: BuildRoutine, kind: str, size: int, ranks: int) -> None:
+def _check_cluster(where: str, routine: BuildRoutine, row: re.Match[str], ranks: int) -> None:
     """Check that a routine with tables of the cluster serves all ranks of it."""
-    if kind == "CLUSTER" and size != ranks:
-        raise ScheduleError(f"{where}: it is for {size} ranks, but the cluster has {ranks}")
-    if kind != "CLUSTER" and routine.needs_cluster:
+    sizes = row["first"], row["last"]
+    if row["kind"] == "CLUSTER" and row["group"] == "0" and sizes != (str(ranks), str(ranks)):
+        told = " to ".join(dict.fromkeys(sizes))
+        raise ScheduleError(f"{where}: it is for {told} ranks, but the cluster has {ranks}")
+    if row["kind"] != "CLUSTER" and routine.needs_cluster:
         raise ScheduleError(f"{where}: {routine.function} serves only the whole cluster")
 
 

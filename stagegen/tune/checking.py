@@ -1,0 +1,37 @@
+"""Before anything is timed: every routine has to give what the native one gives, byte by byte."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from stagegen.measure.measurer import Source
+from stagegen.measure.records import Candidate, Check
+from stagegen.repository import Algorithm
+from stagegen.repository.algorithm import NATIVE
+from stagegen.tune.candidates import variants
+
+
+def find_wrong(
+    source: Source,
+    collective: str,
+    communicator: str,
+    algorithms: Sequence[Algorithm],
+    progress: Callable[[str], None],
+) -> tuple[Check, ...]:
+    """Compare every routine, with every value of its parameters, with the native one.
+
+    Returns:
+        The checks of those that are wrong.
+
+    Raises:
+        MeasurementError: no session can be started, or the log lacks a check.
+    """
+    candidates: tuple[Candidate, ...] = tuple(
+        candidate
+        for algorithm in algorithms
+        if algorithm.name != NATIVE
+        for candidate in variants(algorithm)
+    )
+    progress(f"{collective}: checking")
+    checks = source.check(collective, candidates, communicator) if candidates else []
+    return tuple(check for check in checks if check.wrong != 0)

@@ -1,0 +1,56 @@
+"""Who need not be tried at longer messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from stagegen.measure.records import Candidate
+from stagegen.repository.algorithm import NATIVE
+from stagegen.tune.choose import Samples, median
+
+#: An algorithm that took HOPELESS times the best's time, and needs HOPELESS times as much more for
+#: the bytes that were added since the size before, is not tried at longer messages.
+HOPELESS = 2.0
+
+#: Only sizes count at which bytes matter more than latency, that is, where the best takes
+#: BYTES_MATTER times what it takes at the least size: a ring of 16 ranks has four times the
+#: latency of a tree and wins in the end.
+BYTES_MATTER = 4
+
+
+class Hopeless:
+    """Collects them, from the samples of one size after the other, ascending."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._before: Mapping[str, float] = {}
+        self._least: dict[int, float] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def note(self, samples: Samples, kinds: Sequence[frozenset[Candidate]]) -> None:
+        """Compare candidates with the best of the smallest of these sets that they are in.
+
+        Args:
+            samples: of the next size.
+            kinds: sets of candidates with a winner each, each within the one before.
+        """
+        times = {c.algorithm: min(sample.seconds) for c, sample in samples.items()}
+        for number, kind in enumerate(kinds):
+            inner = kinds[number + 1] if number + 1 < len(kinds) else frozenset()
+            if not kind:
+                continue
+            best = min(kind, key=lambda candidate: median(samples[candidate]))
+            least = self._least.setdefault(number, median(samples[best]))
+            if median(samples[best]) > BYTES_MATTER * least:
+                members = (c.algorithm for c in kind - inner)
+                self._names.update(n for n in members if self._is_behind(n, best.algorithm, times))
+        self._before = times
+
+    def _is_behind(self, name: str, best: str, times: Mapping[str, float]) -> bool:
+        if name == NATIVE or name not in self._before or best not in self._before:
+            return False
+        more = times[name] - self._before[name]
+        best_more = times[best] - self._before[best]
+        return times[name] > HOPELESS * times[best] and more > HOPELESS * best_more

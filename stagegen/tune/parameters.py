@@ -1,0 +1,64 @@
+"""Tuning the parameters of one algorithm at one size, before it races against the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stagegen.measure.measurer import Source
+from stagegen.measure.records import Candidate, Request
+from stagegen.measure.statistics import MARGIN
+from stagegen.repository import Algorithm, Parameter
+from stagegen.tune.candidates import useful_values, with_value
+from stagegen.tune.choose import choose
+from stagegen.tune.race import Field, finish, look
+
+#: Values for calls that take longer than so many seconds are looked at, and raced no further: it
+#: is the race of all algorithms afterwards that counts.
+LONG_SECONDS = 0.03
+
+
+def choices(algorithm: Algorithm, size: int) -> list[Parameter]:
+    """Return the parameters of which more than one value differs at a size."""
+    return [p for p in algorithm.parameters if len(useful_values(p, size)) > 1]
+
+
+def tune_parameters(
+    source: Source,
+    scout: Callable[[int, tuple[Candidate, ...]], Request],
+    algorithm: Algorithm,
+    size: int,
+    best: Candidate,
+) -> tuple[Candidate, list[float]]:
+    """Try all values of one parameter after the other, as if they were independent.
+
+    Args:
+        source: of the measurements.
+        scout: returns the request for one look at candidates at a size.
+        algorithm: which has several values of some parameter at this size.
+        size: in bytes.
+        best: the candidate that is to be improved.
+
+    Returns:
+        The best candidate, and the seconds that were seen of it.
+    """
+    seconds: list[float] = []
+    for parameter in choices(algorithm, size):
+        values = useful_values(parameter, size)
+        tried = tuple(with_value(best, parameter.name, value) for value in values)
+        best, seconds = _best_of(source, scout(size, tried), best)
+    return best, seconds
+
+
+def _best_of(source: Source, request: Request, best: Candidate) -> tuple[Candidate, list[float]]:
+    """Return who replaces ``best``, or that, and its seconds."""
+    field = Field(request.candidates, (frozenset(request.candidates),))
+    seen = look(source, request, field)
+    least = {candidate: min(seconds) for candidate, seconds in seen.items()}
+    if min(least.values()) < LONG_SECONDS:
+        samples = finish(source, request, field, seen, budget=0)
+        best = choose(samples, best, best)
+        return best, list(samples[best].seconds)
+    quickest = min(sorted(least), key=lambda candidate: least[candidate])
+    if least[quickest] < (1 - MARGIN) * least[best]:
+        best = quickest
+    return best, seen[best]

@@ -1,0 +1,90 @@
+"""From samples to rules: what serves which sizes, and what where that cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from stagegen.measure.records import Candidate
+from stagegen.repository import Algorithm
+from stagegen.tune.choose import Samples, choose, median
+from stagegen.tune.crossovers import Crossovers
+from stagegen.tune.decision import HOSTS, NATIVE_CANDIDATE, OTHER, Rule
+
+#: A rule names at most so many alternatives besides the native routine.
+ALTERNATIVES = 3
+
+#: What is asked of the call or of the ranks and differs between those that one rule serves.
+_UNSEEN = frozenset({"commutative", "leaders", "power_of_two"})
+
+
+def eligible(kind: str, algorithm: Algorithm) -> bool:
+    """Whether an algorithm can serve the communicators of a kind of tables."""
+    if kind == OTHER:
+        return not algorithm.topology_specific
+    return kind != HOSTS or not algorithm.has_tables
+
+
+def make_rules(
+    samples: Mapping[int, Samples], algorithms: Mapping[str, Algorithm], crossovers: Crossovers
+) -> Iterator[Rule]:
+    """Yield the rules for what was measured, and their alternatives.
+
+    Args:
+        samples: at each size, of the candidates that may serve.
+        algorithms: of these candidates, by name.
+        crossovers: finds where the choice changes.
+
+    Raises:
+        MeasurementError: a duel failed, or the log lacks it.
+    """
+    choices: dict[int, Candidate] = {}
+    incumbent: Candidate | None = None
+    for size in sorted(samples):
+        incumbent = choose(samples[size], incumbent, NATIVE_CANDIDATE)
+        choices[size] = incumbent
+    for rule in crossovers.rules(choices):
+        last = _last_size(rule, choices)
+        yield replace(rule, alternatives=alternatives(rule.candidate, samples[last], algorithms))
+
+
+def _last_size(rule: Rule, choices: Mapping[int, Candidate]) -> int:
+    """Return the largest size of a rule: where a wrong choice costs most."""
+    sizes = [size for size in choices if size >= rule.start]
+    while len(sizes) > 1 and choices[sizes[1]] == rule.candidate:
+        sizes.pop(0)
+    return sizes[0]
+
+
+def alternatives(
+    chosen: Candidate, samples: Samples, algorithms: Mapping[str, Algorithm]
+) -> tuple[Candidate, ...]:
+    """Return the next best, those that are faster than the native routine.
+
+    Who asks for no less than one before it is never reached, and left out: it cannot serve
+    where that one cannot.
+    """
+    if chosen == NATIVE_CANDIDATE:
+        return ()
+    asked = [_asks(algorithms[chosen.algorithm])]
+    found: list[Candidate] = []
+    others = sorted((median(sample), c) for c, sample in samples.items() if c != chosen)
+    for _, candidate in others:
+        asks = _asks(algorithms[candidate.algorithm])
+        if candidate == NATIVE_CANDIDATE or len(found) == ALTERNATIVES:
+            break
+        if not any(before <= asks for before in asked):
+            found.append(candidate)
+            asked.append(asks)
+    return tuple(found)
+
+
+def _asks(algorithm: Algorithm) -> frozenset[object]:
+    """Return what a call must have for an algorithm; one that asks for less serves more."""
+    numbers = (
+        ("from", algorithm.min_bytes),
+        ("to", algorithm.max_bytes),
+        ("scratch", algorithm.scratch),
+    )
+    seen = {*algorithm.constraints, algorithm.needs} & _UNSEEN
+    return frozenset((*seen, *((name, value) for name, value in numbers if value)))
