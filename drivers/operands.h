@@ -3,30 +3,41 @@
 #define OPERANDS_H
 
 #include "layouts.h"
+#include "numbers.h"
 
 enum { INTS_OF_BLOCK = BLOCK_BYTES / (int)sizeof(int), PRIME = 10007 };
 
+/* Where the six integers of an element of a derived type are, in steps of `extent` integers. */
+struct shape {
+    const struct layout *layout;
+    int places[INTS_OF_BLOCK], extent;
+};
+
+static const struct shape contiguous_shape = {&contiguous_layout, {0, 1, 2, 3, 4, 5}, 6};
+static const struct shape vector_shape = {&vector_layout, {0, 1, 5, 6, 10, 11}, 12};
+static const struct shape negative_shape = {&negative_layout, {-4, -3, -1, 2, 3, 4}, 13};
+
 /*
- * Elements of a predefined type or, with a layout, of a derived one: six integers each, at `places`
- * in steps of `extent` integers. The operation is MPI's or, with a function, one of ours.
+ * Elements of a predefined type or, with shapes, of derived ones: that of the even and that of the
+ * odd ranks, which have one signature. The operation is MPI's or, with a function, one of ours.
  */
 struct operand {
     const char *name;
     MPI_Datatype type;
-    int per_block; /* elements that hold BLOCK_BYTES */
-    int real;      /* filled with numbers of type double, else with integers */
+    int per_block; /* elements that hold BLOCK_BYTES, about */
+    const struct number *number;
+    enum values values;
     MPI_Op op;
-    const struct layout *layout;
+    const struct shape *shapes[2];
     MPI_User_function *function;
     int commutes;
-    int places[INTS_OF_BLOCK], extent;
 };
 
 /* What the functions below work on; MPI tells them a datatype that they could not take apart. */
-static const struct operand *current_operand;
+static const struct shape *current_shape;
 
 static int *place_of(void *elements, int element, int number) {
-    return (int *)elements + element * current_operand->extent + current_operand->places[number];
+    return (int *)elements + element * current_shape->extent + current_shape->places[number];
 }
 
 static void add_up(void *in, void *inout, int *count, MPI_Datatype *type) {
@@ -48,36 +59,46 @@ static void compose(void *in, void *inout, int *count, MPI_Datatype *type) {
     }
 }
 
+/* The telling ones, which go through all lengths; operations.h has the rest of MPI's. */
 static const struct operand operands[] = {
-    {.name = "int sum", .type = MPI_INT, .per_block = 6, .op = MPI_SUM},
+    {.name = "int sum", .type = MPI_INT, .per_block = 6, .number = &int_number, .op = MPI_SUM},
     {.name = "composed negative lower bound",
      .per_block = 1,
-     .layout = &negative_layout,
-     .function = compose,
-     .places = {-4, -3, -1, 2, 3, 4},
-     .extent = 13},
-    {.name = "double sum", .type = MPI_DOUBLE, .per_block = 3, .real = 1, .op = MPI_SUM},
+     .number = &int_number,
+     .shapes = {&negative_shape, &negative_shape},
+     .function = compose},
+    {.name = "double sum",
+     .type = MPI_DOUBLE,
+     .per_block = 3,
+     .number = &double_number,
+     .op = MPI_SUM},
     {.name = "double and int minloc",
      .type = MPI_DOUBLE_INT,
      .per_block = 2,
-     .real = 1,
+     .number = &double_int_number,
+     .values = VALUES_TIED,
      .op = MPI_MINLOC},
-    {.name = "two int maxloc", .type = MPI_2INT, .per_block = 3, .op = MPI_MAXLOC},
-    {.name = "byte exclusive or", .type = MPI_BYTE, .per_block = 24, .op = MPI_BXOR},
-    {.name = "int max", .type = MPI_INT, .per_block = 6, .op = MPI_MAX},
-    {.name = "summed vector with gaps",
+    {.name = "byte exclusive or",
+     .type = MPI_BYTE,
+     .per_block = 24,
+     .number = &byte_number,
+     .op = MPI_BXOR},
+    {.name = "summed, with and without gaps",
      .per_block = 1,
-     .layout = &vector_layout,
+     .number = &int_number,
+     .shapes = {&vector_shape, &contiguous_shape},
      .function = add_up,
-     .commutes = 1,
-     .places = {0, 1, 5, 6, 10, 11},
-     .extent = 12},
+     .commutes = 1},
     {.name = "composed contiguous",
      .per_block = 1,
-     .layout = &contiguous_layout,
-     .function = compose,
-     .places = {0, 1, 2, 3, 4, 5},
-     .extent = 6},
+     .number = &int_number,
+     .shapes = {&contiguous_shape, &contiguous_shape},
+     .function = compose},
+    {.name = "composed, with and without gaps",
+     .per_block = 1,
+     .number = &int_number,
+     .shapes = {&vector_shape, &contiguous_shape},
+     .function = compose},
 };
 
 enum { OPERANDS = sizeof operands / sizeof operands[0] };

@@ -3,7 +3,7 @@
 #define TRIALS_H
 
 #include "conformance.h"
-#include "operands.h"
+#include "operations.h"
 
 /* Blocks, of BLOCK_BYTES each, in a message. */
 static const int quick_blocks[] = {0, 1, 43};
@@ -16,16 +16,24 @@ enum { LONG_BLOCKS = 683 };
  * broadcasts it once, which costs little where p messages of it would cost much. */
 enum { LONGEST_BLOCKS = 12007, LONG_KINDS = 2 };
 
+/* Of MPI's own operations and types a quick check takes every SHARE-th, other ones each time. */
+enum { PREDEFINED_BLOCKS = 7, SHARE = 40 };
+
 /* Up to so many ranks a full check tries all roots and sends the longest messages. */
 enum { SMALL = 8 };
 
-enum { CASES_MOST = PAIRS * 4 * (sizeof full_blocks / sizeof *full_blocks + 1) + SMALL };
+enum {
+    KINDS_MOST = (int)PAIRS > (int)OPERANDS ? (int)PAIRS : (int)OPERANDS,
+    CASES_MOST = KINDS_MOST * 4 * (sizeof full_blocks / sizeof *full_blocks + 1) + SMALL +
+                 OPERATIONS * ELEMENTS
+};
 
 /* One call to compare: on which datatypes, or with which operation, how much, from where. */
 struct trial {
     const struct pair *pair;
     const struct operand *operand;
     int blocks, root, in_place;
+    int by_definition; /* the MPI library cannot do it: compared with what MPI says it does */
 };
 
 struct trials {
@@ -38,39 +46,49 @@ struct series {
     const struct coll_case *kind;
     enum conformance_level level;
     int size;
-    int data; /* number of the pair or of the operand */
+    int reorders; /* for a routine that changes the order of operands */
+    int native;   /* for the MPI library itself, at least at some sizes */
+    int turn;     /* tells quick checks apart */
+    int data;     /* number of the pair or of the operand */
+    const struct operand *operand;
     int root, in_place;
 };
 
-/* Open MPI 4.1's reduce_scatter in place, without commuting, uses all of the buffer of rank 0. */
-static inline int leaves_other_data(const struct series *series) {
-#ifdef OPEN_MPI
-    const struct operand *operand = &operands[series->data];
-    return series->kind->uneven && operand->function != NULL && !operand->commutes;
-#else
-    (void)series;
-    return 0;
-#endif
+static inline int is_ordered(const struct operand *operand) {
+    return operand->function != NULL && !operand->commutes;
 }
 
 /*
- * MPICH 4.3's own reduce_scatter in place overlaps itself in long messages; where blocks are equal
- * it is right, but leaves other data behind the result than was there.
+ * What MPICH 4.3 itself cannot do: alltoall in place, gather and scatter of types such as
+ * MPI_DOUBLE_INT (it ends with an error), and reduce_scatter of operands that do not commute and
+ * have gaps (it overruns its memory), or in place: in long messages it overlaps itself; where
+ * blocks are equal it is right, but leaves other data behind the result than was there.
  */
-static inline int native_can_send(const struct series *series, int blocks) {
-    return !series->in_place || !series->kind->reduces || series->kind->send != CASE_ALL ||
-           (blocks <= LONG_BLOCKS && !leaves_other_data(series));
+static inline int native_can(const struct series *series, int blocks) {
+    const struct coll_case *kind = series->kind;
+    const int scatters = kind->send == CASE_ALL;
+    if (kind->reduces)
+        return !scatters ||
+               ((!series->in_place || blocks <= LONG_BLOCKS) &&
+                !(is_ordered(series->operand) && series->operand->shapes[0] != &contiguous_shape));
+    if (pairs[series->data].recv != &pair_layout)
+        return 1;
+    if (kind->rooted)
+        return kind->send == CASE_NOTHING;
+    return !scatters || !series->in_place;
 }
 
 static inline void add_trial(struct trials *trials, const struct series *series, int blocks) {
-    if (!native_can_send(series, blocks))
+    const int by_definition = !native_can(series, blocks);
+    if (series->native && by_definition)
         return;
     trials->list[trials->count++] = (struct trial){
         .pair = series->kind->reduces ? NULL : &pairs[series->data],
-        .operand = series->kind->reduces ? &operands[series->data] : NULL,
+        .operand = series->operand,
         .blocks = blocks,
         .root = series->root,
         .in_place = series->in_place,
+        .by_definition = by_definition,
     };
 }
 
@@ -88,26 +106,9 @@ static inline void add_lengths(struct trials *trials, const struct series *serie
         add_trial(trials, series, one ? LONGEST_BLOCKS : LONG_BLOCKS);
 }
 
-/*
- * What MPICH 4.3 itself cannot do: alltoall in place, gather and scatter of types such as
- * MPI_DOUBLE_INT (it ends with an error), and reduce_scatter of operands that do not commute and
- * begin before their address (it overruns its memory).
- */
-static inline int native_can(const struct series *series) {
-    const struct coll_case *kind = series->kind;
-    if (kind->reduces)
-        return kind->send != CASE_ALL || operands[series->data].places[0] >= 0;
-    if (pairs[series->data].recv != &pair_layout || kind->uneven)
-        return 1;
-    if (kind->rooted)
-        return kind->send == CASE_NOTHING;
-    return kind->send != CASE_ALL || !series->in_place;
-}
-
 /* Operands that do not commute are not for routines that reorder them. */
-static inline int routine_can(const struct series *series, int reorders) {
-    const struct operand *operand = &operands[series->data];
-    return !series->kind->reduces || !reorders || operand->function == NULL || operand->commutes;
+static inline int routine_can(const struct series *series) {
+    return series->operand == NULL || !series->reorders || !is_ordered(series->operand);
 }
 
 /* From the first, the last and a middle root; in place at the last one. */
@@ -123,30 +124,60 @@ static inline void add_roots(struct trials *trials, struct series *series) {
         add_lengths(trials, series);
 }
 
-static inline void list_trials(struct trials *trials, const struct coll_case *kind, int reorders,
-                               enum conformance_level level, int size) {
-    struct series series = {.kind = kind, .level = level, .size = size};
-    if (kind->send == CASE_NOTHING && kind->recv == CASE_NOTHING) {
-        add_trial(trials, &series, 0);
+/* Without and with MPI_IN_PLACE. */
+static inline void add_both(struct trials *trials, struct series *series) {
+    add_lengths(trials, series);
+    series->in_place = series->kind->in_place == CASE_EVERYWHERE;
+    if (series->in_place)
+        add_lengths(trials, series);
+}
+
+/* All telling kinds of data, in all lengths. */
+static inline void add_telling(struct trials *trials, const struct series *start) {
+    const int reduces = start->kind->reduces;
+    for (int data = 0; data < (reduces ? (int)OPERANDS : (int)PAIRS); ++data) {
+        struct series series = *start;
+        series.data = data;
+        series.operand = reduces ? &operands[data] : NULL;
+        if (!routine_can(&series))
+            continue;
+        if (start->kind->rooted)
+            add_roots(trials, &series);
+        else
+            add_both(trials, &series);
+    }
+}
+
+/* MPI's own operations on its own types: roots in turn, every second one in place. */
+static inline void add_predefined_operations(struct trials *trials, const struct series *start) {
+    const int count = list_predefined(), every = start->level == CONFORMANCE_FULL ? 1 : SHARE;
+    for (int i = start->turn % every; i < count; i += every) {
+        struct series series = *start;
+        series.operand = &predefined[i];
+        series.root = start->kind->rooted ? i % start->size : 0;
+        series.in_place = i / every % 2;
+        add_trial(trials, &series, PREDEFINED_BLOCKS);
+    }
+}
+
+/* From every root. */
+static inline void add_every_root(struct trials *trials, const struct series *start) {
+    struct series series = *start;
+    series.operand = start->kind->reduces ? &operands[0] : NULL;
+    for (; series.root < series.size; ++series.root)
+        add_trial(trials, &series, full_blocks[1]);
+}
+
+static inline void list_trials(struct trials *trials, const struct series *start) {
+    if (start->kind->send == CASE_NOTHING && start->kind->recv == CASE_NOTHING) {
+        add_trial(trials, start, 0);
         return;
     }
-    for (int data = 0; data < (kind->reduces ? (int)OPERANDS : (int)PAIRS); ++data) {
-        series = (struct series){.kind = kind, .level = level, .size = size, .data = data};
-        if (!routine_can(&series, reorders) || !native_can(&series))
-            continue;
-        if (kind->rooted) {
-            add_roots(trials, &series);
-            continue;
-        }
-        add_lengths(trials, &series);
-        series.in_place = kind->in_place == CASE_EVERYWHERE;
-        if (series.in_place && native_can(&series))
-            add_lengths(trials, &series);
-    }
-    series = (struct series){.kind = kind, .level = level, .size = size};
-    for (; kind->rooted && level == CONFORMANCE_FULL && size <= SMALL && series.root < size;
-         ++series.root)
-        add_trial(trials, &series, full_blocks[1]);
+    add_telling(trials, start);
+    if (start->kind->reduces)
+        add_predefined_operations(trials, start);
+    if (start->kind->rooted && start->level == CONFORMANCE_FULL && start->size <= SMALL)
+        add_every_root(trials, start);
 }
 
 #endif

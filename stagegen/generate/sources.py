@@ -28,7 +28,17 @@ RUNTIME = (
     "reduction.c",
     "routines.c",
 )
-CHECK_DRIVERS = ("conformance.c", "conformance.h", "layouts.h", "operands.h", "trials.h")
+CHECK_DRIVERS = (
+    "conformance.c",
+    "conformance.h",
+    "definition.h",
+    "layouts.h",
+    "numbers.h",
+    "operands.h",
+    "operations.h",
+    "sides.h",
+    "trials.h",
+)
 SESSION_DRIVERS = ("members.h", "request.h", "serve.h", "session.c", "timing.h")
 
 
