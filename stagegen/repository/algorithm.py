@@ -76,8 +76,9 @@ class Algorithm:
         deterministic: whether it serves ``LIBCOLL_DETERMINISTIC``: the order of its operands
             follows from the number of ranks alone.
         uses: algorithms of other collectives whose routines it calls, as ``collective/name``.
-        scratch: bytes that it allocates at most on any rank, of ``n`` bytes (as the collective
-            counts them) on ``p`` ranks with at most ``m`` on a host; None where it does not say.
+        scratch: bytes of data that it allocates at most on any rank, for a message of ``n``
+            bytes, as the collective counts them, in elements of ``e`` bytes, on ``p`` ranks with
+            at most ``m`` on a host; None where it does not say.
     """
 
     collective: str

@@ -7,9 +7,9 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-#: What any formula may name, and what it is in C: bytes of the message, ranks, and the most ranks
-#: that share a host.
-NAMES = {"n": "n", "p": "p", "m": "most_on_a_host(cc)"}
+#: What any formula may name, and what it is in C: bytes of the message, ranks, the most ranks that
+#: share a host, and bytes of an element of a reduction.
+NAMES = {"n": "n", "p": "p", "m": "most_on_a_host(cc)", "e": "bytes_of_element(call)"}
 
 #: Functions, and operators that are functions in C, where all are of doubles.
 _FUNCTIONS = {"max": "larger", "min": "smaller"}
