@@ -54,7 +54,6 @@ class Catalogue:
             raise InputError(f"no algorithm '{name}' of {collective}; there is {listed}")
         return known[name]
 
-
     def used_by(self, algorithm: Algorithm) -> tuple[Algorithm, ...]:
         """The algorithms of other collectives whose routines this one calls.
 
