@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ class Routine:
         index: its place in ``coll_routines[]``.
         c_constraints: C expression of its constraints.
         c_defaults: C initialiser of its default parameters.
+        c_variants: the same, with every other value of every parameter in turn.
         min_bytes: the smallest message that it can do.
         c_max_bytes: C expression of the largest.
         c_scratch: C expression of the bytes that it allocates at most.
@@ -36,6 +38,7 @@ class Routine:
     index: int
     c_constraints: str
     c_defaults: str
+    c_variants: tuple[str, ...]
     min_bytes: int
     c_max_bytes: str
     c_scratch: str
@@ -57,11 +60,24 @@ def describe(algorithm: Algorithm, group: RankGroup, index: int) -> Routine:
         group=group.number,
         index=index,
         c_constraints=" | ".join(flags) or "COLL_ANY",
-        c_defaults=c_parameters({p.name: p.default for p in algorithm.parameters}),
+        c_defaults=c_parameters(_defaults(algorithm)),
+        c_variants=tuple(_variants(algorithm)),
         min_bytes=algorithm.min_bytes,
         c_max_bytes="INT_MAX" if algorithm.max_bytes is None else str(algorithm.max_bytes),
         c_scratch=algorithm.scratch.to_c() if algorithm.scratch else "0",
     )
+
+
+def _defaults(algorithm: Algorithm) -> dict[str, int]:
+    return {parameter.name: parameter.default for parameter in algorithm.parameters}
+
+
+def _variants(algorithm: Algorithm) -> Iterator[str]:
+    """Yield the parameters of a routine with one of them not at its default."""
+    for parameter in algorithm.parameters:
+        for value in parameter.values:
+            if value != parameter.default:
+                yield c_parameters({**_defaults(algorithm), parameter.name: value})
 
 
 def c_parameters(values: dict[str, int]) -> str:

@@ -24,6 +24,7 @@ COMMAND = "stagegen tune --topology topology.yaml --from-log measurements.jsonl"
 _DISPATCHER = (
     "dispatch.h",
     "dispatch.c",
+    "operations.c",
     "plausible.c",
     "rules.c",
     "scratch.c",
@@ -32,7 +33,7 @@ _DISPATCHER = (
 )
 
 #: What ``make check`` needs besides the check that the measuring session does, too.
-_CHECK_DRIVERS = ("check.c", "lab_idle.c")
+_CHECK_DRIVERS = ("check.c", "lab_idle.c", "leaks.txt", "synchronous.h", "variants.h")
 
 
 def library_files(
@@ -69,6 +70,7 @@ def library_files(
         files[f"check/{name}"] = (DRIVERS / name).read_text(encoding="utf-8")
     for name, text in check_sources(catalogue, renderer, values).items():
         files[f"check/{name}"] = text
+    files["check/variants.c"] = renderer.render("libcoll/variants.c.j2", values)
     files["include/libcoll.h"] = renderer.render("libcoll/libcoll.h.j2", values)
     files["libcoll.pc.in"] = renderer.render("libcoll/libcoll.pc.in.j2", values)
     sources = sorted(name for name in files if name.startswith("src/") and name.endswith(".c"))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from stagegen.data import DRIVERS
 from stagegen.generate import Toolchain, build
 from stagegen.generate.sources import applicable
 from stagegen.library import write_library
@@ -24,6 +25,8 @@ from stagegen.tune.search import default_candidate
 from tests.strategies import make_topology
 
 HERE = Path(__file__).parent
+SYNCHRONOUS = DRIVERS / "synchronous.h"
+"""Compiled into routines, it makes every message wait for its receive."""
 CATALOGUE = load_catalogue()
 os.environ.setdefault("WERROR", "1")  # the Makefiles': warnings are errors for us, not for users
 STEP = 64

@@ -35,7 +35,7 @@ def folder(tmp_path_factory) -> Path:
     renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash)
     files = dict(measuring_sources(topology, catalogue, renderer))
     routines = " ".join(f"{algorithm.routine}.o" for algorithm in catalogue.algorithms)
-    files["Makefile"] += f"\n{routines}: WARNINGS += -include {support.HERE / 'synchronous.h'}\n"
+    files["Makefile"] += f"\n{routines}: WARNINGS += -include {support.SYNCHRONOUS}\n"
     path = tmp_path_factory.mktemp("session")
     write_files(path, files)
     build(path, support.toolchain())

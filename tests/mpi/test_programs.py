@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from stagegen.generate import build, write_files
 from tests.mpi import support
 
 pytestmark = pytest.mark.mpi
@@ -93,19 +92,3 @@ def test_two_threads_on_two_communicators():
 
 def test_large_count_types_and_absolute_addresses():
     passes("large_types.c", 3)
-
-
-@pytest.mark.parametrize("ranks", [3, 8])
-def test_nothing_relies_on_buffering(ranks, tmp_path):
-    """All sends of the routines synchronous: `Isend` is `Issend`, `Send` is `Ssend`."""
-    folder = tmp_path / "library"
-    topology = support.cluster(ranks)
-    decision = support.decision(topology)
-    support.write_library(folder, topology, support.CATALOGUE, decision, {})
-    makefile = (folder / "Makefile").read_text()
-    header = support.HERE / "synchronous.h"
-    write_files(folder, {"Makefile": makefile.replace("-fPIC", f"-include {header} -fPIC", 1)})
-    build(folder, support.toolchain(), "build/check")
-    result = support.run(ranks, folder / "build" / "check", "quick")
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert ", 0 failed" in result.stdout

@@ -70,7 +70,7 @@ def session(name: str) -> Path:
     topology, catalogue = cluster(name), FROM_SCHEDULES
     renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash)
     files = measuring_sources(topology, catalogue, renderer)
-    header = support.HERE / "synchronous.h"
+    header = support.SYNCHRONOUS
     files["Makefile"] = files["Makefile"].replace("?= -O2", f"= -O0 -include {header}")
     folder = support.scratch() / topology.name
     write_files(folder, files)
