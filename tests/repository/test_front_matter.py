@@ -74,6 +74,9 @@ MISTAKES = {
     "scratch of what": (f"{GOOD}\nscratch: n * segment", 5, "`scratch`: expected a formula of"),
     "scratch a power": (f"{GOOD}\nscratch: n ** p", 5, "+ - * / //, max, min, and the names n, p, m"),
     "scratch a list": (f"{GOOD}\nscratch: [n]", 5, "`scratch`: expected a formula"),
+    "uses a text": (f"{GOOD}\nuses: bcast/flat", 5, "`uses`: expected a list of collective/"),
+    "uses no path": (f"{GOOD}\nuses: [flat]", 5, "`uses`: expected a list of collective/"),
+    "uses a number": (f"{GOOD}\nuses: [7]", 5, "`uses`: expected a list of collective/"),
     "dense without pack": (
         f"{GOOD}\nconstraints: [dense]", 5, "`dense`: alltoall/_call.c.j2 has no pack and unpack"
     ),
