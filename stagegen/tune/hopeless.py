@@ -1,8 +1,8 @@
-"""Who need not be tried at longer messages."""
+"""Who need not be tried at longer messages, or looked at twice."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from stagegen.measure.records import Candidate
 from stagegen.repository.algorithm import NATIVE
@@ -10,7 +10,7 @@ from stagegen.tune.choose import Samples, median
 
 #: An algorithm that took HOPELESS times the best's time, and needs HOPELESS times as much more for
 #: the bytes that were added since the size before, is not tried at longer messages.
-HOPELESS = 2.0
+HOPELESS = 1.5
 
 #: Only sizes count at which bytes matter more than latency, that is, where the best takes
 #: BYTES_MATTER times what it takes at the least size: a ring of 16 ranks has four times the
@@ -23,11 +23,16 @@ class Hopeless:
 
     def __init__(self) -> None:
         self._names: set[str] = set()
+        self._behind: set[str] = set()
         self._before: Mapping[str, float] = {}
         self._least: dict[int, float] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._names
+
+    def behind(self, candidates: Iterable[Candidate]) -> frozenset[Candidate]:
+        """Return those whose algorithms fell behind at the size before."""
+        return frozenset(c for c in candidates if c.algorithm in self._behind)
 
     def note(self, samples: Samples, kinds: Sequence[frozenset[Candidate]]) -> None:
         """Compare candidates with the best of the smallest of these sets that they are in.
@@ -37,6 +42,7 @@ class Hopeless:
             kinds: sets of candidates with a winner each, each within the one before.
         """
         times = {c.algorithm: min(sample.seconds) for c, sample in samples.items()}
+        self._behind = {c.algorithm for c, sample in samples.items() if sample.dropped}
         for number, kind in enumerate(kinds):
             inner = kinds[number + 1] if number + 1 < len(kinds) else frozenset()
             if not kind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from stagegen.measure.measurer import Source
 from stagegen.measure.records import Candidate, Request
@@ -10,11 +11,11 @@ from stagegen.measure.statistics import MARGIN
 from stagegen.repository import Algorithm, Parameter
 from stagegen.tune.candidates import useful_values, with_value
 from stagegen.tune.choose import choose
-from stagegen.tune.race import Field, finish, look
+from stagegen.tune.race import Field, race
 
-#: Values for calls that take longer than so many seconds are looked at, and raced no further: it
-#: is the race of all algorithms afterwards that counts.
-LONG_SECONDS = 0.03
+#: For calls that take longer than so many seconds all values are looked at once, the best one and
+#: the one before twice: it is the race of all algorithms afterwards that counts.
+LONG_SECONDS = 0.01
 
 
 def choices(algorithm: Algorithm, size: int) -> list[Parameter]:
@@ -51,14 +52,16 @@ def tune_parameters(
 
 def _best_of(source: Source, request: Request, best: Candidate) -> tuple[Candidate, list[float]]:
     """Return who replaces ``best``, or that, and its seconds."""
-    field = Field(request.candidates, (frozenset(request.candidates),))
-    seen = look(source, request, field)
-    least = {candidate: min(seconds) for candidate, seconds in seen.items()}
-    if min(least.values()) < LONG_SECONDS:
-        samples = finish(source, request, field, seen, budget=0)
+    first = source.measure(request).by_candidate()
+    quickest = min(sorted(first), key=lambda candidate: first[candidate])
+    if min(first[quickest]) < LONG_SECONDS:
+        field = Field(request.candidates, (frozenset(request.candidates),))
+        samples = race(source, request, field, budget=0)
         best = choose(samples, best, best)
         return best, list(samples[best].seconds)
-    quickest = min(sorted(least), key=lambda candidate: least[candidate])
-    if least[quickest] < (1 - MARGIN) * least[best]:
+    both = tuple(dict.fromkeys((quickest, best)))
+    second = source.measure(replace(request, candidates=both)).by_candidate()
+    seconds = {candidate: [*first[candidate], *second[candidate]] for candidate in both}
+    if min(seconds[quickest]) < (1 - MARGIN) * min(seconds[best]):
         best = quickest
-    return best, seen[best]
+    return best, seconds[best]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stagegen.measure.measurer import Source
@@ -18,8 +18,8 @@ from stagegen.measure.records import Candidate, Request
 from stagegen.measure.statistics import summarize
 
 #: A candidate whose least scouted time is above the best one's by more than these factors is
-#: dropped: after one look where a call takes long, else after two looks.
-FIRST_FACTOR, SECOND_FACTOR = 2.5, 1.4
+#: dropped: after one look where that is beyond doubt, else after two.
+FIRST_FACTOR, SECOND_FACTOR = 2.5, 1.3
 
 #: A lost packet can cost a call so many seconds (the least time until TCP sends it again, and
 #: some), so that nobody is left out of the second look for less.
@@ -138,28 +138,34 @@ def calls_per_repetition(seconds: float) -> int:
     return max(1, min(CALLS_MOST, math.ceil(REPETITION_SECONDS / max(seconds, 1e-9))))
 
 
-def look(source: Source, request: Request, field: Field) -> Times:
+def look(
+    source: Source, request: Request, field: Field, behind: Container[Candidate] = ()
+) -> Times:
     """Look at everybody, and again, in the opposite order, at those that one look does not settle.
 
     Who comes before a candidate may leave traces in the network, so the least time counts.
+
+    Args:
+        source: makes measurements, or has them from a log.
+        request: for one repetition of one call of each.
+        field: who is looked at.
+        behind: those that one look settles if it finds them behind, as they were at another size.
     """
     times: Times = {candidate: [] for candidate in field.candidates}
     _measure(source, request, times)
     least = _least(times)
-    again = {
-        candidate
-        for group in field.groups
-        for candidate in group
-        if least[candidate] <= _may_be(min(least[c] for c in group))
-    }
-    second = tuple(c for c in reversed(field.candidates) if c in again)
+    again: set[Candidate] = set()
+    for group in field.groups:
+        best = min(least[candidate] for candidate in group)
+        most = max(FIRST_FACTOR * best, best + HICCUP_SECONDS)
+        again.update(
+            candidate
+            for candidate in group
+            if least[candidate] <= (SECOND_FACTOR * best if candidate in behind else most)
+        )
+    second = tuple(candidate for candidate in reversed(field.candidates) if candidate in again)
     _measure(source, replace(request, candidates=second), times)
     return times
-
-
-def _may_be(best: float) -> float:
-    """Return what one call may take whose usual time is that of the best one."""
-    return max(FIRST_FACTOR * best, best + HICCUP_SECONDS)
 
 
 def _decide(source: Source, request: Request, field: Field, budget: float) -> Times:

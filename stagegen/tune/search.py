@@ -143,7 +143,8 @@ class Search:
             known = self._parameters.get(algorithm.name, default_candidate(algorithm))
             self._parameters[algorithm.name] = at_size(algorithm, known, size)
         field = self._field(self._parameters[algorithm.name] for algorithm in algorithms)
-        seen = look(self._source, self._scout(size, field.candidates), field)
+        behind = hopeless.behind(field.candidates)
+        seen = look(self._source, self._scout(size, field.candidates), field, behind)
         contenders = near(field, seen)
         for algorithm in algorithms:
             known = self._parameters[algorithm.name]
