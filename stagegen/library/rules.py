@@ -107,10 +107,10 @@ def _c_rules(
     """Yield a row for each option of each rule. Routines without tables are of group 0."""
     for number, rule in enumerate(table.rules):
         for candidate in rule.options:
-            of_all = index[table.collective, candidate.algorithm, 0]
+            own = (table.collective, candidate.algorithm, group)
             yield CRule(
                 c_upto=_c_end(table.end_of(number)),
-                routine_index=index.get((table.collective, candidate.algorithm, group), of_all),
+                routine_index=index[own if own in index else (*own[:2], 0)],
                 algorithm=candidate.algorithm,
                 c_parameters=c_parameters(dict(candidate.parameters)),
             )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from stagegen.generate import Renderer
 from stagegen.generate.routines import c_parameters
-from stagegen.generate.sources import applicable, runtime_sources
+from stagegen.generate.sources import applicable, runnable, runtime_sources, runtime_values
 from stagegen.library.rules import CRule, CTable
 from stagegen.repository import load_catalogue
-from stagegen.topology import load_topology
+from stagegen.topology import Group, load_topology
 from tests.schedule.rated import with_rates
 from tests.strategies import make_topology
 
@@ -22,6 +24,12 @@ CLUSTERS = {
     "capacity 2": with_rates(make_topology([3, 3], [0]), {}, {"s1": 2 * 10**9}),
     "rates": with_rates(
         make_topology([4, 4, 3], [0, 0]), {"n1": 25 * 10**8}, {"s1": 2 * 10**9, "s2": 5 * 10**8}
+    ),
+    "groups": replace(
+        make_topology(
+            [2, 2, 2], [0, 1], slots={"n0": 2}, ranks=[f"n{i * 5 % 6}" for i in range(7)]
+        ),
+        groups=(Group("left", ("n3", "n0", "n1")), Group("one-each", ("n0", "n2", "n4"))),
     ),
 }
 ARRAY = re.compile(r"static const (?:short|int) (\w+)\[\] = \{([^{}]*)\};")
@@ -36,38 +44,47 @@ _RULES = {
 
 
 def write_folder(topology, folder, *only):
-    """Write all routines that the topology can have, or some; return their algorithms."""
+    """Write all routines that the topology can have, or some; return them."""
     catalogue = load_catalogue()
-    algorithms = applicable(catalogue, topology)
+    algorithms = runnable(catalogue, topology)
     if only:
         algorithms = tuple(a for a in algorithms if a.routine in only)
     renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash)
     (folder / "src").mkdir(parents=True)
     files = runtime_sources(topology, catalogue, algorithms, renderer)
+    values = runtime_values(topology, catalogue, algorithms)
     if not only:
-        tables = list(_tables(topology, algorithms))
+        tables = list(_tables(values))
         files["rules.c"] = renderer.render("libcoll/rules.c.j2", {"tables": tables})
     for name, text in files.items():
         (folder / "src" / name).write_text(text, encoding="utf-8")
     (folder / "topology.yaml").write_text(topology.to_yaml(), encoding="utf-8")
-    return algorithms
+    return values["routines"]
 
 
-def _tables(topology, algorithms):
-    index = {(a.collective, a.name): number for number, a in enumerate(algorithms)}
-    for collective, rules in _RULES.items():
+def _tables(values):
+    """Tables of the whole and of each group, with the same choices."""
+    index = {(r.collective, r.algorithm, r.group): r.index for r in values["routines"]}
+    for group, (collective, rules) in product(values["groups"], _RULES.items()):
         rows = tuple(
-            CRule(upto, index[collective, option], option, c_parameters(values))
-            for upto, name, parameters in rules
-            for option, values in ((name, parameters), ("native", {}))
+            CRule(upto, _find(index, collective, option, group), option, c_parameters(parameters))
+            for upto, name, own in rules
+            for option, parameters in ((name, own), ("native", {}))
         )
-        count = topology.rank_count
-        yield CTable(f"{collective}_cluster", collective, "cluster", 0, count, str(count), rows)
+        count = group.topology.rank_count
+        name = f"{collective}_cluster{group.suffix}"
+        yield CTable(name, collective, "cluster", group.number, count, str(count), rows)
+
+
+def _find(index, collective, name, group):
+    of_group = index.get((collective, name, group.number))
+    return index[collective, name, 0] if of_group is None else of_group
 
 
 def scheduled(topology) -> list[str]:
-    """The routines of a topology that have tables."""
-    return sorted(a.routine for a in applicable(load_catalogue(), topology) if a.has_tables)
+    """The routines of a topology that have tables; some only use others that have."""
+    found = (a for a in applicable(load_catalogue(), topology) if a.has_tables and not a.uses)
+    return sorted(algorithm.routine for algorithm in found)
 
 
 def edit(file: Path, old: str, new: str) -> None:

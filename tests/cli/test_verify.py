@@ -16,8 +16,10 @@ from stagegen.errors import InputError, ScheduleError
 from stagegen.generate import aapc
 from stagegen.generate.schedules import scheduler_of
 from stagegen.library.reprove import reprove
+from stagegen.repository import load_catalogue
 from stagegen.schedule.alltoall import alltoall_phases
 from stagegen.schedule.bounds import COLLECTIVES
+from stagegen.topology import restricted_to
 from tests.cli.folders import ARRAY, CLUSTERS, edit, scheduled, write_folder
 from tests.strategies import make_topology
 
@@ -33,21 +35,26 @@ def figure(tmp_path_factory):
 
 @pytest.mark.parametrize("topology", CLUSTERS.values(), ids=CLUSTERS)
 def test_what_was_generated_holds(topology, tmp_path):
-    algorithms = write_folder(topology, tmp_path / "g")
+    routines = write_folder(topology, tmp_path / "g")
     found = {proof.routine: proof for proof in reprove(tmp_path / "g")}
-    assert set(found) == {a.routine for a in algorithms}
-    specific = {a.routine for a in algorithms if a.topology_specific}
-    assert (
-        {name for name, proof in found.items() if proof.proofs}
-        == specific
-        > set(scheduled(topology))
-    )
+    assert set(found) == {routine.function for routine in routines}
+    specific = {r.function for r in routines if "COLL_NEEDS_" in r.c_constraints}
+    uses = {a.routine for a in load_catalogue().algorithms if a.has_tables and a.uses}
+    without = {r.function for r in routines if f"{r.collective}_{r.algorithm}" in uses}
+    assert {name for name, proof in found.items() if proof.proofs} == specific - without
+    assert specific - without > set(scheduled(topology))
+    for number, group in enumerate(topology.groups, 1):
+        own = {r.function for r in routines if r.group == number}
+        assert len(own) > 15
+        count = restricted_to(topology, group.hosts).rank_count
+        assert {p.ranks for name in own for _, p in found[name].proofs} <= {count, len(group.hosts)}
     labels = {name: [label for label, _ in proof.proofs] for name, proof in found.items()}
     # Those of the defaults and of the rules.
     assert "block_size 3" in labels["alltoall_aapc_receiver_partial"]
     assert len(labels["alltoall_aapc_receiver_partial"]) == 2
     assert {"window 1", "window 2", "window 4"} <= set(labels["alltoall_aapc_receiver_window"])
-    assert labels["bcast_topology_kary"] == ["arity 3", "arity 4"]
+    assert labels["bcast_topology_kary"] == labels["reduce_topology_kary"] == ["arity 3", "arity 4"]
+    assert {p.collective for _, p in found["reduce_topology_kary"].proofs} == {"reduce"}
 
 
 def test_command(figure):
@@ -85,6 +92,7 @@ def edited(figure, tmp_path, name, old, new):
         ("alltoall_aapc_none.c", "    0, 4, ", "    0, 04, ", "'04', which is no number"),
         ("bcast_topology_kary.c", "return tree_3", "return tree_4", "tree_K[] for arity K"),
         ("bcast_topology_binary.c", "tree_2, 2)", "tree_2, 1)", "tree_K[] for arity K"),
+        ("reduce_topology_binary.c", "tree_2, 2)", "tree_2, 1)", "tree_K[] for arity K"),
         ("cluster.c", '"n0", "n0"', '"n1", "n1"', "hosts is not what topology.yaml says"),
         ("cluster.c", "0, 1, 2, 4", "1, 0, 2, 4", "host_of_position is not what"),
         ("cluster.c", "_hosts = 6", "_hosts = 5", "coll_cluster_hosts is not what"),
@@ -98,10 +106,11 @@ def edited(figure, tmp_path, name, old, new):
         ("rules.c", ", .window = 4", "", "window is not given"),
         ("rules.c", ".arity = 4", ".arity = 5", "arity is 5, not of [3, 4]"),
         ("rules.c", ".block_size = 3", ".block_size = 03", "are not understood"),
-        ("rules.c", "INT_MAX", "8192", "not for every size"),
+        ("rules.c", "INT_MAX", "8192", "does not come after"),
         ("rules.c", "{4096,", "{148,", "does not come after"),
-        ("rules.c", "CLUSTER, 6", "CLUSTER, 5", "for 5 ranks"),
-        ("rules.c", "KIND_CLUSTER", "KIND_OTHER", "serves only the whole cluster"),
+        ("rules.c", "CLUSTER, 0, 6, 6", "CLUSTER, 0, 5, 6", "for 5 to 6 ranks"),
+        ("rules.c", "CLUSTER, 0, 6", "CLUSTER, 1, 6", "for group 1, which there is not"),
+        ("rules.c", "KIND_CLUSTER, 0", "KIND_OTHER, -1", "serves only the whole cluster"),
         ("rules.c", "coll_routines[", "coll_routines[1", "is not of its collective"),
         ("rules.c", "    {148,", "#if 0\n    {148,", "hides what is compiled"),
         ("routines.c", "{.arity = 3", "{.arity = 6", "arity is 6, not of [3, 4]"),
@@ -118,6 +127,29 @@ def test_what_is_wrong_is_named(figure, tmp_path, name, old, new, part):
         list(reprove(folder))
     assert name in str(error.value)
     assert part in str(error.value)
+
+
+def test_the_last_rule_of_a_size_is_native(figure, tmp_path):
+    shutil.copytree(figure, tmp_path / "g")
+    file = tmp_path / "g" / "src" / "rules.c"
+    file.write_text(re.sub(r"    \{INT_MAX, .*/\* native \*/.*\n", "", file.read_text(), count=1))
+    with pytest.raises(ScheduleError, match="not native and for every size"):
+        list(reprove(tmp_path / "g"))
+
+
+def test_rules_of_a_group_are_of_its_routines(tmp_path):
+    write_folder(CLUSTERS["groups"], tmp_path / "g")
+    file = tmp_path / "g" / "src" / "rules.c"
+    text = file.read_text()
+    for old, new, told in (
+        ("CLUSTER, 1, 4, 4", "CLUSTER, 1, 7, 7", "for 7 ranks, but group 1 has 4"),
+        ("CLUSTER, 2, 4, 4", "CLUSTER, 1, 4, 4", "tables of another group"),
+        ("CLUSTER, 1, 4, 4", "CLUSTER, 3, 4, 4", "for group 3, which there is not"),
+    ):
+        assert old in text
+        file.write_text(text.replace(old, new))
+        with pytest.raises(ScheduleError, match=told):
+            list(reprove(tmp_path / "g"))
 
 
 def test_another_topology_is_seen(figure, tmp_path):
@@ -199,7 +231,8 @@ def test_phases_in_any_order_hold_with_the_places_that_their_tokens_were_made_by
         write_folder(topology, tmp_path / "g")
     finally:
         scheduler_of.cache_clear()
-    assert all(proof.proofs for proof in reprove(tmp_path / "g") if "_aapc_" in proof.routine)
+    proven = {proof.routine for proof in reprove(tmp_path / "g") if proof.proofs}
+    assert proven >= {name for name in scheduled(topology) if "_aapc_" in name}
     file = tmp_path / "g" / "src" / "alltoall_aapc_receiver.c"
     edit(file, " PLACE,", "")
     text = file.read_text()

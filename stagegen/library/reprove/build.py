@@ -3,86 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from stagegen.errors import InputError, ScheduleError
-from stagegen.library.reprove.source import number, only, read_source, rows_of
-from stagegen.repository.algorithm import NATIVE, PLACES
+from stagegen.errors import ScheduleError
+from stagegen.library.reprove.routine import BuildRoutine, Use, read_of_folder, read_parameters
+from stagegen.library.reprove.rule_tables import read_rules
+from stagegen.library.reprove.source import only, rows_of
+from stagegen.repository.algorithm import PLACES
 from stagegen.schedule.bounds import COLLECTIVES
-from stagegen.topology import Topology
-
-Parameters = Mapping[str, int]
+from stagegen.topology import Group, Topology
 
 _ROUTINE = re.compile(
     r'\{"(?P<name>\w+)", COLL_(?P<collective>[A-Z_]+), (?P<constraints>[A-Z_]+(?: \| [A-Z_]+)*), '
     r"(?P<group>\d+), \d+, \w+,\s+(?P<function>\w+), (?P<parameters>\{[^{}]*\})\},\s*"
 )
-_RULE = re.compile(
-    r"\{(?P<upto>\w+), &coll_routines\[(?P<index>\d+)\]\s*, (?P<parameters>\{[^{}]*\})\},\s*"
-)
-_TABLE = re.compile(
-    r"\{COLL_(?P<collective>[A-Z_]+), COLL_KIND_(?P<kind>[A-Z]+), (?P<group>-1|\d+), "
-    r"(?P<first>\d+), (?P<last>\w+), (?P<rules>\w+)\},\s*"
-)
-_RULES = re.compile(r"^static const struct coll_rule (\w+)\[\] = \{(.*?)^\};", re.M | re.S)
-
-
-@dataclass(frozen=True)
-class Use:
-    """Where a routine is called from, and with which parameters."""
-
-    where: str
-    parameters: Parameters
-
-
-@dataclass(frozen=True)
-class BuildRoutine:
-    """A row of ``coll_routines[]``.
-
-    Attributes:
-        function: its name.
-        collective: that it is for.
-        group: whose tables it has: 0 the whole cluster (or none), k its k-th group.
-        needs_cluster: whether it is only called with all ranks of that group.
-        needs_order: whether it is only called with ranks on hosts of the cluster.
-        uses: its defaults, and the rules that name it.
-    """
-
-    function: str
-    collective: str
-    group: int
-    needs_cluster: bool
-    needs_order: bool
-    uses: tuple[Use, ...]
-
-    @property
-    def is_native(self) -> bool:
-        """Whether it is the MPI library's own, which has no schedule of ours."""
-        return self.function == f"{self.collective}_{NATIVE}"
-
-    def values(
-        self, parameter: str, most: int = 2**31 - 1, among: frozenset[int] | None = None
-    ) -> list[int]:
-        """Return the values that a parameter is given, each once, ascending.
-
-        Args:
-            parameter: its name.
-            most: the largest value that it may have; 1 is the smallest.
-            among: the values that it may have.
-
-        Raises:
-            ScheduleError: it is not given, or one is out of range; names where.
-        """
-        for use in self.uses:
-            value = use.parameters.get(parameter)
-            if value is None:
-                raise ScheduleError(f"{use.where}: {parameter} is not given")
-            if not 1 <= value <= most or (among is not None and value not in among):
-                allowed = f"1 to {most}" if among is None else sorted(among)
-                raise ScheduleError(f"{use.where}: {parameter} is {value}, not of {allowed}")
-        return sorted({use.parameters[parameter] for use in self.uses})
 
 
 def read_build(sources: Path, topology: Topology) -> tuple[BuildRoutine, ...]:
@@ -96,18 +32,19 @@ def read_build(sources: Path, topology: Topology) -> tuple[BuildRoutine, ...]:
         InputError: a file is missing.
         ScheduleError: a file contradicts itself, or the files that are there; names it.
     """
+    ranks = [len(topology.ranks), *(_rank_count(topology, g) for g in topology.groups)]
     routines = list(_routines(sources / "routines.c", topology))
     _check_files(sources, [routine.function for routine in routines])
     if not any((sources / name).exists() for name in ("rules.c", "dispatch.c", "dispatch.h")):
         return tuple(routines)
     uses: dict[str, list[Use]] = {r.function: list(r.uses) for r in routines}
-    for function, use in _rules(sources / "rules.c", routines, topology.rank_count):
+    for function, use in read_rules(sources / "rules.c", routines, ranks):
         uses[function].append(use)
     return tuple(replace(routine, uses=tuple(uses[routine.function])) for routine in routines)
 
 
 def _routines(path: Path, topology: Topology) -> Iterator[BuildRoutine]:
-    code = _read(path)
+    code = read_of_folder(path)
     table = only(
         r"const struct coll_routine coll_routines\[\] = \{(.*?)\n\};", code, "coll_routines[]"
     )
@@ -126,7 +63,7 @@ def _routines(path: Path, topology: Topology) -> Iterator[BuildRoutine]:
             raise ScheduleError(f"{path}: {function} is called {row['name']} of {collective}")
         needs = set(row["constraints"].split(" | "))
         order = not needs.isdisjoint(PLACES.values())
-        use = Use(f"{path.name}, {function}", _parameters(path, row["parameters"]))
+        use = Use(f"{path.name}, {function}", read_parameters(path, row["parameters"]))
         cluster = "COLL_NEEDS_CLUSTER" in needs
         yield BuildRoutine(function, collective, group, cluster, order, (use,))
     _check_native(path, code, declared)
@@ -155,65 +92,5 @@ def _check_files(sources: Path, functions: list[str]) -> None:
         raise ScheduleError(f"{sources / name}.c: routines.c does not name it")
 
 
-def _rules(path: Path, routines: list[BuildRoutine], ranks: int) -> Iterator[tuple[str, Use]]:
-    """Yield which function each rule calls."""
-    code = _read(path)
-    found = _RULES.findall(code)
-    rules = dict(found)
-    table = only(r"\} tables\[\] = \{(.*?)\n\};", code, "tables[]")
-    rows = list(rows_of("tables", table[1], _TABLE))
-    if sorted(row["rules"] for row in rows) != sorted(name for name, _ in found):
-        raise ScheduleError(f"{path}: tables[] is not of the tables of rules, each once")
-    for row in rows:
-        where, last, ends = f"{path.name}, {row['rules']}[]", -1, True
-        for rule in rows_of(row["rules"], rules[row["rules"]], _RULE):
-            last = _checked_end(where, rule["upto"], last, ends)
-            index = int(rule["index"])
-            if index >= len(routines) or routines[index].collective != row["collective"].lower():
-                raise ScheduleError(f"{where}: coll_routines[{index}] is not of its collective")
-            _check_cluster(where, routines[index], row, ranks)
-            ends = routines[index].is_native
-            yield routines[index].function, Use(where, _parameters(path, rule["parameters"]))
-        if last != _INT_MAX or not ends:
-            raise ScheduleError(f"{where}: its last rule is not native and for every size")
-
-
-_INT_MAX = 2**63
-
-
-def _checked_end(where: str, upto: str, last: int, ends: bool) -> int:
-    """Return the end of a row's sizes; those of one end go on until the native routine."""
-    end = _INT_MAX if upto == "INT_MAX" else number(upto)
-    if end is None or end < last or (end == last) == ends:
-        raise ScheduleError(f"{where}: the rule up to {upto} does not come after those before")
-    return end
-
-
-def _check_cluster(where: str, routine: BuildRoutine, row: re.Match[str], ranks: int) -> None:
-    """Check that a routine with tables of the cluster serves all ranks of it."""
-    sizes = row["first"], row["last"]
-    if row["kind"] == "CLUSTER" and row["group"] == "0" and sizes != (str(ranks), str(ranks)):
-        told = " to ".join(dict.fromkeys(sizes))
-        raise ScheduleError(f"{where}: it is for {told} ranks, but the cluster has {ranks}")
-    if row["kind"] != "CLUSTER" and routine.needs_cluster:
-        raise ScheduleError(f"{where}: {routine.function} serves only the whole cluster")
-
-
-def _parameters(path: Path, text: str) -> Parameters:
-    """Return the values of an initialiser such as `{.arity = 3}`, or of `{0}`."""
-    if text == "{0}":
-        return {}
-    values: dict[str, int] = {}
-    for item in text[1:-1].split(","):
-        found = re.fullmatch(r"\s*\.(\w+) = (\S+)", item)
-        value = number(found[2]) if found else None
-        if found is None or value is None or found[1] in values:
-            raise ScheduleError(f"{path}: the parameters {text} are not understood")
-        values[found[1]] = value
-    return values
-
-
-def _read(path: Path) -> str:
-    if not path.is_file():
-        raise InputError(f"not a generated folder: src/ has no {path.name}", path.parent.parent)
-    return read_source(path)
+def _rank_count(topology: Topology, group: Group) -> int:
+    return sum(host in group.hosts for host in topology.ranks)

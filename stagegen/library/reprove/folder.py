@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stagegen.errors import InputError, ScheduleError
-from stagegen.library.reprove.build import BuildRoutine, read_build
+from stagegen.library.reprove.build import read_build
 from stagegen.library.reprove.c_file import CFile, read_c_file
 from stagegen.library.reprove.cluster import check_cluster
 from stagegen.library.reprove.hosts import leaders
 from stagegen.library.reprove.phases import phase_schedules
+from stagegen.library.reprove.routine import BuildRoutine
 from stagegen.library.reprove.shapes import kary_trees, ring_of, tree_proof
 from stagegen.schedule import Ring, Tree
 from stagegen.schedule.verify import Proof, verify

@@ -14,8 +14,8 @@ from fractions import Fraction
 from math import ceil
 
 from stagegen.errors import ScheduleError
-from stagegen.library.reprove.build import BuildRoutine
 from stagegen.library.reprove.c_file import CFile
+from stagegen.library.reprove.routine import BuildRoutine
 from stagegen.library.reprove.scheme import scheme_kind
 from stagegen.library.reprove.steps import NOBODY, Row, Step, read_steps
 from stagegen.schedule import SCHEMES, Message, PhaseSchedule, Sync, SyncGraph
