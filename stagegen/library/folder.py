@@ -32,8 +32,19 @@ _DISPATCHER = (
     "trace.c",
 )
 
-#: What ``make check`` needs besides the check that the measuring session does, too.
-_CHECK_DRIVERS = ("check.c", "lab_idle.c", "leaks.txt", "synchronous.h", "variants.h")
+#: What ``make check`` and ``make overhead`` need besides the check that the measuring session does.
+_CHECK_DRIVERS = (
+    "calls.h",
+    "check.c",
+    "lab_idle.c",
+    "leaks.txt",
+    "overhead.c",
+    "synchronous.h",
+    "variants.h",
+)
+
+#: What of it is no part of the check program, but a library or a program of its own.
+_APART = frozenset({"check/lab_idle.c", "check/overhead.c"})
 
 
 def library_files(
@@ -82,11 +93,11 @@ def library_files(
 
 
 def _check_objects(files: Mapping[str, str]) -> list[str]:
-    """Return the C files that the check program is made of; lab_idle.c is a library of its own."""
+    """Return the C files that the check program is made of."""
     return sorted(
         name
         for name in files
-        if name.startswith("check/") and name.endswith(".c") and name != "check/lab_idle.c"
+        if name.startswith("check/") and name.endswith(".c") and name not in _APART
     )
 
 

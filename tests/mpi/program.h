@@ -8,6 +8,8 @@
 
 #include <mpi.h>
 
+#include "calls.h"
+
 static int failures;
 
 /* Note a failure of this rank, with the line. */
@@ -32,35 +34,31 @@ static inline unsigned next_random(unsigned *state) {
     return *state >> 8;
 }
 
-enum { KINDS = 3 };
-
-/* One call through the library and the same one through PMPI; 1 if the results differ. */
+/*
+ * One call of a collective, by its number, through the library and the same one through PMPI; 1
+ * if the results differ. Of `bytes` for, or from, each rank.
+ */
 static inline int differs(int kind, int bytes, int root, unsigned seed, MPI_Comm comm) {
     int rank, size;
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &size);
-    const size_t room = (size_t)bytes * (size_t)size + 1;
-    char *input = malloc(room), *expected = calloc(room, 1), *actual = calloc(room, 1);
+    const size_t room = (size_t)(bytes + 1) * (size_t)size;
+    char *input = malloc(room), *expected = malloc(room), *actual = malloc(room);
     unsigned state = seed + 977U * (unsigned)rank;
     for (size_t i = 0; i < room; ++i)
         input[i] = (char)next_random(&state);
-    if (kind == 0) {
-        PMPI_Alltoall(input, bytes, MPI_BYTE, expected, bytes, MPI_BYTE, comm);
-        MPI_Alltoall(input, bytes, MPI_BYTE, actual, bytes, MPI_BYTE, comm);
-    } else if (kind == 1) {
-        PMPI_Allgather(input, bytes, MPI_BYTE, expected, bytes, MPI_BYTE, comm);
-        MPI_Allgather(input, bytes, MPI_BYTE, actual, bytes, MPI_BYTE, comm);
-    } else {
-        memcpy(expected, input, room);
-        memcpy(actual, input, room);
-        PMPI_Bcast(expected, bytes, MPI_BYTE, root, comm);
-        MPI_Bcast(actual, bytes, MPI_BYTE, root, comm);
-    }
-    const int different = memcmp(expected, actual, room) != 0;
+    memcpy(expected, input, room);
+    memcpy(actual, input, room);
+    struct arguments arguments = {input,    bytes,    MPI_BYTE, expected, bytes,
+                                  MPI_BYTE, MPI_BXOR, root,     comm};
+    int failed = kinds[kind].call(&arguments, 1) != MPI_SUCCESS;
+    arguments.recv = actual;
+    failed |= kinds[kind].call(&arguments, 0) != MPI_SUCCESS;
+    failed |= memcmp(expected, actual, room) != 0;
     free(input);
     free(expected);
     free(actual);
-    return different;
+    return failed;
 }
 
 #endif

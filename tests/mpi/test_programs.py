@@ -54,7 +54,31 @@ TRUNCATING = [
 @pytest.mark.parametrize("forced", TRUNCATING)
 def test_truncation(forced):
     collective = forced.partition("=")[0]
-    passes("errors.c", 3, collective, variables={"LIBCOLL_FORCE": forced}, timeout=60)
+    variables = {"LIBCOLL_FORCE": forced}
+    passes("errors.c", 3, "truncate", collective, variables=variables, timeout=60)
+
+
+def ends(*arguments: str, **how) -> str:
+    """The program does not come to its end; returns what it says on the way."""
+    program = support.compiled("errors.c", 3)
+    result = support.run(3, program, *arguments, timeout=60, **how)
+    assert result.returncode != 0
+    return result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("collective", support.CATALOGUE.collectives)
+def test_fatal_mistakes(collective):
+    assert "went on" not in ends("fatal", collective)
+
+
+@pytest.mark.parametrize("forced", TRUNCATING)
+def test_fatal_errors_inside_routines(forced):
+    """The rank that finds the error ends the program; the message names the library's own call."""
+    collective = forced.partition("=")[0]
+    said = ends("fatal-inside", collective, variables={"LIBCOLL_FORCE": forced})
+    assert "Message truncated" in said
+    assert said.count("went on") < 3
+    assert f"internal_{collective.capitalize()}" not in said
 
 
 def test_what_an_error_leaves_behind():
