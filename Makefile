@@ -15,8 +15,9 @@ QUICKSTART := topologies/quickstart.yaml
 QUICKSTART_OUTPUT := generated/quickstart
 QUICKSTART_SIZES := 1,64,1KiB,4KiB,16KiB
 BENCH := topologies/chain-4x4-cyclic.yaml
-# The last rule serves longer messages, too; an alltoall of 256 KiB takes 8 s a call there.
-BENCH_SIZES := 1:64KiB
+# Collectives whose size is that of the whole message are tuned at 16 times the largest as well. The
+# last rule serves longer messages, too; an alltoall of 256 KiB takes 8 s a call there.
+BENCH_SIZES := 1,64,1KiB,4KiB,16KiB,32KiB,64KiB
 BENCH_OUTPUT := generated/chain-4x4-cyclic
 
 all: quickstart
