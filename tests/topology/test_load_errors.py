@@ -25,6 +25,9 @@ hosts:
   n3: {slots: 2, address: 10.0.0.3}
 ranks: block
 launcher: lab
+groups:
+  left: [n0, n1]
+  two-four: "n[1,3]"
 """
 
 REPLACED = [
@@ -106,6 +109,24 @@ REPLACED = [
     ("  s1: {", "\ts1: {", 5, "tab"),
     ("ranks: block", "ranks: &a *a", 12, None),
     ("ranks: block", "ranks: !!python/object:os.system block", 12, None),
+    ("groups:", "group:", 14, "did you mean 'groups'?"),
+    ("left:", "Left:", 15, "group 'Left' must consist of a-z, 0-9 and '-'"),
+    ("left:", "le_ft:", 15, "must consist of a-z, 0-9 and '-', as in left-half"),
+    ("left:", "-left:", 15, "must consist of a-z"),
+    ("left:", "7:", 15, 'write "7"'),
+    ("left:", "whole:", 15, "the group whole is all ranks; give this one another name"),
+    ("two-four:", "left:", 16, "'left' is already given on line 15"),
+    ("left: [n0, n1]", "left: [n0, n8]", 15, "group left names the unknown host 'n8'"),
+    ("left: [n0, n1]", "left: [n0, s0]", 15, "group left names the unknown host 's0'"),
+    ("left: [n0, n1]", "left: [n0, n1, n0]", 15, "group left names host n0 twice"),
+    ("left: [n0, n1]", 'left: "n[0-1"', 15, "not closed"),
+    ("left: [n0, n1]", "left: {n0: n1}", 15, "single value"),
+    ("left: [n0, n1]", "left:", 15, "empty"),
+    ("left: [n0, n1]", "left: []", 15, "group left has no rank; name hosts with two ranks"),
+    ("left: [n0, n1]", "left: [n0]", 15, "group left has one rank only"),
+    ("left: [n0, n1]", 'left: "n[0-3]"', 15, "has the same hosts as whole, which is always there"),
+    ('two-four: "n[1,3]"', "two-four: [n1, n0]", 16, "the same hosts as left (line 15)"),
+    ("ranks: block", "ranks: [n0, n1, n2]", 16, "group two-four: host n3 has no rank"),
     ("launcher: lab", "--- \nname: x", 13, "single document"),
     ("launcher: lab", "launcher: \x07", 13, "control character"),
 ]

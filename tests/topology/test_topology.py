@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 
 from stagegen.data import TOPOLOGIES
-from stagegen.topology import load_topology
+from stagegen.topology import Group, load_topology, restricted_to
 from tests.strategies import make_topology, oracle_paths, topologies
 
 SHIPPED = sorted(TOPOLOGIES.glob("*.yaml"))
 EXPECTED_RANKS = {
     "chain-4x4-cyclic": 16,
+    "chain-4x4-groups": 16,
     "chain-4x8-block": 32,
     "chain-4x8-cyclic": 32,
     "cluster-24-a": 24,
@@ -136,7 +137,24 @@ def test_hash_is_of_what_matters():
     faster = make_topology([2, 2], [0], rates={"n1": 5})
     same_by_list = make_topology([2, 2], [0], ranks=["n0", "n1", "n2", "n3"])
     assert topology.hash == other_name.hash == same_by_list.hash
-    assert len({topology.hash, reordered.hash, faster.hash}) == 3
+    grouped = replace(topology, groups=(Group("left", ("n0", "n1")),))
+    renamed = replace(topology, groups=(Group("right", ("n0", "n1")),))
+    hashes = (t.hash for t in (topology, reordered, faster, grouped, renamed))
+    assert len(set(hashes)) == 5
+
+
+def test_groups_are_lists_or_host_lists(tmp_path):
+    text = WITH_SLOTS + 'groups: {one-each: [c, a], "0": "a,b", solo: [c]}\n'
+    topology = load(tmp_path, text)
+    assert topology.groups == (
+        Group("one-each", ("c", "a")),
+        Group("0", ("a", "b")),
+        Group("solo", ("c",)),
+    )
+    assert topology.to_json()["groups"][1] == {"name": "0", "hosts": ("a", "b")}
+    assert load(tmp_path, topology.to_yaml()) == topology
+    assert load(tmp_path, WITH_SLOTS + "groups:\n").groups == ()
+    assert restricted_to(topology, ["a", "b"]).groups == ()
 
 
 @given(topologies())
