@@ -1,6 +1,7 @@
 # make quickstart   set up, tune the cluster of topologies/quickstart.yaml in the lab, show the result
 # make test         set up, lint, and run all tests
-# make check-all    the tests with their slow cross products
+# make check-all    the tests with their slow cross products; their totals in docs/conformance.md
+# make conformance  the conformance tests of it, and the page
 # make bench        tune and compare topologies/chain-4x4-cyclic.yaml in the lab; needs a quiet machine
 # make bench-schedule   time making, proving and compiling schedules of up to 100,000 hosts
 # make reference   measure generated/reference again, after a change of a template
@@ -19,6 +20,8 @@ BENCH := topologies/chain-4x4-cyclic.yaml
 # last rule serves longer messages, too; an alltoall of 256 KiB takes 8 s a call there.
 BENCH_SIZES := 1,64,1KiB,4KiB,16KiB,32KiB,64KiB
 BENCH_OUTPUT := generated/chain-4x4-cyclic
+
+CONFORMANCE_LOG := $(CURDIR)/build/conformance.jsonl
 
 all: quickstart
 
@@ -54,8 +57,17 @@ lint: $(VENV)/.develop
 test: lint
 	$(BIN)/pytest -m "not slow"
 
+# What the runs of the check program add to the log becomes docs/conformance.md.
 check-all: lint
-	$(BIN)/pytest
+	@mkdir -p $(dir $(CONFORMANCE_LOG)) && rm -f $(CONFORMANCE_LOG)
+	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest
+	$(BIN)/python docs/conformance.py $(CONFORMANCE_LOG)
+
+# The part of it that the page is made from.
+conformance: $(VENV)/.develop
+	@mkdir -p $(dir $(CONFORMANCE_LOG)) && rm -f $(CONFORMANCE_LOG)
+	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest tests/mpi/test_conformance.py
+	$(BIN)/python docs/conformance.py $(CONFORMANCE_LOG)
 
 bench: $(VENV)/.use
 	@$(BIN)/stagegen tune --topology $(BENCH) --sizes $(BENCH_SIZES) --output $(BENCH_OUTPUT)
@@ -78,4 +90,4 @@ format: $(VENV)/.develop
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: all quickstart lint test check-all bench bench-schedule reference format clean
+.PHONY: all quickstart lint test check-all conformance bench bench-schedule reference format clean

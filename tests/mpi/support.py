@@ -8,12 +8,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from stagegen.data import DRIVERS
 from stagegen.generate import Toolchain, build
-from stagegen.generate.sources import applicable
+from stagegen.generate.sources import applicable, with_native
 from stagegen.library import write_library
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.local import LocalLauncher
@@ -33,11 +34,13 @@ STEP = 64
 """Bytes from the start of one rule to that of the next."""
 
 
-def cluster(ranks: int) -> Topology:
-    """A tree of up to three switches with one host per rank, uneven where it can be."""
-    first = -(-ranks // 2)
-    third = (ranks - first) // 3
-    return make_topology([first, ranks - first - third, third], [0, 1])
+def cluster(ranks: int, slots: int = 1) -> Topology:
+    """A tree of up to three switches, uneven where it can be; the last host may be smaller."""
+    hosts = -(-ranks // slots)
+    first = -(-hosts // 2)
+    third = (hosts - first) // 3
+    shared = {f"n{i}": min(slots, ranks - i * slots) for i in range(hosts)}
+    return make_topology([first, hosts - first - third, third], [0, 1], slots=shared)
 
 
 def tables(topology: Topology, catalogue: Catalogue = CATALOGUE) -> tuple[Table, ...]:
@@ -75,6 +78,11 @@ def decision(topology: Topology, catalogue: Catalogue = CATALOGUE) -> DecisionTa
     )
 
 
+def few(wanted: Sequence[Algorithm]) -> Catalogue:
+    """Return the catalogue with only these algorithms besides what every library has."""
+    return replace(CATALOGUE, algorithms=with_native(CATALOGUE, wanted))
+
+
 @lru_cache
 def scratch() -> Path:
     """A folder for what is built, until the tests end."""
@@ -89,10 +97,10 @@ def toolchain() -> Toolchain:
 
 
 @lru_cache
-def library(ranks: int) -> Path:
-    """The folder of a built library with all algorithms, for `cluster(ranks)`."""
-    folder = scratch() / f"library-{ranks}"
-    topology = cluster(ranks)
+def library(ranks: int, slots: int = 1) -> Path:
+    """The folder of a built library with all algorithms, for `cluster(ranks, slots)`."""
+    folder = scratch() / f"library-{ranks}-{slots}"
+    topology = cluster(ranks, slots)
     write_library(folder, topology, CATALOGUE, decision(topology), {})
     for target in ("libcoll.so", "libcoll.a", "build/check"):
         build(folder, toolchain(), target)

@@ -1,4 +1,7 @@
-"""Every routine and the MPI_ entry points against the MPI library's own, byte by byte."""
+"""Every routine and the MPI_ entry points against the MPI library's own, byte by byte.
+
+A reduced cross product in `make test`; the rest, which is slow, in `make check-all`.
+"""
 
 from __future__ import annotations
 
@@ -8,50 +11,133 @@ from pathlib import Path
 
 import pytest
 
+from stagegen.generate import write_files
 from tests.mpi import support
+from tests.mpi.conformance import PLAIN, SANITIZED, SYNCHRONOUS, Way, built, check
 
 pytestmark = pytest.mark.mpi
 
-RANKS = (1, 2, 3, 4, 5, 7, 8, 16)
+#: Of the cluster that one build is for, which smaller numbers of ranks are parts of.
+LARGE = 16
+LARGEST = 32
+MINUTES = 60.0
 
 
-def check(ranks: int, *arguments: str, timeout: float = 240) -> int:
-    """Run the check program of a library; return how many cases passed, all of them."""
-    program = support.library(ranks) / "build" / "check"
-    result = support.run(ranks, program, *arguments, timeout=timeout)
-    print(result.stdout)
-    assert result.returncode == 0, result.stdout + result.stderr
-    passed = re.fullmatch(r"(\d+) ranks: (\d+) passed, 0 failed\n", result.stdout)
-    assert passed is not None, result.stdout
-    assert int(passed[1]) == ranks
-    return int(passed[2])
+def slow(*values: object) -> object:
+    """Parameters of a test that only `make check-all` runs, and that may take long."""
+    return pytest.param(*values, marks=[pytest.mark.slow, pytest.mark.timeout(31 * MINUTES)])
 
 
-@pytest.mark.parametrize("ranks", RANKS)
-def test_every_routine_gives_the_same_bytes_as_native(ranks):
+WHOLE = [
+    *((ranks, "quick") for ranks in (2, 3, 5, 8, LARGE)),
+    *(slow(ranks, "full") for ranks in (*range(1, 9), LARGE)),
+    *(slow(ranks, "quick") for ranks in (*range(9, LARGE), 17, 24, LARGEST)),
+]
+
+
+@pytest.mark.parametrize(("ranks", "level"), WHOLE)
+def test_the_whole_cluster(ranks, level):
     topology = support.cluster(ranks)
-    names = set(support.CATALOGUE.collectives) - {"barrier"}  # of which there is one call only
-    routines = sum(len(support.serving(topology, name)) for name in names)
-    assert check(ranks) > 20 * (routines if ranks > 1 else len(names))
+    passed = check(ranks, level, timeout=30 * MINUTES).passed
+    for name in set(passed) - {"barrier"}:  # of which there is one call only
+        routines = len(support.serving(topology, name)) if ranks > 1 else 1
+        assert passed[name] > 20 * routines
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1500)
-@pytest.mark.parametrize("ranks", [9, 13, 16])
-def test_all_combinations_on_many_ranks(ranks):
-    assert check(ranks, "full", timeout=1200) > 4000
+PARTS = [
+    *((ranks, LARGE) for ranks in (1, 4, 7)),
+    *(slow(ranks, LARGEST) for ranks in (2, 6, 9, 11, 13, 17, 24)),
+]
 
 
-def test_make_check_with_plain_mpiexec():
-    """As users call it, with no launcher of ours."""
+@pytest.mark.parametrize(("ranks", "cluster"), PARTS)
+def test_some_hosts_of_a_cluster(ranks, cluster):
+    run = check(ranks, cluster=cluster, timeout=30 * MINUTES)
+    assert min(run.passed.values()) > 0
+
+
+SHARED = [(7, 3, "quick"), slow(6, 2, "full"), slow(13, 4, "quick"), slow(LARGE, 4, "quick")]
+
+
+@pytest.mark.parametrize(("ranks", "slots", "level"), SHARED)
+def test_several_ranks_on_a_host(ranks, slots, level):
+    whole = check(ranks, level, slots=slots, timeout=30 * MINUTES)
+    assert min(whole.passed.values()) > 0
+
+
+@pytest.mark.parametrize(
+    ("ranks", "level"),
+    [(5, "quick"), (8, "quick"), slow(3, "full"), slow(5, "full"), slow(8, "full")],
+)
+def test_sanitizers_find_nothing(ranks, level):
+    """Nor leaks; one build serves all: fewer ranks are a part of the cluster."""
+    assert check(ranks, level, SANITIZED, cluster=8, timeout=30 * MINUTES).passed
+
+
+@pytest.mark.parametrize(
+    ("ranks", "level"), [(3, "quick"), (8, "quick"), slow(5, "full"), slow(8, "full")]
+)
+def test_nothing_relies_on_buffering(ranks, level):
+    assert check(ranks, level, SYNCHRONOUS, cluster=8, timeout=30 * MINUTES).passed
+
+
+def test_synchronous_builds_send_synchronously():
+    folder = support.library(8)
+    built(folder, SYNCHRONOUS)
+    built(folder, PLAIN)
+    for build, word in (("build", b"PMPI_Isend"), ("build/synchronous", b"PMPI_Issend")):
+        assert word in (folder / build / "alltoall_spreading_simple.o").read_bytes()
+
+
+#: Mistakes of a routine, and what tells of them.
+MISTAKES = {
+    "leak": (SANITIZED, "free(requests);", "(void)0;", "LeakSanitizer"),
+    "overflow": (
+        SANITIZED,
+        "return ",
+        "volatile int i = 0x7fffffff; i += cc->size; return ",
+        "overflow",
+    ),
+    "wrong byte": (PLAIN, "return ", "call->recv[0] ^= 1; return ", "WRONG"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_found(name, tmp_path):
+    """A routine that is damaged: otherwise these tests could not fail."""
+    way, text, damage, found = MISTAKES[name]
+    topology = support.cluster(2)
+    wanted = [("allgather", "simple"), ("bcast", "pipelined_linear")]
+    catalogue = support.few([support.CATALOGUE.find(*names) for names in wanted])
+    decision = support.decision(topology, catalogue)
+    support.write_library(tmp_path, topology, catalogue, decision, {})
+    source = "src/allgather_simple.c"
+    head, end = (tmp_path / source).read_text().rsplit(text, 1)
+    write_files(tmp_path, {source: f"{head}{damage}{end}"})
+    result = support.run(
+        2, built(tmp_path, way), "quick", variables=way.environment(tmp_path), timeout=100
+    )
+    assert result.returncode != 0
+    assert found in result.stdout + result.stderr
+
+
+def make_check(*words: str) -> str:
+    """`make check` as users call it, with no launcher of ours."""
     folder = support.library(3)
     mpicc = Path(support.toolchain().mpicc)
+    tools = [f"MPICC={mpicc}", f"MPIEXEC={mpicc.parent / 'mpiexec'}"]
     result = subprocess.run(
-        ["make", "-C", folder, "check", f"MPICC={mpicc}", f"MPIEXEC={mpicc.parent / 'mpiexec'}"],
+        ["make", "-C", folder, "check", *tools, *words],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=280,
         check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "3 ranks:" in result.stdout
+    return result.stdout
+
+
+@pytest.mark.parametrize("way", [PLAIN, SANITIZED], ids=lambda way: way.name)
+def test_make_check_with_plain_mpiexec(way: Way):
+    output = make_check("LEVEL=quick", *way.variables)
+    assert re.search(r"3 ranks: \d+ passed, 0 failed", output)

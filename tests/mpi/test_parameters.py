@@ -7,7 +7,6 @@ be, so one build serves all.
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ import pytest
 from stagegen.generate import Renderer, build, measuring_sources, write_files
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.live import start_session
-from stagegen.repository.algorithm import NATIVE
 from stagegen.tune.candidates import variants
 from tests.mpi import support
 
@@ -30,8 +28,7 @@ TUNED = tuple(a for a in support.CATALOGUE.algorithms if a.parameters and not a.
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     topology = support.cluster(4)
-    needed = (a for a in support.CATALOGUE.algorithms if a.name == NATIVE or a in TUNED)
-    catalogue = replace(support.CATALOGUE, algorithms=tuple(needed))
+    catalogue = support.few(TUNED)
     renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash)
     files = dict(measuring_sources(topology, catalogue, renderer))
     routines = " ".join(f"{algorithm.routine}.o" for algorithm in catalogue.algorithms)

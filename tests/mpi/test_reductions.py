@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from tests.mpi import support
 
 pytestmark = pytest.mark.mpi
 
-
-def deterministic(ranks: int, **variables: str) -> int:
-    program = support.compiled("deterministic.c", ranks)
-    return support.run(ranks, program, variables=variables, timeout=60).returncode
+#: Rules other than those of the library.
+FORCED = "allreduce=ring,reduce=binomial,reduce_scatter=pairwise,reduce_scatter_block=pairwise"
 
 
-@pytest.mark.parametrize("ranks", [4, 5])
+def deterministic(
+    ranks: int, cluster: int | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    program = support.compiled("deterministic.c", cluster or ranks)
+    return support.run(ranks, program, variables=variables, timeout=200)
+
+
+def bits(ranks: int, cluster: int | None = None, **variables: str) -> str:
+    """The sums of a deterministic run, in which all sizes, roots and reductions agree."""
+    result = deterministic(ranks, cluster, LIBCOLL_DETERMINISTIC="1", **variables)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert len(set(result.stdout.split())) > 1
+    return result.stdout
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 5, 8])
 def test_deterministic_sums_have_the_same_bits_whatever_the_size(ranks):
     """Every rule is another algorithm in this library, so sizes go by different ones."""
-    assert deterministic(ranks, LIBCOLL_DETERMINISTIC="1") == 0
+    assert bits(ranks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [7, 13, 16])
+def test_the_same_on_more_ranks(ranks):
+    assert bits(ranks, 16)
+
+
+def test_they_depend_on_nothing_but_the_number_of_ranks():
+    """Not on rules, nor on the cluster, nor on which of its hosts the ranks are."""
+    expected = bits(5)
+    assert bits(5, LIBCOLL_FORCE=FORCED) == expected
+    assert bits(5, 8) == expected
+    assert bits(5, 8, LIBCOLL_PLACEMENT="", LIBCOLL_HOST="n1") == expected
 
 
 def test_without_the_variable_they_differ():
-    assert deterministic(5, LIBCOLL_FORCE="allreduce=ring") != 0
+    assert deterministic(5, LIBCOLL_FORCE="allreduce=ring").returncode != 0
 
 
 def test_every_reduction_has_one_deterministic_routine():
