@@ -35,8 +35,9 @@ FINALISTS = 3
 #: of each are the least that the test of :func:`stagegen.measure.statistics.is_faster` can pass.
 ROUNDS = (4, 2, 4)
 
-#: Calls that take longer than this many seconds are not preceded by an untimed one.
-SETTLE_SECONDS = 2.0
+#: Calls that take longer than this many seconds are not preceded by an untimed one: they soon have
+#: the network as they leave it themselves, and it would take as long again.
+SETTLE_SECONDS = 0.1
 
 #: A repetition lasts at least this many seconds, by more calls, up to CALLS_MOST.
 REPETITION_SECONDS = 0.02

@@ -1,0 +1,141 @@
+"""The rules in C find what the decision table says, for any communicator and size."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from dataclasses import dataclass, replace
+
+import pytest
+
+from stagegen.generate import Renderer, Toolchain
+from stagegen.generate.routines import Routine
+from stagegen.generate.sources import runtime_values
+from stagegen.library.rules import c_tables
+from stagegen.measure.records import Candidate
+from stagegen.repository import load_catalogue
+from stagegen.tune import DecisionTable, Rule, Table
+from stagegen.tune.decision import CLUSTER, HOSTS, OTHER
+from stagegen.tune.ranges import of_all_ranks
+from tests.strategies import make_topology
+
+CATALOGUE = load_catalogue()
+TOPOLOGY = make_topology([2, 2], [0])
+GROUPS = ["whole", "left", "right"]
+NAMES = ("native", "one", "three", "two")
+
+#: Reads `collective kind group size bytes`, prints the names of all that may serve, in order.
+PROGRAM = """
+#include <stdio.h>
+#include <string.h>
+#include "dispatch.h"
+
+const struct coll_routine coll_routines[] = {%s};
+
+int main(void) {
+    int collective, kind, group, size;
+    long bytes;
+    while (scanf("%%d %%d %%d %%d %%ld", &collective, &kind, &group, &size, &bytes) == 5) {
+        struct coll_comm cc = {.kind = (enum coll_kind)kind, .group = group, .size = size};
+        const struct coll_rule *rule =
+            coll_find_rule((enum coll_collective)collective, &cc, (MPI_Aint)bytes);
+        while (rule != NULL && strcmp(rule->routine->name, "native") != 0)
+            printf("%%s ", (rule++)->routine->name);
+        printf("native\\n");
+    }
+    return 0;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A communicator and a message."""
+
+    collective: str
+    kind: str
+    size: int
+    bytes: int
+
+    def line(self) -> str:
+        group = {CLUSTER: 0, "group left": 1, "group right": 2}.get(self.kind, -1)
+        kind = {OTHER: 1, HOSTS: 2}.get(self.kind, 3)
+        number = CATALOGUE.collectives.index(self.collective)
+        return f"{number} {kind} {group} {self.size} {self.bytes}\n"
+
+
+def some_rules(chance: random.Random) -> tuple[Rule, ...]:
+    starts = sorted({0, *(chance.randint(1, 99) for _ in range(chance.randint(0, 4)))})
+    made = []
+    for start in starts:
+        choice, *others = chance.sample(NAMES, chance.randint(1, 4))
+        kept = [] if choice == "native" else [name for name in others if name != "native"]
+        made.append(Rule(start, Candidate(choice), None, tuple(map(Candidate, kept))))
+    return tuple(made)
+
+
+def some_tables(chance: random.Random, collective: str) -> list[Table]:
+    kinds = chance.sample([CLUSTER, "group left", "group right"], chance.randint(0, 3))
+    sizes = [(kind, chance.randint(1, 40)) for kind in sorted(kinds)]
+    for count in chance.sample(range(1, 40), chance.randint(1, 4)):
+        sizes += [(HOSTS, count), (OTHER, count)]
+    return [Table(collective, kind, n, some_rules(chance), n, n) for kind, n in sizes]
+
+
+def some_decision(chance: random.Random) -> DecisionTable:
+    collectives = chance.sample(CATALOGUE.collectives, 5)
+    tables = [t for name in collectives for t in of_all_ranks(name, some_tables(chance, name))]
+    return DecisionTable("c", "0" * 64, "1" * 64, True, tuple(tables))
+
+
+def routines() -> list[Routine]:
+    """Routines of every collective by the names that the tables choose from."""
+    any_one = runtime_values(TOPOLOGY, CATALOGUE, CATALOGUE.algorithms)["routines"][0]
+    rows = [(collective, name) for collective in CATALOGUE.collectives for name in NAMES]
+    return [
+        replace(any_one, algorithm=name, collective=collective, group=0, index=index)
+        for index, (collective, name) in enumerate(rows)
+    ]
+
+
+def compiled(decision: DecisionTable, folder):
+    renderer = Renderer("a test", "c", "0" * 64, CATALOGUE.hash)
+    values = {
+        **runtime_values(TOPOLOGY, CATALOGUE, CATALOGUE.algorithms),
+        "tables": c_tables(decision, routines(), GROUPS),
+    }
+    for name in ("coll.h", "dispatch.h", "rules.c"):
+        (folder / name).write_text(renderer.render(f"libcoll/{name}.j2", values))
+    rows = (f'{{.name = "{one.algorithm}"}}' for one in routines())
+    (folder / "main.c").write_text(PROGRAM % ", ".join(rows))
+    command = [Toolchain.find().mpicc, "-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused"]
+    command += ["-o", str(folder / "main"), "main.c", "rules.c"]
+    subprocess.run(command, cwd=folder, check=True, timeout=120)
+    return folder / "main"
+
+
+def expected(decision: DecisionTable, question: Question) -> str:
+    table = decision.table(question.collective, question.kind, question.size)
+    if table is None:
+        return "native"
+    return " ".join(option.algorithm for option in table.rule(question.bytes).options)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("seed", range(3))
+def test_the_dispatcher_s_rules_are_the_decision_table(seed, tmp_path):
+    chance = random.Random(seed)
+    decision = some_decision(chance)
+    program = compiled(decision, tmp_path)
+    kinds = (CLUSTER, "group left", "group right", HOSTS, OTHER)
+    questions = [
+        Question(name, kind, size, chance.randint(0, 120))
+        for name in CATALOGUE.collectives
+        for kind in kinds
+        for size in range(1, 85)
+    ]
+    text = "".join(question.line() for question in questions)
+    result = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
+    answers = result.stdout.splitlines()
+    assert answers == [expected(decision, question) for question in questions]
+    assert {"native", "one native", "two native"} < set(answers)

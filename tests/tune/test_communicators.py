@@ -1,0 +1,82 @@
+"""Which ranks a communicator has, by the name that it is asked for with."""
+
+from __future__ import annotations
+
+import pytest
+
+from stagegen.errors import InputError
+from stagegen.tune.communicators import as_seen_by, default_names, find_communicators
+from stagegen.tune.tuner import kinds_of
+from tests.strategies import make_topology
+
+#: Ranks are dealt to the three switches in turn: hosts n0 n3 n5, n1 n4 n6, n2 n7 by rank.
+CYCLIC = make_topology([3, 3, 2], [0, 1], ranks=["n0", "n3", "n6", "n1", "n4", "n7", "n2", "n5"])
+SLOTS = make_topology([2, 2], [0], slots={"n0": 3, "n3": 2})
+
+
+def ranks(topology, name: str) -> tuple[int, ...]:
+    (one,) = find_communicators(topology, [name])
+    return one.ranks
+
+
+def test_one_rank_of_every_switch():
+    hosts = [CYCLIC.ranks[rank] for rank in ranks(CYCLIC, "per-switch")]
+    assert [CYCLIC.host_by_name[host].switch for host in hosts] == ["s0", "s1", "s2"]
+
+
+def test_one_rank_of_every_host():
+    assert ranks(CYCLIC, "per-host") == ranks(CYCLIC, "whole") == tuple(range(8))
+    chosen = ranks(SLOTS, "per-host")
+    assert sorted(SLOTS.ranks[rank] for rank in chosen) == ["n0", "n1", "n2", "n3"]
+    assert all(SLOTS.ranks.index(SLOTS.ranks[rank]) == rank for rank in chosen)
+
+
+def test_half_are_every_other_in_depth_first_order():
+    per_switch = [CYCLIC.host_by_name[CYCLIC.ranks[r]].switch for r in ranks(CYCLIC, "half")]
+    assert len(per_switch) == 4
+    assert {per_switch.count(name) for name in ("s0", "s1", "s2")} == {1, 2}
+
+
+@pytest.mark.parametrize("count", range(2, 8))
+def test_so_many_ranks(count):
+    found = ranks(CYCLIC, str(count))
+    assert len(set(found)) == count
+    assert list(found) == sorted(found)
+
+
+def test_each_is_there_once_and_in_the_order_that_was_asked_for():
+    names = [one.name for one in find_communicators(CYCLIC, ["3", "whole", "3", "half"])]
+    assert names == ["3", "whole", "half"]
+
+
+@pytest.mark.parametrize("name", ["", "everyone", "1", "8", "9", "-2", "2.5", "left"])
+def test_what_there_is_not_is_told_with_what_there_is(name):
+    with pytest.raises(InputError, match="there is whole, per-switch, per-host, half, or a number"):
+        find_communicators(CYCLIC, [name])
+
+
+def test_a_single_rank_is_no_communicator_to_tune_for():
+    with pytest.raises(InputError, match="per-switch has 1 rank"):
+        find_communicators(make_topology([4], []), ["per-switch"])
+
+
+def test_what_is_tuned_for_unless_told():
+    assert default_names(CYCLIC) == ("whole",)
+
+
+def test_the_cluster_as_a_communicator_sees_it():
+    (half,) = find_communicators(CYCLIC, ["half"])
+    seen = as_seen_by(CYCLIC, half)
+    assert seen.ranks == tuple(CYCLIC.ranks[rank] for rank in half.ranks)
+    assert seen.tree.hops(0, 1) == CYCLIC.tree.hops(*half.ranks[:2])
+
+
+def test_measurements_of_as_many_ranks_serve_once():
+    found = find_communicators(CYCLIC, ["whole", "per-host", "half", "4"])
+    made = {one.name: kinds for one, kinds in kinds_of(found).items()}
+    assert made == {
+        "whole": ("cluster", "hosts", "other"),
+        "per-host": (),
+        "half": ("hosts", "other"),
+        "4": (),
+    }
