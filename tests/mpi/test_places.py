@@ -184,7 +184,7 @@ def test_a_rank_on_an_unknown_host_leaves_nothing_known():
 def test_more_ranks_on_a_host_than_it_has_slots():
     topology = CLUSTERS[1]
     host = topology.hosts[0]
-    hosts = [*topology.ranks, *[host.name] * host.slots]
+    hosts = [*topology.ranks, *[host.name] * (host.slots + 1)]
     assert hosts.count(host.name) > host.slots
     (found,) = told(1, [hosts])
     assert (found.kind, found.group) == (HOSTS, -1)
