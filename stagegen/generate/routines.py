@@ -64,7 +64,7 @@ def describe(algorithm: Algorithm, group: RankGroup, index: int) -> Routine:
         c_variants=tuple(_variants(algorithm)),
         min_bytes=algorithm.min_bytes,
         c_max_bytes="INT_MAX" if algorithm.max_bytes is None else str(algorithm.max_bytes),
-        c_scratch=algorithm.scratch.to_c() if algorithm.scratch else "0",
+        c_scratch=algorithm.scratch.to_c(),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from stagegen.repository.formula import Formula
+from stagegen.repository.formula import NOTHING, Formula
 from stagegen.schedule import SYNC_KINDS
 
 NATIVE = "native"
@@ -78,7 +78,7 @@ class Algorithm:
         uses: algorithms of other collectives whose routines it calls, as ``collective/name``.
         scratch: bytes of data that it allocates at most on any rank, for a message of ``n``
             bytes, as the collective counts them, in elements of ``e`` bytes, on ``p`` ranks with
-            at most ``m`` on a host; None where it does not say.
+            at most ``m`` on a host.
     """
 
     collective: str
@@ -96,7 +96,7 @@ class Algorithm:
     template: Path
     deterministic: bool = False
     uses: tuple[str, ...] = ()
-    scratch: Formula | None = None
+    scratch: Formula = NOTHING
 
     @property
     def routine(self) -> str:

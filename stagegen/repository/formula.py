@@ -37,6 +37,10 @@ class Formula:
         return _c(_parse(self.text))
 
 
+#: What algorithms without memory of their own say.
+NOTHING = Formula("0")
+
+
 def read_formula(value: object, parameters: Collection[str]) -> Formula:
     """Return the formula that a front matter gives, in :data:`NAMES` and these parameters.
 

@@ -45,7 +45,7 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
         template=path.relative_to(root),
         deterministic=values.take("deterministic", _truth, default=False),
         uses=values.take("uses", _algorithms, default=()),
-        scratch=values.take("scratch", lambda value: read_formula(value, names), default=None),
+        scratch=values.take("scratch", lambda value: read_formula(value, names)),
     )
     values.done()
     if not _NAME.match(algorithm.name):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from stagegen.measure.records import Candidate
 from stagegen.repository import Algorithm
+from stagegen.repository.formula import NOTHING
 from stagegen.tune.choose import Samples, choose, median
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import HOSTS, NATIVE_CANDIDATE, OTHER, Rule
@@ -84,7 +85,7 @@ def _asks(algorithm: Algorithm) -> frozenset[object]:
     numbers = (
         ("from", algorithm.min_bytes),
         ("to", algorithm.max_bytes),
-        ("scratch", algorithm.scratch),
+        ("scratch", None if algorithm.scratch == NOTHING else algorithm.scratch),
     )
     seen = {*algorithm.constraints, algorithm.needs} & _UNSEEN
     return frozenset((*seen, *((name, value) for name, value in numbers if value)))

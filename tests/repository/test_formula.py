@@ -7,17 +7,19 @@ import subprocess
 
 import pytest
 
+from stagegen.data import TEMPLATES
 from stagegen.repository.formula import read_formula
 
 NAMES = {"n": 1000.0, "p": 7.0, "m": 2.0, "segment_size": 64.0, "window": 0.0}
 SOURCE = """
 #include <stdio.h>
+#define most_on_a_host(cc) 2.0
 struct coll_parameters { int segment_size, window; };
 %s
 int main(void) {
-    const double n = 1000, p = 7, m = 2;
+    const double n = 1000, p = 7;
     const struct coll_parameters values = {64, 0}, *parameters = &values;
-    (void)n, (void)p, (void)m, (void)parameters, (void)larger, (void)smaller, (void)quotient;
+    (void)n, (void)p, (void)parameters, (void)larger, (void)smaller, (void)quotient;
     (void)whole_quotient;
     printf("%%.17g\\n", (double)(%s));
 }
@@ -44,6 +46,13 @@ def test_what_a_formula_comes_to(text, value):
     assert read_formula(text, ["segment_size", "window"]).value(NAMES) == value
 
 
+@pytest.fixture(scope="module")
+def quotients() -> str:
+    """The functions that formulas in C call, as the library has them."""
+    text = (TEMPLATES / "libcoll" / "scratch.c.j2").read_text(encoding="utf-8")
+    return text[text.index("static inline double larger") : text.index("/* The most ranks")]
+
+
 @pytest.mark.parametrize(("text", "value"), FORMULAS.items())
 def test_the_same_in_c(text, value, tmp_path, quotients):
     source = tmp_path / "formula.c"
@@ -57,8 +66,9 @@ def test_the_same_in_c(text, value, tmp_path, quotients):
 
 @pytest.mark.parametrize(
     "text",
-    ["x", "n ** 2", "-n", "f(n)", "max(n)", "max(n, p, m)", "max(n, key=p)", "n;p", "1.5", "", "'n'",
-     "n if p else 0", "n < p", "n.real", "n[0]", "True", "__import__('os')", "(" * 500 + "n"],
+    ["x", "n ** 2", "-n", "f(n)", "max(n)", "max(n, p, m)", "max(n, key=p)", "n;p", "1.5", "",
+     "'n'", "n if p else 0", "n < p", "n.real", "n[0]", "True", "__import__('os')",
+     "(" * 500 + "n"],
 )  # fmt: skip
 def test_what_is_none(text):
     with pytest.raises(ValueError, match="expected a formula"):

@@ -11,10 +11,11 @@ from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
 from stagegen.repository import load_catalogue
 from stagegen.repository.algorithm import NATIVE
-from stagegen.schedule import RING_KINDS, SYNC_KINDS
+from stagegen.schedule import SYNC_KINDS
 
 CATALOGUE = load_catalogue()
-GOOD = "summary: It works.\ncost: α\nreference: Faraj 2006, §1"
+BARE = "summary: It works.\ncost: α\nreference: Faraj 2006, §1"
+GOOD = f"{BARE}\nscratch: 0"
 PARAMETER = "parameters: {{segment: {{{}}}}}"
 WHOLE = "meaning: bytes, values: [1, 2], default: 1"
 
@@ -35,53 +36,54 @@ def load(root: Path, front_matter: str, name: str = "alltoall/mine.c.j2"):
 # (front matter, line, what the message says)
 MISTAKES = {
     "not YAML": ("summary: [1", 2, "not YAML"),
-    "not YAML, third line": (f"{GOOD}\n  x: ]", 5, "not YAML"),
+    "not YAML, third line": (f"{GOOD}\n  x: ]", 6, "not YAML"),
     "no mapping": ("- summary", 2, "must be a mapping"),
     "empty": ("# nothing", 2, "must be a mapping"),
     "no summary": ("cost: α\nreference: b", 1, "lacks `summary`"),
     "no cost": ("summary: a\nreference: b", 1, "lacks `cost`"),
-    "no reference": ("summary: a\ncost: b", 1, "lacks `reference`"),
+    "no scratch": (BARE, 1, "lacks `scratch`"),
+    "no reference": ("summary: a\ncost: b\nscratch: 0", 1, "lacks `reference`"),
     "blank summary": ("summary: ' '\ncost: α\nreference: b", 2, "`summary`: expected a text"),
     "cost a number": ("summary: a\ncost: 7\nreference: b", 3, "`cost`: expected a text"),
-    "unknown key": (f"{GOOD}\nspeed: high", 5, "unknown in the front matter: speed"),
-    "unknown constraint": (f"{GOOD}\nconstraints: [odd]", 5, "`constraints`: expected a list"),
-    "constraint no list": (f"{GOOD}\nconstraints: unprepared", 5, "`constraints`: expected"),
-    "unknown schedule": (f"{GOOD}\nneeds: magic", 5, "`needs`: expected one of aapc, hosts, ring"),
+    "unknown key": (f"{GOOD}\nspeed: high", 6, "unknown in the front matter: speed"),
+    "unknown constraint": (f"{GOOD}\nconstraints: [odd]", 6, "`constraints`: expected a list"),
+    "constraint no list": (f"{GOOD}\nconstraints: unprepared", 6, "`constraints`: expected"),
+    "unknown schedule": (f"{GOOD}\nneeds: magic", 6, "`needs`: expected one of aapc, hosts, ring"),
     "kind of nothing": (f"{GOOD}\nkind: none", 1, "`kind` is none, but has to be nothing without"),
     "no kind": (f"{GOOD}\nneeds: aapc", 1, "`kind` is None, but has to be none, dummy, sender,"),
     "kind of another": (f"{GOOD}\nneeds: ring\nkind: binary", 1, "is binary, but has to be lr2,"),
     "barriers of some ranks": (f"{GOOD}\nneeds: hosts\nkind: barrier", 1, "has to be none, sender"),
-    "ranks no number": (f"{GOOD}\nmax_ranks: many", 5, "`max_ranks`: expected a number"),
-    "negative size": (f"{GOOD}\nmin_bytes: -1", 5, "`min_bytes`: expected a number"),
-    "size no number": (f"{GOOD}\nmax_bytes: 1KiB", 5, "`max_bytes`: expected a number"),
-    "size a truth": (f"{GOOD}\nmax_bytes: true", 5, "`max_bytes`: expected a number"),
-    "parameters a list": (f"{GOOD}\nparameters: [a]", 5, "`parameters`:"),
+    "ranks no number": (f"{GOOD}\nmax_ranks: many", 6, "`max_ranks`: expected a number"),
+    "negative size": (f"{GOOD}\nmin_bytes: -1", 6, "`min_bytes`: expected a number"),
+    "size no number": (f"{GOOD}\nmax_bytes: 1KiB", 6, "`max_bytes`: expected a number"),
+    "size a truth": (f"{GOOD}\nmax_bytes: true", 6, "`max_bytes`: expected a number"),
+    "parameters a list": (f"{GOOD}\nparameters: [a]", 6, "`parameters`:"),
     "parameter incomplete": (
-        f"{GOOD}\n" + PARAMETER.format("meaning: a"), 5, "`segment` needs meaning, values and"
+        f"{GOOD}\n" + PARAMETER.format("meaning: a"), 6, "`segment` needs meaning, values and"
     ),
     "parameter with more": (
-        f"{GOOD}\n" + PARAMETER.format(WHOLE + ", unit: B"), 5, "and nothing else"
+        f"{GOOD}\n" + PARAMETER.format(WHOLE + ", unit: B"), 6, "and nothing else"
     ),
     "values descend": (
-        f"{GOOD}\n" + PARAMETER.format("meaning: a, values: [2, 1], default: 1"), 5, "ascending"
+        f"{GOOD}\n" + PARAMETER.format("meaning: a, values: [2, 1], default: 1"), 6, "ascending"
     ),
     "no values": (
-        f"{GOOD}\n" + PARAMETER.format("meaning: a, values: [], default: 1"), 5, "ascending"
+        f"{GOOD}\n" + PARAMETER.format("meaning: a, values: [], default: 1"), 6, "ascending"
     ),
     "default elsewhere": (
-        f"{GOOD}\n" + PARAMETER.format("meaning: a, values: [1, 2], default: 3"), 5, "default of"
+        f"{GOOD}\n" + PARAMETER.format("meaning: a, values: [1, 2], default: 3"), 6, "default of"
     ),
-    "scratch of what": (f"{GOOD}\nscratch: n * segment", 5, "`scratch`: expected a formula of"),
-    "scratch a power": (f"{GOOD}\nscratch: n ** p", 5, "+ - * / //, max, min, and the names n, p, m"),
-    "scratch a list": (f"{GOOD}\nscratch: [n]", 5, "`scratch`: expected a formula"),
-    "uses a text": (f"{GOOD}\nuses: bcast/flat", 5, "`uses`: expected a list of collective/"),
-    "uses no path": (f"{GOOD}\nuses: [flat]", 5, "`uses`: expected a list of collective/"),
-    "uses a number": (f"{GOOD}\nuses: [7]", 5, "`uses`: expected a list of collective/"),
+    "scratch of what": (f"{BARE}\nscratch: n * segment", 5, "`scratch`: expected a formula of"),
+    "scratch a power": (f"{BARE}\nscratch: n ** p", 5, "max, min, and the names n, p, m, e"),
+    "scratch a list": (f"{BARE}\nscratch: [n]", 5, "`scratch`: expected a formula"),
+    "uses a text": (f"{GOOD}\nuses: bcast/flat", 6, "`uses`: expected a list of collective/"),
+    "uses no path": (f"{GOOD}\nuses: [flat]", 6, "`uses`: expected a list of collective/"),
+    "uses a number": (f"{GOOD}\nuses: [7]", 6, "`uses`: expected a list of collective/"),
     "dense without pack": (
-        f"{GOOD}\nconstraints: [dense]", 5, "`dense`: alltoall/_call.c.j2 has no pack and unpack"
+        f"{GOOD}\nconstraints: [dense]", 6, "`dense`: alltoall/_call.c.j2 has no pack and unpack"
     ),
     "parameter's name": (
-        f"{GOOD}\nparameters: {{Seg-ment: {{{WHOLE}}}}}", 5, "needs a name"
+        f"{GOOD}\nparameters: {{Seg-ment: {{{WHOLE}}}}}", 6, "needs a name"
     ),
 }  # fmt: skip
 
