@@ -99,7 +99,7 @@ def test_a_program_links_with_pkg_config(folder, tmp_path):
     command = [support.toolchain().mpicc, *flags, str(support.HERE / "choices.c"), "-o"]
     command += [str(program), *libraries, f"-Wl,-rpath,{tmp_path}/lib"]
     subprocess.run(command, check=True, timeout=60)
-    result = support.run(RANKS, program)
+    result = support.run(RANKS, program, "alltoall")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "world alltoall 1 aapc_barrier" in result.stdout
 

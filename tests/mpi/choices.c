@@ -1,15 +1,23 @@
-/* Says which algorithm serves what on which communicator: `world alltoall 64 ring`. */
+/*
+ * Says which algorithm serves what on which communicator, of the collectives that it is given:
+ * `world alltoall 64 ring`.
+ *
+ *   choices COLLECTIVE…
+ */
 #include "program.h"
 
 #include "libcoll.h"
 
-static const char *const collectives[] = {"allgather", "alltoall", "bcast"};
+enum { STEP = 64, BYTES_MOST = 128 * STEP };
+
+static int collective_count;
+static char **collectives;
 
 static void print(const char *name, MPI_Comm comm) {
     int rank;
     MPI_Comm_rank(comm, &rank);
-    for (int i = 0; i < 3; ++i) {
-        for (int bytes = 1; bytes < 2048; bytes += 64) {
+    for (int i = 0; i < collective_count; ++i) {
+        for (int bytes = 1; bytes < BYTES_MOST; bytes += STEP) {
             const char *choice = libcoll_choice(collectives[i], bytes, comm);
             if (rank == 0)
                 printf("%s %s %d %s\n", name, collectives[i], bytes, choice);
@@ -21,6 +29,8 @@ int main(int argc, char **argv) {
     int rank, size;
     MPI_Comm comm;
     MPI_Init(&argc, &argv);
+    collective_count = argc - 1;
+    collectives = argv + 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     print("world", MPI_COMM_WORLD);

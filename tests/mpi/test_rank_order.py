@@ -1,4 +1,4 @@
-"""All ranks of the topology, in any order, get its routines; other communicators do not."""
+"""All ranks of the topology, in any order, get its routines; other communicators get others."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from stagegen.tune.tuner import ONE_SIZE
 from tests.mpi import support
 
 pytestmark = pytest.mark.mpi
@@ -19,16 +20,19 @@ ORDERS = {
     "random": random.Random(7).sample(HOSTS, RANKS),
     "whole names": [f"{host}.cluster.example" for host in HOSTS],
 }
+#: Hosts of the ranks, and the kind of tables that serve them.
 OTHERS = {
-    "one host twice": [*HOSTS[:-1], HOSTS[0]],
-    "a stranger": [*HOSTS[:-1], "n99"],
+    "one host twice": ([*HOSTS[:-1], HOSTS[0]], "hosts"),
+    "all on one host": ([HOSTS[2]] * RANKS, "hosts"),
+    "a stranger": ([*HOSTS[:-1], "n99"], "other"),
 }
 
 
 def choices(hosts: list[str], variables: dict[str, str] | None = None) -> dict[str, set[str]]:
     """Return, by communicator, which routines serve."""
     program = support.compiled("choices.c", RANKS)
-    result = support.run(RANKS, program, hosts=hosts, variables=variables)
+    collectives = support.CATALOGUE.collectives
+    result = support.run(RANKS, program, *collectives, hosts=hosts, variables=variables)
     assert result.returncode == 0, result.stdout + result.stderr
     found: dict[str, set[str]] = {}
     for line in result.stdout.splitlines():
@@ -38,12 +42,12 @@ def choices(hosts: list[str], variables: dict[str, str] | None = None) -> dict[s
 
 
 def routines(kind: str) -> set[str]:
-    topology = support.cluster(RANKS)
-    return {
-        algorithm.routine
-        for name in support.CATALOGUE.collectives
-        for algorithm in support.serving(topology, name, kind)
-    }
+    """The routines of all rules; collectives of one size have but the first."""
+    topology, found = support.cluster(RANKS), set()
+    for name in support.CATALOGUE.collectives:
+        serving = support.serving(topology, name, kind)
+        found |= {a.routine for a in (serving[:1] if name in ONE_SIZE else serving)}
+    return found
 
 
 NATIVE = {f"{name}_native" for name in support.CATALOGUE.collectives}
@@ -57,10 +61,10 @@ def test_any_order_of_the_hosts_is_the_cluster(hosts):
     assert found["self"] == NATIVE
 
 
-@pytest.mark.parametrize("hosts", OTHERS.values(), ids=OTHERS)
-def test_other_hosts_are_not_the_cluster(hosts):
+@pytest.mark.parametrize(("hosts", "kind"), OTHERS.values(), ids=OTHERS)
+def test_other_hosts_are_not_the_cluster(hosts, kind):
     found = choices(hosts)
-    assert found["world"] == found["reversed"] == routines("other")
+    assert found["world"] == found["reversed"] == routines(kind)
 
 
 def test_disabled_is_native_everywhere():
