@@ -1,0 +1,210 @@
+"""`stagegen tune --communicators`, from the topology file to calls on communicators of any kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+import stagegen.cli.tune as cli
+from stagegen.generate import Toolchain, build
+from stagegen.measure.launch.base import Job, Streams
+from stagegen.measure.launch.local import LocalLauncher
+from stagegen.repository import Catalogue, load_catalogue
+from stagegen.topology import load_topology
+from stagegen.tune import DecisionTable
+from tests.cli.test_tune import stagegen
+from tests.library.schemas import validate
+
+pytestmark = pytest.mark.mpi
+
+TOPOLOGY = """
+name: two-switch
+launcher: local
+switches:
+  s0: {hosts: "n[0-3]"}
+  s1: {hosts: "n[4-6]"}
+links:
+  - {ends: [s0, s1]}
+defaults: {bandwidth: 100Mbit, latency: 50us}
+groups:
+  left: "n[0-2]"
+ranks: cyclic
+"""
+
+COMMUNICATORS = {"whole": 7, "left": 3, "per-switch": 2, "half": 4}
+
+#: Few routines, as they all are compiled; with and without schedules, in depth-first order.
+ROUTINES = {"flat", "binomial", "topology_linear", "topology_binary"}
+
+#: Prints, of several communicators, the routine of each of some sizes, and makes the calls.
+PROGRAM = """
+#include <stdio.h>
+#include <mpi.h>
+#include "libcoll.h"
+
+static void show(const char *name, int member, int key) {
+    static char data[70000];
+    int rank;
+    MPI_Comm comm;
+    MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, key, &comm);
+    if (comm == MPI_COMM_NULL)
+        return;
+    MPI_Comm_rank(comm, &rank);
+    for (int bytes = 1; bytes < 70000; bytes *= 4) {
+        const char *choice = libcoll_choice("bcast", bytes, comm);
+        if (rank == 0)
+            printf("%s %d %s\\n", name, bytes, choice);
+        data[bytes - 1] = (char)(rank == 0 ? 7 : 0);
+        MPI_Bcast(data, bytes, MPI_CHAR, 0, comm);
+        if (data[bytes - 1] != 7)
+            MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    MPI_Comm_free(&comm);
+}
+
+int main(int argc, char **argv) {
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    show("cluster", 1, -rank);
+    show("left", LEFT, rank);
+    show("five", rank != 1 && rank != 3, -rank);
+    show("pair", rank > 4, rank);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+#: What each of them is, and how many ranks it has.
+WHO = {"cluster": ("cluster", 7), "left": ("group left", 3), "five": ("hosts", 5),
+       "pair": ("hosts", 2)}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tuned:
+    topology: Path
+    folder: Path
+    decision: DecisionTable
+    records: list
+
+
+def few_routines(whole: Catalogue) -> Catalogue:
+    kept = (a for a in whole.algorithms if a.name == "native" or a.name in ROUTINES)
+    return replace(whole, algorithms=tuple(a for a in kept if a.collective == "bcast"))
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("communicators")
+    topology, output = folder / "two-switch.yaml", folder / "out"
+    topology.write_text(TOPOLOGY)
+    catalogue = few_routines(load_catalogue())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "load_catalogue", lambda: catalogue)
+        words = ["tune", "--topology", topology, "--output", output, "--budget", "0"]
+        words += ["--sizes", "1,4KiB", "--communicators", ",".join(COMMUNICATORS)]
+        result = stagegen(*words)
+        assert result.returncode == 0, result.stderr
+        again = stagegen(*words[:3], "--from-log", output / "measurements.jsonl",
+                         "--output", folder / "again")  # fmt: skip
+        assert again.returncode == 0, again.stderr
+    records = [json.loads(x) for x in (output / "measurements.jsonl").read_text().splitlines()]
+    decision = json.loads((output / "decision.json").read_text())
+    return Tuned(topology, output, DecisionTable.from_json(decision), records)
+
+
+def test_every_communicator_was_checked_and_measured(tuned):
+    assert tuned.records[0]["communicators"] == list(COMMUNICATORS)
+    for kind in ("check", "measurement"):
+        found = {r["communicator"] for r in tuned.records if r["kind"] == kind}
+        assert found == set(COMMUNICATORS)
+    assert not [r for r in tuned.records if r["kind"] == "check" and r["wrong"]]
+    for record in tuned.records:
+        validate("measurements", record)
+
+
+def test_routines_with_tables_are_only_measured_where_they_have_them(tuned):
+    seen = {
+        (r["communicator"], spec.split(":")[0])
+        for r in tuned.records
+        if r["kind"] == "measurement"
+        for spec in r["seconds"]
+    }
+    assert {name for name, routine in seen if routine == "topology_binary"} == {"whole", "left"}
+    assert {name for name, routine in seen if routine == "topology_linear"} == set(COMMUNICATORS)
+
+
+def test_the_decision_has_tables_for_all_numbers_of_ranks(tuned):
+    validate("decision", tuned.decision.to_json())
+    tables = [(t.communicator, t.ranks, t.ranks_from, t.ranks_to) for t in tuned.decision.tables]
+    ranged = [(2, 1, 2), (3, 3, 3), (4, 4, 5), (7, 6, 14), (None, 15, None)]
+    assert tables == [
+        ("cluster", 7, 7, 7),
+        ("group left", 3, 3, 3),
+        *(("hosts", *one) for one in ranged),
+        *(("other", *one) for one in ranged),
+    ]
+
+
+def test_the_log_alone_decides_the_same(tuned):
+    again = tuned.folder.parent / "again"
+    assert (again / "decision.json").read_bytes() == (tuned.folder / "decision.json").read_bytes()
+    assert (again / "src/rules.c").read_bytes() == (tuned.folder / "src/rules.c").read_bytes()
+
+
+def test_the_report_tells_of_every_communicator_and_the_rule_between_them(tuned):
+    text = " ".join((tuned.folder / "report.html").read_text().split())
+    assert "bcast on 4 ranks: half" in text
+    assert "The ranks of the group left, in any order" in text
+    assert "6 to 14 ranks on hosts of the cluster, from what was measured with 7" in text
+    assert "nearest by ratio, at most 2 times as many" in text
+
+
+def test_the_library_serves_each_communicator_as_decided(tuned, tmp_path):
+    topology = load_topology(tuned.topology)
+    left = [f"rank == {r}" for r, host in enumerate(topology.ranks) if host in ("n0", "n1", "n2")]
+    build(tuned.folder, Toolchain.find(), "libcoll.a")
+    (tmp_path / "main.c").write_text(PROGRAM.replace("LEFT", " || ".join(left)))
+    command = [Toolchain.find().mpicc, "-std=c11", "-Wall", "-Wextra", "-Werror", "main.c"]
+    command += [f"-I{tuned.folder / 'include'}", "-o", "main", str(tuned.folder / "libcoll.a")]
+    subprocess.run([*command, "-pthread"], cwd=tmp_path, check=True, timeout=120)
+    answers = run(tmp_path / "main", topology, tmp_path / "answers")
+    assert answers == {
+        (name, size, tuned.decision.table("bcast", kind, ranks).choice(size).algorithm)
+        for name, (kind, ranks) in WHO.items()
+        for size in (4**k for k in range(9))
+    }
+
+
+def run(program: Path, topology, output: Path) -> set[tuple[str, int, str]]:
+    job = Job((str(program),), {"LIBCOLL_PLACEMENT": "rank"})
+    with output.open("wb") as out:
+        job = replace(job, streams=Streams(subprocess.DEVNULL, out, subprocess.STDOUT))
+        with LocalLauncher().start(job, topology) as running:
+            status = running.wait(120)
+    text = output.read_text()
+    assert status == os.EX_OK, text
+    rows = (line.split() for line in text.splitlines())
+    return {(name, int(size), choice) for name, size, choice in rows}
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("everyone", "unknown communicator 'everyone'; there is whole, left, per-switch"),
+        ("whole,7", "or a number from 2 to 6"),
+        ("", "unknown communicator ''"),
+    ],
+)
+def test_wrong_names_are_a_usage_error(tmp_path, names, message):
+    (tmp_path / "t.yaml").write_text(TOPOLOGY)
+    words = ["tune", "--topology", tmp_path / "t.yaml", "--output", tmp_path / "out"]
+    result = stagegen(*words, "--communicators", names)
+    assert result.returncode == 2
+    assert message in " ".join(result.stderr.split())
+    assert not (tmp_path / "out").exists()
