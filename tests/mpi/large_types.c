@@ -29,10 +29,10 @@ static void absolute(int *data) {
 
 int main(int argc, char **argv) {
     int data[INTS];
-    MPI_Datatype type;
     MPI_Init(&argc, &argv);
     absolute(data);
 #if MPI_VERSION >= 4
+    MPI_Datatype type;
     MPI_Type_contiguous_c(INTS / 3, MPI_INT, &type);
     MPI_Type_commit(&type);
     broadcast(type, data, 3, data);
