@@ -56,3 +56,12 @@ def test_without_the_variable_they_differ():
 def test_every_reduction_has_one_deterministic_routine():
     found = sorted(a.collective for a in support.CATALOGUE.algorithms if a.deterministic)
     assert found == ["allreduce", "reduce", "reduce_scatter", "reduce_scatter_block"]
+
+
+@pytest.mark.parametrize("ranks", [5, 7])
+def test_all_ranks_get_the_same_bits_by_any_algorithm(ranks):
+    """MPI only recommends it, but programs rely on it: no rank may add up in its own order."""
+    assert len(support.serving(support.cluster(ranks), "allreduce")) < 128, "lengths of agreeing.c"
+    program = support.compiled("agreeing.c", ranks)
+    result = support.run(ranks, program, timeout=120)
+    assert result.returncode == 0, result.stderr
