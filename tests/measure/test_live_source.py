@@ -116,6 +116,9 @@ def test_time_outs_grow_with_the_bound_and_shrink_with_the_scale():
     class Fake:
         scale = 0.25
 
+        def use(self, communicator, ranks):
+            pass
+
         def check(self, collective, candidates, timeout):
             self.timeout = timeout
             raise MeasurementError("that was all")
@@ -153,3 +156,60 @@ def test_measurements_of_different_conditions_are_not_put_together():
         with pytest.raises(InputError, match=f"measured with {name} {other}") as caught:
             require_comparable(ENVIRONMENT, before)
         assert caught.value.exit_status == 2
+
+
+# A driver that repeats what it is told.
+ECHO = GOOD.replace(
+    "    words = line.split()\n",
+    "    words = line.split()\n    sys.stderr.write(line); sys.stderr.flush()\n",
+)
+
+
+def told(tmp_path) -> list[str]:
+    """What the drivers of a source were told: the first two words of each command."""
+    lines = (tmp_path / "stderr").read_text().splitlines()
+    return [" ".join(line.split()[:2]) for line in lines]
+
+
+def test_a_session_is_told_of_a_communicator_when_that_changes(tmp_path):
+    log = LogWriter(tmp_path / "log.jsonl")
+    ranks = {"half": (0, 2)}
+    source = LiveSource(lambda: session(ECHO, tmp_path), log, lambda name, size: 0.0, ranks)
+    half = replace(request(FLAT), communicator="half")
+    for asked in (request(FLAT), half, half, request(RING)):
+        assert source.measure(asked).request == asked
+    (check,) = source.check("bcast", (FLAT,), "half")
+    source.close()
+    assert check.communicator == "half"
+    assert told(tmp_path) == [
+        "measure alltoall", "communicator 0", "measure alltoall", "measure alltoall",
+        "communicator", "measure alltoall", "communicator 0", "check bcast", "quit",
+    ]  # fmt: skip
+
+
+def test_a_new_session_is_told_of_the_communicator_again(tmp_path):
+    log = LogWriter(tmp_path / "log.jsonl")
+    scripts = iter([ENDS.replace("{words}", repr(["measure"])), ECHO])
+    ranks = {"half": (0, 2)}
+    source = LiveSource(
+        lambda: session(next(scripts), tmp_path), log, lambda name, size: 0.0, ranks
+    )
+    source.measure(replace(request(FLAT), communicator="half"))
+    source.close()
+    assert told(tmp_path) == ["communicator 0", "measure alltoall", "quit"]
+
+
+def test_what_checks_elsewhere_ends_before_anything_is_timed(tmp_path):
+    log = LogWriter(tmp_path / "log.jsonl")
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    source = LiveSource(
+        lambda: session(ECHO, tmp_path / "there"), log, lambda name, size: 0.0,
+        start_check=lambda: session(ECHO, tmp_path / "here"),
+    )  # fmt: skip
+    source.check("bcast", (FLAT, RING))
+    assert not (tmp_path / "there" / "stderr").exists()
+    source.measure(request(FLAT))
+    assert told(tmp_path / "here") == ["check bcast", "check bcast", "quit"]
+    source.close()
+    assert told(tmp_path / "there") == ["measure alltoall", "quit"]

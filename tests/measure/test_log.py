@@ -193,7 +193,7 @@ def test_a_check_that_did_not_end_is_made_again_where_that_is_possible():
     check = Check("bcast", Candidate("flat"), 0, -1, "no answer")
 
     class Live:
-        def check(self, collective, candidates):
+        def check(self, collective, candidates, communicator):
             return [replace(check, candidate=c, cases=9, wrong=0) for c in candidates]
 
     ask = "bcast", (Candidate("flat"),)
@@ -214,3 +214,26 @@ def test_a_log_alone_cannot_answer_more_than_it_holds():
     ):
         with pytest.raises(MeasurementError, match=r"the log lacks .* --resume"):
             ask()
+
+
+@pytest.mark.parametrize("kind", ["check", "measurement", "failure"])
+def test_records_that_name_no_communicator_are_of_all_ranks(kind):
+    """Logs of before there were several."""
+    record = next(record for record in RECORDS if record["kind"] == kind)
+    old = {key: value for key, value in record.items() if key != "communicator"}
+    again = {"check": Check, "measurement": Measurement, "failure": Failure}[kind].from_json(old)
+    assert again.to_json() == {**old, "communicator": "whole"}
+
+
+def test_answers_are_of_the_communicator_that_was_asked_for():
+    flat = Candidate("flat")
+    check = Check("bcast", flat, 9, 0, "", "half")
+    source = LogSource([check.to_json()])
+    assert source.check("bcast", (flat,), "half") == [check]
+    with pytest.raises(MeasurementError, match="the log lacks"):
+        source.check("bcast", (flat,))
+    half = replace(request(flat), communicator="half")
+    source = LogSource([Measurement(half, ((1.0,),)).to_json()])
+    with pytest.raises(MeasurementError, match="the log lacks"):
+        source.measure(request(flat))
+    assert source.measure(half).request == half

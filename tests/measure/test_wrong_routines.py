@@ -18,7 +18,8 @@ from stagegen.measure.log import LogWriter, read_log
 from stagegen.repository import load_catalogue
 from stagegen.repository.algorithm import NATIVE
 from stagegen.tune.candidates import default_candidate
-from stagegen.tune.search import Plan, Search
+from stagegen.tune.options import Options
+from stagegen.tune.tuner import tune
 from tests.measure.fakes import TIMING
 from tests.mpi import support
 
@@ -87,10 +88,10 @@ def test_a_live_search_never_times_a_wrong_routine(broken, tmp_path):
     log = LogWriter(tmp_path / "log.jsonl")
     log.write({"kind": "log", "version": 1})
     source = LiveSource(lambda: start(folder), log, lambda name, size: 0.0)
-    plan = Plan(RANKS, (64, 4096), TIMING, 0.5, lambda what: None)
-    outcome = Search(source, plan, "bcast", catalogue.of("bcast")).run()
+    options = Options(("bcast",), (64, 4096), TIMING, 0.5)
+    tuned = tune(support.cluster(RANKS), catalogue, options, source, lambda: False)
     source.close()
-    wrong = {check.candidate.algorithm for check in outcome.wrong}
+    wrong = {check.candidate.algorithm for check in tuned.wrong}
     assert wrong == {"flat", *PIPELINES}
     timed = {
         spec.split(":")[0]
