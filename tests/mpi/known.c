@@ -1,0 +1,45 @@
+/* Native communicators are known by their handles as long as they exist, and no longer. */
+#include "coll.h"
+#include "program.h"
+
+enum { TIMES = 300 };
+
+/* A call without data on a communicator of this rank alone; *freed is what its handle was. */
+static void alone(MPI_Comm *freed) {
+    int rank;
+    MPI_Comm comm;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank, 0, &comm);
+    EXPECT(!coll_known_native(comm));
+    MPI_Bcast(NULL, 0, MPI_BYTE, 0, comm);
+    EXPECT(coll_known_native(comm));
+    *freed = comm;
+    MPI_Comm_free(&comm);
+    EXPECT(!coll_known_native(*freed));
+}
+
+/* Calls with and without data on all ranks; returns whether the handle is that one. */
+static int together(MPI_Comm freed) {
+    int value = 1;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    const int again = comm == freed;
+    MPI_Bcast(NULL, 0, MPI_BYTE, 0, comm);
+    EXPECT(!coll_known_native(comm));
+    MPI_Bcast(&value, 1, MPI_INT, 0, comm);
+    EXPECT(!coll_known_native(comm));
+    MPI_Comm_free(&comm);
+    return again;
+}
+
+int main(int argc, char **argv) {
+    int again = 0;
+    MPI_Comm freed;
+    MPI_Init(&argc, &argv);
+    for (int i = 0; i < TIMES; ++i) {
+        alone(&freed);
+        again += together(freed);
+    }
+    EXPECT(again > 0); /* else nothing was tried */
+    return finish();
+}
