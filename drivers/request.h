@@ -29,7 +29,8 @@ struct request {
 static const char *const parameter_names[] = {COLL_PARAMETER_NAMES};
 
 /* Read NAME:parameter=value:... into a candidate; modifies `text`. Returns 0 if it is wrong. */
-static int parse_candidate(char *text, enum coll_collective collective, struct candidate *out) {
+static inline int parse_candidate(char *text, enum coll_collective collective,
+                                  struct candidate *out) {
     char *rest = NULL;
     const char *name = strtok_r(text, ":", &rest);
     out->routine = name == NULL ? NULL : coll_find_routine(collective, name);
@@ -54,7 +55,7 @@ static int parse_candidate(char *text, enum coll_collective collective, struct c
     return 1;
 }
 
-static int parse_candidates(char *words, struct request *request) {
+static inline int parse_candidates(char *words, struct request *request) {
     char *rest = NULL;
     for (char *word = strtok_r(words, " \n", &rest); word != NULL;
          word = strtok_r(NULL, " \n", &rest)) {
@@ -72,7 +73,7 @@ static int parse_candidates(char *words, struct request *request) {
     return 1;
 }
 
-static int parse_collective(const char *name, enum coll_collective *collective) {
+static inline int parse_collective(const char *name, enum coll_collective *collective) {
     for (int i = 0; i < COLL_COLLECTIVES; ++i) {
         if (strcmp(coll_collective_names[i], name) == 0) {
             *collective = (enum coll_collective)i;
@@ -83,7 +84,7 @@ static int parse_collective(const char *name, enum coll_collective *collective) 
     return 0;
 }
 
-static int parse_numbers(char *line, struct request *request, int *rest) {
+static inline int parse_numbers(char *line, struct request *request, int *rest) {
     static char collective[64], timing[64];
     if (sscanf(line, "measure %63s %ld %63s %ld %ld %ld %ld %n", collective, &request->bytes,
                timing, &request->computation, &request->settle, &request->calls,

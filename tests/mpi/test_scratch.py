@@ -35,7 +35,7 @@ def counter(folder: Path) -> Path:
     cases = sorted((folder / "check").glob("case*.c"))
     paths = [f"-I{folder / name}" for name in ("src", "include", "check")] + [f"-I{DRIVERS}"]
     command = [support.toolchain().mpicc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-g"]
-    command += ["-Werror", "-Wno-unused-function", WRAPPED, *paths]
+    command += ["-Werror", WRAPPED, *paths]
     command += [str(support.HERE / "scratch.c"), *map(str, cases), str(folder / "libcoll.a")]
     subprocess.run([*command, "-pthread", "-o", str(program)], check=True)
     return program
