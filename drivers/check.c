@@ -20,9 +20,12 @@
 
 enum { FULL_MOST = 8 };
 
+/* Up to so many ranks a full check tries all combinations with other values, too. */
+enum { VALUES_FULL_MOST = 4 };
+
 /* One of so many other values, and of so many routines on other communicators, is in a quick
  * check. */
-enum { VALUES_SHARE = 8, ROUTINES_SHARE = 3 };
+enum { VALUES_SHARE = 12, ROUTINES_SHARE = 8 };
 
 static int world_rank, world_size;
 static enum conformance_level level;
@@ -62,12 +65,14 @@ static int check_routines(MPI_Comm comm, const struct coll_comm *cc, const char 
 
 /* The same with other values of their parameters. */
 static int check_variants(MPI_Comm comm, const struct coll_comm *cc, const char *name) {
+    const enum conformance_level thorough =
+        cc->size <= VALUES_FULL_MOST ? level : CONFORMANCE_QUICK;
     for (int i = 0; i < variant_count; ++i) {
         const struct coll_routine *routine = &coll_routines[variants[i].routine];
         const MPI_Aint bytes = routine->min_bytes > 1 ? routine->min_bytes : 1;
         if (coll_applicable(routine, cc, bytes) && in_turn(i, cc->size, VALUES_SHARE))
             COLL_TRY(check_one(routine->collective, routine, &variants[i].parameters, comm, name,
-                               CONFORMANCE_QUICK));
+                               thorough));
     }
     return MPI_SUCCESS;
 }

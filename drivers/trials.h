@@ -59,10 +59,11 @@ static inline int is_ordered(const struct operand *operand) {
 }
 
 /*
- * What MPICH 4.3 itself cannot do: alltoall in place, gather and scatter of types such as
- * MPI_DOUBLE_INT (it ends with an error), and reduce_scatter of operands that do not commute and
- * have gaps (it overruns its memory), or in place: in long messages it overlaps itself; where
- * blocks are equal it is right, but leaves other data behind the result than was there.
+ * What MPICH 4.3 itself cannot do: gather and scatter of types such as MPI_DOUBLE_INT, alltoall in
+ * place of these and of structures (they end with an error), and reduce_scatter of operands that do
+ * not commute and have gaps (it overruns its memory), or in place: in long messages it overlaps
+ * itself; where blocks are equal it is right, but leaves other data behind the result than was
+ * there.
  */
 static inline int native_can(const struct series *series, int blocks) {
     const struct coll_case *kind = series->kind;
@@ -71,10 +72,11 @@ static inline int native_can(const struct series *series, int blocks) {
         return !scatters ||
                ((!series->in_place || blocks <= LONG_BLOCKS) &&
                 !(is_ordered(series->operand) && series->operand->shapes[0] != &contiguous_shape));
-    if (pairs[series->data].recv != &pair_layout)
-        return 1;
+    const struct layout *layout = pairs[series->data].recv;
     if (kind->rooted)
-        return kind->send == CASE_NOTHING;
+        return layout != &pair_layout || kind->send == CASE_NOTHING;
+    if (layout != &pair_layout && layout != &scattered_layout)
+        return 1;
     return !scatters || !series->in_place;
 }
 
