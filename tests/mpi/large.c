@@ -1,0 +1,180 @@
+/*
+ * Large counts. Every MPI_..._c function with small counts is served as the one without; with more
+ * elements or bytes than an int counts, it goes to the MPI library on all ranks alike.
+ *
+ *   large small         all functions, small counts
+ *   large many          more elements than INT_MAX of a type that has no bytes
+ *   large data MIB      broadcasts of so many MiB: as many elements, and as few long ones
+ */
+#include "program.h"
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "libcoll.h"
+
+#if MPI_VERSION >= 4
+
+enum { COUNT = 16 };
+
+static int rank, size;
+
+struct large_blocks {
+    MPI_Count counts[PEERS_MOST];
+    MPI_Aint places[PEERS_MOST];
+};
+
+static struct large_blocks large_blocks_of(MPI_Count count) {
+    struct large_blocks blocks;
+    for (int i = 0; i < PEERS_MOST; ++i) {
+        blocks.counts[i] = count;
+        blocks.places[i] = i * (count < INT_MAX ? count + 1 : 0);
+    }
+    return blocks;
+}
+
+/* The call with large counts: `count` in place of both counts of the arguments. */
+static int call_large(int kind, const struct arguments *a, MPI_Count count, int native) {
+    const struct large_blocks each = large_blocks_of(count);
+    switch (kind) {
+    case 0:
+        return CALL(native, Allgather_c)(a->send, count, a->send_type, a->recv, count, a->recv_type,
+                                         a->comm);
+    case 1:
+        return CALL(native, Allgatherv_c)(a->send, count, a->send_type, a->recv, each.counts,
+                                          each.places, a->recv_type, a->comm);
+    case 2:
+        return CALL(native, Allreduce_c)(a->send, a->recv, count, a->recv_type, a->op, a->comm);
+    case 3:
+        return CALL(native, Alltoall_c)(a->send, count, a->send_type, a->recv, count, a->recv_type,
+                                        a->comm);
+    case 4:
+        return CALL(native, Alltoallv_c)(a->send, each.counts, each.places, a->send_type, a->recv,
+                                         each.counts, each.places, a->recv_type, a->comm);
+    case 6:
+        return CALL(native, Bcast_c)(a->recv, count, a->recv_type, a->root, a->comm);
+    case 7:
+        return CALL(native, Gather_c)(a->send, count, a->send_type, a->recv, count, a->recv_type,
+                                      a->root, a->comm);
+    case 8:
+        return CALL(native, Reduce_c)(a->send, a->recv, count, a->recv_type, a->op, a->root,
+                                      a->comm);
+    case 9:
+        return CALL(native, Reduce_scatter_c)(a->send, a->recv, each.counts, a->recv_type, a->op,
+                                              a->comm);
+    case 10:
+        return CALL(native, Reduce_scatter_block_c)(a->send, a->recv, count, a->recv_type, a->op,
+                                                    a->comm);
+    case 11:
+        return CALL(native, Scatter_c)(a->send, count, a->send_type, a->recv, count, a->recv_type,
+                                       a->root, a->comm);
+    default: /* a barrier has no count */
+        return CALL(native, Barrier)(a->comm);
+    }
+}
+
+/* Both on buffers of so many bytes, filled alike. */
+static void compare(int kind, struct arguments *arguments, MPI_Count count, size_t bytes) {
+    char *input = malloc(bytes), *expected = malloc(bytes), *actual = malloc(bytes);
+    for (size_t i = 0; i < bytes; ++i)
+        input[i] = expected[i] = actual[i] = (char)((size_t)rank * 31 + i * 7);
+    arguments->send = input;
+    arguments->recv = expected;
+    EXPECT(call_large(kind, arguments, count, 1) == MPI_SUCCESS);
+    arguments->recv = actual;
+    EXPECT(call_large(kind, arguments, count, 0) == MPI_SUCCESS);
+    EXPECT(memcmp(expected, actual, bytes) == 0);
+    free(input);
+    free(expected);
+    free(actual);
+}
+
+static void small(void) {
+    const size_t bytes = (size_t)(COUNT + 1) * sizeof(int) * (size_t)size;
+    for (int kind = 0; kind < KINDS; ++kind)
+        for (int root = 0; root < size; ++root) {
+            struct arguments arguments = {.send_type = MPI_INT,
+                                          .recv_type = MPI_INT,
+                                          .op = MPI_SUM,
+                                          .root = root,
+                                          .comm = MPI_COMM_WORLD};
+            compare(kind, &arguments, COUNT, bytes);
+        }
+}
+
+static void add_nothing(void *in, void *inout, int *count, MPI_Datatype *type) {
+    (void)in;
+    (void)inout;
+    (void)count;
+    (void)type;
+}
+
+/* Elements of nothing, more of them than an int counts. */
+static void many_of_nothing(void) {
+    MPI_Datatype empty;
+    MPI_Op op;
+    MPI_Type_contiguous(0, MPI_INT, &empty);
+    MPI_Type_commit(&empty);
+    MPI_Op_create(add_nothing, 1, &op);
+    for (int kind = 0; kind < KINDS; ++kind) {
+        struct arguments arguments = {
+            .send_type = empty, .recv_type = empty, .op = op, .comm = MPI_COMM_WORLD};
+        if (!(kinds[kind].has & REDUCES))
+            compare(kind, &arguments, (MPI_Count)INT_MAX + 5, 64);
+    }
+    MPI_Op_free(&op);
+    MPI_Type_free(&empty);
+}
+
+/* Whether a message is what a rank makes; all of a page are alike, so that looking is quick. */
+static char byte_of(int from, size_t i) {
+    return (char)((size_t)from * 13 + (i >> 12) * 7);
+}
+
+static void data(size_t bytes) {
+    char *message = malloc(bytes);
+    size_t wrong = 0;
+    EXPECT(message != NULL);
+    if (message == NULL)
+        return;
+    for (size_t i = 0; i < bytes; i += 4096)
+        memset(message + i, byte_of(rank, i), bytes - i < 4096 ? bytes - i : 4096);
+    EXPECT(MPI_Bcast_c(message, (MPI_Count)bytes, MPI_BYTE, size - 1, MPI_COMM_WORLD) ==
+           MPI_SUCCESS);
+    for (size_t i = 0; i < bytes; ++i)
+        wrong += message[i] != byte_of(size - 1, i);
+    EXPECT(wrong == 0);
+    /* The same as few elements of a long type, and by the function without large counts. */
+    MPI_Datatype page;
+    MPI_Type_contiguous(4096, MPI_BYTE, &page);
+    MPI_Type_commit(&page);
+    message[0] = message[bytes / 4096 * 4096 - 1] = (char)rank;
+    EXPECT(MPI_Bcast(message, (int)(bytes / 4096), page, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
+    EXPECT(message[0] == 0 && message[bytes / 4096 * 4096 - 1] == 0);
+    MPI_Type_free(&page);
+    free(message);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const char *mode = argc > 1 ? argv[1] : "small";
+    if (strcmp(mode, "small") == 0)
+        small();
+    else if (strcmp(mode, "many") == 0)
+        many_of_nothing();
+    else if (argc > 2)
+        data((size_t)atol(argv[2]) << 20);
+    return finish();
+}
+
+#else
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    printf("no large counts\n");
+    return finish();
+}
+
+#endif
