@@ -158,13 +158,23 @@ def test_every_template_says_what_it_is(algorithm):
     assert not re.search(r"[^P]\bMPI_(Send|Recv|Isend|Irecv|Wait|Bcast|Alltoall)\(", text)
 
 
+#: The allgathers that STAR-MPI makes allreduces of in both ways (Faraj 2006, §4.3.1.1).
+GATHERED = "bruck mesh_2d mesh_3d recursive_doubling ring"
+
+
 def test_the_algorithms_of_the_dissertation_are_all_there():
     barriers = "{0} {0}_light_barrier {0}_mpi_barrier {0}_n_mpi_barriers".format
     meshes = "simple spreading_simple mesh_2d mesh_3d recursive_doubling bruck native"
+    rings = "{0} {0}_light_barrier {0}_mpi_barrier".format
     wanted = {
         "alltoall": f"{meshes} {barriers('ring')} {barriers('pair')} throttled_spreading",
         "allgather": f"{meshes} {barriers('ring_direct')} {barriers('pair')} ring gather_bcast "
         "neighbour_exchange circulant",
+        "allreduce": "reduce_bcast recursive_doubling rabenseifner "
+        + " ".join(f"allgather_based_{x}" for x in GATHERED.split())
+        + f" rab1_simple rab1_lr1 rab1_ring {' '.join(f'rab1_{x}' for x in GATHERED.split())} "
+        + f"{rings('rab1_ring_direct')} {rings('rab2_ring')} "
+        + " ".join(f"{x}_lr {x}_lr1" for x in rings("rab2_ring").split()),
         "bcast": "linear flat binomial knomial scatter_recursive_doubling_allgather "
         "scatter_ring_allgather pipelined_linear pipelined_binary pipelined_kary native",
     }
