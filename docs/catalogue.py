@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from stagegen.repository import Algorithm, Catalogue, load_catalogue
-from stagegen.repository.algorithm import NATIVE
+from stagegen.repository.algorithm import NATIVE, RANKS_SERVED
 
 PAGE = Path(__file__).with_suffix(".md")
 
@@ -71,9 +71,11 @@ def entry(algorithm: Algorithm) -> str:
 def needs(algorithm: Algorithm) -> list[str]:
     """Return what a communicator and a message must have, in words."""
     found = [name.replace("_", " ") for name in algorithm.constraints]
-    if algorithm.needs is not None:
+    if algorithm.has_tables:
         made = f"its `{algorithm.needs}`, kind `{algorithm.kind}`"
-        found.append(f"all ranks of the cluster, in any order; made from {made}")
+        found.append(f"all ranks of the cluster or of a group, in any order; made from {made}")
+    elif algorithm.needs is not None:
+        found.append(RANKS_SERVED[algorithm.needs])
     if algorithm.max_ranks is not None:
         found.append(f"at most {algorithm.max_ranks:,} ranks")
     if algorithm.min_bytes > 0:

@@ -10,7 +10,7 @@ from stagegen.generate.places import RankGroup
 from stagegen.generate.render import Renderer, c_comment
 from stagegen.generate.schedules import scheduler_of
 from stagegen.repository import Algorithm
-from stagegen.repository.algorithm import CONSTRAINTS, PLACES
+from stagegen.repository.algorithm import CONSTRAINTS, PLACES, RANKS_SERVED
 
 
 @dataclass(frozen=True)
@@ -126,19 +126,13 @@ def _signature(function: str) -> str:
     return ",\n".join(lines) + ")"
 
 
-#: Which ranks an algorithm without tables serves.
-_RANKS = {
-    "order": "ranks on hosts of the cluster, any number on each, in any order",
-    "leaders": "ranks on several hosts of the cluster, more than one on some, in any order",
-}
-
-
 def _contract(algorithm: Algorithm, group: RankGroup) -> str:
     """Return the comment above the function: what it does, asks for and costs."""
     asks = [name.replace("_", " ") for name in algorithm.constraints if name != "unprepared"]
     if algorithm.topology_specific:
         whose = f"group {group.name}" if group.number else "cluster"
-        asks.append(_RANKS.get(algorithm.needs or "", f"all ranks of the {whose}, in any order"))
+        of_all = f"all ranks of the {whose}, in any order"
+        asks.append(RANKS_SERVED.get(algorithm.needs or "", of_all))
     lines = [
         algorithm.summary,
         *([f"Parameter {p.name}: {p.meaning}." for p in algorithm.parameters]),

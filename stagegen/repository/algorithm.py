@@ -31,6 +31,12 @@ SCHEDULES: dict[str, tuple[str, ...]] = {
 #: depth-first order (LR1 and the linear tree are that); the same, of hosts with several ranks.
 PLACES = {"order": "COLL_NEEDS_ORDER", "leaders": "COLL_NEEDS_LEADERS"}
 
+#: Which ranks those serve, in words.
+RANKS_SERVED = {
+    "order": "ranks on hosts of the cluster, any number on each, in any order",
+    "leaders": "ranks on several hosts of the cluster, more than one on some, in any order",
+}
+
 
 @dataclass(frozen=True)
 class Parameter:
