@@ -66,7 +66,7 @@ static void recreate(int count, int rank) {
     if (rank == 0)
         printf("grown by %ld KiB, %ld bytes allocated\n", grown / 1024, kept);
     EXPECT(grown < (2L << 20));
-    EXPECT(kept < 24L * count);
+    EXPECT(kept < 8L * count);
 }
 
 static void keep_alive(int count) {

@@ -14,10 +14,12 @@ static int rank, size;
 static double input[LONGEST], output[LONGEST], sums[PATTERNS];
 static int known[PATTERNS];
 
-/* Two that cancel, and small ones of which each order of adding up loses others. */
+/* Two that all but cancel, and small ones of which each order of adding up loses others. */
 static double operand(int of, int pattern) {
     const double large = 1e16 * (1 + pattern);
-    return of == 0 ? large : of == size - 1 ? -large : 1.5 + 0.1 * of + 0.01 * pattern;
+    if (of == 0)
+        return large;
+    return of == size - 1 ? 8 * (1 + pattern) - large : 1.5 + 0.1 * of + 0.01 * pattern;
 }
 
 /* Elements from the `start`-th on: those of one pattern are one number, and always the same. */
