@@ -14,6 +14,7 @@ from stagegen.errors import InputError
 from stagegen.measure.log import VERSION, read_log
 from stagegen.repository import Catalogue
 from stagegen.topology import Topology
+from stagegen.tune.communicators import find_communicators
 from stagegen.tune.options import Options
 
 LOG = "measurements.jsonl"
@@ -45,6 +46,7 @@ def read_tuning(
     _require_same(header, topology, catalogue, path)
     try:
         options = Options.from_json(header)
+        find_communicators(topology, options.communicators)
     except InputError as error:
         raise InputError(error.message, path, 1) from error
     unknown = set(options.collectives) - set(catalogue.collectives)

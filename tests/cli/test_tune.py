@@ -116,17 +116,19 @@ def test_the_manifest_lists_every_file(recorded):
 
 
 def test_only_chosen_routines_are_in_the_library(recorded):
-    """Besides them, of every collective the native routine and the deterministic one."""
+    """With the alternatives and what they use; the native routines, the deterministic ones."""
     _, tuned, folder, _ = recorded
-    algorithms = load_catalogue().algorithms
+    algorithms = {f"{a.collective}/{a.name}": a for a in load_catalogue().algorithms}
     chosen = {
-        f"src/{table.collective}_{rule.candidate.algorithm}.c"
+        f"{table.collective}/{option.algorithm}"
         for table in tuned.decision.tables
         for rule in table.rules
+        for option in rule.options
     }
-    always = {f"src/{a.routine}.c" for a in algorithms if a.name == "native" or a.deterministic}
-    known = {f"src/{a.routine}.c" for a in algorithms}
-    assert known & set(contents(folder)) == chosen | always
+    chosen |= {name for name, a in algorithms.items() if a.name == "native" or a.deterministic}
+    used = {name for one in chosen for name in algorithms[one].uses}
+    present = {name for name, a in algorithms.items() if (folder / f"src/{a.routine}.c").exists()}
+    assert present == chosen | used
 
 
 def test_a_wrong_routine_is_reported(recorded):
@@ -213,6 +215,8 @@ WRONG_USAGE = {
     "timing": (["--timing", "stopwatch"], "mpptest"),
     "computation": (["--computation", "-1"], "-1"),
     "budget": (["--budget", "-2"], "-2"),
+    "communicator": (["--communicators", "whole,left"], "unknown communicator 'left'; there is"),
+    "too many ranks": (["--communicators", "8"], "or a number from 2 to 7"),
     "launcher": (["--launcher", "rocket"], "launcher 'rocket'"),
     "no such log": (["--from-log", "nowhere.jsonl"], "cannot read the log"),
 }

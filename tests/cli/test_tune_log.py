@@ -39,6 +39,10 @@ HEADERS = [
     {"collectives": "bcast"},
     {"collectives": ["bcast", "gossip"]},
     {"collectives": [["bcast"]]},
+    {"communicators": []},
+    {"communicators": "whole"},
+    {"communicators": ["whole", 3]},
+    {"communicators": ["whole", "gossip"]},
     {"timing": "barrier"},
     {"timing": {"mechanism": "barrier"}},
     {"timing": {"mechanism": ["barrier"], "computation": 0}},
@@ -64,6 +68,7 @@ def test_a_damaged_header_is_told_with_file_and_line(recorded, tmp_path, changes
 DIFFERENT = {
     "--sizes": "1:2KiB",
     "--collectives": "bcast",
+    "--communicators": "whole,half",
     "--timing": "mpptest",
     "--budget": "3",
 }
