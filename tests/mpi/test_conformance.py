@@ -17,7 +17,8 @@ from tests.mpi.conformance import PLAIN, SANITIZED, SYNCHRONOUS, Way, built, che
 
 pytestmark = pytest.mark.mpi
 
-#: Of the cluster that one build is for, which smaller numbers of ranks are parts of.
+#: Clusters that smaller numbers of ranks are parts of; others have the builds for them, too.
+COMMON = 8
 LARGE = 16
 LARGEST = 32
 MINUTES = 60.0
@@ -29,7 +30,7 @@ def slow(*values: object) -> object:
 
 
 WHOLE = [
-    *((ranks, "quick") for ranks in (2, 3, 5, 8, LARGE)),
+    *((ranks, "quick") for ranks in (2, 3, 5, COMMON, LARGE)),
     *(slow(ranks, "full") for ranks in (*range(1, 9), LARGE)),
     *(slow(ranks, "quick") for ranks in (*range(9, LARGE), 17, 24, LARGEST)),
 ]
@@ -45,7 +46,7 @@ def test_the_whole_cluster(ranks, level):
 
 
 PARTS = [
-    *((ranks, LARGE) for ranks in (1, 4, 7)),
+    *((ranks, COMMON) for ranks in (1, 4, 7)),
     *(slow(ranks, LARGEST) for ranks in (2, 6, 9, 11, 13, 17, 24)),
 ]
 
@@ -71,18 +72,18 @@ def test_several_ranks_on_a_host(ranks, slots, level):
 )
 def test_sanitizers_find_nothing(ranks, level):
     """Nor leaks; one build serves all: fewer ranks are a part of the cluster."""
-    assert check(ranks, level, SANITIZED, cluster=8, timeout=30 * MINUTES).passed
+    assert check(ranks, level, SANITIZED, cluster=COMMON, timeout=30 * MINUTES).passed
 
 
 @pytest.mark.parametrize(
     ("ranks", "level"), [(3, "quick"), (8, "quick"), slow(5, "full"), slow(8, "full")]
 )
 def test_nothing_relies_on_buffering(ranks, level):
-    assert check(ranks, level, SYNCHRONOUS, cluster=8, timeout=30 * MINUTES).passed
+    assert check(ranks, level, SYNCHRONOUS, cluster=COMMON, timeout=30 * MINUTES).passed
 
 
 def test_synchronous_builds_send_synchronously():
-    folder = support.library(8)
+    folder = support.library(COMMON)
     built(folder, SYNCHRONOUS)
     built(folder, PLAIN)
     for build, word in (("build", b"PMPI_Isend"), ("build/synchronous", b"PMPI_Issend")):
@@ -123,7 +124,7 @@ def test_mistakes_are_found(name, tmp_path):
 
 def make_check(*words: str) -> str:
     """`make check` as users call it, with no launcher of ours."""
-    folder = support.library(3)
+    folder = support.library(COMMON)
     mpicc = Path(support.toolchain().mpicc)
     tools = [f"MPICC={mpicc}", f"MPIEXEC={mpicc.parent / 'mpiexec'}"]
     result = subprocess.run(
@@ -139,5 +140,5 @@ def make_check(*words: str) -> str:
 
 @pytest.mark.parametrize("way", [PLAIN, SANITIZED], ids=lambda way: way.name)
 def test_make_check_with_plain_mpiexec(way: Way):
-    output = make_check("LEVEL=quick", *way.variables)
+    output = make_check("NP=3", "LEVEL=quick", *way.variables)
     assert re.search(r"3 ranks: \d+ passed, 0 failed", output)
