@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ from typing import Any
 import pytest
 
 from stagegen.generate import Renderer, build, measuring_sources, write_files
+from stagegen.measure.launch.base import Job, Streams
+from stagegen.measure.launch.local import LocalLauncher
 from tests.mpi import support
 
 pytestmark = pytest.mark.mpi
 
-MOST = 128
+MOST = 512
 """Routines that a command can name."""
 
 
@@ -65,7 +68,7 @@ def test_as_many_routines_as_there_is_room_for():
 
 
 def test_a_long_line_is_one_wrong_command():
-    line = "check bcast" + " flat" * 5000
+    line = "check bcast" + " flat" * 15000
     wrong, hello = answers(line, "hello")
     assert "unknown command" in error(wrong)
     assert hello[0]["ranks"] == 1
@@ -87,6 +90,11 @@ def test_the_last_line_needs_no_end():
         "measure bcast 8 barrier 0 0 1 1 flat:nonsense=1",
         "check bcast nonsense",
         "check bcast :",
+        "communicator 1",
+        "communicator -1",
+        "communicator 0 0",
+        "communicator x",
+        "communicator 0 x",
     ],
 )
 def test_wrong_commands(line):
@@ -102,3 +110,35 @@ def test_a_time_for_each_repetition_of_each_routine(timing, settle):
     assert [time["routine"] for time in times] == ["flat", "binomial"]
     assert all(len(time["seconds"]) == 3 for time in times)
     assert all(0 <= seconds < 1 for time in times for seconds in time["seconds"])
+
+
+#: What follows each of these is done on so many ranks.
+COMMUNICATORS = {"communicator 3 1": 2, "communicator 4 2 0": 3, "communicator 2": 1,
+                 "communicator": 5}  # fmt: skip
+
+
+def test_some_ranks_check_and_time_and_the_others_wait(tmp_path):
+    """Also where rank 0, which talks, is none of them."""
+    lines = [
+        line
+        for command in COMMUNICATORS
+        for line in (command, "check bcast flat", "measure bcast 64 barrier 0 1 2 3 flat native")
+    ]
+    (tmp_path / "commands").write_text("\n".join([*lines, "hello", "quit", ""]))
+    with (tmp_path / "commands").open() as commands, (tmp_path / "answers").open("wb") as out:
+        job = Job((str(session()),), {"LIBCOLL_PLACEMENT": "rank"})
+        job = replace(job, streams=Streams(commands, out, subprocess.STDOUT))
+        with LocalLauncher().start(job, support.cluster(5)) as running:
+            assert running.wait(120) == 0
+    found = [json.loads(line) for line in (tmp_path / "answers").read_text().splitlines()]
+    checks = [one for one in found if "cases" in one]
+    times = [one["seconds"] for one in found if "seconds" in one]
+    assert all(one["cases"] > 0 and one["wrong"] == 0 for one in checks)
+    assert len(checks) == len(COMMUNICATORS)
+    assert [len(seconds) for seconds in times] == [3] * 2 * len(COMMUNICATORS)
+    assert all(
+        all(seconds)
+        for seconds, ranks in zip(times[::2], COMMUNICATORS.values(), strict=True)
+        if ranks > 1
+    )
+    assert not [one for one in found if "error" in one]
