@@ -1,0 +1,86 @@
+"""Tuning several communicators: each routine where it can run, and none after it failed."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+
+from stagegen.measure.records import Candidate, CandidateFailed, Check, Failure, Timing
+from stagegen.repository import Catalogue, load_catalogue
+from stagegen.tune.options import Options
+from stagegen.tune.tuner import tune
+from tests.measure.fakes import Model
+from tests.strategies import make_topology
+
+TOPOLOGY = make_topology([3, 3], [0])
+OPTIONS = Options(("bcast",), (64, 4096), Timing(), 1.0, ("whole", "half", "2"))
+QUICK = "binomial"
+
+
+@lru_cache
+def catalogue() -> Catalogue:
+    names = ("native", "flat", QUICK, "topology_linear", "topology_binary")
+    whole = load_catalogue()
+    return Catalogue(tuple(a for a in whole.of("bcast") if a.name in names), whole.hash)
+
+
+def cost(candidate: Candidate, size: int) -> float:
+    return {"native": 5e-3, QUICK: 1e-3, "topology_binary": 5e-4}.get(candidate.algorithm, 3e-3)
+
+
+def tuned(model: Model):
+    return tune(TOPOLOGY, catalogue(), OPTIONS, model, lambda: True)
+
+
+def served(decision, kind: str, ranks: int) -> str:
+    return decision.table("bcast", kind, ranks).choice(64).algorithm
+
+
+def test_each_kind_of_communicator_has_the_best_that_it_can_run():
+    decision = tuned(Model(cost)).decision
+    assert served(decision, "cluster", 6) == "topology_binary"
+    assert {served(decision, kind, n) for kind in ("hosts", "other") for n in range(2, 13)} == {
+        QUICK
+    }
+    assert served(decision, "hosts", 13) == "native"
+
+
+def test_a_routine_that_is_wrong_on_some_ranks_is_never_timed_on_any():
+    class Picky(Model):
+        def check(self, collective, given, communicator="whole"):
+            wrong = {QUICK} if communicator == "half" else set()
+            return [Check(collective, c, 9, c.algorithm in wrong, "", communicator) for c in given]
+
+    model = Picky(cost)
+    found = tuned(model)
+    assert {(check.candidate.algorithm, check.communicator) for check in found.wrong} == {
+        (QUICK, "half")
+    }
+    assert QUICK not in model.timed()
+    assert served(found.decision, "hosts", 6) in ("flat", "topology_linear")
+
+
+def test_a_routine_that_fails_on_one_communicator_is_not_tried_on_the_next():
+    class Deadly(Model):
+        def measure(self, asked):
+            if asked.communicator == "half":
+                for candidate in asked.candidates:
+                    if candidate.algorithm == QUICK:
+                        raise CandidateFailed(Failure("bcast", asked.size, candidate, "x", "half"))
+            return super().measure(asked)
+
+    model = Deadly(cost)
+    outcomes = {outcome.communicator: outcome for outcome in tuned(model).outcomes}
+    assert [failure.candidate.algorithm for failure in outcomes["half"].failures] == [QUICK]
+    for name in ("half", "2"):
+        of_it = (request for request in model.asked if request.communicator == name)
+        assert QUICK not in {c.algorithm for request in of_it for c in request.candidates}
+
+
+@pytest.mark.parametrize("name", ["whole", "half", "2"])
+def test_samples_are_of_the_communicator(name):
+    model = Model(cost)
+    (outcome,) = (outcome for outcome in tuned(model).outcomes if outcome.communicator == name)
+    assert set(outcome.samples) >= {64, 4096}
+    assert {t.ranks for t in outcome.tables} == {{"whole": 6, "half": 3, "2": 2}[name]}
