@@ -58,6 +58,16 @@ static inline int is_ordered(const struct operand *operand) {
     return operand->function != NULL && !operand->commutes;
 }
 
+/* Open MPI 4.1's reduce_scatter in place, of operands in order, uses all of a rank's buffer. */
+static inline int native_leaves_other_data(const struct series *series) {
+#ifdef OPEN_MPI
+    return is_ordered(series->operand);
+#else
+    (void)series;
+    return 0;
+#endif
+}
+
 /*
  * What MPICH 4.3 itself cannot do: gather and scatter of types such as MPI_DOUBLE_INT, alltoall in
  * place of these and of structures (they end with an error), and reduce_scatter of operands that do
@@ -70,7 +80,8 @@ static inline int native_can(const struct series *series, int blocks) {
     const int scatters = kind->send == CASE_ALL;
     if (kind->reduces)
         return !scatters ||
-               ((!series->in_place || blocks <= LONG_BLOCKS) &&
+               ((!series->in_place ||
+                 (blocks <= LONG_BLOCKS && !native_leaves_other_data(series))) &&
                 !(is_ordered(series->operand) && series->operand->shapes[0] != &contiguous_shape));
     const struct layout *layout = pairs[series->data].recv;
     if (kind->rooted)
