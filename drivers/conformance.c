@@ -87,7 +87,7 @@ static int compare(struct test *test, const struct trial *trial, const struct si
         blank_padding(trial->operand->number, expected, (size_t)recv->bytes);
         blank_padding(trial->operand->number, actual, (size_t)recv->bytes);
     }
-    *wrong = memcmp(expected, actual, (size_t)recv->bytes) != 0;
+    *wrong = memcmp(expected, actual, (size_t)defined_bytes(caller, trial, recv)) != 0;
     return MPI_SUCCESS;
 }
 

@@ -105,6 +105,18 @@ static inline int make_side(const struct caller *caller, const struct trial *tri
         (MPI_Aint)(all ? caller->size : 1) * (kind->uneven ? LONGEST : 1) * side->count, side);
 }
 
+/*
+ * How much of a receiving side a call defines: all of it, whatever a rank does not receive being
+ * left as it was; but of blocks that are reduced in place only the result, which comes first.
+ */
+static inline MPI_Aint defined_bytes(const struct caller *caller, const struct trial *trial,
+                                     const struct side *recv) {
+    const struct coll_case *kind = caller->kind;
+    if (!kind->reduces || kind->send != CASE_ALL || !trial->in_place)
+        return recv->bytes;
+    return GUARD + recv->extent * (kind->uneven ? recv->counts[caller->rank] : recv->count);
+}
+
 static inline int free_side(struct side *side) {
     free(side->counts);
     return side->created ? PMPI_Type_free(&side->type) : MPI_SUCCESS;
