@@ -138,6 +138,8 @@ static int is_untold(const struct kind *kind, const struct mistake *mistake) {
     if (mistake->needs_checks)
         return 1;
 #endif
+    if (size == 1 && mistake->make == same_buffers) /* MPICH 4.3 ends in an assertion */
+        return 1;
     for (size_t i = 0; i < sizeof untold / sizeof *untold; ++i)
         if (strcmp(untold[i].kind, kind->name) == 0 &&
             strcmp(untold[i].mistake, mistake->name) == 0)
