@@ -115,6 +115,9 @@ class Starter:
         self.log.write({"kind": "session", "environment": form, "mpi": "a model"})
         return self
 
+    def use(self, communicator, ranks):
+        pass
+
     def check(self, collective, candidates, timeout):
         return self.model.check(collective, candidates)
 
