@@ -21,15 +21,12 @@ from stagegen.repository import Algorithm
 from stagegen.schedule import RING_KINDS, Ring, logical_ring
 from stagegen.schedule.capacity import require_phases
 from stagegen.schedule.phases.hierarchy import Hierarchy, hierarchy
-from stagegen.schedule.verify import Proof, verify_ring
+from stagegen.schedule.verify import Proof, verify_order, verify_ring
 from stagegen.topology import Topology
 
 INT_MOST = 2**31 - 1
 LEADER_BYTES = 2**30
 """What the leader of a host may need in memory for a hierarchical alltoall."""
-
-INHERITED = "ranks on any of these hosts use no network edge more than once either"
-"""What follows for the depth-first order of fewer hosts (``docs/theory.md``, Logical rings)."""
 
 _Values = dict[str, Any]
 _Made = tuple[_Values, Mapping[str, Proof]]
@@ -158,10 +155,9 @@ class Scheduler:
         return values, {"": verify_ring(self._topology, ring)}
 
     def _in_order(self, _: Algorithm) -> _Made:
-        """No tables: ranks go around the depth-first order, on the ring LR1 or a part of it."""
-        proof = verify_ring(self._topology, logical_ring(self._topology, "lr1"))
-        checked = (*(f"in depth-first order, {line}" for line in proof.checked), INHERITED)
-        return {}, {"": replace(proof, phases=None, bound_phases=None, checked=checked)}
+        """No tables: ranks are taken from the depth-first order, which is that of the ring LR1."""
+        proof = verify_order(self._topology, logical_ring(self._topology, "lr1"))
+        return {}, {"": proof}
 
     def _tree(self, algorithm: Algorithm) -> _Made:
         trees = KaryTrees(self._topology, algorithm)

@@ -16,8 +16,8 @@ from stagegen.library.reprove.hosts import leaders
 from stagegen.library.reprove.phases import phase_schedules
 from stagegen.library.reprove.routine import BuildRoutine
 from stagegen.library.reprove.shapes import kary_trees, ring_of, tree_proof
-from stagegen.schedule import Ring, Tree
-from stagegen.schedule.verify import Proof, verify
+from stagegen.schedule import Tree
+from stagegen.schedule.verify import Proof, verify, verify_order
 from stagegen.topology import Topology, load_topology, restricted_to
 
 
@@ -37,7 +37,7 @@ class RoutineProof:
 
 _Proofs = Iterator[tuple[str, Proof]]
 
-_AROUND = "around the depth-first order of cluster.c, and so with any of these hosts"
+_OF_ORDER = "of the depth-first order in cluster.c"
 _ORDER = re.compile(r"\bcc->(order|place_of|first_place|hosts?)\b")
 """What a communicator has only where the hosts of its ranks are known."""
 
@@ -67,7 +67,8 @@ def reprove(folder: Path) -> Iterator[RoutineProof]:
             _check_calls(c_file, routine)
             proofs = list(_prove_tables(groups[routine.group], c_file, routine))
             if routine.needs_order:
-                proofs.insert(0, (_AROUND, _prove_order(topology, ring, routine)))
+                proof = replace(verify_order(topology, ring), collective=routine.collective)
+                proofs.insert(0, (_OF_ORDER, proof))
         yield RoutineProof(routine.function, tuple(proofs))
 
 
@@ -79,12 +80,6 @@ def _check_calls(c_file: CFile, routine: BuildRoutine) -> None:
         routine.values(parameter)
     if _ORDER.search(c_file.code) and not (routine.needs_order or routine.needs_cluster):
         raise ScheduleError("routines.c lets it serve ranks whose hosts are not known")
-
-
-def _prove_order(topology: Topology, ring: Ring, routine: BuildRoutine) -> Proof:
-    """Prove the order that a routine takes its neighbours from; it says nothing of phases."""
-    proof = verify(topology, ring)
-    return replace(proof, collective=routine.collective, phases=None, bound_phases=None)
 
 
 def _prove_tables(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:

@@ -15,12 +15,12 @@ from stagegen.schedule.pipelines import RingPipeline
 from stagegen.schedule.shapes import Ring, Tree
 from stagegen.schedule.verify.alltoall import verify_alltoall
 from stagegen.schedule.verify.proof import Proof
-from stagegen.schedule.verify.ring import verify_ring
+from stagegen.schedule.verify.ring import verify_order, verify_ring
 from stagegen.schedule.verify.ring_pipeline import verify_ring_pipeline
 from stagegen.schedule.verify.tree import verify_tree
 from stagegen.topology import Topology
 
-__all__ = ["Proof", "verify", "verify_alltoall", "verify_ring", "verify_tree"]
+__all__ = ["Proof", "verify", "verify_alltoall", "verify_order", "verify_ring", "verify_tree"]
 
 _CHECKERS: dict[type, Callable[[Topology, Any], Proof]] = {
     PhaseSchedule: verify_alltoall,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 
 from stagegen.schedule.model import Message
@@ -40,6 +41,24 @@ def verify_ring(topology: Topology, ring: Ring) -> Proof:
             *_promise(ring, climb),
         ),
     )
+
+
+def verify_order(topology: Topology, ring: Ring) -> Proof:
+    """Check the depth-first order of the ranks, as the ring around it.
+
+    What is proven is of the order. Messages of a routine that goes around it are those of the ring;
+    of one that forms a tree of ranks in this order, or sends farther, nothing is said of messages.
+
+    Raises:
+        ScheduleError: a property does not hold.
+    """
+    proof = verify_ring(topology, ring)
+    checked = (
+        "the order has every rank exactly once",
+        "a ring around the order uses no network edge more than once, nor does one of fewer hosts",
+        f"a message to the next rank of the order passes at most {ring.max_hops} switches",
+    )
+    return replace(proof, phases=None, bound_phases=None, checked=checked)
 
 
 def _check_every_rank_once(ring: Ring, count: int) -> None:
