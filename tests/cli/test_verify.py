@@ -65,6 +65,10 @@ def test_command(figure):
     (aapc,) = (line for line in lines if line.startswith("alltoall_aapc_receiver:"))
     assert "6 ranks, 9 phases (lower bound 9" in aapc
     assert "no two messages of a phase share a network edge" in aapc
+    (tree,) = (line for line in lines if line.startswith("barrier_combining_tree:"))
+    assert "of the depth-first order in cluster.c: 6 ranks" in tree
+    assert "a ring around the order uses no network edge more than once" in tree
+    assert "no network edge is used" not in tree  # by its own messages, which are not of a ring
     form = json.loads(CliRunner().invoke(command, [str(figure), "--format", "json"]).output)
     names = [routine["routine"] for routine in form["routines"]]
     assert names == [proof.routine for proof in reprove(figure)]
