@@ -43,7 +43,8 @@ def partners(topology, rank, messages, load) -> list[Message]:
     near = [r for r in range(topology.rank_count) if r != rank and switch[r] == switch[rank]]
     could = [Message(rank, r) for r in near if r not in receives]
     could += [Message(r, rank) for r in near if r not in sends]
-    return [m for m in could if all(load[edge] < capacity[edge] for edge in paths[m])]
+    room = {edge: max(1, capacity[edge]) - load[edge] for m in could for edge in paths[m]}
+    return [m for m in could if all(room[edge] >= 1 for edge in paths[m])]
 
 
 @settings(max_examples=40)
