@@ -167,7 +167,7 @@ def _measure(
     launcher, why = choose_launcher(run.topology, launcher_name)
     run.console.print(why)
     log = LogWriter(path, None if resume else new_header(run.topology, run.catalogue, options))
-    live = _live(run, launcher, toolchain, log, environments(known), options.communicators)
+    live = _live(run, options, launcher, toolchain, log, environments(known))
     try:
         tuned = _tune(run, options, LogSource(known, live), lambda: read_log(path)[1], live)
     except MeasurementError as error:
@@ -184,26 +184,26 @@ def _measure(
 
 def _live(
     run: _Run,
+    options: Options,
     launcher: Launcher,
     toolchain: Toolchain,
     log: LogWriter,
     before: Sequence[Environment],
-    communicators: Sequence[str],
 ) -> LiveSource:
-    """Return what measures the cluster, with all routines in one program.
+    """Return what measures the cluster, with all routines to be tuned in one program.
 
     The lab's network is slow, and what it emulates has no part in whether a routine is right: its
     routines are checked by the same program without it.
     """
     renderer = Renderer(COMMAND, run.topology.name, run.topology.hash, run.catalogue.hash)
-    files = measuring_sources(run.topology, run.catalogue, renderer)
+    files = measuring_sources(run.topology, run.catalogue, renderer, options.collectives)
     folder = run.output / "build" / "session"
     starter = SessionStarter(folder, files, toolchain, launcher, run.topology, log, before)
     return LiveSource(
         starter,
         log,
         lambda name, size: patience(run.topology, name, size),
-        {one.name: one.ranks for one in find_communicators(run.topology, communicators)},
+        {one.name: one.ranks for one in find_communicators(run.topology, options.communicators)},
         starter.start_here if launcher.name == "lab" else None,
     )
 

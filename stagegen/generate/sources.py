@@ -164,10 +164,24 @@ def _driver(name: str) -> str:
 
 
 def measuring_sources(
-    topology: Topology, catalogue: Catalogue, renderer: Renderer
+    topology: Topology,
+    catalogue: Catalogue,
+    renderer: Renderer,
+    collectives: Sequence[str] | None = None,
 ) -> dict[str, str]:
-    """Return all files of the measuring session: all applicable routines and its drivers."""
-    algorithms = runnable(catalogue, topology)
+    """Return all files of the measuring session: its drivers, and all routines that can run.
+
+    Args:
+        topology: the cluster.
+        catalogue: all algorithms.
+        renderer: of the templates.
+        collectives: those to be measured, all if None; the others are there as far as these use
+            them.
+    """
+    wanted = catalogue.collectives if collectives is None else collectives
+    can = runnable(catalogue, topology)
+    kept = with_native(catalogue, [a for a in can if a.collective in wanted])
+    algorithms = tuple(a for a in can if a in kept)
     files = {
         **runtime_sources(topology, catalogue, algorithms, renderer),
         **check_sources(catalogue, renderer, runtime_values(topology, catalogue, algorithms)),

@@ -183,7 +183,7 @@ def test_a_routine_that_fails_is_reported_and_left_out_again_from_the_log(tmp_pa
         validate("measurements", json.loads(line))
     again = from_log(CLUSTER, path, tmp_path / "again")
     assert contents(tmp_path / "live") == contents(tmp_path / "again")
-    said = "failed when timed, never chosen: alltoall pair at 1 bytes: the job has ended"
+    said = "failed when timed, never chosen: alltoall pair on whole at 1 bytes: the job has ended"
     for one in (result, again):
         assert said in " ".join(one.stderr.split())
     report = " ".join((tmp_path / "again" / "report.html").read_text().split())

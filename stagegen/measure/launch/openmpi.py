@@ -1,4 +1,4 @@
-"""Open MPI's ``mpiexec`` (PRRTE) with a remote shell of our own: how the lab starts its jobs."""
+"""Open MPI's ``mpiexec`` (PRRTE since version 5) with a remote shell of our own, for the lab."""
 
 from __future__ import annotations
 
@@ -6,6 +6,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from stagegen.measure.launch.mpi import Mpi
+
+#: By version: the option that sets a parameter of the launcher, and the names of the remote shell,
+#: of starting all hosts from here, of the network to use, and of the launcher's own folder.
+_CONTROL = {
+    "4": (
+        "--mca",
+        ("plm_rsh_agent", "plm_rsh_no_tree_spawn", "oob_tcp_if_include", "orte_tmpdir_base"),
+    ),
+    "5": (
+        "--prtemca",
+        ("plm_ssh_agent", "plm_ssh_no_tree_spawn", "prte_if_include", "prte_tmpdir_base"),
+    ),
+}
 
 
 def openmpi_command(
@@ -29,12 +42,8 @@ def openmpi_command(
         subnet: the network of the hosts, as ADDRESS/LENGTH.
         session_folder: where it keeps its own files.
     """
-    control = {
-        "plm_ssh_agent": str(remote_shell),
-        "plm_ssh_no_tree_spawn": "1",
-        "prte_if_include": subnet,
-        "prte_tmpdir_base": str(session_folder),
-    }
+    option, names = _CONTROL["4" if mpi.version.startswith("4.") else "5"]
+    control = dict(zip(names, (str(remote_shell), "1", subnet, str(session_folder)), strict=True))
     data = {
         "btl": "tcp,self",
         "btl_tcp_if_include": subnet,
@@ -43,7 +52,7 @@ def openmpi_command(
     }
     command = [str(mpi.mpiexec), "--allow-run-as-root"]  # every user is root inside the lab
     for name, value in control.items():
-        command += ["--prtemca", name, value]
+        command += [option, name, value]
     for name, value in data.items():
         command += ["--mca", name, value]
     for name, value in sorted(variables.items()):
