@@ -30,9 +30,9 @@ def slow(*values: object) -> object:
 
 
 WHOLE = [
-    *((ranks, "quick") for ranks in (2, 3, 5, COMMON, LARGE)),
+    *((ranks, "quick") for ranks in (2, 3, 5, COMMON)),
     *(slow(ranks, "full") for ranks in (*range(1, 9), LARGE)),
-    *(slow(ranks, "quick") for ranks in (*range(9, LARGE), 17, 24, LARGEST)),
+    *(slow(ranks, "quick") for ranks in (*range(9, 18), 24, LARGEST)),
 ]
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from stagegen.data import TOPOLOGIES
 from stagegen.errors import GenerateError, InputError
-from stagegen.generate import Renderer, measuring_sources
+from stagegen.generate import Renderer, runtime_sources
 from stagegen.generate.sources import with_native
 from stagegen.repository import load_catalogue
 from stagegen.repository.algorithm import NATIVE
@@ -76,4 +74,4 @@ def test_a_build_without_what_is_used_is_refused():
     alone = (*NATIVES, CATALOGUE.find("allreduce", "rab1_bruck"))
     renderer = Renderer("a test", "name", "0" * 64, "1" * 64)
     with pytest.raises(GenerateError, match=r"allreduce_rab1_bruck uses .*allgather/bruck"):
-        measuring_sources(topology, replace(CATALOGUE, algorithms=alone), renderer)
+        runtime_sources(topology, CATALOGUE, alone, renderer)
