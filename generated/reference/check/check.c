@@ -5,8 +5,10 @@
  *
  *   check [quick|full]
  *
- * A full check tries all combinations on MPI_COMM_WORLD, and takes its time on many ranks;
- * unless told, more than FULL_MOST ranks get a quick one. Other communicators get a quick one.
+ * A full check tries all combinations on MPI_COMM_WORLD, and every value of every parameter
+ * everywhere; it takes its time on many ranks. A quick one tries few combinations, and of the other
+ * values and communicators a part, another one for each number of ranks. Unless told, up to
+ * FULL_MOST ranks get a full one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,67 +16,151 @@
 
 #include "coll.h"
 #include "conformance.h"
+#include "variants.h"
 
 enum { FULL_MOST = 8 };
 
-static int world_rank;
+/* Up to so many ranks a full check tries all combinations with other values, too. */
+enum { VALUES_FULL_MOST = 4 };
+
+/* One of so many other values, and of so many routines on other communicators, is in a quick
+ * check. */
+enum { VALUES_SHARE = 12, ROUTINES_SHARE = 8 };
+
+static int world_rank, world_size;
+static enum conformance_level level;
+static struct conformance_report totals[COLL_COLLECTIVES];
 
 static int check_one(enum coll_collective collective, const struct coll_routine *routine,
-                     const char *name, MPI_Comm comm, const char *comm_name,
-                     enum conformance_level level, struct conformance_report *total) {
+                     const struct coll_parameters *parameters, MPI_Comm comm, const char *comm_name,
+                     enum conformance_level thorough) {
     struct conformance_report report;
-    const struct coll_parameters none = {0};
-    COLL_TRY(conformance_check(collective, routine, routine ? &routine->defaults : &none, comm,
-                               level, &report));
-    total->cases += report.cases;
-    total->wrong += report.wrong;
+    COLL_TRY(conformance_check(collective, routine, parameters, comm, thorough, &report));
+    totals[collective].cases += report.cases;
+    totals[collective].wrong += report.wrong;
     if (report.wrong != 0 && world_rank == 0)
         printf("WRONG %s %s on %s: %d of %d cases, first: %s\n", coll_collective_names[collective],
-               name, comm_name, report.wrong, report.cases, report.first_wrong);
+               routine == NULL ? "MPI_ entry point" : routine->name, comm_name, report.wrong,
+               report.cases, report.first_wrong);
     return MPI_SUCCESS;
 }
 
-/* Every routine that the communicator allows, then the entry points. */
-static int check_comm(MPI_Comm comm, const char *name, enum conformance_level level,
-                      struct conformance_report *total) {
-    struct coll_comm *cc;
-    COLL_TRY(coll_comm_get(comm, &cc));
-    for (int i = 0; i < coll_routine_count; ++i)
-        if (coll_applicable(&coll_routines[i], cc, 1))
-            COLL_TRY(check_one(coll_routines[i].collective, &coll_routines[i],
-                               coll_routines[i].name, comm, name, level, total));
+/* Whether a quick check has this one of those of which it has one in `share`. */
+static int in_turn(int number, int size, int share) {
+    return level == CONFORMANCE_FULL || (number + size) % share == 0;
+}
+
+/* The routines that the communicator allows, with their defaults: all, or those in turn. */
+static int check_routines(MPI_Comm comm, const struct coll_comm *cc, const char *name, int share,
+                          enum conformance_level thorough) {
+    for (int i = 0; i < coll_routine_count; ++i) {
+        const struct coll_routine *routine = &coll_routines[i];
+        const MPI_Aint bytes = routine->min_bytes > 1 ? routine->min_bytes : 1;
+        if (coll_applicable(routine, cc, bytes) && in_turn(i, cc->size, share))
+            COLL_TRY(
+                check_one(routine->collective, routine, &routine->defaults, comm, name, thorough));
+    }
+    return MPI_SUCCESS;
+}
+
+/* The same with other values of their parameters. */
+static int check_variants(MPI_Comm comm, const struct coll_comm *cc, const char *name) {
+    const enum conformance_level thorough =
+        cc->size <= VALUES_FULL_MOST ? level : CONFORMANCE_QUICK;
+    for (int i = 0; i < variant_count; ++i) {
+        const struct coll_routine *routine = &coll_routines[variants[i].routine];
+        const MPI_Aint bytes = routine->min_bytes > 1 ? routine->min_bytes : 1;
+        if (coll_applicable(routine, cc, bytes) && in_turn(i, cc->size, VALUES_SHARE))
+            COLL_TRY(check_one(routine->collective, routine, &variants[i].parameters, comm, name,
+                               thorough));
+    }
+    return MPI_SUCCESS;
+}
+
+static int check_entries(MPI_Comm comm, const char *name, enum conformance_level thorough) {
+    const struct coll_parameters none = {0};
     for (int i = 0; i < COLL_COLLECTIVES; ++i)
-        COLL_TRY(
-            check_one((enum coll_collective)i, NULL, "MPI_ entry point", comm, name, level, total));
+        COLL_TRY(check_one((enum coll_collective)i, NULL, &none, comm, name, thorough));
     return MPI_SUCCESS;
 }
 
-static int check_split(int color, int key, const char *name, struct conformance_report *total) {
-    MPI_Comm comm;
-    COLL_TRY(PMPI_Comm_split(MPI_COMM_WORLD, color, key, &comm));
-    COLL_TRY(check_comm(comm, name, CONFORMANCE_QUICK, total));
+static int check_world(void) {
+    const char *const name = "MPI_COMM_WORLD";
+    struct coll_comm *cc;
+    COLL_TRY(coll_comm_get(MPI_COMM_WORLD, &cc));
+    COLL_TRY(check_routines(MPI_COMM_WORLD, cc, name, 1, level));
+    COLL_TRY(check_variants(MPI_COMM_WORLD, cc, name));
+    return check_entries(MPI_COMM_WORLD, name, level);
+}
+
+/* A communicator that was made from MPI_COMM_WORLD; it is freed. */
+static int check_part(MPI_Comm comm, const char *name) {
+    struct coll_comm *cc;
+    if (comm == MPI_COMM_NULL)
+        return MPI_SUCCESS;
+    COLL_TRY(coll_comm_get(comm, &cc));
+    COLL_TRY(check_routines(comm, cc, name, ROUTINES_SHARE, CONFORMANCE_QUICK));
+    COLL_TRY(check_entries(comm, name, CONFORMANCE_QUICK));
     return PMPI_Comm_free(&comm);
 }
 
+static int check_split(int color, int key, const char *name) {
+    MPI_Comm comm;
+    COLL_TRY(PMPI_Comm_split(MPI_COMM_WORLD, color, key, &comm));
+    return check_part(comm, name);
+}
+
+/* Whether this process is on a host of the group of that number in the topology file. */
+static int in_group(int group) {
+    for (int i = 0; i < coll_cluster_group_size(group); ++i)
+        if (coll_cluster_host_of(group, i) == coll_cluster_host())
+            return 1;
+    return 0;
+}
+
+/* Communicators of other sizes and orders, and of the groups of the topology file. */
+static int check_parts(void) {
+    MPI_Comm comm;
+    const int shuffled = (world_rank * 7 + 3) % world_size;
+    COLL_TRY(check_split(0, -world_rank, "the ranks in reverse"));
+    COLL_TRY(check_split(world_rank % 2, world_rank, "every other rank"));
+    COLL_TRY(check_split(world_rank < 2 * world_size / 3 ? 0 : MPI_UNDEFINED, shuffled,
+                         "the first two thirds, shuffled"));
+    COLL_TRY(PMPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    COLL_TRY(check_part(comm, "a duplicate"));
+    for (int group = 1; group < coll_cluster_groups; ++group)
+        COLL_TRY(check_split(in_group(group) ? 0 : MPI_UNDEFINED, world_rank,
+                             coll_cluster_group_names[group]));
+    return MPI_SUCCESS;
+}
+
+/* One line for each collective, as rank 0 saw it, and one for all; returns how many are wrong. */
+static int print_totals(void) {
+    int cases = 0, wrong = 0;
+    for (int i = 0; i < COLL_COLLECTIVES; ++i) {
+        cases += totals[i].cases;
+        wrong += totals[i].wrong;
+        if (world_rank == 0)
+            printf("%-20s %7d passed, %d failed\n", coll_collective_names[i],
+                   totals[i].cases - totals[i].wrong, totals[i].wrong);
+    }
+    if (world_rank == 0)
+        printf("%d ranks: %d passed, %d failed\n", world_size, cases - wrong, wrong);
+    return wrong;
+}
+
 int main(int argc, char **argv) {
-    struct conformance_report total = {0};
-    int size, all_wrong = 1;
+    int all_wrong = 1;
     PMPI_Init(&argc, &argv);
     PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &size);
-    enum conformance_level level = size <= FULL_MOST ? CONFORMANCE_FULL : CONFORMANCE_QUICK;
+    PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    level = world_size <= FULL_MOST ? CONFORMANCE_FULL : CONFORMANCE_QUICK;
     if (argc > 1)
         level = strcmp(argv[1], "full") == 0 ? CONFORMANCE_FULL : CONFORMANCE_QUICK;
-    int error = check_comm(MPI_COMM_WORLD, "MPI_COMM_WORLD", level, &total);
-    if (error == MPI_SUCCESS)
-        error = check_split(0, -world_rank, "the ranks in reverse", &total);
-    if (error == MPI_SUCCESS)
-        error = check_split(world_rank % 2, world_rank, "every other rank", &total);
-    if (error != MPI_SUCCESS)
+    if (check_world() != MPI_SUCCESS || check_parts() != MPI_SUCCESS)
         PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-    PMPI_Allreduce(&total.wrong, &all_wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (world_rank == 0)
-        printf("%d ranks: %d passed, %d failed\n", size, total.cases - total.wrong, total.wrong);
+    const int wrong = print_totals();
+    PMPI_Allreduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Finalize();
     return all_wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -73,6 +73,29 @@ static int create_shifted(MPI_Datatype *type) {
     return resize(vector, 3, 12, type);
 }
 
+/* Members of the structures below: 24 bytes of data, in the same order in both. */
+static int create_members(const MPI_Aint places[], MPI_Datatype *type) {
+    const int lengths[] = {1, 1, 4, 2, 1};
+    const MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_CHAR, MPI_SHORT, MPI_FLOAT};
+    return PMPI_Type_create_struct(5, lengths, places, types, type);
+}
+
+/* As a compiler lays it out, with a gap inside and one at the end. */
+static int create_struct(MPI_Datatype *type) {
+    const MPI_Aint places[] = {0, 8, 16, 20, 24};
+    MPI_Datatype members;
+    COLL_TRY(create_members(places, &members));
+    return resize(members, 0, 8, type);
+}
+
+/* The same members on both sides of the address, not in the order of their addresses. */
+static int create_scattered(MPI_Datatype *type) {
+    const MPI_Aint places[] = {24, -16, 0, -4, 12};
+    MPI_Datatype members;
+    COLL_TRY(create_members(places, &members));
+    return resize(members, -4, 12, type);
+}
+
 static const struct layout int_layout = {"int", 6, create_int};
 static const struct layout byte_layout = {"byte", 24, create_byte};
 static const struct layout pair_layout = {"double and int", 2, create_pair};
@@ -82,6 +105,8 @@ static const struct layout permuted_layout = {"permuted with a gap", 1, create_p
 static const struct layout shuffled_layout = {"permuted without gap", 1, create_shuffled};
 static const struct layout negative_layout = {"negative lower bound", 1, create_negative};
 static const struct layout shifted_layout = {"positive lower bound", 1, create_shifted};
+static const struct layout struct_layout = {"structure", 1, create_struct};
+static const struct layout scattered_layout = {"scattered structure", 1, create_scattered};
 
 /* The two sides of a call; the counts follow from the elements per block. */
 struct pair {
@@ -99,6 +124,7 @@ static const struct pair pairs[] = {
     {&shifted_layout, &negative_layout},
     {&byte_layout, &byte_layout},
     {&pair_layout, &pair_layout},
+    {&struct_layout, &scattered_layout},
 };
 
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };

@@ -1,0 +1,14 @@
+#include "conformance.h"
+
+static int entry(const struct coll_call *call) {
+    return MPI_Reduce_scatter_block(call->sendbuf, call->recvbuf, call->recv_count, call->recv_type,
+                                    call->op, call->comm);
+}
+
+const struct coll_case coll_case_reduce_scatter_block = {
+    .send = CASE_ALL,
+    .recv = CASE_ONE,
+    .in_place = CASE_EVERYWHERE,
+    .reduces = 1,
+    .entry = entry,
+};

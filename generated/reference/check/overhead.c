@@ -1,0 +1,70 @@
+/*
+ * What it costs that a call is intercepted: collectives of 0 bytes, or as many as are given, on
+ * MPI_COMM_WORLD, through the MPI_ names and by PMPI_, in turn. Run on one rank, where a call does
+ * next to nothing, it shows how long the library takes to find that the call is native.
+ *
+ *   overhead [BYTES]
+ *
+ * Prints nanoseconds of a call: medians over ROUNDS batches of CALLS calls on rank 0, the overhead
+ * being the median of the differences between neighbouring batches.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "calls.h"
+
+enum { ROUNDS = 501, CALLS = 100, WARM_UP = 20 };
+
+/* Nanoseconds of one of CALLS calls. */
+static double batch(collective_call *call, const struct message *message) {
+    const double start = PMPI_Wtime();
+    for (int i = 0; i < CALLS; ++i)
+        call(message);
+    return (PMPI_Wtime() - start) * 1e9 / CALLS;
+}
+
+static int ascending(const void *a, const void *b) {
+    const double first = *(const double *)a, second = *(const double *)b;
+    return (first > second) - (first < second);
+}
+
+static double median(double *values) {
+    qsort(values, ROUNDS, sizeof *values, ascending);
+    return values[ROUNDS / 2];
+}
+
+/* Both in turn, and in turn who begins. */
+static void measure(int which, int bytes, int rank, int size) {
+    static double nanoseconds[SIDES][ROUNDS], overhead[ROUNDS];
+    collective_call *const *calls = collectives[which].calls;
+    struct message message = make_message(collectives[which].traits, bytes, rank, size);
+    for (int round = -WARM_UP; round < ROUNDS; ++round) {
+        double spent[SIDES];
+        for (int turn = 0; turn < SIDES; ++turn) {
+            const int side = (round + WARM_UP + turn) % SIDES;
+            spent[side] = batch(calls[side], &message);
+        }
+        if (round < 0)
+            continue;
+        overhead[round] = spent[TUNED] - spent[NATIVE];
+        for (int side = 0; side < SIDES; ++side)
+            nanoseconds[side][round] = spent[side];
+    }
+    free_message(&message);
+    if (rank == 0)
+        printf("%-20s %10.1f %10.1f %10.1f\n", collectives[which].name, median(nanoseconds[NATIVE]),
+               median(nanoseconds[TUNED]), median(overhead));
+}
+
+int main(int argc, char **argv) {
+    int rank, size;
+    MPI_Init(&argc, &argv);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (rank == 0)
+        printf("%-20s %10s %10s %10s\n", "ns", "direct", "called", "overhead");
+    for (int which = 0; which < COLLECTIVES; ++which)
+        measure(which, argc > 1 ? atoi(argv[1]) : 0, rank, size);
+    MPI_Finalize();
+    return EXIT_SUCCESS;
+}
