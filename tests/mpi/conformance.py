@@ -113,5 +113,6 @@ def _mpi() -> str:
 
 def _note(run: Run) -> None:
     if file := os.environ.get(LOG):
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
         with Path(file).open("a", encoding="utf-8") as log:
             log.write(json.dumps(asdict(run)) + "\n")
