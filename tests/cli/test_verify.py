@@ -229,12 +229,11 @@ def test_phases_in_any_order_hold_with_the_places_that_their_tokens_were_made_by
     phases = [tuple(chance.sample(phase, len(phase))) for phase in made.phases]
     chance.shuffle(phases)
     shuffled = replace(made, phases=tuple(phases))
-    monkeypatch.setattr(aapc, "alltoall_phases", lambda _: shuffled)
     scheduler_of.cache_clear()
-    try:
+    with monkeypatch.context() as patch:
+        patch.setattr(aapc, "alltoall_phases", lambda _: shuffled)
         write_folder(topology, tmp_path / "g")
-    finally:
-        scheduler_of.cache_clear()
+    scheduler_of.cache_clear()
     proven = {proof.routine for proof in reprove(tmp_path / "g") if proof.proofs}
     assert proven >= {name for name in scheduled(topology) if "_aapc_" in name}
     file = tmp_path / "g" / "src" / "alltoall_aapc_receiver.c"

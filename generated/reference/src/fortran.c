@@ -71,7 +71,7 @@ static MPI_Op operation_of(MPI_Fint handle) {
     return operation == NULL ? MPI_OP_NULL : operation;
 }
 
-static MPI_Comm communicator_of(MPI_Fint handle) {
+static inline MPI_Comm communicator_of(MPI_Fint handle) {
     const MPI_Comm communicator = PMPI_Comm_f2c(handle);
     return communicator == NULL ? MPI_COMM_NULL : communicator;
 }
@@ -80,7 +80,7 @@ static MPI_Comm communicator_of(MPI_Fint handle) {
 
 #define NAMES(lower, upper) CALLED(lower, mpi_##lower##_f08_)
 
-static MPI_Comm communicator_of(MPI_Fint handle) {
+static inline MPI_Comm communicator_of(MPI_Fint handle) {
     return PMPI_Comm_f2c(handle);
 }
 
