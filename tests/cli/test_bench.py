@@ -148,7 +148,7 @@ def test_the_plan_has_all_collectives_and_every_goal() -> None:
         (name, size)
         for names, sizes in benchmark.PLAN
         for name in names
-        for size in parse_sizes(None, None, sizes)  # type: ignore[arg-type]
+        for size in parse_sizes(None, None, sizes)
     }
     assert {name for name, _ in points} == set(load_catalogue().collectives)
     assert {(goal.collective, goal.size) for goal in benchmark.GOALS} <= points
