@@ -76,7 +76,13 @@ class _Row:
     show_default=True,
     help="Message sizes: FROM:TO (1, 64, 512, 1Ki, 2Ki, …) or a list A,B,….",
 )
-@click.option("--repetitions", type=click.IntRange(min=1), default=9, show_default=True)
+@click.option(
+    "--repetitions",
+    type=click.IntRange(min=1),
+    default=9,
+    show_default=True,
+    help="Of each; more where a call takes milliseconds, fewer where seconds.",
+)
 @click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: $MPICC, or as installed.")
 @format_option
 def command(

@@ -22,6 +22,7 @@ COMMAND = "stagegen tune --topology topology.yaml --from-log measurements.jsonl"
 
 #: Sources of the library besides the runtime that it shares with the measuring session.
 _DISPATCHER = (
+    "again.c",
     "dispatch.h",
     "dispatch.c",
     "operations.c",

@@ -26,6 +26,11 @@ CALLS_MOST = 10
 LONG_SECONDS = 2.0
 LONG_REPETITIONS = 5
 
+#: Where it takes less than SHORT_SECONDS, SHORT_FACTOR times as many: what the operating system
+#: does meanwhile varies by more than a few percent of it.
+SHORT_SECONDS = 5e-3
+SHORT_FACTOR = 20
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -44,6 +49,13 @@ class Comparison:
     routine: str
     native: tuple[float, ...]
     tuned: tuple[float, ...]
+
+
+def repetitions_for(seconds: float, asked: int) -> int:
+    """Return how many repetitions to make of calls that take so long."""
+    if seconds < SHORT_SECONDS:
+        return SHORT_FACTOR * asked
+    return min(asked, LONG_REPETITIONS) if seconds > LONG_SECONDS else asked
 
 
 def build_bench(folder: Path, toolchain: Toolchain) -> Path:
@@ -103,7 +115,7 @@ class Bench:
         Args:
             collective: which one.
             size: in bytes.
-            repetitions: of each; fewer where a call takes seconds.
+            repetitions: of each; fewer where a call takes seconds, more where milliseconds.
             bound: lower bound in seconds, for the time-out.
 
         Raises:
@@ -113,9 +125,8 @@ class Bench:
         scout = self._session.compare(collective, size, 1, 1, timeout)
         longest = max(*scout["native"], *scout["tuned"], 1e-9)
         calls = max(1, min(CALLS_MOST, math.ceil(REPETITION_SECONDS / longest)))
-        if longest > LONG_SECONDS:
-            repetitions = min(repetitions, LONG_REPETITIONS)
-        answer = self._session.compare(collective, size, calls, repetitions, timeout)
+        times = repetitions_for(longest, repetitions)
+        answer = self._session.compare(collective, size, calls, times, timeout)
         return Comparison(
             collective, size, answer["routine"], tuple(answer["native"]), tuple(answer["tuned"])
         )

@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
-from stagegen.measure.measurer import Source
-from stagegen.measure.records import Candidate, Request
-from stagegen.measure.statistics import is_faster
+from stagegen.measure.records import Candidate
 from stagegen.tune.choose import crossover
 from stagegen.tune.decision import Rule
-from stagegen.tune.race import ROUNDS, decisive
-
-#: Repetitions of two candidates that were timed in turn.
-Times = Mapping[Candidate, tuple[float, ...]]
+from stagegen.tune.duels import Duels
 
 
 @dataclass(frozen=True)
 class Crossovers:
-    """Finds the crossovers of one collective by duels, each measured once.
+    """Finds the crossovers of one collective by duels.
 
     Attributes:
-        source: of the measurements.
-        scout: returns the request for one look at candidates at a size.
+        duels: of the collective.
         handles: whether a candidate can do messages of a size.
-        progress: told of every duel.
     """
 
-    source: Source
-    scout: Callable[[int, tuple[Candidate, ...]], Request]
+    duels: Duels
     handles: Callable[[Candidate, int], bool]
-    progress: Callable[[str], None]
-    _duels: dict[tuple[int, Candidate, Candidate], Times] = field(default_factory=dict)
 
     def rules(self, choices: Mapping[int, Candidate]) -> Iterator[Rule]:
         """Yield the rules for what was chosen at each size.
@@ -52,17 +42,6 @@ class Crossovers:
             for candidate, wins in ((lower, True), (upper, False)):
                 if not self.handles(candidate, size):
                     return wins
-            times = self._duel(size, lower, upper)
-            return is_faster(times[upper], times[lower])
+            return self.duels.is_faster(size, upper, lower)
 
         return crossover(low, high, above_wins)
-
-    def _duel(self, size: int, lower: Candidate, upper: Candidate) -> Times:
-        """Time two candidates in turn."""
-        if (size, lower, upper) not in self._duels:
-            request = self.scout(size, (lower, upper))
-            self.progress(f"{request.collective} {size} B: {lower.spec} or {upper.spec}")
-            fastest = min(map(min, self.source.measure(request).seconds))
-            request = decisive(request, fastest, ROUNDS[0])
-            self._duels[size, lower, upper] = self.source.measure(request).by_candidate()
-        return self._duels[size, lower, upper]

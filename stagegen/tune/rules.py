@@ -11,9 +11,14 @@ from stagegen.repository.formula import NOTHING
 from stagegen.tune.choose import Samples, choose, median
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import HOSTS, NATIVE_CANDIDATE, OTHER, Rule
+from stagegen.tune.duels import Duels
 
 #: A rule names at most so many alternatives besides the native routine.
 ALTERNATIVES = 3
+
+#: Where the native routine never took less than so many times what the chosen one takes, there is
+#: no need to look again.
+BEYOND_DOUBT = 1.5
 
 #: What is asked of the call or of the ranks and differs between those that one rule serves.
 _UNSEEN = frozenset({"commutative", "leaders", "power_of_two"})
@@ -27,13 +32,17 @@ def eligible(kind: str, algorithm: Algorithm) -> bool:
 
 
 def make_rules(
-    samples: Mapping[int, Samples], algorithms: Mapping[str, Algorithm], crossovers: Crossovers
+    samples: Mapping[int, Samples],
+    algorithms: Mapping[str, Algorithm],
+    duels: Duels,
+    crossovers: Crossovers,
 ) -> Iterator[Rule]:
     """Yield the rules for what was measured, and their alternatives.
 
     Args:
         samples: at each size, of the candidates that may serve.
         algorithms: of these candidates, by name.
+        duels: between two of them.
         crossovers: finds where the choice changes.
 
     Raises:
@@ -42,11 +51,32 @@ def make_rules(
     choices: dict[int, Candidate] = {}
     incumbent: Candidate | None = None
     for size in sorted(samples):
-        incumbent = choose(samples[size], incumbent, NATIVE_CANDIDATE)
+        before = incumbent
+        incumbent = choose(samples[size], before, NATIVE_CANDIDATE)
+        if not _holds(incumbent, before, samples[size], size, duels):
+            incumbent = NATIVE_CANDIDATE
         choices[size] = incumbent
     for rule in crossovers.rules(choices):
         last = _last_size(rule, choices)
         yield replace(rule, alternatives=alternatives(rule.candidate, samples[last], algorithms))
+
+
+def _holds(
+    chosen: Candidate, before: Candidate | None, samples: Samples, size: int, duels: Duels
+) -> bool:
+    """Whether who was chosen holds its own against the native routine, measured anew.
+
+    The least of many medians is a lucky one as often as a good one. Who replaces the native
+    routine has to beat it once more, who stays only has to keep up with it.
+    """
+    native = samples.get(NATIVE_CANDIDATE)
+    if native is None or chosen == NATIVE_CANDIDATE:
+        return True
+    if min(native.seconds) > BEYOND_DOUBT * median(samples[chosen]):
+        return True
+    if chosen == before:
+        return duels.keeps_up(size, chosen, NATIVE_CANDIDATE)
+    return duels.is_faster(size, chosen, NATIVE_CANDIDATE)
 
 
 def _last_size(rule: Rule, choices: Mapping[int, Candidate]) -> int:

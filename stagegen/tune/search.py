@@ -16,6 +16,7 @@ from stagegen.tune.candidates import at_size, default_candidate
 from stagegen.tune.choose import Samples
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import CLUSTER, HOSTS, OTHER, Table
+from stagegen.tune.duels import Duels
 from stagegen.tune.hopeless import Hopeless
 from stagegen.tune.parameters import choices, tune_parameters
 from stagegen.tune.race import Field, finish, look, near
@@ -75,7 +76,8 @@ class Search:
         self._plan = plan
         self._collective = collective
         self._algorithms = {a.name: a for a in algorithms if a.works_for(plan.ranks)}
-        self._crossovers = Crossovers(source, self._scout, self._handles, plan.progress)
+        self._duels = Duels(source, self._scout, plan.progress)
+        self._crossovers = Crossovers(self._duels, self._handles)
         self._failures: list[Failure] = []
         self._samples: dict[int, Samples] = {}
         self._parameters: dict[str, Candidate] = {}
@@ -174,7 +176,7 @@ class Search:
             }
             for size, samples in self._samples.items()
         }
-        rules = tuple(make_rules(samples, self._algorithms, self._crossovers))
+        rules = tuple(make_rules(samples, self._algorithms, self._duels, self._crossovers))
         ranks = self._plan.ranks
         return Table(self._collective, kind, ranks, rules, ranks, ranks)
 

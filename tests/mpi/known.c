@@ -1,4 +1,4 @@
-/* Native communicators are known by their handles as long as they exist, and no longer. */
+/* Communicators are known by their handles as long as they exist, and no longer. */
 #include "coll.h"
 #include "program.h"
 
@@ -18,17 +18,30 @@ static void alone(MPI_Comm *freed) {
     EXPECT(!coll_known_native(*freed));
 }
 
+/* Whether what is known by the handle is what MPI says. */
+static int same_as_mpi(MPI_Comm comm) {
+    int rank, size;
+    const struct coll_comm *cc = coll_known(comm);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    return cc != NULL && cc->rank == rank && cc->size == size;
+}
+
 /* Calls with and without data on all ranks; returns whether the handle is that one. */
 static int together(MPI_Comm freed) {
     int value = 1;
-    MPI_Comm comm;
+    MPI_Comm comm, known;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     const int again = comm == freed;
     MPI_Bcast(NULL, 0, MPI_BYTE, 0, comm);
     EXPECT(!coll_known_native(comm));
+    EXPECT(coll_known(comm) == NULL);
     MPI_Bcast(&value, 1, MPI_INT, 0, comm);
     EXPECT(!coll_known_native(comm));
+    EXPECT(same_as_mpi(comm));
+    known = comm;
     MPI_Comm_free(&comm);
+    EXPECT(coll_known(known) == NULL);
     return again;
 }
 

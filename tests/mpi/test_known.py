@@ -1,4 +1,4 @@
-"""Native communicators are known by their handles; those of others that come later are not."""
+"""What is known by handles: communicators, and calls that are native; not those of later ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from tests.mpi import support
 pytestmark = pytest.mark.mpi
 
 
-def test_handles_that_are_used_again():
-    program = support.compiled("known.c", 3, f"-I{support.library(3) / 'src'}")
-    result = support.run(3, program, timeout=60)
+def passes(source: str, **variables: str) -> None:
+    program = support.compiled(source, 3, f"-I{support.library(3) / 'src'}")
+    result = support.run(3, program, timeout=60, variables=variables)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_handles_that_are_used_again():
+    passes("known.c")
+
+
+def test_native_calls_that_come_again():
+    passes("again.c", LIBCOLL_FORCE="bcast=native,allreduce=native,reduce_scatter=native")

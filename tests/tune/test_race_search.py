@@ -160,6 +160,17 @@ def test_noise_alone_seldom_replaces_the_native_routine():
     assert served.count("other") < 0.15 * len(served)
 
 
+def test_the_luckiest_of_many_seldom_replaces_the_native_routine():
+    """None of them is faster, but one of a dozen is lucky; seldom twice."""
+    names = [f"a{i:02}" for i in range(12)]
+    served = []
+    for seed in range(20):
+        model = Model(by_name(**dict.fromkeys(["native", *names], line(1e-2, 0))), 0.1, seed=seed)
+        (table, *_) = search(model, [algorithm(name) for name in ("native", *names)]).tables
+        served += [table.choice(size).algorithm for size in SIZES]
+    assert served.count("native") > 0.95 * len(served)
+
+
 def test_a_gain_below_the_margin_leaves_the_native_routine():
     model = Model(by_name(native=line(1e-2, 0), other=line(0.98e-2, 0)))
     assert rules(search(model, [algorithm("native"), algorithm("other")])) == [(0, "native")]
