@@ -14,62 +14,72 @@ const struct variant variants[] = {
     {0, {.radix = 8}}, /* allgather bruck */
     {1, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
     {1, {.segment_size = 131072}}, /* allgather logical_ring_lr1 */
-    {7, {.segment_size = 8192}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 131072}}, /* allgatherv logical_ring_lr1 */
-    {11, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {11, {.segment_size = 8192}}, /* allreduce logical_ring_lr1 */
-    {11, {.segment_size = 32768}}, /* allreduce logical_ring_lr1 */
-    {11, {.segment_size = 131072}}, /* allreduce logical_ring_lr1 */
-    {23, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {23, {.segment_size = 32768}}, /* bcast pipelined_binary */
-    {23, {.segment_size = 131072}}, /* bcast pipelined_binary */
-    {25, {.segment_size = 1024}}, /* bcast topology_linear */
-    {25, {.segment_size = 2048}}, /* bcast topology_linear */
-    {25, {.segment_size = 8192}}, /* bcast topology_linear */
-    {25, {.segment_size = 16384}}, /* bcast topology_linear */
-    {25, {.segment_size = 32768}}, /* bcast topology_linear */
-    {25, {.segment_size = 65536}}, /* bcast topology_linear */
-    {31, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {31, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {31, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {31, {.segment_size = 16384}}, /* reduce logical_ring_reduce_scatter_gather */
-    {31, {.segment_size = 32768}}, /* reduce logical_ring_reduce_scatter_gather */
-    {31, {.segment_size = 65536}}, /* reduce logical_ring_reduce_scatter_gather */
-    {33, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {33, {.segment_size = 32768}}, /* reduce pipelined_binary */
-    {33, {.segment_size = 131072}}, /* reduce pipelined_binary */
-    {34, {.arity = 8, .segment_size = 8192}}, /* reduce pipelined_kary */
-    {34, {.arity = 4, .segment_size = 2048}}, /* reduce pipelined_kary */
-    {34, {.arity = 4, .segment_size = 32768}}, /* reduce pipelined_kary */
-    {34, {.arity = 4, .segment_size = 131072}}, /* reduce pipelined_kary */
-    {36, {.arity = 4, .segment_size = 8192}}, /* reduce topology_kary */
-    {36, {.arity = 3, .segment_size = 1024}}, /* reduce topology_kary */
-    {36, {.arity = 3, .segment_size = 2048}}, /* reduce topology_kary */
-    {36, {.arity = 3, .segment_size = 4096}}, /* reduce topology_kary */
-    {36, {.arity = 3, .segment_size = 16384}}, /* reduce topology_kary */
-    {36, {.arity = 3, .segment_size = 32768}}, /* reduce topology_kary */
-    {36, {.arity = 3, .segment_size = 65536}}, /* reduce topology_kary */
-    {37, {.segment_size = 1024}}, /* reduce topology_linear */
-    {37, {.segment_size = 2048}}, /* reduce topology_linear */
-    {37, {.segment_size = 4096}}, /* reduce topology_linear */
-    {37, {.segment_size = 16384}}, /* reduce topology_linear */
-    {37, {.segment_size = 32768}}, /* reduce topology_linear */
-    {37, {.segment_size = 65536}}, /* reduce topology_linear */
-    {38, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {38, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {38, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {38, {.segment_size = 16384}}, /* reduce_scatter logical_ring */
-    {38, {.segment_size = 32768}}, /* reduce_scatter logical_ring */
-    {38, {.segment_size = 65536}}, /* reduce_scatter logical_ring */
-    {42, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {42, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {42, {.segment_size = 4096}}, /* reduce_scatter_block logical_ring */
-    {42, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {42, {.segment_size = 32768}}, /* reduce_scatter_block logical_ring */
-    {42, {.segment_size = 65536}}, /* reduce_scatter_block logical_ring */
-    {48, {.in_flight = 1}}, /* scatter throttled_linear */
-    {48, {.in_flight = 4}}, /* scatter throttled_linear */
-    {48, {.in_flight = 8}}, /* scatter throttled_linear */
+    {6, {.segment_size = 8192}}, /* allgatherv logical_ring_lr1 */
+    {6, {.segment_size = 131072}}, /* allgatherv logical_ring_lr1 */
+    {9, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
+    {9, {.segment_size = 8192}}, /* allreduce logical_ring_lr1 */
+    {9, {.segment_size = 32768}}, /* allreduce logical_ring_lr1 */
+    {9, {.segment_size = 131072}}, /* allreduce logical_ring_lr1 */
+    {20, {.segment_size = 32768, .window = 1}}, /* alltoall aapc_sender_window */
+    {20, {.segment_size = 32768, .window = 4}}, /* alltoall aapc_sender_window */
+    {20, {.segment_size = 8192, .window = 2}}, /* alltoall aapc_sender_window */
+    {20, {.segment_size = 16384, .window = 2}}, /* alltoall aapc_sender_window */
+    {20, {.segment_size = 65536, .window = 2}}, /* alltoall aapc_sender_window */
+    {20, {.segment_size = 131072, .window = 2}}, /* alltoall aapc_sender_window */
+    {20, {.segment_size = 1048576, .window = 2}}, /* alltoall aapc_sender_window */
+    {25, {.in_flight = 2}}, /* alltoall throttled_spreading */
+    {25, {.in_flight = 8}}, /* alltoall throttled_spreading */
+    {29, {.segment_size = 2048}}, /* bcast pipelined_binary */
+    {29, {.segment_size = 32768}}, /* bcast pipelined_binary */
+    {29, {.segment_size = 131072}}, /* bcast pipelined_binary */
+    {31, {.segment_size = 1024}}, /* bcast topology_linear */
+    {31, {.segment_size = 2048}}, /* bcast topology_linear */
+    {31, {.segment_size = 8192}}, /* bcast topology_linear */
+    {31, {.segment_size = 16384}}, /* bcast topology_linear */
+    {31, {.segment_size = 32768}}, /* bcast topology_linear */
+    {31, {.segment_size = 65536}}, /* bcast topology_linear */
+    {36, {.radix = 3}}, /* reduce knomial */
+    {36, {.radix = 8}}, /* reduce knomial */
+    {37, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {37, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {37, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {37, {.segment_size = 16384}}, /* reduce logical_ring_reduce_scatter_gather */
+    {37, {.segment_size = 32768}}, /* reduce logical_ring_reduce_scatter_gather */
+    {37, {.segment_size = 65536}}, /* reduce logical_ring_reduce_scatter_gather */
+    {39, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {39, {.segment_size = 32768}}, /* reduce pipelined_binary */
+    {39, {.segment_size = 131072}}, /* reduce pipelined_binary */
+    {40, {.arity = 8, .segment_size = 8192}}, /* reduce pipelined_kary */
+    {40, {.arity = 4, .segment_size = 2048}}, /* reduce pipelined_kary */
+    {40, {.arity = 4, .segment_size = 32768}}, /* reduce pipelined_kary */
+    {40, {.arity = 4, .segment_size = 131072}}, /* reduce pipelined_kary */
+    {42, {.segment_size = 1024}}, /* reduce topology_linear */
+    {42, {.segment_size = 2048}}, /* reduce topology_linear */
+    {42, {.segment_size = 4096}}, /* reduce topology_linear */
+    {42, {.segment_size = 16384}}, /* reduce topology_linear */
+    {42, {.segment_size = 32768}}, /* reduce topology_linear */
+    {42, {.segment_size = 65536}}, /* reduce topology_linear */
+    {44, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {44, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {44, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {44, {.segment_size = 16384}}, /* reduce_scatter logical_ring */
+    {44, {.segment_size = 32768}}, /* reduce_scatter logical_ring */
+    {44, {.segment_size = 65536}}, /* reduce_scatter logical_ring */
+    {50, {.segment_size = 1024}}, /* reduce_scatter ring */
+    {50, {.segment_size = 2048}}, /* reduce_scatter ring */
+    {50, {.segment_size = 4096}}, /* reduce_scatter ring */
+    {50, {.segment_size = 16384}}, /* reduce_scatter ring */
+    {50, {.segment_size = 32768}}, /* reduce_scatter ring */
+    {50, {.segment_size = 65536}}, /* reduce_scatter ring */
+    {51, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {51, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {51, {.segment_size = 4096}}, /* reduce_scatter_block logical_ring */
+    {51, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {51, {.segment_size = 32768}}, /* reduce_scatter_block logical_ring */
+    {51, {.segment_size = 65536}}, /* reduce_scatter_block logical_ring */
+    {56, {.in_flight = 1}}, /* scatter throttled_linear */
+    {56, {.in_flight = 4}}, /* scatter throttled_linear */
+    {56, {.in_flight = 8}}, /* scatter throttled_linear */
     {-1, {0}},
 };
 /* clang-format on */

@@ -51,6 +51,12 @@ int coll_allocate(MPI_Aint bytes, char **memory) {
 /* This rank and how many there are; *size is 0 for an intercommunicator. */
 int coll_member(MPI_Comm comm, int *rank, int *size) {
     int inter;
+    const struct coll_comm *cc = coll_known(comm);
+    if (cc != NULL) {
+        *rank = cc->rank;
+        *size = cc->size;
+        return MPI_SUCCESS;
+    }
     *size = 0;
     COLL_TRY(PMPI_Comm_test_inter(comm, &inter));
     COLL_TRY(PMPI_Comm_rank(comm, rank));

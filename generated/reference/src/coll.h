@@ -207,10 +207,16 @@ int coll_comm_private(MPI_Comm comm, struct coll_comm *cc);
 void coll_comm_finalize(void);
 int coll_comm_finalized(void);
 
-/* known.c: native communicators are known by their handles until they are freed. */
+/*
+ * known.c: communicators are known by their handles until they are freed, native ones by all
+ * threads, and of others their data by the threads that have called here with them; or NULL.
+ */
 int coll_known_native(MPI_Comm comm);
 void coll_know_native(MPI_Comm comm);
+struct coll_comm *coll_known(MPI_Comm comm);
+void coll_know(MPI_Comm comm, struct coll_comm *cc);
 void coll_forget(MPI_Comm comm);
+unsigned coll_forgotten(void); /* how many so far */
 
 /*
  * What a collective is, in call_<collective>.c. `measure` finds bytes and ordered from what the

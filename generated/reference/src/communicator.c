@@ -188,8 +188,8 @@ static int create(MPI_Comm comm, struct coll_comm *cc) {
     return inter || cc->size == 1 ? MPI_SUCCESS : identify(comm, cc);
 }
 
-/* The cached data of a communicator. Its first call is collective over the communicator. */
-int coll_comm_get(MPI_Comm comm, struct coll_comm **cc) {
+/* The data that hangs on a communicator; made, and hung there, by its first call. */
+static int find(MPI_Comm comm, struct coll_comm **cc) {
     int key, found;
     COLL_TRY(get_keyval(&key));
     COLL_TRY(PMPI_Comm_get_attr(comm, key, cc, &found));
@@ -204,6 +204,17 @@ int coll_comm_get(MPI_Comm comm, struct coll_comm **cc) {
     if (error != MPI_SUCCESS)
         delete_comm(comm, key, *cc, NULL);
     return error;
+}
+
+/* The data of a communicator. Its first call is collective over the communicator. */
+int coll_comm_get(MPI_Comm comm, struct coll_comm **cc) {
+    *cc = coll_known(comm);
+    if (*cc != NULL)
+        return MPI_SUCCESS;
+    COLL_TRY(find(comm, cc));
+    if ((*cc)->kind != COLL_KIND_NATIVE) /* which an intercommunicator is: see coll_member */
+        coll_know(comm, *cc);
+    return MPI_SUCCESS;
 }
 
 /* Made from the group: MPI_Comm_dup would call the copy functions of the application. */

@@ -100,8 +100,10 @@ static int serve(const struct coll_call *call, int *error) {
     *error = for_native(call) ? look_up_alone(call->comm) : find_choice(call, &cc, &choice);
     if (*error == MPI_SUCCESS) {
         coll_trace_count(choice.routine, call->bytes);
-        if (choice.routine == coll_native[call->collective])
+        if (choice.routine == coll_native[call->collective]) {
+            coll_was_native(call);
             return 0;
+        }
         *error = coll_run(choice.routine, call, cc, choice.parameters);
     }
     if (*error != MPI_SUCCESS)
@@ -116,7 +118,9 @@ int coll_off(void) {
 
 /* Native whatever the call is, and nobody counts it: there is nothing to find out. */
 static int passes(const struct coll_call *call) {
-    return coll_off() || (coll_known_native(call->comm) && !coll_settings()->tracing);
+    if (coll_settings()->tracing)
+        return coll_off();
+    return coll_known_native(call->comm) || coll_native_again(call) || coll_off();
 }
 
 int coll_enter(struct coll_call *call, int (*plausible)(const struct coll_call *call)) {

@@ -28,6 +28,10 @@ const struct coll_rule *coll_find_rule(enum coll_collective collective, const st
 int coll_enter(struct coll_call *call, int (*plausible)(const struct coll_call *call));
 int coll_off(void);
 
+/* again.c: whether the latest such call was native, so that this one is; and that it was. */
+int coll_native_again(const struct coll_call *call);
+void coll_was_native(const struct coll_call *call);
+
 /* plausible.c: whether arguments are free of mistakes. */
 int coll_plausible(const void *buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm);
 int coll_plausible_pair(const struct coll_call *call);
@@ -51,6 +55,7 @@ int coll_scratch_ok(const struct coll_routine *routine, const struct coll_parame
 
 /* operations.c */
 int coll_operates_on(MPI_Op op, MPI_Datatype type);
+int coll_is_lasting(MPI_Datatype type, MPI_Op op);
 
 /* settings.c: the environment, read once. */
 struct coll_settings {

@@ -104,6 +104,19 @@ static int group_of(MPI_Datatype type) {
 }
 
 /*
+ * Whether the type, or none, and the operation, or none, are MPI's own and so cannot be freed. Some
+ * of them are not known here, and what counts for nothing in a call may be anything: no for both.
+ */
+int coll_is_lasting(MPI_Datatype type, MPI_Op op) {
+    const MPI_Datatype no_type = (MPI_Datatype)0;
+    const MPI_Op no_op = (MPI_Op)0;
+    int known = op == no_op;
+    for (size_t i = 0; i < sizeof operations / sizeof *operations && !known; ++i)
+        known = op == operations[i].op;
+    return known && (type == no_type || type == MPI_CHAR || type == MPI_PACKED || group_of(type));
+}
+
+/*
  * Whether the operation is for elements of the type. Operations of the application are for any;
  * those of MPI for types of MPI only, and a pair that is not known here may be right: it is for the
  * MPI library. All ranks of a call have the same operation and type, and decide alike.

@@ -12,24 +12,30 @@
 
 coll_function allgather_bruck;
 coll_function allgather_logical_ring_lr1;
-coll_function allgather_mesh_2d;
 coll_function allgather_mesh_3d;
 coll_function allgather_native;
-coll_function allgather_pair_mpi_barrier;
-coll_function allgather_recursive_doubling;
+coll_function allgather_simple;
+coll_function allgather_spreading_simple;
 coll_function allgatherv_logical_ring_lr1;
 coll_function allgatherv_native;
-coll_function allgatherv_spreading_simple;
 coll_function allreduce_circulant;
 coll_function allreduce_logical_ring_lr1;
 coll_function allreduce_native;
-coll_function allreduce_rab1_pair_mpi_barrier;
-coll_function allreduce_rab1_recursive_doubling;
+coll_function allreduce_rab1_bruck;
+coll_function allreduce_rab1_mesh_3d;
+coll_function allreduce_rab2_aapc_sender_lr1;
+coll_function allreduce_rab2_aapc_sender_window_lr1;
+coll_function allreduce_rab2_ring_lr1;
+coll_function allreduce_rab2_ring_mpi_barrier_lr1;
+coll_function allreduce_rab2_simple;
 coll_function allreduce_reduce_bcast;
-coll_function alltoall_mesh_2d;
+coll_function alltoall_aapc_sender;
+coll_function alltoall_aapc_sender_window;
 coll_function alltoall_native;
-coll_function alltoall_pair;
-coll_function alltoall_spreading_simple;
+coll_function alltoall_ring;
+coll_function alltoall_ring_mpi_barrier;
+coll_function alltoall_simple;
+coll_function alltoall_throttled_spreading;
 coll_function alltoallv_native;
 coll_function barrier_native;
 coll_function bcast_native;
@@ -38,25 +44,27 @@ coll_function bcast_scatter_recursive_doubling_allgather;
 coll_function bcast_topology_linear;
 coll_function gather_linear;
 coll_function gather_native;
-coll_function reduce_binomial;
 coll_function reduce_binomial_in_order;
 coll_function reduce_flat;
+coll_function reduce_knomial;
 coll_function reduce_logical_ring_reduce_scatter_gather;
 coll_function reduce_native;
 coll_function reduce_pipelined_binary;
 coll_function reduce_pipelined_kary;
 coll_function reduce_rabenseifner;
-coll_function reduce_topology_kary;
 coll_function reduce_topology_linear;
+coll_function reduce_scatter_circulant;
 coll_function reduce_scatter_logical_ring;
 coll_function reduce_scatter_native;
+coll_function reduce_scatter_recursive_doubling;
 coll_function reduce_scatter_recursive_halving;
+coll_function reduce_scatter_recursive_halving_in_order;
 coll_function reduce_scatter_reduce_scatterv;
+coll_function reduce_scatter_ring;
 coll_function reduce_scatter_block_logical_ring;
 coll_function reduce_scatter_block_native;
-coll_function reduce_scatter_block_recursive_halving;
-coll_function reduce_scatter_block_recursive_halving_in_order;
 coll_function reduce_scatter_block_reduce_scatterv;
+coll_function scatter_linear;
 coll_function scatter_native;
 coll_function scatter_throttled_linear;
 extern const struct coll_view coll_view_allgather;
@@ -108,42 +116,54 @@ const struct coll_routine coll_routines[] = {
      allgather_bruck, {.radix = 2}},
     {"logical_ring_lr1", COLL_ALLGATHER, COLL_DENSE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      allgather_logical_ring_lr1, {.segment_size = 32768}},
-    {"mesh_2d", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
-     allgather_mesh_2d, {0}},
     {"mesh_3d", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
      allgather_mesh_3d, {0}},
     {"native", COLL_ALLGATHER, COLL_UNPREPARED, 0, 0, INT_MAX,
      allgather_native, {0}},
-    {"pair_mpi_barrier", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
-     allgather_pair_mpi_barrier, {0}},
-    {"recursive_doubling", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
-     allgather_recursive_doubling, {0}},
+    {"simple", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
+     allgather_simple, {0}},
+    {"spreading_simple", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
+     allgather_spreading_simple, {0}},
     {"logical_ring_lr1", COLL_ALLGATHERV, COLL_DENSE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      allgatherv_logical_ring_lr1, {.segment_size = 32768}},
     {"native", COLL_ALLGATHERV, COLL_UNPREPARED, 0, 0, INT_MAX,
      allgatherv_native, {0}},
-    {"spreading_simple", COLL_ALLGATHERV, COLL_ANY, 0, 0, INT_MAX,
-     allgatherv_spreading_simple, {0}},
     {"circulant", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_circulant, {0}},
     {"logical_ring_lr1", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      allreduce_logical_ring_lr1, {.segment_size = 16384}},
     {"native", COLL_ALLREDUCE, COLL_UNPREPARED, 0, 0, INT_MAX,
      allreduce_native, {0}},
-    {"rab1_pair_mpi_barrier", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
-     allreduce_rab1_pair_mpi_barrier, {0}},
-    {"rab1_recursive_doubling", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
-     allreduce_rab1_recursive_doubling, {0}},
+    {"rab1_bruck", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
+     allreduce_rab1_bruck, {0}},
+    {"rab1_mesh_3d", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
+     allreduce_rab1_mesh_3d, {0}},
+    {"rab2_aapc_sender_lr1", COLL_ALLREDUCE, COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
+     allreduce_rab2_aapc_sender_lr1, {0}},
+    {"rab2_aapc_sender_window_lr1", COLL_ALLREDUCE, COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
+     allreduce_rab2_aapc_sender_window_lr1, {0}},
+    {"rab2_ring_lr1", COLL_ALLREDUCE, COLL_NEEDS_ORDER, 0, 0, INT_MAX,
+     allreduce_rab2_ring_lr1, {0}},
+    {"rab2_ring_mpi_barrier_lr1", COLL_ALLREDUCE, COLL_NEEDS_ORDER, 0, 0, INT_MAX,
+     allreduce_rab2_ring_mpi_barrier_lr1, {0}},
+    {"rab2_simple", COLL_ALLREDUCE, COLL_ANY, 0, 0, INT_MAX,
+     allreduce_rab2_simple, {0}},
     {"reduce_bcast", COLL_ALLREDUCE, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      allreduce_reduce_bcast, {0}},
-    {"mesh_2d", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
-     alltoall_mesh_2d, {0}},
+    {"aapc_sender", COLL_ALLTOALL, COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
+     alltoall_aapc_sender, {0}},
+    {"aapc_sender_window", COLL_ALLTOALL, COLL_DENSE | COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
+     alltoall_aapc_sender_window, {.segment_size = 32768, .window = 2}},
     {"native", COLL_ALLTOALL, COLL_UNPREPARED, 0, 0, INT_MAX,
      alltoall_native, {0}},
-    {"pair", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
-     alltoall_pair, {0}},
-    {"spreading_simple", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
-     alltoall_spreading_simple, {0}},
+    {"ring", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
+     alltoall_ring, {0}},
+    {"ring_mpi_barrier", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
+     alltoall_ring_mpi_barrier, {0}},
+    {"simple", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
+     alltoall_simple, {0}},
+    {"throttled_spreading", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
+     alltoall_throttled_spreading, {.in_flight = 4}},
     {"native", COLL_ALLTOALLV, COLL_UNPREPARED, 0, 0, INT_MAX,
      alltoallv_native, {0}},
     {"native", COLL_BARRIER, COLL_UNPREPARED, 0, 0, INT_MAX,
@@ -160,12 +180,12 @@ const struct coll_routine coll_routines[] = {
      gather_linear, {0}},
     {"native", COLL_GATHER, COLL_UNPREPARED, 0, 0, INT_MAX,
      gather_native, {0}},
-    {"binomial", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
-     reduce_binomial, {0}},
     {"binomial_in_order", COLL_REDUCE, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      reduce_binomial_in_order, {0}},
     {"flat", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
      reduce_flat, {0}},
+    {"knomial", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
+     reduce_knomial, {.radix = 4}},
     {"logical_ring_reduce_scatter_gather", COLL_REDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      reduce_logical_ring_reduce_scatter_gather, {.segment_size = 8192}},
     {"native", COLL_REDUCE, COLL_UNPREPARED, 0, 0, INT_MAX,
@@ -176,28 +196,32 @@ const struct coll_routine coll_routines[] = {
      reduce_pipelined_kary, {.arity = 4, .segment_size = 8192}},
     {"rabenseifner", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
      reduce_rabenseifner, {0}},
-    {"topology_kary", COLL_REDUCE, COLL_COMMUTATIVE | COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
-     reduce_topology_kary, {.arity = 3, .segment_size = 8192}},
     {"topology_linear", COLL_REDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      reduce_topology_linear, {.segment_size = 8192}},
+    {"circulant", COLL_REDUCE_SCATTER, COLL_COMMUTATIVE, 0, 0, INT_MAX,
+     reduce_scatter_circulant, {0}},
     {"logical_ring", COLL_REDUCE_SCATTER, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      reduce_scatter_logical_ring, {.segment_size = 8192}},
     {"native", COLL_REDUCE_SCATTER, COLL_UNPREPARED, 0, 0, INT_MAX,
      reduce_scatter_native, {0}},
+    {"recursive_doubling", COLL_REDUCE_SCATTER, COLL_ANY, 0, 0, INT_MAX,
+     reduce_scatter_recursive_doubling, {0}},
     {"recursive_halving", COLL_REDUCE_SCATTER, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      reduce_scatter_recursive_halving, {0}},
+    {"recursive_halving_in_order", COLL_REDUCE_SCATTER, COLL_ANY, 0, 0, INT_MAX,
+     reduce_scatter_recursive_halving_in_order, {0}},
     {"reduce_scatterv", COLL_REDUCE_SCATTER, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      reduce_scatter_reduce_scatterv, {0}},
+    {"ring", COLL_REDUCE_SCATTER, COLL_COMMUTATIVE, 0, 0, INT_MAX,
+     reduce_scatter_ring, {.segment_size = 8192}},
     {"logical_ring", COLL_REDUCE_SCATTER_BLOCK, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      reduce_scatter_block_logical_ring, {.segment_size = 8192}},
     {"native", COLL_REDUCE_SCATTER_BLOCK, COLL_UNPREPARED, 0, 0, INT_MAX,
      reduce_scatter_block_native, {0}},
-    {"recursive_halving", COLL_REDUCE_SCATTER_BLOCK, COLL_COMMUTATIVE, 0, 0, INT_MAX,
-     reduce_scatter_block_recursive_halving, {0}},
-    {"recursive_halving_in_order", COLL_REDUCE_SCATTER_BLOCK, COLL_ANY, 0, 0, INT_MAX,
-     reduce_scatter_block_recursive_halving_in_order, {0}},
     {"reduce_scatterv", COLL_REDUCE_SCATTER_BLOCK, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      reduce_scatter_block_reduce_scatterv, {0}},
+    {"linear", COLL_SCATTER, COLL_ANY, 0, 0, INT_MAX,
+     scatter_linear, {0}},
     {"native", COLL_SCATTER, COLL_UNPREPARED, 0, 0, INT_MAX,
      scatter_native, {0}},
     {"throttled_linear", COLL_SCATTER, COLL_ANY, 0, 0, INT_MAX,
@@ -205,18 +229,18 @@ const struct coll_routine coll_routines[] = {
 };
 
 const struct coll_routine *const coll_native[COLL_COLLECTIVES] = {
-    [COLL_ALLGATHER] = &coll_routines[4],
-    [COLL_ALLGATHERV] = &coll_routines[8],
-    [COLL_ALLREDUCE] = &coll_routines[12],
-    [COLL_ALLTOALL] = &coll_routines[17],
-    [COLL_ALLTOALLV] = &coll_routines[20],
-    [COLL_BARRIER] = &coll_routines[21],
-    [COLL_BCAST] = &coll_routines[22],
-    [COLL_GATHER] = &coll_routines[27],
-    [COLL_REDUCE] = &coll_routines[32],
-    [COLL_REDUCE_SCATTER] = &coll_routines[39],
-    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[43],
-    [COLL_SCATTER] = &coll_routines[47],
+    [COLL_ALLGATHER] = &coll_routines[3],
+    [COLL_ALLGATHERV] = &coll_routines[7],
+    [COLL_ALLREDUCE] = &coll_routines[10],
+    [COLL_ALLTOALL] = &coll_routines[21],
+    [COLL_ALLTOALLV] = &coll_routines[26],
+    [COLL_BARRIER] = &coll_routines[27],
+    [COLL_BCAST] = &coll_routines[28],
+    [COLL_GATHER] = &coll_routines[33],
+    [COLL_REDUCE] = &coll_routines[38],
+    [COLL_REDUCE_SCATTER] = &coll_routines[45],
+    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[52],
+    [COLL_SCATTER] = &coll_routines[55],
 };
 /* clang-format on */
 

@@ -16,276 +16,276 @@
  * cannot do a call leaves it to the next. The last of each size is the native routine.
  */
 static const struct coll_rule allgather_cluster[] = {
-    {4095, &coll_routines[0] /* bruck */, {.radix = 2}},
-    {4095, &coll_routines[3] /* mesh_3d */, {0}},
-    {4095, &coll_routines[4] /* native */, {0}},
-    {7511, &coll_routines[6] /* recursive_doubling */, {0}},
-    {7511, &coll_routines[4] /* native */, {0}},
+    {6316, &coll_routines[3] /* native */, {0}},
     {INT_MAX, &coll_routines[1] /* logical_ring_lr1 */, {.segment_size = 8192}},
-    {INT_MAX, &coll_routines[4] /* native */, {0}},
+    {INT_MAX, &coll_routines[3] /* native */, {0}},
 };
 
 static const struct coll_rule allgather_hosts_4[] = {
-    {4095, &coll_routines[0] /* bruck */, {.radix = 2}},
-    {4095, &coll_routines[3] /* mesh_3d */, {0}},
-    {4095, &coll_routines[4] /* native */, {0}},
-    {7511, &coll_routines[6] /* recursive_doubling */, {0}},
-    {7511, &coll_routines[4] /* native */, {0}},
+    {6316, &coll_routines[3] /* native */, {0}},
     {INT_MAX, &coll_routines[1] /* logical_ring_lr1 */, {.segment_size = 8192}},
-    {INT_MAX, &coll_routines[4] /* native */, {0}},
+    {INT_MAX, &coll_routines[3] /* native */, {0}},
 };
 
 static const struct coll_rule allgather_other_4[] = {
-    {4095, &coll_routines[0] /* bruck */, {.radix = 2}},
-    {4095, &coll_routines[3] /* mesh_3d */, {0}},
-    {4095, &coll_routines[4] /* native */, {0}},
-    {16383, &coll_routines[6] /* recursive_doubling */, {0}},
-    {16383, &coll_routines[4] /* native */, {0}},
-    {INT_MAX, &coll_routines[2] /* mesh_2d */, {0}},
-    {INT_MAX, &coll_routines[4] /* native */, {0}},
+    {65535, &coll_routines[3] /* native */, {0}},
+    {INT_MAX, &coll_routines[5] /* spreading_simple */, {0}},
+    {INT_MAX, &coll_routines[3] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_cluster[] = {
-    {4095, &coll_routines[8] /* native */, {0}},
-    {INT_MAX, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 8192}},
-    {INT_MAX, &coll_routines[8] /* native */, {0}},
+    {25266, &coll_routines[7] /* native */, {0}},
+    {INT_MAX, &coll_routines[6] /* logical_ring_lr1 */, {.segment_size = 8192}},
+    {INT_MAX, &coll_routines[7] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_hosts_4[] = {
-    {4095, &coll_routines[8] /* native */, {0}},
-    {INT_MAX, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 8192}},
-    {INT_MAX, &coll_routines[8] /* native */, {0}},
+    {25266, &coll_routines[7] /* native */, {0}},
+    {INT_MAX, &coll_routines[6] /* logical_ring_lr1 */, {.segment_size = 8192}},
+    {INT_MAX, &coll_routines[7] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_other_4[] = {
-    {4095, &coll_routines[8] /* native */, {0}},
-    {4466, &coll_routines[9] /* spreading_simple */, {0}},
-    {4466, &coll_routines[8] /* native */, {0}},
-    {INT_MAX, &coll_routines[8] /* native */, {0}},
+    {INT_MAX, &coll_routines[7] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_cluster[] = {
-    {708, &coll_routines[12] /* native */, {0}},
-    {12633, &coll_routines[14] /* rab1_recursive_doubling */, {0}},
-    {12633, &coll_routines[10] /* circulant */, {0}},
-    {12633, &coll_routines[11] /* logical_ring_lr1 */, {.segment_size = 4096}},
-    {12633, &coll_routines[12] /* native */, {0}},
-    {INT_MAX, &coll_routines[11] /* logical_ring_lr1 */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[13] /* rab1_pair_mpi_barrier */, {0}},
-    {INT_MAX, &coll_routines[10] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[12] /* native */, {0}},
+    {708, &coll_routines[10] /* native */, {0}},
+    {11584, &coll_routines[11] /* rab1_bruck */, {0}},
+    {11584, &coll_routines[8] /* circulant */, {0}},
+    {11584, &coll_routines[9] /* logical_ring_lr1 */, {.segment_size = 4096}},
+    {11584, &coll_routines[15] /* rab2_ring_lr1 */, {0}},
+    {11584, &coll_routines[10] /* native */, {0}},
+    {INT_MAX, &coll_routines[9] /* logical_ring_lr1 */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[13] /* rab2_aapc_sender_lr1 */, {0}},
+    {INT_MAX, &coll_routines[14] /* rab2_aapc_sender_window_lr1 */, {0}},
+    {INT_MAX, &coll_routines[8] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[10] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_hosts_4[] = {
-    {708, &coll_routines[12] /* native */, {0}},
-    {12633, &coll_routines[14] /* rab1_recursive_doubling */, {0}},
-    {12633, &coll_routines[10] /* circulant */, {0}},
-    {12633, &coll_routines[11] /* logical_ring_lr1 */, {.segment_size = 4096}},
-    {12633, &coll_routines[12] /* native */, {0}},
-    {INT_MAX, &coll_routines[11] /* logical_ring_lr1 */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[13] /* rab1_pair_mpi_barrier */, {0}},
-    {INT_MAX, &coll_routines[10] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[12] /* native */, {0}},
+    {708, &coll_routines[10] /* native */, {0}},
+    {11584, &coll_routines[11] /* rab1_bruck */, {0}},
+    {11584, &coll_routines[8] /* circulant */, {0}},
+    {11584, &coll_routines[9] /* logical_ring_lr1 */, {.segment_size = 4096}},
+    {11584, &coll_routines[15] /* rab2_ring_lr1 */, {0}},
+    {11584, &coll_routines[10] /* native */, {0}},
+    {INT_MAX, &coll_routines[9] /* logical_ring_lr1 */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[16] /* rab2_ring_mpi_barrier_lr1 */, {0}},
+    {INT_MAX, &coll_routines[8] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[10] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_other_4[] = {
-    {708, &coll_routines[12] /* native */, {0}},
-    {INT_MAX, &coll_routines[14] /* rab1_recursive_doubling */, {0}},
-    {INT_MAX, &coll_routines[10] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[12] /* native */, {0}},
+    {708, &coll_routines[10] /* native */, {0}},
+    {16383, &coll_routines[11] /* rab1_bruck */, {0}},
+    {16383, &coll_routines[8] /* circulant */, {0}},
+    {16383, &coll_routines[10] /* native */, {0}},
+    {INT_MAX, &coll_routines[12] /* rab1_mesh_3d */, {0}},
+    {INT_MAX, &coll_routines[17] /* rab2_simple */, {0}},
+    {INT_MAX, &coll_routines[8] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[10] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_cluster[] = {
-    {755, &coll_routines[16] /* mesh_2d */, {0}},
-    {755, &coll_routines[18] /* pair */, {0}},
-    {755, &coll_routines[17] /* native */, {0}},
-    {INT_MAX, &coll_routines[17] /* native */, {0}},
+    {35733, &coll_routines[21] /* native */, {0}},
+    {INT_MAX, &coll_routines[25] /* throttled_spreading */, {.in_flight = 4}},
+    {INT_MAX, &coll_routines[21] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_hosts_4[] = {
-    {755, &coll_routines[16] /* mesh_2d */, {0}},
-    {755, &coll_routines[18] /* pair */, {0}},
-    {755, &coll_routines[17] /* native */, {0}},
-    {35733, &coll_routines[17] /* native */, {0}},
-    {INT_MAX, &coll_routines[19] /* spreading_simple */, {0}},
-    {INT_MAX, &coll_routines[17] /* native */, {0}},
+    {35733, &coll_routines[21] /* native */, {0}},
+    {INT_MAX, &coll_routines[25] /* throttled_spreading */, {.in_flight = 4}},
+    {INT_MAX, &coll_routines[21] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_other_4[] = {
-    {755, &coll_routines[16] /* mesh_2d */, {0}},
-    {755, &coll_routines[18] /* pair */, {0}},
-    {755, &coll_routines[17] /* native */, {0}},
-    {35733, &coll_routines[17] /* native */, {0}},
-    {INT_MAX, &coll_routines[19] /* spreading_simple */, {0}},
-    {INT_MAX, &coll_routines[17] /* native */, {0}},
+    {35733, &coll_routines[21] /* native */, {0}},
+    {INT_MAX, &coll_routines[25] /* throttled_spreading */, {.in_flight = 4}},
+    {INT_MAX, &coll_routines[21] /* native */, {0}},
 };
 
 static const struct coll_rule alltoallv_cluster[] = {
-    {INT_MAX, &coll_routines[20] /* native */, {0}},
+    {INT_MAX, &coll_routines[26] /* native */, {0}},
 };
 
 static const struct coll_rule alltoallv_hosts_4[] = {
-    {INT_MAX, &coll_routines[20] /* native */, {0}},
+    {INT_MAX, &coll_routines[26] /* native */, {0}},
 };
 
 static const struct coll_rule alltoallv_other_4[] = {
-    {INT_MAX, &coll_routines[20] /* native */, {0}},
+    {INT_MAX, &coll_routines[26] /* native */, {0}},
 };
 
 static const struct coll_rule barrier_cluster[] = {
-    {INT_MAX, &coll_routines[21] /* native */, {0}},
+    {INT_MAX, &coll_routines[27] /* native */, {0}},
 };
 
 static const struct coll_rule barrier_hosts_4[] = {
-    {INT_MAX, &coll_routines[21] /* native */, {0}},
+    {INT_MAX, &coll_routines[27] /* native */, {0}},
 };
 
 static const struct coll_rule barrier_other_4[] = {
-    {INT_MAX, &coll_routines[21] /* native */, {0}},
+    {INT_MAX, &coll_routines[27] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_cluster[] = {
-    {346, &coll_routines[23] /* pipelined_binary */, {.segment_size = 2048}},
-    {346, &coll_routines[22] /* native */, {0}},
-    {92681, &coll_routines[25] /* topology_linear */, {.segment_size = 1024}},
-    {92681, &coll_routines[22] /* native */, {0}},
-    {INT_MAX, &coll_routines[25] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[22] /* native */, {0}},
+    {158, &coll_routines[28] /* native */, {0}},
+    {77935, &coll_routines[31] /* topology_linear */, {.segment_size = 1024}},
+    {77935, &coll_routines[28] /* native */, {0}},
+    {INT_MAX, &coll_routines[31] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[28] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_hosts_4[] = {
-    {346, &coll_routines[23] /* pipelined_binary */, {.segment_size = 2048}},
-    {346, &coll_routines[22] /* native */, {0}},
-    {92681, &coll_routines[25] /* topology_linear */, {.segment_size = 1024}},
-    {92681, &coll_routines[22] /* native */, {0}},
-    {INT_MAX, &coll_routines[25] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[22] /* native */, {0}},
+    {158, &coll_routines[28] /* native */, {0}},
+    {77935, &coll_routines[31] /* topology_linear */, {.segment_size = 1024}},
+    {77935, &coll_routines[28] /* native */, {0}},
+    {INT_MAX, &coll_routines[31] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[28] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_other_4[] = {
-    {755, &coll_routines[23] /* pipelined_binary */, {.segment_size = 2048}},
-    {755, &coll_routines[22] /* native */, {0}},
-    {84989, &coll_routines[24] /* scatter_recursive_doubling_allgather */, {0}},
-    {84989, &coll_routines[22] /* native */, {0}},
-    {INT_MAX, &coll_routines[23] /* pipelined_binary */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[22] /* native */, {0}},
+    {511, &coll_routines[28] /* native */, {0}},
+    {120193, &coll_routines[30] /* scatter_recursive_doubling_allgather */, {0}},
+    {120193, &coll_routines[28] /* native */, {0}},
+    {INT_MAX, &coll_routines[29] /* pipelined_binary */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[28] /* native */, {0}},
 };
 
 static const struct coll_rule gather_cluster[] = {
-    {8191, &coll_routines[27] /* native */, {0}},
-    {INT_MAX, &coll_routines[26] /* linear */, {0}},
-    {INT_MAX, &coll_routines[27] /* native */, {0}},
+    {INT_MAX, &coll_routines[32] /* linear */, {0}},
+    {INT_MAX, &coll_routines[33] /* native */, {0}},
 };
 
 static const struct coll_rule gather_hosts_4[] = {
-    {8191, &coll_routines[27] /* native */, {0}},
-    {INT_MAX, &coll_routines[26] /* linear */, {0}},
-    {INT_MAX, &coll_routines[27] /* native */, {0}},
+    {INT_MAX, &coll_routines[32] /* linear */, {0}},
+    {INT_MAX, &coll_routines[33] /* native */, {0}},
 };
 
 static const struct coll_rule gather_other_4[] = {
-    {8191, &coll_routines[27] /* native */, {0}},
-    {INT_MAX, &coll_routines[26] /* linear */, {0}},
-    {INT_MAX, &coll_routines[27] /* native */, {0}},
+    {INT_MAX, &coll_routines[32] /* linear */, {0}},
+    {INT_MAX, &coll_routines[33] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_cluster[] = {
-    {158, &coll_routines[30] /* flat */, {0}},
-    {158, &coll_routines[29] /* binomial_in_order */, {0}},
-    {158, &coll_routines[36] /* topology_kary */, {.arity = 3, .segment_size = 1024}},
-    {158, &coll_routines[33] /* pipelined_binary */, {.segment_size = 2048}},
-    {158, &coll_routines[32] /* native */, {0}},
-    {INT_MAX, &coll_routines[37] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[31] /* logical_ring_reduce_scatter_gather */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[33] /* pipelined_binary */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[35] /* rabenseifner */, {0}},
-    {INT_MAX, &coll_routines[32] /* native */, {0}},
+    {148, &coll_routines[35] /* flat */, {0}},
+    {148, &coll_routines[36] /* knomial */, {.radix = 8}},
+    {148, &coll_routines[40] /* pipelined_kary */, {.arity = 4, .segment_size = 2048}},
+    {148, &coll_routines[42] /* topology_linear */, {.segment_size = 1024}},
+    {148, &coll_routines[38] /* native */, {0}},
+    {5311, &coll_routines[42] /* topology_linear */, {.segment_size = 1024}},
+    {5311, &coll_routines[41] /* rabenseifner */, {0}},
+    {5311, &coll_routines[37] /* logical_ring_reduce_scatter_gather */, {.segment_size = 1024}},
+    {5311, &coll_routines[38] /* native */, {0}},
+    {INT_MAX, &coll_routines[42] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[37] /* logical_ring_reduce_scatter_gather */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[39] /* pipelined_binary */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[41] /* rabenseifner */, {0}},
+    {INT_MAX, &coll_routines[38] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_hosts_4[] = {
-    {158, &coll_routines[30] /* flat */, {0}},
-    {158, &coll_routines[29] /* binomial_in_order */, {0}},
-    {158, &coll_routines[34] /* pipelined_kary */, {.arity = 8, .segment_size = 2048}},
-    {158, &coll_routines[33] /* pipelined_binary */, {.segment_size = 2048}},
-    {158, &coll_routines[32] /* native */, {0}},
-    {INT_MAX, &coll_routines[37] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[31] /* logical_ring_reduce_scatter_gather */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[33] /* pipelined_binary */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[35] /* rabenseifner */, {0}},
-    {INT_MAX, &coll_routines[32] /* native */, {0}},
+    {148, &coll_routines[35] /* flat */, {0}},
+    {148, &coll_routines[36] /* knomial */, {.radix = 8}},
+    {148, &coll_routines[40] /* pipelined_kary */, {.arity = 4, .segment_size = 2048}},
+    {148, &coll_routines[42] /* topology_linear */, {.segment_size = 1024}},
+    {148, &coll_routines[38] /* native */, {0}},
+    {5311, &coll_routines[42] /* topology_linear */, {.segment_size = 1024}},
+    {5311, &coll_routines[41] /* rabenseifner */, {0}},
+    {5311, &coll_routines[37] /* logical_ring_reduce_scatter_gather */, {.segment_size = 1024}},
+    {5311, &coll_routines[38] /* native */, {0}},
+    {INT_MAX, &coll_routines[42] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[37] /* logical_ring_reduce_scatter_gather */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[39] /* pipelined_binary */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[41] /* rabenseifner */, {0}},
+    {INT_MAX, &coll_routines[38] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_other_4[] = {
-    {303, &coll_routines[30] /* flat */, {0}},
-    {303, &coll_routines[29] /* binomial_in_order */, {0}},
-    {303, &coll_routines[34] /* pipelined_kary */, {.arity = 8, .segment_size = 2048}},
-    {303, &coll_routines[33] /* pipelined_binary */, {.segment_size = 2048}},
-    {303, &coll_routines[32] /* native */, {0}},
-    {4466, &coll_routines[28] /* binomial */, {0}},
-    {4466, &coll_routines[32] /* native */, {0}},
-    {169979, &coll_routines[32] /* native */, {0}},
-    {INT_MAX, &coll_routines[33] /* pipelined_binary */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[35] /* rabenseifner */, {0}},
-    {INT_MAX, &coll_routines[32] /* native */, {0}},
+    {67, &coll_routines[35] /* flat */, {0}},
+    {67, &coll_routines[36] /* knomial */, {.radix = 8}},
+    {67, &coll_routines[40] /* pipelined_kary */, {.arity = 4, .segment_size = 2048}},
+    {67, &coll_routines[39] /* pipelined_binary */, {.segment_size = 2048}},
+    {67, &coll_routines[38] /* native */, {0}},
+    {INT_MAX, &coll_routines[38] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_cluster[] = {
-    {30047, &coll_routines[40] /* recursive_halving */, {0}},
-    {30047, &coll_routines[39] /* native */, {0}},
-    {INT_MAX, &coll_routines[38] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[39] /* native */, {0}},
+    {88, &coll_routines[43] /* circulant */, {0}},
+    {88, &coll_routines[44] /* logical_ring */, {.segment_size = 1024}},
+    {88, &coll_routines[46] /* recursive_doubling */, {0}},
+    {88, &coll_routines[48] /* recursive_halving_in_order */, {0}},
+    {88, &coll_routines[45] /* native */, {0}},
+    {30047, &coll_routines[45] /* native */, {0}},
+    {262143, &coll_routines[44] /* logical_ring */, {.segment_size = 1024}},
+    {262143, &coll_routines[45] /* native */, {0}},
+    {INT_MAX, &coll_routines[44] /* logical_ring */, {.segment_size = 8192}},
+    {INT_MAX, &coll_routines[47] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[45] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_hosts_4[] = {
-    {30047, &coll_routines[40] /* recursive_halving */, {0}},
-    {30047, &coll_routines[39] /* native */, {0}},
-    {INT_MAX, &coll_routines[38] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[39] /* native */, {0}},
+    {88, &coll_routines[43] /* circulant */, {0}},
+    {88, &coll_routines[44] /* logical_ring */, {.segment_size = 1024}},
+    {88, &coll_routines[46] /* recursive_doubling */, {0}},
+    {88, &coll_routines[48] /* recursive_halving_in_order */, {0}},
+    {88, &coll_routines[45] /* native */, {0}},
+    {30047, &coll_routines[45] /* native */, {0}},
+    {262143, &coll_routines[44] /* logical_ring */, {.segment_size = 1024}},
+    {262143, &coll_routines[45] /* native */, {0}},
+    {INT_MAX, &coll_routines[44] /* logical_ring */, {.segment_size = 8192}},
+    {INT_MAX, &coll_routines[47] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[45] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_other_4[] = {
-    {262143, &coll_routines[40] /* recursive_halving */, {0}},
-    {262143, &coll_routines[39] /* native */, {0}},
-    {INT_MAX, &coll_routines[39] /* native */, {0}},
+    {88, &coll_routines[43] /* circulant */, {0}},
+    {88, &coll_routines[46] /* recursive_doubling */, {0}},
+    {88, &coll_routines[48] /* recursive_halving_in_order */, {0}},
+    {88, &coll_routines[50] /* ring */, {.segment_size = 1024}},
+    {88, &coll_routines[45] /* native */, {0}},
+    {INT_MAX, &coll_routines[45] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_cluster[] = {
-    {130, &coll_routines[45] /* recursive_halving_in_order */, {0}},
-    {130, &coll_routines[43] /* native */, {0}},
-    {7511, &coll_routines[43] /* native */, {0}},
-    {INT_MAX, &coll_routines[42] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[44] /* recursive_halving */, {0}},
-    {INT_MAX, &coll_routines[43] /* native */, {0}},
+    {6888, &coll_routines[52] /* native */, {0}},
+    {INT_MAX, &coll_routines[51] /* logical_ring */, {.segment_size = 8192}},
+    {INT_MAX, &coll_routines[52] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_hosts_4[] = {
-    {130, &coll_routines[45] /* recursive_halving_in_order */, {0}},
-    {130, &coll_routines[43] /* native */, {0}},
-    {7511, &coll_routines[43] /* native */, {0}},
-    {INT_MAX, &coll_routines[42] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[44] /* recursive_halving */, {0}},
-    {INT_MAX, &coll_routines[43] /* native */, {0}},
+    {6888, &coll_routines[52] /* native */, {0}},
+    {INT_MAX, &coll_routines[51] /* logical_ring */, {.segment_size = 8192}},
+    {INT_MAX, &coll_routines[52] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_other_4[] = {
-    {130, &coll_routines[45] /* recursive_halving_in_order */, {0}},
-    {130, &coll_routines[43] /* native */, {0}},
-    {INT_MAX, &coll_routines[43] /* native */, {0}},
+    {INT_MAX, &coll_routines[52] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_cluster[] = {
-    {INT_MAX, &coll_routines[48] /* throttled_linear */, {.in_flight = 4}},
-    {INT_MAX, &coll_routines[47] /* native */, {0}},
+    {4095, &coll_routines[56] /* throttled_linear */, {.in_flight = 2}},
+    {4095, &coll_routines[55] /* native */, {0}},
+    {8191, &coll_routines[55] /* native */, {0}},
+    {INT_MAX, &coll_routines[54] /* linear */, {0}},
+    {INT_MAX, &coll_routines[55] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_hosts_4[] = {
-    {INT_MAX, &coll_routines[48] /* throttled_linear */, {.in_flight = 4}},
-    {INT_MAX, &coll_routines[47] /* native */, {0}},
+    {4095, &coll_routines[56] /* throttled_linear */, {.in_flight = 2}},
+    {4095, &coll_routines[55] /* native */, {0}},
+    {8191, &coll_routines[55] /* native */, {0}},
+    {INT_MAX, &coll_routines[54] /* linear */, {0}},
+    {INT_MAX, &coll_routines[55] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_other_4[] = {
-    {INT_MAX, &coll_routines[48] /* throttled_linear */, {.in_flight = 4}},
-    {INT_MAX, &coll_routines[47] /* native */, {0}},
+    {4095, &coll_routines[56] /* throttled_linear */, {.in_flight = 2}},
+    {4095, &coll_routines[55] /* native */, {0}},
+    {8191, &coll_routines[55] /* native */, {0}},
+    {INT_MAX, &coll_routines[54] /* linear */, {0}},
+    {INT_MAX, &coll_routines[55] /* native */, {0}},
 };
 
 /* Rules for whom; of each collective those for just some ranks come before those for any. */

@@ -59,49 +59,59 @@ static double of_routine(const struct coll_routine *routine, const struct coll_c
     switch (routine - coll_routines) {
     case 0: /* allgather_bruck */
         return n * p;
-    case 10: /* allreduce_circulant */
+    case 8: /* allreduce_circulant */
         return n;
-    case 11: /* allreduce_logical_ring_lr1 */
+    case 9: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 13: /* allreduce_rab1_pair_mpi_barrier */
+    case 11: /* allreduce_rab1_bruck */
         return 2 * (n + p * bytes_of_element(call));
-    case 14: /* allreduce_rab1_recursive_doubling */
+    case 12: /* allreduce_rab1_mesh_3d */
         return 2 * (n + p * bytes_of_element(call));
-    case 15: /* allreduce_reduce_bcast */
+    case 13: /* allreduce_rab2_aapc_sender_lr1 */
+        return 2 * (n + p * bytes_of_element(call));
+    case 14: /* allreduce_rab2_aapc_sender_window_lr1 */
+        return 4 * (n + p * bytes_of_element(call));
+    case 15: /* allreduce_rab2_ring_lr1 */
+        return 2 * (n + p * bytes_of_element(call));
+    case 16: /* allreduce_rab2_ring_mpi_barrier_lr1 */
+        return 2 * (n + p * bytes_of_element(call));
+    case 17: /* allreduce_rab2_simple */
+        return 2 * (n + p * bytes_of_element(call));
+    case 18: /* allreduce_reduce_bcast */
         return n;
-    case 16: /* alltoall_mesh_2d */
-        return 3 * n * p;
-    case 28: /* reduce_binomial */
+    case 34: /* reduce_binomial_in_order */
         return n;
-    case 29: /* reduce_binomial_in_order */
-        return n;
-    case 30: /* reduce_flat */
+    case 35: /* reduce_flat */
         return 2 * n;
-    case 31: /* reduce_logical_ring_reduce_scatter_gather */
+    case 36: /* reduce_knomial */
+        return n;
+    case 37: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 33: /* reduce_pipelined_binary */
+    case 39: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 34: /* reduce_pipelined_kary */
+    case 40: /* reduce_pipelined_kary */
         return (double)parameters->arity * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 35: /* reduce_rabenseifner */
+    case 41: /* reduce_rabenseifner */
         return n;
-    case 36: /* reduce_topology_kary */
-        return (double)parameters->arity * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 37: /* reduce_topology_linear */
+    case 42: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 38: /* reduce_scatter_logical_ring */
-        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 40: /* reduce_scatter_recursive_halving */
+    case 43: /* reduce_scatter_circulant */
         return n;
-    case 41: /* reduce_scatter_reduce_scatterv */
-        return n;
-    case 42: /* reduce_scatter_block_logical_ring */
+    case 44: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 44: /* reduce_scatter_block_recursive_halving */
-        return p * n;
-    case 45: /* reduce_scatter_block_recursive_halving_in_order */
-        return p * n + 4 * (p + 1);
-    case 46: /* reduce_scatter_block_reduce_scatterv */
+    case 46: /* reduce_scatter_recursive_doubling */
+        return n;
+    case 47: /* reduce_scatter_recursive_halving */
+        return n;
+    case 48: /* reduce_scatter_recursive_halving_in_order */
+        return n + 4 * (p + 1);
+    case 49: /* reduce_scatter_reduce_scatterv */
+        return n;
+    case 50: /* reduce_scatter_ring */
+        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
+    case 51: /* reduce_scatter_block_logical_ring */
+        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
+    case 53: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0 * n * p;
