@@ -43,9 +43,8 @@ static struct question question_of(const struct coll_call *call) {
     return (struct question){
         .comm = call->comm,
         .forgotten = coll_forgotten(),
-        .send_count = in_place(call->sendbuf)
-                          ? 0
-                          : total(&call->send_blocks, call->send_count, call->comm),
+        .send_count =
+            in_place(call->sendbuf) ? 0 : total(&call->send_blocks, call->send_count, call->comm),
         .recv_count = total(&call->recv_blocks, call->recv_count, call->comm),
         .send_type = call->send_type,
         .recv_type = call->recv_type,
@@ -62,8 +61,8 @@ int coll_native_again(const struct coll_call *call) {
     const struct question now = question_of(call);
     return now.forgotten == before->forgotten && now.send_count == before->send_count &&
            now.recv_count == before->recv_count && now.send_type == before->send_type &&
-           now.recv_type == before->recv_type && now.op == before->op &&
-           now.root == before->root && now.in_place == before->in_place;
+           now.recv_type == before->recv_type && now.op == before->op && now.root == before->root &&
+           now.in_place == before->in_place;
 }
 
 void coll_was_native(const struct coll_call *call) {
