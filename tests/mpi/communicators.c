@@ -48,7 +48,12 @@ static void use(MPI_Comm comm, int number) {
         !differs(number / 4 % KINDS, 1 + 64 * (number % 5), number % size, (unsigned)number, comm));
 }
 
-/* From the quarter on, when all that stays for good is there. */
+/*
+ * From the quarter on, when all that stays for good is there but for buffers that the MPI library
+ * may still add to its own. What each communicator left behind would be 32 bytes at the least.
+ */
+enum { KEPT_MOST = 20 };
+
 static void recreate(int count, int rank) {
     long before = 0, allocated_before = 0;
     for (int number = 0; number < count; ++number) {
@@ -66,7 +71,7 @@ static void recreate(int count, int rank) {
     if (rank == 0)
         printf("grown by %ld KiB, %ld bytes allocated\n", grown / 1024, kept);
     EXPECT(grown < (2L << 20));
-    EXPECT(kept < 8L * count);
+    EXPECT(kept < (long)KEPT_MOST * count);
 }
 
 static void keep_alive(int count) {
