@@ -23,7 +23,7 @@ UNKEPT = ("report.html", "measurements.1.jsonl")
 def main() -> int:
     """Make the folder; return the exit status of `stagegen tune`."""
     parser = argparse.ArgumentParser(description="Make the reference cluster again.")
-    parser.add_argument("--measure", action="store_true", help="in the lab, some three minutes")
+    parser.add_argument("--measure", action="store_true", help="in the lab, some five minutes")
     measure = parser.parse_args().measure
     source = ["--sizes", SIZES, "--budget", "1"] if measure else ["--from-log", LOG]
     command = [sys.executable, "-m", "stagegen", "tune", "--topology", TOPOLOGY]
