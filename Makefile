@@ -23,6 +23,8 @@ BENCH := topologies/chain-4x4-cyclic.yaml
 BENCH_SIZES := 1,64,1KiB,4KiB,16KiB,32KiB,64KiB
 BENCH_OUTPUT := generated/chain-4x4-cyclic
 
+# Files of tests at a time.
+WORKERS ?= 2
 CONFORMANCE_LOG := $(CURDIR)/build/conformance.jsonl
 
 all: quickstart
@@ -57,13 +59,16 @@ lint: $(VENV)/.develop
 	$(BIN)/mypy
 	$(BIN)/python -m tests.lint_c
 
+# Of the lab, which measures, one test at a time.
 test: lint
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow and not lab" -n $(WORKERS) --dist loadfile
+	$(BIN)/pytest -m "not slow and lab"
 
 # What the runs of the check program add to the log becomes docs/conformance.md.
 check-all: lint
 	@mkdir -p $(dir $(CONFORMANCE_LOG)) && rm -f $(CONFORMANCE_LOG)
-	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest
+	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest -m "not lab" -n $(WORKERS) --dist loadfile
+	$(BIN)/pytest -m lab
 	$(BIN)/python docs/conformance.py $(CONFORMANCE_LOG)
 
 # The part of it that the page is made from.
@@ -75,7 +80,7 @@ conformance: $(VENV)/.develop
 bench: $(VENV)/.use
 	@$(BIN)/stagegen tune --topology $(BENCH) --sizes $(BENCH_SIZES) --output $(BENCH_OUTPUT)
 	@$(BIN)/python docs/bench.py --topology $(BENCH) --library $(BENCH_OUTPUT) \
-	  --plot docs/benchmark.svg
+	  --plot docs/benchmark.svg --page docs/benchmark.md
 
 # Takes a few minutes; the table and the plot of docs/theory.md are from here.
 bench-schedule: $(VENV)/.use

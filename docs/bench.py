@@ -1,8 +1,9 @@
 """The benchmark behind the README's table: native, tuned and lower bound, with the goals beside.
 
 Run by ``make bench``; needs a machine on which nothing else runs. It calls ``stagegen bench``,
-which times native and tuned calls in turn in one job, and prints a Markdown table of the medians;
-then ``make overhead`` of the generated folder. Exits with 1 if a goal is missed.
+which times native and tuned calls in turn in one job, and prints a Markdown table of the medians,
+which is docs/benchmark.md as well; then ``make overhead`` of the generated folder. Exits with 1 if
+a goal is missed.
 
 Sizes are few and end where the slowest native call of the benchmark cluster takes a few seconds,
 so that all of it takes a quarter of an hour there: up to 64 KiB for each rank, which is 1 MiB in
@@ -17,6 +18,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -84,10 +86,13 @@ def main() -> int:
     parser.add_argument("--library", required=True)
     parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--plot", help="write the picture of the README to this SVG file")
+    parser.add_argument("--page", type=Path, help="write the table to this Markdown file")
     arguments = parser.parse_args()
     rows = [row for names, sizes in PLAN for row in measure(arguments, names, sizes)]
     rows.sort(key=lambda row: (row["collective"], row["size"]))
-    print_rows(rows)
+    print(table(rows))
+    if arguments.page:
+        arguments.page.write_text(f"{HEAD}\n{table(rows)}\n", encoding="utf-8")
     if arguments.plot:
         plot(rows, arguments.plot)
     verdicts = [judge(rows), judge_overhead(measure_overhead(arguments.library))]
@@ -114,19 +119,31 @@ def measure_overhead(library: str) -> dict[str, float]:
     return {name: float(overhead) for name, _, _, overhead in lines}
 
 
-def print_rows(rows: list[Any]) -> None:
-    """Print a Markdown table, times in milliseconds."""
-    print(
-        "| collective | bytes | native ms | tuned ms | bound ms | speed-up | tuned / bound | by |"
-    )
-    print("|---|---:|---:|---:|---:|---:|---:|---|")
+#: What the page begins with.
+HEAD = """# Benchmark
+
+Every row that `make bench` compares on its cluster (`topologies/chain-4x4-cyclic.yaml`: 16 hosts on
+a chain of four switches, ranks dealt to the switches in turn, 20 Mbit/s) in the lab; this page and
+the picture of the README are made by it (`docs/bench.py`). The README says how it was measured, and
+on what. Times are medians; bytes are counted as in [interfaces.md](interfaces.md); the bound is the
+payload's time on the most loaded link.
+"""
+
+
+def table(rows: list[Any]) -> str:
+    """Return a Markdown table, times in milliseconds."""
+    lines = [
+        "| collective | bytes | MPICH ms | libcoll ms | bound ms | speed-up | × bound | by |",
+        "|---|---:|---:|---:|---:|---:|---:|---|",
+    ]
     for row in rows:
         native, tuned, bound = row["native_s"], row["tuned_s"], row["bound_s"]
         least, over = (f"{1e3 * bound:.4g}", f"{tuned / bound:.2f}") if bound else ("–", "–")
-        print(
+        lines.append(
             f"| {row['collective']} | {row['size']} | {1e3 * native:.4g} | {1e3 * tuned:.4g} "
             f"| {least} | {row['speedup']:.2f} | {over} | {row['routine']} |"
         )
+    return "\n".join(lines)
 
 
 #: Columns of the picture's panels.

@@ -1,19 +1,32 @@
-"""Compiles through ccache where it is installed; says which tests of the lab did not run, and why.
+"""What all tests share: libraries that are built once, and what is said in the end.
 
-Libraries for different numbers of ranks have most of their code in common.
+Compiles through ccache where it is installed, as libraries for different numbers of ranks have
+most of their code in common. Says which tests of the lab did not run, and why.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections import Counter
 
 import pytest
 
+#: Names the folder of the libraries that the processes of `pytest -n` share.
+SHARED = "STAGEGEN_TESTS_SHARED"
+
 if shutil.which("ccache"):
     for wrapper in ("MPICH_CC", "OMPI_CC"):
         os.environ.setdefault(wrapper, "ccache cc")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the shared folder, where this is not a process of `-n` that was given one."""
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.mkdtemp(prefix="stagegen-tests-")
+        os.environ[SHARED] = folder
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -164,6 +164,15 @@ def test_the_picture_has_a_panel_for_every_collective_with_sizes(tmp_path: Path)
     assert ">barrier<" not in picture
 
 
+def test_the_table_has_a_line_for_every_row() -> None:
+    rows = [row("bcast", 64, 2, 1.5), {**row("barrier", 0, 1.25, 1), "bound_s": None}]
+    _, _, *lines = benchmark.table(rows).splitlines()
+    assert lines == [
+        "| bcast | 64 | 1500 | 750 | 500 | 2.00 | 1.50 | some |",
+        "| barrier | 0 | 625 | 500 | – | 1.25 | – | some |",
+    ]
+
+
 @pytest.mark.mpi
 def test_what_intercepting_costs(tmp_path: Path) -> None:
     """On one rank and without data, where a call does next to nothing; of any library."""

@@ -87,12 +87,14 @@ def _uses_others(algorithm: Algorithm) -> bool:
 def library(mpi: Mpi, ranks: int, *flags: str, small: bool = True) -> Path:
     """Return the folder of a library, built with other flags or another MPI library."""
     catalogue = small_catalogue() if small else support.CATALOGUE
-    folder = support.scratch() / "-".join(map(_plain, (mpi.mpicc, str(ranks), str(small), *flags)))
     topology = support.cluster(ranks)
-    write_library(folder, topology, catalogue, support.decision(topology, catalogue), {})
-    _substitute(folder / "Makefile", "CFLAGS ?= -O2", " ".join(["CFLAGS = -O1", *flags]))
-    for target in ("libcoll.so", "libcoll.a"):
-        build(folder, Toolchain(mpi.mpicc, support.toolchain().make), target)
+    name = "-".join(map(_plain, (mpi.mpicc, str(ranks), str(small), *flags)))
+    with support.to_be_made(name) as (folder, empty):
+        if empty:
+            write_library(folder, topology, catalogue, support.decision(topology, catalogue), {})
+            _substitute(folder / "Makefile", "CFLAGS ?= -O2", " ".join(["CFLAGS = -O1", *flags]))
+            for target in ("libcoll.so", "libcoll.a"):
+                build(folder, Toolchain(mpi.mpicc, support.toolchain().make), target)
     return folder
 
 

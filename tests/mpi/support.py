@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import fcntl
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +25,7 @@ from stagegen.topology import Topology
 from stagegen.tune import DecisionTable, Rule, Table
 from stagegen.tune.rules import eligible
 from stagegen.tune.search import default_candidate
+from tests.conftest import SHARED
 from tests.strategies import make_topology
 
 HERE = Path(__file__).parent
@@ -85,10 +88,21 @@ def few(wanted: Sequence[Algorithm]) -> Catalogue:
 
 @lru_cache
 def scratch() -> Path:
-    """A folder for what is built, until the tests end."""
+    """A folder for what this process builds for itself, until it ends."""
     folder = Path(tempfile.mkdtemp(prefix="stagegen-tests-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
+
+
+@contextmanager
+def to_be_made(name: str) -> Iterator[tuple[Path, bool]]:
+    """A folder that all processes of the tests share, and whether it is left to us to fill it."""
+    folder = Path(os.environ[SHARED]) / name
+    made = folder.with_name(f"{name}.made")
+    with folder.with_name(f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder, not made.exists()
+        made.touch()
 
 
 @lru_cache
@@ -99,11 +113,12 @@ def toolchain() -> Toolchain:
 @lru_cache
 def library(ranks: int, slots: int = 1) -> Path:
     """The folder of a built library with all algorithms, for `cluster(ranks, slots)`."""
-    folder = scratch() / f"library-{ranks}-{slots}"
     topology = cluster(ranks, slots)
-    write_library(folder, topology, CATALOGUE, decision(topology), {})
-    for target in ("libcoll.so", "libcoll.a", "build/check"):
-        build(folder, toolchain(), target)
+    with to_be_made(f"library-{ranks}-{slots}") as (folder, empty):
+        if empty:
+            write_library(folder, topology, CATALOGUE, decision(topology), {})
+            for target in ("libcoll.so", "libcoll.a", "build/check"):
+                build(folder, toolchain(), target)
     return folder
 
 
