@@ -8,7 +8,8 @@
 
 /* What numbers an operation is to get. */
 enum values {
-    VALUES_SMALL,   /* sums are exact */
+    VALUES_ANY,     /* of all bits of a byte */
+    VALUES_SMALL,   /* sums are exact, of bytes those of up to SUMMED_BYTES ranks */
     VALUES_FACTORS, /* products are exact, and of floating-point numbers not 0 */
     VALUES_TRUTHS,  /* 0 at times */
     VALUES_TIED,    /* few different ones, so that some are equal */
@@ -26,6 +27,9 @@ static const struct number byte_number = {0, 1, 1, 0};
 static const struct number int_number = {0, sizeof(int), 1, 0};
 static const struct number double_number = {1, sizeof(double), 1, 0};
 static const struct number double_int_number = {1, sizeof(double), 1, sizeof(double)};
+
+/* Open MPI's sums of bytes stop at the least and greatest number where they would overflow. */
+enum { SUMMED_BYTES = 42 };
 
 /* Up to so many ranks have complex factors other than 1, to stay exact in type float. */
 enum { COMPLEX_FACTORS = 16 };
@@ -60,6 +64,8 @@ static inline double value_of(const struct number *number, enum values values, u
         return random % 8 != 0;
     case VALUES_TIED:
         return random % 10;
+    case VALUES_SMALL:
+        return random % (number->width == 1 ? INT8_MAX / SUMMED_BYTES + 1 : 1000);
     default:
         return random % 1000;
     }

@@ -26,16 +26,16 @@ static const struct operation {
     unsigned groups; /* of types */
     enum values values;
 } operations[] = {
-    {"max", MPI_MAX, ARITHMETIC, VALUES_SMALL},
-    {"min", MPI_MIN, ARITHMETIC, VALUES_SMALL},
+    {"max", MPI_MAX, ARITHMETIC, VALUES_ANY},
+    {"min", MPI_MIN, ARITHMETIC, VALUES_ANY},
     {"sum", MPI_SUM, ARITHMETIC | COMPLEX, VALUES_SMALL},
     {"prod", MPI_PROD, ARITHMETIC | COMPLEX, VALUES_FACTORS},
     {"land", MPI_LAND, C_INTEGER | LOGICAL, VALUES_TRUTHS},
     {"lor", MPI_LOR, C_INTEGER | LOGICAL, VALUES_TRUTHS},
     {"lxor", MPI_LXOR, C_INTEGER | LOGICAL, VALUES_TRUTHS},
-    {"band", MPI_BAND, BITS, VALUES_SMALL},
-    {"bor", MPI_BOR, BITS, VALUES_SMALL},
-    {"bxor", MPI_BXOR, BITS, VALUES_SMALL},
+    {"band", MPI_BAND, BITS, VALUES_ANY},
+    {"bor", MPI_BOR, BITS, VALUES_ANY},
+    {"bxor", MPI_BXOR, BITS, VALUES_ANY},
     {"minloc", MPI_MINLOC, PAIR, VALUES_TIED},
     {"maxloc", MPI_MAXLOC, PAIR, VALUES_TIED},
 };
