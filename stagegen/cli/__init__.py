@@ -7,6 +7,7 @@ A subcommand ``name`` lives in the module ``stagegen.cli.name`` as the click com
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -49,4 +50,12 @@ def main() -> None:
         sys.exit(error.exit_status)
     except OSError as error:
         click.echo(f"{error.filename or 'standard output'}: {error.strerror or error}", err=True)
+        _drop_output()
         sys.exit(1)
+
+
+def _drop_output() -> None:
+    """Have what standard output did not take go nowhere at exit, where it would fail once more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -118,7 +119,8 @@ def test_absurd_sizes_are_refused(run, option, value):
     assert "Traceback" not in output
 
 
-def test_a_full_disk_behind_standard_output_is_one_line():
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_behind_standard_output_is_one_line(unbuffered):
     """The device takes nothing; it is there on Linux."""
     command = "from stagegen.cli import main; main()"
     file = str(TOPOLOGIES / "fig-3-2.yaml")
@@ -129,6 +131,7 @@ def test_a_full_disk_behind_standard_output_is_one_line():
             stderr=subprocess.PIPE,
             text=True,
             check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )
     assert result.returncode == 1
     assert result.stderr == "standard output: No space left on device\n"
