@@ -5,11 +5,19 @@ from __future__ import annotations
 import importlib.util
 import io
 from collections.abc import Sequence
+from typing import Any
 
 from stagegen.report.rows import ReportRow
+from stagegen.report.units import format_bytes, format_seconds
 
 #: Matplotlib salts the identifiers in an SVG file, at random unless told.
 SALT = "stagegen"
+#: The sizes at an axis are powers of this, 1 B, 16 B, 256 B, 4 KiB, … where it is long enough.
+SIZE_STEP = 16
+#: Otherwise so many of those that were measured.
+LABELS = 6
+#: An axis of times without two powers of ten has other round numbers, too.
+FINER = (1, 2, 5)
 
 
 def can_plot() -> bool:
@@ -36,11 +44,26 @@ def time_plot(collective: str, rows: Sequence[ReportRow]) -> str:
         if len(bounds) == len(rows):
             axes.plot(sizes, bounds, ":", color="#000", label="lower bound")
         scale = "log" if sizes[-1] > 0 else "linear"  # a barrier has no size
-        axes.set(xscale=scale, yscale="log", xlabel="message size / bytes", ylabel="time / s")
+        axes.set(xscale=scale, yscale="log", xlabel="message size", ylabel="time")
         axes.set_title(collective)
+        _label(axes, sizes)
         axes.grid(visible=True, alpha=0.3)
         axes.legend(frameon=False)
         stream = io.StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     text = stream.getvalue()
     return text[text.index("<svg") :]
+
+
+def _label(axes: Any, sizes: Sequence[int]) -> None:
+    """Give sizes and times with their units, which matplotlib draws faster than powers of ten."""
+    if sizes[-1] >= SIZE_STEP**2 * sizes[0] > 0:
+        axes.set_xscale("log", base=SIZE_STEP)
+    else:
+        axes.set_xticks(sizes[:: -(-len(sizes) // LABELS)])
+    shortest, longest = axes.get_ylim()
+    if longest < 100 * shortest:
+        axes.yaxis.get_major_locator().set_params(subs=FINER)
+    axes.minorticks_off()
+    axes.xaxis.set_major_formatter(lambda size, _: format_bytes(round(size)))
+    axes.yaxis.set_major_formatter(lambda seconds, _: format_seconds(seconds))
