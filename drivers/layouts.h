@@ -6,7 +6,7 @@
 
 enum { BLOCK_BYTES = 24 };
 
-/* A datatype of which `per_block` elements hold the data of a block, BLOCK_BYTES. */
+/* A datatype of which `per_block` elements are a block: of BLOCK_BYTES, of single bytes less. */
 struct layout {
     const char *name;
     int per_block;
@@ -97,7 +97,7 @@ static int create_scattered(MPI_Datatype *type) {
 }
 
 static const struct layout int_layout = {"int", 6, create_int};
-static const struct layout byte_layout = {"byte", 24, create_byte};
+static const struct layout byte_layout = {"byte", 1, create_byte};
 static const struct layout pair_layout = {"double and int", 2, create_pair};
 static const struct layout contiguous_layout = {"contiguous", 1, create_contiguous};
 static const struct layout vector_layout = {"vector with gaps", 1, create_vector};

@@ -24,7 +24,7 @@ static const struct shape negative_shape = {&negative_layout, {-4, -3, -1, 2, 3,
 struct operand {
     const char *name;
     MPI_Datatype type;
-    int per_block; /* elements that hold BLOCK_BYTES, about */
+    int per_block; /* elements of a block: of BLOCK_BYTES, about, or of less */
     const struct number *number;
     enum values values;
     MPI_Op op;
@@ -69,7 +69,7 @@ static const struct operand operands[] = {
      .function = compose},
     {.name = "double sum",
      .type = MPI_DOUBLE,
-     .per_block = 3,
+     .per_block = 1,
      .number = &double_number,
      .op = MPI_SUM},
     {.name = "double and int minloc",
@@ -80,7 +80,7 @@ static const struct operand operands[] = {
      .op = MPI_MINLOC},
     {.name = "byte exclusive or",
      .type = MPI_BYTE,
-     .per_block = 24,
+     .per_block = 1,
      .number = &byte_number,
      .op = MPI_BXOR},
     {.name = "summed, with and without gaps",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from stagegen.schedule import depth_first_positions
+from stagegen.schedule import depth_first_positions, depth_first_ranks
 from stagegen.topology import WHOLE, RankMap, Topology, restricted_to
 
 
@@ -43,8 +44,26 @@ def depth_first_places(topology: Topology) -> tuple[int, ...]:
     Hosts with ranks are in the order of :func:`depth_first_ranks`; those without are among them
     as if they had the highest ranks.
     """
-    hosts = [host.name for host in topology.hosts]
-    names = tuple(dict.fromkeys((*topology.ranks, *hosts)))
-    everyone = replace(topology, rank_map=RankMap("list", names))
-    place = dict(zip(names, depth_first_positions(everyone), strict=True))
-    return tuple(place[host] for host in hosts)
+    everyone = _everyone(topology)
+    place = dict(zip(everyone.ranks, depth_first_positions(everyone), strict=True))
+    return tuple(place[host.name] for host in topology.hosts)
+
+
+def meeting_depths(topology: Topology) -> tuple[int, ...]:
+    """Return, for each place of that order, how deep it meets the place before; 0 for the first.
+
+    That is the depth of the switch where the paths from the first place to the two hosts part, in
+    switches below that of the first place. Of any two hosts, it is the least between their places.
+    """
+    everyone = _everyone(topology)
+    order = depth_first_ranks(everyone)
+    depths = [0, *(everyone.hops(order[0], host) - 1 for host in order[1:])]
+    apart = [everyone.hops(*pair) - 1 for pair in pairwise(order)]
+    both = zip(pairwise(depths), apart, strict=True)
+    return 0, *((sum(pair) - between) // 2 for pair, between in both)
+
+
+def _everyone(topology: Topology) -> Topology:
+    """Return the topology with one rank on each host; those that have some are first."""
+    names = dict.fromkeys((*topology.ranks, *(host.name for host in topology.hosts)))
+    return replace(topology, rank_map=RankMap("list", tuple(names)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from stagegen.data import DRIVERS
 from stagegen.errors import GenerateError
-from stagegen.generate.places import RankGroup, depth_first_places, groups_of
+from stagegen.generate.places import RankGroup, depth_first_places, groups_of, meeting_depths
 from stagegen.generate.render import Renderer
 from stagegen.generate.routines import describe, render_routine
 from stagegen.generate.schedules import scheduler_of
@@ -145,6 +145,7 @@ def runtime_values(
         "routines": [describe(algorithm, group, index) for index, (algorithm, group) in routines],
         "groups": groups,
         "place_of_host": numbers(depth_first_places(topology)),
+        "depth_before_place": numbers(meeting_depths(topology)),
         "first_position": numbers(accumulate((g.topology.rank_count for g in groups), initial=0)),
         "host_of_position": numbers(host_index[n] for g in groups for n in g.topology.ranks),
     }

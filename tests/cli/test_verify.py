@@ -97,6 +97,7 @@ def edited(figure, tmp_path, name, old, new):
         ("bcast_topology_kary.c", "return tree_3", "return tree_4", "tree_K[] for arity K"),
         ("bcast_topology_binary.c", "tree_2, 2)", "tree_2, 1)", "tree_K[] for arity K"),
         ("reduce_topology_binary.c", "tree_2, 2)", "tree_2, 1)", "tree_K[] for arity K"),
+        ("cluster.c", "0, 0, 0, 0, 1, 2", "0, 0, 0, 0, 1, 1", "where the paths to neighbours part"),
         ("cluster.c", '"n0", "n0"', '"n1", "n1"', "hosts is not what topology.yaml says"),
         ("cluster.c", "0, 1, 2, 4", "1, 0, 2, 4", "host_of_position is not what"),
         ("cluster.c", "_hosts = 6", "_hosts = 5", "coll_cluster_hosts is not what"),

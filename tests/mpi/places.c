@@ -2,8 +2,8 @@
  * Says what a communicator would be, with no process but this one. Each line of the input has the
  * number of ranks and their hosts, as numbers in the order of the topology file, -1 for unknown
  * ones. Each line of the output has numbers only: kind, group, hosts; then for COLL_KIND_HOSTS and
- * more order, place_of, first_place and the host of each rank; for COLL_KIND_CLUSTER also rank_of
- * and position_of.
+ * more order, place_of, first_place, depth_before but for place 0, and the host of each rank; for
+ * COLL_KIND_CLUSTER also rank_of and position_of.
  */
 #include "communicator.c"
 
@@ -29,6 +29,7 @@ static int tell(const int *hosts, int size) {
         print_numbers(cc.order, size);
         print_numbers(cc.place_of, size);
         print_numbers(cc.first_place, cc.hosts + 1);
+        print_numbers(cc.depth_before + 1, size - 1);
         for (int rank = 0; rank < size; ++rank)
             printf(" %d", host_of(hosts, size, rank));
     }

@@ -38,12 +38,19 @@ STEP = 64
 
 
 def cluster(ranks: int, slots: int = 1) -> Topology:
-    """A tree of up to three switches, uneven where it can be; the last host may be smaller."""
+    """A chain of switches, uneven where it can be; the last host may be smaller.
+
+    Of an odd number of hosts it has four switches and a ring LR3, else up to three and a ring LR2.
+    """
     hosts = -(-ranks // slots)
     first = -(-hosts // 2)
     third = (hosts - first) // 3
+    has_lr3 = hosts > 3 and hosts % 2 == 1
+    sizes = (
+        [first - 1, hosts - first - 1, 1, 1] if has_lr3 else [first, hosts - first - third, third]
+    )
     shared = {f"n{i}": min(slots, ranks - i * slots) for i in range(hosts)}
-    return make_topology([first, hosts - first - third, third], [0, 1], slots=shared)
+    return make_topology(sizes, range(len(sizes) - 1), slots=shared)
 
 
 def tables(topology: Topology, catalogue: Catalogue = CATALOGUE) -> tuple[Table, ...]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from stagegen.generate import write_files
+from stagegen.generate.sources import applicable
 from tests.mpi import support
 from tests.mpi.conformance import PLAIN, SANITIZED, SYNCHRONOUS, Way, built, check
 
@@ -30,7 +31,7 @@ def slow(*values: object) -> object:
 
 
 WHOLE = [
-    *((ranks, "quick") for ranks in (2, 3, 5, COMMON)),
+    *((ranks, "quick") for ranks in (3, COMMON)),
     *(slow(ranks, "full") for ranks in (*range(1, 9), LARGE)),
     *(slow(ranks, "quick") for ranks in (*range(9, 18), 24, LARGEST)),
 ]
@@ -66,20 +67,46 @@ def test_several_ranks_on_a_host(ranks, slots, level):
     assert min(whole.passed.values()) > 0
 
 
-@pytest.mark.parametrize(
-    ("ranks", "level"),
-    [(5, "quick"), (8, "quick"), slow(3, "full"), slow(5, "full"), slow(8, "full")],
-)
-def test_sanitizers_find_nothing(ranks, level):
-    """Nor leaks; one build serves all: fewer ranks are a part of the cluster."""
-    assert check(ranks, level, SANITIZED, cluster=COMMON, timeout=30 * MINUTES).passed
+#: Ranks, those of the cluster, how many are on a host. Fewer of the cluster have its build.
+SANITIZERS = [
+    (5, COMMON, 1, "quick"),
+    (COMMON, COMMON, 1, "quick"),
+    slow(5, 5, 1, "quick"),
+    slow(7, 7, 3, "quick"),
+    *(slow(ranks, COMMON, 1, "full") for ranks in (3, 5, COMMON)),
+]
+BUFFERLESS = [
+    (3, COMMON, 1, "quick"),
+    (COMMON, COMMON, 1, "quick"),
+    slow(5, 5, 1, "quick"),
+    slow(7, 7, 3, "quick"),
+    *(slow(ranks, COMMON, 1, "full") for ranks in (5, COMMON)),
+]
 
 
-@pytest.mark.parametrize(
-    ("ranks", "level"), [(3, "quick"), (8, "quick"), slow(5, "full"), slow(8, "full")]
-)
-def test_nothing_relies_on_buffering(ranks, level):
-    assert check(ranks, level, SYNCHRONOUS, cluster=COMMON, timeout=30 * MINUTES).passed
+@pytest.mark.parametrize(("ranks", "cluster", "slots", "level"), SANITIZERS)
+def test_sanitizers_find_nothing(ranks, cluster, slots, level):
+    """Nor leaks."""
+    assert check(ranks, level, SANITIZED, cluster, slots, timeout=30 * MINUTES).passed
+
+
+@pytest.mark.parametrize(("ranks", "cluster", "slots", "level"), BUFFERLESS)
+def test_nothing_relies_on_buffering(ranks, cluster, slots, level):
+    assert check(ranks, level, SYNCHRONOUS, cluster, slots, timeout=30 * MINUTES).passed
+
+
+def test_every_algorithm_is_among_them():
+    """Plain and under sanitizers; without, a cluster would be missing that it is made for."""
+    everything = {algorithm.routine for algorithm in support.CATALOGUE.algorithms}
+    for cases in (SANITIZERS, BUFFERLESS):
+        values = [getattr(case, "values", case) for case in cases]
+        clusters = {values[1:3] for values in values}
+        served = {
+            algorithm.routine
+            for ranks, slots in clusters
+            for algorithm in applicable(support.CATALOGUE, support.cluster(ranks, slots))
+        }
+        assert served == everything
 
 
 def test_synchronous_builds_send_synchronously():

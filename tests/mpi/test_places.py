@@ -9,14 +9,18 @@ from __future__ import annotations
 import random
 import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 from stagegen.generate import Renderer, write_files
 from stagegen.generate.sources import runtime_sources
+from stagegen.repository import Algorithm
 from stagegen.schedule import Ring, depth_first_ranks
 from stagegen.schedule.verify import verify
 from stagegen.topology import Group, RankMap, Topology, restricted_to
@@ -25,6 +29,7 @@ from tests.strategies import make_topology
 
 OTHER, HOSTS, CLUSTER = 1, 2, 3  # of enum coll_kind
 COMMUNICATORS = 150
+INT_MAX = 2**31 - 1
 
 
 def random_cluster(seed: int) -> Topology:
@@ -48,18 +53,19 @@ CLUSTERS = [random_cluster(seed) for seed in range(6)]
 
 
 @lru_cache
-def program(index: int) -> Path:
-    """The program for a cluster: `places.c` around the library's own file."""
-    topology, folder = CLUSTERS[index], support.scratch() / f"places-{index}"
+def program(index: int, source: str = "places.c", *algorithms: Algorithm) -> Path:
+    """The program for a cluster: a file of this folder around the library's own."""
+    topology, folder = CLUSTERS[index], support.scratch() / f"{Path(source).stem}-{index}"
     renderer = Renderer("a test", topology.name, topology.hash, support.CATALOGUE.hash)
-    files = runtime_sources(topology, support.CATALOGUE, (), renderer)
-    wanted = ("coll.h", "cluster.c", "communicator.c", "known.c")
+    files = runtime_sources(topology, support.CATALOGUE, algorithms, renderer)
+    wanted = ["coll.h", "cluster.c", "communicator.c", "known.c"]
+    wanted += [f"{algorithm.routine}.c" for algorithm in algorithms]
     write_files(folder, {name: files[name] for name in wanted})
-    sources = [str(support.HERE / "places.c"), str(folder / "cluster.c"), str(folder / "known.c")]
+    sources = [str(support.HERE / source), str(folder / "cluster.c"), str(folder / "known.c")]
     command = [support.toolchain().mpicc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra"]
-    command += ["-Werror", "-g", f"-I{folder}", *sources, "-pthread", "-o", str(folder / "places")]
+    command += ["-Werror", "-g", f"-I{folder}", *sources, "-pthread", "-o", str(folder / "program")]
     subprocess.run(command, check=True)
-    return folder / "places"
+    return folder / "program"
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,7 @@ class Told:
     order: list[int]
     place_of: list[int]
     first_place: list[int]
+    depth_before: list[int]
     host_of: list[int]
     rank_of: list[int]
     position_of: list[int]
@@ -79,20 +86,28 @@ class Told:
 
 def told(index: int, communicators: list[list[str | None]]) -> list[Told]:
     """Ask for communicators, each given as the hosts of its ranks."""
-    number = {host.name: at for at, host in enumerate(CLUSTERS[index].hosts)}
-    lines = (" ".join(str(number.get(h, -1)) for h in hosts) for hosts in communicators)
-    text = "\n".join(f"{len(c)} {line}" for c, line in zip(communicators, lines, strict=True))
-    answer = subprocess.run(
-        [program(index)], input=text, capture_output=True, text=True, check=True
-    )
-    answers = [list(map(int, line.split())) for line in answer.stdout.splitlines()]
+    lines = (line_of(CLUSTERS[index], hosts) for hosts in communicators)
+    answers = ask(program(index), lines)
     return [_told(numbers, len(c)) for numbers, c in zip(answers, communicators, strict=True)]
+
+
+def line_of(topology: Topology, hosts: list[str | None]) -> str:
+    """How the programs are told the hosts of all ranks."""
+    number = {host.name: at for at, host in enumerate(topology.hosts)}
+    return " ".join(map(str, [len(hosts), *(number.get(host, -1) for host in hosts)]))
+
+
+def ask(program: Path, lines: Iterable[str]) -> list[list[int]]:
+    answer = subprocess.run(
+        [program], input="\n".join(lines), capture_output=True, text=True, check=True, timeout=60
+    )
+    return [list(map(int, line.split())) for line in answer.stdout.splitlines()]
 
 
 def _told(numbers: list[int], size: int) -> Told:
     (kind, group, hosts), rest = numbers[:3], numbers[3:]
     parts = []
-    for length in (size, size, hosts + 1, size, size, size):
+    for length in (size, size, hosts + 1, size - 1, size, size, size):
         parts.append(rest[:length])
         rest = rest[length:]
     assert not rest
@@ -157,6 +172,24 @@ def test_the_order_is_free_of_contention_as_the_checker_sees_it(index):
 
 
 @pytest.mark.parametrize("index", range(len(CLUSTERS)))
+def test_how_deep_places_meet(index):
+    """At their common ancestor in the tree that hangs on the switch of the first host."""
+    topology = CLUSTERS[index]
+    tree = nx.Graph(link.ends for link in topology.links)
+    tree.add_edges_from((host.name, host.switch) for host in topology.hosts)
+    everyone = tuple(dict.fromkeys((*topology.ranks, *(host.name for host in topology.hosts))))
+    (root,) = tree[everyone[0]]
+    hanging = nx.bfs_tree(tree, root)
+    depth = nx.single_source_shortest_path_length(hanging, root)
+    asked = communicators(topology, random.Random(300 + index))
+    for hosts, found in zip(asked, told(index, asked), strict=True):
+        for pair, said in zip(pairwise(found.order), found.depth_before, strict=True):
+            one, other = (hosts[rank] for rank in pair)
+            above = nx.lowest_common_ancestor(hanging, one, other)
+            assert said == (INT_MAX if one == other else depth[above])
+
+
+@pytest.mark.parametrize("index", range(len(CLUSTERS)))
 def test_ranks_of_a_group_take_the_positions_of_their_hosts(index):
     topology = CLUSTERS[index]
     wholes = [topology, *(restricted_to(topology, group.hosts) for group in topology.groups)]
@@ -178,7 +211,7 @@ def test_a_rank_on_an_unknown_host_leaves_nothing_known():
     strangers = [[*hosts[:at], None, *hosts[at + 1 :]] for at in range(len(hosts))]
     for found in told(0, strangers):
         assert (found.kind, found.group, found.hosts) == (OTHER, -1, 0)
-        assert found.order == found.place_of == []
+        assert found.order == found.place_of == found.depth_before == []
 
 
 def test_more_ranks_on_a_host_than_it_has_slots():

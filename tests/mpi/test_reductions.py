@@ -58,7 +58,7 @@ def test_every_reduction_has_one_deterministic_routine():
     assert found == ["allreduce", "reduce", "reduce_scatter", "reduce_scatter_block"]
 
 
-@pytest.mark.parametrize("ranks", [5, 7])
+@pytest.mark.parametrize("ranks", [5, 6])
 def test_all_ranks_get_the_same_bits_by_any_algorithm(ranks):
     """MPI only recommends it, but programs rely on it: no rank may add up in its own order."""
     assert len(support.serving(support.cluster(ranks), "allreduce")) < 128, "lengths of agreeing.c"

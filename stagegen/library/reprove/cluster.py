@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from stagegen.errors import InputError, ScheduleError
@@ -13,6 +14,7 @@ from stagegen.library.reprove.source import number, numbers, only, read_source, 
 from stagegen.schedule import Ring
 from stagegen.schedule.verify import verify
 from stagegen.topology import WHOLE, RankMap, Topology, restricted_to
+from stagegen.topology.tree import RankTree
 
 _HOST = re.compile(r'\{"([^"\\]*)", "([^"\\]*)"\},\s*')
 _NAME = re.compile(r'"([^"\\]*)",\s*')
@@ -38,7 +40,8 @@ def check_cluster(topology: Topology, path: Path) -> Ring:
         for name, value in _wanted(topology).items():
             if told[name] != value:
                 raise ScheduleError(f"{name} is not what topology.yaml says")
-        return _depth_first(topology, _table(code, "place_of_host"))
+        tables = (_table(code, name) for name in ("place_of_host", "depth_before_place"))
+        return _depth_first(topology, *tables)
     except ScheduleError as error:
         raise ScheduleError(f"{path}: {error}") from error
 
@@ -87,11 +90,12 @@ def _table(code: str, name: str) -> tuple[int, ...]:
     return numbers(name, only(pattern, code, f"{name}[]")[1])
 
 
-def _depth_first(topology: Topology, places: tuple[int, ...]) -> Ring:
+def _depth_first(topology: Topology, places: tuple[int, ...], depths: tuple[int, ...]) -> Ring:
     """Return the ring of the ranks by the places of their hosts, after proving that of all hosts.
 
     Around it every link is used once in each direction, so the hosts on each side of a link are
-    next to each other, and so are those of any subset (``docs/theory.md``, Logical rings).
+    next to each other, and so are those of any subset (``docs/theory.md``, Logical rings). Where
+    the paths to neighbours of the order part is compared with the topology.
     """
     if sorted(places) != list(range(len(topology.hosts))):
         raise ScheduleError("place_of_host[] does not have every place exactly once")
@@ -102,6 +106,15 @@ def _depth_first(topology: Topology, places: tuple[int, ...]) -> Ring:
         verify(everyone, around(everyone, order))
     except ScheduleError as error:
         raise ScheduleError(f"place_of_host[], ranks being hosts: {error}") from error
+    if depths != (0, *_meetings(everyone.tree, order)):
+        raise ScheduleError("depth_before_place[] is not where the paths to neighbours part")
     place_of = dict(zip(hosts, places, strict=True))
     ranks = sorted(range(topology.rank_count), key=lambda rank: place_of[topology.ranks[rank]])
     return around(topology, tuple(ranks))
+
+
+def _meetings(tree: RankTree, order: tuple[int, ...]) -> Iterator[int]:
+    """Yield how many switches after the first one the paths to neighbours of an order share."""
+    for pair in pairwise(order):
+        one, other = (set(tree.node_path(order[0], rank)) for rank in pair)
+        yield max(0, sum(tree.is_switch[node] for node in one & other) - 1)
