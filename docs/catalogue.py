@@ -68,9 +68,13 @@ def entry(algorithm: Algorithm) -> str:
     return "\n".join([*lines, *(f"- {fact}" for fact in facts), ""])
 
 
+#: Constraints whose names do not say what they ask for.
+WORDS = {"dense": "data as plain bytes, so that other data is packed first"}
+
+
 def needs(algorithm: Algorithm) -> list[str]:
     """Return what a communicator and a message must have, in words."""
-    found = [name.replace("_", " ") for name in algorithm.constraints]
+    found = [WORDS.get(name, name.replace("_", " ")) for name in algorithm.constraints]
     if algorithm.has_tables:
         made = f"its `{algorithm.needs}`, kind `{algorithm.kind}`"
         found.append(f"all ranks of the cluster or of a group, in any order; made from {made}")

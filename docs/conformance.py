@@ -34,9 +34,13 @@ counts of 0, 1, odd ones, longer than a segment, and divisible by nothing; plain
 ones with gaps, permutations, structures and negative lower bounds, other ones on the other side;
 all predefined operations on all types that they are for, and operations of its own, some of which
 do not commute; several roots; `MPI_IN_PLACE` wherever it is allowed; `MPI_COMM_WORLD` and
-communicators of other sizes and orders. *Full* is every combination and every value of every
-parameter, *quick* a telling part, another one for each number of ranks. Where MPICH itself is
-wrong, results are compared with what the MPI standard says (`drivers/trials.h` names these calls).
+communicators of other sizes and orders. *Full* is every combination of a datatype or an operation
+of its own with a length, a root and a place; all predefined operations have one length. Up to 4
+ranks it is so for every value of a parameter, one parameter at a time; above that for the defaults,
+and other values get a quick check, as communicators other than `MPI_COMM_WORLD` always do. *Quick*
+is a telling part, another one for each number of ranks. Where MPICH itself is wrong, results are
+compared with what the MPI standard says (`drivers/trials.h` names these calls), and its functions
+are not compared with themselves.
 """
 
 

@@ -73,6 +73,21 @@ static int create_shifted(MPI_Datatype *type) {
     return resize(vector, 3, 12, type);
 }
 
+/* Each element has numbers in the gaps of the next: right as a whole, but not to be taken apart. */
+static int create_interleaved(MPI_Datatype *type) {
+    const int displacements[] = {0, 7, 2, 9, 4, 11};
+    MPI_Datatype indexed;
+    COLL_TRY(PMPI_Type_create_indexed_block(6, 1, displacements, MPI_INT, &indexed));
+    return resize(indexed, 0, 6, type);
+}
+
+/* The next element is below. */
+static inline int create_downward(MPI_Datatype *type) {
+    MPI_Datatype contiguous;
+    COLL_TRY(PMPI_Type_contiguous(6, MPI_INT, &contiguous));
+    return resize(contiguous, 0, -7, type);
+}
+
 /* Members of the structures below: 24 bytes of data, in the same order in both. */
 static int create_members(const MPI_Aint places[], MPI_Datatype *type) {
     const int lengths[] = {1, 1, 4, 2, 1};
@@ -105,8 +120,16 @@ static const struct layout permuted_layout = {"permuted with a gap", 1, create_p
 static const struct layout shuffled_layout = {"permuted without gap", 1, create_shuffled};
 static const struct layout negative_layout = {"negative lower bound", 1, create_negative};
 static const struct layout shifted_layout = {"positive lower bound", 1, create_shifted};
+static const struct layout interleaved_layout = {"interleaved", 1, create_interleaved};
 static const struct layout struct_layout = {"structure", 1, create_struct};
 static const struct layout scattered_layout = {"scattered structure", 1, create_scattered};
+
+/* Open MPI 4.1 receives elements that go downwards wrongly, or not at all. */
+#ifdef OPEN_MPI
+#define downward_layout interleaved_layout
+#else
+static const struct layout downward_layout = {"downward", 1, create_downward};
+#endif
 
 /* The two sides of a call; the counts follow from the elements per block. */
 struct pair {
@@ -125,6 +148,7 @@ static const struct pair pairs[] = {
     {&byte_layout, &byte_layout},
     {&pair_layout, &pair_layout},
     {&struct_layout, &scattered_layout},
+    {&interleaved_layout, &downward_layout},
 };
 
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };

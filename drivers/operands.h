@@ -15,6 +15,7 @@ struct shape {
 
 static const struct shape contiguous_shape = {&contiguous_layout, {0, 1, 2, 3, 4, 5}, 6};
 static const struct shape vector_shape = {&vector_layout, {0, 1, 5, 6, 10, 11}, 12};
+static const struct shape interleaved_shape = {&interleaved_layout, {0, 7, 2, 9, 4, 11}, 6};
 static const struct shape negative_shape = {&negative_layout, {-4, -3, -1, 2, 3, 4}, 13};
 
 /*
@@ -93,6 +94,11 @@ static const struct operand operands[] = {
      .per_block = 1,
      .number = &int_number,
      .shapes = {&contiguous_shape, &contiguous_shape},
+     .function = compose},
+    {.name = "composed interleaved",
+     .per_block = 1,
+     .number = &int_number,
+     .shapes = {&interleaved_shape, &interleaved_shape},
      .function = compose},
     {.name = "composed, with and without gaps",
      .per_block = 1,

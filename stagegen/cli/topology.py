@@ -11,8 +11,9 @@ import click
 
 from stagegen.cli._group import hosts_option, load_group
 from stagegen.cli._options import columns, format_option, print_json, to_size, topology_option
+from stagegen.report.bounds import bound_of
 from stagegen.report.units import format_bytes, format_seconds
-from stagegen.schedule.bounds import COLLECTIVES, Bound, lower_bound, physical_edges
+from stagegen.schedule.bounds import COLLECTIVES, Bound, physical_edges
 from stagegen.schedule.capacity import bound_phases, edge_capacities
 from stagegen.schedule.phases.root import RootedView, rooted_view
 from stagegen.topology import Edge, Topology, format_bandwidth
@@ -73,8 +74,9 @@ def show(
 ) -> None:
     """Show hosts, ranks, loads, the root and, for a size, the lower bounds.
 
-    A size is per pair of ranks for alltoall, from or to each rank for allgather, gather, scatter
-    and reduce_scatter_block, of the whole message for bcast, reduce and allreduce.
+    A size is per pair of ranks for alltoall and alltoallv, from or to each rank for allgather,
+    gather, scatter and reduce_scatter_block, of the whole message for bcast, reduce, allreduce,
+    reduce_scatter and allgatherv, whose blocks are then as even as can be.
     """
     facts = _facts(load_group(topology_file, hosts), size, root)
     if output_format == "json":
@@ -89,7 +91,7 @@ def _facts(topology: Topology, size: int | None, root: int | None) -> _Facts:
         (names[one], names[other]): capacity
         for (one, other), capacity in edge_capacities(topology).items()
     }
-    bounds = [] if size is None else [lower_bound(topology, c, size, root) for c in COLLECTIVES]
+    bounds = [] if size is None else [bound_of(topology, c, size, root) for c in COLLECTIVES]
     return _Facts(
         topology=topology,
         view=rooted_view(topology),

@@ -25,6 +25,7 @@ _DISPATCHER = (
     "again.c",
     "dispatch.h",
     "dispatch.c",
+    "lifetime.c",
     "operations.c",
     "plausible.c",
     "rules.c",
@@ -76,7 +77,8 @@ def library_files(
         files[f"src/{name}"] = renderer.render(f"libcoll/{name}.j2", values)
     for name in catalogue.collectives:
         files[f"src/entry_{name}.c"] = renderer.render(f"{name}/_entry.c.j2", values)
-    functions = {"functions": fortran_functions(files[name] for name in sorted(files))}
+    entries = (f"src/entry_{name}.c" for name in sorted(catalogue.collectives))
+    functions = {"functions": fortran_functions(files[n] for n in ("src/dispatch.c", *entries))}
     files["src/fortran.c"] = renderer.render("libcoll/fortran.c.j2", functions)
     for name in _CHECK_DRIVERS:
         files[f"check/{name}"] = (DRIVERS / name).read_text(encoding="utf-8")

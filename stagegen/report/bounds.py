@@ -24,8 +24,11 @@ def bound_or_none(
         size: in bytes, as tuning and the generated library count it.
         root: of a collective with a root; None for what holds whichever rank is the root.
     """
-    if collective not in COLLECTIVES:
-        return None
+    return bound_of(topology, collective, size, root) if collective in COLLECTIVES else None
+
+
+def bound_of(topology: Topology, collective: str, size: int, root: int | None = None) -> Bound:
+    """Return the lower bound of a collective that has one; arguments as above."""
     if collective not in _DIVIDED:
         return lower_bound(topology, collective, size, root)
     ranks = topology.rank_count

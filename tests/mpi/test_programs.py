@@ -22,7 +22,7 @@ def test_thousands_of_communicators_leave_nothing_behind():
 
 
 def test_more_live_communicators_than_contexts_for_private_ones():
-    passes("communicators.c", 2, "live", "1500")
+    passes("communicators.c", 2, "live", "1800")
 
 
 @pytest.mark.parametrize("ranks", [2, 5])
@@ -95,9 +95,23 @@ def test_no_context_left_for_a_private_communicator():
     passes("exhausted.c", 2)
 
 
-@pytest.mark.parametrize("arguments", [(), ("used",)])
+@pytest.mark.parametrize("arguments", [(), ("used",), ("apart",)])
 def test_collectives_inside_finalize(arguments):
     passes("finalize.c", 3, *arguments, timeout=60)
+
+
+def test_collectives_while_a_communicator_is_freed():
+    passes("dying.c", 5)
+
+
+@pytest.mark.parametrize("how", ["again", "outlive"])
+def test_sessions(how):
+    passes("sessions.c", 3, how, timeout=60)
+
+
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_elements_that_reach_over_others(ranks):
+    passes("spacing.c", ranks, "520")
 
 
 @pytest.mark.parametrize("ranks", [2, 5])

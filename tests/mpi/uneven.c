@@ -40,6 +40,32 @@ static void nothing_often(MPI_Comm comm) {
 #endif
 }
 
+/* Data on all ranks but one, which has more elements of none than an int can count. */
+static void nothing_often_of_one(MPI_Comm comm) {
+#if MPI_VERSION >= 4
+    int *data = calloc((size_t)size, sizeof *data);
+    MPI_Count *counts = malloc((size_t)size * sizeof *counts);
+    MPI_Aint *places = malloc((size_t)size * sizeof *places);
+    MPI_Datatype empty;
+    MPI_Type_contiguous(0, MPI_INT, &empty);
+    MPI_Type_commit(&empty);
+    for (int i = 0; i < size; ++i) {
+        counts[i] = i > 0;
+        places[i] = i;
+    }
+    EXPECT(MPI_Allgatherv_c(&rank, rank == 0 ? (MPI_Count)1 << 33 : 1, rank == 0 ? empty : MPI_INT,
+                            data, counts, places, MPI_INT, comm) == MPI_SUCCESS);
+    for (int i = 0; i < size; ++i)
+        EXPECT(data[i] == i);
+    MPI_Type_free(&empty);
+    free(data);
+    free(counts);
+    free(places);
+#else
+    (void)comm;
+#endif
+}
+
 static void absolute(MPI_Comm comm) {
     int data[INTS], length = INTS;
     MPI_Aint address;
@@ -79,7 +105,8 @@ static void one_address(MPI_Comm comm) {
 }
 
 int main(int argc, char **argv) {
-    static void (*const tests[])(MPI_Comm) = {nothing, nothing_often, absolute, one_address};
+    static void (*const tests[])(MPI_Comm) = {nothing, nothing_often, nothing_often_of_one,
+                                              absolute, one_address};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

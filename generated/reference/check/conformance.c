@@ -125,12 +125,12 @@ static int run_trial(struct test *test, const struct trial *trial, int *wrong) {
 static void describe(const struct test *test, const struct trial *trial,
                      struct conformance_report *report) {
     const struct pair *pair = trial->pair;
-    snprintf(report->first_wrong, sizeof report->first_wrong,
-             "%s on %d ranks, %d bytes, %s%s%s, root %d%s", coll_collective_names[test->collective],
-             test->caller.size, trial->blocks * BLOCK_BYTES,
-             pair == NULL ? trial->operand->name : pair->send->name, pair == NULL ? "" : " to ",
-             pair == NULL ? "" : pair->recv->name, trial->root,
-             trial->in_place ? ", in place" : "");
+    snprintf(
+        report->first_wrong, sizeof report->first_wrong, "%s on %d ranks, %d of %s%s%s, root %d%s",
+        coll_collective_names[test->collective], test->caller.size,
+        trial->blocks * (pair == NULL ? trial->operand->per_block : pair->send->per_block),
+        pair == NULL ? trial->operand->name : pair->send->name, pair == NULL ? "" : " to ",
+        pair == NULL ? "" : pair->recv->name, trial->root, trial->in_place ? ", in place" : "");
 }
 
 /* Run the trials one after the other without waiting in between; compare notes at the end. */

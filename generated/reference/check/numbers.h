@@ -19,7 +19,7 @@ enum values {
 struct number {
     int real; /* floating point, else an integer */
     int width;
-    int parts;    /* 2 of a complex number */
+    int parts;    /* 2 of a complex number, or of a value with an index of its type */
     int index_at; /* offset of the index, an int; 0: none */
 };
 
@@ -85,11 +85,13 @@ static inline void write_complex(const struct number *number, enum values values
 static inline void write_number(const struct number *number, enum values values, char *to,
                                 unsigned random, int rank) {
     const int index = (int)(random / 10 % 100);
-    if (number->parts == 2) {
+    if (number->parts == 2 && values != VALUES_TIED) {
         write_complex(number, values, to, random, rank);
         return;
     }
     write_value(number, to, value_of(number, values, random));
+    if (number->parts == 2)
+        write_value(number, to + number->width, index);
     if (number->index_at != 0)
         memcpy(to + number->index_at, &index, sizeof index);
 }

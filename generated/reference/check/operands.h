@@ -15,6 +15,7 @@ struct shape {
 
 static const struct shape contiguous_shape = {&contiguous_layout, {0, 1, 2, 3, 4, 5}, 6};
 static const struct shape vector_shape = {&vector_layout, {0, 1, 5, 6, 10, 11}, 12};
+static const struct shape interleaved_shape = {&interleaved_layout, {0, 7, 2, 9, 4, 11}, 6};
 static const struct shape negative_shape = {&negative_layout, {-4, -3, -1, 2, 3, 4}, 13};
 
 /*
@@ -24,7 +25,7 @@ static const struct shape negative_shape = {&negative_layout, {-4, -3, -1, 2, 3,
 struct operand {
     const char *name;
     MPI_Datatype type;
-    int per_block; /* elements that hold BLOCK_BYTES, about */
+    int per_block; /* elements of a block: of BLOCK_BYTES, about, or of less */
     const struct number *number;
     enum values values;
     MPI_Op op;
@@ -69,7 +70,7 @@ static const struct operand operands[] = {
      .function = compose},
     {.name = "double sum",
      .type = MPI_DOUBLE,
-     .per_block = 3,
+     .per_block = 1,
      .number = &double_number,
      .op = MPI_SUM},
     {.name = "double and int minloc",
@@ -80,7 +81,7 @@ static const struct operand operands[] = {
      .op = MPI_MINLOC},
     {.name = "byte exclusive or",
      .type = MPI_BYTE,
-     .per_block = 24,
+     .per_block = 1,
      .number = &byte_number,
      .op = MPI_BXOR},
     {.name = "summed, with and without gaps",
@@ -93,6 +94,11 @@ static const struct operand operands[] = {
      .per_block = 1,
      .number = &int_number,
      .shapes = {&contiguous_shape, &contiguous_shape},
+     .function = compose},
+    {.name = "composed interleaved",
+     .per_block = 1,
+     .number = &int_number,
+     .shapes = {&interleaved_shape, &interleaved_shape},
      .function = compose},
     {.name = "composed, with and without gaps",
      .per_block = 1,

@@ -43,7 +43,7 @@ static const struct operation {
 /* clang-format off */
 #define INTEGER_OF(type) {0, sizeof(type), 1, 0}
 #define REAL_OF(type) {1, sizeof(type), 1, 0}
-#define COMPLEX_OF(type) {1, sizeof(type), 2, 0}
+#define COMPLEX_OF(type) {1, sizeof(type), 2, 0} /* and an index that is a real number, too */
 #define PAIR_OF(real, type) {real, sizeof(type), 1, offsetof(struct { type value; int index; }, index)}
 
 /* A library without Fortran lacks types of it, or has them with another width: they are left out. */
@@ -72,6 +72,12 @@ static const struct element {
     {"uint32", MPI_UINT32_T, C_INTEGER, INTEGER_OF(uint32_t)},
     {"uint64", MPI_UINT64_T, C_INTEGER, INTEGER_OF(uint64_t)},
     {"INTEGER", MPI_INTEGER, FORTRAN_INTEGER, INTEGER_OF(int)},
+#if defined(MPI_INTEGER4) && defined(MPI_INTEGER8) && defined(MPI_REAL4) && defined(MPI_REAL8)
+    {"INTEGER*4", MPI_INTEGER4, FORTRAN_INTEGER, INTEGER_OF(int32_t)},
+    {"INTEGER*8", MPI_INTEGER8, FORTRAN_INTEGER, INTEGER_OF(int64_t)},
+    {"REAL*4", MPI_REAL4, FLOATING_POINT, REAL_OF(float)},
+    {"REAL*8", MPI_REAL8, FLOATING_POINT, REAL_OF(double)},
+#endif
     {"float", MPI_FLOAT, FLOATING_POINT, REAL_OF(float)},
     {"double", MPI_DOUBLE, FLOATING_POINT, REAL_OF(double)},
     {"long double", MPI_LONG_DOUBLE, FLOATING_POINT, REAL_OF(long double)},
@@ -84,6 +90,7 @@ static const struct element {
     {"double complex", MPI_C_DOUBLE_COMPLEX, COMPLEX, COMPLEX_OF(double)},
     {"long double complex", MPI_C_LONG_DOUBLE_COMPLEX, COMPLEX, COMPLEX_OF(long double)},
     {"COMPLEX", MPI_COMPLEX, COMPLEX, COMPLEX_OF(float)},
+    {"DOUBLE COMPLEX", MPI_DOUBLE_COMPLEX, COMPLEX, COMPLEX_OF(double)},
     {"byte", MPI_BYTE, BYTE, INTEGER_OF(char)},
     {"address", MPI_AINT, MULTI_LANGUAGE, INTEGER_OF(MPI_Aint)},
     {"offset", MPI_OFFSET, MULTI_LANGUAGE, INTEGER_OF(MPI_Offset)},
@@ -94,6 +101,9 @@ static const struct element {
     {"short and int", MPI_SHORT_INT, PAIR, PAIR_OF(0, short)},
     {"long and int", MPI_LONG_INT, PAIR, PAIR_OF(0, long)},
     {"two int", MPI_2INT, PAIR, PAIR_OF(0, int)},
+    {"two INTEGER", MPI_2INTEGER, PAIR, PAIR_OF(0, int)},
+    {"two REAL", MPI_2REAL, PAIR, COMPLEX_OF(float)},
+    {"two DOUBLE PRECISION", MPI_2DOUBLE_PRECISION, PAIR, COMPLEX_OF(double)},
 };
 /* clang-format on */
 

@@ -58,8 +58,9 @@ static inline int measure_side(MPI_Aint elements, struct side *side) {
     MPI_Aint lower_bound, true_lower_bound, true_extent;
     COLL_TRY(PMPI_Type_get_extent(side->type, &lower_bound, &side->extent));
     COLL_TRY(PMPI_Type_get_true_extent(side->type, &true_lower_bound, &true_extent));
-    side->origin = GUARD + (true_lower_bound < 0 ? -true_lower_bound : 0);
-    side->bytes = side->origin + elements * side->extent + true_lower_bound + true_extent + GUARD;
+    const MPI_Aint way = elements * side->extent;
+    side->origin = GUARD + (true_lower_bound < 0 ? -true_lower_bound : 0) + (way < 0 ? -way : 0);
+    side->bytes = side->origin + (way > 0 ? way : 0) + true_lower_bound + true_extent + GUARD;
     side->bytes += GUARD - side->bytes % GUARD;
     return MPI_SUCCESS;
 }

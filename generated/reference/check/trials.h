@@ -5,7 +5,7 @@
 #include "conformance.h"
 #include "operations.h"
 
-/* Blocks, of BLOCK_BYTES each, in a message. */
+/* Blocks in a message, mostly of BLOCK_BYTES; single bytes come in odd numbers. */
 static const int quick_blocks[] = {0, 1, 43};
 static const int full_blocks[] = {0, 1, 2, 7, 43, 170, 683, 3001};
 

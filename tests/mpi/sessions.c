@@ -1,0 +1,94 @@
+/*
+ * Programs without MPI_Init, or with sessions besides it.
+ *
+ *   sessions again     MPI ends and begins again, with other attributes under the same numbers
+ *   sessions outlive   a thread's session goes on while MPI_Finalize comes, at different times
+ */
+#include "program.h"
+
+#if MPI_VERSION >= 4
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { TIMES = 4, CALLS = 100, SHORT_WHILE = 5000, LONG_WHILE = 100000 }; /* µs */
+
+static MPI_Comm everyone(MPI_Session session) {
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, "a test", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    MPI_Group_free(&group);
+    return comm;
+}
+
+/* The first time only the library has a key; later the application has one first. */
+static void again(int times) {
+    int data[64], *value, found, key = MPI_KEYVAL_INVALID;
+    MPI_Session session;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Comm comm = everyone(session);
+    for (int i = 0; i < 64; ++i)
+        data[i] = 3; /* a kind of communicators, and a number of ranks; no communicator */
+    if (times > 0) {
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+        MPI_Comm_set_attr(comm, key, data);
+    }
+    for (int kind = 0; kind < KINDS; ++kind)
+        EXPECT(!differs(kind, 400, 0, 1, comm));
+    if (times > 0) {
+        MPI_Comm_get_attr(comm, key, &value, &found);
+        EXPECT(found && value == data);
+        MPI_Comm_free_keyval(&key);
+    }
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+}
+
+static atomic_int begun;
+
+static void *library(void *unused) {
+    MPI_Info info;
+    MPI_Session session;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
+    MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Info_free(&info);
+    MPI_Comm comm = everyone(session);
+    atomic_store(&begun, 1);
+    for (int call = 0; call < CALLS; ++call) {
+        EXPECT(!differs(call % KINDS, 400, 0, 1, comm));
+        usleep(SHORT_WHILE);
+    }
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+    return unused;
+}
+
+static void outlive(void) {
+    pthread_t thread;
+    int provided, rank;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    pthread_create(&thread, NULL, library, NULL);
+    while (!atomic_load(&begun))
+        usleep(SHORT_WHILE);
+    EXPECT(!differs(0, 400, 0, 1, MPI_COMM_WORLD));
+    usleep((useconds_t)rank * LONG_WHILE);
+    MPI_Finalize();
+    pthread_join(thread, NULL);
+}
+
+int main(int argc, char **argv) {
+    const int ends = argc > 1 && strcmp(argv[1], "again") == 0;
+    for (int times = 0; times < TIMES && ends; ++times)
+        again(times);
+    if (!ends)
+        outlive();
+    return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+#else
+int main(void) {
+    return EXIT_SUCCESS;
+}
+#endif
