@@ -27,7 +27,7 @@ def passes(source: str, *arguments: str | int, ranks: int = RANKS, **variables: 
     [
         ("abandon.c", ()),
         ("attributes.c", ()),
-        ("communicators.c", ("recreate", 2000)),
+        ("communicators.c", ("recreate", 5000)),
         ("communicators.c", ("live", 600)),
         ("dying.c", ()),
         ("errors.c", ()),
