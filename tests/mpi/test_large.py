@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.mpi import builds
+from tests.mpi import builds, support
 
 pytestmark = pytest.mark.mpi
 
@@ -54,3 +54,19 @@ def test_more_bytes_than_an_int_counts_are_native():
         pytest.skip("less than 8 GiB of free memory")
     served = run("data", "2100", ranks=2, **SHARED)
     assert ("bcast", "native", 2**31) in served
+
+
+@pytest.mark.slow
+def test_blocks_that_are_more_bytes_together_than_an_int_counts():
+    """1.1 GB for each of two ranks, by the library's own; an allreduce of 2.3 GB is native."""
+    pages, size = os.sysconf("SC_AVPHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    if pages * size < 14 * 2**30:
+        pytest.skip("less than 14 GiB of free memory")
+    ours = {"allgather": "ring", "alltoall": "ring", "gather": "linear", "scatter": "linear"}
+    program = support.compiled("beyond.c", 2)
+    forced = ",".join(f"{name}={algorithm}" for name, algorithm in ours.items())
+    variables = {"LIBCOLL_FORCE": forced, "LIBCOLL_TRACE": "1", **SHARED}
+    result = support.run(2, program, "1100", variables=variables, timeout=280)
+    assert result.returncode == 0, result.stdout + result.stderr
+    served = {(name, algorithm) for name, algorithm, size in TRACE.findall(result.stderr)}
+    assert served == {*ours.items(), ("allreduce", "native")}
