@@ -2,8 +2,9 @@
 
 Every directed edge lists its users in the order of the schedule. With capacity c and window w
 the k-th user has to follow the (k - w·c)-th, so that each edge carries at most w·c messages at
-a time: the users whose numbers are equal modulo w·c form a chain. A rank's own sends follow
-each other anyway. All messages are taken together, as arrays.
+a time: the users whose numbers are equal modulo w·c form a chain. The link of the sender is such
+an edge: that a send is complete does not mean that the message has left the link. All messages
+are taken together, as arrays.
 """
 
 from __future__ import annotations
@@ -87,13 +88,13 @@ def shares(topology: Topology, window: int) -> Ints:
 
 
 def predecessors(topology: Topology, placed: Placed, window: int) -> Ints:
-    """Return the earlier messages that each message follows: by an edge, or as its sender's last.
+    """Return the earlier messages that each message follows: one for each edge of its path.
 
     A row for each message: their numbers, the latest first, each once, then -1. They imply all
     that the message has to wait for.
     """
     tree, share = topology.tree, shares(topology, window)
-    columns = [_shifted(placed.source, np.ones(tree.rank_count, np.int32))]
+    columns: list[Ints] = [np.full(len(placed.source), -1, np.int32)]
     for users, edge in edge_users(tree, placed):
         column = np.full(len(placed.source), -1, np.int32)
         before = _shifted(edge, share)

@@ -1,10 +1,15 @@
 """Which of a message's predecessors no other one implies, found with vector clocks.
 
-The messages of a sender are a chain, so a message's clock tells for every rank how many of its
-messages come before, or are this one; q comes before r exactly where r's clock has come to q's
-turn at q's sender. A predecessor that comes before another predecessor is implied: what is left
-is the transitive reduction, which for an order without cycles is unique (Aho, Garey & Ullman,
-1972). Only messages that a later one may ask for hold a clock.
+The messages of a sender share its link, so with window w every w-th of them is a chain. A
+message's clock tells for every chain how many of its messages come before, or are this one; q
+comes before r exactly where r's clock has come to q's turn in q's chain. A predecessor that comes
+before another predecessor is implied: what is left is the transitive reduction, which for an
+order without cycles is unique (Aho, Garey & Ullman, 1972). Only messages that a later one may ask
+for hold a clock.
+
+A rank starts its sends in the order of their phases. So what had arrived before its last send
+started, for which it waited then, has arrived before the next one starts. With window 1 that adds
+nothing: there the last message itself has arrived, too.
 """
 
 from __future__ import annotations
@@ -15,19 +20,22 @@ import numpy.typing as npt
 from stagegen.schedule.sync.contention import Ints, Placed
 
 
-def irredundant(before: Ints, placed: Placed, ranks: int) -> npt.NDArray[np.bool_]:
+def irredundant(before: Ints, placed: Placed, ranks: int, window: int) -> npt.NDArray[np.bool_]:
     """Tell which predecessors are implied by no other.
 
     Args:
         before: for every message its predecessors, in earlier phases, the latest first, then
-            -1; the sender's previous message is implied by them or among them.
+            -1; the message of the same sender `window` turns before is implied by them or
+            among them.
         placed: the messages.
         ranks: how many there are.
+        window: how many chains the messages of a sender make.
 
     Returns:
-        A mask in the shape of `before`. Takes time in proportion to messages times ranks.
+        A mask in the shape of `before`. Takes time in proportion to messages times ranks times
+        the window.
     """
-    clocks = _Clocks(before, placed, ranks)
+    clocks = _Clocks(before, placed, ranks, window)
     kept = np.zeros(before.shape, np.bool_)
     widths = (before >= 0).sum(axis=1)
     for phase, (begin, end) in enumerate(zip(placed.starts[:-1], placed.starts[1:], strict=True)):
@@ -40,34 +48,47 @@ def irredundant(before: Ints, placed: Placed, ranks: int) -> npt.NDArray[np.bool
 class _Clocks:
     """The clocks of the messages that are still needed, in a pool of rows; row 0 is all zero."""
 
-    def __init__(self, before: Ints, placed: Placed, ranks: int):
+    def __init__(self, before: Ints, placed: Placed, ranks: int, window: int):
         self.before = before
-        # One more element each, for the predecessor -1: from nobody, and never reached.
-        self.source = np.append(placed.source, 0)
-        self.turn = np.append(_turns(placed.source, ranks), np.iinfo(np.int32).max)
-        self.row = np.zeros(len(self.source), np.int64)
+        chain, turn, chains = _chains(placed.source, ranks, window)
+        # One more element each, for the predecessor -1: of no chain, and never reached.
+        self.chain = np.append(chain, 0)
+        self.turn = np.append(turn, np.iinfo(np.int32).max)
+        self.row = np.zeros(len(self.chain), np.int64)
         phase, phases = placed.phase, len(placed.starts) - 1
-        self.last_use = _last_use(before, phase)
+        self.previous = _previous(placed.source) if window > 1 else None
+        asked = before if self.previous is None else np.column_stack((before, self.previous))
+        self.last_use = _last_use(asked, phase)
         self.leaving = np.argsort(self.last_use, kind="stable")
         self.leave = np.searchsorted(self.last_use[self.leaving], np.arange(phases + 1))
         self.free = np.arange(_most_alive(phase, self.last_use, phases), 0, -1)
         self.free_count = len(self.free)
         size = np.int16 if ranks < np.iinfo(np.int16).max else np.int32
-        self.pool = np.zeros((len(self.free) + 1, ranks), size)
+        self.pool = np.zeros((len(self.free) + 1, chains), size)
 
     def advance(self, phase: int, begin: int, end: int, width: int) -> npt.NDArray[np.bool_]:
         """Take in the messages of a phase; tell which of their predecessors are kept."""
         before = self.before[begin:end, :width]
-        rows, sender, turn = self.row[before], self.source[before], self.turn[before]
-        known = self.pool[rows[:, :, None], sender[:, None, :]]
+        rows, chain, turn = self.row[before], self.chain[before], self.turn[before]
+        known = self.pool[rows[:, :, None], chain[:, None, :]]
         # A predecessor's own clock has come to its turn, and no other's may have.
         kept: npt.NDArray[np.bool_] = (known >= turn[:, None, :]).sum(axis=1) == 1
         # What a predecessor knows that is implied is known to another, too.
         clock = self.pool[rows * kept].max(axis=1)
-        clock[np.arange(end - begin), self.source[begin:end]] = self.turn[begin:end]
+        if self.previous is not None:
+            started = self._started(self.previous[begin:end])
+            kept &= np.take_along_axis(started, chain, axis=1) < turn
+            clock = np.maximum(clock, started)
+        clock[np.arange(end - begin), self.chain[begin:end]] = self.turn[begin:end]
         self._forget(phase)
         self._remember(begin, end, clock)
         return kept
+
+    def _started(self, messages: Ints) -> npt.NDArray[np.signedinteger]:
+        """Return what had arrived when messages started: all that they know but themselves."""
+        known = self.pool[self.row[messages] * (messages >= 0)]
+        known[np.arange(len(messages)), self.chain[messages]] -= messages >= 0
+        return known
 
     def _forget(self, phase: int) -> None:
         """Free the rows that no later phase asks for."""
@@ -84,13 +105,23 @@ class _Clocks:
         self.pool[rows] = clock[needed]
 
 
-def _turns(source: Ints, ranks: int) -> Ints:
-    """Return the how-many-th message of its sender each message is, from 1."""
+def _previous(source: Ints) -> Ints:
+    """Return the message that the same sender sends before each message, or -1."""
     order = np.argsort(source, kind="stable")
-    first = np.searchsorted(source[order], np.arange(ranks))
-    turns = np.empty(len(source), np.int32)
-    turns[order] = np.arange(len(source)) - first[source[order]] + 1
-    return turns
+    previous = np.full(len(source), -1, np.int32)
+    same = source[order[1:]] == source[order[:-1]]
+    previous[order[1:][same]] = order[:-1][same]
+    return previous
+
+
+def _chains(source: Ints, ranks: int, window: int) -> tuple[Ints, Ints, int]:
+    """Return the chain of each message, its turn in the chain from 1, and how many chains are."""
+    order = np.argsort(source, kind="stable")
+    first = np.searchsorted(source[order], np.arange(ranks + 1))
+    turn = np.empty(len(source), np.int32)
+    turn[order] = np.arange(len(source)) - first[source[order]]
+    window = min(window, max(1, int(np.diff(first).max(initial=0))))
+    return source * window + turn % window, turn // window + 1, ranks * window
 
 
 def _last_use(before: Ints, phase: Ints) -> Ints:

@@ -30,8 +30,9 @@ def synchronise(
     """Return what keeps the phases apart.
 
     Receiver-based tokens say that the earlier message has arrived: with window 1 no edge ever
-    carries more than its capacity. Sender-based ones say that it has been handed to the
-    network, where some of it may still be under way when the later one starts.
+    carries more than its capacity. Sender-based ones say that its send is complete; over TCP
+    some of it may still be under way when the later one starts. A sender needs no token for
+    what it has sent itself: there the token is None.
 
     Args:
         topology: the cluster.
@@ -70,11 +71,11 @@ def _minimal_pairs(
     """Return the pairs (earlier message, later message) of a scheme.
 
     With those that the scheme leaves out they imply the whole order, and none follows from
-    others and the order of every rank's own sends.
+    others.
     """
     before = predecessors(topology, placed, window)
     while True:
-        first, then = _reduced(before, placed, topology.rank_count)
+        first, then = _reduced(before, placed, topology.rank_count, window)
         kept = scheme.keeps(placed.phase[first], placed.phase[then], block_size)
         first, then = first[kept], then[kept]
         late, earlier = overtaken(placed, _givers(placed, scheme), first, then)
@@ -83,16 +84,13 @@ def _minimal_pairs(
         before = with_pairs(before, late, earlier)
 
 
-def _reduced(before: Ints, placed: Placed, ranks: int) -> tuple[Ints, Ints]:
-    """Return the transitive reduction without the order of the ranks' own sends.
+def _reduced(before: Ints, placed: Placed, ranks: int, window: int) -> tuple[Ints, Ints]:
+    """Return the transitive reduction.
 
     Sorted by the later message, then by the phase and the ranks of the earlier one.
     """
-    kept = irredundant(before, placed, ranks)
-    then, column = np.nonzero(kept)
-    first = before[then, column]
-    told = placed.source[first] != placed.source[then]
-    first, then = first[told], then[told].astype(np.int32)
+    then, column = np.nonzero(irredundant(before, placed, ranks, window))
+    first, then = before[then, column], then.astype(np.int32)
     by = (placed.destination[first], placed.source[first], placed.phase[first], then)
     order = np.lexsort(by)
     return first[order], then[order]
@@ -103,13 +101,14 @@ def _syncs(
 ) -> tuple[Sync, ...]:
     """Return pairs of messages with the tokens between their ranks.
 
-    Every one has a token: the sender of `then` cannot have received `first`, as a message to a
-    rank and a message from it have no directed edge in common.
+    The sender of `then` cannot have received `first`: a message to a rank and a message from it
+    have no directed edge in common. So a token is missing only where both are of one sender,
+    who would give it to itself.
     """
     messages = list(chain.from_iterable(phases))
     givers, takers = _givers(placed, scheme)[first], placed.source[then]
     columns = (column.tolist() for column in (first, then, givers, takers))
     return tuple(
-        Sync(messages[one], messages[other], (giver, taker))
+        Sync(messages[one], messages[other], None if giver == taker else (giver, taker))
         for one, other, giver, taker in zip(*columns, strict=True)
     )

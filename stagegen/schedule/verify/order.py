@@ -1,8 +1,9 @@
 """Checks that syncs order what they have to, and that none of them is superfluous.
 
-What is known when a message starts: for every rank, how many of its messages have come before.
-A message learns it from those that it waits for, its sender's previous one among them. A phase
-is taken at a time; what nobody waits for any more is forgotten.
+What is known when a message starts: for every rank, which of its messages have arrived. A message
+learns it from those that it waits for, and from its sender's previous one as much as that knew when
+it started: a send that is under way, or complete, has not arrived. A phase is taken at a time; what
+nobody waits for any more is forgotten.
 """
 
 from __future__ import annotations
@@ -62,40 +63,30 @@ def check_order(
         needed = Pairs(needed.first[~inside], needed.then[~inside])
     else:
         given = Pairs(first[:0], then[:0])
-    syncs = Pairs.sorted(table.first, table.then)
-    own = _own_order(plan)
-    known = Pairs.sorted(
-        np.concatenate((syncs.first, own.first, given.first)),
-        np.concatenate((syncs.then, own.then, given.then)),
+    waits = Pairs.sorted(
+        np.concatenate((table.first, given.first)), np.concatenate((table.then, given.then))
     )
-    check_knowledge(plan, links, uses, known, needed, syncs)
-
-
-def _own_order(plan: Plan) -> Pairs:
-    """Return each message of a rank with the one before it."""
-    order = np.argsort(plan.source, kind="stable")
-    one, other = order[:-1], order[1:]
-    same = plan.source[one] == plan.source[other]
-    return Pairs(one[same], other[same])
+    told = table.giver >= 0
+    syncs = Pairs.sorted(table.first[told], table.then[told])
+    knowledge = _Knowledge(plan, waits, sync.window)
+    check_knowledge(knowledge, links, uses, needed, syncs)
 
 
 def check_knowledge(
-    plan: Plan, links: Links, uses: Uses, known: Pairs, needed: Pairs, syncs: Pairs
+    knowledge: _Knowledge, links: Links, uses: Uses, needed: Pairs, syncs: Pairs
 ) -> None:
     """Check that what is known orders the needed pairs, and each sync in one way only.
 
     Args:
-        plan: the messages.
-        links: that they use.
+        knowledge: what every message knows when it starts.
+        links: that the messages use.
         uses: which of them.
-        known: the pairs that are in order by themselves; the later message learns all that
-            the earlier one knew.
-        needed: those that have to be in order.
-        syncs: those of the known ones that have to be needed for it.
+        needed: the pairs that have to be in order.
+        syncs: those that have a token, each of which has to be needed for it.
     """
+    plan = knowledge.plan
     ordered = np.zeros(len(needed.first), np.bool_)
     ways = np.zeros(len(syncs.first), np.int64)
-    knowledge = _Knowledge(plan, known)
     asked, kept = _slices(needed, plan), _slices(syncs, plan)
     for phase, (told, clocks) in enumerate(knowledge.phases()):
         if asked[phase].start < asked[phase].stop:
@@ -125,18 +116,43 @@ def _slices(pairs: Pairs, plan: Plan) -> list[slice]:
 
 
 class _Knowledge:
-    """Vectors of what is known at the start of every message, for as long as they are needed."""
+    """What is known at the start of every message, as a vector for as long as it is needed.
 
-    def __init__(self, plan: Plan, known: Pairs):
-        self.plan, self.known = plan, known
+    All that share a link are in order but for the latest `window` of them. So the messages of a
+    sender form as many chains, and a vector says of each chain how many of its messages have
+    arrived. (That they are in order is checked like all else, and before it is relied on.)
+
+    Args:
+        plan: the messages.
+        waits: the pairs of messages of which the later one starts when the earlier one has
+            arrived; it learns all that the earlier one knew.
+        window: how many messages of a sender may be under way.
+    """
+
+    def __init__(self, plan: Plan, waits: Pairs, window: int):
+        self.plan = plan
+        messages = len(plan.source)
         order = np.argsort(plan.source, kind="stable")
-        before = np.searchsorted(plan.source[order], np.arange(plan.ranks))
-        self.turn = np.empty(len(order), np.int64)
-        self.turn[order] = np.arange(len(order)) - before[plan.source[order]] + 1
-        self.last = np.full(len(order), -1, np.int64)
-        np.maximum.at(self.last, known.first, plan.phase[known.then])
-        self.begin = np.searchsorted(known.then, np.arange(len(order) + 1))
-        self.vector = np.zeros(len(order), np.int64)
+        first = np.searchsorted(plan.source[order], np.arange(plan.ranks + 1))
+        place = np.empty(messages, np.int64)
+        place[order] = np.arange(messages) - first[plan.source[order]]
+        window = min(window, max(1, int(np.diff(first).max(initial=0))))
+        self.chains = plan.ranks * window
+        self.chain = plan.source * window + place % window
+        self.turn = place // window + 1
+        own = Pairs.sorted(order[:-1], order[1:])
+        same = plan.source[own.first] == plan.source[own.then]
+        self.known = Pairs(
+            np.concatenate((waits.first, own.first[same])),
+            np.concatenate((waits.then, own.then[same])),
+        )
+        by_then = np.argsort(self.known.then, kind="stable")
+        self.known = Pairs(self.known.first[by_then], self.known.then[by_then])
+        self.arrived = by_then < len(waits.first)
+        self.last = np.full(messages, -1, np.int64)
+        np.maximum.at(self.last, self.known.first, plan.phase[self.known.then])
+        self.begin = np.searchsorted(self.known.then, np.arange(messages + 1))
+        self.vector = np.zeros(messages, np.int64)
         self.start, self.span = 0, slice(0, 0)
 
     def phases(self) -> Iterator[tuple[Numbers, Numbers]]:
@@ -148,11 +164,12 @@ class _Knowledge:
         spans = _slices(self.known, plan)
         leaving = np.argsort(self.last, kind="stable")
         ends = np.searchsorted(self.last[leaving], np.arange(plan.phases + 1)).tolist()
-        stored = np.zeros((64, plan.ranks), np.min_scalar_type(plan.ranks))
+        stored = np.zeros((64, self.chains), np.min_scalar_type(plan.ranks))
         free = list(range(len(stored)))
         for phase, (start, end) in enumerate(pairwise(plan.starts().tolist())):
             self.start, self.span = start, spans[phase]
             told = stored[self.vector[first[self.span]]]
+            self._add_arrived(told)
             clocks = self._learn(told, start, end)
             yield told, clocks
             free += self.vector[leaving[ends[phase] : ends[phase + 1]]].tolist()
@@ -165,9 +182,17 @@ class _Knowledge:
             self.vector[start + stay] = rows
             stored[rows] = clocks[stay]
 
+    def _add_arrived(self, told: Numbers) -> None:
+        """Add the awaited messages themselves to what they knew when they started."""
+        arrived = np.flatnonzero(self.arrived[self.span])
+        first = self.known.first[self.span][arrived]
+        told[arrived, self.chain[first]] = np.maximum(
+            told[arrived, self.chain[first]], self.turn[first]
+        )
+
     def _learn(self, told: Numbers, start: int, end: int) -> Numbers:
-        """Return what the messages of a phase know: all that they are told, and themselves."""
-        clocks = np.zeros((end - start, self.plan.ranks), told.dtype)
+        """Return what the messages of a phase know when they start: all that they are told."""
+        clocks = np.zeros((end - start, self.chains), told.dtype)
         # The first pair of each message, the second one, and so on: there are few.
         row = self.begin[start:end] - self.span.start
         left = self.begin[start + 1 : end + 1] - self.span.start - row
@@ -176,13 +201,12 @@ class _Knowledge:
             clocks[message] = np.maximum(clocks[message], told[row[message]])
             row, left = row + 1, left - 1
             message = message[left[message] > 0]
-        clocks[np.arange(end - start), self.plan.source[start:end]] = self.turn[start:end]
         return clocks
 
     def has(self, clocks: Numbers, pairs: Pairs, span: slice) -> npt.NDArray[np.bool_]:
         """Tell whether messages of the phase come after others, by what they know."""
         first = pairs.first[span]
-        seen = clocks[pairs.then[span] - self.start, self.plan.source[first]]
+        seen = clocks[pairs.then[span] - self.start, self.chain[first]]
         return np.asarray(seen >= self.turn[first])
 
     def ways(self, told: Numbers, pairs: Pairs, span: slice) -> Numbers:
@@ -192,5 +216,5 @@ class _Knowledge:
         which = np.repeat(np.arange(len(first)), count)
         row = np.arange(len(which)) - np.repeat(np.cumsum(count) - count - begin, count)
         asked = first[which]
-        seen = told[row - self.span.start, self.plan.source[asked]] >= self.turn[asked]
+        seen = told[row - self.span.start, self.chain[asked]] >= self.turn[asked]
         return np.bincount(which[seen], minlength=len(first))

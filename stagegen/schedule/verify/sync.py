@@ -1,10 +1,9 @@
 """Checks the syncs of a schedule one by one, and that tokens cannot be taken for each other.
 
 What a token proves: given by the receiver of `first`, that `first` has arrived; given by its
-sender, only that its sender has handed it to the network. So the order that is checked in
-:mod:`stagegen.schedule.verify.order` excludes contention for `receiver`, up to what one sender
-has sent before (its messages leave through one link, in order); for `sender` the end of one
-message can meet the beginning of the next.
+sender, only that the send is complete. So the order that is checked in
+:mod:`stagegen.schedule.verify.order` excludes contention for `receiver`; for `sender` the end of
+one message can meet the beginning of the next.
 """
 
 from __future__ import annotations
@@ -70,8 +69,8 @@ def check_syncs(table: SyncTable, plan: Plan, sync: SyncGraph, kind: Kind) -> No
     same_block = early // sync.block_size == late // sync.block_size
     sender, receiver = plan.source[table.first], plan.destination[table.first]
     taker = plan.source[table.then]
-    knows = (taker == sender) | (taker == receiver)
     giver = sender if kind.giver == "sender" else receiver
+    knows = taker == giver
     right = np.where(knows, _NOBODY[0], giver), np.where(knows, _NOBODY[0], taker)
 
     def reject(wrong: npt.NDArray[np.bool_], problem: str) -> None:
