@@ -116,8 +116,8 @@ def command(
     They are checked first, byte by byte, and timed in turn in one job.
     """
     topology = load_topology(topology_file)
-    sizes = (0,) if ONE_SIZE.get(collective) == 0 else sizes
-    catalogue, candidates = _find(topology, collective, algorithms.split(","), sizes)
+    timed = (0,) if ONE_SIZE.get(collective) == 0 else sizes
+    catalogue, candidates = _find(topology, collective, algorithms.split(","), timed)
     folder = output or Path("generated") / topology.name / "build" / "compare"
     console = Console(stderr=True, highlight=False)
     chosen, why = choose_launcher(topology, launcher)
@@ -137,7 +137,7 @@ def command(
         require_right(source, collective, candidates)
         contests = [
             (size, time_in_turn(source, collective, size, candidates, repetitions))
-            for size in track(sizes, "comparing", console=console, transient=True)
+            for size in track(timed, "comparing", console=console, transient=True)
         ]
     environment = environments(read_log(folder / LOG)[1])[-1]
     rows = [
