@@ -66,6 +66,7 @@ class _Row:
             "ratio": ratio.median,
             "ratio_interval": [ratio.low, ratio.high],
             "repetitions": seconds.count,
+            "seconds": list(self.contestant.repetitions),
         }
 
 

@@ -24,11 +24,13 @@ class Contestant:
         candidate: which.
         seconds: its median time, with the interval.
         ratio: its time over that of the first candidate, from pairs of the same round.
+        repetitions: the seconds of each round.
     """
 
     candidate: Candidate
     seconds: Summary
     ratio: Summary
+    repetitions: tuple[float, ...]
 
 
 def named_candidate(algorithms: Mapping[str, Algorithm], spec: str) -> Candidate:
@@ -106,6 +108,6 @@ def time_in_turn(
     times = source.measure(request).by_candidate()
     first = times[candidates[0]]
     return tuple(
-        Contestant(candidate, summarize(seconds), paired_ratio(seconds, first))
+        Contestant(candidate, summarize(seconds), paired_ratio(seconds, first), seconds)
         for candidate, seconds in times.items()
     )
