@@ -8,4 +8,8 @@ Read it in this order:
 4. ``guidelines``: collectives that are slower than a composition of others;
 5. ``targets``: what was promised, and whether it is kept;
 6. ``page``, ``picture``: docs/benchmark.md, the README's table, the README's picture.
+
+``rows`` and ``results`` are what these hand on to each other. All of it takes hours; what is done
+is kept, and a part is done by ``make bench BENCH_CLUSTERS=random-1 BENCH_CONGESTION=cubic
+BENCH_COLLECTIVES=alltoall``.
 """

@@ -10,6 +10,7 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from docs.bench.page import page, readme
@@ -85,7 +86,7 @@ def _arguments() -> argparse.Namespace:
     ):
         parser.add_argument(
             f"--{name}",
-            type=lambda text, known=known: _names(text, known),
+            type=partial(_names, known),
             default=(),
             metavar="A,B",
             help=f"of {', '.join(known)}; all, or a cluster's own, if empty",
@@ -96,7 +97,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _names(text: str, known: Sequence[str]) -> tuple[str, ...]:
+def _names(known: Sequence[str], text: str) -> tuple[str, ...]:
     """Return the names of a list, which may be empty."""
     names = tuple(filter(None, text.replace(" ", ",").split(",")))
     if unknown := set(names) - set(known):

@@ -123,5 +123,6 @@ def _best(family: Iterable[Entrant]) -> Entrant | None:
 
 
 def _entrant(row: Any) -> Entrant:
-    seconds = Summary(row["median_s"], *row["interval_s"], row["repetitions"])
+    low, high = row["interval_s"]
+    seconds = Summary(row["median_s"], low, high, row["repetitions"])
     return Entrant(row["routine"], seconds, row["over_bound"], tuple(row["seconds"]))

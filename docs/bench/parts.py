@@ -28,10 +28,6 @@ GENERATED = Path("generated")
 LOG, DECISION = "measurements.jsonl", "decision.json"
 COMPARED, FAMILIES, OVERHEAD = "compared.json", "families.json", "overhead.json"
 
-#: Pairs of native and tuned; ``stagegen bench`` makes more where calls are short, and 5 where
-#: they take seconds.
-REPETITIONS = 9
-
 
 @dataclass(frozen=True)
 class Part:
@@ -97,7 +93,7 @@ class Part:
 
     def _run(self, command: str, *words: object) -> Any:
         """Return the JSON that a measuring command prints."""
-        more = ("--repetitions", REPETITIONS, "--format", "json")
+        more = ("--repetitions", self.cluster.repetitions, "--format", "json")
         return json.loads(self._stagegen(command, *words, *more))
 
     def _stagegen(self, command: str, *words: object) -> str:

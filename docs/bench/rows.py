@@ -44,7 +44,8 @@ def row_of(form: Mapping[str, Any]) -> Row:
     """Read a row of the command's JSON."""
 
     def summary(name: str) -> Summary:
-        return Summary(form[f"{name}_s"], *form[f"{name}_interval_s"], form["repetitions"])
+        low, high = form[f"{name}_interval_s"]
+        return Summary(form[f"{name}_s"], low, high, form["repetitions"])
 
     return Row(
         form["collective"],
