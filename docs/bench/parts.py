@@ -21,8 +21,10 @@ from typing import Any
 from docs.bench.families import FROM, Meeting, entrants, meetings, samples_of
 from docs.bench.plan import CATALOGUE, Cluster
 from docs.bench.rows import Row, row_of
+from stagegen.generate import Toolchain
 from stagegen.generate.write import write_file
 from stagegen.measure.launch.lab_process import CONGESTION_VARIABLE
+from stagegen.measure.launch.mpi import find_mpi
 
 GENERATED = Path("generated")
 LOG, DECISION = "measurements.jsonl", "decision.json"
@@ -126,7 +128,8 @@ class Part:
 
 def measure_overhead(library: Path) -> dict[str, float]:
     """Return the nanoseconds that intercepting a call costs, by collective."""
-    command = ["make", "--silent", "-C", str(library), "overhead"]
+    tools = [f"MPIEXEC={find_mpi('mpich').mpiexec}", f"MPICC={Toolchain.find().mpicc}"]
+    command = ["make", "--silent", "-C", str(library), *tools, "overhead"]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     _, *lines = (line.split() for line in result.stdout.splitlines())
