@@ -46,6 +46,9 @@ README_POINTS = frozenset(
     }
 )
 
+#: Guidelines that cannot be compared are named where they are no more than this.
+NAMED_MOST = 5
+
 #: Between these lines of the README is its table.
 BEGIN, END = "<!-- table of make bench -->", "<!-- end of the table -->"
 
@@ -142,10 +145,12 @@ def _guidelines(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _verdict(congestion: str, verdict: Verdict) -> Iterator[str]:
+    few = 0 < len(verdict.missing) <= NAMED_MOST
+    named = f": {', '.join(verdict.missing)}" if few else ""
     yield (
         f"{congestion}: {verdict.compared} comparisons, {len(verdict.broken)} broken by more than "
-        f"{TOLERANCE:.0%} and the noise; {len(verdict.missing)} guidelines not comparable here"
-        f"{': ' if verdict.missing else ''}{', '.join(verdict.missing)}.\n"
+        f"{TOLERANCE:.0%} and the noise; {len(verdict.missing)} guidelines not comparable "
+        f"here{named}.\n"
     )
     if verdict.broken:
         yield _line(["guideline", "bytes", "left ms", "right ms", "by"])
