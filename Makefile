@@ -2,7 +2,7 @@
 # make test         set up, lint, and run all tests
 # make check-all    the tests with their slow cross products; their totals in docs/conformance.md
 # make conformance  the conformance tests of it, and the page
-# make bench        tune and compare topologies/chain-4x4-cyclic.yaml in the lab; needs a quiet machine
+# make bench        tune and compare several clusters in the lab; needs a quiet machine, and hours
 # make bench-schedule   time making, proving and compiling schedules of up to 100,000 hosts
 # make reference   measure generated/reference again, after a change of a template
 # make lint, make format, make clean
@@ -17,11 +17,12 @@ QUICKSTART_OUTPUT := generated/quickstart
 QUICKSTART_SIZES := 1,64,1KiB,4KiB,16KiB
 # Four of the twelve, for the sake of time.
 QUICKSTART_COLLECTIVES := allgather,allreduce,alltoall,bcast
-BENCH := topologies/chain-4x4-cyclic.yaml
-# Collectives whose size is that of the whole message are tuned at 16 times the largest as well. The
-# last rule serves longer messages, too; an alltoall of 256 KiB takes 8 s a call there.
-BENCH_SIZES := 1,64,1KiB,4KiB,16KiB,32KiB,64KiB
-BENCH_OUTPUT := generated/chain-4x4-cyclic
+# Lists of names, all if empty; what was measured already is not measured again.
+BENCH_CLUSTERS ?=
+BENCH_CONGESTION ?=
+BENCH_COLLECTIVES ?=
+# Such as --anew, or --page-only.
+BENCH_OPTIONS ?=
 
 # Files of tests at a time.
 WORKERS ?= 2
@@ -77,10 +78,10 @@ conformance: $(VENV)/.develop
 	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest tests/mpi/test_conformance.py
 	$(BIN)/python docs/conformance.py $(CONFORMANCE_LOG)
 
+# Tables, picture and judgement are made from all that was measured so far.
 bench: $(VENV)/.use
-	@$(BIN)/stagegen tune --topology $(BENCH) --sizes $(BENCH_SIZES) --output $(BENCH_OUTPUT)
-	@$(BIN)/python docs/bench.py --topology $(BENCH) --library $(BENCH_OUTPUT) \
-	  --plot docs/benchmark.svg --page docs/benchmark.md
+	@$(BIN)/python -m docs.bench --clusters '$(BENCH_CLUSTERS)' --congestion '$(BENCH_CONGESTION)' \
+	  --collectives '$(BENCH_COLLECTIVES)' $(BENCH_OPTIONS)
 
 # Takes a few minutes; the table and the plot of docs/theory.md are from here.
 bench-schedule: $(VENV)/.use

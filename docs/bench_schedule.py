@@ -42,16 +42,16 @@ ROUTINE = "alltoall_aapc_receiver"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-def cluster(parents: list[int], hosts_on: list[int]) -> Topology:
-    """Return switches with so many hosts, switch i + 1 below `parents[i]`, all links alike."""
+def cluster(parents: list[int], hosts_on: list[int], rate: int = GIGABIT) -> Topology:
+    """Return switches with so many hosts, switch i + 1 below `parents[i]`, links of one rate."""
     names = (f"n{number}" for number in range(sum(hosts_on)))
     switches = tuple(
         Switch(f"s{index}", tuple(next(names) for _ in range(count)))
         for index, count in enumerate(hosts_on)
     )
-    hosts = tuple(Host(n, switch.name, GIGABIT, 5e-5) for switch in switches for n in switch.hosts)
+    hosts = tuple(Host(n, switch.name, rate, 5e-5) for switch in switches for n in switch.hosts)
     links = tuple(
-        Link((f"s{parent}", f"s{index}"), GIGABIT, 5e-5)
+        Link((f"s{parent}", f"s{index}"), rate, 5e-5)
         for index, parent in enumerate(parents, start=1)
     )
     ranks = RankMap("block", tuple(host.name for host in hosts))

@@ -4,11 +4,12 @@
  * input of rank 0, one a line; answers in JSON, one object a line.
  *
  *   hello
- *   compare COLLECTIVE BYTES CALLS REPETITIONS
+ *   compare COLLECTIVE BYTES SETTLE CALLS REPETITIONS
  *   quit
  *
- * A repetition is an untimed call and then CALLS calls, each after a barrier of our own. The time
- * of a call is the maximum over the ranks; that of a repetition is the mean of its calls.
+ * A repetition is CALLS calls, each after a barrier of our own, and before them an untimed one if
+ * SETTLE is 1. The time of a call is the maximum over the ranks; that of a repetition is the mean
+ * of its calls.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -19,15 +20,22 @@
 #include "serve.h"
 #include "timing.h"
 
+/* What a comparison is asked for. */
+struct asked {
+    int bytes, settle, calls, repetitions;
+};
+
 /*
- * One untimed call comes first: TCP connections remember the traffic before (congestion windows,
+ * An untimed call may come first: TCP connections remember the traffic before (congestion windows,
  * losses), and a routine is to meet the network as it leaves it itself, not as the other did.
  */
-static void repeat(collective_call *call, const struct message *message, int calls,
+static void repeat(collective_call *call, const struct message *message, const struct asked *asked,
                    double *seconds) {
-    timing_barrier(control);
-    call(message);
-    for (int i = 0; i < calls; ++i) {
+    if (asked->settle) {
+        timing_barrier(control);
+        call(message);
+    }
+    for (int i = 0; i < asked->calls; ++i) {
         timing_barrier(control);
         const double start = PMPI_Wtime();
         call(message);
@@ -36,13 +44,14 @@ static void repeat(collective_call *call, const struct message *message, int cal
 }
 
 /* Native and tuned take turns, and turns in who begins. */
-static void run(int which, int bytes, int calls, int repetitions, double *seconds) {
-    struct message message = make_message(collectives[which].traits, bytes, world_rank, world_size);
-    for (int repetition = 0; repetition < repetitions; ++repetition) {
+static void run(int which, const struct asked *asked, double *seconds) {
+    struct message message =
+        make_message(collectives[which].traits, asked->bytes, world_rank, world_size);
+    for (int repetition = 0; repetition < asked->repetitions; ++repetition) {
         for (int turn = 0; turn < SIDES; ++turn) {
             const int side = (repetition + turn) % SIDES;
-            repeat(collectives[which].calls[side], &message, calls,
-                   &seconds[(side * repetitions + repetition) * calls]);
+            repeat(collectives[which].calls[side], &message, asked,
+                   &seconds[(side * asked->repetitions + repetition) * asked->calls]);
         }
     }
     free_message(&message);
@@ -65,9 +74,11 @@ static const char *choice_of(const char *name, int bytes) {
 
 static int compare(const char *line) {
     char name[64];
-    int bytes, calls, repetitions, which = 0;
-    if (sscanf(line, "compare %63s %d %d %d", name, &bytes, &calls, &repetitions) != 4 ||
-        bytes < 0 || calls < 1 || repetitions < 1)
+    int which = 0;
+    struct asked asked;
+    if (sscanf(line, "compare %63s %d %d %d %d", name, &asked.bytes, &asked.settle, &asked.calls,
+               &asked.repetitions) != 5 ||
+        asked.bytes < 0 || asked.calls < 1 || asked.repetitions < 1)
         which = COLLECTIVES;
     while (which < COLLECTIVES && strcmp(collectives[which].name, name) != 0)
         ++which;
@@ -75,18 +86,19 @@ static int compare(const char *line) {
         complain("not a comparison", "see the head of bench.c");
         return MPI_SUCCESS;
     }
-    double *seconds = calloc((size_t)repetitions * (size_t)calls * SIDES, sizeof *seconds);
-    double *means = calloc((size_t)repetitions * SIDES, sizeof *means);
+    const int times = asked.repetitions * SIDES;
+    double *seconds = calloc((size_t)times * (size_t)asked.calls, sizeof *seconds);
+    double *means = calloc((size_t)times, sizeof *means);
     if (seconds == NULL || means == NULL)
         PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-    run(which, bytes, calls, repetitions, seconds);
-    const char *choice = choice_of(name, bytes);
-    const int error = timing_reduce(seconds, repetitions * SIDES, calls, means, control);
+    run(which, &asked, seconds);
+    const char *choice = choice_of(name, asked.bytes);
+    const int error = timing_reduce(seconds, times, asked.calls, means, control);
     if (error == MPI_SUCCESS && world_rank == 0) {
         printf("{\"routine\": \"%s\", ", choice);
-        print_seconds("native", means, repetitions);
+        print_seconds("native", means, asked.repetitions);
         printf(", ");
-        print_seconds("tuned", means + repetitions, repetitions);
+        print_seconds("tuned", means + asked.repetitions, asked.repetitions);
         printf("}\n");
     }
     free(seconds);

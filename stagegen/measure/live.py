@@ -133,15 +133,17 @@ def start_session(
 
 
 def require_comparable(now: Environment, before: Sequence[Environment]) -> None:
-    """Refuse to add measurements to those of another launcher, scale or MPI library.
+    """Refuse to add measurements to those of another launcher, scale, MPI library or TCP.
+
+    A congestion control that a record does not tell may be any.
 
     Raises:
         InputError: they were made under other conditions; says which.
     """
     for then in before:
-        for name in ("launcher", "scale", "mpi", "mpi_version"):
+        for name in ("launcher", "scale", "mpi", "mpi_version", "congestion_control"):
             was, is_now = getattr(then, name), getattr(now, name)
-            if was != is_now:
+            if was != is_now and None not in (was, is_now):
                 raise InputError(
                     f"--resume: the log was measured with {name} {was}, this is {is_now}; "
                     "go on as it was begun, or leave --resume out to measure anew"

@@ -157,6 +157,8 @@ def _read_session(record: Mapping[str, Any]) -> None:
         raise ValueError("`scale` is above 0 and at most 1")
     if not all(isinstance(note, str) for note in entry(form, "notes", list)):
         raise TypeError("`notes` are sentences")
+    if not isinstance(form.get("congestion_control"), str | None):  # old logs have none
+        raise TypeError("`congestion_control` is a name")
     Environment.from_json(form)
 
 

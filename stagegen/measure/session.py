@@ -116,14 +116,21 @@ class Session:
         return self._ask(command, what, timeout, read)
 
     def compare(
-        self, collective: str, size: int, calls: int, repetitions: int, timeout: float
+        self,
+        collective: str,
+        size: int,
+        calls: int,
+        repetitions: int,
+        timeout: float,
+        *,
+        settle: bool,
     ) -> dict[str, Any]:
         """Time native and tuned in turn (drivers/bench.c); returns its answer.
 
         Raises:
             MeasurementError: the job ended or did not answer within ``timeout`` seconds.
         """
-        command = f"compare {collective} {size} {calls} {repetitions}"
+        command = f"compare {collective} {size} {settle:d} {calls} {repetitions}"
         what = f"comparing {collective} of {size} bytes"
 
         def read(answers: Answers) -> dict[str, Any]:

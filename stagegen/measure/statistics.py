@@ -25,7 +25,7 @@ SIGNIFICANCE = 0.05
 
 @dataclass(frozen=True)
 class Summary:
-    """A sample in three numbers, in seconds: the median and the ends of its interval."""
+    """A sample in three numbers, in its own unit: the median and the ends of its interval."""
 
     median: float
     low: float
@@ -52,6 +52,18 @@ def summarize(seconds: Sequence[float]) -> Summary:
     rank = int(stats.binom.ppf((1 - CONFIDENCE) / 2, n, 0.5))
     rank = max(0, min(rank - 1, (n - 1) // 2))
     return Summary(statistics.median(ordered), ordered[rank], ordered[n - 1 - rank], n)
+
+
+def paired_ratio(seconds: Sequence[float], reference: Sequence[float]) -> Summary:
+    """Return the ratio of two samples that were taken in turn, from the ratio of each pair.
+
+    What slows the machine down for a while slows both of a pair, and so their ratio tells more
+    than that of the medians.
+
+    Raises:
+        ValueError: the samples differ in length, or are empty.
+    """
+    return summarize([a / b for a, b in zip(seconds, reference, strict=True)])
 
 
 def is_faster(challenger: Sequence[float], incumbent: Sequence[float]) -> bool:

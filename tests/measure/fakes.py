@@ -12,7 +12,9 @@ from stagegen.measure.launch.base import PIPES, Environment, RunningJob
 from stagegen.measure.launch.plain import start_plain
 from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request, Timing
 
-ENVIRONMENT = Environment("fake", True, 1.0, "real", "mpich", "0", "0", 2)
+ENVIRONMENT = Environment(
+    "fake", True, 1.0, "real", "mpich", "0", "0", 2, congestion_control="cubic"
+)
 TIMING = Timing("barrier", 0)
 
 

@@ -146,11 +146,13 @@ def test_time_outs_grow_with_the_bound_and_shrink_with_the_scale():
 def test_measurements_of_different_conditions_are_not_put_together():
     require_comparable(ENVIRONMENT, [])
     require_comparable(ENVIRONMENT, [replace(ENVIRONMENT, kernel="7", cpus=64)])
+    require_comparable(ENVIRONMENT, [replace(ENVIRONMENT, congestion_control=None)])
     for name, other in (
         ("launcher", "lab"),
         ("scale", 0.5),
         ("mpi", "openmpi"),
         ("mpi_version", "9"),
+        ("congestion_control", "reno"),
     ):
         before = [ENVIRONMENT, replace(ENVIRONMENT, **{name: other})]
         with pytest.raises(InputError, match=f"measured with {name} {other}") as caught:

@@ -123,7 +123,7 @@ def test_answers_that_lack_something(tmp_path, answers):
         lambda one: one.hello(),
         lambda one: one.check("bcast", [FLAT], 10),
         lambda one: one.measure(request(FLAT), 10),
-        lambda one: one.compare("bcast", 64, 1, 1, 10),
+        lambda one: one.compare("bcast", 64, 1, 1, 10, settle=True),
     ):
         with pytest.raises(MeasurementError, match="unexpected answer"):
             ask(session(script, tmp_path))

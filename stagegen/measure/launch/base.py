@@ -82,6 +82,8 @@ class Environment:
         kernel: release of the kernel of the machine that started the job.
         cpus: how many CPUs the starting process may use.
         notes: sentences for people.
+        congestion_control: of TCP, such as `cubic`; None where it is not known, as in records
+            of before it was written down.
     """
 
     launcher: str
@@ -93,6 +95,7 @@ class Environment:
     kernel: str
     cpus: int
     notes: tuple[str, ...] = ()
+    congestion_control: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the canonical JSON form."""
@@ -112,6 +115,7 @@ def here(
     latency: str,
     scale: float = 1.0,
     notes: tuple[str, ...] = (),
+    congestion_control: str | None = None,
 ) -> Environment:
     """Return an environment record filled in with what this machine is."""
     return Environment(
@@ -124,6 +128,7 @@ def here(
         kernel=platform.release(),
         cpus=len(os.sched_getaffinity(0)),
         notes=notes,
+        congestion_control=congestion_control,
     )
 
 

@@ -75,8 +75,9 @@ class LabLauncher:
         scale = lab_scale(topology)
         emulated = latency_possible()
         notes = [] if emulated else ["latency not emulated: the kernel has no netem"]
-        congestion = congestion_control() or f"{machine_congestion_control()}, the machine's own"
-        notes.append(f"TCP congestion control: {congestion}")
+        asked, own = congestion_control(), machine_congestion_control()
+        whose = asked or f"{own}, the machine's own"
+        notes.append(f"TCP congestion control: {whose}")
         if scale.note:
             notes.append(scale.note)
         return here(
@@ -86,6 +87,7 @@ class LabLauncher:
             latency="emulated" if emulated else "none",
             scale=scale.factor,
             notes=tuple(notes),
+            congestion_control=asked or own,
         )
 
     def start(self, job: Job, topology: Topology) -> RunningJob:

@@ -1,0 +1,201 @@
+"""``stagegen compare``: named candidates of the catalogue in turn in one job, beside the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from stagegen.cli._options import format_option, print_json, topology_option
+from stagegen.cli._sizes import parse_sizes
+from stagegen.cli._tune_log import LOG, new_header
+from stagegen.errors import InputError
+from stagegen.generate import Renderer, Toolchain, measuring_sources
+from stagegen.generate.sources import applicable, with_native
+from stagegen.measure.launch.base import Environment
+from stagegen.measure.launch.choose import choose_launcher
+from stagegen.measure.live import SessionStarter, environments
+from stagegen.measure.live_source import LiveSource
+from stagegen.measure.log import LogWriter, read_log
+from stagegen.measure.records import Candidate, Timing
+from stagegen.report.bounds import bound_or_none, patience
+from stagegen.report.units import format_bytes, format_seconds
+from stagegen.repository import Catalogue, load_catalogue
+from stagegen.topology import Topology, load_topology
+from stagegen.tune.contest import Contestant, named_candidate, require_right, time_in_turn
+from stagegen.tune.options import Options
+from stagegen.tune.tuner import ONE_SIZE
+
+_ROOT = 0
+"""The root of collectives that have one, as in drivers/session.c."""
+
+_COMMAND = "stagegen compare"
+"""What the heads of the generated files name."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A candidate at a size; the bound is in seconds, of the links as they were."""
+
+    collective: str
+    size: int
+    contestant: Contestant
+    bound: float | None
+
+    @property
+    def over_bound(self) -> float | None:
+        return self.contestant.seconds.median / self.bound if self.bound else None
+
+    def to_json(self) -> dict[str, Any]:
+        seconds, ratio = self.contestant.seconds, self.contestant.ratio
+        return {
+            "collective": self.collective,
+            "size": self.size,
+            "routine": self.contestant.candidate.spec,
+            "median_s": seconds.median,
+            "interval_s": [seconds.low, seconds.high],
+            "bound_s": self.bound,
+            "over_bound": self.over_bound,
+            "ratio": ratio.median,
+            "ratio_interval": [ratio.low, ratio.high],
+            "repetitions": seconds.count,
+            "seconds": list(self.contestant.repetitions),
+        }
+
+
+@click.command()
+@topology_option
+@click.option("--collective", required=True, metavar="NAME", help="Which one.")
+@click.option(
+    "--algorithms",
+    required=True,
+    metavar="A,B:x=1,…",
+    help="Candidates: algorithms of the catalogue, native included, with parameters where they "
+    "are not to be the defaults. The first is what the others are compared with.",
+)
+@click.option(
+    "--sizes",
+    callback=parse_sizes,
+    required=True,
+    help="Message sizes: FROM:TO (1, 64, 512, 1Ki, 2Ki, …) or a list A,B,….",
+)
+@click.option(
+    "--repetitions",
+    type=click.IntRange(min=1),
+    default=9,
+    show_default=True,
+    help="Of each; more where a call takes milliseconds, fewer where seconds.",
+)
+@click.option("--launcher", metavar="NAME", help="lab, hydra or local; see docs/lab.md.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Folder of the program and of the log; default: generated/NAME/build/compare.",
+)
+@click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: $MPICC, or as installed.")
+@format_option
+def command(
+    topology_file: str,
+    collective: str,
+    algorithms: str,
+    sizes: tuple[int, ...],
+    repetitions: int,
+    launcher: str | None,
+    output: Path | None,
+    mpicc: str | None,
+    output_format: str,
+) -> None:
+    """Time algorithms of the catalogue against each other.
+
+    They are checked first, byte by byte, and timed in turn in one job.
+    """
+    topology = load_topology(topology_file)
+    timed = (0,) if ONE_SIZE.get(collective) == 0 else sizes
+    catalogue, candidates = _find(topology, collective, algorithms.split(","), timed)
+    folder = output or Path("generated") / topology.name / "build" / "compare"
+    console = Console(stderr=True, highlight=False)
+    chosen, why = choose_launcher(topology, launcher)
+    console.print(why)
+    options = Options((collective,), sizes, Timing(), 0.0)
+    log = LogWriter(folder / LOG, new_header(topology, catalogue, options))
+    renderer = Renderer(_COMMAND, topology.name, topology.hash, catalogue.hash)
+    files = measuring_sources(topology, catalogue, renderer, (collective,))
+    starter = SessionStarter(folder, files, Toolchain.find(mpicc), chosen, topology, log)
+    source = LiveSource(
+        starter,
+        log,
+        lambda name, size: patience(topology, name, size, _ROOT),
+        start_check=starter.start_here if chosen.name == "lab" else None,
+    )
+    with closing(log), closing(source):
+        require_right(source, collective, candidates)
+        contests = [
+            (size, time_in_turn(source, collective, size, candidates, repetitions))
+            for size in track(timed, "comparing", console=console, transient=True)
+        ]
+    environment = environments(read_log(folder / LOG)[1])[-1]
+    rows = [
+        _Row(collective, size, one, _bound(topology, collective, size, environment))
+        for size, contestants in contests
+        for one in contestants
+    ]
+    if output_format == "json":
+        print_json({"environment": environment.to_json(), "rows": [row.to_json() for row in rows]})
+    else:
+        _print_table(rows)
+
+
+def _find(
+    topology: Topology, collective: str, specs: Sequence[str], sizes: Sequence[int]
+) -> tuple[Catalogue, tuple[Candidate, ...]]:
+    """Return the candidates, each once, and the catalogue with what these need only.
+
+    Raises:
+        InputError: there is none of a name, or it cannot run on this cluster or at a size.
+    """
+    whole = load_catalogue()
+    if collective not in whole.collectives:
+        raise InputError(f"unknown collective {collective}")
+    known = {a.name: a for a in applicable(whole, topology) if a.collective == collective}
+    candidates = tuple(dict.fromkeys(named_candidate(known, spec) for spec in specs))
+    chosen = [whole.find(collective, candidate.algorithm) for candidate in candidates]
+    for algorithm in chosen:
+        for size in sizes:
+            if not algorithm.handles(size):
+                raise InputError(f"{algorithm.name} cannot do messages of {size} bytes")
+    return replace(whole, algorithms=with_native(whole, chosen)), candidates
+
+
+def _bound(
+    topology: Topology, collective: str, size: int, environment: Environment
+) -> float | None:
+    bound = bound_or_none(topology, collective, size, _ROOT)
+    return None if bound is None else bound.seconds / environment.scale
+
+
+def _print_table(rows: list[_Row]) -> None:
+    first = rows[0].contestant.candidate.spec
+    table = Table(box=None, header_style="bold", caption=f"ratio: to {first}")
+    for title in ("size", "median", "interval", "× bound", "ratio", "interval", "n"):
+        table.add_column(title, justify="right")
+    table.add_column("routine")
+    for row in rows:
+        seconds, ratio = row.contestant.seconds, row.contestant.ratio
+        table.add_row(
+            format_bytes(row.size),
+            format_seconds(seconds.median),
+            f"{format_seconds(seconds.low)} – {format_seconds(seconds.high)}",
+            f"{row.over_bound:.3f}" if row.over_bound else "–",
+            f"{ratio.median:.3f}",
+            f"{ratio.low:.3f} – {ratio.high:.3f}",
+            str(seconds.count),
+            row.contestant.candidate.spec,
+        )
+    Console(width=120 if not Console().is_terminal else None).print(table)

@@ -1,0 +1,113 @@
+"""Named candidates timed in turn at one size: no search, and nothing is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stagegen.errors import InputError, MeasurementError
+from stagegen.measure.comparison import repetitions_for
+from stagegen.measure.measurer import Source
+from stagegen.measure.records import WHOLE, Candidate, Request, Timing
+from stagegen.measure.statistics import Summary, paired_ratio, summarize
+from stagegen.repository import Algorithm
+from stagegen.repository.algorithm import NATIVE
+from stagegen.tune.candidates import default_candidate, with_value
+from stagegen.tune.race import decisive
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """What was seen of one candidate.
+
+    Attributes:
+        candidate: which.
+        seconds: its median time, with the interval.
+        ratio: its time over that of the first candidate, from pairs of the same round.
+        repetitions: the seconds of each round.
+    """
+
+    candidate: Candidate
+    seconds: Summary
+    ratio: Summary
+    repetitions: tuple[float, ...]
+
+
+def named_candidate(algorithms: Mapping[str, Algorithm], spec: str) -> Candidate:
+    """Return the candidate of a text such as ``aapc_receiver:window=2``; the rest are defaults.
+
+    A number of bytes may be any; other parameters have one of the values that are tried, since
+    tables are generated for no others.
+
+    Args:
+        algorithms: by name, those that can run.
+        spec: as :attr:`Candidate.spec`, but parameters may be left out.
+
+    Raises:
+        InputError: no such algorithm can run, or it has no such parameter or value.
+    """
+    try:
+        asked = Candidate.from_spec(spec)
+    except ValueError as error:
+        raise InputError(f"{error}; expected NAME or NAME:PARAMETER=NUMBER:…") from error
+    if asked.algorithm not in algorithms:
+        listed = ", ".join(sorted(algorithms))
+        raise InputError(f"no algorithm {asked.algorithm} can run here; there is {listed}")
+    algorithm = algorithms[asked.algorithm]
+    parameters = {parameter.name: parameter for parameter in algorithm.parameters}
+    candidate = default_candidate(algorithm)
+    for name, value in asked.parameters:
+        if name not in parameters:
+            listed = ", ".join(parameters) or "none"
+            raise InputError(f"{spec}: {algorithm.name} has no parameter {name}; it has {listed}")
+        parameter = parameters[name]
+        if not parameter.in_bytes and value not in parameter.values:
+            listed = ", ".join(map(str, parameter.values))
+            raise InputError(f"{spec}: {name} may be {listed}")
+        candidate = with_value(candidate, name, value)
+    return candidate
+
+
+def require_right(source: Source, collective: str, candidates: Sequence[Candidate]) -> None:
+    """Compare candidates with the native routine, byte by byte.
+
+    Raises:
+        MeasurementError: one of them is wrong; it says which, and where first.
+    """
+    others = tuple(c for c in candidates if c.algorithm != NATIVE)
+    for check in source.check(collective, others) if others else []:
+        if check.wrong != 0:
+            raise MeasurementError(
+                f"{collective} {check.candidate.spec} is wrong: {check.first_wrong}"
+            )
+
+
+def time_in_turn(
+    source: Source,
+    collective: str,
+    size: int,
+    candidates: Sequence[Candidate],
+    repetitions: int,
+) -> tuple[Contestant, ...]:
+    """Time candidates in turn, after one look at each, which does not count.
+
+    Args:
+        source: of the measurements.
+        collective: which one.
+        size: in bytes.
+        candidates: the first is what the others are compared with.
+        repetitions: of each; fewer where a call takes seconds, more where milliseconds.
+
+    Raises:
+        MeasurementError: a measurement failed.
+    """
+    scout = Request(collective, size, Timing(), False, 1, 1, tuple(candidates), WHOLE)
+    look = source.measure(scout).seconds
+    fastest, slowest = min(map(min, look)), max(map(min, look))
+    request = decisive(scout, fastest, repetitions_for(slowest, repetitions))
+    times = source.measure(request).by_candidate()
+    first = times[candidates[0]]
+    return tuple(
+        Contestant(candidate, summarize(seconds), paired_ratio(seconds, first), seconds)
+        for candidate, seconds in times.items()
+    )

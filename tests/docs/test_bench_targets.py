@@ -1,0 +1,174 @@
+"""Targets on made-up results, and the pages that are made from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from docs.bench.__main__ import judge
+from docs.bench.families import ENTRANTS, entrants, meetings
+from docs.bench.page import BEGIN, END, page, readme, table
+from docs.bench.picture import plot
+from docs.bench.plan import CLUSTERS, FIXED, KIB
+from docs.bench.results import Result
+from docs.bench.targets import GOALS, targets
+from stagegen.measure.records import Candidate
+from stagegen.repository import load_catalogue
+from stagegen.tune.race import Sample
+from tests.docs.bench_rows import meeting, row
+
+CATALOGUE = load_catalogue()
+MEETINGS = tuple(meeting(size, 0.99) for size in (32 * KIB, 64 * KIB, 256 * KIB))
+RANDOM = next(name for name in CLUSTERS if name != FIXED.name)
+
+
+def good(cluster: str = FIXED.name, congestion: str = "cubic") -> Result:
+    """All goals met."""
+    rows = {}
+    for goal in GOALS:
+        if goal.everywhere or cluster == FIXED.name:
+            speedup = max(goal.speedup, 1.0 if congestion == "cubic" else 1.8)
+            rows[goal.collective, goal.size] = row(goal.collective, goal.size, speedup, 1.1)
+    return Result(cluster, congestion, 16, tuple(rows.values()), MEETINGS, {"bcast": 3.0})
+
+
+def with_rows(result: Result, *rows) -> Result:
+    known = {(one.collective, one.size): one for one in (*result.rows, *rows)}
+    return replace(result, rows=tuple(known.values()))
+
+
+def without(result: Result, collective: str, size: int) -> Result:
+    left = (one for one in result.rows if (one.collective, one.size) != (collective, size))
+    return replace(result, rows=tuple(left))
+
+
+#: What was measured otherwise, and how many targets are missed by that, and not measured.
+MEASURED = {
+    "all met": (good(), 0, 0),
+    "all met with bbr": (good(congestion="bbr"), 1, 0),  # slower than before: its rows are slow
+    "all met on a random cluster": (good(RANDOM), 0, 0),
+    "slower than native": (with_rows(good(), row("bcast", 64, 0.96, 0.5)), 1, 0),
+    "a little slower": (with_rows(good(), row("bcast", 64, 0.98, 0.5)), 0, 0),
+    "a speed-up": (with_rows(good(), row("allgather", 64 * KIB, 3.4, 1.1)), 1, 0),
+    "over the bound": (with_rows(good(), row("bcast", 1 << 20, 4, 1.16)), 1, 0),
+    "over the bound everywhere": (
+        with_rows(good(RANDOM), row("alltoall", 64 * KIB, 2, 1.13)), 1, 0,
+    ),
+    "told apart from native": (with_rows(good(), row("gather", 64 * KIB, 0.975, 1.1)), 1, 0),
+    "not told apart": (with_rows(good(), row("gather", 64 * KIB, 0.99, 1.1)), 0, 0),
+    "without a point": (without(good(), "alltoall", 32 * KIB), 0, 1),
+    "AAPC is behind": (replace(good(), meetings=(meeting(32 * KIB, 1.02), *MEETINGS[1:])), 1, 0),
+    "AAPC is behind by noise": (
+        replace(good(), meetings=(meeting(32 * KIB, 1.02, 0.05), *MEETINGS[1:])), 0, 0,
+    ),
+    "AAPC did not meet the rest": (replace(good(), meetings=()), 0, 3),
+    "a guideline": (
+        with_rows(good(), row("gather", 8, 2, 1.2), row("allgather", 8, 2, 1.0)), 1, 0,
+    ),
+    "intercepting costs": (replace(good(), overheads={"bcast": 3.0, "reduce": 100.1}), 1, 0),
+    "intercepting was not measured": (replace(good(), overheads={}), 0, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("result", "missed", "unknown"), MEASURED.values(), ids=MEASURED)
+def test_targets_are_judged(result, missed, unknown, capsys):
+    met = [target.met for target in targets(result)]
+    assert (met.count(False), met.count(None)) == (missed, unknown)
+    assert judge([result]) is (missed == 0)
+    said = capsys.readouterr().out
+    assert (said.count("MISSED"), said.count("not measured")) == (missed, unknown)
+    assert result.name in said
+
+
+def test_one_missed_target_is_enough():
+    assert not judge([good(), replace(good(RANDOM), meetings=(meeting(32 * KIB, 1.5),))])
+
+
+def samples(**seconds: float) -> dict[Candidate, Sample]:
+    return {Candidate(name): Sample((value,), value > 1.5) for name, value in seconds.items()}
+
+
+def test_the_best_of_each_family_enter():
+    seen = {
+        64: samples(native=1.0, bruck=0.1, aapc_barrier=0.2),
+        64 * KIB: samples(
+            native=1.0, ring=0.9, pair=1.6, aapc_sender=0.8, aapc_receiver=0.7, aapc_barrier=2,
+            hierarchical=0.1,
+        ),
+    }  # fmt: skip
+    for size in (64 * KIB, 256 * KIB):
+        names = [candidate.algorithm for candidate in entrants(seen, CATALOGUE, size)]
+        assert names == ["aapc_receiver", "aapc_sender", "ring", "native"]
+        assert ENTRANTS == 2
+    del seen[64 * KIB]
+    seen[KIB] = samples(native=1.0)
+    names = [candidate.algorithm for candidate in entrants(seen, CATALOGUE, 64 * KIB)]
+    assert names == ["aapc_barrier", "bruck", "native"]
+
+
+def test_a_meeting_is_of_the_best_by_pairs():
+    def told(routine: str, *seconds: float) -> dict[str, object]:
+        return {
+            "size": 64, "routine": routine, "median_s": sorted(seconds)[1], "interval_s": [1, 2],
+            "over_bound": 1.5, "repetitions": 3, "seconds": list(seconds),
+        }  # fmt: skip
+
+    rows = [
+        told("aapc_barrier", 9.0, 9.0, 9.0),
+        told("aapc_receiver:window=2", 1.0, 2.0, 3.0),
+        told("ring", 2.0, 1.0, 3.0),
+        told("native", 1.0, 9.0, 9.0),
+    ]
+    (one,) = meetings(rows, CATALOGUE)
+    assert (one.aapc.routine, one.unaware.routine) == ("aapc_receiver:window=2", "ring")
+    assert (one.ratio.median, one.ratio.low, one.ratio.high) == (1.0, 0.5, 2.0)
+    assert one.is_level
+
+
+def test_the_table_has_columns_for_each_congestion_control():
+    cubic = replace(good(), rows=(row("bcast", 64), row("barrier", 0, 1.25, 1.0, None)))
+    bbr = replace(good(congestion="bbr"), rows=(row("bcast", 64, 3, 1.5),))
+    titles, _, *lines = table([cubic, bbr]).splitlines()
+    assert titles.index("cubic: MPICH ms") < titles.index("bbr: MPICH ms")
+    assert lines == [
+        "| barrier | 0 | – | 625 | 500 | 1.25 | – | some | – | – | – | – | – |",
+        "| bcast | 64 | 500 | 1100 | 550 | 2.00 | 1.10 | some | 2250 | 750 | 3.00 | 1.50 | some |",
+    ]
+    assert table([cubic, bbr], frozenset({("bcast", 64)})).splitlines()[2:] == lines[1:]
+
+
+def test_the_page_lists_what_is_broken_and_what_is_missed():
+    rows = row("gather", 8, 2, 1.2), row("allgather", 8, 2, 1.0)
+    text = page([with_rows(good(), *rows), good(RANDOM, "bbr")])
+    assert "| gather(n) ≼ allgather(n) | 8 | 600 [594, 606] | 500 [495, 505] | 20.0% |" in text
+    assert f"## {FIXED.name}\n" in text
+    assert f"## {RANDOM}\n" in text
+    assert " guidelines not comparable here.\n" in text
+    assert "MISSED       no guideline broken" in text
+    assert "| cubic | 32768 | aapc_receiver | 0.99 | ring | 1.00 | 0.990 [0.980, 1.000] |" in text
+
+
+def test_the_readme_gets_a_new_table_and_nothing_else():
+    before = f"text\n{BEGIN}\nold\n{END}\nmore\n"
+    after = readme(before, [good(RANDOM), with_rows(good(), row("gather", 12))])
+    assert after.startswith(f"text\n{BEGIN}\n| collective |")
+    assert after.endswith(f" |\n{END}\nmore\n")
+    assert "| gather | 65536 |" in after
+    assert "| gather | 12 |" not in after
+    assert BEGIN in Path("README.md").read_text(encoding="utf-8")
+
+
+def test_the_picture_has_a_panel_for_every_collective_with_sizes(tmp_path: Path):
+    pytest.importorskip("matplotlib", reason="pictures need the extra `report`")
+    names = [name for name in CATALOGUE.collectives if name != "barrier"]
+    rows = [row(name, size) for name in names for size in (1, 1024)]
+    rows += [replace(row("barrier", 0), bound=None)]
+    rows[0] = replace(rows[0], bound=None)
+    results = [replace(good(congestion=name), rows=tuple(rows)) for name in ("cubic", "bbr")]
+    plot(results, str(tmp_path / "a.svg"))
+    picture = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    words = ("MPICH, cubic", "libcoll, cubic", "MPICH, bbr", "libcoll, bbr", "lower bound")
+    assert all(f">{name}<" in picture for name in (*names, *words))
+    assert ">barrier<" not in picture

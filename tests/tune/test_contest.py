@@ -1,0 +1,78 @@
+"""Candidates that the user names: what may be asked for, and how they are timed."""
+
+from __future__ import annotations
+
+import pytest
+
+from stagegen.errors import InputError, MeasurementError
+from stagegen.measure.records import Candidate
+from stagegen.repository import Parameter
+from stagegen.tune.contest import named_candidate, require_right, time_in_turn
+from tests.measure.fakes import Model
+from tests.tune.test_race_search import algorithm
+
+SEGMENT = Parameter("segment_size", "bytes of a segment", (8, 64, 512), 512)
+WINDOW = Parameter("window", "messages at a time", (1, 2, 4), 1)
+KNOWN = {
+    "aapc": algorithm("aapc", parameters=(SEGMENT, WINDOW)),
+    "native": algorithm("native"),
+}
+NATIVE, RING, TREE = Candidate("native"), Candidate("ring"), Candidate("tree")
+
+
+@pytest.mark.parametrize(
+    ("spec", "values"),
+    [
+        ("aapc", (512, 1)),
+        ("aapc:window=2", (512, 2)),
+        ("aapc:window=4:segment_size=100", (100, 4)),
+    ],
+)
+def test_what_is_not_asked_for_is_the_default(spec, values):
+    segment, window = values
+    wanted = Candidate("aapc", (("segment_size", segment), ("window", window)))
+    assert named_candidate(KNOWN, spec) == wanted
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("rings", "no algorithm rings can run here; there is aapc, native"),
+        ("aapc:windows=2", "no parameter windows; it has segment_size, window"),
+        ("native:window=2", "no parameter window; it has none"),
+        ("aapc:window=3", "window may be 1, 2, 4"),
+        ("aapc:window", "expected NAME or NAME:PARAMETER=NUMBER"),
+        ("", "expected NAME"),
+    ],
+)
+def test_what_cannot_be_asked_for(spec, says):
+    with pytest.raises(InputError, match=says):
+        named_candidate(KNOWN, spec)
+
+
+def test_a_wrong_routine_is_an_error():
+    model = Model(lambda candidate, size: 1.0, wrong=frozenset({"tree"}))
+    require_right(model, "alltoall", (NATIVE, RING))
+    assert model.checked == [RING]
+    with pytest.raises(MeasurementError, match="alltoall tree is wrong: a case"):
+        require_right(model, "alltoall", (RING, TREE))
+
+
+def test_ratios_are_to_the_first():
+    costs = {NATIVE: 0.4, RING: 0.2, TREE: 0.5}
+    model = Model(lambda candidate, size: costs[candidate], noise=0.001)
+    contestants = time_in_turn(model, "alltoall", 1024, (RING, NATIVE, TREE), 7)
+    assert [one.candidate for one in contestants] == [RING, NATIVE, TREE]
+    assert [one.ratio.median for one in contestants] == pytest.approx([1, 2, 2.5], rel=0.02)
+    assert contestants[0].ratio.low == contestants[0].ratio.high == 1
+    assert {one.seconds.count for one in contestants} == {7}
+    scout, timed = model.asked
+    assert (scout.repetitions, timed.repetitions) == (1, 7)
+
+
+@pytest.mark.parametrize(("seconds", "count", "settle"), [(1e-3, 60, True), (3.0, 3, False)])
+def test_the_shorter_the_call_the_more_is_done(seconds, count, settle):
+    model = Model(lambda candidate, size: seconds)
+    (one,) = time_in_turn(model, "alltoall", 1024, (RING,), 3)
+    assert one.seconds.count == count
+    assert model.asked[-1].settle is settle
