@@ -77,8 +77,8 @@ class Aapc:
         else:
             schedules = [self._with_all_tokens(kind)]
         rows = schedule_rows(*schedules, placed=self._placed(kind))
-        most = {"window": 1, **{p.name: max(p.values) for p in algorithm.parameters}}
-        return {**aapc_tables(rows, "window" in names), "parameters": names, "most": most}
+        window = max(schedule.sync.window for schedule in schedules)
+        return {**aapc_tables(rows, "window" in names), "parameters": names, "window_most": window}
 
     def _placed(self, kind: str) -> bool:
         """Tell whether the proof of the tokens depends on the order within phases."""

@@ -1,20 +1,31 @@
 """What each rank does in an alltoall schedule: the view that C tables are made from.
 
-The contract of the program that carries out a row, step by step in order:
+The contract of the program that carries out a row depends on who gives the tokens.
 
-1. post the receive of the step, then wait for its `await_from` tokens, then send;
-2. when the send (if the scheme's giver is the sender) or the receive (the receiver) is
-   complete, give the `owed` tokens;
-3. go on when both are complete, where the scheme has barriers after one at the end of every
-   block of phases but the last, also of blocks in which the rank has no step.
+Receivers: the rank has two streams, neither of which waits for the other.
+
+1. The sends start in the order of the steps, each when its `await_from` tokens are here. An
+   earlier send need not be complete.
+2. The receives are posted in the order of the steps, one or more at a time. When the message of
+   a step has arrived, and those of all earlier steps, the step's `owed` tokens are given.
+
+Senders, or nobody: the rank does step by step in order.
+
+1. Post the receive of the step, then wait for its `await_from` tokens, then send.
+2. When the send is complete, give the `owed` tokens.
+3. Go on when both are complete.
+
+Where the scheme has barriers, all messages of a block of phases are complete before the barrier
+after it; the rank takes part in all of them, also after blocks in which it has no step.
 
 Tokens are zero-byte messages. Both ends of a token know the phases of both of its messages and
 the windows that it belongs to. So tables are made once, with every token, and a program leaves
 out those that a size of blocks or a window does without: both ends alike. Between two ranks
 the others are given and awaited in the same order, so one tag is enough for all of them. Every
 token goes from an earlier phase to a later one, and receives are posted before anything is
-waited for; so the steps cannot deadlock even where a send completes only when its receive is
-posted (:mod:`stagegen.schedule.verify` checks it for every size of blocks and window).
+waited for; so nothing can deadlock even where a send completes only when its receive is posted
+(:mod:`stagegen.schedule.verify` checks it for every size of blocks and window, and for steps,
+which wait for more than streams do).
 """
 
 from __future__ import annotations

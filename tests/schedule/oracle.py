@@ -24,6 +24,9 @@ def with_link_rates(topology: Topology, factors: list[Fraction]) -> Topology:
     return replace(topology, links=tuple(links))
 
 
+_WAIT = ("arrival", "start")
+
+
 class Oracle:
     """A topology's paths as edge sets, and what contention means."""
 
@@ -60,14 +63,30 @@ class Oracle:
             loads[phase].update(uses)
         return tuple(map(tuple, phases))
 
-    def program_order(self, phases) -> nx.DiGraph:
-        """Every message after its sender's one before it."""
-        graph = nx.DiGraph()
+    def program_order(self, phases) -> nx.MultiDiGraph:
+        """What happens to messages: each starts and then arrives, and a rank starts one by one.
+
+        That a rank's message has started, or that its send is complete, does not mean that it has
+        arrived.
+        """
+        graph = nx.MultiDiGraph()
         placed = [message for messages in phases for message in messages]
-        graph.add_nodes_from(placed)
+        graph.add_edges_from(((m, "start"), (m, "arrival")) for m in placed)
         for rank in range(self.ranks):
-            graph.add_edges_from(itertools.pairwise(m for m in placed if m.source == rank))
+            own = [(m, "start") for m in placed if m.source == rank]
+            graph.add_edges_from(itertools.pairwise(own))
         return graph
+
+    def ordered(self, phases, syncs) -> nx.MultiDiGraph:
+        """The same, and each later message of a sync starts when the earlier one has arrived."""
+        graph = self.program_order(phases)
+        graph.add_edges_from(map(self.wait, syncs))
+        return graph
+
+    @staticmethod
+    def wait(pair):
+        """A sync as an edge of :meth:`ordered`."""
+        return (pair[0], "arrival"), (pair[1], "start")
 
     def window_order(self, phases, window: int = 1) -> nx.DiGraph:
         """Every user of an edge after the one that is window · capacity before it."""
@@ -82,12 +101,18 @@ class Oracle:
             graph.add_edges_from(zip(messages, messages[apart:], strict=False))
         return graph
 
+    def own_sends(self, phases):
+        """A rank's sends one after the other, for schemes in which it waits for each."""
+        placed = [message for messages in phases for message in messages]
+        for rank in range(self.ranks):
+            yield from itertools.pairwise(m for m in placed if m.source == rank)
+
     def minimal_syncs(self, phases, window: int = 1, more=()) -> set[tuple[Message, Message]]:
         """What is left of all orders when whatever follows from others is left out."""
-        program = self.program_order(phases)
-        every = nx.compose(program, self.window_order(phases, window))
-        every.add_edges_from(more)
-        return set(nx.transitive_reduction(every).edges) - set(program.edges)
+        needed = [*self.window_order(phases, window).edges, *more]
+        every = nx.DiGraph(self.ordered(phases, needed))
+        reduced = nx.transitive_reduction(every).edges
+        return {(a, b) for (a, event), (b, other) in reduced if (event, other) == _WAIT}
 
     def unambiguous_syncs(self, phases, window: int = 1) -> set[tuple[Message, Message]]:
         """The same with receiver-based tokens, awaited in the order in which they are given."""
@@ -185,10 +210,10 @@ class Oracle:
         same_block = phase_of[first] // size == phase_of[then] // size
         if scheme.blocks and same_block != scheme.barriers:
             return False
-        if then.source in first:
-            return token is None
+        if scheme.giver is None:
+            return False
         giver = first.source if scheme.giver == "sender" else first.destination
-        return scheme.giver is not None and token == (giver, then.source)
+        return token == (None if giver == then.source else (giver, then.source))
 
     @staticmethod
     def _tokens_in_order(schedule, phase_of) -> bool:
@@ -203,23 +228,24 @@ class Oracle:
         )
 
     def _is_ordered(self, schedule, phase_of) -> bool:
-        """Whether the syncs order what they have to, and none follows from the others."""
+        """Whether the syncs order what they have to, and no token is for what others imply."""
         scheme, size = SCHEMES[schedule.sync.kind], schedule.sync.block_size
-        known = nx.MultiDiGraph(self.program_order(schedule.phases))
-        known.add_edges_from((first, then) for first, then, _ in schedule.sync.syncs)
+        pairs = [(first, then) for first, then, _ in schedule.sync.syncs]
+        known = self.ordered(schedule.phases, pairs)
         needed = []
         for pair in self.window_order(schedule.phases, schedule.sync.window).edges:
             same_block = phase_of[pair[0]] // size == phase_of[pair[1]] // size
             if not scheme.blocks or same_block == scheme.barriers:
                 needed.append(pair)
             elif same_block:
-                known.add_edge(*pair)
-        for first, then, _ in schedule.sync.syncs:
-            known.remove_edge(first, then)
-            if nx.has_path(known, first, then):
+                known.add_edge(*self.wait(pair))
+        for first, then, token in schedule.sync.syncs:
+            wait = self.wait((first, then))
+            known.remove_edge(*wait)
+            if token is not None and nx.has_path(known, *wait):
                 return False
-            known.add_edge(first, then)
-        return all(nx.has_path(known, *pair) for pair in needed)
+            known.add_edge(*wait)
+        return all(nx.has_path(known, *self.wait(pair)) for pair in needed)
 
     def _dummies_are_valid(self, schedule) -> bool:
         if not SCHEMES[schedule.sync.kind].dummies:

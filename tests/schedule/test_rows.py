@@ -137,13 +137,84 @@ class Machine:
             self.most_contention = max(self.most_contention, *edges.values(), 0)
 
 
+class StreamMachine:
+    """Ranks with a stream of sends and one of receives; nothing is waited for but tokens.
+
+    A send is under way until its receive takes it. A rank starts its next one meanwhile, as a
+    program does whose send is complete when the kernel has its bytes.
+    """
+
+    def __init__(self, rows: Rows, block_size: int, rng: random.Random):
+        self.rng, self.ahead = rng, rng.randint(1, 3)
+        self.block_size = block_size if rows.scheme.barriers else None
+        self.sends = [[s for s in row if s.send_to is not None] for row in rows.rows]
+        self.receives = [[s for s in row if s.receive_from is not None] for row in rows.rows]
+        self.sent = [0] * len(rows.rows)
+        self.paid = [0] * len(rows.rows)
+        self.tokens: Counter[tuple[int, int]] = Counter()
+        self.under_way: set[Message] = set()
+        self.delivered: list[Message] = []
+        self.most_contention = 0
+
+    def step(self, rank: int) -> Step | None:
+        left = self.sends[rank][self.sent[rank] :] + self.receives[rank][self.paid[rank] :]
+        return left[0] if left else None
+
+    def reached(self, step: Step) -> bool:
+        if self.block_size is None:
+            return True
+        places = zip(self.receives, self.paid, strict=True)
+        waiting = [steps[paid].phase for steps, paid in places if paid < len(steps)]
+        return step.phase // self.block_size <= min(waiting) // self.block_size
+
+    def can_start(self, rank: int) -> bool:
+        if self.sent[rank] == len(self.sends[rank]):
+            return False
+        step = self.sends[rank][self.sent[rank]]
+        awaited = Counter(token.peer for token in step.await_from)
+        told = all(self.tokens[giver, rank] >= number for giver, number in awaited.items())
+        return told and self.reached(step)
+
+    def start(self, rank: int) -> None:
+        step = self.sends[rank][self.sent[rank]]
+        for token in step.await_from:
+            self.tokens[token.peer, rank] -= 1
+        self.sent[rank] += 1
+        self.under_way.add(Message(rank, step.send_to))
+
+    def posted(self, rank: int) -> list[Step]:
+        return self.receives[rank][self.paid[rank] :][: self.ahead]
+
+    def can_deliver(self, message: Message) -> bool:
+        posted = self.posted(message.destination)
+        return any(s.receive_from == message.source and self.reached(s) for s in posted)
+
+    def deliver(self, message: Message) -> None:
+        self.under_way.remove(message)
+        self.delivered.append(message)
+        rank = message.destination
+        for step in self.posted(rank):
+            if Message(step.receive_from, rank) not in self.delivered:
+                break
+            for token in step.owed:
+                self.tokens[rank, token.peer] += 1
+            self.paid[rank] += 1
+
+    run = Machine.run
+
+    @property
+    def place(self) -> list[int]:
+        return self.sent
+
+
 def carry_out(topology, kind: str, block_size: int, window: int, seed: int) -> Machine:
     phases = alltoall_phases(topology)
     windows = range(1, window + 1) if SCHEMES[kind].giver else [1]
     every = len(phases.phases) + 1 if SCHEMES[kind].blocks and SCHEMES[kind].barriers else 1
     table = schedule_rows(*(with_sync(topology, phases, kind, every, w) for w in windows))
     rows = filtered(table, block_size, windows[-1])
-    machine = Machine(rows, block_size, random.Random(seed))
+    made = StreamMachine if SCHEMES[kind].giver == "receiver" else Machine
+    machine = made(rows, block_size, random.Random(seed))
     machine.run(oracle_paths(topology))
     return machine
 

@@ -41,12 +41,13 @@ def pairs(graph) -> set[tuple[Message, Message]]:
 def test_the_set_is_the_transitive_reduction(case, window):
     topology, oracle, phases = case
     graph = synchronise(topology, phases, "sender", window=window)
-    assert pairs(graph) == oracle.minimal_syncs(phases, window)
+    assert pairs(graph) == oracle.minimal_syncs(phases, window, oracle.own_sends(phases))
     assert len(graph.syncs) == len(pairs(graph))
     graph = synchronise(topology, phases, "receiver", window=window)
     assert pairs(graph) == oracle.unambiguous_syncs(phases, window)
     if window == 1:
-        assert pairs(graph) == oracle.minimal_syncs(phases)
+        contention = oracle.window_order(phases)
+        assert pairs(graph) == set(nx.transitive_reduction(contention).edges)
 
 
 @settings(max_examples=30)
@@ -54,7 +55,7 @@ def test_the_set_is_the_transitive_reduction(case, window):
 def test_the_set_is_the_transitive_reduction_of_larger_clusters(case, window):
     topology, oracle, phases = case
     graph = synchronise(topology, phases, "sender", window=window)
-    assert pairs(graph) == oracle.minimal_syncs(phases, window)
+    assert pairs(graph) == oracle.minimal_syncs(phases, window, oracle.own_sends(phases))
 
 
 def test_the_set_is_the_transitive_reduction_for_all_small_trees():
@@ -75,7 +76,7 @@ def test_tokens_are_awaited_in_the_order_in_which_they_are_given(kind, case, win
     phase_of = {m: p for p, messages in enumerate(phases) for m in messages}
     streams = defaultdict(list)
     for first, then, token in synchronise(topology, phases, kind, block_size, window).syncs:
-        streams[token].append((phase_of[first], phase_of[then]))
+        streams[token or (then.source, then.source)].append((phase_of[first], phase_of[then]))
     for stream in streams.values():
         awaited = [then for _, then in sorted(stream)]
         assert awaited == sorted(awaited)
@@ -86,39 +87,60 @@ def test_no_sync_can_be_left_out(case, window):
     """By the definition, not by the reduction: without any one sync some order is lost."""
     topology, oracle, phases = case
     kept = pairs(synchronise(topology, phases, "receiver", window=window))
-    known = oracle.program_order(phases)
-    known.add_edges_from(kept)
+    known = oracle.ordered(phases, kept)
     needed = oracle.window_order(phases, window)
-    closure = nx.transitive_closure_dag(known)
-    assert all(closure.has_edge(*pair) for pair in needed.edges)
-    for sync in kept:
-        known.remove_edge(*sync)
-        assert not nx.has_path(known, *sync)
-        known.add_edge(*sync)
+    assert all(nx.has_path(known, *oracle.wait(pair)) for pair in needed.edges)
+    for wait in map(oracle.wait, kept):
+        known.remove_edge(*wait)
+        assert not nx.has_path(known, *wait)
+        known.add_edge(*wait)
+
+
+@given(scheduled(capacities=False))
+def test_with_window_1_syncs_alone_order_all_contention(case):
+    """No program has to add anything, least of all that a rank's earlier send is complete."""
+    topology, oracle, phases = case
+    for kind in FULL:
+        known = nx.DiGraph(pairs(synchronise(topology, phases, kind)))
+        known.add_nodes_from(m for phase in phases for m in phase)
+        closure = nx.transitive_closure_dag(known)
+        assert all(closure.has_edge(*pair) for pair in oracle.conflict_order(phases).edges)
+
+
+@given(small_topologies.filter(lambda topology: topology.rank_count > 2))
+def test_messages_of_one_sender_have_a_token_from_a_receiver(topology):
+    """They share the sender's own link: somewhere the earlier one's receiver tells."""
+    oracle = Oracle(topology)
+    phases = oracle.greedy_phases(sorted(oracle.paths))
+    syncs = synchronise(topology, phases, "receiver").syncs
+    assert any(sync.first.source == sync.then.source for sync in syncs)
+    known = nx.DiGraph(pairs(synchronise(topology, phases, "receiver")))
+    for one, other in itertools.permutations(oracle.paths, 2):
+        if one[0] == other[0]:
+            assert nx.has_path(known, one, other) != nx.has_path(known, other, one)
 
 
 @given(scheduled(capacities=False))
 def test_with_window_1_and_equal_links_all_contention_is_ordered(case):
     topology, oracle, phases = case
-    known = oracle.program_order(phases)
-    known.add_edges_from(pairs(synchronise(topology, phases, "receiver")))
-    closure = nx.transitive_closure_dag(known)
-    assert all(closure.has_edge(*pair) for pair in oracle.conflict_order(phases).edges)
+    known = oracle.ordered(phases, pairs(synchronise(topology, phases, "receiver")))
+    for pair in oracle.conflict_order(phases).edges:
+        assert nx.has_path(known, *oracle.wait(pair))
 
 
 @given(scheduled(), st.integers(1, 3))
 def test_an_edge_carries_at_most_window_times_capacity(case, window):
     """Of any w·c + 1 users of an edge two are ordered, so they never all are under way."""
     topology, oracle, phases = case
-    known = oracle.program_order(phases)
-    known.add_edges_from(pairs(synchronise(topology, phases, "receiver", window=window)))
-    closure = nx.transitive_closure_dag(known)
+    kept = pairs(synchronise(topology, phases, "receiver", window=window))
+    closure = nx.transitive_closure_dag(nx.DiGraph(oracle.ordered(phases, kept)))
     for edge in set().union(*oracle.paths.values()):
         users = [m for phase in phases for m in phase if edge in oracle.paths[m]]
         for crowd in itertools.islice(
             itertools.combinations(users, window * oracle.whole(edge) + 1), 200
         ):
-            assert any(closure.has_edge(*pair) for pair in itertools.combinations(crowd, 2))
+            waits = map(oracle.wait, itertools.combinations(crowd, 2))
+            assert any(closure.has_edge(*wait) for wait in waits)
 
 
 @given(scheduled(), st.sampled_from(SYNC_KINDS), st.integers(1, 4), st.integers(1, 4))
@@ -152,9 +174,12 @@ def test_every_scheme_is_its_part_of_the_full_set(case, kind, block_size, window
 def test_who_gives_the_tokens(kind, case):
     topology, _, phases = case
     for first, then, token in synchronise(topology, phases, kind, 2).syncs:
-        giver = first.source if SCHEMES[kind].giver == "sender" else first.destination
-        assert token == (giver, then.source)
-        assert then.source not in first
+        if SCHEMES[kind].giver == "receiver":
+            assert token == (first.destination, then.source)
+        else:
+            own = first.source == then.source
+            assert token == (None if own else (first.source, then.source))
+        assert then.source != first.destination
 
 
 @given(small_topologies)

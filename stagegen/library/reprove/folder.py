@@ -37,6 +37,9 @@ class RoutineProof:
 
 _Proofs = Iterator[tuple[str, Proof]]
 
+_MAY_BE_NONE = frozenset({"tail"})
+"""Parameters that may be 0."""
+
 _OF_ORDER = "of the depth-first order in cluster.c"
 _ORDER = re.compile(r"\bcc->(order|place_of|first_place|hosts?)\b")
 """What a communicator has only where the hosts of its ranks are known."""
@@ -77,7 +80,7 @@ def _check_calls(c_file: CFile, routine: BuildRoutine) -> None:
     if not re.search(rf"^int {routine.function}\(const struct coll_call ", c_file.code, re.M):
         raise ScheduleError(f"there is no function {routine.function}()")
     for parameter in sorted(set(re.findall(r"\bparameters->(\w+)", c_file.code))):
-        routine.values(parameter)
+        routine.values(parameter, least=int(parameter not in _MAY_BE_NONE))
     if _ORDER.search(c_file.code) and not (routine.needs_order or routine.needs_cluster):
         raise ScheduleError("routines.c lets it serve ranks whose hosts are not known")
 

@@ -7,18 +7,19 @@ largest subtree is as small as possible.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
 
 from stagegen.errors import ScheduleError
 from stagegen.library.reprove.c_file import CFile
 from stagegen.library.reprove.routine import BuildRoutine
-from stagegen.library.reprove.scheme import scheme_kind
+from stagegen.library.reprove.scheme import AHEAD_MOST, scheme_kind
 from stagegen.library.reprove.steps import NOBODY, Row, Step, read_steps
-from stagegen.schedule import SCHEMES, Message, PhaseSchedule, Sync, SyncGraph
+from stagegen.schedule import SCHEMES, Message, PhaseSchedule, Scheme, Sync, SyncGraph
 from stagegen.schedule.capacity import bound_phases, edge_capacities
 from stagegen.schedule.verify.paths import Network
 from stagegen.topology import Topology
@@ -63,6 +64,9 @@ def phase_schedules(
     windowed = "WINDOWS" in c_file.fields.get("token_field", ())
     sizes = routine.values("block_size") if scheme.blocks else [1]
     windows = _windows(tokens, routine) if windowed else [1]
+    if scheme.giver == "receiver":
+        routine.values("receives_ahead", most=AHEAD_MOST)
+        c_file.require(SENDS_MOST=windows[-1])
     for size, window in ((size, window) for size in sizes for window in windows):
         chosen = tuple(
             sync
@@ -70,8 +74,22 @@ def phase_schedules(
             if token.windows >> (window - 1) & 1
             and scheme.keeps(token.first_phase, token.then_phase, size)
         )
+        if scheme.giver == "sender":
+            chosen += tuple(_known_to_senders(plain, scheme, size))
         label = f"block_size {size}" if scheme.blocks else f"window {window}" if windowed else ""
         yield label, replace(plain, sync=SyncGraph(kind, chosen, size, window))
+
+
+def _known_to_senders(schedule: PhaseSchedule, scheme: Scheme, block_size: int) -> Iterator[Sync]:
+    """Yield what needs no token: that a rank's own last send is complete."""
+    sent: dict[int, list[tuple[int, Message]]] = defaultdict(list)
+    for phase, messages in enumerate(schedule.phases):
+        for message in messages:
+            sent[message.source].append((phase, message))
+    for own in sent.values():
+        for (early, first), (late, then) in pairwise(own):
+            if scheme.keeps(early, late, block_size):
+                yield Sync(first, then, None)
 
 
 def _windows(tokens: Sequence[_Token], routine: BuildRoutine) -> list[int]:

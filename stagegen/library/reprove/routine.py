@@ -48,14 +48,19 @@ class BuildRoutine:
         return self.function == f"{self.collective}_{NATIVE}"
 
     def values(
-        self, parameter: str, most: int = 2**31 - 1, among: frozenset[int] | None = None
+        self,
+        parameter: str,
+        most: int = 2**31 - 1,
+        among: frozenset[int] | None = None,
+        least: int = 1,
     ) -> list[int]:
         """Return the values that a parameter is given, each once, ascending.
 
         Args:
             parameter: its name.
-            most: the largest value that it may have; 1 is the smallest.
+            most: the largest value that it may have.
             among: the values that it may have.
+            least: the smallest value that it may have.
 
         Raises:
             ScheduleError: it is not given, or one is out of range; names where.
@@ -64,8 +69,8 @@ class BuildRoutine:
             value = use.parameters.get(parameter)
             if value is None:
                 raise ScheduleError(f"{use.where}: {parameter} is not given")
-            if not 1 <= value <= most or (among is not None and value not in among):
-                allowed = f"1 to {most}" if among is None else sorted(among)
+            if not least <= value <= most or (among is not None and value not in among):
+                allowed = f"{least} to {most}" if among is None else sorted(among)
                 raise ScheduleError(f"{use.where}: {parameter} is {value}, not of {allowed}")
         return sorted({use.parameters[parameter] for use in self.uses})
 

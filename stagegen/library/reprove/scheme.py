@@ -8,10 +8,17 @@ from stagegen.errors import ScheduleError
 from stagegen.library.reprove.c_file import CFile
 from stagegen.schedule import SCHEMES, Scheme
 
-_PAYS = re.compile(r"(?:\*index == (SEND|RECEIVE)|state->(sent|received)\.open == 0) \? pay\(")
+_PAYS = re.compile(
+    r"(?:\*index == (SEND)|state->(sent)\.open == 0) \? pay\("
+    r"|is_complete\(streams, (BODIES_IN) \+ slot_in\(streams, at\)\)\) \{"
+    r"(?:\s|coll_stamp\([^;]*;)*COLL_TRY\(pay\("
+)
 _COUNTS = re.compile(r"/ block_size (==|!=) token\[OTHER_PHASE\] / block_size")
 _IN_WINDOW = "token[WINDOWS] >> (state->parameters->window - 1) & 1"
-_GIVERS = {"SEND": "sender", "sent": "sender", "RECEIVE": "receiver", "received": "receiver"}
+AHEAD_MOST = 4
+"""Receives that a rank can post at a time."""
+
+_GIVERS = {"SEND": "sender", "sent": "sender", "BODIES_IN": "receiver"}
 
 
 def scheme_kind(c_file: CFile) -> str:
@@ -20,7 +27,7 @@ def scheme_kind(c_file: CFile) -> str:
     Raises:
         ScheduleError: the code is of none, or its requests overlap.
     """
-    found = {_GIVERS[one or other] for one, other in _PAYS.findall(c_file.code)}
+    found = {_GIVERS["".join(told)] for told in _PAYS.findall(c_file.code)}
     has_tokens = "token_field" in c_file.fields
     if has_tokens != (len(found) == 1):
         raise ScheduleError("the code does not tell when tokens are given")
@@ -45,11 +52,19 @@ def scheme_kind(c_file: CFile) -> str:
 
 
 def _check_requests(c_file: CFile, scheme: Scheme) -> None:
-    """Check that the numbers of a step's requests leave room for its pieces and tokens."""
+    """Check that the numbers of requests leave room for parts of messages and for tokens."""
     if scheme.giver is None:
         names = ["RECEIVE", *["DUMMY_RECEIVE"] * scheme.dummies, "SEND"]
         names += [*["DUMMY_SEND"] * scheme.dummies, "REQUESTS"]
         c_file.require(**{name: at for at, name in enumerate(names)})
+        return
+    if scheme.giver == "receiver":
+        ahead, sends = AHEAD_MOST, c_file.constant("SENDS_MOST")
+        out = 2 * ahead + c_file.constant("AWAITED_MOST")
+        c_file.require(
+            AHEAD_MOST=ahead, BODIES_IN=0, TAILS_IN=ahead, TOKENS=2 * ahead, BODIES_OUT=out
+        )
+        c_file.require(TAILS_OUT=out + sends, REQUESTS=out + 2 * sends)
         return
     pieces = 2 if "send_segment(" in c_file.code else 1
     send = pieces + c_file.constant("AWAITED_MOST")

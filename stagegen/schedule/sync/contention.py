@@ -87,14 +87,21 @@ def shares(topology: Topology, window: int) -> Ints:
     return share
 
 
-def predecessors(topology: Topology, placed: Placed, window: int) -> Ints:
+def predecessors(topology: Topology, placed: Placed, window: int, sends: int) -> Ints:
     """Return the earlier messages that each message follows: one for each edge of its path.
 
-    A row for each message: their numbers, the latest first, each once, then -1. They imply all
-    that the message has to wait for.
+    Args:
+        topology: the cluster.
+        placed: the messages.
+        window: how many times its capacity an edge carries at a time.
+        sends: how many sends of a rank may be under way at a time.
+
+    Returns:
+        A row for each message: the numbers of its predecessors, the latest first, each once, then
+        -1. They imply all that the message has to wait for.
     """
     tree, share = topology.tree, shares(topology, window)
-    columns: list[Ints] = [np.full(len(placed.source), -1, np.int32)]
+    columns = [_shifted(placed.source, np.full(tree.rank_count, sends, np.int32))]
     for users, edge in edge_users(tree, placed):
         column = np.full(len(placed.source), -1, np.int32)
         before = _shifted(edge, share)

@@ -1,15 +1,14 @@
 """Which of a message's predecessors no other one implies, found with vector clocks.
 
-The messages of a sender share its link, so with window w every w-th of them is a chain. A
-message's clock tells for every chain how many of its messages come before, or are this one; q
-comes before r exactly where r's clock has come to q's turn in q's chain. A predecessor that comes
-before another predecessor is implied: what is left is the transitive reduction, which for an
-order without cycles is unique (Aho, Garey & Ullman, 1972). Only messages that a later one may ask
-for hold a clock.
+With w sends of a rank under way at a time, every w-th of its messages is a chain. A message's clock
+tells for every chain how many of its messages come before, or are this one; q comes before r
+exactly where r's clock has come to q's turn in q's chain. A predecessor that comes before another
+predecessor is implied: what is left is the transitive reduction, which for an order without cycles
+is unique (Aho, Garey & Ullman, 1972). Only messages that a later one may ask for hold a clock.
 
 A rank starts its sends in the order of their phases. So what had arrived before its last send
-started, for which it waited then, has arrived before the next one starts. With window 1 that adds
-nothing: there the last message itself has arrived, too.
+started, for which it waited then, has arrived before the next one starts. With one send at a time
+that adds nothing: there the last message itself has arrived, too.
 """
 
 from __future__ import annotations
@@ -20,22 +19,21 @@ import numpy.typing as npt
 from stagegen.schedule.sync.contention import Ints, Placed
 
 
-def irredundant(before: Ints, placed: Placed, ranks: int, window: int) -> npt.NDArray[np.bool_]:
+def irredundant(before: Ints, placed: Placed, ranks: int, sends: int) -> npt.NDArray[np.bool_]:
     """Tell which predecessors are implied by no other.
 
     Args:
         before: for every message its predecessors, in earlier phases, the latest first, then
-            -1; the message of the same sender `window` turns before is implied by them or
+            -1; the message of the same sender `sends` turns before is implied by them or
             among them.
         placed: the messages.
         ranks: how many there are.
-        window: how many chains the messages of a sender make.
+        sends: how many sends of a rank may be under way: so many chains its messages make.
 
     Returns:
-        A mask in the shape of `before`. Takes time in proportion to messages times ranks times
-        the window.
+        A mask in the shape of `before`. Takes time in proportion to messages times chains.
     """
-    clocks = _Clocks(before, placed, ranks, window)
+    clocks = _Clocks(before, placed, ranks, sends)
     kept = np.zeros(before.shape, np.bool_)
     widths = (before >= 0).sum(axis=1)
     for phase, (begin, end) in enumerate(zip(placed.starts[:-1], placed.starts[1:], strict=True)):
@@ -48,15 +46,15 @@ def irredundant(before: Ints, placed: Placed, ranks: int, window: int) -> npt.ND
 class _Clocks:
     """The clocks of the messages that are still needed, in a pool of rows; row 0 is all zero."""
 
-    def __init__(self, before: Ints, placed: Placed, ranks: int, window: int):
+    def __init__(self, before: Ints, placed: Placed, ranks: int, sends: int):
         self.before = before
-        chain, turn, chains = _chains(placed.source, ranks, window)
+        chain, turn, chains = _chains(placed.source, ranks, sends)
         # One more element each, for the predecessor -1: of no chain, and never reached.
         self.chain = np.append(chain, 0)
         self.turn = np.append(turn, np.iinfo(np.int32).max)
         self.row = np.zeros(len(self.chain), np.int64)
         phase, phases = placed.phase, len(placed.starts) - 1
-        self.previous = _previous(placed.source) if window > 1 else None
+        self.previous = _previous(placed.source) if sends > 1 else None
         asked = before if self.previous is None else np.column_stack((before, self.previous))
         self.last_use = _last_use(asked, phase)
         self.leaving = np.argsort(self.last_use, kind="stable")
@@ -114,14 +112,14 @@ def _previous(source: Ints) -> Ints:
     return previous
 
 
-def _chains(source: Ints, ranks: int, window: int) -> tuple[Ints, Ints, int]:
+def _chains(source: Ints, ranks: int, sends: int) -> tuple[Ints, Ints, int]:
     """Return the chain of each message, its turn in the chain from 1, and how many chains are."""
     order = np.argsort(source, kind="stable")
     first = np.searchsorted(source[order], np.arange(ranks + 1))
     turn = np.empty(len(source), np.int32)
     turn[order] = np.arange(len(source)) - first[source[order]]
-    window = min(window, max(1, int(np.diff(first).max(initial=0))))
-    return source * window + turn % window, turn // window + 1, ranks * window
+    sends = min(sends, max(1, int(np.diff(first).max(initial=0))))
+    return source * sends + turn % sends, turn // sends + 1, ranks * sends
 
 
 def _last_use(before: Ints, phase: Ints) -> Ints:

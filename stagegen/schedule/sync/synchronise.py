@@ -73,9 +73,11 @@ def _minimal_pairs(
     With those that the scheme leaves out they imply the whole order, and none follows from
     others.
     """
-    before = predecessors(topology, placed, window)
+    # Who gives tokens when a send is complete waits for each; else nothing but tokens says more.
+    sends = 1 if scheme.giver == "sender" else window
+    before = predecessors(topology, placed, window, sends)
     while True:
-        first, then = _reduced(before, placed, topology.rank_count, window)
+        first, then = _reduced(before, placed, topology.rank_count, sends)
         kept = scheme.keeps(placed.phase[first], placed.phase[then], block_size)
         first, then = first[kept], then[kept]
         late, earlier = overtaken(placed, _givers(placed, scheme), first, then)
@@ -84,13 +86,13 @@ def _minimal_pairs(
         before = with_pairs(before, late, earlier)
 
 
-def _reduced(before: Ints, placed: Placed, ranks: int, window: int) -> tuple[Ints, Ints]:
+def _reduced(before: Ints, placed: Placed, ranks: int, sends: int) -> tuple[Ints, Ints]:
     """Return the transitive reduction.
 
     Sorted by the later message, then by the phase and the ranks of the earlier one.
     """
-    then, column = np.nonzero(irredundant(before, placed, ranks, window))
-    first, then = before[then, column], then.astype(np.int32)
+    row, column = np.nonzero(irredundant(before, placed, ranks, sends))
+    first, then = before[row, column], row.astype(np.int32)
     by = (placed.destination[first], placed.source[first], placed.phase[first], then)
     order = np.lexsort(by)
     return first[order], then[order]

@@ -68,7 +68,7 @@ def check_order(
     )
     told = table.giver >= 0
     syncs = Pairs.sorted(table.first[told], table.then[told])
-    knowledge = _Knowledge(plan, waits, sync.window)
+    knowledge = _Knowledge(plan, waits, 1 if kind.giver == "sender" else sync.window)
     check_knowledge(knowledge, links, uses, needed, syncs)
 
 
@@ -118,28 +118,28 @@ def _slices(pairs: Pairs, plan: Plan) -> list[slice]:
 class _Knowledge:
     """What is known at the start of every message, as a vector for as long as it is needed.
 
-    All that share a link are in order but for the latest `window` of them. So the messages of a
-    sender form as many chains, and a vector says of each chain how many of its messages have
-    arrived. (That they are in order is checked like all else, and before it is relied on.)
+    A rank has at most `sends` messages under way. So its messages form as many chains, and a
+    vector says of each chain how many of its messages have arrived. (The order of a chain is among
+    what is checked, phase by phase, so it holds as far as it is relied on.)
 
     Args:
         plan: the messages.
-        waits: the pairs of messages of which the later one starts when the earlier one has
-            arrived; it learns all that the earlier one knew.
-        window: how many messages of a sender may be under way.
+        waits: pairs of messages; the later one starts when the earlier one has arrived, and
+            learns all that the earlier one knew.
+        sends: how many messages of a sender may be under way.
     """
 
-    def __init__(self, plan: Plan, waits: Pairs, window: int):
+    def __init__(self, plan: Plan, waits: Pairs, sends: int):
         self.plan = plan
         messages = len(plan.source)
         order = np.argsort(plan.source, kind="stable")
         first = np.searchsorted(plan.source[order], np.arange(plan.ranks + 1))
         place = np.empty(messages, np.int64)
         place[order] = np.arange(messages) - first[plan.source[order]]
-        window = min(window, max(1, int(np.diff(first).max(initial=0))))
-        self.chains = plan.ranks * window
-        self.chain = plan.source * window + place % window
-        self.turn = place // window + 1
+        sends = min(sends, max(1, int(np.diff(first).max(initial=0))))
+        self.chains = plan.ranks * sends
+        self.chain = plan.source * sends + place % sends
+        self.turn = place // sends + 1
         own = Pairs.sorted(order[:-1], order[1:])
         same = plan.source[own.first] == plan.source[own.then]
         self.known = Pairs(
