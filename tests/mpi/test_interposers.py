@@ -30,10 +30,8 @@ def mpi_of(flavour: str) -> builds.Mpi:
 def interposer(mpi: builds.Mpi) -> Path:
     made = support.scratch() / f"interposer-{builds._plain(mpi.mpicc)}.so"
     source = support.HERE / "interposer.c"
-    subprocess.run(
-        [mpi.mpicc, "-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", source, "-o", made],
-        check=True,
-    )  # fmt: skip
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run([mpi.mpicc, *flags, source, "-o", made], check=True)
     return made
 
 
