@@ -134,3 +134,10 @@ def test_the_library_needs_no_more_to_be_linked_than_before():
     archive = support.library(RANKS) / "libcoll.a"
     symbols = subprocess.run(["nm", archive], capture_output=True, text=True, check=True).stdout
     assert re.findall(r"(\w) (?:dlsym|PMPIX_Comm_revoke)$", symbols, re.M) == ["w", "w"]
+
+
+def test_processes_of_two_worlds():
+    """Those that are spawned have a world of their own, and meet the others when they merge."""
+    program = support.compiled("spawned.c", RANKS)
+    result = support.run(RANKS, program, variables=FORCED, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
