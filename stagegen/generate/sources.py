@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
@@ -25,6 +26,7 @@ RUNTIME = (
     "communicator.c",
     "data.c",
     "known.c",
+    "peers.c",
     "reduction.c",
     "routines.c",
     "stamps.c",
@@ -129,6 +131,14 @@ def _require_used(algorithms: Sequence[Algorithm]) -> None:
             raise GenerateError(f"{algorithm.routine} uses {', '.join(missing)}: not in this build")
 
 
+def build_source(files: Mapping[str, str], renderer: Renderer) -> str:
+    """Return ``build.c``, by which ranks know that they have the same of all other files."""
+    digest = hashlib.sha256()
+    for name, text in sorted(files.items()):
+        digest.update(f"{name}\0{text}\0".encode())
+    return renderer.render("libcoll/build.c.j2", {"build": digest.hexdigest()[:16]})
+
+
 def runtime_values(
     topology: Topology, catalogue: Catalogue, algorithms: Sequence[Algorithm]
 ) -> Mapping[str, Any]:
@@ -189,6 +199,7 @@ def measuring_sources(
         **check_sources(catalogue, renderer, runtime_values(topology, catalogue, algorithms)),
         **{name: _driver(name) for name in SESSION_DRIVERS},
     }
+    files["build.c"] = build_source(files, renderer)
     objects = sorted(name for name in files if name.endswith(".c"))
     files["Makefile"] = renderer.render("libcoll/session.mk.j2", {"sources": objects})
     return files

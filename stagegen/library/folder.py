@@ -10,7 +10,7 @@ from pathlib import Path
 from stagegen import __version__
 from stagegen.data import DRIVERS
 from stagegen.generate import Renderer, runtime_sources, write_files
-from stagegen.generate.sources import check_sources, runtime_values, with_native
+from stagegen.generate.sources import build_source, check_sources, runtime_values, with_native
 from stagegen.library.fortran import fortran_functions
 from stagegen.library.rules import c_tables, chosen_algorithms
 from stagegen.repository import Catalogue
@@ -78,8 +78,9 @@ def library_files(
     for name in catalogue.collectives:
         files[f"src/entry_{name}.c"] = renderer.render(f"{name}/_entry.c.j2", values)
     entries = (f"src/entry_{name}.c" for name in sorted(catalogue.collectives))
-    functions = {"functions": fortran_functions(files[n] for n in ("src/dispatch.c", *entries))}
+    functions = {"functions": fortran_functions(files[name] for name in entries)}
     files["src/fortran.c"] = renderer.render("libcoll/fortran.c.j2", functions)
+    files["src/build.c"] = build_source(files, renderer)
     for name in _CHECK_DRIVERS:
         files[f"check/{name}"] = (DRIVERS / name).read_text(encoding="utf-8")
     for name, text in check_sources(catalogue, renderer, values).items():

@@ -9,7 +9,7 @@ from stagegen.errors import InputError
 from stagegen.generate.routines import Routine, c_parameters
 from stagegen.repository import Algorithm, Catalogue
 from stagegen.tune import DecisionTable, Table
-from stagegen.tune.decision import CLUSTER, HOSTS, OTHER
+from stagegen.tune.decision import CLUSTER, GENERIC, ONE_HOST, OTHER
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class CTable:
         collective: that it is for.
         kind: of communicators: `cluster` (or a group of it), `hosts` or `other`.
         group: number of the group that it is for, 0 being the whole cluster; -1 for others.
+        one_host: whether all ranks are on one host, of the cluster or not.
         ranks_from: the fewest ranks of a communicator.
         c_ranks_to: the most, as a C expression.
         rules: by size; of one size the choice, its alternatives, and the native routine.
@@ -40,6 +41,7 @@ class CTable:
     collective: str
     kind: str
     group: int
+    one_host: bool
     ranks_from: int
     c_ranks_to: str
     rules: tuple[CRule, ...]
@@ -82,13 +84,14 @@ def _c_table(
     table: Table, index: Mapping[tuple[str, str, int], int], groups: Sequence[str]
 ) -> CTable:
     kind, _, name = table.communicator.partition(" ")
-    group = -1 if kind in (HOSTS, OTHER) else _number(name, groups)
+    group = -1 if kind in GENERIC else _number(name, groups)
     suffix = table.ranks if group < 0 else group
     return CTable(
-        c_name=f"{table.collective}_{kind}" + (f"_{suffix}" if suffix else ""),
+        c_name=f"{table.collective}_{kind.replace('-', '_')}" + (f"_{suffix}" if suffix else ""),
         collective=table.collective,
-        kind=CLUSTER if group >= 0 else kind,
+        kind=CLUSTER if group >= 0 else OTHER if kind == ONE_HOST else kind,
         group=group,
+        one_host=kind == ONE_HOST,
         ranks_from=table.ranks_from,
         c_ranks_to=_c_end(table.ranks_to),
         rules=tuple(_c_rules(table, index, group)),

@@ -18,7 +18,7 @@ from stagegen.report.rows import report_rows
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import Topology
 from stagegen.tune.communicators import as_seen_by, find_communicators
-from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, Table
+from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, ONE_HOST, OTHER, Table
 from stagegen.tune.ranges import REACH
 from stagegen.tune.search import Outcome
 from stagegen.tune.tuner import Tuned
@@ -79,13 +79,16 @@ def _collective(
     }
 
 
+_WHOSE = {ONE_HOST: "on one host", HOSTS: "on hosts of the cluster", OTHER: "on other hosts"}
+
+
 def _title(table: Table) -> str:
     """Say whom a table serves."""
     if table.communicator == CLUSTER:
         return "All ranks of the cluster, in any order"
     if table.communicator.startswith(GROUP):
         return f"The ranks of the {table.communicator}, in any order"
-    whose = "on hosts of the cluster" if table.communicator == HOSTS else "on other hosts"
+    whose = _WHOSE[table.communicator]
     most = "or more" if table.ranks_to is None else f"to {table.ranks_to}"
     return f"{table.ranks_from} {most} ranks {whose}, from what was measured with {table.ranks}"
 

@@ -22,11 +22,13 @@ class Communicator:
         name: as it is asked for: `whole`, a group's name, `per-switch`, `8`.
         ranks: of the topology; they are numbered in this order.
         group: 0 for the whole cluster, k for its k-th group, else None.
+        one_host: whether all ranks share one host.
     """
 
     name: str
     ranks: tuple[int, ...]
     group: int | None = None
+    one_host: bool = False
 
     @property
     def table(self) -> str | None:
@@ -55,7 +57,12 @@ def find_communicators(topology: Topology, names: Sequence[str]) -> tuple[Commun
     Raises:
         InputError: there is none of a name, or it has less than 2 ranks.
     """
-    return tuple(_find(topology, name) for name in dict.fromkeys(names))
+    found = (_find(topology, name) for name in dict.fromkeys(names))
+    return tuple(replace(one, one_host=_hosts_of(topology, one) == 1) for one in found)
+
+
+def _hosts_of(topology: Topology, communicator: Communicator) -> int:
+    return len({topology.ranks[rank] for rank in communicator.ranks})
 
 
 def _find(topology: Topology, name: str) -> Communicator:

@@ -20,8 +20,12 @@ from stagegen.repository.algorithm import NATIVE
 VERSION = 2
 
 #: Whom tables are for, the most special first: all ranks of the cluster, those of the group with
-#: a name, any ranks on hosts of the cluster, and ranks of which some host is not known.
-CLUSTER, GROUP, HOSTS, OTHER = "cluster", "group", "hosts", "other"
+#: a name, ranks that share one host, any ranks on hosts of the cluster, and ranks of which some
+#: host is not known.
+CLUSTER, GROUP, ONE_HOST, HOSTS, OTHER = "cluster", "group", "one-host", "hosts", "other"
+
+#: Those that are for ranges of numbers of ranks.
+GENERIC = (ONE_HOST, HOSTS, OTHER)
 
 #: The native routine as a candidate.
 NATIVE_CANDIDATE = Candidate(NATIVE)
@@ -127,10 +131,11 @@ class DecisionTable:
         Args:
             collective: which one.
             communicator: what is known of it, as :attr:`Table.communicator`. The cluster and
-                its groups are served as any ranks on hosts where they were not tuned.
+                its groups, if on several hosts, are served as any ranks on hosts where they were
+                not tuned.
             ranks: of the communicator.
         """
-        for kind in (communicator, HOSTS if communicator != OTHER else OTHER):
+        for kind in (communicator, communicator if communicator in GENERIC else HOSTS):
             for table in self.tables:
                 if (table.collective, table.communicator) == (collective, kind) and (
                     table.serves(ranks)

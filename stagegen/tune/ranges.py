@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import isqrt
 
-from stagegen.tune.decision import HOSTS, NATIVE_CANDIDATE, OTHER, Rule, Table
+from stagegen.tune.decision import GENERIC, NATIVE_CANDIDATE, ONE_HOST, Rule, Table
 
 #: How many times as many ranks, or as few, a measurement may still decide for.
 REACH = 2
@@ -72,9 +72,11 @@ def of_all_ranks(collective: str, measured: Sequence[Table]) -> Iterator[Table]:
         collective: which one.
         measured: tables for just as many ranks as were measured.
     """
-    yield from (table for table in measured if table.communicator not in (HOSTS, OTHER))
-    for kind in (HOSTS, OTHER):
+    yield from (table for table in measured if table.communicator not in GENERIC)
+    for kind in GENERIC:
         of_kind = {table.ranks: table for table in measured if table.communicator == kind}
+        if kind == ONE_HOST and not of_kind:
+            continue
         for one in ranges(table.ranks_from for table in of_kind.values()):
             if one.measured is None:
                 native = (Rule(0, NATIVE_CANDIDATE),)

@@ -10,7 +10,7 @@ from stagegen.repository import Algorithm
 from stagegen.repository.formula import NOTHING
 from stagegen.tune.choose import Samples, choose, median
 from stagegen.tune.crossovers import Crossovers
-from stagegen.tune.decision import HOSTS, NATIVE_CANDIDATE, OTHER, Rule
+from stagegen.tune.decision import HOSTS, NATIVE_CANDIDATE, ONE_HOST, OTHER, Rule
 from stagegen.tune.duels import Duels
 
 #: A rule names at most so many alternatives besides the native routine.
@@ -26,7 +26,7 @@ _UNSEEN = frozenset({"commutative", "leaders", "power_of_two"})
 
 def eligible(kind: str, algorithm: Algorithm) -> bool:
     """Whether an algorithm can serve the communicators of a kind of tables."""
-    if kind == OTHER:
+    if kind in (ONE_HOST, OTHER):
         return not algorithm.topology_specific
     return kind != HOSTS or not algorithm.has_tables
 

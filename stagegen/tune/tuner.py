@@ -13,7 +13,7 @@ from stagegen.repository import Algorithm, Catalogue
 from stagegen.topology import Topology
 from stagegen.tune.checking import find_wrong
 from stagegen.tune.communicators import Communicator, find_communicators
-from stagegen.tune.decision import HOSTS, OTHER, DecisionTable
+from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable
 from stagegen.tune.options import Options
 from stagegen.tune.ranges import of_all_ranks
 from stagegen.tune.search import Outcome, Plan, Search
@@ -64,17 +64,22 @@ def kinds_of(communicators: Sequence[Communicator]) -> Mapping[Communicator, tup
     """Return which tables are made from the measurements of each communicator.
 
     Its own, if it has; and those of any communicators with as many ranks, for which the first
-    with that many counts, the named groups last: their ranks are next to each other.
+    with that many counts, the named groups last: their ranks are next to each other. What was
+    measured on one host serves ranks on one host, and them only.
     """
     by_rank = sorted(communicators, key=lambda one: bool(one.group))
-    first = {len(one.ranks): one for one in reversed(by_rank)}
+    first = {(len(one.ranks), one.one_host): one for one in reversed(by_rank)}
     return {
         one: (
             *([one.table] if one.table else []),
-            *((HOSTS, OTHER) if first[len(one.ranks)] == one else ()),
+            *(_generic(one) if first[len(one.ranks), one.one_host] == one else ()),
         )
         for one in communicators
     }
+
+
+def _generic(communicator: Communicator) -> tuple[str, ...]:
+    return (ONE_HOST,) if communicator.one_host else (HOSTS, OTHER)
 
 
 def tune(

@@ -73,7 +73,7 @@ def _tables(values):
         )
         count = group.topology.rank_count
         name = f"{collective}_cluster{group.suffix}"
-        yield CTable(name, collective, "cluster", group.number, count, str(count), rows)
+        yield CTable(name, collective, "cluster", group.number, False, count, str(count), rows)
 
 
 def _find(index, collective, name, group):

@@ -15,7 +15,7 @@ from stagegen.library.rules import c_tables
 from stagegen.measure.records import Candidate
 from stagegen.repository import load_catalogue
 from stagegen.tune import DecisionTable, Rule, Table
-from stagegen.tune.decision import CLUSTER, HOSTS, OTHER
+from stagegen.tune.decision import CLUSTER, HOSTS, ONE_HOST, OTHER
 from stagegen.tune.ranges import of_all_ranks
 from tests.strategies import make_topology
 
@@ -33,10 +33,12 @@ PROGRAM = """
 const struct coll_routine coll_routines[] = {%s};
 
 int main(void) {
-    int collective, kind, group, size;
+    int collective, kind, group, size, one_host;
     long bytes;
-    while (scanf("%%d %%d %%d %%d %%ld", &collective, &kind, &group, &size, &bytes) == 5) {
-        struct coll_comm cc = {.kind = (enum coll_kind)kind, .group = group, .size = size};
+    while (scanf("%%d %%d %%d %%d %%d %%ld", &collective, &kind, &group, &size, &one_host,
+                 &bytes) == 6) {
+        struct coll_comm cc = {
+            .kind = (enum coll_kind)kind, .group = group, .size = size, .one_host = one_host};
         const struct coll_rule *rule =
             coll_find_rule((enum coll_collective)collective, &cc, (MPI_Aint)bytes);
         while (rule != NULL && strcmp(rule->routine->name, "native") != 0)
@@ -59,9 +61,10 @@ class Question:
 
     def line(self) -> str:
         group = {CLUSTER: 0, "group left": 1, "group right": 2}.get(self.kind, -1)
-        kind = {OTHER: 1, HOSTS: 2}.get(self.kind, 3)
+        kind = {OTHER: 1, HOSTS: 2, ONE_HOST: 1 + self.bytes % 2}.get(self.kind, 3)
         number = CATALOGUE.collectives.index(self.collective)
-        return f"{number} {kind} {group} {self.size} {self.bytes}\n"
+        shared = int(self.kind == ONE_HOST)
+        return f"{number} {kind} {group} {self.size} {shared} {self.bytes}\n"
 
 
 def some_rules(chance: random.Random) -> tuple[Rule, ...]:
@@ -79,6 +82,8 @@ def some_tables(chance: random.Random, collective: str) -> list[Table]:
     sizes = [(kind, chance.randint(1, 40)) for kind in sorted(kinds)]
     for count in chance.sample(range(1, 40), chance.randint(1, 4)):
         sizes += [(HOSTS, count), (OTHER, count)]
+    for count in chance.sample(range(1, 40), chance.randint(0, 2)):
+        sizes.append((ONE_HOST, count))
     return [Table(collective, kind, n, some_rules(chance), n, n) for kind, n in sizes]
 
 
@@ -127,7 +132,7 @@ def test_the_dispatcher_s_rules_are_the_decision_table(seed, tmp_path):
     chance = random.Random(seed)
     decision = some_decision(chance)
     program = compiled(decision, tmp_path)
-    kinds = (CLUSTER, "group left", "group right", HOSTS, OTHER)
+    kinds = (CLUSTER, "group left", "group right", ONE_HOST, HOSTS, OTHER)
     questions = [
         Question(name, kind, size, chance.randint(0, 120))
         for name in CATALOGUE.collectives

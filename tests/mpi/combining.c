@@ -1,11 +1,14 @@
 /*
  * Says what the combining tree does, with no process but this one: whom each rank sends tokens to
- * and receives them from. Input: lines of an arity, the number of ranks and their hosts. Output: a
- * line for each rank, with its steps in order: a rank it sends to, or -1 - one it receives from.
+ * and receives them from. Input: lines of an arity, the number of ranks and their hosts. Output:
+ * two lines for each rank, with its steps in order: a rank it sends to, or -1 - one it receives
+ * from. The second is of a second barrier, when the tables that the tree is made from are gone.
  */
 #include "communicator.c"
 
 #include <stdio.h>
+
+const unsigned long long coll_build = 0;
 
 static int tell_tokens(int to, int from) {
     if (to != MPI_PROC_NULL)
@@ -20,11 +23,19 @@ static int tell_tokens(int to, int from) {
 
 static int tell(const int *hosts, int size, int arity, int rank) {
     const struct coll_parameters parameters = {.arity = arity};
-    struct coll_comm cc = {.size = size, .rank = rank, .group = -1};
+    struct coll_combining *none = NULL;
+    struct coll_comm cc = {.size = size, .rank = rank, .group = -1, .combining = &none};
     COLL_TRY(locate(&cc, hosts));
-    COLL_TRY(barrier_combining_tree(NULL, &cc, &parameters));
-    printf("\n");
+    for (int barrier = 0; barrier < 2; ++barrier) {
+        COLL_TRY(barrier_combining_tree(NULL, &cc, &parameters));
+        printf("\n");
+        cc.order = cc.place_of = cc.depth_before = NULL;
+    }
     free(cc.memory);
+    for (struct coll_combining *next; none != NULL; none = next) {
+        next = none->next;
+        free(none);
+    }
     return MPI_SUCCESS;
 }
 

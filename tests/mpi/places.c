@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 
+const unsigned long long coll_build = 0;
+
 static void print_numbers(const int *numbers, int count) {
     for (int i = 0; i < count; ++i)
         printf(" %d", numbers[i]);

@@ -24,7 +24,9 @@ Steps = list[list[int]]  # of each rank: a rank it sends a token to, or -1 - one
 def steps_of(index: int, arity: int, asked: list[list[str]]) -> list[Steps]:
     """What every rank of the communicators does, each given as the hosts of its ranks."""
     lines = (f"{arity} {line_of(CLUSTERS[index], hosts)}" for hosts in asked)
-    told = ask(program(index, "combining.c", TREE), lines)
+    answers = ask(program(index, "combining.c", TREE), lines)
+    told, again = answers[::2], answers[1::2]
+    assert told == again, "a second barrier without the tables of the first"
     found, at = [], 0
     for hosts in asked:
         found.append(told[at : at + len(hosts)])

@@ -126,7 +126,7 @@ def test_force_where_it_is_not_applicable(native):
         RANKS, sys.executable, PROGRAM,
         preload=(support.library(RANKS) / "libcoll.so",),
         variables={"LIBCOLL_FORCE": "alltoall=aapc_none", "LIBCOLL_TRACE": "1"},
-        hosts=["nobody"] * RANKS,
+        hosts=[f"nobody{rank}" for rank in range(RANKS)],
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert result.stdout == native

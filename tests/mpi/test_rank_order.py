@@ -19,12 +19,20 @@ ORDERS = {
     "rotated": HOSTS[2:] + HOSTS[:2],
     "random": random.Random(7).sample(HOSTS, RANKS),
     "whole names": [f"{host}.cluster.example" for host in HOSTS],
+    "in capitals": [host.upper() for host in HOSTS],
 }
 #: Hosts of the ranks, and the kind of tables that serve them.
 OTHERS = {
     "one host twice": ([*HOSTS[:-1], HOSTS[0]], "hosts"),
-    "all on one host": ([HOSTS[2]] * RANKS, "hosts"),
     "a stranger": ([*HOSTS[:-1], "n99"], "other"),
+    "two strange hosts": (["n98", "n99"] * (RANKS // 2), "other"),
+}
+#: Of rules that were measured over a network, none serves these.
+ONE_HOST = {
+    "of the cluster": [HOSTS[2]] * RANKS,
+    "by two names": [HOSTS[2], f"{HOSTS[2].upper()}.cluster.example"] * (RANKS // 2),
+    "strange": ["n99"] * RANKS,
+    "strange, by two names": ["n99", "N99"] * (RANKS // 2),
 }
 
 
@@ -65,6 +73,13 @@ def test_any_order_of_the_hosts_is_the_cluster(hosts):
 def test_other_hosts_are_not_the_cluster(hosts, kind):
     found = choices(hosts)
     assert found["world"] == found["reversed"] == routines(kind)
+
+
+@pytest.mark.parametrize("hosts", ONE_HOST.values(), ids=ONE_HOST)
+def test_ranks_that_share_a_host_are_not_served_by_rules_of_the_network(hosts):
+    assert choices(hosts)["world"] == NATIVE
+    forced = choices(hosts, {"LIBCOLL_FORCE": "bcast=binomial"})
+    assert forced["world"] == {*NATIVE, "bcast_binomial"} - {"bcast_native"}
 
 
 def test_disabled_is_native_everywhere():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stagegen.errors import InputError
+from stagegen.topology import Group
 from stagegen.tune.communicators import as_seen_by, default_names, find_communicators
 from stagegen.tune.tuner import kinds_of
 from tests.strategies import make_topology
@@ -69,6 +72,21 @@ def test_the_cluster_as_a_communicator_sees_it():
     seen = as_seen_by(CYCLIC, half)
     assert seen.ranks == tuple(CYCLIC.ranks[rank] for rank in half.ranks)
     assert seen.tree.hops(0, 1) == CYCLIC.tree.hops(*half.ranks[:2])
+
+
+def test_measurements_on_one_host_serve_one_host():
+    topology = replace(
+        make_topology([3], [], slots={"n0": 3, "n1": 3}),
+        groups=(Group("alone", ("n1",)), Group("pair", ("n0", "n2"))),
+    )
+    found = find_communicators(topology, ["whole", "alone", "per-host", "pair"])
+    assert [one.one_host for one in found] == [False, True, False, False]
+    assert {one.name: kinds for one, kinds in kinds_of(found).items()} == {
+        "whole": ("cluster", "hosts", "other"),
+        "alone": ("group alone", "one-host"),
+        "per-host": ("hosts", "other"),
+        "pair": ("group pair", "hosts", "other"),
+    }
 
 
 def test_measurements_of_as_many_ranks_serve_once():

@@ -35,7 +35,7 @@ def tables(draw) -> Table:
         Rule(start, draw(candidates), (start - 1, start) if start else None, draw(others))
         for start in starts
     )
-    kind = draw(st.sampled_from(["cluster", "group left", "hosts", "other"]))
+    kind = draw(st.sampled_from(["cluster", "group left", "one-host", "hosts", "other"]))
     first = draw(st.integers(1, 64))
     last = draw(st.none() | st.integers(first, 99))
     return Table(draw(names), kind, draw(st.none() | st.integers(1, 64)), rules, first, last)

@@ -75,3 +75,15 @@ def test_tables_of_all_ranks():
     ]  # fmt: skip
     assert [chosen(made, "other", n) for n in (1, 2, 9, 33)] == ["native", "few", "any", "native"]
     assert made.table("reduce", "cluster", 16) is None
+
+
+def test_one_host_is_served_by_what_was_measured_on_one_host_only():
+    measured = [table("hosts", 8, "order"), table("other", 8, "any"), table("one-host", 4, "few")]
+    both = DecisionTable("c", "0" * 64, "1" * 64, True, tuple(of_all_ranks("bcast", measured)))
+    assert [chosen(both, "one-host", n) for n in (1, 4, 8, 9)] == [
+        "native", "few", "few", "native",
+    ]  # fmt: skip
+    assert [chosen(both, "hosts", n) for n in (4, 3)] == ["order", "native"]
+    network = tuple(of_all_ranks("bcast", measured[:2]))
+    over_network = DecisionTable("c", "0" * 64, "1" * 64, True, network)
+    assert {chosen(over_network, "one-host", n) for n in range(1, 20)} == {"none"}

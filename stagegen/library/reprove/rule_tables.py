@@ -15,7 +15,7 @@ _RULE = re.compile(
 )
 _TABLE = re.compile(
     r"\{COLL_(?P<collective>[A-Z_]+), COLL_KIND_(?P<kind>[A-Z]+), (?P<group>-1|\d+), "
-    r"(?P<first>\d+), (?P<last>\w+), (?P<rules>\w+)\},\s*"
+    r"(?P<first>\d+), (?P<last>\w+), [01], (?P<rules>\w+)\},\s*"
 )
 _RULES = re.compile(r"^static const struct coll_rule (\w+)\[\] = \{(.*?)^\};", re.M | re.S)
 
