@@ -27,6 +27,7 @@ RUNTIME = (
     "known.c",
     "reduction.c",
     "routines.c",
+    "types.c",
 )
 CHECK_DRIVERS = (
     "conformance.c",
