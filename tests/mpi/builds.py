@@ -26,7 +26,7 @@ _VARIABLES = {"mpich": (("MPIR_CVAR_NOLOCAL", "0"), ("UCX_TLS", "sm,self")), "op
 #: Topology-unaware algorithms of each collective in a small library.
 _FEW = 2
 
-#: How a program that includes `counting.h` is linked: the library's calls of these come there first.
+#: Links a program that includes `counting.h`: the library's calls of these come there first.
 COUNTING = tuple(
     f"-Wl,--wrap=PMPI_{name}"
     for name in ("Send", "Isend", "Isend_c", "Sendrecv", "Sendrecv_c", "Pack", "Unpack")

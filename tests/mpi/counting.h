@@ -29,7 +29,8 @@ static inline void count_message(MPI_Count count, MPI_Datatype type, int to, int
         ++counted.blocks;
 }
 
-/* A function that sends `count` of `type` with a tag: its wrapper counts, and calls the real one. */
+/* A function that sends `count` of `type` with a tag: its wrapper counts, and calls the real one.
+ */
 #define SENDS(name, count_type, parameters, ...)                                                   \
     int __real_##name(const void *buffer, count_type count, MPI_Datatype type, int to, int tag,    \
                       parameters);                                                                 \
@@ -44,7 +45,7 @@ SENDS(PMPI_Send, int, MPI_Comm comm, comm)
 SENDS(PMPI_Isend, int, MPI_Comm comm COMMA MPI_Request *request, comm, request)
 SENDS(PMPI_Sendrecv, int,
       void *in COMMA int in_count COMMA MPI_Datatype in_type COMMA int from COMMA int in_tag COMMA
-              MPI_Comm comm COMMA MPI_Status *status,
+          MPI_Comm comm COMMA MPI_Status *status,
       in, in_count, in_type, from, in_tag, comm, status)
 #if MPI_VERSION >= 4
 SENDS(PMPI_Isend_c, MPI_Count, MPI_Comm comm COMMA MPI_Request *request, comm, request)

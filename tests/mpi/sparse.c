@@ -101,9 +101,7 @@ static void alltoallv(const struct coll_routine *routine, pattern *elements, int
     run(routine, &call);
     for (int i = 0; i < size * ROOM; ++i) {
         const int from = i / ROOM, arrives = i % ROOM < elements(from, rank);
-        EXPECT(in[i] == (arrives    ? number(from, rank, i % ROOM)
-                         : in_place ? out[i]
-                                    : -1));
+        EXPECT(in[i] == (arrives ? number(from, rank, i % ROOM) : in_place ? out[i] : -1));
     }
     EXPECT(counted.blocks == sent.all);
     EXPECT(counted.empty == 0);
@@ -138,8 +136,7 @@ static void allgatherv(const struct coll_routine *routine) {
                              .recv_blocks = {.counts = counts, .displacements = places}};
     run(routine, &call);
     for (int i = 0; i < size * ROOM; ++i)
-        EXPECT(in[i] ==
-               (i % ROOM < sparse_count(i / ROOM) ? number(i / ROOM, 0, i % ROOM) : -1));
+        EXPECT(in[i] == (i % ROOM < sparse_count(i / ROOM) ? number(i / ROOM, 0, i % ROOM) : -1));
     EXPECT(counted.blocks < size);
     EXPECT(counted.empty == 0);
     EXPECT(counted.tokens <= others);

@@ -1,4 +1,4 @@
-"""What routines make of the data: they send what there is and nothing else, and pack no plain bytes."""
+"""Routines send the data that there is and nothing else, and do not pack plain bytes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ LIBRARIES = ("environment", "mpich", "openmpi")
 
 
 def mpi_of(which: str) -> builds.Mpi:
-    return (
-        builds.Mpi.of_environment() if which == "environment" else builds.Mpi.of_system(which)
-    )
+    return builds.Mpi.of_environment() if which == "environment" else builds.Mpi.of_system(which)
 
 
 def passes(mpi: builds.Mpi, ranks: int, source: str, of: tuple[str, ...]) -> str:
