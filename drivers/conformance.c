@@ -28,7 +28,8 @@ static struct coll_call make_call(const struct test *test, const struct trial *t
                                   char *sendbuf, char *recvbuf) {
     const struct coll_case *kind = test->caller.kind;
     const int at_root = kind->rooted && test->caller.rank == trial->root;
-    const int times = kind->uneven && kind->send == CASE_ONE ? weight(test->caller.rank, 0) : 1;
+    const int times =
+        kind->uneven && kind->send == CASE_ONE ? weight(trial, test->caller.rank, 0, 0) : 1;
     struct coll_call call = {.collective = test->collective,
                              .comm = test->caller.comm,
                              .sendbuf = sendbuf,
@@ -125,12 +126,13 @@ static int run_trial(struct test *test, const struct trial *trial, int *wrong) {
 static void describe(const struct test *test, const struct trial *trial,
                      struct conformance_report *report) {
     const struct pair *pair = trial->pair;
-    snprintf(
-        report->first_wrong, sizeof report->first_wrong, "%s on %d ranks, %d of %s%s%s, root %d%s",
-        coll_collective_names[test->collective], test->caller.size,
-        trial->blocks * (pair == NULL ? trial->operand->per_block : pair->send->per_block),
-        pair == NULL ? trial->operand->name : pair->send->name, pair == NULL ? "" : " to ",
-        pair == NULL ? "" : pair->recv->name, trial->root, trial->in_place ? ", in place" : "");
+    snprintf(report->first_wrong, sizeof report->first_wrong,
+             "%s on %d ranks, %d of %s%s%s, root %d%s%s", coll_collective_names[test->collective],
+             test->caller.size,
+             trial->blocks * (pair == NULL ? trial->operand->per_block : pair->send->per_block),
+             pair == NULL ? trial->operand->name : pair->send->name, pair == NULL ? "" : " to ",
+             pair == NULL ? "" : pair->recv->name, trial->root, trial->in_place ? ", in place" : "",
+             trial->sparse ? ", sparse" : "");
 }
 
 /* Run the trials one after the other without waiting in between; compare notes at the end. */

@@ -41,8 +41,11 @@ def group() -> None:
 def main() -> None:
     """Run the command line; typed errors become one line on stderr and an exit status.
 
-    So does what the system refuses, such as a full disk behind standard output.
+    So does what the system refuses, such as a full disk behind standard output. Signals that were
+    ignored at the start, as under ``nohup`` and in the background of a script, stay ignored: Python
+    sees to that for SIGINT, and nothing here changes any other.
     """
+    _open_closed_streams()
     try:
         group(prog_name="stagegen")
     except StagegenError as error:
@@ -52,6 +55,19 @@ def main() -> None:
         click.echo(f"{error.filename or 'standard output'}: {error.strerror or error}", err=True)
         _drop_output()
         sys.exit(1)
+
+
+def _open_closed_streams() -> None:
+    """Have a standard stream that the starter closed go nowhere.
+
+    Its number would be the next file's or socket's, and a job would get that for its stream.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            os.set_inheritable(number, True)
 
 
 def _drop_output() -> None:

