@@ -15,7 +15,7 @@ _RULE = re.compile(
 )
 _TABLE = re.compile(
     r"\{COLL_(?P<collective>[A-Z_]+), COLL_KIND_(?P<kind>[A-Z]+), (?P<group>-1|\d+), "
-    r"(?P<first>\d+), (?P<last>\w+), [01], (?P<rules>\w+)\},\s*"
+    r"(?P<first>\d+), (?P<last>\w+), [01], (?P<count>\d+), (?P<rules>\w+)\},\s*"
 )
 _RULES = re.compile(r"^static const struct coll_rule (\w+)\[\] = \{(.*?)^\};", re.M | re.S)
 
@@ -43,7 +43,8 @@ def read_rules(
         raise ScheduleError(f"{path}: tables[] is not of the tables of rules, each once")
     for row in rows:
         where, last, ends = f"{path.name}, {row['rules']}[]", -1, True
-        for rule in rows_of(row["rules"], rules[row["rules"]], _RULE):
+        own = list(rows_of(row["rules"], rules[row["rules"]], _RULE))
+        for rule in own:
             last = _checked_end(where, rule["upto"], last, ends)
             index = int(rule["index"])
             if index >= len(routines) or routines[index].collective != row["collective"].lower():
@@ -53,6 +54,8 @@ def read_rules(
             yield routines[index].function, Use(where, read_parameters(path, rule["parameters"]))
         if last != _INT_MAX or not ends:
             raise ScheduleError(f"{where}: its last rule is not native and for every size")
+        if int(row["count"]) != len(own):
+            raise ScheduleError(f"{where}: tables[] counts {row['count']} of its {len(own)} rules")
 
 
 _INT_MAX = 2**63
