@@ -36,8 +36,16 @@ ARRAY = re.compile(r"static const (?:short|int) (\w+)\[\] = \{([^{}]*)\};")
 _RULES = {
     "alltoall": [
         ("148", "bruck", {"radix": 2}),
-        ("4096", "aapc_receiver_partial", {"block_size": 3, "receives_ahead": 2, "tail": 0}),
-        ("INT_MAX", "aapc_receiver_window", {"receives_ahead": 2, "tail": 8192, "window": 4}),
+        (
+            "4096",
+            "aapc_receiver_partial",
+            {"block_size": 3, "receives_ahead": 2, "segment_size": 8192, "tail": 0},
+        ),
+        (
+            "INT_MAX",
+            "aapc_receiver_window",
+            {"receives_ahead": 2, "segment_size": 8192, "tail": 8192, "window": 4},
+        ),
     ],
     "bcast": [("INT_MAX", "topology_kary", {"arity": 4, "segment_size": 8192})],
 }

@@ -10,7 +10,7 @@ from stagegen.schedule import SCHEMES, Scheme
 
 _PAYS = re.compile(
     r"(?:\*index == (SEND)|state->(sent)\.open == 0) \? pay\("
-    r"|is_complete\(streams, (BODIES_IN) \+ slot_in\(streams, at\)\)\) \{"
+    r"|(has_arrived)\(streams, at\)\) \{"
     r"(?:\s|coll_stamp\([^;]*;)*COLL_TRY\(pay\("
 )
 _COUNTS = re.compile(r"/ block_size (==|!=) token\[OTHER_PHASE\] / block_size")
@@ -18,7 +18,7 @@ _IN_WINDOW = "token[WINDOWS] >> (state->parameters->window - 1) & 1"
 AHEAD_MOST = 4
 """Receives that a rank can post at a time."""
 
-_GIVERS = {"SEND": "sender", "sent": "sender", "BODIES_IN": "receiver"}
+_GIVERS = {"SEND": "sender", "sent": "sender", "has_arrived": "receiver"}
 
 
 def scheme_kind(c_file: CFile) -> str:
