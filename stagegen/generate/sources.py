@@ -24,6 +24,7 @@ RUNTIME = (
     "cluster.c",
     "communicator.c",
     "data.c",
+    "gpu.c",
     "known.c",
     "reduction.c",
     "routines.c",
