@@ -25,6 +25,7 @@ RUNTIME = (
     "cluster.c",
     "communicator.c",
     "data.c",
+    "gpu.c",
     "known.c",
     "peers.c",
     "reduction.c",

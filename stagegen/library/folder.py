@@ -25,7 +25,6 @@ _DISPATCHER = (
     "again.c",
     "dispatch.h",
     "dispatch.c",
-    "gpu.c",
     "lifetime.c",
     "operations.c",
     "plausible.c",
