@@ -58,10 +58,10 @@ def program(index: int, source: str = "places.c", *algorithms: Algorithm) -> Pat
     topology, folder = CLUSTERS[index], support.scratch() / f"{Path(source).stem}-{index}"
     renderer = Renderer("a test", topology.name, topology.hash, support.CATALOGUE.hash)
     files = runtime_sources(topology, support.CATALOGUE, algorithms, renderer)
-    wanted = ["coll.h", "cluster.c", "communicator.c", "known.c", "peers.c", "types.c"]
+    wanted = ["coll.h", "cluster.c", "communicator.c", "gpu.c", "known.c", "peers.c", "types.c"]
     wanted += [f"{algorithm.routine}.c" for algorithm in algorithms]
     write_files(folder, {name: files[name] for name in wanted})
-    apart = [str(folder / f"{name}.c") for name in ("cluster", "known", "peers", "types")]
+    apart = [str(folder / f"{name}.c") for name in ("cluster", "gpu", "known", "peers", "types")]
     sources = [str(support.HERE / source), *apart]
     command = [support.toolchain().mpicc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra"]
     command += ["-Werror", "-g", f"-I{folder}", *sources, "-pthread", "-o", str(folder / "program")]
