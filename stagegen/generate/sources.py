@@ -24,7 +24,9 @@ RUNTIME = (
     "cluster.c",
     "communicator.c",
     "data.c",
+    "formula.h",
     "known.c",
+    "parts.c",
     "reduction.c",
     "routines.c",
 )

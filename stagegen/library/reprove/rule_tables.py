@@ -10,8 +10,11 @@ from stagegen.errors import ScheduleError
 from stagegen.library.reprove.routine import BuildRoutine, Use, read_of_folder, read_parameters
 from stagegen.library.reprove.source import number, only, rows_of
 
+_PART = r"\{&coll_routines\[(\d+)\], (\{[^{}]*\})\}"
+_PARTS = rf"\{{\.parts = \(const struct coll_part\[\]\)\{{(?P<parts>{_PART}(?:, {_PART})*)\}}\}}"
 _RULE = re.compile(
-    r"\{(?P<upto>\w+), &coll_routines\[(?P<index>\d+)\]\s*, (?P<parameters>\{[^{}]*\})\},\s*"
+    r"\{(?P<upto>\w+), &coll_routines\[(?P<index>\d+)\]\s*, "
+    rf"(?:(?P<parameters>\{{[^{{}}]*\}})|{_PARTS})\}},\s*"
 )
 _TABLE = re.compile(
     r"\{COLL_(?P<collective>[A-Z_]+), COLL_KIND_(?P<kind>[A-Z]+), (?P<group>-1|\d+), "
@@ -50,7 +53,13 @@ def read_rules(
                 raise ScheduleError(f"{where}: coll_routines[{index}] is not of its collective")
             _check_cluster(where, routines[index], row, ranks)
             ends = routines[index].is_native
-            yield routines[index].function, Use(where, read_parameters(path, rule["parameters"]))
+            own = read_parameters(path, rule["parameters"] or "{0}")
+            yield routines[index].function, Use(where, own)
+            for part, parameters in re.findall(_PART, rule["parts"] or ""):
+                if int(part) >= len(routines):
+                    raise ScheduleError(f"{where}: there is no coll_routines[{part}]")
+                _check_cluster(where, routines[int(part)], row, ranks)
+                yield routines[int(part)].function, Use(where, read_parameters(path, parameters))
         if last != _INT_MAX or not ends:
             raise ScheduleError(f"{where}: its last rule is not native and for every size")
 
