@@ -26,7 +26,8 @@ Cost is the time in the model of Faraj 2006, §4.1.1.1: α latency of a message,
 n bytes of a message, p ranks, θ sequentialisation of two phases, δ_l and δ_h a light and an MPI
 barrier, γ contention (γ_n at receivers, γ_l on links, γ_s in switches). It says what an algorithm
 is good for, and decides nothing: measurements do. Values of a parameter are those that tuning
-tries; the default, in bold, serves where nothing was tuned.
+tries; the default, in bold, serves where nothing was tuned. Algorithms with parts are
+[compositions](guidelines.md).
 """
 
 
@@ -60,6 +61,7 @@ def entry(algorithm: Algorithm) -> str:
     facts = [
         f"Cost: {algorithm.cost}",
         *(f"Needs: {need}" for need in needs(algorithm)),
+        *(f"Part: {part.collective} of `{part.size.text}` bytes" for part in algorithm.parts),
         *(f"`{p.name}`: {p.meaning}: {values(p.values, p.default)}" for p in algorithm.parameters),
         f"Reference: {algorithm.reference}",
     ]

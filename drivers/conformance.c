@@ -61,7 +61,8 @@ static int call_routine(struct test *test, struct coll_call *call) {
         return test->caller.kind->entry(call);
     COLL_TRY(coll_comm_get(call->comm, &cc));
     COLL_TRY(coll_views[test->collective]->measure(call));
-    if (call->bytes > 0 && !coll_applicable(test->routine, cc, call->bytes)) {
+    if (call->bytes > 0 && !(coll_applicable(test->routine, cc, call->bytes) &&
+                             coll_parts_can(test->routine, test->parameters, call, cc))) {
         ++test->left_out;
         return coll_native[test->collective]->run(call, NULL, NULL);
     }
@@ -163,7 +164,7 @@ int conformance_check(enum coll_collective collective, const struct coll_routine
         .kind = caller->kind,
         .level = level,
         .size = caller->size,
-        .reorders = routine != NULL && (routine->constraints & COLL_COMMUTATIVE) != 0,
+        .reorders = routine != NULL && coll_reorders(routine, parameters),
         .native = routine == NULL || (routine->constraints & COLL_UNPREPARED) != 0,
         .turn = caller->size + (routine == NULL ? 0 : (int)(routine - coll_routines)),
     };

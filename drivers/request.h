@@ -16,6 +16,7 @@ struct candidate {
     const char *text;
     const struct coll_routine *routine;
     struct coll_parameters parameters;
+    struct coll_part parts[COLL_PARTS_MOST]; /* of a composition, if who serves them is given */
 };
 
 struct request {
@@ -28,9 +29,9 @@ struct request {
 
 static const char *const parameter_names[] = {COLL_PARAMETER_NAMES};
 
-/* Read NAME:parameter=value:... into a candidate; modifies `text`. Returns 0 if it is wrong. */
-static inline int parse_candidate(char *text, enum coll_collective collective,
-                                  struct candidate *out) {
+/* Read NAME:parameter=value:... ; modifies `text`. Returns 0 if it is wrong. */
+static inline int parse_routine(char *text, enum coll_collective collective,
+                                struct coll_part *out) {
     char *rest = NULL;
     const char *name = strtok_r(text, ":", &rest);
     out->routine = name == NULL ? NULL : coll_find_routine(collective, name);
@@ -53,6 +54,44 @@ static inline int parse_candidate(char *text, enum coll_collective collective,
             return 0;
     }
     return 1;
+}
+
+/* Read COLLECTIVE/NAME:parameter=value:... for each part of a composition, with + before each. */
+static inline int parse_parts(char *text, struct candidate *out) {
+    char *rest = NULL;
+    int count = 0;
+    for (char *part = strtok_r(text, "+", &rest); part != NULL; part = strtok_r(NULL, "+", &rest)) {
+        char *name = strchr(part, '/');
+        const enum coll_collective collective =
+            count == COLL_PARTS_MOST ? COLL_COLLECTIVES : coll_part_collective(out->routine, count);
+        if (name == NULL || collective == COLL_COLLECTIVES)
+            return 0;
+        *name++ = '\0';
+        if (strcmp(part, coll_collective_names[collective]) != 0 ||
+            !parse_routine(name, collective, &out->parts[count++]))
+            return 0;
+    }
+    if (count < COLL_PARTS_MOST && coll_part_collective(out->routine, count) != COLL_COLLECTIVES)
+        return 0;
+    out->parameters.parts = out->parts;
+    return 1;
+}
+
+/*
+ * Read NAME:parameter=value:...+COLLECTIVE/NAME:... into a candidate, which must stay where it is;
+ * modifies `text`. Returns 0 if it is wrong.
+ */
+static inline int parse_candidate(char *text, enum coll_collective collective,
+                                  struct candidate *out) {
+    struct coll_part whole;
+    char *parts = strchr(text, '+');
+    if (parts != NULL)
+        *parts++ = '\0';
+    if (!parse_routine(text, collective, &whole))
+        return 0;
+    out->routine = whole.routine;
+    out->parameters = whole.parameters;
+    return parts == NULL || parse_parts(parts, out);
 }
 
 static inline int parse_candidates(char *words, struct request *request) {

@@ -9,12 +9,13 @@
  *   measure COLLECTIVE BYTES TIMING COMPUTATION SETTLE CALLS REPETITIONS ROUTINE...
  *   quit
  *
- * A ROUTINE is an algorithm's name, with parameters as in linear:segment_size=8192. TIMING is
- * one of the mechanisms of Faraj 2006, Fig. 4.3. A repetition is CALLS calls, after an untimed one
- * if SETTLE is 1. The time of a call is the maximum over the ranks, and that of a repetition is the
- * mean of its calls; mpptest times all of them as one. The routines take turns: repetition by
- * repetition each is timed once, beginning with another one each time, so that a drift of the
- * machine hits all alike.
+ * A ROUTINE is an algorithm's name, with parameters as in linear:segment_size=8192; of a
+ * composition all parts may follow, as in
+ * of_reduce_and_bcast+reduce/binomial+bcast/knomial:radix=4. TIMING is one of the mechanisms of
+ * Faraj 2006, Fig. 4.3. A repetition is CALLS calls, after an untimed one if SETTLE is 1. The time
+ * of a call is the maximum over the ranks, and that of a repetition is the mean of its calls;
+ * mpptest times all of them as one. The routines take turns: repetition by repetition each is timed
+ * once, beginning with another one each time, so that a drift of the machine hits all alike.
  *
  * What comes after `communicator` is checked and timed on these ranks of the job, in that order;
  * without ranks, on all. The others wait for the next command meanwhile, and send nothing.

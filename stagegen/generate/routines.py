@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from stagegen.generate.places import RankGroup
 from stagegen.generate.render import Renderer, c_comment
 from stagegen.generate.schedules import scheduler_of
-from stagegen.repository import Algorithm
+from stagegen.repository import Algorithm, Part
 from stagegen.repository.algorithm import CONSTRAINTS, PLACES, RANKS_SERVED
 
 
@@ -29,6 +29,7 @@ class Routine:
         min_bytes: the smallest message that it can do.
         c_max_bytes: C expression of the largest.
         c_scratch: C expression of the bytes that it allocates at most.
+        parts: of a composition, the calls that it makes.
     """
 
     algorithm: str
@@ -42,6 +43,7 @@ class Routine:
     min_bytes: int
     c_max_bytes: str
     c_scratch: str
+    parts: tuple[Part, ...]
 
 
 def describe(algorithm: Algorithm, group: RankGroup, index: int) -> Routine:
@@ -51,6 +53,8 @@ def describe(algorithm: Algorithm, group: RankGroup, index: int) -> Routine:
         flags.append("COLL_NEEDS_CLUSTER")
     if algorithm.needs in PLACES:
         flags.append(PLACES[algorithm.needs])
+    if algorithm.parts:
+        flags.append("COLL_OF_PARTS")
     if algorithm.deterministic:
         flags.append("COLL_FIXED_ORDER")
     return Routine(
@@ -65,6 +69,7 @@ def describe(algorithm: Algorithm, group: RankGroup, index: int) -> Routine:
         min_bytes=algorithm.min_bytes,
         c_max_bytes="INT_MAX" if algorithm.max_bytes is None else str(algorithm.max_bytes),
         c_scratch=algorithm.scratch.to_c(),
+        parts=algorithm.parts,
     )
 
 
@@ -80,11 +85,17 @@ def _variants(algorithm: Algorithm) -> Iterator[str]:
                 yield c_parameters({**_defaults(algorithm), parameter.name: value})
 
 
-def c_parameters(values: dict[str, int]) -> str:
-    """Return the C initialiser of a ``struct coll_parameters``."""
-    if not values:
-        return "{0}"
-    return "{" + ", ".join(f".{name} = {value}" for name, value in sorted(values.items())) + "}"
+def c_parameters(values: dict[str, int], parts: Sequence[str] = ()) -> str:
+    """Return the C initialiser of a ``struct coll_parameters``.
+
+    Args:
+        values: of the parameters.
+        parts: initialisers of ``struct coll_part``, for a composition whose parts are bound.
+    """
+    members = [f".{name} = {value}" for name, value in sorted(values.items())]
+    if parts:
+        members.append(f".parts = (const struct coll_part[]){{{', '.join(parts)}}}")
+    return "{" + ", ".join(members) + "}" if members else "{0}"
 
 
 def render_routine(algorithm: Algorithm, renderer: Renderer, group: RankGroup) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from stagegen.errors import InputError
 from stagegen.generate.routines import Routine, c_parameters
+from stagegen.measure.records import Candidate
 from stagegen.repository import Algorithm, Catalogue
 from stagegen.tune import DecisionTable, Table
 from stagegen.tune.decision import CLUSTER, GENERIC, ONE_HOST, OTHER
@@ -48,17 +49,21 @@ class CTable:
 
 
 def chosen_algorithms(decision: DecisionTable, catalogue: Catalogue) -> tuple[Algorithm, ...]:
-    """Return the algorithms that a rule names, alternatives included, in catalogue order.
+    """Return the algorithms that a rule names, in catalogue order.
+
+    Alternatives are among them, and those that serve the parts of compositions.
 
     Raises:
         InputError: the catalogue lacks one.
     """
-    names = {
-        (table.collective, candidate.algorithm)
+    options = [
+        (table.collective, candidate)
         for table in decision.tables
         for rule in table.rules
         for candidate in rule.options
-    }
+    ]
+    parts = [(b.collective, b.candidate) for _, candidate in options for b in candidate.bound]
+    names = {(collective, candidate.algorithm) for collective, candidate in (*options, *parts)}
     found = {catalogue.find(collective, name).routine for collective, name in names}
     return tuple(a for a in catalogue.algorithms if a.routine in found)
 
@@ -108,14 +113,23 @@ def _c_rules(
     table: Table, index: Mapping[tuple[str, str, int], int], group: int
 ) -> Iterator[CRule]:
     """Yield a row for each option of each rule. Routines without tables are of group 0."""
+
+    def place(collective: str, candidate: Candidate) -> int:
+        own = (collective, candidate.algorithm, group)
+        return index[own if own in index else (*own[:2], 0)]
+
+    def part(collective: str, candidate: Candidate) -> str:
+        values = c_parameters(dict(candidate.parameters))
+        return f"{{&coll_routines[{place(collective, candidate)}], {values}}}"
+
     for number, rule in enumerate(table.rules):
         for candidate in rule.options:
-            own = (table.collective, candidate.algorithm, group)
+            parts = [part(bound.collective, bound.candidate) for bound in candidate.bound]
             yield CRule(
                 c_upto=_c_end(table.end_of(number)),
-                routine_index=index[own if own in index else (*own[:2], 0)],
+                routine_index=place(table.collective, candidate),
                 algorithm=candidate.algorithm,
-                c_parameters=c_parameters(dict(candidate.parameters)),
+                c_parameters=c_parameters(dict(candidate.parameters), parts),
             )
 
 

@@ -17,7 +17,8 @@ TIMINGS = ("mpptest", "barrier", "computation")
 #: The communicator of all ranks, and of records that name none.
 WHOLE = "whole"
 
-_SPEC = re.compile(r"[a-z][a-z0-9_]*(:[a-z][a-z0-9_]*=[0-9]+)*")
+_ROUTINE = r"[a-z][a-z0-9_]*(:[a-z][a-z0-9_]*=[0-9]+)*"
+_SPEC = re.compile(rf"{_ROUTINE}(\+[a-z][a-z0-9_]*/{_ROUTINE})*")
 
 
 @dataclass(frozen=True, order=True)
@@ -27,15 +28,22 @@ class Candidate:
     Attributes:
         algorithm: its name.
         parameters: name and value of each parameter, sorted by name.
+        bound: of a composition, who serves its parts, in their order; nobody: the MPI library
+            serves all of them.
     """
 
     algorithm: str
     parameters: tuple[tuple[str, int], ...] = ()
+    bound: tuple[Bound, ...] = ()
 
     @property
     def spec(self) -> str:
-        """As the session's commands write it: ``linear:segment_size=8192``."""
-        return ":".join([self.algorithm, *(f"{name}={value}" for name, value in self.parameters)])
+        """As the session's commands write it.
+
+        ``linear:segment_size=8192``, ``of_reduce_and_bcast+reduce/native+bcast/knomial:radix=4``.
+        """
+        own = ":".join([self.algorithm, *(f"{name}={value}" for name, value in self.parameters)])
+        return "+".join([own, *(f"{b.collective}/{b.candidate.spec}" for b in self.bound)])
 
     @classmethod
     def from_spec(cls, spec: str) -> Candidate:
@@ -46,9 +54,33 @@ class Candidate:
         """
         if not _SPEC.fullmatch(spec):
             raise ValueError(f"{spec!r} is no routine")
-        algorithm, *items = spec.split(":")
+        own, *parts = spec.split("+")
+        algorithm, *items = own.split(":")
         pairs = (item.split("=") for item in items)
-        return cls(algorithm, tuple((name, int(value)) for name, value in pairs))
+        return cls(
+            algorithm,
+            tuple((name, int(value)) for name, value in pairs),
+            tuple(map(Bound.from_spec, parts)),
+        )
+
+
+@dataclass(frozen=True, order=True)
+class Bound:
+    """A part of a composition, and who serves it.
+
+    Attributes:
+        collective: of the part.
+        candidate: the routine with its parameters.
+    """
+
+    collective: str
+    candidate: Candidate
+
+    @classmethod
+    def from_spec(cls, spec: str) -> Bound:
+        """Read ``bcast/knomial:radix=4``."""
+        collective, _, candidate = spec.partition("/")
+        return cls(collective, Candidate.from_spec(candidate))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,9 @@ from stagegen.schedule import SYNC_KINDS
 
 NATIVE = "native"
 
+#: A composition has at most so many parts (``COLL_PARTS_MOST`` in C).
+PARTS_MOST = 2
+
 #: Constraints that a template may declare, and the C constant of each.
 CONSTRAINTS = {
     "commutative": "COLL_COMMUTATIVE",
@@ -61,6 +64,20 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A call of another collective, or of the same one, that a composition makes.
+
+    Attributes:
+        collective: which one.
+        size: the call's size in bytes, as its collective counts them, for a call of the composition
+            of ``n`` bytes in elements of ``e`` bytes on ``p`` ranks.
+    """
+
+    collective: str
+    size: Formula
+
+
+@dataclass(frozen=True)
 class Algorithm:
     """One way to do a collective: one template file.
 
@@ -82,9 +99,11 @@ class Algorithm:
         deterministic: whether it serves ``LIBCOLL_DETERMINISTIC``: the order of its operands
             follows from the number of ranks alone.
         uses: algorithms of other collectives whose routines it calls, as ``collective/name``.
+        parts: of a composition, the calls that it is made of; which routine serves each of them is
+            known when the composition is measured.
         scratch: bytes of data that it allocates at most on any rank, for a message of ``n``
             bytes, as the collective counts them, in elements of ``e`` bytes, on ``p`` ranks with
-            at most ``m`` on a host.
+            at most ``m`` on a host; what parts allocate comes on top.
     """
 
     collective: str
@@ -102,6 +121,7 @@ class Algorithm:
     template: Path
     deterministic: bool = False
     uses: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
     scratch: Formula = NOTHING
 
     @property

@@ -68,7 +68,8 @@ def load_catalogue(root: Path = TEMPLATES) -> Catalogue:
 
     Raises:
         InputError: a front matter is wrong, a collective has no native routine, two
-            algorithms give one parameter different meanings, or one uses what it cannot.
+            algorithms give one parameter different meanings, one uses what it cannot, or a part is
+            of no collective.
     """
     paths = sorted(p for p in root.glob("*/*.c.j2") if p.parent.name != SKELETON)
     algorithms = (read_algorithm(path, root) for path in paths if not path.name.startswith("_"))
@@ -81,6 +82,7 @@ def load_catalogue(root: Path = TEMPLATES) -> Catalogue:
         raise InputError("two algorithms give one parameter different meanings", root)
     for algorithm in catalogue.algorithms:
         _check_used(catalogue, algorithm, root / algorithm.template)
+        _check_parts(catalogue, algorithm, root / algorithm.template)
     return catalogue
 
 
@@ -91,6 +93,13 @@ def _check_used(catalogue: Catalogue, algorithm: Algorithm, path: Path) -> None:
             raise InputError(f"`uses`: {name} uses others itself", path)
         if algorithm.serves_more_than(used):
             raise InputError(f"`uses`: {name} asks for more than this algorithm does", path)
+
+
+def _check_parts(catalogue: Catalogue, algorithm: Algorithm, path: Path) -> None:
+    """Check that the parts of a composition are calls of collectives that there are."""
+    for part in algorithm.parts:
+        if part.collective not in catalogue.collectives:
+            raise InputError(f"`parts`: there is no collective {part.collective}", path)
 
 
 def _hash(paths: list[Path], root: Path) -> str:

@@ -41,8 +41,10 @@ class Formula:
 NOTHING = Formula("0")
 
 
-def read_formula(value: object, parameters: Collection[str]) -> Formula:
-    """Return the formula that a front matter gives, in :data:`NAMES` and these parameters.
+def read_formula(
+    value: object, parameters: Collection[str], names: Collection[str] = tuple(NAMES)
+) -> Formula:
+    """Return the formula that a front matter gives, in these of :data:`NAMES` and parameters.
 
     Raises:
         TypeError: it is no text and no number.
@@ -50,11 +52,11 @@ def read_formula(value: object, parameters: Collection[str]) -> Formula:
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise TypeError("expected a formula")
-    known = {*NAMES, *parameters}
+    known = {*names, *parameters}
     try:
         _check(_parse(str(value)), known)
     except (SyntaxError, ValueError, RecursionError) as error:
-        listed = _ALLOWED.format(", ".join((*NAMES, *parameters)))
+        listed = _ALLOWED.format(", ".join((*names, *parameters)))
         raise ValueError(f"expected a formula of {listed}") from error
     return Formula(str(value))
 

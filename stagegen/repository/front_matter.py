@@ -10,12 +10,21 @@ from typing import Any
 import yaml
 
 from stagegen.errors import InputError
-from stagegen.repository.algorithm import CONSTRAINTS, PLACES, SCHEDULES, Algorithm, Parameter
+from stagegen.repository.algorithm import (
+    CONSTRAINTS,
+    PARTS_MOST,
+    PLACES,
+    SCHEDULES,
+    Algorithm,
+    Parameter,
+    Part,
+)
 from stagegen.repository.formula import read_formula
 
 _LEADING_COMMENT = re.compile(r"\A\{#---\n(?P<yaml>.*?)\n---#\}\n", re.DOTALL)
 _MEMBER = re.compile(r"\.(\w+) = ")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_SIZES = ("n", "p", "e")
 _USED = re.compile(r"[a-z0-9_]+/[a-z][a-z0-9_]*\Z")
 
 
@@ -45,6 +54,7 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
         template=path.relative_to(root),
         deterministic=values.take("deterministic", _truth, default=False),
         uses=values.take("uses", _algorithms, default=()),
+        parts=values.take("parts", _parts, default=()),
         scratch=values.take("scratch", lambda value: read_formula(value, names)),
     )
     values.done()
@@ -53,6 +63,9 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
     if "dense" in algorithm.constraints and not _packs(path.parent):
         message = f"`dense`: {algorithm.collective}/_call.c.j2 has no pack and unpack for it"
         raise InputError(message, path, values.line("constraints"))
+    if algorithm.parts and (algorithm.parameters or algorithm.uses or algorithm.needs):
+        message = "`parts`: a composition has no parameters, uses or needs of its own"
+        raise InputError(message, path, values.line("parts"))
     kinds = SCHEDULES.get(algorithm.needs or "", (None,))
     if algorithm.kind not in kinds:
         listed = ", ".join(map(str, kinds)) if algorithm.has_tables else "nothing without tables"
@@ -150,6 +163,16 @@ def _algorithms(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(_USED.match(str(name)) for name in value):
         raise ValueError("expected a list of collective/algorithm")
     return tuple(value)
+
+
+def _parts(value: Any) -> tuple[Part, ...]:
+    if not isinstance(value, list) or not 0 < len(value) <= PARTS_MOST:
+        raise ValueError(f"expected 1 to {PARTS_MOST} entries `collective: formula of its size`")
+    return tuple(
+        Part(str(name), read_formula(size, (), _SIZES))
+        for one in value
+        for name, size in one.items()
+    )
 
 
 def _parameters(value: Any) -> tuple[Parameter, ...]:

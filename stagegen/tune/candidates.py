@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from math import ceil
 
 from stagegen.measure.records import Candidate
-from stagegen.repository import Algorithm, Parameter
+from stagegen.repository import Algorithm, Parameter, Part
+
+#: No call of a part may have more bytes: they are counted by an int.
+INT_MOST = 2**31 - 1
 
 
 def default_candidate(algorithm: Algorithm) -> Candidate:
@@ -38,6 +42,43 @@ def variants(algorithm: Algorithm) -> Iterator[Candidate]:
             candidate = with_value(default, parameter.name, value)
             if candidate != default:
                 yield candidate
+
+
+def algorithms_of(
+    candidate: Candidate, algorithms: Mapping[str, Algorithm]
+) -> tuple[Algorithm, ...]:
+    """Return the algorithm of a candidate, and those that serve its parts if it is a composition.
+
+    Args:
+        candidate: of a collective.
+        algorithms: those of the collective by name, all that may serve parts by
+            ``collective/name``.
+    """
+    served = (f"{bound.collective}/{bound.candidate.algorithm}" for bound in candidate.bound)
+    return (algorithms[candidate.algorithm], *(algorithms[name] for name in served))
+
+
+def part_size(part: Part, size: int, ranks: int) -> int:
+    """Return the bytes of a part of a call of ``size`` bytes.
+
+    Elements are as large as ``unit_of`` of drivers/session.c takes them.
+    """
+    return ceil(part.size.value({"n": size, "p": ranks, "e": 8 if size % 8 == 0 else 1}))
+
+
+def handles(
+    candidate: Candidate, size: int, ranks: int, algorithms: Mapping[str, Algorithm]
+) -> bool:
+    """Return whether a candidate, and who serves its parts, can do messages of ``size`` bytes.
+
+    Args as for :func:`algorithms_of`; ``ranks`` are those of the communicator.
+    """
+    own, *served = algorithms_of(candidate, algorithms)
+    sizes = [part_size(part, size, ranks) for part in own.parts]
+    fit = all(bytes_ <= INT_MOST for bytes_ in sizes)
+    # Of a composition whose parts the MPI library serves nobody is named.
+    able = all(one.handles(bytes_) for one, bytes_ in zip(served, sizes, strict=False))
+    return own.handles(size) and fit and able
 
 
 def useful_values(parameter: Parameter, size: int) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from stagegen.measure.measurer import Source
 from stagegen.measure.records import Candidate, Check
@@ -20,18 +20,35 @@ def find_wrong(
 ) -> tuple[Check, ...]:
     """Compare every routine, with every value of its parameters, with the native one.
 
+    Not compositions, whose parts are not known yet.
+
     Returns:
         The checks of those that are wrong.
 
     Raises:
         MeasurementError: no session can be started, or the log lacks a check.
     """
-    candidates: tuple[Candidate, ...] = tuple(
+    candidates = (
         candidate
         for algorithm in algorithms
-        if algorithm.name != NATIVE
+        if algorithm.name != NATIVE and not algorithm.parts
         for candidate in variants(algorithm)
     )
+    return find_wrong_among(source, collective, communicator, candidates, progress)
+
+
+def find_wrong_among(
+    source: Source,
+    collective: str,
+    communicator: str,
+    candidates: Iterable[Candidate],
+    progress: Callable[[str], None],
+) -> tuple[Check, ...]:
+    """Compare these candidates, of compositions with their parts, with the native routine.
+
+    Returns, raises: as above.
+    """
+    distinct = tuple(dict.fromkeys(candidates))
     progress(f"{collective}: checking")
-    checks = source.check(collective, candidates, communicator) if candidates else []
+    checks = source.check(collective, distinct, communicator) if distinct else []
     return tuple(check for check in checks if check.wrong != 0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stagegen.errors import InputError
-from stagegen.measure.records import Candidate
+from stagegen.measure.records import Bound, Candidate
 from stagegen.repository.algorithm import NATIVE
 
 VERSION = 2
@@ -204,11 +204,20 @@ def _table_json(table: Table) -> dict[str, Any]:
 
 
 def _candidate_json(candidate: Candidate) -> dict[str, Any]:
-    return {"algorithm": candidate.algorithm, "parameters": dict(candidate.parameters)}
+    own = {"algorithm": candidate.algorithm, "parameters": dict(candidate.parameters)}
+    parts = [
+        {"collective": bound.collective, **_candidate_json(bound.candidate)}
+        for bound in candidate.bound
+    ]
+    return {**own, "parts": parts} if parts else own
 
 
 def _read_candidate(data: Mapping[str, Any]) -> Candidate:
-    return Candidate(data["algorithm"], tuple(sorted(data["parameters"].items())))
+    return Candidate(
+        data["algorithm"],
+        tuple(sorted(data["parameters"].items())),
+        tuple(Bound(part["collective"], _read_candidate(part)) for part in data.get("parts", ())),
+    )
 
 
 def _read_table(data: Mapping[str, Any]) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 
 from stagegen.measure.records import Candidate
 from stagegen.repository.algorithm import NATIVE
@@ -41,7 +42,10 @@ class Hopeless:
             samples: of the next size.
             kinds: sets of candidates with a winner each, each within the one before.
         """
-        times = {c.algorithm: min(sample.seconds) for c, sample in samples.items()}
+        times: dict[str, float] = {}
+        for candidate, sample in samples.items():
+            before = times.get(candidate.algorithm, inf)
+            times[candidate.algorithm] = min(before, *sample.seconds)
         self._behind = {c.algorithm for c, sample in samples.items() if sample.dropped}
         for number, kind in enumerate(kinds):
             inner = kinds[number + 1] if number + 1 < len(kinds) else frozenset()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from stagegen.measure.records import Candidate
 from stagegen.repository import Algorithm
 from stagegen.repository.formula import NOTHING
+from stagegen.tune.candidates import algorithms_of
 from stagegen.tune.choose import Samples, choose, median
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import HOSTS, NATIVE_CANDIDATE, ONE_HOST, OTHER, Rule
@@ -41,7 +42,7 @@ def make_rules(
 
     Args:
         samples: at each size, of the candidates that may serve.
-        algorithms: of these candidates, by name.
+        algorithms: of these candidates, as :func:`stagegen.tune.candidates.algorithms_of` has it.
         duels: between two of them.
         crossovers: finds where the choice changes.
 
@@ -97,11 +98,11 @@ def alternatives(
     """
     if chosen == NATIVE_CANDIDATE:
         return ()
-    asked = [_asks(algorithms[chosen.algorithm])]
+    asked = [_asks(algorithms_of(chosen, algorithms))]
     found: list[Candidate] = []
     others = sorted((median(sample), c) for c, sample in samples.items() if c != chosen)
     for _, candidate in others:
-        asks = _asks(algorithms[candidate.algorithm])
+        asks = _asks(algorithms_of(candidate, algorithms))
         if candidate == NATIVE_CANDIDATE or len(found) == ALTERNATIVES:
             break
         if not any(before <= asks for before in asked):
@@ -110,12 +111,16 @@ def alternatives(
     return tuple(found)
 
 
-def _asks(algorithm: Algorithm) -> frozenset[object]:
-    """Return what a call must have for an algorithm; one that asks for less serves more."""
+def _asks(algorithms: Iterable[Algorithm]) -> frozenset[object]:
+    """Return what a call must have for all of these; who asks for less serves more."""
+    return frozenset(wish for algorithm in algorithms for wish in _asked_by(algorithm))
+
+
+def _asked_by(algorithm: Algorithm) -> Iterator[object]:
     numbers = (
         ("from", algorithm.min_bytes),
         ("to", algorithm.max_bytes),
         ("scratch", None if algorithm.scratch == NOTHING else algorithm.scratch),
     )
-    seen = {*algorithm.constraints, algorithm.needs} & _UNSEEN
-    return frozenset((*seen, *((name, value) for name, value in numbers if value)))
+    yield from {*algorithm.constraints, algorithm.needs} & _UNSEEN
+    yield from ((name, value) for name, value in numbers if value)

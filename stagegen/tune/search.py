@@ -6,93 +6,92 @@ single measurements and a statistical test in place of the smaller mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from stagegen.measure.measurer import Source
-from stagegen.measure.records import WHOLE, Candidate, CandidateFailed, Failure, Request, Timing
+from stagegen.measure.records import Candidate, CandidateFailed, Failure, Request
+from stagegen.measure.statistics import is_faster
 from stagegen.repository import Algorithm
-from stagegen.tune.candidates import at_size, default_candidate
-from stagegen.tune.choose import Samples
+from stagegen.tune.candidates import algorithms_of, at_size, default_candidate, handles
+from stagegen.tune.choose import Samples, fastest
 from stagegen.tune.crossovers import Crossovers
-from stagegen.tune.decision import CLUSTER, HOSTS, OTHER, Table
+from stagegen.tune.decision import Table
 from stagegen.tune.duels import Duels
 from stagegen.tune.hopeless import Hopeless
 from stagegen.tune.parameters import choices, tune_parameters
-from stagegen.tune.race import Field, finish, look, near
+from stagegen.tune.plan import Outcome, Plan
+from stagegen.tune.race import Field, Sample, finish, look, near, race
 from stagegen.tune.rules import eligible, make_rules
 
 __all__ = ["Outcome", "Plan", "Search", "default_candidate"]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is tuned, apart from the collective.
-
-    Attributes:
-        ranks: of the communicator.
-        sizes: message sizes in bytes, ascending.
-        timing: the timing mechanism.
-        budget: seconds of measured time per race after which no further round begins.
-        progress: told what is being done, at every step.
-        communicator: its name.
-        kinds: the tables that are made, the most special first.
-    """
-
-    ranks: int
-    sizes: tuple[int, ...]
-    timing: Timing
-    budget: float
-    progress: Callable[[str], None]
-    communicator: str = WHOLE
-    kinds: tuple[str, ...] = (CLUSTER, HOSTS, OTHER)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a search found for one collective on one communicator.
-
-    Attributes:
-        communicator: its name.
-        tables: one of each kind, for as many ranks as were measured.
-        samples: at every size that was measured with all algorithms.
-        failures: routines that ended or hung the job at some size: these were given up.
-    """
-
-    collective: str
-    communicator: str
-    tables: tuple[Table, ...]
-    samples: dict[int, Samples]
-    failures: tuple[Failure, ...]
-
-
 class Search:
-    """Tunes one collective on a source of measurements."""
+    """Tunes one collective on a source of measurements.
+
+    Args:
+        source: of the measurements.
+        plan: what is tuned.
+        collective: which one.
+        algorithms: of the collective.
+        others: those that may serve the parts of compositions, by ``collective/name``.
+    """
 
     def __init__(
-        self, source: Source, plan: Plan, collective: str, algorithms: Sequence[Algorithm]
+        self,
+        source: Source,
+        plan: Plan,
+        collective: str,
+        algorithms: Sequence[Algorithm],
+        others: Mapping[str, Algorithm] | None = None,
     ):
         self._source = source
         self._plan = plan
         self._collective = collective
         self._algorithms = {a.name: a for a in algorithms if a.works_for(plan.ranks)}
+        self._known = ChainMap(self._algorithms, dict(others or {}))
         self._duels = Duels(source, self._scout, plan.progress)
         self._crossovers = Crossovers(self._duels, self._handles)
         self._failures: list[Failure] = []
         self._samples: dict[int, Samples] = {}
         self._parameters: dict[str, Candidate] = {}
         self._tuned: set[str] = set()
+        self._composed: set[int] = set()
+
+    @property
+    def compositions(self) -> tuple[Algorithm, ...]:
+        """The algorithms with parts."""
+        return tuple(algorithm for algorithm in self._algorithms.values() if algorithm.parts)
+
+    @property
+    def known(self) -> Mapping[str, Algorithm]:
+        """All algorithms, as :func:`stagegen.tune.candidates.algorithms_of` has them."""
+        return self._known
 
     def run(self) -> Outcome:
-        """Measure all sizes, then find the crossovers.
+        """Measure all sizes, then find the crossovers; without compositions.
 
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.
         """
+        return self._outcome({})
+
+    def compose(self, compositions: Mapping[int, Sequence[Candidate]]) -> Outcome:
+        """After :meth:`run`, measure these as well at each size, and find the crossovers anew.
+
+        Raises:
+            MeasurementError: a measurement failed, or the log lacks one.
+        """
+        return self._outcome(compositions)
+
+    def _outcome(self, compositions: Mapping[int, Sequence[Candidate]]) -> Outcome:
+        """Try until nobody fails any more."""
         tables: tuple[Table, ...] = ()
         while not tables:
             try:
-                tables = self._attempt()
+                tables = self._attempt(compositions)
             except CandidateFailed as failed:
                 self._forget(failed.failure)
         samples = {size: self._samples[size] for size in self._plan.sizes}
@@ -100,13 +99,22 @@ class Search:
             self._collective, self._plan.communicator, tables, samples, tuple(self._failures)
         )
 
-    def _attempt(self) -> tuple[Table, ...]:
-        """Measure the sizes that were not measured yet, and make the tables."""
+    def _attempt(self, compositions: Mapping[int, Sequence[Candidate]]) -> tuple[Table, ...]:
+        """Measure what was not measured yet, and make the tables."""
         hopeless = Hopeless()
         for size in self._plan.sizes:
             if size not in self._samples:
                 self._plan.progress(f"{self._collective} {size} B")
                 self._samples[size] = self._race_at(size, hopeless)
+                self._composed.discard(size)
+            left = [
+                candidate
+                for candidate in compositions.get(size, ())
+                if candidate.algorithm in self._algorithms and candidate.algorithm not in hopeless
+            ]
+            if left and size not in self._composed:
+                self._samples[size] = self._with_compositions(size, left)
+                self._composed.add(size)
             hopeless.note(self._samples[size], self._kinds(self._samples[size]))
         return tuple(map(self._table, self._plan.kinds))
 
@@ -126,9 +134,13 @@ class Search:
         """Return the candidates that may serve each kind of tables, all of them first."""
         everyone = frozenset(candidates)
         return tuple(
-            frozenset(c for c in everyone if eligible(kind, self._algorithms[c.algorithm]))
+            frozenset(candidate for candidate in everyone if self._may_serve(kind, candidate))
             for kind in self._plan.kinds
         )
+
+    def _may_serve(self, kind: str, candidate: Candidate) -> bool:
+        algorithms = algorithms_of(candidate, self._known)
+        return all(eligible(kind, algorithm) for algorithm in algorithms)
 
     def _race_at(self, size: int, hopeless: Hopeless) -> Samples:
         """Tune the parameters of those that may win at one size, then time all algorithms.
@@ -139,7 +151,7 @@ class Search:
         algorithms = [
             algorithm
             for algorithm in self._algorithms.values()
-            if algorithm.handles(size) and algorithm.name not in hopeless
+            if not algorithm.parts and algorithm.handles(size) and algorithm.name not in hopeless
         ]
         for algorithm in algorithms:
             known = self._parameters.get(algorithm.name, default_candidate(algorithm))
@@ -161,6 +173,43 @@ class Search:
         request = self._scout(size, field.candidates)
         return finish(self._source, request, field, seen, self._plan.budget)
 
+    def _with_compositions(self, size: int, compositions: Sequence[Candidate]) -> Samples:
+        """Race compositions against the best of the others, of which the samples are there.
+
+        They replace it only if they beat it in a duel as well: a table of fewer routines is
+        better, and among many candidates one is lucky.
+        """
+        self._plan.progress(f"{self._collective} {size} B: compositions")
+        known = self._samples[size]
+        best = [
+            fastest({candidate: known[candidate] for candidate in kind})
+            for kind in self._kinds(c for c, sample in known.items() if not sample.dropped)
+        ]
+        field = self._field(dict.fromkeys((*best, *compositions)))
+        request = self._scout(size, field.candidates)
+        raced = race(self._source, request, field, self._plan.budget)
+        won = {
+            leader
+            for group, plain in zip(self._kinds(field.candidates), best, strict=True)
+            if (leader := fastest({candidate: raced[candidate] for candidate in group})) != plain
+            and self._beats(size, leader, plain, raced)
+        }
+        return {
+            **known,
+            **{plain: raced[plain] for plain in best if not raced[plain].dropped},
+            **{c: replace(raced[c], dropped=c not in won) for c in compositions},
+        }
+
+    def _beats(
+        self, size: int, leader: Candidate, plain: Candidate, raced: Mapping[Candidate, Sample]
+    ) -> bool:
+        """Whether a composition is faster than another candidate, in a race and in a duel."""
+        if raced[plain].dropped:
+            return True
+        if not is_faster(raced[leader].seconds, raced[plain].seconds):
+            return False
+        return self._duels.is_faster(size, leader, plain)
+
     def _field(self, candidates: Iterable[Candidate]) -> Field:
         """Return the race of these candidates, with a winner for each kind of tables."""
         everyone = tuple(candidates)
@@ -172,16 +221,16 @@ class Search:
             size: {
                 candidate: sample
                 for candidate, sample in samples.items()
-                if eligible(kind, self._algorithms[candidate.algorithm])
+                if self._may_serve(kind, candidate)
             }
             for size, samples in self._samples.items()
         }
-        rules = tuple(make_rules(samples, self._algorithms, self._duels, self._crossovers))
+        rules = tuple(make_rules(samples, self._known, self._duels, self._crossovers))
         ranks = self._plan.ranks
         return Table(self._collective, kind, ranks, rules, ranks, ranks)
 
     def _handles(self, candidate: Candidate, size: int) -> bool:
-        return self._algorithms[candidate.algorithm].handles(size)
+        return handles(candidate, size, self._plan.ranks, self._known)
 
     def _scout(self, size: int, candidates: tuple[Candidate, ...]) -> Request:
         """Return the request for one look at each candidate."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from stagegen.generate.places import groups_of
 from stagegen.generate.sources import applicable
 from stagegen.measure.measurer import Source
-from stagegen.measure.records import Check
+from stagegen.measure.records import Candidate, Check
 from stagegen.repository import Algorithm, Catalogue
 from stagegen.topology import Topology
-from stagegen.tune.checking import find_wrong
+from stagegen.tune.checking import find_wrong, find_wrong_among
 from stagegen.tune.communicators import Communicator, find_communicators
+from stagegen.tune.compositions import Compositions
 from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable
 from stagegen.tune.options import Options
+from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.ranges import of_all_ranks
-from stagegen.tune.search import Outcome, Plan, Search
+from stagegen.tune.search import Search
 
 
 @dataclass(frozen=True)
@@ -113,11 +115,20 @@ def tune(
         )
     )
     banned = {(check.collective, check.candidate.algorithm) for check in wrong}
-    outcomes: list[Outcome] = []
+    searches: list[Search] = []
+    plain: list[Outcome] = []
     for field in fields:
         left = [a for a in field.algorithms if (a.collective, a.name) not in banned]
         plan = _plan(options, field, progress)
-        outcomes.append(Search(source, plan, field.collective, left).run())
+        searches.append(Search(source, plan, field.collective, left, field.others))
+        plain.append(searches[-1].run())
+        banned |= {(f.collective, f.candidate.algorithm) for f in plain[-1].failures}
+    composed = _compositions(searches, plain)
+    wrong += _wrong_among(source, plain, composed, progress)
+    banned |= {(check.collective, check.candidate.algorithm) for check in wrong}
+    outcomes: list[Outcome] = []
+    for search, one, by_size in zip(searches, plain, composed, strict=True):
+        outcomes.append(search.compose(_without(banned, one.collective, by_size)))
         banned |= {(f.collective, f.candidate.algorithm) for f in outcomes[-1].failures}
     decision = DecisionTable(
         cluster=topology.name,
@@ -135,14 +146,61 @@ def tune(
     return Tuned(decision, tuple(outcomes), wrong)
 
 
+#: Compositions that may win, by size.
+_BySize = Mapping[int, Sequence[Candidate]]
+
+
+def _compositions(searches: Sequence[Search], outcomes: Sequence[Outcome]) -> list[_BySize]:
+    """Return the compositions for each search, which has come to this outcome without them."""
+    found = Compositions(outcomes)
+    return [
+        found.of(outcome, search.compositions, search.known)
+        for search, outcome in zip(searches, outcomes, strict=True)
+    ]
+
+
+def _wrong_among(
+    source: Source,
+    outcomes: Sequence[Outcome],
+    composed: Sequence[_BySize],
+    progress: Callable[[str], None],
+) -> tuple[Check, ...]:
+    """Check compositions with those that serve their parts; return the checks of the wrong ones."""
+    return tuple(
+        check
+        for outcome, by_size in zip(outcomes, composed, strict=True)
+        if any(by_size.values())
+        for check in find_wrong_among(
+            source,
+            outcome.collective,
+            outcome.communicator,
+            (candidate for candidates in by_size.values() for candidate in candidates),
+            progress,
+        )
+    )
+
+
+def _without(banned: Set[tuple[str, str]], collective: str, by_size: _BySize) -> _BySize:
+    """Return those that are not banned."""
+    return {
+        size: [c for c in candidates if (collective, c.algorithm) not in banned]
+        for size, candidates in by_size.items()
+    }
+
+
 @dataclass(frozen=True)
 class _Field:
-    """What one search is about: a collective on a communicator, and who may win."""
+    """What one search is about: a collective on a communicator, and who may win.
+
+    Attributes:
+        others: who may serve parts of compositions there, by ``collective/name``.
+    """
 
     collective: str
     communicator: Communicator
     kinds: tuple[str, ...]
     algorithms: tuple[Algorithm, ...]
+    others: Mapping[str, Algorithm]
 
 
 def _fields(
@@ -152,8 +210,11 @@ def _fields(
     kinds: Mapping[Communicator, tuple[str, ...]],
 ) -> tuple[_Field, ...]:
     algorithms = {one: _algorithms(catalogue, topology, one) for one in kinds}
+    others = {one: {f"{a.collective}/{a.name}": a for a in algorithms[one]} for one in kinds}
     return tuple(
-        _Field(name, one, made, tuple(a for a in algorithms[one] if a.collective == name))
+        _Field(
+            name, one, made, tuple(a for a in algorithms[one] if a.collective == name), others[one]
+        )
         for name in collectives
         for one, made in kinds.items()
         if made

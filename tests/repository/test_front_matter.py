@@ -48,6 +48,15 @@ MISTAKES = {
     "unknown key": (f"{GOOD}\nspeed: high", 6, "unknown in the front matter: speed"),
     "unknown constraint": (f"{GOOD}\nconstraints: [odd]", 6, "`constraints`: expected a list"),
     "constraint no list": (f"{GOOD}\nconstraints: unprepared", 6, "`constraints`: expected"),
+    "parts no list": (f"{GOOD}\nparts: {{alltoall: n}}", 6, "`parts`: expected 1 to 2 entries"),
+    "no part": (f"{GOOD}\nparts: []", 6, "`parts`: expected 1 to 2 entries"),
+    "too many parts": (f"{GOOD}\nparts: [a: n, b: n, c: n]", 6, "`parts`: expected 1 to 2"),
+    "part without a size": (f"{GOOD}\nparts: [alltoall]", 6, "`parts`:"),
+    "size of hosts": (f"{GOOD}\nparts: [alltoall: m]", 6, "`parts`: expected a formula of"),
+    "parameters and parts": (
+        f"{GOOD}\nparts: [alltoall: n]\n" + PARAMETER.format(WHOLE), 6, "has no parameters, uses"
+    ),
+    "parts that need": (f"{GOOD}\nparts: [alltoall: n]\nneeds: order", 6, "uses or needs"),
     "unknown schedule": (f"{GOOD}\nneeds: magic", 6, "`needs`: expected one of aapc, hosts, ring"),
     "kind of nothing": (f"{GOOD}\nkind: none", 1, "`kind` is none, but has to be nothing without"),
     "no kind": (f"{GOOD}\nneeds: aapc", 1, "`kind` is None, but has to be none, dummy, sender,"),
@@ -205,3 +214,18 @@ def test_tokens_come_with_windows_and_segments_too():
 def test_limits_of_ranks(tmp_path, ranks):
     catalogue = load(tmp_path, f"{GOOD}\nmax_ranks: 4\nconstraints: [power_of_two]")
     assert catalogue.find("alltoall", "mine").works_for(ranks) == (ranks in (2, 4))
+
+
+def test_a_part_is_of_a_collective_that_there_is(tmp_path):
+    with pytest.raises(InputError, match="there is no collective gather") as caught:
+        load(tmp_path, f"{GOOD}\nparts: [gather: n]")
+    assert caught.value.file == tmp_path / "alltoall/mine.c.j2"
+
+
+def test_a_part_may_be_of_the_same_collective(tmp_path):
+    mine = load(tmp_path, f"{GOOD}\nparts: [alltoall: n // 2, alltoall: n]").find(
+        "alltoall", "mine"
+    )
+    assert [(part.collective, part.size.text) for part in mine.parts] == [
+        ("alltoall", "n // 2"), ("alltoall", "n")
+    ]  # fmt: skip

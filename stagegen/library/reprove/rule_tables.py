@@ -10,8 +10,11 @@ from stagegen.errors import ScheduleError
 from stagegen.library.reprove.routine import BuildRoutine, Use, read_of_folder, read_parameters
 from stagegen.library.reprove.source import number, only, rows_of
 
+_PART = r"\{&coll_routines\[(\d+)\], (\{[^{}]*\})\}"
+_PARTS = rf"\{{\.parts = \(const struct coll_part\[\]\)\{{(?P<parts>{_PART}(?:, {_PART})*)\}}\}}"
 _RULE = re.compile(
-    r"\{(?P<upto>\w+), &coll_routines\[(?P<index>\d+)\]\s*, (?P<parameters>\{[^{}]*\})\},\s*"
+    r"\{(?P<upto>\w+), &coll_routines\[(?P<index>\d+)\]\s*, "
+    rf"(?:(?P<parameters>\{{[^{{}}]*\}})|{_PARTS})\}},\s*"
 )
 _TABLE = re.compile(
     r"\{COLL_(?P<collective>[A-Z_]+), COLL_KIND_(?P<kind>[A-Z]+), (?P<group>-1|\d+), "
@@ -43,19 +46,27 @@ def read_rules(
         raise ScheduleError(f"{path}: tables[] is not of the tables of rules, each once")
     for row in rows:
         where, last, ends = f"{path.name}, {row['rules']}[]", -1, True
-        own = list(rows_of(row["rules"], rules[row["rules"]], _RULE))
-        for rule in own:
+        of_table = list(rows_of(row["rules"], rules[row["rules"]], _RULE))
+        for rule in of_table:
             last = _checked_end(where, rule["upto"], last, ends)
             index = int(rule["index"])
             if index >= len(routines) or routines[index].collective != row["collective"].lower():
                 raise ScheduleError(f"{where}: coll_routines[{index}] is not of its collective")
             _check_cluster(where, routines[index], row, ranks)
             ends = routines[index].is_native
-            yield routines[index].function, Use(where, read_parameters(path, rule["parameters"]))
+            own = read_parameters(path, rule["parameters"] or "{0}")
+            yield routines[index].function, Use(where, own)
+            for part, parameters in re.findall(_PART, rule["parts"] or ""):
+                if int(part) >= len(routines):
+                    raise ScheduleError(f"{where}: there is no coll_routines[{part}]")
+                _check_cluster(where, routines[int(part)], row, ranks)
+                yield routines[int(part)].function, Use(where, read_parameters(path, parameters))
         if last != _INT_MAX or not ends:
             raise ScheduleError(f"{where}: its last rule is not native and for every size")
-        if int(row["count"]) != len(own):
-            raise ScheduleError(f"{where}: tables[] counts {row['count']} of its {len(own)} rules")
+        if int(row["count"]) != len(of_table):
+            raise ScheduleError(
+                f"{where}: tables[] counts {row['count']} of its {len(of_table)} rules"
+            )
 
 
 _INT_MAX = 2**63

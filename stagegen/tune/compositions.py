@@ -1,0 +1,102 @@
+"""Compositions: candidates that are made of calls of other collectives, or of shorter calls.
+
+All collectives are searched without compositions first; then who serves the parts is known, so
+that no order of the collectives matters. No part is a composition itself. A collective that is not
+tuned has no search: the MPI library serves parts of it, in a time that nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from stagegen.measure.records import Bound, Candidate
+from stagegen.repository import Algorithm, Part
+from stagegen.tune.candidates import handles, part_size
+from stagegen.tune.choose import median
+from stagegen.tune.decision import NATIVE_CANDIDATE, Table
+from stagegen.tune.plan import Outcome
+
+#: A composition is not measured where its parts took longer together, each by itself, than so many
+#: times what serves there without compositions.
+TOO_SLOW = 1.2
+
+
+class Compositions:
+    """Binds parts to what searches without compositions chose.
+
+    Args:
+        outcomes: of these searches.
+    """
+
+    def __init__(self, outcomes: Iterable[Outcome]):
+        self._outcomes = {(one.collective, one.communicator): one for one in outcomes}
+
+    def of(
+        self,
+        outcome: Outcome,
+        compositions: Sequence[Algorithm],
+        algorithms: Mapping[str, Algorithm],
+    ) -> dict[int, tuple[Candidate, ...]]:
+        """Return the compositions that may win, at each size that was measured.
+
+        A composition is bound once for each kind of tables: what serves a part on the whole
+        cluster may not serve it on other communicators.
+
+        Args:
+            outcome: of the collective on a communicator.
+            compositions: algorithms with parts.
+            algorithms: these and those that may serve parts, as for
+                :func:`stagegen.tune.candidates.algorithms_of`.
+        """
+        return {
+            size: tuple(
+                dict.fromkeys(
+                    candidate
+                    for table in outcome.tables
+                    for algorithm in compositions
+                    for candidate in self._of_table(outcome, table, algorithm, size)
+                    if handles(candidate, size, table.ranks or 1, algorithms)
+                )
+            )
+            for size in outcome.samples
+        }
+
+    def _of_table(
+        self, outcome: Outcome, table: Table, algorithm: Algorithm, size: int
+    ) -> Iterator[Candidate]:
+        """Yield the composition for a kind of communicators, unless its parts are too slow."""
+        bound = tuple(self._bind(outcome, table, part, size) for part in algorithm.parts)
+        seconds = sum(self._seconds(outcome, table, part, size) for part in algorithm.parts)
+        if seconds <= TOO_SLOW * _seconds_of(outcome, table, size):
+            yield Candidate(algorithm.name, (), bound)
+
+    def _bind(self, outcome: Outcome, table: Table, part: Part, size: int) -> Bound:
+        """Return who serves a part: whom the search of its collective chose at its size."""
+        found = self._table_of(outcome, table, part)
+        if found is None:
+            return Bound(part.collective, NATIVE_CANDIDATE)
+        return Bound(part.collective, found.choice(part_size(part, size, table.ranks or 1)))
+
+    def _seconds(self, outcome: Outcome, table: Table, part: Part, size: int) -> float:
+        """Return what a part took at the largest measured size that is not above its own.
+
+        Nothing where there is none: it is the least that the part takes.
+        """
+        found = self._table_of(outcome, table, part)
+        if found is None:
+            return 0
+        measured = self._outcomes[part.collective, outcome.communicator]
+        most = part_size(part, size, table.ranks or 1)
+        below = [one for one in measured.samples if one <= most]
+        return _seconds_of(measured, found, max(below)) if below else 0
+
+    def _table_of(self, outcome: Outcome, table: Table, part: Part) -> Table | None:
+        """Return the table of a part's collective for the same communicators."""
+        found = self._outcomes.get((part.collective, outcome.communicator))
+        tables = found.tables if found else ()
+        return next((one for one in tables if one.communicator == table.communicator), None)
+
+
+def _seconds_of(outcome: Outcome, table: Table, size: int) -> float:
+    """Return the median of what serves a measured size."""
+    return median(outcome.samples[size][table.choice(size)])

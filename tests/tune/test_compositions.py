@@ -1,0 +1,253 @@
+"""Compositions: bound to what serves their parts, measured where they may win, kept if they do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import lru_cache
+
+import pytest
+
+from stagegen.library import library_files
+from stagegen.measure.measurer import LogSource
+from stagegen.measure.records import Bound, Candidate, CandidateFailed, Check, Failure, Timing
+from stagegen.repository import Catalogue, load_catalogue
+from stagegen.tune import DecisionTable
+from stagegen.tune.candidates import part_size
+from stagegen.tune.compositions import TOO_SLOW
+from stagegen.tune.options import Options
+from stagegen.tune.tuner import Tuned, tune
+from tests.library.schemas import validate
+from tests.measure.fakes import Model
+from tests.strategies import make_topology
+from tests.tune.recorder import Recorder
+
+TOPOLOGY = make_topology([3, 3], [0])
+SIZES = (64, 4096)
+OPTIONS = Options(("allreduce", "bcast", "reduce"), SIZES, Timing(), 1.0)
+COMPOSED = "of_reduce_and_bcast"
+CATALOGUE = load_catalogue()
+NAMES = {
+    "allreduce": ("native", "ring", COMPOSED, "of_halves"),
+    "bcast": ("native", "binomial", "topology_linear"),
+    "reduce": ("native", "binomial", "topology_kary"),
+}
+
+#: Milliseconds of a call, whatever its size, that are not those of the native routine.
+FAST = {
+    ("reduce", "topology_kary"): 1.0,
+    ("reduce", "binomial"): 2.0,
+    ("bcast", "topology_linear"): 1.0,
+    ("bcast", "binomial"): 2.0,
+}
+NATIVE = 8.0
+
+
+@lru_cache
+def catalogue(*without: str) -> Catalogue:
+    chosen = tuple(
+        algorithm
+        for algorithm in CATALOGUE.algorithms
+        if algorithm.name in NAMES.get(algorithm.collective, ("native",))
+        and algorithm.name not in without
+    )
+    return Catalogue(chosen, CATALOGUE.hash)
+
+
+class Costs(Model):
+    """Times of each collective's routines; a composition takes what its parts take, and more."""
+
+    def __init__(self, fast=FAST, more: float = 1.0, **others):
+        super().__init__(lambda candidate, size: 0.0, **others)
+        self.fast, self.more = fast, more
+
+    def milliseconds(self, collective: str, candidate: Candidate) -> float:
+        parts = CATALOGUE.find(collective, candidate.algorithm).parts
+        if parts:
+            bound = candidate.bound or [Bound(p.collective, Candidate("native")) for p in parts]
+            return self.more * sum(self.milliseconds(b.collective, b.candidate) for b in bound)
+        return self.fast.get((collective, candidate.algorithm), NATIVE)
+
+    def measure(self, asked):
+        self.cost = lambda candidate, _: 1e-3 * self.milliseconds(asked.collective, candidate)
+        return super().measure(asked)
+
+
+def tuned(source, options: Options = OPTIONS, *without: str) -> Tuned:
+    return tune(TOPOLOGY, catalogue(*without), options, source, lambda: True)
+
+
+def choice(found: Tuned, kind: str, size: int = 4096, ranks: int = 6) -> Candidate:
+    table = found.decision.table("allreduce", kind, ranks)
+    assert table is not None
+    return table.choice(size)
+
+
+def measured(model: Model) -> set[Candidate]:
+    return {candidate for asked in model.asked for candidate in asked.candidates}
+
+
+def bound_to(candidate: Candidate) -> list[str]:
+    return [f"{bound.collective}/{bound.candidate.algorithm}" for bound in candidate.bound]
+
+
+def test_parts_are_those_that_serve_each_kind_of_communicators():
+    found = tuned(Costs())
+    assert choice(found, "cluster").algorithm == choice(found, "other").algorithm == COMPOSED
+    assert bound_to(choice(found, "cluster")) == ["reduce/topology_kary", "bcast/topology_linear"]
+    assert bound_to(choice(found, "hosts")) == ["reduce/binomial", "bcast/topology_linear"]
+    assert bound_to(choice(found, "other")) == ["reduce/binomial", "bcast/binomial"]
+    tables = {table.collective: table for table in found.decision.tables if table.ranks == 6}
+    own = {"reduce": tables["reduce"].choice(4096), "bcast": tables["bcast"].choice(4096)}
+    assert [b.candidate for b in choice(found, "other").bound] == [own["reduce"], own["bcast"]]
+
+
+def test_what_was_measured_is_what_serves():
+    model = Costs()
+    found = tuned(model)
+    asked = measured(model)
+    rules = [rule for table in found.decision.tables for rule in table.rules]
+    options = {option for rule in rules for option in rule.options if option.bound}
+    assert options
+    assert options <= asked
+    assert {c for c in asked if c.bound} <= set(model.checked), "timed without a check"
+    assert all(c.bound for c in asked if c.algorithm == COMPOSED)
+    assert not [b for c in asked for b in c.bound if b.candidate.algorithm.startswith("of_")]
+
+
+def test_compositions_come_after_all_other_searches():
+    """So the records of a log without them are the first ones of a log with them."""
+    with_them: list = []
+    without: list = []
+    tuned(Recorder(Costs(noise=0.01), with_them))
+    tuned(Recorder(Costs(noise=0.01), without), OPTIONS, COMPOSED, "of_halves")
+    assert with_them[: len(without)] == without
+    later = with_them[len(without) :]
+    assert {record["collective"] for record in later} == {"allreduce"}
+    assert all("of_" in json.dumps(record) for record in later)
+
+
+def test_a_log_gives_the_same_decision_and_keeps_to_the_schema():
+    records: list = []
+    found = tuned(Recorder(Costs(noise=0.01), records))
+    lines = [json.loads(json.dumps(record)) for record in records]
+    for line in lines:
+        validate("measurements", line)
+    assert any(f"{COMPOSED}+reduce/" in spec for line in lines for spec in line.get("seconds", ()))
+    again = tuned(LogSource(lines))
+    assert (again.decision, again.outcomes) == (found.decision, found.outcomes)
+
+
+def test_a_search_that_was_stopped_anywhere_goes_on_to_the_same_decision():
+    records: list = []
+    found = tuned(Recorder(Costs(), records))
+    for cut in range(0, len(records), 5):
+        known = list(records[:cut])
+        resumed = tuned(LogSource(known, Recorder(Costs(), known)))
+        assert resumed.decision == found.decision, f"cut after {cut} records"
+        assert known == records
+
+
+def test_the_decision_table_and_the_library_have_the_parts():
+    found = tuned(Costs()).decision
+    data = json.loads(found.to_text())
+    validate("decision", data)
+    assert DecisionTable.from_json(data) == found
+    files = library_files(TOPOLOGY, catalogue(), found)
+    for name in ("reduce_topology_kary", "reduce_binomial", "bcast_binomial"):
+        assert f"src/{name}.c" in files
+    assert "of_reduce_and_bcast */, {.parts = (const struct coll_part[]){{&" in files["src/rules.c"]
+
+
+@pytest.mark.parametrize(("of_best", "is_measured"), [(TOO_SLOW + 0.01, False), (1.15, True)])
+def test_what_its_parts_make_too_slow_is_not_measured(of_best, is_measured):
+    slow = {**dict.fromkeys(FAST, NATIVE * of_best / 2), ("allreduce", "ring"): NATIVE}
+    model = Costs(slow, more=0.1)  # it would win
+    slow["reduce", "native"] = slow["bcast", "native"] = NATIVE * of_best / 2
+    found = tuned(model)
+    assert (COMPOSED in {c.algorithm for c in measured(model)}) == is_measured
+    assert (choice(found, "other").algorithm == COMPOSED) == is_measured
+    assert any(c.algorithm == COMPOSED for c in model.checked) == is_measured
+
+
+@pytest.mark.parametrize(("share", "wins"), [(1.0, False), (0.99, False), (0.9, True)])
+def test_a_tie_goes_to_what_is_no_composition(share, wins):
+    found = tuned(Costs({**FAST, ("allreduce", "ring"): 2.0}, more=share, noise=0.001))
+    assert (choice(found, "cluster").algorithm == COMPOSED) == wins
+
+
+def test_half_of_a_call_is_counted_twice():
+    """At latency alone two halves take twice as long: tried only where nobody knows how long."""
+    model = Costs()
+    tuned(model)
+    sizes = {r.size for r in model.asked for c in r.candidates if c.algorithm == "of_halves"}
+    assert sizes == {SIZES[0]}
+
+
+def test_a_collective_that_is_not_tuned_is_left_to_the_mpi_library():
+    fast = {("reduce", "native"): 1.0, ("bcast", "native"): 1.0}
+    found = tuned(Costs(fast), replace(OPTIONS, collectives=("allreduce",)))
+    assert choice(found, "cluster").spec == f"{COMPOSED}+reduce/native+bcast/native"
+
+
+def test_a_composition_that_is_wrong_with_its_parts_is_never_timed():
+    class Picky(Costs):
+        def check(self, collective, given, communicator="whole"):
+            checks = super().check(collective, given, communicator)
+            return [replace(one, wrong=1) if one.candidate.bound else one for one in checks]
+
+    model = Picky()
+    found = tuned(model)
+    assert COMPOSED in {check.candidate.algorithm for check in found.wrong}
+    assert not [candidate for candidate in measured(model) if candidate.bound]
+    assert choice(found, "cluster").algorithm == "native"
+
+
+def test_a_composition_that_fails_is_left_out_everywhere():
+    class Deadly(Costs):
+        def measure(self, asked):
+            for candidate in asked.candidates:
+                if candidate.bound and asked.size == SIZES[-1]:
+                    failed = ("allreduce", asked.size, candidate, "x", asked.communicator)
+                    raise CandidateFailed(Failure(*failed))
+            return super().measure(asked)
+
+    model = Deadly()
+    found = tuned(model, replace(OPTIONS, communicators=("whole", "2")))
+    failures = [failure for outcome in found.outcomes for failure in outcome.failures]
+    assert [failure.candidate.algorithm for failure in failures] == [COMPOSED]
+    assert choice(found, "cluster", SIZES[0]).algorithm == "native"
+    later = [asked for asked in model.asked if asked.communicator == "2"]
+    assert later
+    assert COMPOSED not in {c.algorithm for asked in later for c in asked.candidates}
+
+
+def test_specs_say_who_serves_the_parts():
+    parts = (Bound("reduce", Candidate("native")), Bound("bcast", Candidate("k", (("r", 4),))))
+    candidate = Candidate(COMPOSED, (), parts)
+    assert candidate.spec == f"{COMPOSED}+reduce/native+bcast/k:r=4"
+    assert Candidate.from_spec(candidate.spec) == candidate
+    check = Check("allreduce", candidate, 9, 0, "")
+    assert Check.from_json(check.to_json()) == check
+
+
+@pytest.mark.parametrize("spec", ["a+b", "a+/b", "a+b/", "a+b/c+", "a+b/c/d", "+b/c", "a b/c"])
+def test_what_is_no_spec(spec):
+    with pytest.raises(ValueError, match="is no routine"):
+        Candidate.from_spec(spec)
+
+
+@pytest.mark.parametrize(
+    ("collective", "name", "size", "ranks", "sizes"),
+    [
+        ("allgather", "of_gather_and_bcast", 64, 16, [64, 1024]),
+        ("allreduce", "of_reduce_scatter_block_and_allgather", 80, 4, [24, 24]),
+        ("alltoall", "of_halves", 7, 4, [3, 4]),
+        ("allreduce", "of_halves", 24, 4, [8, 16]),
+        ("barrier", "of_allreduce", 0, 4, [1]),
+        ("bcast", "of_scatter_and_allgather", 10, 4, [3, 3]),
+    ],
+)
+def test_sizes_of_parts_follow_from_the_call(collective, name, size, ranks, sizes):
+    parts = CATALOGUE.find(collective, name).parts
+    assert [part_size(part, size, ranks) for part in parts] == sizes
