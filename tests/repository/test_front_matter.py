@@ -202,12 +202,21 @@ def test_every_kind_of_schedule_has_its_algorithm(needs, kinds):
 
 
 def test_tokens_come_with_windows_and_segments_too():
+    """Whoever gives tokens when a message has arrived has two streams, and these parameters."""
     parameters = {
-        a.kind: {p.name for p in a.parameters}
+        a.name: {p.name for p in a.parameters}
         for a in CATALOGUE.algorithms
-        if "dense" in a.constraints and a.needs == "aapc"
+        if "dense" in a.constraints and a.needs in ("aapc", "hosts")
     }
-    assert parameters == {kind: {"window", "segment_size"} for kind in ("sender", "receiver")}
+    streams = {"receives_ahead", "segment_size", "tail"}
+    assert parameters == {
+        "aapc_barrier_partial_receiver": {*streams, "block_size"},
+        "aapc_receiver": streams,
+        "aapc_receiver_partial": {*streams, "block_size"},
+        "aapc_receiver_window": {*streams, "window"},
+        "aapc_sender_window": {"window", "segment_size"},
+        "hierarchical": streams,
+    }
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 5])

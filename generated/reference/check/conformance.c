@@ -28,7 +28,8 @@ static struct coll_call make_call(const struct test *test, const struct trial *t
                                   char *sendbuf, char *recvbuf) {
     const struct coll_case *kind = test->caller.kind;
     const int at_root = kind->rooted && test->caller.rank == trial->root;
-    const int times = kind->uneven && kind->send == CASE_ONE ? weight(test->caller.rank, 0) : 1;
+    const int times =
+        kind->uneven && kind->send == CASE_ONE ? weight(trial, test->caller.rank, 0, 0) : 1;
     struct coll_call call = {.collective = test->collective,
                              .comm = test->caller.comm,
                              .sendbuf = sendbuf,
@@ -60,7 +61,8 @@ static int call_routine(struct test *test, struct coll_call *call) {
         return test->caller.kind->entry(call);
     COLL_TRY(coll_comm_get(call->comm, &cc));
     COLL_TRY(coll_views[test->collective]->measure(call));
-    if (call->bytes > 0 && !coll_applicable(test->routine, cc, call->bytes)) {
+    if (call->bytes > 0 && !(coll_applicable(test->routine, cc, call->bytes) &&
+                             coll_parts_can(test->routine, test->parameters, call, cc))) {
         ++test->left_out;
         return coll_native[test->collective]->run(call, NULL, NULL);
     }
@@ -125,12 +127,13 @@ static int run_trial(struct test *test, const struct trial *trial, int *wrong) {
 static void describe(const struct test *test, const struct trial *trial,
                      struct conformance_report *report) {
     const struct pair *pair = trial->pair;
-    snprintf(
-        report->first_wrong, sizeof report->first_wrong, "%s on %d ranks, %d of %s%s%s, root %d%s",
-        coll_collective_names[test->collective], test->caller.size,
-        trial->blocks * (pair == NULL ? trial->operand->per_block : pair->send->per_block),
-        pair == NULL ? trial->operand->name : pair->send->name, pair == NULL ? "" : " to ",
-        pair == NULL ? "" : pair->recv->name, trial->root, trial->in_place ? ", in place" : "");
+    snprintf(report->first_wrong, sizeof report->first_wrong,
+             "%s on %d ranks, %d of %s%s%s, root %d%s%s", coll_collective_names[test->collective],
+             test->caller.size,
+             trial->blocks * (pair == NULL ? trial->operand->per_block : pair->send->per_block),
+             pair == NULL ? trial->operand->name : pair->send->name, pair == NULL ? "" : " to ",
+             pair == NULL ? "" : pair->recv->name, trial->root, trial->in_place ? ", in place" : "",
+             trial->sparse ? ", sparse" : "");
 }
 
 /* Run the trials one after the other without waiting in between; compare notes at the end. */
@@ -161,7 +164,7 @@ int conformance_check(enum coll_collective collective, const struct coll_routine
         .kind = caller->kind,
         .level = level,
         .size = caller->size,
-        .reorders = routine != NULL && (routine->constraints & COLL_COMMUTATIVE) != 0,
+        .reorders = routine != NULL && coll_reorders(routine, parameters),
         .native = routine == NULL || (routine->constraints & COLL_UNPREPARED) != 0,
         .turn = caller->size + (routine == NULL ? 0 : (int)(routine - coll_routines)),
     };

@@ -65,9 +65,16 @@ static inline int measure_side(MPI_Aint elements, struct side *side) {
     return MPI_SUCCESS;
 }
 
-/* Blocks of 0 to LONGEST times the length of the trial, depending on who sends to whom. */
-static inline int weight(int from, int to) {
-    return (from + 2 * to) % (LONGEST + 1);
+/* Of blocks that are sparse, one in so many has data. */
+enum { SPARSE = 5 };
+
+/*
+ * Blocks of 0 to LONGEST times the length of the trial, depending on who sends to whom; if
+ * symmetric, as much the other way round.
+ */
+static inline int weight(const struct trial *trial, int from, int to, int symmetric) {
+    const int empty = trial->sparse && (from + to) % SPARSE != 0;
+    return empty ? 0 : ((symmetric ? 2 * from : from) + 2 * to) % (LONGEST + 1);
 }
 
 /*
@@ -87,7 +94,7 @@ static inline int make_blocks(const struct caller *caller, const struct trial *t
         const int from = one_from ? 1 : sends ? caller->rank : i;
         const int to = one_to ? 0 : sends || one_from ? i : caller->rank;
         const int symmetric = trial->in_place && !one_to && !one_from;
-        side->counts[i] = side->count * (symmetric ? weight(2 * from, to) : weight(from, to));
+        side->counts[i] = side->count * weight(trial, from, to, symmetric);
         side->places[i] = side->count * LONGEST * (caller->size - 1 - i);
     }
     return MPI_SUCCESS;

@@ -16,6 +16,9 @@ enum { LONG_BLOCKS = 683 };
  * broadcasts it once, which costs little where p messages of it would cost much. */
 enum { LONGEST_BLOCKS = 12007, LONG_KINDS = 2 };
 
+/* Of those blocks that are not empty where most are. */
+enum { SPARSE_BLOCKS = 7 };
+
 /* Of MPI's own operations and types a quick check takes every SHARE-th, other ones each time. */
 enum { PREDEFINED_BLOCKS = 7, SHARE = 40 };
 
@@ -33,6 +36,7 @@ struct trial {
     const struct pair *pair;
     const struct operand *operand;
     int blocks, root, in_place;
+    int sparse;        /* where blocks differ in length, most of them are empty */
     int by_definition; /* the MPI library cannot do it: compared with what MPI says it does */
 };
 
@@ -51,7 +55,7 @@ struct series {
     int turn;     /* tells quick checks apart */
     int data;     /* number of the pair or of the operand */
     const struct operand *operand;
-    int root, in_place;
+    int root, in_place, sparse;
 };
 
 static inline int is_ordered(const struct operand *operand) {
@@ -101,6 +105,7 @@ static inline void add_trial(struct trials *trials, const struct series *series,
         .blocks = blocks,
         .root = series->root,
         .in_place = series->in_place,
+        .sparse = series->sparse,
         .by_definition = by_definition,
     };
 }
@@ -137,12 +142,21 @@ static inline void add_roots(struct trials *trials, struct series *series) {
         add_lengths(trials, series);
 }
 
+/* In all lengths; where these differ from block to block, also with most of them empty. */
+static inline void add_lengths_and_sparse(struct trials *trials, const struct series *series) {
+    struct series sparse = *series;
+    sparse.sparse = 1;
+    add_lengths(trials, series);
+    if (series->kind->uneven && !series->kind->reduces)
+        add_trial(trials, &sparse, SPARSE_BLOCKS);
+}
+
 /* Without and with MPI_IN_PLACE. */
 static inline void add_both(struct trials *trials, struct series *series) {
-    add_lengths(trials, series);
+    add_lengths_and_sparse(trials, series);
     series->in_place = series->kind->in_place == CASE_EVERYWHERE;
     if (series->in_place)
-        add_lengths(trials, series);
+        add_lengths_and_sparse(trials, series);
 }
 
 /* All telling kinds of data, in all lengths. */
