@@ -1,4 +1,4 @@
-"""Time stamps of an alltoall in phases: what a build with -DCOLL_STAMPS writes, and what is read."""
+"""Time stamps of an alltoall in phases: what a build with -DCOLL_STAMPS writes and what is read."""
 
 from __future__ import annotations
 

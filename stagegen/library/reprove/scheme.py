@@ -61,10 +61,8 @@ def _check_requests(c_file: CFile, scheme: Scheme) -> None:
     if scheme.giver == "receiver":
         ahead, sends = AHEAD_MOST, c_file.constant("SENDS_MOST")
         out = 2 * ahead + c_file.constant("AWAITED_MOST")
-        c_file.require(
-            AHEAD_MOST=ahead, BODIES_IN=0, TAILS_IN=ahead, TOKENS=2 * ahead, BODIES_OUT=out
-        )
-        c_file.require(TAILS_OUT=out + sends, REQUESTS=out + 2 * sends)
+        c_file.require(AHEAD_MOST=ahead, EVEN_IN=0, ODD_IN=ahead, TOKENS=2 * ahead)
+        c_file.require(EVEN_OUT=out, ODD_OUT=out + sends, REQUESTS=out + 2 * sends)
         return
     pieces = 2 if "send_segment(" in c_file.code else 1
     send = pieces + c_file.constant("AWAITED_MOST")
