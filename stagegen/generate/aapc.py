@@ -9,7 +9,7 @@ from typing import Any
 
 from stagegen.generate.tables import aapc_tables
 from stagegen.repository import Algorithm, Parameter
-from stagegen.schedule import SCHEMES, PhaseSchedule, Sync, schedule_rows
+from stagegen.schedule import SCHEMES, PhaseSchedule, schedule_rows
 from stagegen.schedule.alltoall import alltoall_phases, with_sync
 from stagegen.schedule.capacity import edge_capacities
 from stagegen.schedule.verify import Proof, verify_alltoall
@@ -37,7 +37,7 @@ class Aapc:
         """Return the parameter without the values that are the same as another algorithm or value.
 
         A block of all phases is the scheme without blocks or without tokens; windows may all
-        have the same tokens, and a large one has none.
+        have the same tokens.
         """
         values = parameter.values
         if parameter.name == "block_size":
@@ -48,10 +48,10 @@ class Aapc:
         return replace(parameter, values=values, default=default)
 
     def _different_windows(self, windows: tuple[int, ...]) -> Iterator[int]:
-        seen: set[tuple[Sync, ...]] = set()
+        seen = set()
         for window in windows:
             tokens = self._schedule("receiver", window=window).sync.syncs
-            if tokens not in seen and (tokens or not seen):
+            if tokens not in seen:
                 yield window
             seen.add(tokens)
 

@@ -230,7 +230,9 @@ class Oracle:
     def _is_ordered(self, schedule, phase_of) -> bool:
         """Whether the syncs order what they have to, and no token is for what others imply."""
         scheme, size = SCHEMES[schedule.sync.kind], schedule.sync.block_size
-        pairs = [(first, then) for first, then, _ in schedule.sync.syncs]
+        pairs = [(first, then) for first, then, token in schedule.sync.syncs if token]
+        if scheme.giver == "sender":
+            pairs += self.own_sends(schedule.phases)
         known = self.ordered(schedule.phases, pairs)
         needed = []
         for pair in self.window_order(schedule.phases, schedule.sync.window).edges:
@@ -240,9 +242,11 @@ class Oracle:
             elif same_block:
                 known.add_edge(*self.wait(pair))
         for first, then, token in schedule.sync.syncs:
+            if token is None:
+                continue
             wait = self.wait((first, then))
             known.remove_edge(*wait)
-            if token is not None and nx.has_path(known, *wait):
+            if nx.has_path(known, *wait):
                 return False
             known.add_edge(*wait)
         return all(nx.has_path(known, *self.wait(pair)) for pair in needed)

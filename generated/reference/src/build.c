@@ -7,4 +7,4 @@
  */
 #include "coll.h"
 
-const unsigned long long coll_build = 0xe65eb5e2b7936d05;
+const unsigned long long coll_build = 0xf51a1f81dd4d7b8f;

@@ -26,12 +26,21 @@ static int is_native(const struct coll_comm *cc) {
     return cc->kind == COLL_KIND_NATIVE || coll_settings()->gpu_support != NULL;
 }
 
+/*
+ * The parts of a reduction get the application's types. Where its elements reach over others, which
+ * only its own operations are for, pieces of a vector are not such vectors: whole calls serve these.
+ */
+static int fits_parts(const struct coll_routine *routine, const struct coll_call *call) {
+    return !(routine->constraints & COLL_OF_PARTS) || !coll_views[call->collective]->reduces ||
+           coll_is_lasting(MPI_BYTE, call->op);
+}
+
 /* Whether a routine can do a call there, with the memory that it may take. */
 static int can(const struct coll_routine *routine, const struct coll_parameters *parameters,
                const struct coll_call *call, const struct coll_comm *cc) {
     return coll_applicable(routine, cc, call->bytes) &&
            !(call->ordered && (routine->constraints & COLL_COMMUTATIVE)) &&
-           coll_parts_can(routine, parameters, call, cc) &&
+           fits_parts(routine, call) && coll_parts_can(routine, parameters, call, cc) &&
            coll_scratch_ok(routine, parameters, call, cc);
 }
 

@@ -121,6 +121,7 @@ int coll_run_part(const struct coll_parameters *parameters, int which, struct co
     const struct coll_part *bound = parameters->parts == NULL ? &none : &parameters->parts[which];
     const struct coll_routine *routine = coll_routine_for(bound->routine, cc);
     part.comm = cc->comm;
+    part.spaced = 0; /* that was of the whole call */
     COLL_TRY(kind->measure(&part));
     if (part.bytes == 0 && !kind->unsized)
         return MPI_SUCCESS;

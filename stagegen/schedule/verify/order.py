@@ -63,13 +63,24 @@ def check_order(
         needed = Pairs(needed.first[~inside], needed.then[~inside])
     else:
         given = Pairs(first[:0], then[:0])
-    waits = Pairs.sorted(
-        np.concatenate((table.first, given.first)), np.concatenate((table.then, given.then))
-    )
     told = table.giver >= 0
     syncs = Pairs.sorted(table.first[told], table.then[told])
+    # Who gives tokens for complete sends waits for each of them, whatever the blocks are.
+    own = _own_sends(plan) if kind.giver == "sender" else Pairs(first[:0], then[:0])
+    waits = Pairs.sorted(
+        np.concatenate((syncs.first, given.first, own.first)),
+        np.concatenate((syncs.then, given.then, own.then)),
+    )
     knowledge = _Knowledge(plan, waits, 1 if kind.giver == "sender" else sync.window)
     check_knowledge(knowledge, links, uses, needed, syncs)
+
+
+def _own_sends(plan: Plan) -> Pairs:
+    """Return each message of a rank with the one before it."""
+    order = np.argsort(plan.source, kind="stable")
+    one, other = order[:-1], order[1:]
+    same = plan.source[one] == plan.source[other]
+    return Pairs(one[same], other[same])
 
 
 def check_knowledge(
@@ -140,11 +151,9 @@ class _Knowledge:
         self.chains = plan.ranks * sends
         self.chain = plan.source * sends + place % sends
         self.turn = place // sends + 1
-        own = Pairs.sorted(order[:-1], order[1:])
-        same = plan.source[own.first] == plan.source[own.then]
+        own = _own_sends(plan)
         self.known = Pairs(
-            np.concatenate((waits.first, own.first[same])),
-            np.concatenate((waits.then, own.then[same])),
+            np.concatenate((waits.first, own.first)), np.concatenate((waits.then, own.then))
         )
         by_then = np.argsort(self.known.then, kind="stable")
         self.known = Pairs(self.known.first[by_then], self.known.then[by_then])
