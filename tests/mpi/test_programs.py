@@ -104,8 +104,8 @@ def test_collectives_while_a_communicator_is_freed():
     passes("dying.c", 5)
 
 
-#: Routines that make no types. In a second life of MPI, MPICH 4.3 gives new types the handles of its
-#: pair types and refuses to free them, whoever makes them. The test is about keys.
+#: Routines that make no types. In a second life of MPI, MPICH 4.3 gives new types the handles of
+#: its pair types and refuses to free them, whoever makes them. The test is about keys.
 WITHOUT_TYPES = {"LIBCOLL_FORCE": "gather=linear,scatter=linear"}
 
 
