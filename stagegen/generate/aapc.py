@@ -78,7 +78,11 @@ class Aapc:
             schedules = [self._with_all_tokens(kind)]
         rows = schedule_rows(*schedules, placed=self._placed(kind))
         window = max(schedule.sync.window for schedule in schedules)
-        return {**aapc_tables(rows, "window" in names), "parameters": names, "window_most": window}
+        return {
+            **aapc_tables(rows, "window" in names),
+            "parameters": names,
+            "sends_most": SCHEMES[kind].sends(window),
+        }
 
     def _placed(self, kind: str) -> bool:
         """Tell whether the proof of the tokens depends on the order within phases."""

@@ -140,7 +140,7 @@ def ring_rows(ranks: int) -> Rows:
 def rss_program() -> Path:
     """The routine of 256 ranks with `rss.c` around it."""
     algorithm = ALGORITHMS["alltoall_aapc_receiver"]
-    schedule = {**aapc_tables(ring_rows(256), windowed=False), "parameters": [], "window_most": 1}
+    schedule = {**aapc_tables(ring_rows(256), windowed=False), "parameters": [], "sends_most": 2}
     values = {"schedule": schedule, "banner": "", "contract": "", "signature": "int serve("
         "const struct coll_call *call, const struct coll_comm *cc, "
         "const struct coll_parameters *parameters)", "algorithm": algorithm}  # fmt: skip

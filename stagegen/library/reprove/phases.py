@@ -17,7 +17,7 @@ from math import ceil
 from stagegen.errors import ScheduleError
 from stagegen.library.reprove.c_file import CFile
 from stagegen.library.reprove.routine import BuildRoutine
-from stagegen.library.reprove.scheme import AHEAD_MOST, SENDS_MOST, scheme_kind
+from stagegen.library.reprove.scheme import AHEAD_MOST, scheme_kind
 from stagegen.library.reprove.steps import NOBODY, Row, Step, read_steps
 from stagegen.schedule import SCHEMES, Message, PhaseSchedule, Scheme, Sync, SyncGraph
 from stagegen.schedule.capacity import bound_phases, edge_capacities
@@ -66,7 +66,7 @@ def phase_schedules(
     windows = _windows(tokens, routine) if windowed else [1]
     if scheme.giver == "receiver":
         routine.values("receives_ahead", most=AHEAD_MOST)
-        _check_sends(c_file, windows[-1], SENDS_MOST if windowed else 1)
+        _check_sends(c_file, scheme.sends(windows[-1]), windowed)
     for size, window in ((size, window) for size in sizes for window in windows):
         chosen = tuple(
             sync
@@ -80,11 +80,11 @@ def phase_schedules(
         yield label, replace(plain, sync=SyncGraph(kind, chosen, size, window))
 
 
-def _check_sends(c_file: CFile, window: int, most: int) -> None:
-    """Check that there are requests for the largest window that is used."""
+def _check_sends(c_file: CFile, needed: int, windowed: bool) -> None:
+    """Check that there are requests for the largest window; without windows, for no more."""
     sends = c_file.constant("SENDS_MOST")
-    if not window <= sends <= most:
-        raise ScheduleError(f"SENDS_MOST is {sends}, not from {window} to {most}")
+    if sends < needed or (sends > needed and not windowed):
+        raise ScheduleError(f"SENDS_MOST is {sends}, not {needed}")
 
 
 def _known_to_senders(schedule: PhaseSchedule, scheme: Scheme, block_size: int) -> Iterator[Sync]:

@@ -18,9 +18,6 @@ _IN_WINDOW = "token[WINDOWS] >> (state->parameters->window - 1) & 1"
 AHEAD_MOST = 4
 """Receives that a rank can post at a time."""
 
-SENDS_MOST = 4
-"""Messages that a rank can have under way, the largest window."""
-
 _GIVERS = {"SEND": "sender", "sent": "sender", "has_arrived": "receiver"}
 
 
