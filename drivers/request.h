@@ -44,10 +44,10 @@ static inline int parse_routine(char *text, enum coll_collective collective,
         if (value == NULL)
             return 0;
         *value++ = '\0';
-        for (size_t i = 0; i < sizeof parameter_names / sizeof *parameter_names; ++i) {
+        for (int i = 0; parameter_names[i] != NULL; ++i) {
             if (strcmp(item, parameter_names[i]) != 0)
                 continue;
-            *coll_parameter(&out->parameters, (int)i) = atoi(value);
+            *coll_parameter(&out->parameters, i) = atoi(value);
             known = 1;
         }
         if (!known)

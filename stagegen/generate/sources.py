@@ -155,7 +155,7 @@ def runtime_values(
         "topology": topology,
         "collectives": catalogue.collectives,
         "parameters": parameters,
-        "parameter_names": ", ".join(f'"{p.name}"' for p in parameters),
+        "parameter_names": ", ".join([*(f'"{p.name}"' for p in parameters), "NULL"]),
         "parameter_fields": ", ".join(f"&parameters->{p.name}" for p in parameters),
         "routines": [describe(algorithm, group, index) for index, (algorithm, group) in routines],
         "groups": groups,

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from docs.figures.aapc_phases import describe, read_stamps
-from stagegen.cli import main
+from stagegen.cli import group
 from stagegen.data import TOPOLOGIES
 from stagegen.schedule import alltoall_schedule
 from stagegen.topology import load_topology
@@ -23,7 +23,7 @@ def test_every_message_has_its_times(routine, tmp_path, monkeypatch):
     monkeypatch.setenv("LIBCOLL_STAMPS", str(tmp_path))
     command = ["compare", "--topology", str(FILE), "--launcher", "local", "--collective"]
     command += ["alltoall", "--algorithms", routine, "--sizes", str(SIZE), "--repetitions", "1"]
-    result = CliRunner().invoke(main, [*command, "--output", str(tmp_path / "build")])
+    result = CliRunner().invoke(group, [*command, "--output", str(tmp_path / "build")])
     assert result.exit_code == 0, result.output
     topology = load_topology(FILE)
     stamps = read_stamps(tmp_path, topology.rank_count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from stagegen.repository.algorithm import NATIVE
 from tests.mpi import builds, support
 
 pytestmark = pytest.mark.mpi
@@ -33,8 +34,10 @@ def test_empty_blocks_are_not_sent(which):
     assert len(tried) == len(set(tried))
     topology = support.cluster(RANKS)
     for collective in UNEVEN:
-        wanted = {f"{collective} {a.name}" for a in support.serving(topology, collective)}
-        assert wanted - {f"{collective} native"} <= set(tried)
+        serving = support.serving(topology, collective)
+        # The MPI library's own routine, and what calls it for its parts, are not ours to judge.
+        own = [a for a in serving if a.name != NATIVE and not a.parts]
+        assert {f"{collective} {a.name}" for a in own} <= set(tried)
 
 
 @pytest.mark.parametrize("which", LIBRARIES)
