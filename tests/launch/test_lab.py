@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
 from stagegen.data import TOPOLOGIES
 from stagegen.errors import LaunchError
 from stagegen.measure.launch import lab_process
+from stagegen.measure.launch._lab_init import is_virtual
 from stagegen.measure.launch.base import PIPES, Streams
 from stagegen.measure.launch.lab_network import minimal_plan
 from stagegen.topology import load_topology
@@ -49,6 +52,32 @@ def test_names_resolve_and_the_network_is_the_only_one(run):
     program = "import socket as s; print(s.gethostbyname('n2'), [n for _, n in s.if_nameindex()])"
     status, lines = run(sys.executable, "-c", program, hosts=("n0",))
     assert (status, lines) == (0, ["10.77.0.3 ['lo', 'eth0']"])
+
+
+def test_no_cpu_of_a_virtual_machine_sleeps(run):
+    """What keeps it awake gives way to everything else, so it is told by its class."""
+    program = """
+import os
+for name in filter(str.isdigit, os.listdir("/proc")):
+    if os.sched_getscheduler(int(name)) == os.SCHED_IDLE:
+        print(*os.sched_getaffinity(int(name)))
+"""
+    status, lines = run(sys.executable, "-c", program, hosts=("n0",))
+    assert status == 0
+    virtual = is_virtual(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    assert lines == (sorted(map(str, os.sched_getaffinity(0))) if virtual else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("model name: hypervisor\nflags\t\t: fpu vme\n", False),
+        ("processor: 0\nflags\t\t: fpu hypervisor vme\n", True),
+        ("", False),
+    ],
+)
+def test_a_virtual_machine_is_told_by_the_flags_of_its_cpus(text, expected):
+    assert is_virtual(text) == expected
 
 
 def test_variables_and_preloads_reach_the_ranks_only(run, tmp_path):
