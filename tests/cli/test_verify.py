@@ -98,7 +98,7 @@ def edited(figure, tmp_path, name, old, new):
             "number && !has_arrived(streams, at) + 1",
             "does not tell when tokens are given",
         ),
-        ("alltoall_aapc_receiver.c", "EVEN_IN + AHEAD_MOST", "EVEN_IN", "ODD_IN is 0"),
+        ("alltoall_aapc_receiver.c", "IN + AHEAD_MOST * PIECES", "IN", "TOKENS is 0"),
         ("alltoall_aapc_receiver.c", "AWAITED_MOST = ", "AWAITED_MOST = 0 * ", "AWAITED_MOST"),
         ("alltoall_aapc_none.c", "    0, 4, ", "    0, 04, ", "'04', which is no number"),
         ("bcast_topology_kary.c", "return tree_3", "return tree_4", "tree_K[] for arity K"),

@@ -60,9 +60,11 @@ def _check_requests(c_file: CFile, scheme: Scheme) -> None:
         return
     if scheme.giver == "receiver":
         ahead, sends = AHEAD_MOST, c_file.constant("SENDS_MOST")
-        out = 2 * ahead + c_file.constant("AWAITED_MOST")
-        c_file.require(AHEAD_MOST=ahead, EVEN_IN=0, ODD_IN=ahead, TOKENS=2 * ahead)
-        c_file.require(EVEN_OUT=out, ODD_OUT=out + sends, REQUESTS=out + 2 * sends)
+        pieces = 2
+        tokens = pieces * ahead
+        out = tokens + c_file.constant("AWAITED_MOST")
+        c_file.require(AHEAD_MOST=ahead, PIECES=pieces, IN=0, TOKENS=tokens, OUT=out)
+        c_file.require(REQUESTS=out + pieces * sends)
         return
     pieces = 2 if "send_segment(" in c_file.code else 1
     send = pieces + c_file.constant("AWAITED_MOST")

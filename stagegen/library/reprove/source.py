@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from math import prod
 from pathlib import Path
 
 from stagegen.errors import InputError, ScheduleError
@@ -86,7 +87,7 @@ def only(pattern: str, code: str, what: str) -> re.Match[str]:
 def enumerations(code: str) -> tuple[Mapping[str, int], Mapping[str, tuple[str, ...]]]:
     """Return the values of all constants, and the names of each enumeration that has a name.
 
-    Constants that are not sums of numbers and constants have no value here.
+    Constants that are not sums of products of numbers and constants have no value here.
 
     Raises:
         ScheduleError: a constant is there twice.
@@ -112,5 +113,10 @@ def enumerations(code: str) -> tuple[Mapping[str, int], Mapping[str, tuple[str, 
 
 
 def _sum(text: str, values: Mapping[str, int]) -> int | None:
-    terms = [values.get(term, number(term)) for term in text.split(" + ")]
+    terms = [_product(term, values) for term in text.split(" + ")]
     return None if None in terms else sum(term for term in terms if term is not None)
+
+
+def _product(text: str, values: Mapping[str, int]) -> int | None:
+    factors = [values.get(factor, number(factor)) for factor in text.split(" * ")]
+    return None if None in factors else prod(factor for factor in factors if factor is not None)
