@@ -17,7 +17,7 @@ from math import ceil
 from stagegen.errors import ScheduleError
 from stagegen.library.reprove.c_file import CFile
 from stagegen.library.reprove.routine import BuildRoutine
-from stagegen.library.reprove.scheme import AHEAD_MOST, scheme_kind
+from stagegen.library.reprove.scheme import AHEAD_MOST, SENDS_MOST, scheme_kind
 from stagegen.library.reprove.steps import NOBODY, Row, Step, read_steps
 from stagegen.schedule import SCHEMES, Message, PhaseSchedule, Scheme, Sync, SyncGraph
 from stagegen.schedule.capacity import bound_phases, edge_capacities
@@ -82,9 +82,9 @@ def phase_schedules(
 
 def _check_sends(c_file: CFile, needed: int, windowed: bool) -> None:
     """Check that there are requests for the largest window; without windows, for no more."""
-    sends = c_file.constant("SENDS_MOST")
-    if sends < needed or (sends > needed and not windowed):
-        raise ScheduleError(f"SENDS_MOST is {sends}, not {needed}")
+    sends, most = c_file.constant("SENDS_MOST"), SENDS_MOST if windowed else needed
+    if not needed <= sends <= most:
+        raise ScheduleError(f"SENDS_MOST is {sends}, not from {needed} to {most}")
 
 
 def _known_to_senders(schedule: PhaseSchedule, scheme: Scheme, block_size: int) -> Iterator[Sync]:

@@ -18,6 +18,9 @@ _IN_WINDOW = "token[WINDOWS] >> (state->parameters->window - 1) & 1"
 AHEAD_MOST = 4
 """Receives that a rank can post at a time."""
 
+SENDS_MOST = 5
+"""Messages that a rank can have requests for: those of the largest window, and one more."""
+
 _GIVERS = {"SEND": "sender", "sent": "sender", "has_arrived": "receiver"}
 
 
