@@ -37,7 +37,7 @@ def samples_of(log: Path, topology: Topology) -> dict[int, Samples]:
 
 
 def entrants(samples: dict[int, Samples], catalogue: Catalogue, size: int) -> tuple[Candidate, ...]:
-    """Return who is timed at a size: the best of both families at the nearest size up to it."""
+    """Return the candidates to time at a size: each family's best at the nearest size up to it."""
 
     def best(wanted: Callable[[Candidate], bool]) -> list[Candidate]:
         for known in sorted((known for known in samples if known <= size), reverse=True):
@@ -99,7 +99,7 @@ class Meeting:
 
 
 def meetings(rows: Sequence[Any], catalogue: Catalogue) -> tuple[Meeting, ...]:
-    """Return who is best in each family, from rows of ``stagegen compare``.
+    """Return the best candidate of each family, from rows of ``stagegen compare``.
 
     A size at which one of the families has nobody is left out.
     """

@@ -21,6 +21,7 @@ the picture and the table of the README, are made by it. Each collective is tune
 native and tuned calls are timed in turn in one job; the README says how, and on what. Times are
 medians; bytes are counted as in [interfaces.md](interfaces.md); the bound is the payload's time on
 the most loaded link. An alltoall of 256 KiB is not tuned: the rule of 64 KiB serves it.
+What was not measured yet is not here.
 
 - *AAPC against the rest*: the best AAPC routines by the tuning's log and the best that know no
   topology, native included, timed in turn in one job; the best of either by its median, and the

@@ -32,6 +32,13 @@ def topology_option(command: _Command) -> _Command:
     )(command)
 
 
+def launcher_option(command: _Command) -> _Command:
+    """Add `--launcher NAME`."""
+    return click.option("--launcher", metavar="NAME", help="lab, hydra or local; see docs/lab.md.")(
+        command
+    )
+
+
 def format_option(command: _Command) -> _Command:
     """Add `--format text|json`."""
     return click.option(

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from stagegen.cli._options import format_option, print_json, topology_option
+from stagegen.cli._options import format_option, launcher_option, print_json, topology_option
 from stagegen.cli._sizes import parse_sizes
 from stagegen.errors import InputError
 from stagegen.generate import Toolchain
@@ -67,7 +67,7 @@ class _Row:
     metavar="DIR",
     help="The generated folder.",
 )
-@click.option("--launcher", metavar="NAME", help="lab, hydra or local; see docs/lab.md.")
+@launcher_option
 @click.option("--collectives", metavar="A,B", help="Which to compare; default all.")
 @click.option(
     "--sizes",

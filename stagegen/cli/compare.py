@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from stagegen.cli._options import format_option, print_json, topology_option
+from stagegen.cli._options import format_option, launcher_option, print_json, topology_option
 from stagegen.cli._sizes import parse_sizes
 from stagegen.cli._tune_log import LOG, new_header
 from stagegen.errors import InputError
@@ -93,7 +93,7 @@ class _Row:
     show_default=True,
     help="Of each; more where a call takes milliseconds, fewer where seconds.",
 )
-@click.option("--launcher", metavar="NAME", help="lab, hydra or local; see docs/lab.md.")
+@launcher_option
 @click.option(
     "--output",
     type=click.Path(path_type=Path),

@@ -16,7 +16,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from stagegen.cli._options import topology_option
+from stagegen.cli._options import launcher_option, topology_option
 from stagegen.cli._sizes import parse_sizes
 from stagegen.cli._tune_log import LOG, new_header, read_tuning
 from stagegen.errors import MeasurementError
@@ -55,7 +55,7 @@ class _Run:
 
 @click.command()
 @topology_option
-@click.option("--launcher", metavar="NAME", help="lab, hydra or local; see docs/lab.md.")
+@launcher_option
 @click.option("--collectives", metavar="A,B", help="Which to tune; default all.")
 @click.option(
     "--communicators",

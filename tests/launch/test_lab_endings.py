@@ -80,6 +80,7 @@ def lab_run(run, cluster, tmp_path):
         command += ["--topology", str(tmp_path / "cluster.yaml"), "--"]
         command += ["sh", "-c", script, marker]
         quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        # Only code between fork and exec can ignore a signal for the child alone.
         started.append(
             subprocess.Popen(command, cwd=REPOSITORY, preexec_fn=prepare, **quiet)  # noqa: PLW1509
         )

@@ -65,7 +65,7 @@ static inline int measure_side(MPI_Aint elements, struct side *side) {
     return MPI_SUCCESS;
 }
 
-/* Of blocks that are sparse, one in so many has data. */
+/* Where blocks are sparse, one block in SPARSE has data. */
 enum { SPARSE = 5 };
 
 /*

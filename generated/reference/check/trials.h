@@ -16,7 +16,7 @@ enum { LONG_BLOCKS = 683 };
  * broadcasts it once, which costs little where p messages of it would cost much. */
 enum { LONGEST_BLOCKS = 12007, LONG_KINDS = 2 };
 
-/* Of those blocks that are not empty where most are. */
+/* Elements of a block with data, where most blocks are empty. */
 enum { SPARSE_BLOCKS = 7 };
 
 /* Of MPI's own operations and types a quick check takes every SHARE-th, other ones each time. */

@@ -7,4 +7,4 @@
  */
 #include "coll.h"
 
-const unsigned long long coll_build = 0xe8932df6a2dae368;
+const unsigned long long coll_build = 0x312de6e4f7291093;

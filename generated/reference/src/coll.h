@@ -164,8 +164,8 @@ struct coll_blocks {
  *                 rest is scratch. bytes: of all elements (_block: of those for one rank).
  *   barrier       nothing. bytes: 0.
  *
- * A composition of a reduction has no view: it gets what the application passed, of which bytes
- * and ordered are found, and so do its parts.
+ * A composition of a reduction has no view: it gets what the application passed, and so do its
+ * parts. Only bytes and ordered are filled in.
  *
  * bytes counts packed data (MPI_Type_size), is equal on all ranks, and at most INT_MAX. For a
  * routine that asks for COLL_DENSE all data is of type MPI_PACKED: a block is so many bytes of it.
