@@ -17,13 +17,16 @@ from stagegen.measure.measurer import Source
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.statistics import summarize
 
-#: A candidate whose least scouted time is above the best one's by more than these factors is
-#: dropped: after one look where that is beyond doubt, else after two.
-FIRST_FACTOR, SECOND_FACTOR = 2.5, 1.3
+#: A candidate whose least scouted time is above the best one's by more than this factor is
+#: dropped: after one look where bad luck does not explain it, else after two.
+SCOUT_FACTOR = 1.3
 
 #: A lost packet can cost a call so many seconds (the least time until TCP sends it again, and
 #: some), so that nobody is left out of the second look for less.
 HICCUP_SECONDS = 0.3
+
+#: Who is above the best one by more than this factor does not have its parameters tuned anew.
+NEAR_FACTOR = 2.5
 
 #: While deciding, who is above the best median by more than this factor is not measured again.
 BEATEN_FACTOR = 1.2
@@ -103,7 +106,7 @@ def finish(
     source: Source, request: Request, field: Field, seen: Times, budget: float
 ) -> dict[Candidate, Sample]:
     """Time against each other those that may still win after what was seen of everybody."""
-    finalists = field.survivors(_least(seen), SECOND_FACTOR, FINALISTS)
+    finalists = field.survivors(_least(seen), SCOUT_FACTOR, FINALISTS)
     fastest = min(min(seen[candidate]) for candidate in finalists)
     final = decisive(replace(request, candidates=tuple(finalists)), fastest, ROUNDS[0])
     decided = _decide(source, final, field, budget)
@@ -117,7 +120,7 @@ def finish(
 
 def near(field: Field, seen: Times) -> set[Candidate]:
     """Return the best of each group of ``field`` after a look at everybody."""
-    return set(field.survivors(_least(seen), FIRST_FACTOR, FINALISTS))
+    return set(field.survivors(_least(seen), NEAR_FACTOR, FINALISTS))
 
 
 def _least(seen: Times) -> dict[Candidate, float]:
@@ -158,11 +161,11 @@ def look(
     again: set[Candidate] = set()
     for group in field.groups:
         best = min(least[candidate] for candidate in group)
-        most = max(FIRST_FACTOR * best, best + HICCUP_SECONDS)
+        most = max(SCOUT_FACTOR * best, best + HICCUP_SECONDS)
         again.update(
             candidate
             for candidate in group
-            if least[candidate] <= (SECOND_FACTOR * best if candidate in behind else most)
+            if least[candidate] <= (SCOUT_FACTOR * best if candidate in behind else most)
         )
     second = tuple(candidate for candidate in reversed(field.candidates) if candidate in again)
     _measure(source, replace(request, candidates=second), times)

@@ -86,6 +86,9 @@ def edited(figure, tmp_path, name, old, new):
     [
         ("alltoall_aapc_none.c", "    0, 4, ", "    0, 3, ", "rank 0, phase 0: sends 0→3"),
         ("alltoall_aapc_none.c", "    0, 4, ", "    0, 4.5, ", "'4.5', which is no number"),
+        ("alltoall_aapc_rounds.c", "    0, 4, ", "    0, 3, ", "rank 0, phase 0: sends 0→3"),
+        ("alltoall_aapc_rounds.c", "number++ %", "number %", "does not wait for the requests"),
+        ("alltoall_aapc_rounds.c", "(&window->sends[", "(&window->receives[", "does not wait"),
         (
             "alltoall_aapc_sender.c",
             "== SEND ? pay",

@@ -202,7 +202,7 @@ def test_every_kind_of_schedule_has_its_algorithm(needs, kinds):
 
 
 def test_tokens_come_with_windows_and_segments_too():
-    """Whoever gives tokens when a message has arrived has two streams, and these parameters."""
+    """A routine whose receivers give tokens has two streams, and these parameters."""
     parameters = {
         a.name: {p.name for p in a.parameters}
         for a in CATALOGUE.algorithms
@@ -214,6 +214,7 @@ def test_tokens_come_with_windows_and_segments_too():
         "aapc_receiver": streams,
         "aapc_receiver_partial": {*streams, "block_size"},
         "aapc_receiver_window": {*streams, "window"},
+        "aapc_rounds": {"in_flight", "segment_size"},
         "aapc_sender_window": {"window", "segment_size"},
         "hierarchical": streams,
     }
