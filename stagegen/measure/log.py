@@ -108,7 +108,7 @@ def _drop_torn_line(path: Path) -> None:
 def read_log(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the header and the other records of a log. A torn last line does not count.
 
-    What the header says of the options is left to be checked by who reads them.
+    The caller checks what the header says of the options.
 
     Raises:
         InputError: it cannot be read, or a line is no record.

@@ -28,8 +28,8 @@ class Candidate:
     Attributes:
         algorithm: its name.
         parameters: name and value of each parameter, sorted by name.
-        bound: of a composition, who serves its parts, in their order; nobody: the MPI library
-            serves all of them.
+        bound: of a composition, the routines of its parts, in their order; empty if the MPI
+            library serves all of them.
     """
 
     algorithm: str
@@ -66,7 +66,7 @@ class Candidate:
 
 @dataclass(frozen=True, order=True)
 class Bound:
-    """A part of a composition, and who serves it.
+    """A part of a composition, and the routine that serves it.
 
     Attributes:
         collective: of the part.

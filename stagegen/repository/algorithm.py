@@ -141,7 +141,7 @@ class Algorithm:
 
     def serves_more_than(self, used: Algorithm) -> bool:
         """Whether it may be called where an algorithm that it uses cannot do its part."""
-        # Whoever calls it packs its blocks: `dense` is no condition.
+        # The caller packs the blocks, so `dense` is no condition.
         if not set(used.constraints) - {"dense"} <= set(self.constraints):
             return True
         if used.max_ranks is not None and used.max_ranks != self.max_ranks:

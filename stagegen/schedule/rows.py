@@ -1,6 +1,6 @@
 """What each rank does in an alltoall schedule: the view that C tables are made from.
 
-The contract of the program that carries out a row depends on who gives the tokens.
+The contract of the program that carries out a row depends on the giver of the tokens.
 
 Receivers: the rank has two streams, neither of which waits for the other.
 

@@ -96,7 +96,7 @@ class Tree:
 
     @property
     def peers(self) -> str:
-        """Who must not share an edge: `senders` or `receivers`."""
+        """The ranks that must not share an edge: `senders` or `receivers`."""
         return _PEERS[self.collective]
 
     @property

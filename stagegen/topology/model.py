@@ -1,4 +1,4 @@
-"""What a cluster is: switches, hosts, the links between them, and who is which rank.
+"""What a cluster is: switches, hosts, the links between them, and the host of each rank.
 
 All classes are frozen and have a canonical JSON form; a :class:`Topology` is always a tree
 (links that a spanning tree leaves out are kept apart, as ``blocked``). The model is that of

@@ -1,4 +1,4 @@
-"""Reads the sections `switches` and `hosts`: what there is, and who is plugged in where."""
+"""Reads the sections `switches` and `hosts`: the nodes, and the switch of each."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ DEFAULT_LATENCY = 50e-6
 
 @dataclass
 class Wiring:
-    """What is known so far: who is plugged in where, and the line that says so."""
+    """What is known so far: the switch of each host and switch, and the line that says so."""
 
     switch_lines: dict[str, int] = field(default_factory=dict)
     switch_of: dict[str, str] = field(default_factory=dict)

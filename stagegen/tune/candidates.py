@@ -69,14 +69,14 @@ def part_size(part: Part, size: int, ranks: int) -> int:
 def handles(
     candidate: Candidate, size: int, ranks: int, algorithms: Mapping[str, Algorithm]
 ) -> bool:
-    """Return whether a candidate, and who serves its parts, can do messages of ``size`` bytes.
+    """Return whether a candidate, and the routines of its parts, can do ``size`` bytes.
 
     Args as for :func:`algorithms_of`; ``ranks`` are those of the communicator.
     """
     own, *served = algorithms_of(candidate, algorithms)
     sizes = [part_size(part, size, ranks) for part in own.parts]
     fit = all(bytes_ <= INT_MOST for bytes_ in sizes)
-    # Of a composition whose parts the MPI library serves nobody is named.
+    # Where the MPI library serves the parts, `served` is empty.
     able = all(one.handles(bytes_) for one, bytes_ in zip(served, sizes, strict=False))
     return own.handles(size) and fit and able
 

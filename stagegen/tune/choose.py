@@ -1,4 +1,4 @@
-"""From samples to choices: who replaces whom, and where between two sizes."""
+"""From samples to choices: which candidate replaces another one, and between which sizes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fastest(samples: Samples) -> Candidate:
 
 
 def choose(samples: Samples, incumbent: Candidate | None, native: Candidate) -> Candidate:
-    """Return who serves a size, given who serves the size before it.
+    """Return the choice for a size, given the choice for the size before it.
 
     The incumbent stays unless the fastest beats it by more than the noise
     (:func:`stagegen.measure.statistics.is_faster`). Where the incumbent fell behind while

@@ -1,8 +1,8 @@
 """Compositions: candidates that are made of calls of other collectives, or of shorter calls.
 
-All collectives are searched without compositions first; then who serves the parts is known, so
-that no order of the collectives matters. No part is a composition itself. A collective that is not
-tuned has no search: the MPI library serves parts of it, in a time that nobody knows.
+All collectives are searched without compositions first. Then the routines that serve the parts are
+known, so the order of the collectives does not matter. No part is a composition itself. The MPI
+library serves parts of a collective that is not tuned; how long they take is unknown.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Compositions:
             yield Candidate(algorithm.name, (), bound)
 
     def _bind(self, outcome: Outcome, table: Table, part: Part, size: int) -> Bound:
-        """Return who serves a part: whom the search of its collective chose at its size."""
+        """Return the routine of a part: what the search of its collective chose at its size."""
         found = self._table_of(outcome, table, part)
         if found is None:
             return Bound(part.collective, NATIVE_CANDIDATE)

@@ -51,7 +51,7 @@ def tune_parameters(
 
 
 def _best_of(source: Source, request: Request, best: Candidate) -> tuple[Candidate, list[float]]:
-    """Return who replaces ``best``, or that, and its seconds."""
+    """Return the candidate that replaces ``best``, or ``best``, and its seconds."""
     first = source.measure(request).by_candidate()
     quickest = min(sorted(first), key=lambda candidate: first[candidate])
     if min(first[quickest]) < LONG_SECONDS:

@@ -25,10 +25,10 @@ SCOUT_FACTOR = 1.3
 #: some), so that nobody is left out of the second look for less.
 HICCUP_SECONDS = 0.3
 
-#: Who is above the best one by more than this factor does not have its parameters tuned anew.
+#: A candidate above the best one by more than this factor keeps the parameters that it has.
 NEAR_FACTOR = 2.5
 
-#: While deciding, who is above the best median by more than this factor is not measured again.
+#: While deciding, a candidate above the best median by more than this factor is not measured again.
 BEATEN_FACTOR = 1.2
 
 #: Of those that are left in a group, so many go on.
@@ -62,10 +62,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Field:
-    """Who races, and who is needed to the end.
+    """The candidates of a race, and the groups that each need a winner.
 
     Attributes:
-        candidates: all.
+        candidates: all that race.
         groups: sets of candidates with a winner each, such as all and the topology-unaware.
     """
 
@@ -95,7 +95,7 @@ def race(
     Args:
         source: makes measurements, or has them from a log.
         request: for one repetition of one call of each.
-        field: who races.
+        field: the candidates.
         budget: seconds of measured time after which no further round begins; the first
             deciding round always runs.
     """
@@ -145,14 +145,14 @@ def calls_per_repetition(seconds: float) -> int:
 def look(
     source: Source, request: Request, field: Field, behind: Container[Candidate] = ()
 ) -> Times:
-    """Look at everybody, and again, in the opposite order, at those that one look does not settle.
+    """Time every candidate once, then again, in the opposite order, those that may still win.
 
-    Who comes before a candidate may leave traces in the network, so the least time counts.
+    A call may leave traces in the network for the next one, so the least time counts.
 
     Args:
         source: makes measurements, or has them from a log.
         request: for one repetition of one call of each.
-        field: who is looked at.
+        field: the candidates to look at.
         behind: those that one look settles if it finds them behind, as they were at another size.
     """
     times: Times = {candidate: [] for candidate in field.candidates}

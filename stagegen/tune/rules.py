@@ -65,10 +65,10 @@ def make_rules(
 def _holds(
     chosen: Candidate, before: Candidate | None, samples: Samples, size: int, duels: Duels
 ) -> bool:
-    """Whether who was chosen holds its own against the native routine, measured anew.
+    """Whether a choice holds its own against the native routine, measured anew.
 
-    The least of many medians is a lucky one as often as a good one. Who replaces the native
-    routine has to beat it once more, who stays only has to keep up with it.
+    The least of many medians is as often lucky as good. A routine that replaces the native one must
+    win a rematch; a routine that stays must only keep up with it.
     """
     native = samples.get(NATIVE_CANDIDATE)
     if native is None or chosen == NATIVE_CANDIDATE:
@@ -93,8 +93,8 @@ def alternatives(
 ) -> tuple[Candidate, ...]:
     """Return the next best, those that are faster than the native routine.
 
-    Who asks for no less than one before it is never reached, and left out: it cannot serve
-    where that one cannot.
+    A routine that asks for no less than one before it is left out: where the first cannot serve,
+    neither can the second.
     """
     if chosen == NATIVE_CANDIDATE:
         return ()
@@ -112,7 +112,7 @@ def alternatives(
 
 
 def _asks(algorithms: Iterable[Algorithm]) -> frozenset[object]:
-    """Return what a call must have for all of these; who asks for less serves more."""
+    """Return what all of these ask of a call; the less they ask, the more calls they serve."""
     return frozenset(wish for algorithm in algorithms for wish in _asked_by(algorithm))
 
 

@@ -190,10 +190,10 @@ def _without(banned: Set[tuple[str, str]], collective: str, by_size: _BySize) ->
 
 @dataclass(frozen=True)
 class _Field:
-    """What one search is about: a collective on a communicator, and who may win.
+    """What one search is about: a collective, a communicator, and the candidates.
 
     Attributes:
-        others: who may serve parts of compositions there, by ``collective/name``.
+        others: algorithms that may serve parts of compositions there, by ``collective/name``.
     """
 
     collective: str

@@ -28,7 +28,7 @@ _Phases = Sequence[Sequence[Message]]
 
 
 class _Network:
-    """Who may send to whom, and the links that this takes."""
+    """The links that a message between two ranks uses, and their capacities."""
 
     def __init__(self, topology: Topology):
         self._tree = topology.tree
@@ -70,7 +70,7 @@ class _Network:
 
 
 class _Phase:
-    """Who sends and who receives in a phase, dummies included."""
+    """The senders and receivers of a phase, dummies included."""
 
     def __init__(self, network: _Network, messages: Sequence[Message]):
         self._network = network

@@ -7,7 +7,7 @@ than it has ranks, and over all phases as many as there are pairs of ranks. Then
    the right is a node for each receiver, which has as many messages as the group has ranks.
    Colours are senders: one each in a phase, and each sends once to each receiver node.
 2. *receivers*: for each group, phases on the left, messages as edges, and on the right their
-   senders, who have as many of them as the group has ranks. Colours are receivers: one each in
+   senders, which have as many of them as the group has ranks. Colours are receivers: one each in
    a phase, and each pair of ranks has one message.
 
 A message of a rank to itself is one edge more for each rank of the group, in a phase that is

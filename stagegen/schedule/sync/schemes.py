@@ -18,7 +18,7 @@ class Scheme:
     """A way to keep phases apart.
 
     Attributes:
-        giver: who gives the token that lets a later message start: the `sender` or the
+        giver: the rank that gives the token for a later message: the `sender` or the
             `receiver` of the earlier message; None without tokens.
         blocks: whether the phases form blocks of a size that is a parameter.
         barriers: whether a barrier separates each two blocks (blocks of one phase, if the

@@ -61,7 +61,7 @@ def synchronise(
 
 
 def _givers(placed: Placed, scheme: Scheme) -> Ints:
-    """Return who gives the tokens for each message."""
+    """Return the rank that gives the tokens for each message."""
     return placed.source if scheme.giver == "sender" else placed.destination
 
 
@@ -73,7 +73,7 @@ def _minimal_pairs(
     With those that the scheme leaves out they imply the whole order, and none follows from
     others.
     """
-    # Who gives tokens when a send is complete waits for each; else nothing but tokens says more.
+    # A sender that gives tokens waits for each of its sends; otherwise only tokens order messages.
     sends = 1 if scheme.giver == "sender" else window
     before = predecessors(topology, placed, window, sends)
     while True:
@@ -105,7 +105,7 @@ def _syncs(
 
     The sender of `then` cannot have received `first`: a message to a rank and a message from it
     have no directed edge in common. So a token is missing only where both are of one sender,
-    who would give it to itself.
+    which would give it to itself.
     """
     messages = list(chain.from_iterable(phases))
     givers, takers = _givers(placed, scheme)[first], placed.source[then]

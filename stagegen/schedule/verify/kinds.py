@@ -14,7 +14,7 @@ class Kind(NamedTuple):
     Attributes:
         promise: what it keeps apart, in words; may name the size of the `blocks` and the
             `crowd` that an edge may carry.
-        giver: who gives tokens, `sender` or `receiver`; None without.
+        giver: the rank that gives tokens, `sender` or `receiver`; None without tokens.
         apart: whether its syncs are those between blocks.
         inside: whether its syncs are those within blocks.
         barriers: whether there is a barrier between each two blocks.

@@ -20,7 +20,7 @@ from stagegen.topology import Edge, Topology
 
 @dataclass(frozen=True)
 class Uses:
-    """Who uses each directed edge, by edges, then in the order of the schedule.
+    """The messages on each directed edge, by edges, then in the order of the schedule.
 
     Attributes:
         edge: twice the number of a link upwards; that plus one downwards.
@@ -91,7 +91,7 @@ class Links:
         return max(ceil(load / rate) for load, rate in zip(loads, rates, strict=True))
 
     def uses(self, plan: Plan) -> Uses:
-        """Return who uses which edge."""
+        """Return the messages on each directed edge."""
         found = []
         for direction, here, there in (
             (0, plan.source, plan.destination),

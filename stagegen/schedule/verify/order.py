@@ -65,7 +65,7 @@ def check_order(
         given = Pairs(first[:0], then[:0])
     told = table.giver >= 0
     syncs = Pairs.sorted(table.first[told], table.then[told])
-    # Who gives tokens for complete sends waits for each of them, whatever the blocks are.
+    # A sender that gives tokens waits for each of its sends, whatever the blocks are.
     own = _own_sends(plan) if kind.giver == "sender" else Pairs(first[:0], then[:0])
     waits = Pairs.sorted(
         np.concatenate((syncs.first, given.first, own.first)),

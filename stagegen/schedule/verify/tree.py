@@ -16,7 +16,7 @@ _SHARED_BY = {"bcast": "of different senders", "reduce": "to different receivers
 
 
 def verify_tree(topology: Topology, tree: Tree) -> Proof:
-    """Check a tree: that it spans, how high it is, who has how many children, what meets where.
+    """Check that a tree spans, its height, the children of each rank, and where messages meet.
 
     Raises:
         ScheduleError: a property does not hold.
