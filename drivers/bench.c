@@ -43,7 +43,7 @@ static void repeat(collective_call *call, const struct message *message, const s
     }
 }
 
-/* Native and tuned take turns, and turns in who begins. */
+/* Native and tuned take turns, and turns in going first. */
 static void run(int which, const struct asked *asked, double *seconds) {
     struct message message =
         make_message(collectives[which].traits, asked->bytes, world_rank, world_size);

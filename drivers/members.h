@@ -1,4 +1,4 @@
-/* Who takes part in what a session checks and times: all ranks of the job, or some. */
+/* The ranks that a session checks and times: all of the job, or some. */
 #ifndef MEMBERS_H
 #define MEMBERS_H
 

@@ -16,7 +16,7 @@ struct candidate {
     const char *text;
     const struct coll_routine *routine;
     struct coll_parameters parameters;
-    struct coll_part parts[COLL_PARTS_MOST]; /* of a composition, if who serves them is given */
+    struct coll_part parts[COLL_PARTS_MOST]; /* of a composition, if their routines are given */
 };
 
 struct request {

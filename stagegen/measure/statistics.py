@@ -66,6 +66,13 @@ def paired_ratio(seconds: Sequence[float], reference: Sequence[float]) -> Summar
     return summarize([a / b for a, b in zip(seconds, reference, strict=True)])
 
 
+def is_lower(challenger: Sequence[float], incumbent: Sequence[float]) -> bool:
+    """Whether the challenger's median is below the incumbent's by more than :data:`MARGIN`."""
+    if not challenger or not incumbent:
+        return False
+    return statistics.median(challenger) < (1 - MARGIN) * statistics.median(incumbent)
+
+
 def is_faster(challenger: Sequence[float], incumbent: Sequence[float]) -> bool:
     """Whether the challenger beats the incumbent by more than the noise.
 
@@ -74,9 +81,7 @@ def is_faster(challenger: Sequence[float], incumbent: Sequence[float]) -> bool:
     :data:`SIGNIFICANCE`. Three repetitions on each side can never pass it: the chance that all
     of one are below all of the other is 1 in 20. Of four it is 1 in 70.
     """
-    if not challenger or not incumbent:
-        return False
-    if statistics.median(challenger) >= (1 - MARGIN) * statistics.median(incumbent):
+    if not is_lower(challenger, incumbent):
         return False
     test = stats.mannwhitneyu(challenger, incumbent, alternative="less")
     return round(float(test.pvalue), 9) < SIGNIFICANCE  # 1/20 is no 0.05 in floating point

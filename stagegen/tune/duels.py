@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stagegen.measure.measurer import Source
 from stagegen.measure.records import Candidate, Request
-from stagegen.measure.statistics import is_faster
+from stagegen.measure.statistics import is_faster, is_lower
 from stagegen.tune.race import SETTLE_SECONDS, decisive
 
 #: Repetitions of each of the two: of calls that take less than SETTLE_SECONDS, and of longer ones.
 #: Short calls vary by more than what is at stake, and cost next to nothing.
 SHORT_REPETITIONS, LONG_REPETITIONS = 10, 4
+
+#: A duel that noise leaves open goes on once, with so many times the repetitions. The chance to see
+#: a difference that is not there is that of both tests together.
+PROLONGED = 2
 
 Times = dict[Candidate, tuple[float, ...]]
 
@@ -32,6 +36,7 @@ class Duels:
     scout: Callable[[int, tuple[Candidate, ...]], Request]
     progress: Callable[[str], None]
     _fought: dict[tuple[int, Candidate, Candidate], Times] = field(default_factory=dict)
+    _asked: dict[tuple[int, Candidate, Candidate], Request] = field(default_factory=dict)
 
     def is_faster(self, size: int, challenger: Candidate, holder: Candidate) -> bool:
         """Whether a candidate beats another by more than the noise.
@@ -40,6 +45,8 @@ class Duels:
             MeasurementError: the duel failed, or the log lacks it.
         """
         times = self._times(size, holder, challenger)
+        if self._is_open(times[challenger], times[holder]):
+            times = self._prolonged(size, holder, challenger)
         return is_faster(times[challenger], times[holder])
 
     def keeps_up(self, size: int, holder: Candidate, challenger: Candidate) -> bool:
@@ -51,12 +58,29 @@ class Duels:
         times = self._times(size, challenger, holder)
         return statistics.median(times[holder]) <= statistics.median(times[challenger])
 
+    @staticmethod
+    def _is_open(challenger: tuple[float, ...], holder: tuple[float, ...]) -> bool:
+        """Whether a difference that would count is there, but may be chance."""
+        return is_lower(challenger, holder) and not is_faster(challenger, holder)
+
     def _times(self, size: int, first: Candidate, second: Candidate) -> Times:
-        if (size, first, second) not in self._fought:
+        key = (size, first, second)
+        if key not in self._fought:
             request = self.scout(size, (first, second))
             self.progress(f"{request.collective} {size} B: {first.spec} or {second.spec}")
             fastest = min(map(min, self.source.measure(request).seconds))
             short = fastest < SETTLE_SECONDS
             request = decisive(request, fastest, SHORT_REPETITIONS if short else LONG_REPETITIONS)
-            self._fought[size, first, second] = self.source.measure(request).by_candidate()
-        return self._fought[size, first, second]
+            self._asked[key] = request
+            self._fought[key] = self.source.measure(request).by_candidate()
+        return self._fought[key]
+
+    def _prolonged(self, size: int, first: Candidate, second: Candidate) -> Times:
+        """Go on with an open duel, once."""
+        key = (size, first, second)
+        if key in self._asked:
+            request = self._asked.pop(key)
+            request = replace(request, repetitions=PROLONGED * request.repetitions)
+            more = self.source.measure(request).by_candidate()
+            self._fought[key] = {one: self._fought[key][one] + more[one] for one in more}
+        return self._fought[key]

@@ -51,13 +51,15 @@ def _routines(path: Path, topology: Topology) -> Iterator[BuildRoutine]:
     with_rows = list(rows_of("coll_routines", table[1], _ROUTINE))
     declared = re.findall(r"^coll_function (\w+);$", code, re.M)
     if declared != [row["function"] for row in with_rows] or len(set(declared)) < len(declared):
-        raise ScheduleError(f"{path}: coll_routines[] is not of the functions that are declared")
+        raise ScheduleError(f"{path}: coll_routines[] and the declared functions differ")
     groups = ["", *(f"_group_{group.name.replace('-', '_')}" for group in topology.groups)]
     for row in with_rows:
         function, collective = row["function"], row["collective"].lower()
         group = int(row["group"])
         if group >= len(groups):
-            raise ScheduleError(f"{path}: {function} is for group {group}, which there is not")
+            raise ScheduleError(
+                f"{path}: {function} is for group {group}, which the topology does not have"
+            )
         wanted = f"{collective}_{row['name']}{groups[group]}"
         if function != wanted or collective not in COLLECTIVES:
             raise ScheduleError(f"{path}: {function} is called {row['name']} of {collective}")

@@ -39,7 +39,7 @@ def check_cluster(topology: Topology, path: Path) -> Ring:
         told = _told(code)
         for name, value in _wanted(topology).items():
             if told[name] != value:
-                raise ScheduleError(f"{name} is not what topology.yaml says")
+                raise ScheduleError(f"{name} disagrees with topology.yaml")
         tables = (_table(code, name) for name in ("place_of_host", "depth_before_place"))
         return _depth_first(topology, *tables)
     except ScheduleError as error:
@@ -106,8 +106,11 @@ def _depth_first(topology: Topology, places: tuple[int, ...], depths: tuple[int,
         verify(everyone, around(everyone, order))
     except ScheduleError as error:
         raise ScheduleError(f"place_of_host[], ranks being hosts: {error}") from error
-    if depths != (0, *_meetings(everyone.tree, order)):
-        raise ScheduleError("depth_before_place[] is not where the paths to neighbours part")
+    meetings = (0, *_meetings(everyone.tree, order))
+    if depths != meetings:
+        pairs = zip(depths, meetings, strict=False)
+        place = next((at for at, (told, depth) in enumerate(pairs) if told != depth), len(depths))
+        raise ScheduleError(f"depth_before_place[{place}] disagrees with the topology")
     place_of = dict(zip(hosts, places, strict=True))
     ranks = sorted(range(topology.rank_count), key=lambda rank: place_of[topology.ranks[rank]])
     return around(topology, tuple(ranks))

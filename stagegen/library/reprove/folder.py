@@ -91,7 +91,9 @@ def _prove_tables(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _
     if kind is None:
         return
     if not routine.needs_cluster:
-        raise ScheduleError("routines.c lets it serve others than the whole cluster, or its group")
+        raise ScheduleError(
+            "routines.c lets it serve other ranks than the whole cluster or its group"
+        )
     yield from kind.prove(topology, c_file, routine)
 
 

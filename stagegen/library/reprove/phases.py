@@ -237,4 +237,4 @@ def _message(schedule: PhaseSchedule, phase: int, rank: int, received: bool) -> 
     for message in messages:
         if message[received] == rank:
             return message
-    raise ScheduleError(f"rank {rank}, phase {phase}: a token is about a message that is not")
+    raise ScheduleError(f"rank {rank}, phase {phase}: a token names a message that does not exist")

@@ -84,7 +84,7 @@ def read_parameters(path: Path, text: str) -> Parameters:
         found = re.fullmatch(r"\s*\.(\w+) = (\S+)", item)
         value = number(found[2]) if found else None
         if found is None or value is None or found[1] in values:
-            raise ScheduleError(f"{path}: the parameters {text} are not understood")
+            raise ScheduleError(f"{path}: the parameters {text} cannot be read")
         values[found[1]] = value
     return values
 

@@ -43,7 +43,7 @@ def read_rules(
     table = only(r"\} tables\[\] = \{(.*?)\n\};", code, "tables[]")
     rows = list(rows_of("tables", table[1], _TABLE))
     if sorted(row["rules"] for row in rows) != sorted(name for name, _ in found):
-        raise ScheduleError(f"{path}: tables[] is not of the tables of rules, each once")
+        raise ScheduleError(f"{path}: tables[] must list every table of rules exactly once")
     for row in rows:
         where, last, ends = f"{path.name}, {row['rules']}[]", -1, True
         of_table = list(rows_of(row["rules"], rules[row["rules"]], _RULE))
@@ -51,7 +51,9 @@ def read_rules(
             last = _checked_end(where, rule["upto"], last, ends)
             index = int(rule["index"])
             if index >= len(routines) or routines[index].collective != row["collective"].lower():
-                raise ScheduleError(f"{where}: coll_routines[{index}] is not of its collective")
+                raise ScheduleError(
+                    f"{where}: coll_routines[{index}] belongs to another collective"
+                )
             _check_cluster(where, routines[index], row, ranks)
             ends = routines[index].is_native
             own = read_parameters(path, rule["parameters"] or "{0}")
@@ -62,7 +64,9 @@ def read_rules(
                 _check_cluster(where, routines[int(part)], row, ranks)
                 yield routines[int(part)].function, Use(where, read_parameters(path, parameters))
         if last != _INT_MAX or not ends:
-            raise ScheduleError(f"{where}: its last rule is not native and for every size")
+            raise ScheduleError(
+                f"{where}: its last rule must be the native routine, for every size"
+            )
         if int(row["count"]) != len(of_table):
             raise ScheduleError(
                 f"{where}: tables[] counts {row['count']} of its {len(of_table)} rules"
@@ -90,7 +94,7 @@ def _check_cluster(
     if not cluster:
         return
     if not 0 <= group < len(ranks):
-        raise ScheduleError(f"{where}: it is for group {group}, which there is not")
+        raise ScheduleError(f"{where}: it is for group {group}, which the topology does not have")
     if (row["first"], row["last"]) != (str(ranks[group]), str(ranks[group])):
         told = " to ".join(dict.fromkeys((row["first"], row["last"])))
         has = f"group {group}" if group else "the cluster"

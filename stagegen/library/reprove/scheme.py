@@ -41,7 +41,7 @@ def scheme_kind(c_file: CFile) -> str:
     found = {_GIVERS["".join(told)] for told in _PAYS.findall(c_file.code)}
     has_tokens = "token_field" in c_file.fields
     if has_tokens != (len(found) == 1):
-        raise ScheduleError("the code does not tell when tokens are given")
+        raise ScheduleError("the code does not show when a rank gives tokens")
     scheme = Scheme(
         giver=found.pop() if found else None,
         blocks="->block_size" in c_file.code,
@@ -50,7 +50,7 @@ def scheme_kind(c_file: CFile) -> str:
     )
     kinds = [kind for kind, known in SCHEMES.items() if known == scheme]
     if not kinds:
-        raise ScheduleError(f"the code is of no scheme of synchronisation: {scheme}")
+        raise ScheduleError(f"the code matches no scheme of synchronisation: {scheme}")
     if scheme.giver and scheme.blocks:
         which = "==" if scheme.barriers else "!="
         if _COUNTS.findall(c_file.code) != [which]:
