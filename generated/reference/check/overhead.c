@@ -33,7 +33,7 @@ static double median(double *values) {
     return values[ROUNDS / 2];
 }
 
-/* Both in turn, and in turn who begins. */
+/* The two sides take turns, and turns in going first. */
 static void measure(int which, int bytes, int rank, int size) {
     static double nanoseconds[SIDES][ROUNDS], overhead[ROUNDS];
     collective_call *const *calls = collectives[which].calls;

@@ -22,7 +22,7 @@ struct side {
     int *counts, *places; /* of the blocks, where they differ */
 };
 
-/* Who makes the call. */
+/* The rank that makes the call. */
 struct caller {
     const struct coll_case *kind;
     MPI_Comm comm;
@@ -69,8 +69,8 @@ static inline int measure_side(MPI_Aint elements, struct side *side) {
 enum { SPARSE = 5 };
 
 /*
- * Blocks of 0 to LONGEST times the length of the trial, depending on who sends to whom; if
- * symmetric, as much the other way round.
+ * Blocks of 0 to LONGEST times the length of the trial, depending on sender and receiver; if
+ * symmetric, the same in both directions.
  */
 static inline int weight(const struct trial *trial, int from, int to, int symmetric) {
     const int empty = trial->sparse && (from + to) % SPARSE != 0;

@@ -7,4 +7,4 @@
  */
 #include "coll.h"
 
-const unsigned long long coll_build = 0x65dbc7f1db84797b;
+const unsigned long long coll_build = 0x3131cb1e05465116;

@@ -50,7 +50,7 @@ struct coll_parameters {
     int tail;
     /* messages that a link of a host may carry at a time */
     int window;
-    /* of a composition: who serves each of its parts; NULL: the MPI library */
+    /* of a composition: the routine of each part; NULL: the MPI library */
     const struct coll_part *parts;
 };
 
@@ -119,7 +119,7 @@ struct coll_comm {
     int host;          /* which of them this rank is on */
     int *depth_before; /* [place] -> how deep in the tree of switches it meets the one before */
 
-    /* COLL_KIND_CLUSTER: who is which rank of the schedules. */
+    /* COLL_KIND_CLUSTER: the ranks of the schedules. */
     int group;        /* 0 the whole cluster, k its k-th group in the topology file; else -1 */
     int *rank_of;     /* [position] -> rank here */
     int *position_of; /* [rank] -> position: the numbering of the cluster, or of that group */
@@ -225,7 +225,7 @@ struct coll_routine {
     struct coll_parameters defaults; /* where nothing was tuned */
 };
 
-/* Who serves a part of a composition. */
+/* The routine of a part of a composition. */
 struct coll_part {
     const struct coll_routine *routine;
     struct coll_parameters parameters;
@@ -263,10 +263,9 @@ int coll_cluster_host_of(int group, int position);
 extern const unsigned long long coll_build;
 
 /*
- * peers.c. `coll_peers_meet` is collective: ranks that may be strangers to each other tell who they
- * are. What they know ends with that communicator, by `coll_peers_part`, or with MPI. What is known
- * of a communicator's ranks needs a message only where they never met so; then `coll_peers_of` is
- * collective.
+ * peers.c. `coll_peers_meet` is collective: ranks that may be strangers introduce themselves. What
+ * they know ends with that communicator, by `coll_peers_part`, or with MPI. To know a communicator's
+ * ranks takes a message only where they never met in this way; then `coll_peers_of` is collective.
  */
 struct coll_peers {
     int *hosts;           /* [rank]: room for them is the caller's */
@@ -305,7 +304,7 @@ void coll_forget(MPI_Comm comm);
 void coll_forget_all(void);
 unsigned coll_forgotten(void); /* how many so far */
 
-/* Whether a collective reduces, and who gets the result. */
+/* Whether a collective reduces, and which ranks get the result. */
 enum coll_reduction { COLL_NO_REDUCTION, COLL_FOR_ALL, COLL_FOR_ROOT, COLL_A_PART_FOR_EACH };
 
 /*
@@ -479,20 +478,20 @@ static inline int coll_is_empty(MPI_Count count, MPI_Datatype type) {
 }
 
 /*
- * Who the other end of a message is: nobody if the message has no data. Both ends leave it out, as
- * the signatures of what is sent and received match. Messages that only tell that a rank is ready
+ * The other end of a message: nobody if the message has no data. Both ends leave it out, as the
+ * signatures of what is sent and received match. Messages that only tell that a rank is ready
  * for such a block are left out with it.
  */
 static inline int coll_peer(int rank, MPI_Count count, MPI_Datatype type) {
     return coll_is_empty(count, type) ? MPI_PROC_NULL : rank;
 }
 
-/* Who gets the block for rank `to`: that rank or nobody. */
+/* The receiver of the block for rank `to`: that rank or nobody. */
 static inline int coll_receiver(const struct coll_call *call, int to) {
     return coll_peer(to, coll_send_count(call, to), call->send_type);
 }
 
-/* Who sends the block of rank `from`: that rank or nobody. */
+/* The sender of the block of rank `from`: that rank or nobody. */
 static inline int coll_sender(const struct coll_call *call, int from) {
     return coll_peer(from, coll_recv_count(call, from), call->recv_type);
 }

@@ -13,9 +13,9 @@
 
 /*
  * To ask MPI what hangs on a communicator takes longer than many a native call. So handles of
- * native communicators are kept here, the latest in each slot. Who frees a communicator has it
- * forgotten first, so the handle of a later one is never taken for it: a thread that has that
- * handle has it from the one that forgot.
+ * native communicators are kept here, the latest in each slot. A thread that frees a communicator
+ * forgets it first. So the handle of a later one is never taken for it: whichever thread has that
+ * handle got it after the other was forgotten.
  */
 enum { SLOT_BITS = 6, LATEST_BITS = 3 };
 

@@ -14,38 +14,40 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 9 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 3 * COLL_PARTS_MOST + 0: /* allgather_of_alltoall */
+        return COLL_ALLTOALL;
+    case 9 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
+        return COLL_ALLGATHERV;
+    case 9 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
+        return COLL_ALLGATHERV;
+    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+        return COLL_ALLREDUCE;
+    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+        return COLL_ALLREDUCE;
+    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_REDUCE_SCATTER;
-    case 9 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 16 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 10 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 10 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
         return COLL_ALLGATHER;
-    case 26 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
-        return COLL_ALLGATHERV;
-    case 27 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return COLL_SCATTER;
-    case 27 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return COLL_ALLGATHER;
-    case 34 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 41 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 34 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 41 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 35 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+    case 42 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 35 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+    case 42 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_GATHER;
-    case 41 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 41 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 48 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 47 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 53 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 47 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 53 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_reduce_scatter */
-        return COLL_REDUCE_SCATTER;
     default:
         return COLL_COLLECTIVES;
     }
@@ -58,38 +60,40 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     const double n = (double)call->bytes, p = cc->size;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 9 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 3 * COLL_PARTS_MOST + 0: /* allgather_of_alltoall */
         return n;
-    case 9 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return n;
-    case 10 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 10 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 26 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
-        return n;
-    case 27 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 27 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 34 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 34 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 35 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 35 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 41 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 9 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
         return whole_quotient(n, 2);
-    case 41 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
-        return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 47 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 9 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
+        return smaller(n, whole_quotient(n + p, 2));
+    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 47 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_reduce_scatter */
-        return n * p;
+    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return n;
+    case 16 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return n;
+    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 41 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
+    case 41 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
+    case 42 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 42 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+        return whole_quotient(n, 2);
+    case 48 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+        return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
+    case 53 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
+    case 53 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
     default:
         return -1 + 0 * n * p;
     }
@@ -128,7 +132,7 @@ int coll_reorders(const struct coll_routine *routine, const struct coll_paramete
 
 /*
  * Make the call of a part, whose arguments are given. Where blocks differ, coll_part_bytes() is the
- * most that the part may have: so who serves it is asked again, and all ranks find the same.
+ * most that the part may have: so its routine is looked up again, and all ranks find the same.
  */
 int coll_run_part(const struct coll_parameters *parameters, int which, struct coll_call part,
                   const struct coll_comm *cc) {

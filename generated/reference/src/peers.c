@@ -16,7 +16,7 @@
 #include "coll.h"
 
 /*
- * Processes that meet for the first time tell each other who they are: all of MPI_COMM_WORLD in
+ * Processes that meet for the first time introduce themselves: all of MPI_COMM_WORLD in
  * MPI_Init, those of a session's communicator when it is made, and the two sides of an
  * intercommunicator when they are merged. All other communicators have a part of such a circle, so
  * what a call needs to know of their ranks is known without a message.
@@ -109,7 +109,7 @@ static void complain(MPI_Comm comm, int rank, const struct introduction *first,
             rank, name[0] == '\0' ? "a communicator" : name, differences);
 }
 
-/* Who has a library like whose. One look at each rank where all are alike. */
+/* Which ranks have the same library. One look at each rank where all have. */
 static void compare(MPI_Comm comm, struct circle *circle, const struct introduction *all) {
     int unlike = -1;
     for (int rank = circle->size - 1; rank >= 0; --rank) {

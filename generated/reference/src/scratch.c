@@ -23,57 +23,57 @@ static double of_routine(const struct coll_routine *routine, const struct coll_c
     (void)parameters;
     /* clang-format off */
     switch (routine - coll_routines) {
-    case 6: /* allreduce_circulant */
-        return n;
-    case 7: /* allreduce_logical_ring_lr1 */
-        return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 9: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return quotient(n, p) + bytes_of_element(call);
-    case 10: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return n + quotient(n, p) + (p + 1) * bytes_of_element(call);
-    case 11: /* allreduce_rab1_lr1 */
-        return 2 * (n + p * bytes_of_element(call));
-    case 12: /* allreduce_rab1_recursive_doubling */
-        return 2 * (n + p * bytes_of_element(call));
-    case 13: /* allreduce_rab2_aapc_sender_lr1 */
-        return 2 * (n + p * bytes_of_element(call));
-    case 14: /* allreduce_rab2_aapc_sender_window_lr1 */
-        return 4 * (n + p * bytes_of_element(call));
-    case 15: /* allreduce_rab2_ring_light_barrier_lr1 */
-        return 2 * (n + p * bytes_of_element(call));
-    case 16: /* allreduce_reduce_bcast */
-        return n;
-    case 27: /* bcast_of_scatter_and_allgather */
-        return n + p;
-    case 32: /* reduce_binomial_in_order */
-        return n;
-    case 35: /* reduce_of_reduce_scatter_block_and_gather */
-        return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
-    case 36: /* reduce_pipelined_linear */
-        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 37: /* reduce_rabenseifner */
-        return n;
-    case 38: /* reduce_topology_linear */
-        return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 39: /* reduce_scatter_logical_ring */
-        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 41: /* reduce_scatter_of_halves */
-        return n;
-    case 42: /* reduce_scatter_recursive_halving */
-        return n;
-    case 43: /* reduce_scatter_recursive_halving_in_order */
-        return n + 4 * (p + 1);
-    case 44: /* reduce_scatter_reduce_scatterv */
-        return n;
-    case 45: /* reduce_scatter_block_logical_ring */
-        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 47: /* reduce_scatter_block_of_halves */
+    case 0: /* allgather_bruck */
         return n * p;
-    case 48: /* reduce_scatter_block_of_reduce_scatter */
+    case 3: /* allgather_of_alltoall */
+        return n * p;
+    case 9: /* allgatherv_of_halves */
+        return smaller(n, whole_quotient(n + p, 2));
+    case 12: /* allreduce_circulant */
         return n;
-    case 49: /* reduce_scatter_block_recursive_halving */
-        return p * n;
-    case 50: /* reduce_scatter_block_reduce_scatterv */
+    case 13: /* allreduce_logical_ring_lr1 */
+        return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
+    case 16: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return quotient(n, p) + bytes_of_element(call);
+    case 17: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return n + quotient(n, p) + (p + 1) * bytes_of_element(call);
+    case 18: /* allreduce_rab1_bruck */
+        return 2 * (n + p * bytes_of_element(call));
+    case 19: /* allreduce_rab1_recursive_doubling */
+        return 2 * (n + p * bytes_of_element(call));
+    case 20: /* allreduce_rab1_spreading_simple */
+        return 2 * (n + p * bytes_of_element(call));
+    case 21: /* allreduce_rab2_ring_mpi_barrier_lr1 */
+        return 2 * (n + p * bytes_of_element(call));
+    case 22: /* allreduce_rab2_simple */
+        return 2 * (n + p * bytes_of_element(call));
+    case 23: /* allreduce_reduce_bcast */
+        return n;
+    case 36: /* gather_binomial */
+        return n * p;
+    case 39: /* reduce_binomial_in_order */
+        return n;
+    case 42: /* reduce_of_reduce_scatter_block_and_gather */
+        return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
+    case 43: /* reduce_pipelined_binary */
+        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 44: /* reduce_rabenseifner */
+        return n;
+    case 45: /* reduce_topology_linear */
+        return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 46: /* reduce_scatter_logical_ring */
+        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
+    case 48: /* reduce_scatter_of_halves */
+        return n;
+    case 49: /* reduce_scatter_recursive_halving */
+        return n;
+    case 50: /* reduce_scatter_reduce_scatterv */
+        return n;
+    case 51: /* reduce_scatter_block_logical_ring */
+        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
+    case 53: /* reduce_scatter_block_of_halves */
+        return n * p;
+    case 54: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0 * n * p;
