@@ -7,4 +7,4 @@
  */
 #include "coll.h"
 
-const unsigned long long coll_build = 0x3131cb1e05465116;
+const unsigned long long coll_build = 0xa70b82cd66878271;

@@ -264,8 +264,8 @@ extern const unsigned long long coll_build;
 
 /*
  * peers.c. `coll_peers_meet` is collective: ranks that may be strangers introduce themselves. What
- * they know ends with that communicator, by `coll_peers_part`, or with MPI. To know a communicator's
- * ranks takes a message only where they never met in this way; then `coll_peers_of` is collective.
+ * they know ends with that communicator, by `coll_peers_part`, or with MPI. `coll_peers_of` needs a
+ * message only for ranks that never met in this way; then it is collective.
  */
 struct coll_peers {
     int *hosts;           /* [rank]: room for them is the caller's */
