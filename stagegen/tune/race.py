@@ -22,7 +22,7 @@ from stagegen.measure.statistics import summarize
 SCOUT_FACTOR = 1.3
 
 #: A lost packet can cost a call so many seconds (the least time until TCP sends it again, and
-#: some), so that nobody is left out of the second look for less.
+#: some), so no candidate is left out of the second look for less.
 HICCUP_SECONDS = 0.3
 
 #: A candidate above the best one by more than this factor keeps the parameters that it has.

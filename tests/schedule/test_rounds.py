@@ -34,12 +34,12 @@ class Rounds:
         self.sent = []  # the same, in any order, until they arrive
 
     def step(self, rank, number):
-        return divmod(number, len(self.steps[rank])), self.steps[rank][
-            number % len(self.steps[rank])
-        ]
+        """Round, phase, destination and source of one."""
+        turn, place = divmod(number, len(self.steps[rank]))
+        return turn, *self.steps[rank][place]
 
     def is_complete(self, rank, number):
-        (turn, _), (_, _, source) = self.step(rank, number)
+        turn, _, _, source = self.step(rank, number)
         return source is None or (turn, source, rank) in self.arrived
 
     def can_post(self, rank):
@@ -48,7 +48,7 @@ class Rounds:
         return not over and (number < self.width or self.is_complete(rank, number - self.width))
 
     def post(self, rank):
-        (turn, _), (_, destination, _) = self.step(rank, self.posted[rank])
+        turn, _, destination, _ = self.step(rank, self.posted[rank])
         if destination is not None:
             self.sent.append((turn, rank, destination))
         self.posted[rank] += 1
@@ -59,10 +59,13 @@ class Rounds:
         place = next(i for i, step in enumerate(self.steps[rank]) if step[2] == source)
         return turn * len(self.steps[rank]) + place < self.posted[rank]
 
+    def arrive(self, segment):
+        self.sent.remove(segment)
+        self.arrived.add(segment)
+
     def position(self, rank, number):
         """Round and phase of a step."""
-        (turn, _), (phase, _, _) = self.step(rank, number)
-        return turn, phase
+        return self.step(rank, number)[:2]
 
     def too_far(self, fast, slow):
         """Whether a rank has posted a step more than a round and a window beyond another's last."""
@@ -87,12 +90,10 @@ def test_rounds_end_and_keep_together(topology, rounds, width, seed):
     load = Counter(edge for path in paths.values() for edge in path)
     while any(ranks.posted[r] < rounds * len(steps) for r, steps in ranks.steps.items()):
         actions = [(ranks.post, rank) for rank in ranks.steps if ranks.can_post(rank)]
-        actions += [(ranks.sent.remove, s) for s in ranks.sent if ranks.can_arrive(s)]
+        actions += [(ranks.arrive, s) for s in ranks.sent if ranks.can_arrive(s)]
         assert actions, "nobody can go on"
         act, what = chance.choice(actions)
         act(what)
-        if act == ranks.sent.remove:
-            ranks.arrived.add(what)
         assert not any(ranks.too_far(*pair) for pair in permutations(ranks.steps, 2))
         if width < topology.rank_count:
             carried = Counter(edge for _, *pair in ranks.sent for edge in paths[tuple(pair)])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import cycle
 
 import pytest
 
@@ -18,7 +21,7 @@ HOLDER, CHALLENGER = Candidate("holder"), Candidate("challenger")
 class Drawn:
     """Answers requests with seconds that are drawn for each candidate."""
 
-    draw: dict[Candidate, object]
+    draw: dict[Candidate, Callable[[], float]]
     asked: list[Request] = field(default_factory=list)
 
     def measure(self, asked: Request) -> Measurement:
@@ -33,21 +36,24 @@ class Drawn:
         return [one.repetitions for one in self.asked[1:]]  # the first is a look
 
 
+def scout(size: int, candidates: tuple[Candidate, ...]) -> Request:
+    return request(*candidates, size=size)
+
+
 def duels(**draw) -> tuple[Duels, Drawn]:
     source = Drawn({HOLDER: draw["holder"], CHALLENGER: draw["challenger"]})
-    scout = lambda size, candidates: request(*candidates, size=size)  # noqa: E731
     return Duels(source, scout, lambda what: None), source
 
 
-def in_turn(*seconds):
+def in_turn(*seconds: float) -> Callable[[], float]:
     """Return these one after the other, again and again."""
-    state = {"next": 0}
+    return partial(next, cycle(seconds))
 
-    def draw():
-        state["next"] += 1
-        return seconds[(state["next"] - 1) % len(seconds)]
 
-    return draw
+def drawn_by(seed: int, noise: float) -> Callable[[], float]:
+    """Return seconds that are drawn from one distribution."""
+    chance = random.Random(seed)
+    return lambda: 1 + noise * chance.expovariate(1)
 
 
 def test_a_clear_duel_is_over_at_once():
@@ -82,7 +88,6 @@ def test_what_stays_open_leaves_the_holder():
 def test_equals_seldom_beat_each_other(noise):
     won = 0
     for seed in range(400):
-        chance = random.Random(seed)
-        draw = lambda: 1 + noise * chance.expovariate(1)  # noqa: B023, E731
+        draw = drawn_by(seed, noise)
         won += duels(holder=draw, challenger=draw)[0].is_faster(64, CHALLENGER, HOLDER)
     assert won / 400 < 0.06

@@ -29,6 +29,9 @@ _ROUNDS = re.compile(
 )
 """A step of rounds: it waits for an earlier one before it takes that one's requests."""
 
+_NAMED = {**{kind: kind for kind in SCHEMES}, "rounds": "none"}
+"""The scheme of each name: rounds have the order of the phases, and nothing else of a scheme."""
+
 _GIVERS = {"SEND": "sender", "sent": "sender", "has_arrived": "receiver"}
 
 
@@ -90,5 +93,5 @@ def _check_name(c_file: CFile, kind: str) -> None:
     """Check that the file is called after its scheme, if it is called after one."""
     named = c_file.name.removesuffix(".c").partition("_group_")[0].removeprefix("alltoall_aapc_")
     told = named.removesuffix("_window").replace("_", "-")
-    if {"rounds": "none"}.get(told, told) != kind and told in {*SCHEMES, "rounds"}:
+    if _NAMED.get(told, kind) != kind:
         raise ScheduleError(f"the code is of scheme {kind}, not of {told}")
