@@ -25,14 +25,17 @@ SCOUT_FACTOR = 1.3
 #: some), so no candidate is left out of the second look for less.
 HICCUP_SECONDS = 0.3
 
-#: A candidate above the best one by more than this factor keeps the parameters that it has.
+#: A candidate above the best one by more than this factor keeps the parameters that it has;
+#: so do all but the first few of a group.
 NEAR_FACTOR = 2.5
+NEAREST = 3
 
 #: While deciding, a candidate above the best median by more than this factor is not measured again.
 BEATEN_FACTOR = 1.2
 
-#: Of those that are left in a group, so many go on.
-FINALISTS = 3
+#: Of those that are left in a group, so many go on. Two looks tell equals apart by luck, above all
+#: with bbr, where a call depends on the one before; so the winner must not need luck to be here.
+FINALISTS = 5
 
 #: Repetitions of the rounds that decide; later ones only while someone has not converged. Four
 #: of each are the least that the test of :func:`stagegen.measure.statistics.is_faster` can pass.
@@ -120,7 +123,7 @@ def finish(
 
 def near(field: Field, seen: Times) -> set[Candidate]:
     """Return the best of each group of ``field`` after a look at everybody."""
-    return set(field.survivors(_least(seen), NEAR_FACTOR, FINALISTS))
+    return set(field.survivors(_least(seen), NEAR_FACTOR, NEAREST))
 
 
 def _least(seen: Times) -> dict[Candidate, float]:

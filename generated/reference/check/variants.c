@@ -14,58 +14,66 @@ const struct variant variants[] = {
     {0, {.radix = 8}}, /* allgather bruck */
     {1, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
     {1, {.segment_size = 131072}}, /* allgather logical_ring_lr1 */
-    {7, {.segment_size = 8192}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 131072}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 8192}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 131072}}, /* allgatherv logical_ring_lr1 */
     {13, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
     {13, {.segment_size = 8192}}, /* allreduce logical_ring_lr1 */
     {13, {.segment_size = 32768}}, /* allreduce logical_ring_lr1 */
     {13, {.segment_size = 131072}}, /* allreduce logical_ring_lr1 */
-    {24, {.in_flight = 4, .segment_size = 4096}}, /* alltoall aapc_rounds */
-    {24, {.in_flight = 16, .segment_size = 4096}}, /* alltoall aapc_rounds */
-    {24, {.in_flight = 8, .segment_size = 8192}}, /* alltoall aapc_rounds */
-    {24, {.in_flight = 8, .segment_size = 32768}}, /* alltoall aapc_rounds */
-    {28, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {28, {.in_flight = 16, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {28, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
-    {28, {.in_flight = 8, .segment_size = 32768}}, /* alltoall spreading_rounds */
-    {31, {.radix = 3}}, /* bcast knomial */
-    {31, {.radix = 8}}, /* bcast knomial */
-    {33, {.segment_size = 1024}}, /* bcast pipelined_linear */
-    {33, {.segment_size = 2048}}, /* bcast pipelined_linear */
-    {33, {.segment_size = 4096}}, /* bcast pipelined_linear */
-    {33, {.segment_size = 16384}}, /* bcast pipelined_linear */
-    {33, {.segment_size = 32768}}, /* bcast pipelined_linear */
-    {33, {.segment_size = 65536}}, /* bcast pipelined_linear */
-    {35, {.segment_size = 1024}}, /* bcast topology_linear */
-    {35, {.segment_size = 2048}}, /* bcast topology_linear */
-    {35, {.segment_size = 8192}}, /* bcast topology_linear */
-    {35, {.segment_size = 16384}}, /* bcast topology_linear */
-    {35, {.segment_size = 32768}}, /* bcast topology_linear */
-    {35, {.segment_size = 65536}}, /* bcast topology_linear */
-    {43, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {43, {.segment_size = 32768}}, /* reduce pipelined_binary */
-    {43, {.segment_size = 131072}}, /* reduce pipelined_binary */
-    {45, {.segment_size = 1024}}, /* reduce topology_linear */
-    {45, {.segment_size = 2048}}, /* reduce topology_linear */
-    {45, {.segment_size = 4096}}, /* reduce topology_linear */
-    {45, {.segment_size = 16384}}, /* reduce topology_linear */
-    {45, {.segment_size = 32768}}, /* reduce topology_linear */
-    {45, {.segment_size = 65536}}, /* reduce topology_linear */
-    {46, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {46, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {46, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {46, {.segment_size = 16384}}, /* reduce_scatter logical_ring */
-    {46, {.segment_size = 32768}}, /* reduce_scatter logical_ring */
-    {46, {.segment_size = 65536}}, /* reduce_scatter logical_ring */
-    {51, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {51, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {51, {.segment_size = 4096}}, /* reduce_scatter_block logical_ring */
-    {51, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {51, {.segment_size = 32768}}, /* reduce_scatter_block logical_ring */
-    {51, {.segment_size = 65536}}, /* reduce_scatter_block logical_ring */
-    {56, {.in_flight = 1}}, /* scatter throttled_linear */
-    {56, {.in_flight = 4}}, /* scatter throttled_linear */
-    {56, {.in_flight = 8}}, /* scatter throttled_linear */
+    {27, {.segment_size = 32768, .window = 1}}, /* alltoall aapc_sender_window */
+    {27, {.segment_size = 32768, .window = 4}}, /* alltoall aapc_sender_window */
+    {27, {.segment_size = 8192, .window = 2}}, /* alltoall aapc_sender_window */
+    {27, {.segment_size = 16384, .window = 2}}, /* alltoall aapc_sender_window */
+    {27, {.segment_size = 65536, .window = 2}}, /* alltoall aapc_sender_window */
+    {27, {.segment_size = 131072, .window = 2}}, /* alltoall aapc_sender_window */
+    {27, {.segment_size = 1048576, .window = 2}}, /* alltoall aapc_sender_window */
+    {31, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {31, {.in_flight = 16, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {31, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
+    {31, {.in_flight = 8, .segment_size = 32768}}, /* alltoall spreading_rounds */
+    {38, {.segment_size = 2048}}, /* bcast pipelined_binary */
+    {38, {.segment_size = 32768}}, /* bcast pipelined_binary */
+    {38, {.segment_size = 131072}}, /* bcast pipelined_binary */
+    {39, {.segment_size = 1024}}, /* bcast pipelined_linear */
+    {39, {.segment_size = 2048}}, /* bcast pipelined_linear */
+    {39, {.segment_size = 4096}}, /* bcast pipelined_linear */
+    {39, {.segment_size = 16384}}, /* bcast pipelined_linear */
+    {39, {.segment_size = 32768}}, /* bcast pipelined_linear */
+    {39, {.segment_size = 65536}}, /* bcast pipelined_linear */
+    {41, {.segment_size = 1024}}, /* bcast topology_linear */
+    {41, {.segment_size = 2048}}, /* bcast topology_linear */
+    {41, {.segment_size = 8192}}, /* bcast topology_linear */
+    {41, {.segment_size = 16384}}, /* bcast topology_linear */
+    {41, {.segment_size = 32768}}, /* bcast topology_linear */
+    {41, {.segment_size = 65536}}, /* bcast topology_linear */
+    {51, {.arity = 8, .segment_size = 8192}}, /* reduce pipelined_kary */
+    {51, {.arity = 4, .segment_size = 2048}}, /* reduce pipelined_kary */
+    {51, {.arity = 4, .segment_size = 32768}}, /* reduce pipelined_kary */
+    {51, {.arity = 4, .segment_size = 131072}}, /* reduce pipelined_kary */
+    {52, {.segment_size = 1024}}, /* reduce pipelined_linear */
+    {52, {.segment_size = 2048}}, /* reduce pipelined_linear */
+    {52, {.segment_size = 4096}}, /* reduce pipelined_linear */
+    {52, {.segment_size = 16384}}, /* reduce pipelined_linear */
+    {52, {.segment_size = 32768}}, /* reduce pipelined_linear */
+    {52, {.segment_size = 65536}}, /* reduce pipelined_linear */
+    {54, {.segment_size = 1024}}, /* reduce topology_binary */
+    {54, {.segment_size = 2048}}, /* reduce topology_binary */
+    {54, {.segment_size = 4096}}, /* reduce topology_binary */
+    {54, {.segment_size = 16384}}, /* reduce topology_binary */
+    {54, {.segment_size = 32768}}, /* reduce topology_binary */
+    {54, {.segment_size = 65536}}, /* reduce topology_binary */
+    {55, {.segment_size = 1024}}, /* reduce topology_linear */
+    {55, {.segment_size = 2048}}, /* reduce topology_linear */
+    {55, {.segment_size = 4096}}, /* reduce topology_linear */
+    {55, {.segment_size = 16384}}, /* reduce topology_linear */
+    {55, {.segment_size = 32768}}, /* reduce topology_linear */
+    {55, {.segment_size = 65536}}, /* reduce topology_linear */
+    {60, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {60, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {60, {.segment_size = 4096}}, /* reduce_scatter_block logical_ring */
+    {60, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {60, {.segment_size = 32768}}, /* reduce_scatter_block logical_ring */
+    {60, {.segment_size = 65536}}, /* reduce_scatter_block logical_ring */
     {-1, {0}},
 };
 /* clang-format on */

@@ -7,4 +7,4 @@
  */
 #include "coll.h"
 
-const unsigned long long coll_build = 0xa70b82cd66878271;
+const unsigned long long coll_build = 0x33b47e53dc9514dc;

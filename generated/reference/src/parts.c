@@ -14,11 +14,15 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 3 * COLL_PARTS_MOST + 0: /* allgather_of_alltoall */
-        return COLL_ALLTOALL;
-    case 9 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
+    case 3 * COLL_PARTS_MOST + 0: /* allgather_of_allgatherv */
         return COLL_ALLGATHERV;
-    case 9 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
+    case 4 * COLL_PARTS_MOST + 0: /* allgather_of_halves */
+        return COLL_ALLGATHER;
+    case 4 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
+        return COLL_ALLGATHER;
+    case 10 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
+        return COLL_ALLGATHERV;
+    case 10 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
         return COLL_ALLGATHERV;
     case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
@@ -32,22 +36,36 @@ enum coll_collective coll_part_collective(const struct coll_routine *routine, in
         return COLL_REDUCE_SCATTER_BLOCK;
     case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
         return COLL_ALLGATHER;
-    case 41 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 36 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+        return COLL_BCAST;
+    case 36 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+        return COLL_BCAST;
+    case 37 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+        return COLL_SCATTER;
+    case 37 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+        return COLL_ALLGATHER;
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return COLL_ALLREDUCE;
+    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 41 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 42 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+    case 50 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 42 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+    case 50 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_GATHER;
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 57 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 48 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 57 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 53 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+        return COLL_ALLREDUCE;
+    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 53 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 63 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
+    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_reduce_scatter */
+        return COLL_REDUCE_SCATTER;
     default:
         return COLL_COLLECTIVES;
     }
@@ -60,11 +78,15 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     const double n = (double)call->bytes, p = cc->size;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 3 * COLL_PARTS_MOST + 0: /* allgather_of_alltoall */
-        return n;
-    case 9 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
+    case 3 * COLL_PARTS_MOST + 0: /* allgather_of_allgatherv */
+        return n * p;
+    case 4 * COLL_PARTS_MOST + 0: /* allgather_of_halves */
         return whole_quotient(n, 2);
-    case 9 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
+    case 4 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
+        return whole_quotient(n + 1, 2);
+    case 10 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
+        return whole_quotient(n, 2);
+    case 10 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
         return smaller(n, whole_quotient(n + p, 2));
     case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
@@ -78,22 +100,36 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
     case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 41 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 41 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 42 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 42 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 36 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return whole_quotient(n, 2);
-    case 48 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
-        return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 53 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 36 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+        return whole_quotient(n + 1, 2);
+    case 37 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 37 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return n;
+    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 53 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
+    case 50 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 50 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 57 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+        return whole_quotient(n, 2);
+    case 57 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+        return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
+    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+        return n * p;
+    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
+    case 63 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
+    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_reduce_scatter */
+        return n * p;
     default:
         return -1 + 0 * n * p;
     }

@@ -13,15 +13,15 @@
 coll_function allgather_bruck;
 coll_function allgather_logical_ring_lr1;
 coll_function allgather_native;
-coll_function allgather_of_alltoall;
+coll_function allgather_of_allgatherv;
+coll_function allgather_of_halves;
 coll_function allgather_recursive_doubling;
 coll_function allgather_simple;
 coll_function allgather_spreading_simple;
 coll_function allgatherv_logical_ring_lr1;
 coll_function allgatherv_native;
 coll_function allgatherv_of_halves;
-coll_function allgatherv_pair;
-coll_function allgatherv_simple;
+coll_function allgatherv_spreading_simple;
 coll_function allreduce_circulant;
 coll_function allreduce_logical_ring_lr1;
 coll_function allreduce_native;
@@ -30,43 +30,56 @@ coll_function allreduce_of_reduce_scatter_and_allgatherv;
 coll_function allreduce_of_reduce_scatter_block_and_allgather;
 coll_function allreduce_rab1_bruck;
 coll_function allreduce_rab1_recursive_doubling;
+coll_function allreduce_rab1_simple;
 coll_function allreduce_rab1_spreading_simple;
-coll_function allreduce_rab2_ring_mpi_barrier_lr1;
+coll_function allreduce_rab2_aapc_sender_window_lr1;
+coll_function allreduce_rab2_ring_light_barrier_lr1;
 coll_function allreduce_rab2_simple;
+coll_function allreduce_rab2_spreading_simple;
 coll_function allreduce_reduce_bcast;
-coll_function alltoall_aapc_rounds;
+coll_function alltoall_aapc_sender_window;
 coll_function alltoall_native;
-coll_function alltoall_ring_mpi_barrier;
+coll_function alltoall_ring_light_barrier;
 coll_function alltoall_simple;
 coll_function alltoall_spreading_rounds;
+coll_function alltoall_spreading_simple;
 coll_function alltoallv_native;
 coll_function barrier_native;
-coll_function bcast_knomial;
 coll_function bcast_native;
+coll_function bcast_of_halves;
+coll_function bcast_of_scatter_and_allgather;
+coll_function bcast_pipelined_binary;
 coll_function bcast_pipelined_linear;
 coll_function bcast_scatter_recursive_doubling_allgather;
 coll_function bcast_topology_linear;
-coll_function gather_binomial;
 coll_function gather_linear;
 coll_function gather_native;
+coll_function reduce_binomial;
 coll_function reduce_binomial_in_order;
+coll_function reduce_flat;
 coll_function reduce_native;
+coll_function reduce_of_allreduce;
 coll_function reduce_of_halves;
 coll_function reduce_of_reduce_scatter_block_and_gather;
-coll_function reduce_pipelined_binary;
+coll_function reduce_pipelined_kary;
+coll_function reduce_pipelined_linear;
 coll_function reduce_rabenseifner;
+coll_function reduce_topology_binary;
 coll_function reduce_topology_linear;
-coll_function reduce_scatter_logical_ring;
 coll_function reduce_scatter_native;
 coll_function reduce_scatter_of_halves;
 coll_function reduce_scatter_recursive_halving;
 coll_function reduce_scatter_reduce_scatterv;
 coll_function reduce_scatter_block_logical_ring;
 coll_function reduce_scatter_block_native;
+coll_function reduce_scatter_block_of_allreduce;
 coll_function reduce_scatter_block_of_halves;
+coll_function reduce_scatter_block_of_reduce_scatter;
+coll_function reduce_scatter_block_recursive_halving;
+coll_function reduce_scatter_block_recursive_halving_in_order;
 coll_function reduce_scatter_block_reduce_scatterv;
+coll_function scatter_linear;
 coll_function scatter_native;
-coll_function scatter_throttled_linear;
 extern const struct coll_view coll_view_allgather;
 extern const struct coll_view coll_view_allgatherv;
 extern const struct coll_view coll_view_allreduce;
@@ -118,8 +131,10 @@ const struct coll_routine coll_routines[] = {
      allgather_logical_ring_lr1, {.segment_size = 32768}},
     {"native", COLL_ALLGATHER, COLL_UNPREPARED, 0, 0, INT_MAX,
      allgather_native, {0}},
-    {"of_alltoall", COLL_ALLGATHER, COLL_DENSE | COLL_OF_PARTS, 0, 0, INT_MAX,
-     allgather_of_alltoall, {0}},
+    {"of_allgatherv", COLL_ALLGATHER, COLL_OF_PARTS, 0, 0, INT_MAX,
+     allgather_of_allgatherv, {0}},
+    {"of_halves", COLL_ALLGATHER, COLL_DENSE | COLL_OF_PARTS, 0, 2, INT_MAX,
+     allgather_of_halves, {0}},
     {"recursive_doubling", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
      allgather_recursive_doubling, {0}},
     {"simple", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
@@ -132,10 +147,8 @@ const struct coll_routine coll_routines[] = {
      allgatherv_native, {0}},
     {"of_halves", COLL_ALLGATHERV, COLL_DENSE | COLL_OF_PARTS, 0, 2, INT_MAX,
      allgatherv_of_halves, {0}},
-    {"pair", COLL_ALLGATHERV, COLL_ANY, 0, 0, INT_MAX,
-     allgatherv_pair, {0}},
-    {"simple", COLL_ALLGATHERV, COLL_ANY, 0, 0, INT_MAX,
-     allgatherv_simple, {0}},
+    {"spreading_simple", COLL_ALLGATHERV, COLL_ANY, 0, 0, INT_MAX,
+     allgatherv_spreading_simple, {0}},
     {"circulant", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_circulant, {0}},
     {"logical_ring_lr1", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
@@ -152,60 +165,78 @@ const struct coll_routine coll_routines[] = {
      allreduce_rab1_bruck, {0}},
     {"rab1_recursive_doubling", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_rab1_recursive_doubling, {0}},
+    {"rab1_simple", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
+     allreduce_rab1_simple, {0}},
     {"rab1_spreading_simple", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_rab1_spreading_simple, {0}},
-    {"rab2_ring_mpi_barrier_lr1", COLL_ALLREDUCE, COLL_NEEDS_ORDER, 0, 0, INT_MAX,
-     allreduce_rab2_ring_mpi_barrier_lr1, {0}},
+    {"rab2_aapc_sender_window_lr1", COLL_ALLREDUCE, COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
+     allreduce_rab2_aapc_sender_window_lr1, {0}},
+    {"rab2_ring_light_barrier_lr1", COLL_ALLREDUCE, COLL_NEEDS_ORDER, 0, 0, INT_MAX,
+     allreduce_rab2_ring_light_barrier_lr1, {0}},
     {"rab2_simple", COLL_ALLREDUCE, COLL_ANY, 0, 0, INT_MAX,
      allreduce_rab2_simple, {0}},
+    {"rab2_spreading_simple", COLL_ALLREDUCE, COLL_ANY, 0, 0, INT_MAX,
+     allreduce_rab2_spreading_simple, {0}},
     {"reduce_bcast", COLL_ALLREDUCE, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      allreduce_reduce_bcast, {0}},
-    {"aapc_rounds", COLL_ALLTOALL, COLL_DENSE | COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
-     alltoall_aapc_rounds, {.in_flight = 8, .segment_size = 4096}},
+    {"aapc_sender_window", COLL_ALLTOALL, COLL_DENSE | COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
+     alltoall_aapc_sender_window, {.segment_size = 32768, .window = 2}},
     {"native", COLL_ALLTOALL, COLL_UNPREPARED, 0, 0, INT_MAX,
      alltoall_native, {0}},
-    {"ring_mpi_barrier", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
-     alltoall_ring_mpi_barrier, {0}},
+    {"ring_light_barrier", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
+     alltoall_ring_light_barrier, {0}},
     {"simple", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
      alltoall_simple, {0}},
     {"spreading_rounds", COLL_ALLTOALL, COLL_DENSE, 0, 0, INT_MAX,
      alltoall_spreading_rounds, {.in_flight = 8, .segment_size = 4096}},
+    {"spreading_simple", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
+     alltoall_spreading_simple, {0}},
     {"native", COLL_ALLTOALLV, COLL_UNPREPARED, 0, 0, INT_MAX,
      alltoallv_native, {0}},
     {"native", COLL_BARRIER, COLL_UNPREPARED, 0, 0, INT_MAX,
      barrier_native, {0}},
-    {"knomial", COLL_BCAST, COLL_ANY, 0, 0, INT_MAX,
-     bcast_knomial, {.radix = 4}},
     {"native", COLL_BCAST, COLL_UNPREPARED, 0, 0, INT_MAX,
      bcast_native, {0}},
+    {"of_halves", COLL_BCAST, COLL_OF_PARTS, 0, 2, INT_MAX,
+     bcast_of_halves, {0}},
+    {"of_scatter_and_allgather", COLL_BCAST, COLL_OF_PARTS, 0, 0, INT_MAX,
+     bcast_of_scatter_and_allgather, {0}},
+    {"pipelined_binary", COLL_BCAST, COLL_ANY, 0, 0, INT_MAX,
+     bcast_pipelined_binary, {.segment_size = 8192}},
     {"pipelined_linear", COLL_BCAST, COLL_ANY, 0, 0, INT_MAX,
      bcast_pipelined_linear, {.segment_size = 8192}},
     {"scatter_recursive_doubling_allgather", COLL_BCAST, COLL_ANY, 0, 0, INT_MAX,
      bcast_scatter_recursive_doubling_allgather, {0}},
     {"topology_linear", COLL_BCAST, COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      bcast_topology_linear, {.segment_size = 4096}},
-    {"binomial", COLL_GATHER, COLL_DENSE, 0, 0, INT_MAX,
-     gather_binomial, {0}},
     {"linear", COLL_GATHER, COLL_ANY, 0, 0, INT_MAX,
      gather_linear, {0}},
     {"native", COLL_GATHER, COLL_UNPREPARED, 0, 0, INT_MAX,
      gather_native, {0}},
+    {"binomial", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
+     reduce_binomial, {0}},
     {"binomial_in_order", COLL_REDUCE, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      reduce_binomial_in_order, {0}},
+    {"flat", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
+     reduce_flat, {0}},
     {"native", COLL_REDUCE, COLL_UNPREPARED, 0, 0, INT_MAX,
      reduce_native, {0}},
+    {"of_allreduce", COLL_REDUCE, COLL_OF_PARTS, 0, 0, INT_MAX,
+     reduce_of_allreduce, {0}},
     {"of_halves", COLL_REDUCE, COLL_OF_PARTS, 0, 2, INT_MAX,
      reduce_of_halves, {0}},
     {"of_reduce_scatter_block_and_gather", COLL_REDUCE, COLL_COMMUTATIVE | COLL_OF_PARTS, 0, 0, INT_MAX,
      reduce_of_reduce_scatter_block_and_gather, {0}},
-    {"pipelined_binary", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
-     reduce_pipelined_binary, {.segment_size = 8192}},
+    {"pipelined_kary", COLL_REDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
+     reduce_pipelined_kary, {.arity = 4, .segment_size = 8192}},
+    {"pipelined_linear", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
+     reduce_pipelined_linear, {.segment_size = 8192}},
     {"rabenseifner", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
      reduce_rabenseifner, {0}},
+    {"topology_binary", COLL_REDUCE, COLL_COMMUTATIVE | COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
+     reduce_topology_binary, {.segment_size = 8192}},
     {"topology_linear", COLL_REDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      reduce_topology_linear, {.segment_size = 8192}},
-    {"logical_ring", COLL_REDUCE_SCATTER, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
-     reduce_scatter_logical_ring, {.segment_size = 8192}},
     {"native", COLL_REDUCE_SCATTER, COLL_UNPREPARED, 0, 0, INT_MAX,
      reduce_scatter_native, {0}},
     {"of_halves", COLL_REDUCE_SCATTER, COLL_COMMUTATIVE | COLL_OF_PARTS, 0, 2, INT_MAX,
@@ -218,29 +249,37 @@ const struct coll_routine coll_routines[] = {
      reduce_scatter_block_logical_ring, {.segment_size = 8192}},
     {"native", COLL_REDUCE_SCATTER_BLOCK, COLL_UNPREPARED, 0, 0, INT_MAX,
      reduce_scatter_block_native, {0}},
+    {"of_allreduce", COLL_REDUCE_SCATTER_BLOCK, COLL_OF_PARTS, 0, 0, INT_MAX,
+     reduce_scatter_block_of_allreduce, {0}},
     {"of_halves", COLL_REDUCE_SCATTER_BLOCK, COLL_COMMUTATIVE | COLL_OF_PARTS, 0, 2, INT_MAX,
      reduce_scatter_block_of_halves, {0}},
+    {"of_reduce_scatter", COLL_REDUCE_SCATTER_BLOCK, COLL_COMMUTATIVE | COLL_OF_PARTS, 0, 0, INT_MAX,
+     reduce_scatter_block_of_reduce_scatter, {0}},
+    {"recursive_halving", COLL_REDUCE_SCATTER_BLOCK, COLL_COMMUTATIVE, 0, 0, INT_MAX,
+     reduce_scatter_block_recursive_halving, {0}},
+    {"recursive_halving_in_order", COLL_REDUCE_SCATTER_BLOCK, COLL_ANY, 0, 0, INT_MAX,
+     reduce_scatter_block_recursive_halving_in_order, {0}},
     {"reduce_scatterv", COLL_REDUCE_SCATTER_BLOCK, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      reduce_scatter_block_reduce_scatterv, {0}},
+    {"linear", COLL_SCATTER, COLL_ANY, 0, 0, INT_MAX,
+     scatter_linear, {0}},
     {"native", COLL_SCATTER, COLL_UNPREPARED, 0, 0, INT_MAX,
      scatter_native, {0}},
-    {"throttled_linear", COLL_SCATTER, COLL_ANY, 0, 0, INT_MAX,
-     scatter_throttled_linear, {.in_flight = 2}},
 };
 
 const struct coll_routine *const coll_native[COLL_COLLECTIVES] = {
     [COLL_ALLGATHER] = &coll_routines[2],
-    [COLL_ALLGATHERV] = &coll_routines[8],
+    [COLL_ALLGATHERV] = &coll_routines[9],
     [COLL_ALLREDUCE] = &coll_routines[14],
-    [COLL_ALLTOALL] = &coll_routines[25],
-    [COLL_ALLTOALLV] = &coll_routines[29],
-    [COLL_BARRIER] = &coll_routines[30],
-    [COLL_BCAST] = &coll_routines[32],
-    [COLL_GATHER] = &coll_routines[38],
-    [COLL_REDUCE] = &coll_routines[40],
-    [COLL_REDUCE_SCATTER] = &coll_routines[47],
-    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[52],
-    [COLL_SCATTER] = &coll_routines[55],
+    [COLL_ALLTOALL] = &coll_routines[28],
+    [COLL_ALLTOALLV] = &coll_routines[33],
+    [COLL_BARRIER] = &coll_routines[34],
+    [COLL_BCAST] = &coll_routines[35],
+    [COLL_GATHER] = &coll_routines[43],
+    [COLL_REDUCE] = &coll_routines[47],
+    [COLL_REDUCE_SCATTER] = &coll_routines[56],
+    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[61],
+    [COLL_SCATTER] = &coll_routines[69],
 };
 /* clang-format on */
 

@@ -17,292 +17,299 @@
  */
 static const struct coll_rule allgather_cluster[] = {
     {6316, &coll_routines[2] /* native */, {0}},
-    {INT_MAX, &coll_routines[1] /* logical_ring_lr1 */, {.segment_size = 8192}},
+    {INT_MAX, &coll_routines[4] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[1], {.segment_size = 8192}}, {&coll_routines[1], {.segment_size = 8192}}}}},
+    {INT_MAX, &coll_routines[3] /* of_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[8], {.segment_size = 8192}}}}},
     {INT_MAX, &coll_routines[2] /* native */, {0}},
 };
 
 static const struct coll_rule allgather_hosts_4[] = {
     {6316, &coll_routines[2] /* native */, {0}},
-    {INT_MAX, &coll_routines[1] /* logical_ring_lr1 */, {.segment_size = 8192}},
+    {INT_MAX, &coll_routines[4] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[1], {.segment_size = 8192}}, {&coll_routines[1], {.segment_size = 8192}}}}},
+    {INT_MAX, &coll_routines[3] /* of_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[8], {.segment_size = 8192}}}}},
     {INT_MAX, &coll_routines[2] /* native */, {0}},
 };
 
 static const struct coll_rule allgather_other_4[] = {
-    {23169, &coll_routines[2] /* native */, {0}},
-    {INT_MAX, &coll_routines[3] /* of_alltoall */, {.parts = (const struct coll_part[]){{&coll_routines[28], {.in_flight = 8, .segment_size = 4096}}}}},
-    {INT_MAX, &coll_routines[4] /* recursive_doubling */, {0}},
     {INT_MAX, &coll_routines[2] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_cluster[] = {
-    {2, &coll_routines[11] /* simple */, {0}},
-    {2, &coll_routines[8] /* native */, {0}},
-    {25266, &coll_routines[8] /* native */, {0}},
-    {240386, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 8192}},
-    {240386, &coll_routines[8] /* native */, {0}},
-    {INT_MAX, &coll_routines[9] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[7], {.segment_size = 8192}}, {&coll_routines[7], {.segment_size = 8192}}}}},
-    {INT_MAX, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 8192}},
-    {INT_MAX, &coll_routines[8] /* native */, {0}},
+    {2, &coll_routines[11] /* spreading_simple */, {0}},
+    {2, &coll_routines[9] /* native */, {0}},
+    {25266, &coll_routines[9] /* native */, {0}},
+    {INT_MAX, &coll_routines[8] /* logical_ring_lr1 */, {.segment_size = 8192}},
+    {INT_MAX, &coll_routines[9] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_hosts_4[] = {
-    {2, &coll_routines[11] /* simple */, {0}},
-    {2, &coll_routines[8] /* native */, {0}},
-    {25266, &coll_routines[8] /* native */, {0}},
-    {240386, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 8192}},
-    {240386, &coll_routines[8] /* native */, {0}},
-    {INT_MAX, &coll_routines[9] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[7], {.segment_size = 8192}}, {&coll_routines[7], {.segment_size = 8192}}}}},
-    {INT_MAX, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 8192}},
-    {INT_MAX, &coll_routines[8] /* native */, {0}},
+    {2, &coll_routines[11] /* spreading_simple */, {0}},
+    {2, &coll_routines[9] /* native */, {0}},
+    {25266, &coll_routines[9] /* native */, {0}},
+    {INT_MAX, &coll_routines[8] /* logical_ring_lr1 */, {.segment_size = 8192}},
+    {INT_MAX, &coll_routines[9] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_other_4[] = {
-    {2, &coll_routines[11] /* simple */, {0}},
-    {2, &coll_routines[8] /* native */, {0}},
-    {25266, &coll_routines[8] /* native */, {0}},
-    {INT_MAX, &coll_routines[9] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[8], {0}}, {&coll_routines[8], {0}}}}},
-    {INT_MAX, &coll_routines[10] /* pair */, {0}},
-    {INT_MAX, &coll_routines[8] /* native */, {0}},
+    {2, &coll_routines[11] /* spreading_simple */, {0}},
+    {2, &coll_routines[9] /* native */, {0}},
+    {25266, &coll_routines[9] /* native */, {0}},
+    {262143, &coll_routines[10] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[9], {0}}, {&coll_routines[9], {0}}}}},
+    {262143, &coll_routines[9] /* native */, {0}},
+    {INT_MAX, &coll_routines[9] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_cluster[] = {
-    {394, &coll_routines[14] /* native */, {0}},
-    {11584, &coll_routines[18] /* rab1_bruck */, {0}},
-    {11584, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 4096}},
+    {755, &coll_routines[14] /* native */, {0}},
     {11584, &coll_routines[12] /* circulant */, {0}},
-    {11584, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}, {&coll_routines[8], {0}}}}},
+    {11584, &coll_routines[20] /* rab1_simple */, {0}},
+    {11584, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[9], {0}}}}},
+    {11584, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[2], {0}}}}},
     {11584, &coll_routines[14] /* native */, {0}},
     {INT_MAX, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 8192}}, {&coll_routines[7], {.segment_size = 8192}}}}},
-    {INT_MAX, &coll_routines[21] /* rab2_ring_mpi_barrier_lr1 */, {0}},
-    {INT_MAX, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {0}}, {&coll_routines[1], {.segment_size = 8192}}}}},
+    {INT_MAX, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[60], {.segment_size = 1024}}, {&coll_routines[1], {.segment_size = 8192}}}}},
+    {INT_MAX, &coll_routines[23] /* rab2_ring_light_barrier_lr1 */, {0}},
+    {INT_MAX, &coll_routines[22] /* rab2_aapc_sender_window_lr1 */, {0}},
     {INT_MAX, &coll_routines[14] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_hosts_4[] = {
-    {394, &coll_routines[14] /* native */, {0}},
-    {11584, &coll_routines[18] /* rab1_bruck */, {0}},
-    {11584, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 4096}},
+    {755, &coll_routines[14] /* native */, {0}},
     {11584, &coll_routines[12] /* circulant */, {0}},
-    {11584, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}, {&coll_routines[8], {0}}}}},
+    {11584, &coll_routines[20] /* rab1_simple */, {0}},
+    {11584, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[9], {0}}}}},
+    {11584, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[2], {0}}}}},
     {11584, &coll_routines[14] /* native */, {0}},
     {INT_MAX, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 8192}}, {&coll_routines[7], {.segment_size = 8192}}}}},
-    {INT_MAX, &coll_routines[21] /* rab2_ring_mpi_barrier_lr1 */, {0}},
-    {INT_MAX, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {0}}, {&coll_routines[1], {.segment_size = 8192}}}}},
+    {INT_MAX, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[60], {.segment_size = 1024}}, {&coll_routines[1], {.segment_size = 8192}}}}},
+    {INT_MAX, &coll_routines[23] /* rab2_ring_light_barrier_lr1 */, {0}},
+    {INT_MAX, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[8], {.segment_size = 8192}}}}},
     {INT_MAX, &coll_routines[14] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_other_4[] = {
-    {394, &coll_routines[14] /* native */, {0}},
-    {11584, &coll_routines[18] /* rab1_bruck */, {0}},
+    {755, &coll_routines[14] /* native */, {0}},
     {11584, &coll_routines[12] /* circulant */, {0}},
-    {11584, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}, {&coll_routines[8], {0}}}}},
-    {11584, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {0}}, {&coll_routines[2], {0}}}}},
+    {11584, &coll_routines[20] /* rab1_simple */, {0}},
+    {11584, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[9], {0}}}}},
+    {11584, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[2], {0}}}}},
     {11584, &coll_routines[14] /* native */, {0}},
-    {262143, &coll_routines[15] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[19], {0}}, {&coll_routines[19], {0}}}}},
-    {262143, &coll_routines[20] /* rab1_spreading_simple */, {0}},
-    {262143, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {0}}, {&coll_routines[2], {0}}}}},
-    {262143, &coll_routines[22] /* rab2_simple */, {0}},
+    {262143, &coll_routines[15] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[18], {0}}, {&coll_routines[18], {0}}}}},
+    {262143, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[9], {0}}}}},
+    {262143, &coll_routines[19] /* rab1_recursive_doubling */, {0}},
+    {262143, &coll_routines[12] /* circulant */, {0}},
     {262143, &coll_routines[14] /* native */, {0}},
-    {INT_MAX, &coll_routines[20] /* rab1_spreading_simple */, {0}},
-    {INT_MAX, &coll_routines[22] /* rab2_simple */, {0}},
-    {INT_MAX, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {0}}, {&coll_routines[2], {0}}}}},
-    {INT_MAX, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}, {&coll_routines[8], {0}}}}},
+    {INT_MAX, &coll_routines[21] /* rab1_spreading_simple */, {0}},
+    {INT_MAX, &coll_routines[24] /* rab2_simple */, {0}},
+    {INT_MAX, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[2], {0}}}}},
+    {INT_MAX, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[9], {0}}}}},
     {INT_MAX, &coll_routines[14] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_cluster[] = {
-    {4095, &coll_routines[27] /* simple */, {0}},
-    {4095, &coll_routines[25] /* native */, {0}},
-    {30047, &coll_routines[25] /* native */, {0}},
-    {INT_MAX, &coll_routines[24] /* aapc_rounds */, {.in_flight = 8, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[25] /* native */, {0}},
+    {35733, &coll_routines[28] /* native */, {0}},
+    {INT_MAX, &coll_routines[31] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[28] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_hosts_4[] = {
-    {4095, &coll_routines[27] /* simple */, {0}},
-    {4095, &coll_routines[25] /* native */, {0}},
-    {35733, &coll_routines[25] /* native */, {0}},
-    {INT_MAX, &coll_routines[28] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[25] /* native */, {0}},
+    {35733, &coll_routines[28] /* native */, {0}},
+    {INT_MAX, &coll_routines[31] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[28] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_other_4[] = {
-    {4095, &coll_routines[27] /* simple */, {0}},
-    {4095, &coll_routines[25] /* native */, {0}},
-    {35733, &coll_routines[25] /* native */, {0}},
-    {INT_MAX, &coll_routines[28] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[25] /* native */, {0}},
+    {35733, &coll_routines[28] /* native */, {0}},
+    {INT_MAX, &coll_routines[31] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[28] /* native */, {0}},
 };
 
 static const struct coll_rule alltoallv_cluster[] = {
-    {INT_MAX, &coll_routines[29] /* native */, {0}},
+    {INT_MAX, &coll_routines[33] /* native */, {0}},
 };
 
 static const struct coll_rule alltoallv_hosts_4[] = {
-    {INT_MAX, &coll_routines[29] /* native */, {0}},
+    {INT_MAX, &coll_routines[33] /* native */, {0}},
 };
 
 static const struct coll_rule alltoallv_other_4[] = {
-    {INT_MAX, &coll_routines[29] /* native */, {0}},
+    {INT_MAX, &coll_routines[33] /* native */, {0}},
 };
 
 static const struct coll_rule barrier_cluster[] = {
-    {INT_MAX, &coll_routines[30] /* native */, {0}},
+    {INT_MAX, &coll_routines[34] /* native */, {0}},
 };
 
 static const struct coll_rule barrier_hosts_4[] = {
-    {INT_MAX, &coll_routines[30] /* native */, {0}},
+    {INT_MAX, &coll_routines[34] /* native */, {0}},
 };
 
 static const struct coll_rule barrier_other_4[] = {
-    {INT_MAX, &coll_routines[30] /* native */, {0}},
+    {INT_MAX, &coll_routines[34] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_cluster[] = {
-    {88, &coll_routines[31] /* knomial */, {.radix = 8}},
-    {88, &coll_routines[32] /* native */, {0}},
-    {INT_MAX, &coll_routines[35] /* topology_linear */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[32] /* native */, {0}},
+    {107, &coll_routines[38] /* pipelined_binary */, {.segment_size = 2048}},
+    {107, &coll_routines[35] /* native */, {0}},
+    {INT_MAX, &coll_routines[41] /* topology_linear */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[35] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_hosts_4[] = {
-    {88, &coll_routines[31] /* knomial */, {.radix = 8}},
-    {88, &coll_routines[32] /* native */, {0}},
-    {INT_MAX, &coll_routines[35] /* topology_linear */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[32] /* native */, {0}},
+    {107, &coll_routines[38] /* pipelined_binary */, {.segment_size = 2048}},
+    {107, &coll_routines[35] /* native */, {0}},
+    {INT_MAX, &coll_routines[41] /* topology_linear */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[35] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_other_4[] = {
-    {130, &coll_routines[31] /* knomial */, {.radix = 8}},
-    {130, &coll_routines[32] /* native */, {0}},
-    {131071, &coll_routines[34] /* scatter_recursive_doubling_allgather */, {0}},
-    {131071, &coll_routines[32] /* native */, {0}},
-    {INT_MAX, &coll_routines[33] /* pipelined_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[32] /* native */, {0}},
+    {545, &coll_routines[38] /* pipelined_binary */, {.segment_size = 2048}},
+    {545, &coll_routines[35] /* native */, {0}},
+    {17866, &coll_routines[40] /* scatter_recursive_doubling_allgather */, {0}},
+    {17866, &coll_routines[35] /* native */, {0}},
+    {262143, &coll_routines[36] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[40], {0}}, {&coll_routines[40], {0}}}}},
+    {262143, &coll_routines[37] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[68], {0}}, {&coll_routines[2], {0}}}}},
+    {262143, &coll_routines[38] /* pipelined_binary */, {.segment_size = 2048}},
+    {262143, &coll_routines[35] /* native */, {0}},
+    {INT_MAX, &coll_routines[39] /* pipelined_linear */, {.segment_size = 8192}},
+    {INT_MAX, &coll_routines[35] /* native */, {0}},
 };
 
 static const struct coll_rule gather_cluster[] = {
-    {7511, &coll_routines[36] /* binomial */, {0}},
-    {7511, &coll_routines[38] /* native */, {0}},
-    {INT_MAX, &coll_routines[37] /* linear */, {0}},
-    {INT_MAX, &coll_routines[38] /* native */, {0}},
+    {INT_MAX, &coll_routines[42] /* linear */, {0}},
+    {INT_MAX, &coll_routines[43] /* native */, {0}},
 };
 
 static const struct coll_rule gather_hosts_4[] = {
-    {7511, &coll_routines[36] /* binomial */, {0}},
-    {7511, &coll_routines[38] /* native */, {0}},
-    {INT_MAX, &coll_routines[37] /* linear */, {0}},
-    {INT_MAX, &coll_routines[38] /* native */, {0}},
+    {INT_MAX, &coll_routines[42] /* linear */, {0}},
+    {INT_MAX, &coll_routines[43] /* native */, {0}},
 };
 
 static const struct coll_rule gather_other_4[] = {
-    {7511, &coll_routines[36] /* binomial */, {0}},
-    {7511, &coll_routines[38] /* native */, {0}},
-    {INT_MAX, &coll_routines[37] /* linear */, {0}},
-    {INT_MAX, &coll_routines[38] /* native */, {0}},
+    {INT_MAX, &coll_routines[42] /* linear */, {0}},
+    {INT_MAX, &coll_routines[43] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_cluster[] = {
-    {180, &coll_routines[40] /* native */, {0}},
-    {71467, &coll_routines[45] /* topology_linear */, {.segment_size = 1024}},
-    {71467, &coll_routines[42] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {0}}, {&coll_routines[37], {0}}}}},
-    {71467, &coll_routines[41] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[40], {0}}, {&coll_routines[40], {0}}}}},
-    {71467, &coll_routines[44] /* rabenseifner */, {0}},
-    {71467, &coll_routines[40] /* native */, {0}},
-    {INT_MAX, &coll_routines[45] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[42] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {0}}, {&coll_routines[37], {0}}}}},
-    {INT_MAX, &coll_routines[41] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[43], {.segment_size = 2048}}, {&coll_routines[43], {.segment_size = 2048}}}}},
-    {INT_MAX, &coll_routines[43] /* pipelined_binary */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[40] /* native */, {0}},
+    {148, &coll_routines[44] /* binomial */, {0}},
+    {148, &coll_routines[51] /* pipelined_kary */, {.arity = 4, .segment_size = 2048}},
+    {148, &coll_routines[46] /* flat */, {0}},
+    {148, &coll_routines[54] /* topology_binary */, {.segment_size = 1024}},
+    {148, &coll_routines[47] /* native */, {0}},
+    {INT_MAX, &coll_routines[55] /* topology_linear */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[48] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[13], {.segment_size = 4096}}}}},
+    {INT_MAX, &coll_routines[50] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[60], {.segment_size = 1024}}, {&coll_routines[42], {0}}}}},
+    {INT_MAX, &coll_routines[50] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[42], {0}}}}},
+    {INT_MAX, &coll_routines[47] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_hosts_4[] = {
-    {180, &coll_routines[40] /* native */, {0}},
-    {71467, &coll_routines[45] /* topology_linear */, {.segment_size = 1024}},
-    {71467, &coll_routines[42] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {0}}, {&coll_routines[37], {0}}}}},
-    {71467, &coll_routines[41] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[40], {0}}, {&coll_routines[40], {0}}}}},
-    {71467, &coll_routines[44] /* rabenseifner */, {0}},
-    {71467, &coll_routines[40] /* native */, {0}},
-    {INT_MAX, &coll_routines[45] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[42] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {0}}, {&coll_routines[37], {0}}}}},
-    {INT_MAX, &coll_routines[41] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[43], {.segment_size = 2048}}, {&coll_routines[43], {.segment_size = 2048}}}}},
-    {INT_MAX, &coll_routines[43] /* pipelined_binary */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[40] /* native */, {0}},
+    {148, &coll_routines[44] /* binomial */, {0}},
+    {148, &coll_routines[51] /* pipelined_kary */, {.arity = 4, .segment_size = 2048}},
+    {148, &coll_routines[46] /* flat */, {0}},
+    {148, &coll_routines[52] /* pipelined_linear */, {.segment_size = 1024}},
+    {148, &coll_routines[47] /* native */, {0}},
+    {INT_MAX, &coll_routines[55] /* topology_linear */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[48] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[13], {.segment_size = 4096}}}}},
+    {INT_MAX, &coll_routines[50] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[60], {.segment_size = 1024}}, {&coll_routines[42], {0}}}}},
+    {INT_MAX, &coll_routines[50] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[42], {0}}}}},
+    {INT_MAX, &coll_routines[47] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_other_4[] = {
-    {15023, &coll_routines[40] /* native */, {0}},
-    {INT_MAX, &coll_routines[42] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {0}}, {&coll_routines[37], {0}}}}},
-    {INT_MAX, &coll_routines[41] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[43], {.segment_size = 2048}}, {&coll_routines[43], {.segment_size = 2048}}}}},
-    {INT_MAX, &coll_routines[43] /* pipelined_binary */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[44] /* rabenseifner */, {0}},
-    {INT_MAX, &coll_routines[40] /* native */, {0}},
+    {2137, &coll_routines[44] /* binomial */, {0}},
+    {2137, &coll_routines[51] /* pipelined_kary */, {.arity = 4, .segment_size = 2048}},
+    {2137, &coll_routines[46] /* flat */, {0}},
+    {2137, &coll_routines[52] /* pipelined_linear */, {.segment_size = 1024}},
+    {2137, &coll_routines[47] /* native */, {0}},
+    {15023, &coll_routines[47] /* native */, {0}},
+    {262143, &coll_routines[50] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[42], {0}}}}},
+    {262143, &coll_routines[49] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}, {&coll_routines[47], {0}}}}},
+    {262143, &coll_routines[53] /* rabenseifner */, {0}},
+    {262143, &coll_routines[47] /* native */, {0}},
+    {INT_MAX, &coll_routines[52] /* pipelined_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[50] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[42], {0}}}}},
+    {INT_MAX, &coll_routines[48] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[25], {0}}}}},
+    {INT_MAX, &coll_routines[47] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_cluster[] = {
-    {30047, &coll_routines[47] /* native */, {0}},
-    {262143, &coll_routines[46] /* logical_ring */, {.segment_size = 1024}},
-    {262143, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}, {&coll_routines[47], {0}}}}},
-    {262143, &coll_routines[47] /* native */, {0}},
-    {INT_MAX, &coll_routines[46] /* logical_ring */, {.segment_size = 8192}},
-    {INT_MAX, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}, {&coll_routines[47], {0}}}}},
-    {INT_MAX, &coll_routines[47] /* native */, {0}},
+    {27553, &coll_routines[56] /* native */, {0}},
+    {INT_MAX, &coll_routines[57] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[56], {0}}}}},
+    {INT_MAX, &coll_routines[58] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[56] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_hosts_4[] = {
-    {30047, &coll_routines[47] /* native */, {0}},
-    {262143, &coll_routines[46] /* logical_ring */, {.segment_size = 1024}},
-    {262143, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}, {&coll_routines[47], {0}}}}},
-    {262143, &coll_routines[47] /* native */, {0}},
-    {INT_MAX, &coll_routines[46] /* logical_ring */, {.segment_size = 8192}},
-    {INT_MAX, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}, {&coll_routines[47], {0}}}}},
-    {INT_MAX, &coll_routines[47] /* native */, {0}},
+    {27553, &coll_routines[56] /* native */, {0}},
+    {INT_MAX, &coll_routines[57] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[56], {0}}}}},
+    {INT_MAX, &coll_routines[58] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[56] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_other_4[] = {
-    {27553, &coll_routines[47] /* native */, {0}},
-    {INT_MAX, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}, {&coll_routines[47], {0}}}}},
-    {INT_MAX, &coll_routines[47] /* native */, {0}},
+    {27553, &coll_routines[56] /* native */, {0}},
+    {INT_MAX, &coll_routines[57] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[56], {0}}}}},
+    {INT_MAX, &coll_routines[58] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[56] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_cluster[] = {
-    {6888, &coll_routines[52] /* native */, {0}},
-    {INT_MAX, &coll_routines[51] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[53] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[52], {0}}, {&coll_routines[52], {0}}}}},
-    {INT_MAX, &coll_routines[52] /* native */, {0}},
+    {48, &coll_routines[66] /* recursive_halving_in_order */, {0}},
+    {48, &coll_routines[62] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[14], {0}}}}},
+    {48, &coll_routines[65] /* recursive_halving */, {0}},
+    {48, &coll_routines[64] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}}}},
+    {48, &coll_routines[61] /* native */, {0}},
+    {6888, &coll_routines[61] /* native */, {0}},
+    {INT_MAX, &coll_routines[60] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[63] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[61], {0}}}}},
+    {INT_MAX, &coll_routines[65] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[64] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}}}},
+    {INT_MAX, &coll_routines[61] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_hosts_4[] = {
-    {6888, &coll_routines[52] /* native */, {0}},
-    {INT_MAX, &coll_routines[51] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[53] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[52], {0}}, {&coll_routines[52], {0}}}}},
-    {INT_MAX, &coll_routines[52] /* native */, {0}},
+    {48, &coll_routines[66] /* recursive_halving_in_order */, {0}},
+    {48, &coll_routines[62] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[14], {0}}}}},
+    {48, &coll_routines[65] /* recursive_halving */, {0}},
+    {48, &coll_routines[64] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}}}},
+    {48, &coll_routines[61] /* native */, {0}},
+    {6888, &coll_routines[61] /* native */, {0}},
+    {INT_MAX, &coll_routines[60] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[63] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[61], {0}}}}},
+    {INT_MAX, &coll_routines[65] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[64] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}}}},
+    {INT_MAX, &coll_routines[61] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_other_4[] = {
-    {6888, &coll_routines[52] /* native */, {0}},
-    {INT_MAX, &coll_routines[53] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[52], {0}}, {&coll_routines[52], {0}}}}},
-    {INT_MAX, &coll_routines[52] /* native */, {0}},
+    {48, &coll_routines[66] /* recursive_halving_in_order */, {0}},
+    {48, &coll_routines[62] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[14], {0}}}}},
+    {48, &coll_routines[65] /* recursive_halving */, {0}},
+    {48, &coll_routines[64] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}}}},
+    {48, &coll_routines[61] /* native */, {0}},
+    {6316, &coll_routines[61] /* native */, {0}},
+    {INT_MAX, &coll_routines[63] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[61], {0}}}}},
+    {INT_MAX, &coll_routines[65] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[64] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}}}},
+    {INT_MAX, &coll_routines[61] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_cluster[] = {
-    {8191, &coll_routines[55] /* native */, {0}},
-    {INT_MAX, &coll_routines[56] /* throttled_linear */, {.in_flight = 1}},
-    {INT_MAX, &coll_routines[55] /* native */, {0}},
+    {8191, &coll_routines[69] /* native */, {0}},
+    {INT_MAX, &coll_routines[68] /* linear */, {0}},
+    {INT_MAX, &coll_routines[69] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_hosts_4[] = {
-    {8191, &coll_routines[55] /* native */, {0}},
-    {INT_MAX, &coll_routines[56] /* throttled_linear */, {.in_flight = 1}},
-    {INT_MAX, &coll_routines[55] /* native */, {0}},
+    {8191, &coll_routines[69] /* native */, {0}},
+    {INT_MAX, &coll_routines[68] /* linear */, {0}},
+    {INT_MAX, &coll_routines[69] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_other_4[] = {
-    {8191, &coll_routines[55] /* native */, {0}},
-    {INT_MAX, &coll_routines[56] /* throttled_linear */, {.in_flight = 1}},
-    {INT_MAX, &coll_routines[55] /* native */, {0}},
+    {8191, &coll_routines[69] /* native */, {0}},
+    {INT_MAX, &coll_routines[68] /* linear */, {0}},
+    {INT_MAX, &coll_routines[69] /* native */, {0}},
 };
 
 /* Rules for whom; of each collective those for just some ranks come before those for any. */
@@ -315,18 +322,18 @@ static const struct coll_table {
     int count;
     const struct coll_rule *rules;
 } tables[] = {
-    {COLL_ALLGATHER, COLL_KIND_CLUSTER, 0, 4, 4, 0, 3, allgather_cluster},
-    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 2, 8, 0, 3, allgather_hosts_4},
-    {COLL_ALLGATHER, COLL_KIND_OTHER, -1, 2, 8, 0, 4, allgather_other_4},
-    {COLL_ALLGATHERV, COLL_KIND_CLUSTER, 0, 4, 4, 0, 8, allgatherv_cluster},
-    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 2, 8, 0, 8, allgatherv_hosts_4},
+    {COLL_ALLGATHER, COLL_KIND_CLUSTER, 0, 4, 4, 0, 4, allgather_cluster},
+    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 2, 8, 0, 4, allgather_hosts_4},
+    {COLL_ALLGATHER, COLL_KIND_OTHER, -1, 2, 8, 0, 1, allgather_other_4},
+    {COLL_ALLGATHERV, COLL_KIND_CLUSTER, 0, 4, 4, 0, 5, allgatherv_cluster},
+    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 2, 8, 0, 5, allgatherv_hosts_4},
     {COLL_ALLGATHERV, COLL_KIND_OTHER, -1, 2, 8, 0, 6, allgatherv_other_4},
     {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 4, 0, 11, allreduce_cluster},
     {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 2, 8, 0, 11, allreduce_hosts_4},
     {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 2, 8, 0, 16, allreduce_other_4},
-    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 4, 0, 5, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 2, 8, 0, 5, alltoall_hosts_4},
-    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 2, 8, 0, 5, alltoall_other_4},
+    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 4, 0, 3, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 2, 8, 0, 3, alltoall_hosts_4},
+    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 2, 8, 0, 3, alltoall_other_4},
     {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 4, 0, 1, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 2, 8, 0, 1, alltoallv_hosts_4},
     {COLL_ALLTOALLV, COLL_KIND_OTHER, -1, 2, 8, 0, 1, alltoallv_other_4},
@@ -335,19 +342,19 @@ static const struct coll_table {
     {COLL_BARRIER, COLL_KIND_OTHER, -1, 2, 8, 0, 1, barrier_other_4},
     {COLL_BCAST, COLL_KIND_CLUSTER, 0, 4, 4, 0, 4, bcast_cluster},
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 2, 8, 0, 4, bcast_hosts_4},
-    {COLL_BCAST, COLL_KIND_OTHER, -1, 2, 8, 0, 6, bcast_other_4},
-    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 4, 0, 4, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 2, 8, 0, 4, gather_hosts_4},
-    {COLL_GATHER, COLL_KIND_OTHER, -1, 2, 8, 0, 4, gather_other_4},
-    {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 4, 0, 11, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 2, 8, 0, 11, reduce_hosts_4},
-    {COLL_REDUCE, COLL_KIND_OTHER, -1, 2, 8, 0, 6, reduce_other_4},
-    {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 4, 0, 7, reduce_scatter_cluster},
-    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 2, 8, 0, 7, reduce_scatter_hosts_4},
-    {COLL_REDUCE_SCATTER, COLL_KIND_OTHER, -1, 2, 8, 0, 3, reduce_scatter_other_4},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 4, 0, 4, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 2, 8, 0, 4, reduce_scatter_block_hosts_4},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_OTHER, -1, 2, 8, 0, 3, reduce_scatter_block_other_4},
+    {COLL_BCAST, COLL_KIND_OTHER, -1, 2, 8, 0, 10, bcast_other_4},
+    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 4, 0, 2, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 2, 8, 0, 2, gather_hosts_4},
+    {COLL_GATHER, COLL_KIND_OTHER, -1, 2, 8, 0, 2, gather_other_4},
+    {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 4, 0, 10, reduce_cluster},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 2, 8, 0, 10, reduce_hosts_4},
+    {COLL_REDUCE, COLL_KIND_OTHER, -1, 2, 8, 0, 14, reduce_other_4},
+    {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 4, 0, 4, reduce_scatter_cluster},
+    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 2, 8, 0, 4, reduce_scatter_hosts_4},
+    {COLL_REDUCE_SCATTER, COLL_KIND_OTHER, -1, 2, 8, 0, 4, reduce_scatter_other_4},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 4, 0, 11, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 2, 8, 0, 11, reduce_scatter_block_hosts_4},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_OTHER, -1, 2, 8, 0, 10, reduce_scatter_block_other_4},
     {COLL_SCATTER, COLL_KIND_CLUSTER, 0, 4, 4, 0, 3, scatter_cluster},
     {COLL_SCATTER, COLL_KIND_HOSTS, -1, 2, 8, 0, 3, scatter_hosts_4},
     {COLL_SCATTER, COLL_KIND_OTHER, -1, 2, 8, 0, 3, scatter_other_4},

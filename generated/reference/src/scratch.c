@@ -25,9 +25,9 @@ static double of_routine(const struct coll_routine *routine, const struct coll_c
     switch (routine - coll_routines) {
     case 0: /* allgather_bruck */
         return n * p;
-    case 3: /* allgather_of_alltoall */
-        return n * p;
-    case 9: /* allgatherv_of_halves */
+    case 4: /* allgather_of_halves */
+        return whole_quotient(n + 1, 2) * p;
+    case 10: /* allgatherv_of_halves */
         return smaller(n, whole_quotient(n + p, 2));
     case 12: /* allreduce_circulant */
         return n;
@@ -41,39 +41,61 @@ static double of_routine(const struct coll_routine *routine, const struct coll_c
         return 2 * (n + p * bytes_of_element(call));
     case 19: /* allreduce_rab1_recursive_doubling */
         return 2 * (n + p * bytes_of_element(call));
-    case 20: /* allreduce_rab1_spreading_simple */
+    case 20: /* allreduce_rab1_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 21: /* allreduce_rab2_ring_mpi_barrier_lr1 */
+    case 21: /* allreduce_rab1_spreading_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 22: /* allreduce_rab2_simple */
+    case 22: /* allreduce_rab2_aapc_sender_window_lr1 */
+        return 4 * (n + p * bytes_of_element(call));
+    case 23: /* allreduce_rab2_ring_light_barrier_lr1 */
         return 2 * (n + p * bytes_of_element(call));
-    case 23: /* allreduce_reduce_bcast */
+    case 24: /* allreduce_rab2_simple */
+        return 2 * (n + p * bytes_of_element(call));
+    case 25: /* allreduce_rab2_spreading_simple */
+        return 2 * (n + p * bytes_of_element(call));
+    case 26: /* allreduce_reduce_bcast */
         return n;
-    case 36: /* gather_binomial */
-        return n * p;
-    case 39: /* reduce_binomial_in_order */
+    case 37: /* bcast_of_scatter_and_allgather */
+        return n + p;
+    case 44: /* reduce_binomial */
         return n;
-    case 42: /* reduce_of_reduce_scatter_block_and_gather */
+    case 45: /* reduce_binomial_in_order */
+        return n;
+    case 46: /* reduce_flat */
+        return 2 * n;
+    case 48: /* reduce_of_allreduce */
+        return n;
+    case 50: /* reduce_of_reduce_scatter_block_and_gather */
         return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
-    case 43: /* reduce_pipelined_binary */
+    case 51: /* reduce_pipelined_kary */
+        return (double)parameters->arity * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 52: /* reduce_pipelined_linear */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 44: /* reduce_rabenseifner */
+    case 53: /* reduce_rabenseifner */
         return n;
-    case 45: /* reduce_topology_linear */
+    case 54: /* reduce_topology_binary */
+        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 55: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 46: /* reduce_scatter_logical_ring */
+    case 57: /* reduce_scatter_of_halves */
+        return n;
+    case 58: /* reduce_scatter_recursive_halving */
+        return n;
+    case 59: /* reduce_scatter_reduce_scatterv */
+        return n;
+    case 60: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 48: /* reduce_scatter_of_halves */
-        return n;
-    case 49: /* reduce_scatter_recursive_halving */
-        return n;
-    case 50: /* reduce_scatter_reduce_scatterv */
-        return n;
-    case 51: /* reduce_scatter_block_logical_ring */
-        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 53: /* reduce_scatter_block_of_halves */
+    case 62: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 54: /* reduce_scatter_block_reduce_scatterv */
+    case 63: /* reduce_scatter_block_of_halves */
+        return n * p;
+    case 64: /* reduce_scatter_block_of_reduce_scatter */
+        return n;
+    case 65: /* reduce_scatter_block_recursive_halving */
+        return p * n;
+    case 66: /* reduce_scatter_block_recursive_halving_in_order */
+        return p * n + 4 * (p + 1);
+    case 67: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0 * n * p;
