@@ -70,26 +70,26 @@ check-all: lint
 	@mkdir -p $(dir $(CONFORMANCE_LOG)) && rm -f $(CONFORMANCE_LOG)
 	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest -m "not lab" -n $(WORKERS) --dist loadfile
 	$(BIN)/pytest -m lab
-	$(BIN)/python docs/conformance.py $(CONFORMANCE_LOG)
+	$(BIN)/python docs/tools/conformance.py $(CONFORMANCE_LOG)
 
 # The part of it that the page is made from.
 conformance: $(VENV)/.develop
 	@mkdir -p $(dir $(CONFORMANCE_LOG)) && rm -f $(CONFORMANCE_LOG)
 	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest tests/mpi/test_conformance.py
-	$(BIN)/python docs/conformance.py $(CONFORMANCE_LOG)
+	$(BIN)/python docs/tools/conformance.py $(CONFORMANCE_LOG)
 
 # Tables, picture and judgement are made from all that was measured so far.
 bench: $(VENV)/.use
-	@$(BIN)/python -m docs.bench --clusters '$(BENCH_CLUSTERS)' --congestion '$(BENCH_CONGESTION)' \
+	@$(BIN)/python -m docs.tools.bench --clusters '$(BENCH_CLUSTERS)' --congestion '$(BENCH_CONGESTION)' \
 	  --collectives '$(BENCH_COLLECTIVES)' $(BENCH_OPTIONS)
 
 # Takes a few minutes; the table and the plot of docs/theory.md are from here.
 bench-schedule: $(VENV)/.use
-	@$(BIN)/python docs/bench_schedule.py
+	@$(BIN)/python docs/tools/bench_schedule.py
 
-# After a change of an algorithm's template; `python docs/reference.py` does for other changes.
+# After a change of how candidates are searched or timed; generated/README.md says what else there is.
 reference: $(VENV)/.use
-	$(BIN)/python docs/reference.py --measure
+	$(BIN)/python docs/tools/reference.py --measure
 
 format: $(VENV)/.develop
 	$(BIN)/ruff check --fix .

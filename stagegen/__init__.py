@@ -3,8 +3,8 @@
 The subpackages are the stages of the data flow, in order; a stage imports only the
 stages before it (``docs/architecture.md``; ``tests/test_architecture.py`` enforces it):
 
-``topology`` → ``schedule`` → ``repository`` → ``generate`` → ``measure`` → ``tune``
-→ ``report`` → ``cli``.
+``topology`` → ``schedule`` → ``catalogue`` → ``generate`` → ``measure`` → ``tune``
+→ ``library`` → ``audit`` → ``report`` → ``cli``.
 """
 
 __version__ = "0.1.0"

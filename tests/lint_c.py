@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from stagegen.data import DRIVERS, TOPOLOGIES
-from stagegen.generate import Renderer, Toolchain, measuring_sources, write_files
+from stagegen.generate import Renderer, Toolchain, measuring_sources, session_build, write_files
 from stagegen.library import library_files
 from stagegen.topology import load_topology
 from tests.mpi import support
@@ -26,7 +26,7 @@ def generate(folder: Path) -> None:
     topology = load_topology(TOPOLOGIES / "quickstart.yaml")
     catalogue = support.CATALOGUE
     renderer = Renderer("make lint", topology.name, topology.hash, catalogue.hash)
-    write_files(folder / "session", measuring_sources(topology, catalogue, renderer))
+    write_files(folder / "session", measuring_sources(session_build(topology, catalogue), renderer))
     decision = support.decision(topology)
     write_files(folder / "library", library_files(topology, catalogue, decision))
 

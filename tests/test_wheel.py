@@ -57,7 +57,7 @@ def installed(wheel, tmp_path_factory) -> Path:
     return python
 
 
-def test_the_data_folders_are_in_it(wheel):
+def test_the_data_folders_are_in_the_wheel(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder in (TEMPLATES, DRIVERS, TOPOLOGIES):
         for path in folder.rglob("*"):
@@ -68,7 +68,7 @@ def test_the_data_folders_are_in_it(wheel):
     assert not [name for name in names if name.startswith(("tests/", "generated/", "docs/"))]
 
 
-def test_it_shows_its_own_topologies(installed, tmp_path):
+def test_an_installed_wheel_shows_its_own_topologies(installed, tmp_path):
     script = "from stagegen.data import TOPOLOGIES; print(TOPOLOGIES)"
     topologies = Path(quiet(installed, "-c", script, cwd=tmp_path).strip())
     assert topologies != TOPOLOGIES
@@ -79,7 +79,7 @@ def test_it_shows_its_own_topologies(installed, tmp_path):
     assert json.loads(text)["name"] == "quickstart"
 
 
-def test_it_generates_what_the_checkout_generates(installed, tmp_path):
+def test_an_installed_wheel_generates_what_the_checkout_generates(installed, tmp_path):
     cluster, log = TOPOLOGIES / "quickstart.yaml", tmp_path / "log.jsonl"
     record(cluster, log)
     words = ["-m", "stagegen", "tune", "--topology", cluster, "--from-log", log, "--output"]

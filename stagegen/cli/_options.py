@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from stagegen.measure.launch.registry import LAUNCHERS
 from stagegen.topology import parse_size
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -34,9 +35,8 @@ def topology_option(command: _Command) -> _Command:
 
 def launcher_option(command: _Command) -> _Command:
     """Add `--launcher NAME`."""
-    return click.option("--launcher", metavar="NAME", help="lab, hydra or local; see docs/lab.md.")(
-        command
-    )
+    names = ", ".join(LAUNCHERS)
+    return click.option("--launcher", metavar="NAME", help=f"{names}; see docs/lab.md.")(command)
 
 
 def format_option(command: _Command) -> _Command:

@@ -6,7 +6,7 @@ import click
 
 from stagegen.errors import InputError
 from stagegen.topology import parse_size
-from stagegen.tune.options import grid
+from stagegen.tune.scope import grid
 
 
 def parse_sizes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[int, ...]:

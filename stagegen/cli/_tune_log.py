@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ import click
 from click.core import ParameterSource
 
 from stagegen import __version__
+from stagegen.catalogue import Catalogue
 from stagegen.errors import InputError
 from stagegen.measure.log import VERSION, read_log
-from stagegen.repository import Catalogue
+from stagegen.measure.validity import ROUTINES, changed, last_routines, still_valid
 from stagegen.topology import Topology
 from stagegen.tune.communicators import find_communicators
-from stagegen.tune.options import Options
+from stagegen.tune.scope import Options
 
 LOG = "measurements.jsonl"
 
@@ -30,20 +32,75 @@ def new_header(topology: Topology, catalogue: Catalogue, options: Options) -> di
         "topology_hash": topology.hash,
         "catalogue_hash": catalogue.hash,
         **options.to_json(),
+        ROUTINES: dict(catalogue.hashes),
     }
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What a log says, as far as it is still true.
+
+    Attributes:
+        options: those that it was begun with.
+        catalogue: the algorithms to search among.
+        records: what it holds of routines that are the same today.
+        restated: records to write before the log goes on: the hashes of today, if they changed.
+    """
+
+    options: Options
+    catalogue: Catalogue
+    records: list[dict[str, Any]]
+    restated: tuple[dict[str, Any], ...] = ()
+
+
 def read_tuning(
-    path: Path, topology: Topology, catalogue: Catalogue, wished: Options
-) -> tuple[Options, list[dict[str, Any]]]:
-    """Return the options that a log was begun with, and its records.
+    path: Path, topology: Topology, catalogue: Catalogue, wished: Options, resume: bool
+) -> Tuning:
+    """Return what a log holds.
+
+    Without ``resume`` it has to hold all: its routines are those of today, and algorithms that
+    have been added since are no candidates. With it, what is missing will be measured.
 
     Raises:
-        InputError: it is no log, or one of another topology or of other algorithms.
+        InputError: it is no log, or one of another topology; its routines have changed.
         click.UsageError: the command line asks for something else than the log was begun with.
     """
     header, records = read_log(path)
-    _require_same(header, topology, catalogue, path)
+    if header.get("topology_hash") != topology.hash:
+        raise InputError("this log was measured with another topology; measure anew", path, 1)
+    options = _options(header, topology, catalogue, path)
+    _require_as_logged(wished, options, path)
+    hashes = last_routines(header, records)
+    if hashes is None:
+        if header.get("catalogue_hash") != catalogue.hash:
+            message = "this log was measured with another catalogue of algorithms; measure anew"
+            raise InputError(message, path, 1)
+        return Tuning(options, catalogue, records)
+    valid = still_valid(header, records, catalogue.hashes)
+    if resume:
+        restated = {"kind": ROUTINES, ROUTINES: dict(catalogue.hashes)}
+        is_same = hashes == catalogue.hashes
+        return Tuning(options, catalogue, valid, () if is_same else (restated,))
+    other = (name for name in changed(hashes, catalogue.hashes) if _is_of(options, name))
+    if names := ", ".join(sorted(other)):
+        message = f"these routines have changed since they were measured: {names}; use --resume"
+        raise InputError(message, path, 1)
+    return Tuning(options, catalogue.only(hashes), valid)
+
+
+def _is_of(options: Options, routine: str) -> bool:
+    """Tell whether a routine is of a collective that is tuned."""
+    return routine.partition("/")[0] in options.collectives
+
+
+def _options(
+    header: Mapping[str, Any], topology: Topology, catalogue: Catalogue, path: Path
+) -> Options:
+    """Return the options of a log's header.
+
+    Raises:
+        InputError: they are damaged, or of collectives or communicators that there are not.
+    """
     try:
         options = Options.from_json(header)
         find_communicators(topology, options.communicators)
@@ -52,20 +109,7 @@ def read_tuning(
     unknown = set(options.collectives) - set(catalogue.collectives)
     if unknown:
         raise InputError(f"unknown collective {', '.join(sorted(unknown))}", path, 1)
-    _require_as_logged(wished, options, path)
-    return options, records
-
-
-def _require_same(
-    header: Mapping[str, Any], topology: Topology, catalogue: Catalogue, path: Path
-) -> None:
-    """Refuse a log of another topology or of other algorithms."""
-    for what, key, value in (
-        ("topology", "topology_hash", topology.hash),
-        ("catalogue of algorithms", "catalogue_hash", catalogue.hash),
-    ):
-        if header.get(key) != value:
-            raise InputError(f"this log was measured with another {what}; measure anew", path, 1)
+    return options
 
 
 def _require_as_logged(wished: Options, logged: Options, path: Path) -> None:

@@ -12,16 +12,16 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from stagegen.catalogue import load_catalogue
 from stagegen.cli._options import format_option, launcher_option, print_json, topology_option
 from stagegen.cli._sizes import parse_sizes
 from stagegen.errors import InputError
 from stagegen.generate import Toolchain
 from stagegen.measure.comparison import Bench, Comparison
-from stagegen.measure.launch.choose import choose_launcher
+from stagegen.measure.launch.registry import choose_launcher
 from stagegen.measure.statistics import Summary, summarize
 from stagegen.report.bounds import bound_or_none, patience
 from stagegen.report.units import format_bytes, format_seconds
-from stagegen.repository import load_catalogue
 from stagegen.topology import Topology, load_topology
 from stagegen.tune.tuner import ONE_SIZE
 

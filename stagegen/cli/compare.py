@@ -13,24 +13,23 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from stagegen.catalogue import Catalogue, applicable, load_catalogue, with_native
 from stagegen.cli._options import format_option, launcher_option, print_json, topology_option
 from stagegen.cli._sizes import parse_sizes
 from stagegen.cli._tune_log import LOG, new_header
 from stagegen.errors import InputError
-from stagegen.generate import Renderer, Toolchain, measuring_sources
-from stagegen.generate.sources import applicable, with_native
+from stagegen.generate import Renderer, Toolchain, measuring_sources, session_build
 from stagegen.measure.launch.base import Environment
-from stagegen.measure.launch.choose import choose_launcher
+from stagegen.measure.launch.registry import choose_launcher
 from stagegen.measure.live import SessionStarter, environments
 from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter, read_log
 from stagegen.measure.records import Candidate, Timing
 from stagegen.report.bounds import bound_or_none, patience
 from stagegen.report.units import format_bytes, format_seconds
-from stagegen.repository import Catalogue, load_catalogue
 from stagegen.topology import Topology, load_topology
 from stagegen.tune.contest import Contestant, named_candidate, require_right, time_in_turn
-from stagegen.tune.options import Options
+from stagegen.tune.scope import Options
 from stagegen.tune.tuner import ONE_SIZE
 
 _ROOT = 0
@@ -126,13 +125,13 @@ def command(
     options = Options((collective,), sizes, Timing(), 0.0)
     log = LogWriter(folder / LOG, new_header(topology, catalogue, options))
     renderer = Renderer(_COMMAND, topology.name, topology.hash, catalogue.hash)
-    files = measuring_sources(topology, catalogue, renderer, (collective,))
+    files = measuring_sources(session_build(topology, catalogue, (collective,)), renderer)
     starter = SessionStarter(folder, files, Toolchain.find(mpicc), chosen, topology, log)
     source = LiveSource(
         starter,
         log,
         lambda name, size: patience(topology, name, size, _ROOT),
-        start_check=starter.start_here if chosen.name == "lab" else None,
+        start_check=starter.start_here if chosen.emulates else None,
     )
     with closing(log), closing(source):
         require_right(source, collective, candidates)

@@ -10,9 +10,9 @@ import click
 from stagegen.cli._options import topology_option
 from stagegen.errors import InputError, LaunchError
 from stagegen.measure.launch.base import INHERIT, Job
-from stagegen.measure.launch.lab import LabLauncher
-from stagegen.measure.launch.lab_capacity import SHARE, Capacity, machine_capacity
-from stagegen.measure.launch.lab_process import latency_possible, why_no_lab
+from stagegen.measure.launch.lab.capacity import SHARE, Capacity, machine_capacity
+from stagegen.measure.launch.lab.launcher import LabLauncher
+from stagegen.measure.launch.lab.process import latency_possible, why_no_lab
 from stagegen.measure.launch.mpi import FLAVOURS, find_mpi
 from stagegen.topology import format_bandwidth, load_topology
 

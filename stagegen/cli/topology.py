@@ -13,9 +13,9 @@ from stagegen.cli._group import hosts_option, load_group
 from stagegen.cli._options import columns, format_option, print_json, to_size, topology_option
 from stagegen.report.bounds import bound_of
 from stagegen.report.units import format_bytes, format_seconds
-from stagegen.schedule.bounds import COLLECTIVES, Bound, physical_edges
-from stagegen.schedule.capacity import bound_phases, edge_capacities
-from stagegen.schedule.phases.root import RootedView, rooted_view
+from stagegen.schedule.alltoall.capacity import bound_phases, edge_capacities
+from stagegen.schedule.alltoall.phases.root import RootedView, rooted_view
+from stagegen.schedule.bounds.lower import COLLECTIVES, Bound, physical_edges
 from stagegen.topology import Edge, Topology, format_bandwidth
 
 _EDGES_NAMED = 2

@@ -6,9 +6,9 @@ report.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,31 +16,34 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from stagegen.catalogue import Catalogue, load_catalogue
 from stagegen.cli._options import launcher_option, topology_option
 from stagegen.cli._sizes import parse_sizes
 from stagegen.cli._tune_log import LOG, new_header, read_tuning
 from stagegen.errors import MeasurementError
-from stagegen.generate import Renderer, Toolchain, measuring_sources
+from stagegen.generate import Renderer, Toolchain, measuring_sources, session_build
 from stagegen.generate.write import write_file
 from stagegen.library import write_library
 from stagegen.library.folder import COMMAND
 from stagegen.measure.launch.base import Environment, Launcher
-from stagegen.measure.launch.choose import choose_launcher
+from stagegen.measure.launch.registry import choose_launcher
 from stagegen.measure.live import SessionStarter, environments
 from stagegen.measure.live_source import LiveSource
-from stagegen.measure.log import LogWriter, read_log
-from stagegen.measure.measurer import LogSource, Source
+from stagegen.measure.log import LogWriter
 from stagegen.measure.records import TIMINGS, Timing
+from stagegen.measure.source import LogSource, Source
 from stagegen.report import render_report
 from stagegen.report.bounds import patience
-from stagegen.repository import Catalogue, load_catalogue
 from stagegen.topology import Topology, load_topology
 from stagegen.tune.communicators import default_names, find_communicators
-from stagegen.tune.options import Options
+from stagegen.tune.scope import Options
 from stagegen.tune.tuner import Tuned, steps, tune
 
 #: Seconds of measured time per race after which no further round begins.
 BUDGET = 20.0
+
+#: A day: more is a slip of the pen, and no end at all cannot be written down as JSON.
+BUDGET_MOST = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class _Run:
 )
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0),
+    type=click.FloatRange(min=0, max=BUDGET_MOST),
     default=BUDGET,
     show_default=True,
     help="Seconds of measured time for a size after which no repetitions are added.",
@@ -122,11 +125,9 @@ def command(
         _communicators(topology, communicators),
     )
     if log_file:
-        tuned, records = _from_log(run, options, log_file)
+        _from_log(run, options, log_file)
     else:
-        toolchain = Toolchain.find(mpicc)
-        tuned, records = _measure(run, options, launcher, toolchain, resume)
-    _write(run, tuned, records)
+        _measure(run, options, launcher, Toolchain.find(mpicc), resume)
 
 
 def _collectives(catalogue: Catalogue, names: str | None) -> tuple[str, ...]:
@@ -146,30 +147,35 @@ def _communicators(topology: Topology, names: str | None) -> tuple[str, ...]:
     return tuple(one.name for one in find_communicators(topology, chosen))
 
 
-def _from_log(run: _Run, wished: Options, path: Path) -> tuple[Tuned, list[dict[str, Any]]]:
-    """Decide from a log alone, and put a copy of it into the folder."""
-    options, records = read_tuning(path, run.topology, run.catalogue, wished)
-    tuned = _tune(run, options, LogSource(records), lambda: records, None)
+def _from_log(run: _Run, wished: Options, path: Path) -> None:
+    """Decide and generate from a log alone, and put a copy of it into the folder."""
+    log = read_tuning(path, run.topology, run.catalogue, wished, resume=False)
+    run = replace(run, catalogue=log.catalogue)
+    tuned = _tune(run, log.options, LogSource(log.records), lambda: log.records, None)
     if path.resolve() != (run.output / LOG).resolve():
         write_file(run.output / LOG, path.read_text(encoding="utf-8"))
-    return tuned, records
+    _write(run, tuned, log.records)
 
 
 def _measure(
     run: _Run, options: Options, launcher_name: str | None, toolchain: Toolchain, resume: bool
-) -> tuple[Tuned, list[dict[str, Any]]]:
-    """Measure what the search asks for, beginning with what a log to resume holds."""
+) -> None:
+    """Measure what the search asks for, beginning with what a log to resume holds; generate."""
     path = run.output / LOG
     resume = resume and path.exists()
     known: list[dict[str, Any]] = []
+    restated: tuple[dict[str, Any], ...] = ()
     if resume:
-        options, known = read_tuning(path, run.topology, run.catalogue, options)
+        tuning = read_tuning(path, run.topology, run.catalogue, options, resume)
+        options, known, restated = tuning.options, tuning.records, tuning.restated
     launcher, why = choose_launcher(run.topology, launcher_name)
     run.console.print(why)
     log = LogWriter(path, None if resume else new_header(run.topology, run.catalogue, options))
+    if restated:
+        log.write(*restated)
     live = _live(run, options, launcher, toolchain, log, environments(known))
     try:
-        tuned = _tune(run, options, LogSource(known, live), lambda: read_log(path)[1], live)
+        tuned = _tune(run, options, LogSource(known, live), lambda: [*known, *log.written], live)
     except MeasurementError as error:
         if not log.begun:
             raise
@@ -179,7 +185,7 @@ def _measure(
     finally:
         live.close()
         log.close()
-    return tuned, read_log(path)[1]
+    _write(run, tuned, [*known, *log.written])
 
 
 def _live(
@@ -196,7 +202,8 @@ def _live(
     routines are checked by the same program without it.
     """
     renderer = Renderer(COMMAND, run.topology.name, run.topology.hash, run.catalogue.hash)
-    files = measuring_sources(run.topology, run.catalogue, renderer, options.collectives)
+    build = session_build(run.topology, run.catalogue, options.collectives)
+    files = measuring_sources(build, renderer)
     folder = run.output / "build" / "session"
     starter = SessionStarter(folder, files, toolchain, launcher, run.topology, log, before)
     return LiveSource(
@@ -204,7 +211,7 @@ def _live(
         log,
         lambda name, size: patience(run.topology, name, size),
         {one.name: one.ranks for one in find_communicators(run.topology, options.communicators)},
-        starter.start_here if launcher.name == "lab" else None,
+        starter.start_here if launcher.emulates else None,
     )
 
 
@@ -212,7 +219,7 @@ def _tune(
     run: _Run,
     options: Options,
     source: Source,
-    records: Callable[[], list[dict[str, Any]]],
+    records: Callable[[], Sequence[Mapping[str, Any]]],
     live: LiveSource | None,
 ) -> Tuned:
     def representative() -> bool:
@@ -243,7 +250,7 @@ def _progress(console: Console, total: int, shown: bool) -> Iterator[Callable[[s
         bar.update(task, completed=max(total, begun), description="done")
 
 
-def _write(run: _Run, tuned: Tuned, records: list[dict[str, Any]]) -> None:
+def _write(run: _Run, tuned: Tuned, records: Sequence[Mapping[str, Any]]) -> None:
     """Write library and report, and say what was chosen."""
     seen = environments(records)
     report = render_report(run.topology, tuned, seen)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from stagegen.audit import RoutineProof, audit_folder
 from stagegen.cli._options import format_option, print_json
 from stagegen.generate.schedules import summary
-from stagegen.library.reprove import RoutineProof, reprove
 
 
 @click.command()
@@ -22,7 +22,7 @@ def command(folder: Path, output_format: str) -> None:
     with status 1 at the first thing that is wrong.
     """
     proofs = []
-    for proof in reprove(folder):
+    for proof in audit_folder(folder):
         proofs.append(proof)
         if output_format == "text":
             click.echo(_line(proof))

@@ -1,15 +1,19 @@
 """From schedules and templates to readable, deterministic C, and from C to programs."""
 
-from stagegen.generate.build import Toolchain, build
+from stagegen.generate.build import Build, library_build, session_build
 from stagegen.generate.render import Renderer
 from stagegen.generate.sources import measuring_sources, runtime_sources
+from stagegen.generate.toolchain import Toolchain, run_make
 from stagegen.generate.write import write_files
 
 __all__ = [
+    "Build",
     "Renderer",
     "Toolchain",
-    "build",
+    "library_build",
     "measuring_sources",
+    "run_make",
     "runtime_sources",
+    "session_build",
     "write_files",
 ]

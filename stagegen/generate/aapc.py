@@ -1,66 +1,34 @@
-"""The alltoall schedules of one topology, for every scheme and value of its parameters."""
+"""The C tables of the alltoall schedules of one topology, and the proof of each schedule."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
+from stagegen.catalogue import Algorithm
+from stagegen.catalogue.alltoall_schedules import AlltoallSchedules
 from stagegen.generate.tables import aapc_tables
-from stagegen.repository import Algorithm, Parameter
 from stagegen.schedule import SCHEMES, PhaseSchedule, schedule_rows
-from stagegen.schedule.alltoall import alltoall_phases, with_sync
-from stagegen.schedule.capacity import edge_capacities
+from stagegen.schedule.alltoall.capacity import edge_capacities
 from stagegen.schedule.verify import Proof, verify_alltoall
-from stagegen.topology import Topology
 
 #: Parameters that choose among the tokens of a table.
 _CHOOSING = ("block_size", "window")
 
 
-class Aapc:
-    """Phases, made once, with what keeps them apart in each scheme."""
+class AapcTables:
+    """The tables of every scheme, for all values of its parameters."""
 
-    def __init__(self, topology: Topology):
-        self._topology = topology
+    def __init__(self, schedules: AlltoallSchedules):
+        self._schedules = schedules
 
-    @cached_property
-    def _phases(self) -> PhaseSchedule:
-        return alltoall_phases(self._topology)
-
-    @lru_cache(maxsize=64)  # noqa: B019 - lives as long as the scheduler of its topology
-    def _schedule(self, kind: str, block_size: int = 1, window: int = 1) -> PhaseSchedule:
-        return with_sync(self._topology, self._phases, kind, block_size, window)
-
-    def narrowed(self, parameter: Parameter) -> Parameter:
-        """Return the parameter without the values that are the same as another algorithm or value.
-
-        A block of all phases is the scheme without blocks or without tokens; windows may all
-        have the same tokens.
-        """
-        values = parameter.values
-        if parameter.name == "block_size":
-            values = tuple(v for v in values if v < len(self._phases.phases)) or values[:1]
-        if parameter.name == "window":
-            values = tuple(self._different_windows(values))
-        default = parameter.default if parameter.default in values else values[-1]
-        return replace(parameter, values=values, default=default)
-
-    def _different_windows(self, windows: tuple[int, ...]) -> Iterator[int]:
-        seen = set()
-        for window in windows:
-            tokens = self._schedule("receiver", window=window).sync.syncs
-            if tokens not in seen:
-                yield window
-            seen.add(tokens)
-
-    @lru_cache(maxsize=64)  # noqa: B019 - likewise
+    @lru_cache(maxsize=64)  # noqa: B019 - lives as long as the tables of its topology
     def _proof(self, kind: str, **choice: int) -> Proof:
-        return verify_alltoall(self._topology, self._schedule(kind, **choice))
+        return verify_alltoall(self._schedules.topology, self._schedules.schedule(kind, **choice))
 
     def proofs(self, algorithm: Algorithm) -> Mapping[str, Proof]:
-        """Return what is proven of the schedule of each value.
+        """Return the proof of the schedule for each value.
 
         Raises:
             ScheduleError: a schedule fails its proof.
@@ -69,11 +37,12 @@ class Aapc:
         return {label: self._proof(kind, **choice) for label, choice in _choices(algorithm)}
 
     def tables(self, algorithm: Algorithm) -> dict[str, Any]:
-        """Return what ``alltoall/_aapc.c.j2`` writes: one table for all values."""
+        """Return the values for ``alltoall/_aapc.c.j2``: one table for all values of parameters."""
         kind = algorithm.kind or ""
         names = [parameter.name for parameter in algorithm.parameters]
         if "window" in names:
-            schedules = [self._schedule(kind, **choice) for _, choice in _choices(algorithm)]
+            choices = _choices(algorithm)
+            schedules = [self._schedules.schedule(kind, **choice) for _, choice in choices]
         else:
             schedules = [self._with_all_tokens(kind)]
         rows = schedule_rows(*schedules, placed=self._placed(kind))
@@ -86,19 +55,19 @@ class Aapc:
 
     def _placed(self, kind: str) -> bool:
         """Tell whether the proof of the tokens depends on the order within phases."""
-        capacities = edge_capacities(self._topology).values()
+        capacities = edge_capacities(self._schedules.topology).values()
         return SCHEMES[kind].giver is not None and any(c != 1 for c in capacities)
 
     def _with_all_tokens(self, kind: str) -> PhaseSchedule:
         """Return the schedule with the size of blocks that leaves out no token."""
         scheme = SCHEMES[kind]
         if not (scheme.blocks and scheme.barriers):
-            return self._schedule(kind)
-        return self._schedule(kind, block_size=max(1, len(self._phases.phases)))
+            return self._schedules.schedule(kind)
+        return self._schedules.schedule(kind, block_size=max(1, self._schedules.phase_count))
 
 
 def _choices(algorithm: Algorithm) -> Iterator[tuple[str, dict[str, int]]]:
-    """Yield each value of the parameter that chooses among the tokens, and how it is called."""
+    """Yield each value of the parameter that chooses among the tokens, and its name."""
     for parameter in algorithm.parameters:
         if parameter.name in _CHOOSING:
             yield from ((f"{parameter.name} {v}", {parameter.name: v}) for v in parameter.values)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,29 @@ from stagegen.errors import GenerateError
 _WIDTH = 96
 
 
+#: Stands for a blank that must not end a line, until the lines are made.
+_TIED = "\N{NO-BREAK SPACE}"
+_OPERATOR = re.compile(r" ([-+*/=<>≤≥·]|//) ")
+_BRACKETS = re.compile(r"\([^()]*\)")
+
+
+def unbroken(text: str) -> str:
+    """Return a text whose formulas do not break across lines, in brackets or at an operator."""
+    inside = _BRACKETS.sub(lambda match: match[0].replace(" ", _TIED), text)
+    return _OPERATOR.sub(lambda match: _TIED + match[1] + _TIED, inside)
+
+
 def c_comment(paragraphs: list[str]) -> str:
-    """Return a C block comment of wrapped paragraphs; lines that begin with blanks stay whole."""
+    """Return a C block comment of wrapped paragraphs; a paragraph may have lines of its own."""
     lines: list[str] = []
     for paragraph in paragraphs:
         for line in paragraph.split("\n"):
             indent = line[: len(line) - len(line.lstrip())]
-            lines += textwrap.wrap(line, _WIDTH, subsequent_indent=indent + "  ") or [""]
+            lines += textwrap.wrap(
+                line, _WIDTH, subsequent_indent=indent + "  ", break_on_hyphens=False
+            ) or [""]
     body = "\n".join(f" * {line}".rstrip() for line in lines)
-    return f"/*\n{body}\n */"
+    return f"/*\n{body}\n */".replace(_TIED, " ")
 
 
 class Renderer:
@@ -60,15 +75,16 @@ class Renderer:
         )
         self._environment.globals.update(header=self.header, version=__version__)
 
-    def header(self, title: str, facts: tuple[str, ...] = ()) -> str:
-        """Return the comment at the top of a generated C file."""
-        return c_comment([title, "", *self._origin, *facts])
+    def header(self, title: str, facts: Sequence[str] = ()) -> str:
+        """Return the comment at the top of a generated C file: title, facts, origin."""
+        about = ["", *facts] if facts else []
+        return c_comment([title, *about, "", *self._origin])
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:
         """Render one template.
 
         Raises:
-            GenerateError: the template is wrong or uses a value that nobody gave it.
+            GenerateError: the template is wrong or uses an undefined value.
         """
         try:
             return self._environment.get_template(template).render(values)

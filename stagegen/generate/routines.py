@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stagegen.generate.places import RankGroup
-from stagegen.generate.render import Renderer, c_comment
-from stagegen.generate.schedules import scheduler_of
-from stagegen.repository import Algorithm, Part
-from stagegen.repository.algorithm import CONSTRAINTS, PLACES, RANKS_SERVED
+from stagegen.catalogue import Algorithm, Part, RankGroup
+from stagegen.catalogue.algorithm import CONSTRAINTS, PLACES, RANKS_SERVED
+from stagegen.catalogue.references import load_works, with_numbers
+from stagegen.generate.render import Renderer, c_comment, unbroken
+from stagegen.generate.schedules import table_maker_of
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,17 @@ class Routine:
         algorithm: name of the algorithm.
         collective: its collective.
         function: name of the C function.
-        group: whose tables it has: 0 the whole cluster (or none), k its k-th group.
+        group: the ranks whose tables it has: 0 for all (or no tables), k for the k-th group.
         index: its place in ``coll_routines[]``.
         c_constraints: C expression of its constraints.
         c_defaults: C initialiser of its default parameters.
         c_variants: the same, with every other value of every parameter in turn.
         min_bytes: the smallest message that it can do.
         c_max_bytes: C expression of the largest.
-        c_scratch: C expression of the bytes that it allocates at most.
+        c_scratch: C expression of the most bytes that it allocates.
         parts: of a composition, the calls that it makes.
+        described: the algorithm itself, narrowed to the ranks.
+        ranks: the ranks that it is made for.
     """
 
     algorithm: str
@@ -44,10 +46,12 @@ class Routine:
     c_max_bytes: str
     c_scratch: str
     parts: tuple[Part, ...]
+    described: Algorithm
+    ranks: RankGroup
 
 
 def describe(algorithm: Algorithm, group: RankGroup, index: int) -> Routine:
-    """Return what the C tables say of a routine for some ranks."""
+    """Return the description of a routine for some ranks, as the C tables need it."""
     flags = [CONSTRAINTS[name] for name in algorithm.constraints]
     if algorithm.has_tables:
         flags.append("COLL_NEEDS_CLUSTER")
@@ -70,6 +74,8 @@ def describe(algorithm: Algorithm, group: RankGroup, index: int) -> Routine:
         c_max_bytes="INT_MAX" if algorithm.max_bytes is None else str(algorithm.max_bytes),
         c_scratch=algorithm.scratch.to_c(),
         parts=algorithm.parts,
+        described=algorithm,
+        ranks=group,
     )
 
 
@@ -110,15 +116,31 @@ def render_routine(algorithm: Algorithm, renderer: Renderer, group: RankGroup) -
         "algorithm": algorithm,
         "function": function,
         "signature": _signature(function),
-        "contract": _contract(algorithm, group),
+        "contract": c_comment(["Returns MPI_SUCCESS or an MPI error code."]),
     }
-    facts: tuple[str, ...] = (f"for the group {group.name}",) if group.number else ()
+    proven: tuple[str, ...] = ()
     if algorithm.needs is not None:
-        values["schedule"], proven = scheduler_of(group.topology).make(algorithm)
-        facts += proven
-    title = f"{function}: {algorithm.summary}"
-    values["banner"] = renderer.header(title, (*facts, f"Reference: {algorithm.reference}."))
+        values["schedule"], proven = table_maker_of(group.topology).make(algorithm)
+    about = (*_about(algorithm, group), *proven)
+    values["banner"] = renderer.header(f"{function}: {algorithm.summary}", about)
     return renderer.render(algorithm.template.as_posix(), values)
+
+
+def _about(algorithm: Algorithm, group: RankGroup) -> Iterator[str]:
+    """Yield what a reader of a routine wants to know first, a paragraph for each fact."""
+    asks = [name.replace("_", " ") for name in algorithm.constraints if name != "unprepared"]
+    if algorithm.topology_specific:
+        whose = f"group {group.name}" if group.number else "cluster"
+        of_all = f"all ranks of the {whose}, in any order"
+        asks.append(RANKS_SERVED.get(algorithm.needs or "", of_all))
+    if algorithm.wins:
+        yield f"Wins: {algorithm.wins}"
+    yield f"Cost: {unbroken(algorithm.cost)}."
+    yield f"Asks for: {', '.join(asks) or 'nothing'}."
+    yield from (f"Parameter {p.name}: {p.meaning}." for p in algorithm.parameters)
+    if algorithm.example:
+        yield "\n".join(["Example:", *(f"  {line}" for line in algorithm.example.splitlines())])
+    yield f"Reference: {with_numbers(algorithm.reference, load_works())}."
 
 
 def _signature(function: str) -> str:
@@ -135,19 +157,3 @@ def _signature(function: str) -> str:
         else:
             lines.append(" " * len(start) + argument)
     return ",\n".join(lines) + ")"
-
-
-def _contract(algorithm: Algorithm, group: RankGroup) -> str:
-    """Return the comment above the function: what it does, asks for and costs."""
-    asks = [name.replace("_", " ") for name in algorithm.constraints if name != "unprepared"]
-    if algorithm.topology_specific:
-        whose = f"group {group.name}" if group.number else "cluster"
-        of_all = f"all ranks of the {whose}, in any order"
-        asks.append(RANKS_SERVED.get(algorithm.needs or "", of_all))
-    lines = [
-        algorithm.summary,
-        *([f"Parameter {p.name}: {p.meaning}." for p in algorithm.parameters]),
-        f"Asks for: {', '.join(asks) or 'nothing'}. Cost: {algorithm.cost}.",
-        "Returns MPI_SUCCESS or an MPI error code.",
-    ]
-    return c_comment(lines)

@@ -1,4 +1,4 @@
-"""Numbers as the text of C tables, in lines that a compiler and a reader get through quickly.
+"""Numbers as the text of C tables, in lines that are quick to compile and to read.
 
 The lines are made here and not in a template's loops: a cluster of 512 ranks has a million of
 them. ``docs/interfaces.md`` (Generated C tables) says what they mean.
@@ -15,7 +15,7 @@ from stagegen.schedule import Rows, Step, Token
 
 NOBODY = -1
 _INDENT = "    "
-#: Tables of so many ranks are for people to read, too.
+#: The most ranks of a table that has comments for people.
 _EXPLAINED_MOST = 64
 _SHORT_MOST = 2**15 - 1
 
@@ -43,7 +43,7 @@ def per_rank(rows: Iterable[Iterable[Sequence[int]]]) -> str:
 
 
 def aapc_tables(rows: Rows, windowed: bool) -> dict[str, Any]:
-    """Return what ``alltoall/_aapc.c.j2`` writes of a schedule.
+    """Return the values for ``alltoall/_aapc.c.j2`` from a schedule.
 
     Args:
         rows: the schedule by ranks.
@@ -107,7 +107,7 @@ def _token_tables(rows: Sequence[Sequence[Step]], windowed: bool) -> Mapping[str
 
 
 def _token_lines(row: Sequence[Step], windowed: bool, explained: bool) -> Iterator[str]:
-    """Yield the tokens of each step: in a line those awaited, then in another those owed."""
+    """Yield the tokens of each step: a line of awaited tokens, then a line of owed ones."""
     for step in row:
         for tokens, word in ((step.await_from, "awaited"), (step.owed, "owed")):
             if tokens:

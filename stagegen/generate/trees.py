@@ -1,4 +1,4 @@
-"""Trees of a broadcast or a reduce, of every root, as one C table, a row for each rank."""
+"""Trees of a broadcast or a reduce, for every root, as one C table with a row for each rank."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from stagegen.catalogue import Algorithm
 from stagegen.generate.tables import NOBODY, per_rank
-from stagegen.repository import Algorithm
 from stagegen.schedule import Tree, broadcast_tree, reduce_tree
 from stagegen.schedule.verify import Proof, verify_tree
 from stagegen.topology import Topology
 
 _BINARY = 2
-#: What makes a tree of each collective, and what is proven of all those of an arity.
+#: The maker of each collective's trees, and what is proven of all trees of an arity.
 _MAKERS = {"bcast": broadcast_tree, "reduce": reduce_tree}
 _REACHED = {
     "bcast": "a tree from each rank reaches all others",
@@ -42,7 +42,7 @@ class KaryTrees:
         return {"trees": tables}
 
     def proofs(self) -> Mapping[str, Proof]:
-        """Return what is proven of all trees of an arity.
+        """Return the proof of all trees of each arity.
 
         Raises:
             ScheduleError: a tree fails its proof.

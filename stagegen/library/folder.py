@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from stagegen import __version__
+from stagegen.catalogue import Catalogue
 from stagegen.data import DRIVERS
-from stagegen.generate import Renderer, runtime_sources, write_files
-from stagegen.generate.sources import build_source, check_sources, runtime_values, with_native
+from stagegen.generate import Renderer, library_build, runtime_sources, write_files
+from stagegen.generate.sources import build_source, check_sources, runtime_values
 from stagegen.library.fortran import fortran_functions
 from stagegen.library.rules import c_tables, chosen_algorithms
-from stagegen.repository import Catalogue
-from stagegen.topology import Topology
+from stagegen.topology import Topology, topology_yaml
 from stagegen.tune import DecisionTable
 
 #: How to make the folder again from its own files; quoted in them.
@@ -22,12 +22,12 @@ COMMAND = "stagegen tune --topology topology.yaml --from-log measurements.jsonl"
 
 #: Sources of the library besides the runtime that it shares with the measuring session.
 _DISPATCHER = (
-    "again.c",
+    "arguments.c",
     "dispatch.h",
     "dispatch.c",
     "lifetime.c",
+    "native_cache.c",
     "operations.c",
-    "plausible.c",
     "rules.c",
     "scratch.c",
     "settings.c",
@@ -60,19 +60,14 @@ def library_files(
         InputError: the decision names an algorithm that the catalogue lacks.
     """
     renderer = Renderer(COMMAND, topology.name, topology.hash, catalogue.hash)
-    algorithms = with_native(catalogue, chosen_algorithms(decision, catalogue))
-    runtime = runtime_values(topology, catalogue, algorithms)
+    build = library_build(topology, catalogue, chosen_algorithms(decision, catalogue))
     values = {
-        **runtime,
-        "tables": c_tables(
-            decision, runtime["routines"], [group.name for group in runtime["groups"]]
-        ),
+        **runtime_values(build),
+        "tables": c_tables(decision, build.routines, [group.name for group in build.groups]),
         "representative": decision.representative,
     }
-    files = {
-        f"src/{name}": text
-        for name, text in runtime_sources(topology, catalogue, algorithms, renderer).items()
-    }
+    runtime = runtime_sources(build, renderer)
+    files = {f"src/{name}": text for name, text in runtime.items()}
     for name in _DISPATCHER:
         files[f"src/{name}"] = renderer.render(f"libcoll/{name}.j2", values)
     for name in catalogue.collectives:
@@ -83,7 +78,7 @@ def library_files(
     files["src/build.c"] = build_source(files, renderer)
     for name in _CHECK_DRIVERS:
         files[f"check/{name}"] = (DRIVERS / name).read_text(encoding="utf-8")
-    for name, text in check_sources(catalogue, renderer, values).items():
+    for name, text in check_sources(build, renderer).items():
         files[f"check/{name}"] = text
     files["check/variants.c"] = renderer.render("libcoll/variants.c.j2", values)
     files["include/libcoll.h"] = renderer.render("libcoll/libcoll.h.j2", values)
@@ -91,7 +86,7 @@ def library_files(
     sources = sorted(name for name in files if name.startswith("src/") and name.endswith(".c"))
     makefile = {**values, "sources": sources, "checks": _check_objects(files)}
     files["Makefile"] = renderer.render("libcoll/Makefile.j2", makefile)
-    files["topology.yaml"] = topology.to_yaml()
+    files["topology.yaml"] = topology_yaml(topology)
     files["decision.json"] = decision.to_text()
     return files
 

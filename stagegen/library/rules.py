@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from stagegen.catalogue import Algorithm, Catalogue
 from stagegen.errors import InputError
 from stagegen.generate.routines import Routine, c_parameters
 from stagegen.measure.records import Candidate
-from stagegen.repository import Algorithm, Catalogue
 from stagegen.tune import DecisionTable, Table
 from stagegen.tune.decision import CLUSTER, GENERIC, ONE_HOST, OTHER
 

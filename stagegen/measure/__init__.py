@@ -1,1 +1,1 @@
-"""Measuring with real MPI processes: launchers, the session, the log, and what it says."""
+"""Measuring with real MPI processes: launchers, the session, the log, and its statistics."""

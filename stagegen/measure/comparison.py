@@ -9,7 +9,7 @@ from pathlib import Path
 
 from stagegen.data import DRIVERS
 from stagegen.errors import GenerateError, InputError, MeasurementError
-from stagegen.generate import Toolchain, build
+from stagegen.generate import Toolchain, run_make
 from stagegen.measure.launch.base import Launcher
 from stagegen.measure.live import start_session
 from stagegen.topology import Topology
@@ -17,18 +17,18 @@ from stagegen.topology import Topology
 #: Seconds that a comparison may take beyond a hundred times its lower bound.
 PATIENCE = 120.0
 
-#: A repetition lasts at least this many seconds, by more calls, up to CALLS_MOST.
+#: A repetition has enough calls to last this many seconds, but at most CALLS_MOST.
 REPETITION_SECONDS = 0.05
 CALLS_MOST = 10
 
 
-#: Where a call takes longer than LONG_SECONDS, so many repetitions are enough, and where its bound
-#: is as long, no untimed call comes before each: it would take as long again.
+#: If a call takes longer than LONG_SECONDS, LONG_REPETITIONS are enough; if its bound is that long,
+#: no untimed call comes before each repetition, as it would double the time.
 LONG_SECONDS = 2.0
 LONG_REPETITIONS = 5
 
-#: Where it takes less than SHORT_SECONDS, SHORT_FACTOR times as many: what the operating system
-#: does meanwhile varies by more than a few percent of it.
+#: If a call takes less than SHORT_SECONDS, it gets SHORT_FACTOR times as many repetitions: the
+#: operating system disturbs it by more than a few percent.
 SHORT_SECONDS = 5e-3
 SHORT_FACTOR = 20
 
@@ -42,7 +42,7 @@ class Comparison:
         size: in bytes, as for :class:`stagegen.schedule.Bound`.
         routine: the algorithm that served the tuned calls.
         native: seconds of each repetition, maximum over the ranks.
-        tuned: likewise, in turn with the native ones.
+        tuned: the same for tuned calls, in turn with the native ones.
     """
 
     collective: str
@@ -53,7 +53,7 @@ class Comparison:
 
 
 def repetitions_for(seconds: float, asked: int) -> int:
-    """Return how many repetitions to make of calls that take so long."""
+    """Return how many repetitions to make of calls that take ``seconds``."""
     if seconds < SHORT_SECONDS:
         return SHORT_FACTOR * asked
     return min(asked, LONG_REPETITIONS) if seconds > LONG_SECONDS else asked
@@ -79,12 +79,12 @@ def library_of(folder: Path, toolchain: Toolchain) -> Path:
     """Return the built library of a generated folder, building it where needed.
 
     Raises:
-        InputError: this is no generated folder.
+        InputError: it is not a generated folder.
         GenerateError: it does not build.
     """
     if not (folder / "decision.json").is_file():
         raise InputError("not a generated folder: it has no decision.json", folder)
-    build(folder, toolchain)
+    run_make(folder, toolchain)
     return folder / "libcoll.so"
 
 
@@ -93,7 +93,7 @@ class Bench:
 
     Args:
         launcher: starts it.
-        topology: where.
+        topology: the cluster.
         library: the generated folder.
         toolchain: builds driver and library.
     """
@@ -111,12 +111,12 @@ class Bench:
             raise MeasurementError(f"{preload} could not be preloaded into the ranks")
 
     def compare(self, collective: str, size: int, repetitions: int, bound: float) -> Comparison:
-        """Time both in turn, as many calls in a repetition as make it long enough.
+        """Time native and tuned in turn, with enough calls in each repetition.
 
         Args:
             collective: which one.
             size: in bytes.
-            repetitions: of each; fewer where a call takes seconds, more where milliseconds.
+            repetitions: of each; fewer if a call takes seconds, more if milliseconds.
             bound: lower bound in seconds, for the time-out.
 
         Raises:

@@ -1,7 +1,7 @@
-"""Reading JSON that somebody else may have written: values with the type that they must have.
+"""Reads JSON that others may have written: every value must have the right type.
 
-``json`` reads ``true`` where a number should be, ``NaN`` and numbers beyond a float's range; and
-``int("12")`` or ``int(1.5)`` would quietly make sense of what is none.
+``json`` accepts ``true`` in place of a number, ``NaN``, and numbers beyond a float's range; and
+``int("12")`` or ``int(1.5)`` would quietly accept what is no integer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def entry(form: Mapping[str, Any], key: str, kind: type[T]) -> T:
-    """Return a value of just this type.
+    """Return a value of exactly this type.
 
     Raises:
         KeyError, TypeError: it is missing or of another type.
@@ -55,7 +55,7 @@ def number(value: object) -> float:
 
 
 def times(values: object) -> tuple[float, ...]:
-    """Return a list of times in seconds, at least one; a call that took no time is none.
+    """Return a list of times in seconds, at least one; a time of 0 is an error.
 
     Raises:
         TypeError, ValueError: it is something else.

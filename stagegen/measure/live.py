@@ -1,4 +1,4 @@
-"""Starting sessions: build the driver in a folder, launch it, note the environment in the log."""
+"""Starts sessions: builds the driver in a folder, launches it, logs the environment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stagegen.errors import InputError, MeasurementError
-from stagegen.generate import Toolchain, build, write_files
+from stagegen.generate import Toolchain, run_make, write_files
 from stagegen.measure.launch.base import PIPES, Environment, Job, Launcher, Streams
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.log import LogWriter
@@ -25,8 +25,8 @@ class SessionStarter:
         files: the driver's sources, by name.
         toolchain: what builds them.
         launcher: what starts them.
-        topology: where.
-        log: told the environment of each session.
+        topology: the cluster.
+        log: receives the environment of each session.
         before: the environments that the log has already; a session must not differ from them
             in what its times depend on.
     """
@@ -65,13 +65,13 @@ class SessionStarter:
         try:
             require_comparable(environment, self._before)
             self._greet(session, environment)
-        except BaseException:  # an interrupt as well: nobody else knows of this job yet
+        except BaseException:  # interrupts, too: nothing else knows of this job yet
             session.close()
             raise
         return session
 
     def start_here(self) -> Session:
-        """Start a session without the cluster, all ranks on this machine: it checks, not measures.
+        """Start a session with all ranks on this machine, to check and not to measure.
 
         Raises:
             GenerateError, LaunchError, MeasurementError: as for a session on the cluster.
@@ -89,15 +89,15 @@ class SessionStarter:
 
     def _build(self) -> None:
         write_files(self._folder, self._files)
-        build(self._folder, self._toolchain)
+        run_make(self._folder, self._toolchain)
 
     def _hello(self, session: Session) -> str:
         """Return the job's MPI library, if it is the job that was asked for."""
         answer = session.hello()
         if answer["ranks"] != self._topology.rank_count:
             raise MeasurementError(
-                f"the job has {answer['ranks']} ranks in place of {self._topology.rank_count}: "
-                "mpiexec and mpicc are of different MPI libraries"
+                f"the job has {answer['ranks']} ranks instead of {self._topology.rank_count}: "
+                "mpiexec and mpicc belong to different MPI libraries; use one for both"
             )
         return str(answer["mpi"])
 
@@ -117,8 +117,8 @@ def start_session(
 ) -> tuple[Session, Environment]:
     """Start a driver on all ranks of the topology, with pipes to talk to it.
 
-    The launcher puts rank r on the topology's r-th host, so the ranks are told to take that
-    as their place and need not find it by host names.
+    The launcher puts rank r on the topology's r-th host, so the ranks take that as their
+    place and need not find it by host names.
     """
     complaints = folder / _COMPLAINTS
     with complaints.open("wb") as stderr:
@@ -133,12 +133,12 @@ def start_session(
 
 
 def require_comparable(now: Environment, before: Sequence[Environment]) -> None:
-    """Refuse to add measurements to those of another launcher, scale, MPI library or TCP.
+    """Refuse to mix measurements of different launchers, scales, MPI libraries or TCPs.
 
-    A congestion control that a record does not tell may be any.
+    An unknown congestion control matches any.
 
     Raises:
-        InputError: they were made under other conditions; says which.
+        InputError: the conditions differ; says which.
     """
     for then in before:
         for name in ("launcher", "scale", "mpi", "mpi_version", "congestion_control"):
@@ -150,7 +150,7 @@ def require_comparable(now: Environment, before: Sequence[Environment]) -> None:
                 )
 
 
-def environments(records: list[dict[str, Any]]) -> list[Environment]:
+def environments(records: Sequence[Mapping[str, Any]]) -> list[Environment]:
     """Return the environments of a log's sessions."""
     return [
         Environment.from_json(record["environment"])

@@ -1,10 +1,11 @@
-"""Making checks and measurements in a session, and logging them; surviving what goes wrong."""
+"""Makes checks and measurements in a session and logs them; survives failures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import MeasurementError
 from stagegen.measure.log import LogWriter
 from stagegen.measure.records import (
@@ -17,16 +18,15 @@ from stagegen.measure.records import (
     Request,
 )
 from stagegen.measure.session import Session
-from stagegen.repository.algorithm import NATIVE
 
 #: Seconds that a command may take beyond a hundred times its lower bound.
 PATIENCE = 120.0
 
-#: A check has at most about so many cases, of at most about so many bytes.
+#: A check has at most about CHECK_CASES cases, of at most about CHECK_SIZE bytes.
 CHECK_CASES = 100
 CHECK_SIZE = 16 * 1024
 
-#: A command that ends or hangs the job is tried so often, each time in a session of its own.
+#: How often to try a command that ends or hangs the job, each time in a session of its own.
 ATTEMPTS = 2
 
 _NATIVE = Candidate(NATIVE)
@@ -39,8 +39,8 @@ class LiveSource:
         start: starts a session.
         log: where records go as they are made.
         bound: lower bound in seconds of a collective and size, for time-outs.
-        ranks: of the job, of each communicator but the whole.
-        start_check: starts a session that only checks, where that is done elsewhere.
+        ranks: the job's ranks of each communicator but the whole.
+        start_check: starts a session that only checks, if checks run elsewhere.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LiveSource:
     def check(
         self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
     ) -> list[Check]:
-        """Check one candidate after the other; one that ends the job is wrong, not fatal.
+        """Check one candidate after the other; if one ends the job, it is wrong, not fatal.
 
         Raises:
             MeasurementError: no session can be started, which is no fault of a candidate.
@@ -88,13 +88,13 @@ class LiveSource:
         return Check(collective, candidate, 0, -1, why, communicator)
 
     def measure(self, request: Request) -> Measurement:
-        """Measure and log; after a failure once more, then find out whose fault it is.
+        """Measure and log; after a failure try again, then find the candidate at fault.
 
         Raises:
-            CandidateFailed: one of the candidates ends or hangs the job also when it is timed
+            CandidateFailed: one of the candidates ends or hangs the job even when it is timed
                 alone, and the native routine does not. This is logged.
-            MeasurementError: no session can be started, or no candidate is to blame. It says
-                at which algorithms and size.
+            MeasurementError: no session can be started, or no candidate is at fault.
+                Names the algorithms and the size.
         """
         if self._checking is not self._timing:
             self._checking.close()  # its ranks are not to compete with those that are timed
@@ -123,7 +123,7 @@ class LiveSource:
     def _culprit(self, request: Request) -> CandidateFailed | None:
         """Return the failure of the first candidate that fails alone, after logging it.
 
-        The native routine comes first: where that fails, nobody else is to blame.
+        The native routine comes first: if it fails, no candidate is at fault.
         """
         self._measure(self._timing.open(), replace(request, candidates=(_NATIVE,)))
         for candidate in request.candidates:

@@ -2,7 +2,7 @@
 
 The first record is the header: what was to be tuned, and for which topology and catalogue.
 Then come ``session`` (environment of the jobs), ``check``, ``measurement`` and ``failure``
-records.
+records, and one of kind ``routines`` where routines changed before the log was continued.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from stagegen.errors import InputError, MeasurementError
 from stagegen.measure.entries import entry, natural, number
 from stagegen.measure.launch.base import Environment
 from stagegen.measure.records import Check, Failure, Measurement
+from stagegen.measure.validity import ROUTINES
 
 VERSION = 1
 
@@ -27,8 +28,8 @@ class LogWriter:
 
     Args:
         path: the file; created with its folder where missing.
-        header: begins a new log, as soon as there is a record to write: an older log at
-            ``path`` stays until then, and is kept under a name with a number.
+        header: of a new log, which begins with the first record to write. Until then an older
+            log at ``path`` stays; then it is kept under a name with a number.
 
     Raises:
         MeasurementError: it cannot be written.
@@ -38,8 +39,14 @@ class LogWriter:
         self._path = path
         self._header = header
         self._stream: IO[bytes] | None = None
+        self._written: list[Mapping[str, Any]] = []
         if header is None:
             self._open()
+
+    @property
+    def written(self) -> tuple[Mapping[str, Any], ...]:
+        """The records that this writer has written, without the header."""
+        return tuple(self._written)
 
     @property
     def begun(self) -> bool:
@@ -79,13 +86,14 @@ class LogWriter:
                 f"cannot write the log {self._path}: {error.strerror}; what it holds is kept: "
                 "make room and go on with --resume"
             ) from error
+        self._written += (record for record in records if record is not self._header)
 
     def close(self) -> None:
         """Close the file."""
         try:
             if self._stream is not None:
                 self._stream.close()
-        except OSError:  # what could not be flushed was told by write() already
+        except OSError:  # write() has already reported what it could not flush
             return
 
 
@@ -108,14 +116,14 @@ def _drop_torn_line(path: Path) -> None:
 def read_log(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the header and the other records of a log. A torn last line does not count.
 
-    The caller checks what the header says of the options.
+    The caller checks the options in the header.
 
     Raises:
         InputError: it cannot be read, or a line is no record.
     """
     try:
         data = path.read_bytes()
-        lines = data[: data.rfind(b"\n") + 1].decode().split("\n")  # a torn line may tear a letter
+        lines = data[: data.rfind(b"\n") + 1].decode().split("\n")  # a torn line may split a letter
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the log: {error}", path) from error
     records = [_record(path, number, line) for number, line in enumerate(lines[:-1], start=1)]
@@ -123,9 +131,10 @@ def read_log(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         raise InputError("not a log of measurements: its header is missing", path, 1)
     if records[0].get("version") != VERSION:
         raise InputError(f"a log of version {VERSION} is needed", path, 1)
-    for line, record in enumerate(records[1:], start=2):
+    for line, record in enumerate(records, start=1):
         try:
-            _READERS[record["kind"]](record)
+            read = _READERS[record["kind"]] if line > 1 else _read_header
+            read(record)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise InputError(f"damaged record: {_said(error)}", path, line) from error
     return records[0], records[1:]
@@ -145,7 +154,7 @@ def _read_session(record: Mapping[str, Any]) -> None:
     """Check the record of a session.
 
     Raises:
-        KeyError, TypeError, ValueError: it is none.
+        KeyError, TypeError, ValueError: it is not a valid one.
     """
     entry(record, "mpi", str)
     form = entry(record, "environment", dict)
@@ -154,16 +163,34 @@ def _read_session(record: Mapping[str, Any]) -> None:
     entry(form, "representative", bool)
     natural(form, "cpus", 1)
     if not 0 < number(form["scale"]) <= 1:
-        raise ValueError("`scale` is above 0 and at most 1")
+        raise ValueError("`scale` must be above 0 and at most 1")
     if not all(isinstance(note, str) for note in entry(form, "notes", list)):
-        raise TypeError("`notes` are sentences")
+        raise TypeError("`notes` must be a list of texts")
     if not isinstance(form.get("congestion_control"), str | None):  # old logs have none
-        raise TypeError("`congestion_control` is a name")
+        raise TypeError("`congestion_control` must be a name")
     Environment.from_json(form)
+
+
+def _read_header(header: Mapping[str, Any]) -> None:
+    """Check the hashes of the routines in a header; old logs have none."""
+    if ROUTINES in header:
+        _read_routines(header)
+
+
+def _read_routines(record: Mapping[str, Any]) -> None:
+    """Check the hashes of the routines in a record.
+
+    Raises:
+        KeyError, TypeError: they are missing, or are not hashes.
+    """
+    hashes = entry(record, ROUTINES, dict)
+    if not all(isinstance(value, str) for value in hashes.values()):
+        raise TypeError("`routines` must have the hash of each routine")
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], object]] = {
     "session": _read_session,
+    ROUTINES: _read_routines,
     "check": Check.from_json,
     "measurement": Measurement.from_json,
     "failure": Failure.from_json,

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import MeasurementError
 from stagegen.measure.entries import entry, natural, times
-from stagegen.repository.algorithm import NATIVE
 
 #: Timing mechanisms of Faraj 2006, Fig. 4.3 (a), (b) and (c).
 TIMINGS = ("mpptest", "barrier", "computation")
 
-#: The communicator of all ranks, and of records that name none.
+#: The communicator of all ranks, and of records that do not name one.
 WHOLE = "whole"
 
 _ROUTINE = r"[a-z][a-z0-9_]*(:[a-z][a-z0-9_]*=[0-9]+)*"
@@ -50,7 +50,7 @@ class Candidate:
         """Read the form of :attr:`spec`.
 
         Raises:
-            ValueError: it has not that form.
+            ValueError: it does not have that form.
         """
         if not _SPEC.fullmatch(spec):
             raise ValueError(f"{spec!r} is no routine")
@@ -98,17 +98,17 @@ class Timing:
 
 @dataclass(frozen=True)
 class Request:
-    """A wish to have candidates timed in turn.
+    """A request to time candidates in turn.
 
     Attributes:
         collective: which one.
         size: bytes, per pair (alltoall), per rank (allgather) or of the whole (bcast).
         timing: how.
         settle: whether an untimed call comes before each repetition, so that a routine meets
-            the network (TCP's memory of earlier traffic) as it leaves it itself.
+            the state of the network (TCP's memory of earlier traffic) that it leaves itself.
         calls: calls per repetition; the repetition's time is their mean.
         repetitions: how often each candidate has its turn.
-        candidates: which.
+        candidates: the ones to time.
         communicator: the name of the ranks that call, as the user asked for them.
     """
 
@@ -123,13 +123,13 @@ class Request:
 
 
 def _communicator(record: Mapping[str, Any]) -> str:
-    """Return whom a record is of; logs of before there were several do not say."""
+    """Return the communicator of a record; old logs, which know only one, do not name it."""
     return entry(record, "communicator", str) if "communicator" in record else WHOLE
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The raw times that a request brought.
+    """The raw times that answer a request.
 
     Attributes:
         request: what was asked for.
@@ -145,7 +145,7 @@ class Measurement:
         return dict(zip(self.request.candidates, self.seconds, strict=True))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record of the log: one line, so that it is there wholly or not at all."""
+        """Return the record of the log: one line, so that it is complete or not there at all."""
         return {
             "kind": "measurement",
             "collective": self.request.collective,
@@ -171,7 +171,7 @@ class Measurement:
             raise ValueError("`seconds` has different numbers of repetitions, or no candidate")
         timing = Timing(entry(record, "timing", str), natural(record, "computation"))
         if timing.mechanism not in TIMINGS:
-            raise ValueError(f"`timing` is none of {', '.join(TIMINGS)}")
+            raise ValueError(f"`timing` must be one of {', '.join(TIMINGS)}")
         request = Request(
             collective=entry(record, "collective", str),
             size=natural(record, "size"),
@@ -241,7 +241,7 @@ class Failure:
     """A routine that passed its check and yet ended or hung the job when it was timed.
 
     Attributes:
-        size: in bytes, at which it did.
+        size: in bytes, of the call that failed.
         why: the error in one line.
         communicator: the name of the ranks that called.
     """

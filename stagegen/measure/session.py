@@ -1,4 +1,4 @@
-"""The measuring session: one MPI job that checks and times what it is told (drivers/session.c)."""
+"""The measuring session: one MPI job that checks and times on command (drivers/session.c)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Session:
         return self._job.environment.scale
 
     def hello(self) -> dict[str, Any]:
-        """Return what the session says of itself: ranks, kind of communicator, MPI version.
+        """Return the session's own description: ranks, kind of communicator, MPI version.
 
         Raises:
             MeasurementError: the job did not start.
@@ -61,7 +61,7 @@ class Session:
         return self._ask("hello", "the session did not start", START_TIMEOUT, read)
 
     def use(self, communicator: str, ranks: Sequence[int]) -> None:
-        """Check and measure on these ranks of the job from now on; none stands for all.
+        """Check and measure on these ranks of the job from now on; an empty list means all.
 
         Raises:
             MeasurementError: the job ended or did not answer in time.
@@ -110,7 +110,7 @@ class Session:
             _expect(specs.split(), answers)
             seconds = tuple(times(answer["seconds"]) for answer in answers)
             if {len(repetitions) for repetitions in seconds} != {request.repetitions}:
-                raise ValueError("another number of repetitions")
+                raise ValueError("a wrong number of repetitions")
             return Measurement(request, seconds)
 
         return self._ask(command, what, timeout, read)
@@ -162,7 +162,7 @@ class Session:
             raise self._failure(what, f"unexpected answer: {error!r}") from error
 
     def _command(self, command: str, what: str, timeout: float) -> Answers:
-        self._busy = True  # until all is answered: whatever happens before, it does not listen
+        self._busy = True  # until all answers are here: before, it does not listen
         try:
             self._stdin.write(command.encode() + b"\n")
             self._stdin.flush()

@@ -1,4 +1,4 @@
-"""Statistics that hold: medians, their confidence intervals, and when a difference is real.
+"""Robust statistics: medians, their confidence intervals, and when a difference is real.
 
 Times are skewed and have outliers (a TCP retransmission costs 200 ms), so nothing here
 assumes a distribution: the median with its order-statistics interval (Hoefler and Belli
@@ -19,7 +19,7 @@ CONFIDENCE = 0.95
 #: a rule (Intel's mpitune dropped settings under its noise in the same way).
 MARGIN = 0.03
 
-#: And the chance to see such samples without a real difference must be below this.
+#: The probability of such samples without a real difference must be below this.
 SIGNIFICANCE = 0.05
 
 
@@ -57,8 +57,8 @@ def summarize(seconds: Sequence[float]) -> Summary:
 def paired_ratio(seconds: Sequence[float], reference: Sequence[float]) -> Summary:
     """Return the ratio of two samples that were taken in turn, from the ratio of each pair.
 
-    What slows the machine down for a while slows both of a pair, and so their ratio tells more
-    than that of the medians.
+    Whatever slows the machine down for a while slows both times of a pair, so the ratios of pairs
+    tell more than the ratio of the medians.
 
     Raises:
         ValueError: the samples differ in length, or are empty.
@@ -79,9 +79,9 @@ def is_faster(challenger: Sequence[float], incumbent: Sequence[float]) -> bool:
     The test: the challenger's median is below the incumbent's by more than :data:`MARGIN`,
     and a one-sided Mann-Whitney U test on the raw repetitions rejects "not faster" at
     :data:`SIGNIFICANCE`. Three repetitions on each side can never pass it: the chance that all
-    of one are below all of the other is 1 in 20. Of four it is 1 in 70.
+    of one are below all of the other is 1 in 20. For four it is 1 in 70.
     """
     if not is_lower(challenger, incumbent):
         return False
     test = stats.mannwhitneyu(challenger, incumbent, alternative="less")
-    return round(float(test.pvalue), 9) < SIGNIFICANCE  # 1/20 is no 0.05 in floating point
+    return round(float(test.pvalue), 9) < SIGNIFICANCE  # 1/20 is not 0.05 in floating point

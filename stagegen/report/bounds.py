@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from stagegen.schedule import Bound, lower_bound, lower_bound_of_sizes
-from stagegen.schedule.bounds import COLLECTIVES
+from stagegen.schedule.bounds.lower import COLLECTIVES
 from stagegen.topology import Topology
 
 #: Collectives with a block for each rank of which the size counts all blocks together, as

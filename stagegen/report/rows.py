@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import Summary, summarize
 from stagegen.report.bounds import bound_or_none
-from stagegen.repository.algorithm import NATIVE
 from stagegen.topology import Topology
 from stagegen.tune.search import Outcome
 

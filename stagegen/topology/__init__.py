@@ -12,6 +12,7 @@ from stagegen.topology.units import (
     parse_latency,
     parse_size,
 )
+from stagegen.topology.write import topology_yaml
 
 __all__ = [
     "WHOLE",
@@ -31,4 +32,5 @@ __all__ = [
     "parse_latency",
     "parse_size",
     "restricted_to",
+    "topology_yaml",
 ]

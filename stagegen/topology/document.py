@@ -1,7 +1,7 @@
-"""Reads YAML so that every mistake can be told with its line.
+"""Reads YAML so that every error message can name the line.
 
-PyYAML's node graph is used instead of its objects: nodes know where they are in the file, and
-keep names that plain YAML would turn into numbers or booleans.
+It uses PyYAML's node graph instead of its objects: nodes know their line, and keep names that
+plain YAML would turn into numbers or booleans.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean 'x'?`, or what there is to choose from."""
+    """Return `; did you mean 'x'?`, else a list of the known words unless it is long."""
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1)
     if close:
@@ -38,7 +38,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Document:
-    """One YAML file: turns its nodes into checked values, or ends with file and line."""
+    """One YAML file: turns nodes into checked values; its errors name the file and the line."""
 
     path: Path
 
@@ -48,7 +48,7 @@ class Document:
         raise InputError(message, self.path, line)
 
     def mapping(self, node: yaml.Node, what: str) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """Return key → (key node, value node) in file order; a key may not come twice."""
+        """Return key → (key node, value node) in file order; no key may occur twice."""
         if not isinstance(node, yaml.MappingNode):
             self.fail(node, f"{what} must be a mapping (key: value), not {_KINDS[type(node)]}")
         found: dict[str, tuple[yaml.Node, yaml.Node]] = {}
@@ -70,7 +70,7 @@ class Document:
                 self.fail(key, f"unknown key {name!r} in {what}{did_you_mean(name, known)}")
         for name in required:
             if name not in found:
-                self.fail(node, f"{what} has no {name!r}, which it needs")
+                self.fail(node, f"{what} has no {name!r}; add it")
         return {name: value for name, (_, value) in found.items()}
 
     def items(self, node: yaml.Node, what: str) -> list[yaml.Node]:
@@ -90,7 +90,7 @@ class Document:
         """Return a single value that YAML reads as text."""
         value = self.scalar(node, what)
         if node.tag != "tag:yaml.org,2002:str":
-            self.fail(node, f'{what} is {value}, which YAML reads as no text; write "{value}"')
+            self.fail(node, f'{what} is {value}, which is not text in YAML; write "{value}"')
         return value
 
     def name(self, node: yaml.Node, what: str) -> str:
@@ -113,7 +113,7 @@ class Document:
         return int(value)
 
     def parsed(self, node: yaml.Node, what: str, parse: Callable[[str], _Value]) -> _Value:
-        """Return what `parse` makes of a single value; its ValueError becomes an input error."""
+        """Return a single value as `parse` reads it; a ValueError becomes an input error."""
         value = self.scalar(node, what)
         try:
             return parse(value)
@@ -122,7 +122,7 @@ class Document:
 
     @staticmethod
     def is_null(node: yaml.Node) -> bool:
-        """Tell whether nothing stands where a value could."""
+        """Tell whether the value is empty."""
         return node.tag == "tag:yaml.org,2002:null"
 
 

@@ -13,8 +13,8 @@ from stagegen.topology.model import RankMap, Topology
 def restricted_to(topology: Topology, hosts: Sequence[str]) -> Topology:
     """Return the cluster with the ranks of these hosts only, numbered from 0 in their order.
 
-    That is how `MPI_Comm_create` and `MPI_Group_incl` number a group in ascending order. The
-    paths between the ranks stay; links that lead to none of them carry nothing.
+    `MPI_Comm_create` and `MPI_Group_incl` number a group in ascending order in the same way. Paths
+    between the ranks stay as they are; links that lead to no rank carry nothing.
 
     Args:
         topology: the cluster.

@@ -6,7 +6,7 @@ import itertools
 import re
 
 MOST_NAMES = 1_000_000
-"""More names than this from one text is taken for a mistake."""
+"""The most names that one text may stand for; more are taken for a mistake."""
 
 _PIECE = re.compile(r"\[([^\[\]]*)\]|([^\[\],]+)")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)

@@ -1,4 +1,4 @@
-"""Loads a topology file: checks everything, and says of every mistake where it is.
+"""Loads a topology file: checks everything, and reports every mistake with its line.
 
 The sections of the file are read in the order in which they depend on each other; every
 section has a module of its own. The format is in ``docs/interfaces.md``.
@@ -11,13 +11,13 @@ from pathlib import Path
 
 import yaml
 
-from stagegen.topology.cables import read_links, read_spanning_root, to_tree
 from stagegen.topology.document import Document, read_document
+from stagegen.topology.links_section import read_links, read_spanning_root, to_tree
 from stagegen.topology.model import LAUNCHERS, Topology
 from stagegen.topology.named_groups import read_groups
-from stagegen.topology.plugs import read_hosts, read_switches
+from stagegen.topology.nodes_section import read_hosts, read_switches
 from stagegen.topology.rank_order import read_ranks
-from stagegen.topology.wiring import Wiring, read_choice, read_rate
+from stagegen.topology.sections import Wiring, read_choice, read_rate
 
 _TOP_KEYS = (
     "name",

@@ -1,4 +1,4 @@
-"""What a cluster is: switches, hosts, the links between them, and the host of each rank.
+"""The model of a cluster: switches, hosts, the links between them, and the host of each rank.
 
 All classes are frozen and have a canonical JSON form; a :class:`Topology` is always a tree
 (links that a spanning tree leaves out are kept apart, as ``blocked``). The model is that of
@@ -16,12 +16,11 @@ from functools import cached_property
 from typing import Any
 
 from stagegen.topology.tree import Edge, RankTree, build_rank_tree
-from stagegen.topology.write import topology_yaml
 
 LAUNCHERS = ("lab", "hydra", "slurm", "openmpi", "smpi", "local")
 RANK_ORDERS = ("block", "cyclic")
 WHOLE = "whole"
-"""What the group of all ranks is called."""
+"""The name of the group of all ranks."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Link:
 
     @property
     def rate(self) -> int:
-        """What all its cables carry together, in bit/s and direction."""
+        """The rate of all its cables together, in bit/s in each direction."""
         return self.bandwidth * self.count
 
 
@@ -80,7 +79,7 @@ class RankMap:
     """Which host each rank runs on.
 
     Attributes:
-        order: how the file says it: `block`, `cyclic` or `list`.
+        order: how the file gives it: `block`, `cyclic` or `list`.
         hosts: the host of each rank.
     """
 
@@ -106,12 +105,12 @@ class Topology:
     """A cluster as a tree of switches with hosts, and its ranks.
 
     Attributes:
-        name: names the folder of what is generated for it.
+        name: names the folder of its generated files.
         switches: in file order.
         hosts: in file order, those without a rank included.
         links: between switches, in file order; they form a tree.
         rank_map: the host of every rank.
-        launcher: how to start programs on it unless told otherwise.
+        launcher: how to start programs on it by default.
         spanning_root: the switch from which the spanning tree was taken, if the file asks.
         blocked: links that the spanning tree leaves out.
         groups: in file order.
@@ -206,7 +205,7 @@ class Topology:
 
         That is: switches, hosts (slots, rates, latencies), the links of the tree, the host of
         each rank, and the groups if there are any, all in file order. Name, launcher, addresses
-        and blocked links may change without making anything stale that was generated.
+        and blocked links may change without making generated files stale.
         """
         form = self.to_json()
         matters = {key: form[key] for key in ("switches", "links", "ranks")}
@@ -215,7 +214,3 @@ class Topology:
         matters["hosts"] = [{**host, "address": None} for host in form["hosts"]]
         text = json.dumps(matters, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
-
-    def to_yaml(self) -> str:
-        """Return a topology file that loads back to an equal topology."""
-        return topology_yaml(self)

@@ -9,7 +9,7 @@ import yaml
 
 from stagegen.topology.document import Document, did_you_mean
 from stagegen.topology.model import WHOLE, Group, RankMap
-from stagegen.topology.wiring import host_names, line_of
+from stagegen.topology.sections import host_names, line_of
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*", re.ASCII)
 
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]*", re.ASCII)
 def read_groups(
     doc: Document, node: yaml.Node | None, hosts: Collection[str], ranks: RankMap
 ) -> tuple[Group, ...]:
-    """Read the groups; each has two ranks or more, not all, and no other group has the same."""
+    """Read the groups; each has at least two ranks, not all, and no two have the same hosts."""
     if node is None or doc.is_null(node):
         return ()
     groups: list[Group] = []

@@ -9,7 +9,7 @@ import yaml
 
 from stagegen.topology.document import Document, did_you_mean
 from stagegen.topology.model import RANK_ORDERS, Host, RankMap
-from stagegen.topology.wiring import host_names, read_choice
+from stagegen.topology.sections import host_names, read_choice
 
 
 def _block(hosts: tuple[Host, ...]) -> tuple[str, ...]:
@@ -18,7 +18,7 @@ def _block(hosts: tuple[Host, ...]) -> tuple[str, ...]:
 
 
 def _cyclic(hosts: tuple[Host, ...]) -> tuple[str, ...]:
-    """One host of each switch in turn; when all are used, their second slots likewise."""
+    """One host of each switch in turn; when all hosts are used, their second slots in turn."""
     names: list[str] = []
     for slot in range(max(host.slots for host in hosts)):
         with_slot = [host for host in hosts if host.slots > slot]

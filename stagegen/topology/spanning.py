@@ -24,7 +24,7 @@ def first_cycle(switches: Sequence[str], links: Sequence[Ends]) -> tuple[int, li
 
     Args:
         switches: all switches.
-        links: their links; they are looked at in this order.
+        links: their links, in the order in which to examine them.
 
     Returns:
         The index of the closing link and the cycle's links, the closing one last; None where
@@ -44,7 +44,7 @@ def first_cycle(switches: Sequence[str], links: Sequence[Ends]) -> tuple[int, li
 def breadth_first_links(root: str, links: Sequence[Ends]) -> set[int]:
     """Return the indices of the links of the breadth-first tree from a switch.
 
-    Ethernet's spanning tree protocol leaves such a tree when all links cost the same. The
+    Ethernet's spanning tree protocol yields this tree when all links cost the same. The
     neighbours of a switch are visited in the order of `links`.
     """
     graph = nx.Graph()

@@ -1,8 +1,8 @@
 """The tree that schedules are made for: its leaves are ranks.
 
-A host with one rank is a leaf. A host with several is an inner node whose leaves are its
-ranks, so that its network link is shared by them like any other link (section 3.2.2 of Faraj,
-2006, needs only a tree with leaves). Switches and hosts that lead to no rank are left out
+A host with one rank is a leaf. A host with several is an inner node with its ranks as
+leaves, which share its network link like any other link (section 3.2.2 of Faraj, 2006, needs
+only a tree with leaves). Switches and hosts that lead to no rank are left out
 (section 3.1: a switch that is a leaf takes no part in communication).
 """
 
@@ -27,9 +27,9 @@ class RankTree:
         leaf: the node of each rank.
         rank: the rank of each node, -1 for an inner node.
         is_switch: whether a node is a switch.
-        parent: of each node when hung up at node 0; -1 for node 0.
+        parent: of each node when rooted at node 0; -1 for node 0.
         depth: of each node below node 0.
-        below: how many ranks are at and below each node when hung up at node 0.
+        below: how many ranks are at and below each node when rooted at node 0.
     """
 
     names: tuple[str, ...]
@@ -132,19 +132,19 @@ def build_rank_tree(
 
 
 def _prune(adjacency: dict[str, list[str]], keep: set[str]) -> None:
-    """Remove, again and again, what hangs on at most one link and is no rank."""
+    """Remove switches and hosts with at most one link until none is left."""
     waiting = [name for name, near in adjacency.items() if len(near) <= 1 and name not in keep]
     while waiting:
         for neighbour in adjacency.pop(waiting.pop()):
             near = adjacency[neighbour]
-            # The removed node is the one that is no longer there.
+            # Only the removed node is no longer in `adjacency`.
             near[:] = [name for name in near if name in adjacency]
             if len(near) == 1 and neighbour not in keep:
                 waiting.append(neighbour)
 
 
 def _number(adjacency: dict[str, list[str]], leaf_names: list[str], switches: set[str]) -> RankTree:
-    """Number the nodes and hang the tree up at node 0."""
+    """Number the nodes and root the tree at node 0."""
     names = tuple(adjacency)
     number = {name: index for index, name in enumerate(names)}
     neighbours = tuple(tuple(number[n] for n in adjacency[name]) for name in names)

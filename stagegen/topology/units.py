@@ -1,7 +1,7 @@
 """Quantities of a topology file and of the command line: rates, times and sizes.
 
-Every parser takes what the file says and returns a number in the base unit (bit/s, s, byte);
-a text that it cannot read is a ``ValueError`` whose message says what would be right.
+Every parser takes a text and returns a number in the base unit (bit/s, s, byte). For a text that
+it cannot read, it raises a ``ValueError`` whose message says what to write.
 Decimal arithmetic keeps `0.1Gbit` exact.
 """
 
@@ -58,7 +58,7 @@ def parse_bandwidth(text: str) -> int:
 
     Args:
         text: a number with a unit of `bit kbit Mbit Gbit Tbit`, each also with `/s` or as
-            `bps`; upper and lower case are the same; a bare number is bit/s.
+            `bps`; case does not matter; a bare number is bit/s.
 
     Raises:
         ValueError: not a rate, in bytes, or below 1 bit/s.
@@ -77,7 +77,7 @@ def parse_latency(text: str) -> float:
     """Return a time in seconds.
 
     Args:
-        text: a number with the unit ns, us, ms or s; only 0 may go without.
+        text: a number with the unit ns, us, ms or s; only 0 needs no unit.
 
     Raises:
         ValueError: not a time, or negative.

@@ -1,22 +1,19 @@
-"""Writes a topology as the YAML that travels with what is generated for it."""
+"""Writes a topology as the YAML file that goes with the files generated for it."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from stagegen.topology.model import Host, Link, Topology
 from stagegen.topology.units import format_bandwidth, format_latency
-
-if TYPE_CHECKING:
-    from stagegen.topology.model import Host, Link, Topology
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9.-]*[0-9]")
 
 
 def _word(text: str) -> str:
-    """Return a text as YAML; quoted (as JSON is) unless it surely reads as text anyway."""
+    """Return a text as YAML, in JSON's quotes unless YAML is sure to read it as text."""
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
@@ -51,7 +48,7 @@ def _lines(topology: Topology) -> Iterator[str]:
         yield f"  {_word(switch.name)}: {{hosts: {_words(switch.hosts)}}}"
     if topology.links:
         yield "links:"
-        # The tree's links come first: the search for the spanning tree then finds them again.
+        # The tree's links come first, so that the spanning tree's search finds them again.
         yield from (_link(link) for link in (*topology.links, *topology.blocked))
     plain = (default.bandwidth, default.latency, 1, None)
     special = [h for h in topology.hosts if (h.bandwidth, h.latency, h.slots, h.address) != plain]
@@ -70,6 +67,6 @@ def _lines(topology: Topology) -> Iterator[str]:
 def topology_yaml(topology: Topology) -> str:
     """Return a topology file that loads to an equal topology.
 
-    The rate and latency of the first host become the defaults; links have theirs written out.
+    The rate and latency of the first host become the defaults; every link states its own.
     """
     return "\n".join(_lines(topology)) + "\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import ceil
 
+from stagegen.catalogue import Algorithm, Parameter, Part
 from stagegen.measure.records import Candidate
-from stagegen.repository import Algorithm, Parameter, Part
 
 #: No call of a part may have more bytes: they are counted by an int.
 INT_MOST = 2**31 - 1

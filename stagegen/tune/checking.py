@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from stagegen.measure.measurer import Source
+from stagegen.catalogue import Algorithm
+from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.records import Candidate, Check
-from stagegen.repository import Algorithm
-from stagegen.repository.algorithm import NATIVE
+from stagegen.measure.source import Source
 from stagegen.tune.candidates import variants
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from stagegen.catalogue import groups_of
 from stagegen.errors import InputError
-from stagegen.generate.places import groups_of
 from stagegen.schedule import depth_first_ranks
 from stagegen.topology import RankMap, Topology
 

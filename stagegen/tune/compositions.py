@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from stagegen.catalogue import Algorithm, Part
 from stagegen.measure.records import Bound, Candidate
-from stagegen.repository import Algorithm, Part
 from stagegen.tune.candidates import handles, part_size
 from stagegen.tune.choose import median
 from stagegen.tune.decision import NATIVE_CANDIDATE, Table

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from stagegen.catalogue import Algorithm
+from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import InputError, MeasurementError
 from stagegen.measure.comparison import repetitions_for
-from stagegen.measure.measurer import Source
 from stagegen.measure.records import WHOLE, Candidate, Request, Timing
+from stagegen.measure.source import Source
 from stagegen.measure.statistics import Summary, paired_ratio, summarize
-from stagegen.repository import Algorithm
-from stagegen.repository.algorithm import NATIVE
 from stagegen.tune.candidates import default_candidate, with_value
 from stagegen.tune.race import decisive
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import InputError
 from stagegen.measure.records import Bound, Candidate
-from stagegen.repository.algorithm import NATIVE
 
 VERSION = 2
 
@@ -62,7 +62,7 @@ class Table:
 
     Attributes:
         collective: which one.
-        communicator: `cluster`, `group NAME`, `hosts` or `other`.
+        communicator: `cluster`, `group NAME`, `hosts`, `one-host` or `other`.
         ranks: how many were measured; None for a table of the native routine alone.
         rules: ascending in the size of messages, from 0 bytes.
         ranks_from: the fewest ranks of a communicator that it serves.

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from stagegen.measure.measurer import Source
 from stagegen.measure.records import Candidate, Request
+from stagegen.measure.source import Source
 from stagegen.measure.statistics import is_faster, is_lower
 from stagegen.tune.race import SETTLE_SECONDS, decisive
 

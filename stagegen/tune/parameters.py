@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from stagegen.measure.measurer import Source
+from stagegen.catalogue import Algorithm, Parameter
 from stagegen.measure.records import Candidate, Request
+from stagegen.measure.source import Source
 from stagegen.measure.statistics import MARGIN
-from stagegen.repository import Algorithm, Parameter
 from stagegen.tune.candidates import useful_values, with_value
 from stagegen.tune.choose import choose
 from stagegen.tune.race import Field, race

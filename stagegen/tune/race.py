@@ -13,8 +13,8 @@ import statistics
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from stagegen.measure.measurer import Source
 from stagegen.measure.records import Candidate, Request
+from stagegen.measure.source import Source
 from stagegen.measure.statistics import summarize
 
 #: A candidate whose least scouted time is above the best one's by more than this factor is

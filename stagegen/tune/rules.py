@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from stagegen.catalogue import Algorithm
+from stagegen.catalogue.formula import NOTHING
 from stagegen.measure.records import Candidate
-from stagegen.repository import Algorithm
-from stagegen.repository.formula import NOTHING
 from stagegen.tune.candidates import algorithms_of
 from stagegen.tune.choose import Samples, choose, median
 from stagegen.tune.crossovers import Crossovers

@@ -10,18 +10,18 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from stagegen.measure.measurer import Source
+from stagegen.catalogue import Algorithm
 from stagegen.measure.records import Candidate, CandidateFailed, Failure, Request
+from stagegen.measure.source import Source
 from stagegen.measure.statistics import is_faster
-from stagegen.repository import Algorithm
 from stagegen.tune.candidates import algorithms_of, at_size, default_candidate, handles
 from stagegen.tune.choose import Samples, fastest
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import Table
 from stagegen.tune.duels import Duels
-from stagegen.tune.hopeless import Hopeless
 from stagegen.tune.parameters import choices, tune_parameters
 from stagegen.tune.plan import Outcome, Plan
+from stagegen.tune.pruning import Pruning
 from stagegen.tune.race import Field, Sample, finish, look, near, race
 from stagegen.tune.rules import eligible, make_rules
 
@@ -101,21 +101,21 @@ class Search:
 
     def _attempt(self, compositions: Mapping[int, Sequence[Candidate]]) -> tuple[Table, ...]:
         """Measure what was not measured yet, and make the tables."""
-        hopeless = Hopeless()
+        pruning = Pruning()
         for size in self._plan.sizes:
             if size not in self._samples:
                 self._plan.progress(f"{self._collective} {size} B")
-                self._samples[size] = self._race_at(size, hopeless)
+                self._samples[size] = self._race_at(size, pruning)
                 self._composed.discard(size)
             left = [
                 candidate
                 for candidate in compositions.get(size, ())
-                if candidate.algorithm in self._algorithms and candidate.algorithm not in hopeless
+                if candidate.algorithm in self._algorithms and candidate.algorithm not in pruning
             ]
             if left and size not in self._composed:
                 self._samples[size] = self._with_compositions(size, left)
                 self._composed.add(size)
-            hopeless.note(self._samples[size], self._kinds(self._samples[size]))
+            pruning.observe(self._samples[size], self._kinds(self._samples[size]))
         return tuple(map(self._table, self._plan.kinds))
 
     def _forget(self, failure: Failure) -> None:
@@ -142,7 +142,7 @@ class Search:
         algorithms = algorithms_of(candidate, self._known)
         return all(eligible(kind, algorithm) for algorithm in algorithms)
 
-    def _race_at(self, size: int, hopeless: Hopeless) -> Samples:
+    def _race_at(self, size: int, pruning: Pruning) -> Samples:
         """Tune the parameters of those that may win at one size, then time all algorithms.
 
         What was tuned at a size before is a good guess: an algorithm that is behind with it is
@@ -151,13 +151,13 @@ class Search:
         algorithms = [
             algorithm
             for algorithm in self._algorithms.values()
-            if not algorithm.parts and algorithm.handles(size) and algorithm.name not in hopeless
+            if not algorithm.parts and algorithm.handles(size) and algorithm.name not in pruning
         ]
         for algorithm in algorithms:
             known = self._parameters.get(algorithm.name, default_candidate(algorithm))
             self._parameters[algorithm.name] = at_size(algorithm, known, size)
         field = self._field(self._parameters[algorithm.name] for algorithm in algorithms)
-        behind = hopeless.behind(field.candidates)
+        behind = pruning.behind(field.candidates)
         seen = look(self._source, self._scout(size, field.candidates), field, behind)
         contenders = near(field, seen)
         for algorithm in algorithms:

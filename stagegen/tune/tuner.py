@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from stagegen.generate.places import groups_of
-from stagegen.generate.sources import applicable
-from stagegen.measure.measurer import Source
+from stagegen.catalogue import Algorithm, Catalogue, applicable, groups_of
 from stagegen.measure.records import Candidate, Check
-from stagegen.repository import Algorithm, Catalogue
+from stagegen.measure.source import Source
 from stagegen.topology import Topology
 from stagegen.tune.checking import find_wrong, find_wrong_among
 from stagegen.tune.communicators import Communicator, find_communicators
 from stagegen.tune.compositions import Compositions
 from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable
-from stagegen.tune.options import Options
 from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.ranges import of_all_ranks
+from stagegen.tune.scope import Options
 from stagegen.tune.search import Search
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from stagegen.generate import Renderer
+from stagegen.catalogue import applicable, load_catalogue, runnable
+from stagegen.generate import Build, Renderer
 from stagegen.generate.routines import c_parameters
-from stagegen.generate.sources import applicable, runnable, runtime_sources, runtime_values
+from stagegen.generate.sources import runtime_sources
 from stagegen.library.rules import CRule, CTable
-from stagegen.repository import load_catalogue
-from stagegen.topology import Group, load_topology
+from stagegen.topology import Group, load_topology, topology_yaml
 from tests.schedule.rated import with_rates
 from tests.strategies import make_topology
 
@@ -59,21 +59,21 @@ def write_folder(topology, folder, *only):
         algorithms = tuple(a for a in algorithms if a.routine in only)
     renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash)
     (folder / "src").mkdir(parents=True)
-    files = runtime_sources(topology, catalogue, algorithms, renderer)
-    values = runtime_values(topology, catalogue, algorithms)
+    build = Build.of(topology, catalogue, algorithms)
+    files = runtime_sources(build, renderer)
     if not only:
-        tables = list(_tables(values))
+        tables = list(_tables(build))
         files["rules.c"] = renderer.render("libcoll/rules.c.j2", {"tables": tables})
     for name, text in files.items():
         (folder / "src" / name).write_text(text, encoding="utf-8")
-    (folder / "topology.yaml").write_text(topology.to_yaml(), encoding="utf-8")
-    return values["routines"]
+    (folder / "topology.yaml").write_text(topology_yaml(topology), encoding="utf-8")
+    return build.routines
 
 
-def _tables(values):
+def _tables(build):
     """Tables of the whole and of each group, with the same choices."""
-    index = {(r.collective, r.algorithm, r.group): r.index for r in values["routines"]}
-    for group, (collective, rules) in product(values["groups"], _RULES.items()):
+    index = {(r.collective, r.algorithm, r.group): r.index for r in build.routines}
+    for group, (collective, rules) in product(build.groups, _RULES.items()):
         rows = tuple(
             CRule(upto, _find(index, collective, option, group), option, c_parameters(parameters))
             for upto, name, own in rules

@@ -80,7 +80,7 @@ def test_clusters_with_other_links_reach_their_bound(run, topology, phases):
     assert (status, form["bound_phases"], len(form["phases"])) == (0, phases, phases)
 
 
-def test_a_group(run):
+def test_a_group_has_the_ranks_of_its_hosts(run):
     status, output = run("--hosts", "n[0-3]")
     assert (status, json.loads(output)["ranks"]) == (0, ["n0", "n1", "n2", "n3"])
 

@@ -47,7 +47,7 @@ def test_json_is_the_library_call(run, kind):
 
 
 @kinds
-def test_a_group_of_hosts(run, kind):
+def test_json_of_a_group_is_the_library_call(run, kind):
     options = ["--topology", BENCHMARK, "--ring", kind, "--format", "json", "--hosts", "n[0-5]"]
     status, out, _ = run("allgather", *options)
     group = restricted_to(load_topology(BENCHMARK), [f"n{host}" for host in range(6)])

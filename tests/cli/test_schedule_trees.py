@@ -25,7 +25,7 @@ def run(*arguments: str):
 
 @collectives
 @pytest.mark.parametrize("kind", TREE_KINDS)
-def test_json(collective, kind):
+def test_json_is_the_library_call(collective, kind):
     result = run(collective, "--tree", kind, "--root", "6", "--format", "json")
     assert result.exit_code == 0
     form = json.loads(result.stdout)
@@ -35,7 +35,7 @@ def test_json(collective, kind):
 
 
 @collectives
-def test_arity_and_group(collective):
+def test_json_has_the_arity_and_the_ranks_of_a_group(collective):
     options = ("--tree", "kary", "--arity", "4", "--hosts", "n[0-5,9]", "--format", "json")
     form = json.loads(run(collective, *options).stdout)
     group = restricted_to(load_topology(BENCHMARK), [f"n{i}" for i in (0, 1, 2, 3, 4, 5, 9)])
@@ -58,7 +58,7 @@ def test_arity_and_group(collective):
         (("reduce", "--tree", "binomial"), ("edges have several receivers, at most ", "8→0")),
     ],
 )
-def test_text(options, lines):
+def test_text_tells_height_and_contention(options, lines):
     result = run(*options)
     assert result.exit_code == 0
     for line in lines:
@@ -66,7 +66,7 @@ def test_text(options, lines):
 
 
 @collectives
-def test_wrong_options(collective):
+def test_wrong_options_are_refused(collective):
     for options, problem in (
         (("--arity", "2"), "a linear tree cannot have arity 2"),
         (("--tree", "kary", "--arity", "0"), "at least 1 child"),

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from stagegen.cli.topology import command
-from stagegen.schedule.bounds import COLLECTIVES
+from stagegen.schedule.bounds.lower import COLLECTIVES
 
 FASTER_CORE = """
 name: faster-core
@@ -44,14 +44,14 @@ def test_capacities_decide_the_bottleneck(show):
     assert form["bound_phases"] == 20
 
 
-def test_a_group_of_hosts(show):
+def test_a_group_of_hosts_has_its_own_ranks_and_bound(show):
     form = json.loads(show("--format", "json", "--hosts", "n[4-7]"))
     assert form["ranks"] == ["n4", "n5", "n6", "n7", "n7"]
     assert form["bound_phases"] == 4
     assert {next(iter(edge["edge"])) for edge in form["edges"]} == {"s1", "n4", "n5", "n6", "n7"}
 
 
-def test_bounds_of_every_collective(show):
+def test_every_collective_has_its_bound(show):
     form = json.loads(show("--format", "json", "--size", "1000000", "--root", "8"))
     assert list(form["bounds"]) == list(COLLECTIVES)
     seconds = {name: bound["seconds"] for name, bound in form["bounds"].items()}
@@ -71,6 +71,6 @@ def test_text_has_every_collective(show):
     assert "lower" not in show()
 
 
-def test_no_such_root(show, tmp_path):
+def test_a_root_that_is_no_rank_is_refused(show, tmp_path):
     line = ["show", "--topology", str(tmp_path / "t.yaml"), "--size", "1", "--root", "9"]
     assert "ranks are 0 to 8" in str(CliRunner().invoke(command, line).exception)

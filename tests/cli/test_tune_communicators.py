@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import stagegen.cli.tune as cli
-from stagegen.generate import Toolchain, build
+from stagegen.catalogue import Catalogue, load_catalogue
+from stagegen.generate import Toolchain, run_make
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.local import LocalLauncher
-from stagegen.repository import Catalogue, load_catalogue
 from stagegen.topology import load_topology
 from stagegen.tune import DecisionTable
 from tests.cli.test_tune import stagegen
@@ -168,7 +168,7 @@ def test_the_report_tells_of_every_communicator_and_the_rule_between_them(tuned)
 def test_the_library_serves_each_communicator_as_decided(tuned, tmp_path):
     topology = load_topology(tuned.topology)
     left = [f"rank == {r}" for r, host in enumerate(topology.ranks) if host in ("n0", "n1", "n2")]
-    build(tuned.folder, Toolchain.find(), "libcoll.a")
+    run_make(tuned.folder, Toolchain.find(), "libcoll.a")
     (tmp_path / "main.c").write_text(PROGRAM.replace("LEFT", " || ".join(left)))
     command = [Toolchain.find().mpicc, "-std=c11", "-Wall", "-Wextra", "-Werror", "main.c"]
     command += [f"-I{tuned.folder / 'include'}", "-o", "main", str(tuned.folder / "libcoll.a")]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from stagegen.catalogue import Catalogue, load_catalogue
 from stagegen.errors import MeasurementError
 from stagegen.measure.live import require_comparable
 from tests.cli.test_tune import CLUSTER, contents, from_log, recorded, stagegen
@@ -17,6 +18,8 @@ from tests.library.schemas import validate
 from tests.measure.fakes import ENVIRONMENT, Model
 
 __all__ = ["recorded"]  # the fixture
+
+CATALOGUE = load_catalogue()
 
 
 def header_with(log: Path, path: Path, **changes: object) -> Path:
@@ -76,7 +79,7 @@ DIFFERENT = {
 
 @pytest.mark.parametrize(("option", "value"), DIFFERENT.items())
 @pytest.mark.parametrize("resume", [True, False])
-def test_options_that_are_not_those_of_the_log(recorded, tmp_path, option, value, resume):
+def test_options_unlike_those_of_the_log_are_refused(recorded, tmp_path, option, value, resume):
     words = ["--from-log", tmp_path / "measurements.jsonl"]
     (tmp_path / "measurements.jsonl").write_bytes(recorded[0].read_bytes())
     if resume:
@@ -88,7 +91,7 @@ def test_options_that_are_not_those_of_the_log(recorded, tmp_path, option, value
     assert [path.name for path in tmp_path.iterdir()] == ["measurements.jsonl"]
 
 
-def test_options_that_are_those_of_the_log(recorded, tmp_path):
+def test_options_that_are_those_of_the_log_change_nothing(recorded, tmp_path):
     log, _, folder, _ = recorded
     words = ["tune", "--topology", CLUSTER, "--output", tmp_path, "--from-log", log]
     options = ["--sizes", "1,1024,16384,65536", "--timing", "barrier", "--budget", "20"]
@@ -102,10 +105,12 @@ def test_options_that_are_those_of_the_log(recorded, tmp_path):
 class Starter:
     """Starts sessions of a cost model, or fails as it is told."""
 
-    def __init__(self, log, before, fails: str = "", deadly: str = "", environment=ENVIRONMENT):
+    def __init__(
+        self, log, before, fails: str = "", deadly: str = "", environment=ENVIRONMENT, noise=0.01
+    ):
         self.log, self.before, self.fails, self.deadly = log, before, fails, deadly
         self.environment, self.scale = environment, 1.0
-        self.model = Model(cost, noise=0.01)
+        self.model = Model(cost, noise=noise)
 
     def __call__(self):
         if self.fails == "start":
@@ -139,6 +144,78 @@ def tuned(monkeypatch, output: Path, *words: str, **how) -> subprocess.Completed
     monkeypatch.setattr("stagegen.cli.tune.Toolchain.find", lambda mpicc: None)
     words = ("--launcher", "local", "--collectives", "alltoall", "--sizes", "1,65536", *words)
     return stagegen("tune", "--topology", CLUSTER, "--output", output, *words)
+
+
+def use_catalogue(monkeypatch, catalogue: Catalogue) -> None:
+    monkeypatch.setattr("stagegen.cli.tune.load_catalogue", lambda: catalogue)
+
+
+def without(routine: str) -> Catalogue:
+    return Catalogue(tuple(a for a in CATALOGUE.algorithms if a.full_name != routine))
+
+
+def with_changed(routine: str) -> Catalogue:
+    """Return the catalogue as it is after a change of one routine."""
+    return Catalogue(
+        tuple(
+            replace(a, hash="0" * 64) if a.full_name == routine else a for a in CATALOGUE.algorithms
+        )
+    )
+
+
+def algorithms_measured(path: Path, before: bytes) -> set[str]:
+    """Return which algorithms the records of a log are of that were added to it."""
+    data = path.read_bytes()
+    assert data.startswith(before)
+    records = [json.loads(line) for line in data[len(before) :].splitlines()]
+    for record in records:
+        validate("measurements", record)
+    specs = (spec for r in records if r["kind"] == "measurement" for spec in r["seconds"])
+    return {spec.partition(":")[0] for spec in specs}
+
+
+def test_an_algorithm_that_was_added_is_no_candidate_of_a_log(tmp_path, monkeypatch):
+    use_catalogue(monkeypatch, without("alltoall/ring"))
+    assert tuned(monkeypatch, tmp_path / "one").returncode == 0
+    use_catalogue(monkeypatch, CATALOGUE)
+    result = from_log(CLUSTER, tmp_path / "one" / "measurements.jsonl", tmp_path / "two")
+    assert result.returncode == 0, result.stderr
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+@pytest.mark.parametrize("then", [without("alltoall/ring"), with_changed("alltoall/ring")])
+def test_resuming_measures_the_routine_that_was_added_or_changed(tmp_path, monkeypatch, then):
+    live = tmp_path / "live"
+    path = live / "measurements.jsonl"
+    use_catalogue(monkeypatch, then)
+    assert tuned(monkeypatch, live, noise=0).returncode == 0
+    before = path.read_bytes()
+    use_catalogue(monkeypatch, CATALOGUE)
+    assert tuned(monkeypatch, live, "--resume", noise=0).returncode == 0
+    assert algorithms_measured(path, before) == {"ring"}
+    again = from_log(CLUSTER, path, tmp_path / "again")
+    assert again.returncode == 0, again.stderr
+    assert contents(live) == contents(tmp_path / "again")
+
+
+def test_a_log_alone_is_not_enough_after_a_routine_changed(tmp_path, monkeypatch):
+    use_catalogue(monkeypatch, with_changed("alltoall/ring"))
+    assert tuned(monkeypatch, tmp_path / "one").returncode == 0
+    use_catalogue(monkeypatch, CATALOGUE)
+    log = tmp_path / "one" / "measurements.jsonl"
+    result = from_log(CLUSTER, log, tmp_path / "two")
+    assert result.returncode == 2
+    assert "changed since they were measured: alltoall/ring; use --resume" in result.stderr
+    assert not (tmp_path / "two").exists()
+
+
+@pytest.mark.parametrize("routine", ["bcast/native", "bcast/binomial"])
+def test_a_change_elsewhere_asks_for_nothing(tmp_path, monkeypatch, routine):
+    use_catalogue(monkeypatch, with_changed(routine))
+    assert tuned(monkeypatch, tmp_path / "one").returncode == 0
+    use_catalogue(monkeypatch, CATALOGUE)
+    log = tmp_path / "one" / "measurements.jsonl"
+    assert from_log(CLUSTER, log, tmp_path / "two").returncode == 0
 
 
 def logs(folder: Path) -> list[str]:

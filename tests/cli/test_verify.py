@@ -11,16 +11,17 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
+from stagegen.audit import audit_folder
+from stagegen.catalogue import alltoall_schedules, load_catalogue
+from stagegen.catalogue.cluster_schedules import schedules_of
 from stagegen.cli.verify import command
 from stagegen.errors import InputError, ScheduleError
-from stagegen.generate import aapc
-from stagegen.generate.schedules import scheduler_of
-from stagegen.library.reprove import reprove
-from stagegen.repository import load_catalogue
-from stagegen.schedule.alltoall import alltoall_phases
-from stagegen.schedule.bounds import COLLECTIVES
-from stagegen.topology import restricted_to
+from stagegen.generate.schedules import table_maker_of
+from stagegen.schedule.alltoall.schedule import alltoall_phases
+from stagegen.schedule.bounds.lower import COLLECTIVES
+from stagegen.topology import restricted_to, topology_yaml
 from tests.cli.folders import ARRAY, CLUSTERS, edit, scheduled, write_folder
+from tests.cli.test_tune import stagegen
 from tests.strategies import make_topology
 
 FIGURE = CLUSTERS["fig-3-2"]
@@ -36,7 +37,7 @@ def figure(tmp_path_factory):
 @pytest.mark.parametrize("topology", CLUSTERS.values(), ids=CLUSTERS)
 def test_what_was_generated_holds(topology, tmp_path):
     routines = write_folder(topology, tmp_path / "g")
-    found = {proof.routine: proof for proof in reprove(tmp_path / "g")}
+    found = {proof.routine: proof for proof in audit_folder(tmp_path / "g")}
     assert set(found) == {routine.function for routine in routines}
     specific = {r.function for r in routines if "COLL_NEEDS_" in r.c_constraints}
     uses = {a.routine for a in load_catalogue().algorithms if a.has_tables and a.uses}
@@ -57,11 +58,11 @@ def test_what_was_generated_holds(topology, tmp_path):
     assert {p.collective for _, p in found["reduce_topology_kary"].proofs} == {"reduce"}
 
 
-def test_command(figure):
+def test_the_command_tells_what_is_proven_of_every_routine(figure):
     result = CliRunner().invoke(command, [str(figure)], catch_exceptions=False)
     assert result.exit_code == 0
     lines = result.output.splitlines()
-    assert len(lines) == len(list(reprove(figure)))
+    assert len(lines) == len(list(audit_folder(figure)))
     (aapc,) = (line for line in lines if line.startswith("alltoall_aapc_receiver:"))
     assert "6 ranks, 9 phases (lower bound 9" in aapc
     assert "no two messages of a phase share a network edge" in aapc
@@ -71,7 +72,7 @@ def test_command(figure):
     assert "no network edge is used" not in tree  # by its own messages, which are not of a ring
     form = json.loads(CliRunner().invoke(command, [str(figure), "--format", "json"]).output)
     names = [routine["routine"] for routine in form["routines"]]
-    assert names == [proof.routine for proof in reprove(figure)]
+    assert names == [proof.routine for proof in audit_folder(figure)]
 
 
 def edited(figure, tmp_path, name, old, new):
@@ -144,7 +145,7 @@ def edited(figure, tmp_path, name, old, new):
 def test_what_is_wrong_is_named(figure, tmp_path, name, old, new, part):
     folder = edited(figure, tmp_path, name, old, new)
     with pytest.raises(ScheduleError) as error:
-        list(reprove(folder))
+        list(audit_folder(folder))
     assert name in str(error.value)
     assert part in str(error.value)
 
@@ -154,7 +155,7 @@ def test_the_last_rule_of_a_size_is_native(figure, tmp_path):
     file = tmp_path / "g" / "src" / "rules.c"
     file.write_text(re.sub(r"    \{INT_MAX, .*/\* native \*/.*\n", "", file.read_text(), count=1))
     with pytest.raises(ScheduleError, match="must be the native routine, for every size"):
-        list(reprove(tmp_path / "g"))
+        list(audit_folder(tmp_path / "g"))
 
 
 def test_rules_of_a_group_are_of_its_routines(tmp_path):
@@ -169,24 +170,24 @@ def test_rules_of_a_group_are_of_its_routines(tmp_path):
         assert old in text
         file.write_text(text.replace(old, new))
         with pytest.raises(ScheduleError, match=told):
-            list(reprove(tmp_path / "g"))
+            list(audit_folder(tmp_path / "g"))
 
 
-def test_another_topology_is_seen(figure, tmp_path):
+def test_another_topology_is_seen_and_status_1(figure, tmp_path):
     folder = tmp_path / "g"
     shutil.copytree(figure, folder)
     other = make_topology([1, 2, 3], [0, 0])
-    (folder / "topology.yaml").write_text(other.to_yaml())
+    (folder / "topology.yaml").write_text(topology_yaml(other))
     with pytest.raises(ScheduleError):
-        list(reprove(folder))
+        list(audit_folder(folder))
+    assert stagegen("verify", folder).returncode == 1
 
 
-def test_no_folder(tmp_path):
+def test_what_is_no_generated_folder_is_status_2(tmp_path):
     for folder in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(InputError, match="not a generated folder"):
-            list(reprove(folder))
-    assert InputError.exit_status == 2
-    assert ScheduleError.exit_status == 1
+            list(audit_folder(folder))
+        assert stagegen("verify", folder).returncode == 2
 
 
 def test_each_routine_is_in_its_file_and_no_other(figure, tmp_path):
@@ -200,24 +201,24 @@ def test_each_routine_is_in_its_file_and_no_other(figure, tmp_path):
     for name in routines:
         (sources / name).rename(sources / f"{name}.away")
         with pytest.raises(ScheduleError, match=f"{name}: routines.c names it"):
-            list(reprove(tmp_path / "g"))
+            list(audit_folder(tmp_path / "g"))
         shutil.copy(sources / f"{name}.away", sources / name)
     shutil.copy(sources / "bcast_flat.c", sources / "bcast_other.c")
     with pytest.raises(ScheduleError, match=r"bcast_other.c: routines.c does not name it"):
-        list(reprove(tmp_path / "g"))
+        list(audit_folder(tmp_path / "g"))
     (sources / "bcast_other.c").unlink()
     shutil.copy(sources / "bcast_binomial.c", sources / "bcast_flat.c")
     with pytest.raises(ScheduleError, match=r"bcast_flat.c: there is no function bcast_flat"):
-        list(reprove(tmp_path / "g"))
+        list(audit_folder(tmp_path / "g"))
 
 
 @pytest.mark.parametrize("name", ["routines.c", "rules.c", "cluster.c"])
-def test_a_file_of_the_build_is_missing(figure, tmp_path, name):
+def test_a_missing_file_of_the_build_is_told(figure, tmp_path, name):
     folder = edited(figure, tmp_path, name, "", "")
     shutil.copy(figure / "src" / "rules.c", folder / "src" / "dispatch.c")
     (folder / "src" / name).unlink()
     with pytest.raises(InputError, match=f"src/ has no {name}"):
-        list(reprove(folder))
+        list(audit_folder(folder))
 
 
 @pytest.mark.parametrize("routine", scheduled(FIGURE))
@@ -228,11 +229,16 @@ def test_a_routine_that_needs_tables_has_them_and_the_whole_cluster(figure, tmp_
     text = file.read_text()
     file.write_text(ARRAY.sub("", text))
     with pytest.raises(ScheduleError, match="no proof for its tables: it has none"):
-        list(reprove(folder))
+        list(audit_folder(folder))
     file.write_text(text)
     edit(folder / "src" / "routines.c", "COLL_NEEDS_CLUSTER, 0", "COLL_ANY, 0")
     with pytest.raises(ScheduleError, match="lets it serve other ranks"):
-        list(reprove(folder))
+        list(audit_folder(folder))
+
+
+def forget_schedules():
+    schedules_of.cache_clear()
+    table_maker_of.cache_clear()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -245,12 +251,12 @@ def test_phases_in_any_order_hold_with_the_places_that_their_tokens_were_made_by
     phases = [tuple(chance.sample(phase, len(phase))) for phase in made.phases]
     chance.shuffle(phases)
     shuffled = replace(made, phases=tuple(phases))
-    scheduler_of.cache_clear()
+    forget_schedules()
     with monkeypatch.context() as patch:
-        patch.setattr(aapc, "alltoall_phases", lambda _: shuffled)
+        patch.setattr(alltoall_schedules, "alltoall_phases", lambda _: shuffled)
         write_folder(topology, tmp_path / "g")
-    scheduler_of.cache_clear()
-    proven = {proof.routine for proof in reprove(tmp_path / "g") if proof.proofs}
+    forget_schedules()
+    proven = {proof.routine for proof in audit_folder(tmp_path / "g") if proof.proofs}
     assert proven >= {name for name in scheduled(topology) if "_aapc_" in name}
     file = tmp_path / "g" / "src" / "alltoall_aapc_receiver.c"
     edit(file, " PLACE,", "")
@@ -259,7 +265,7 @@ def test_phases_in_any_order_hold_with_the_places_that_their_tokens_were_made_by
     bare = re.sub(r"^( *-?\d+, -?\d+, -?\d+,) -?\d+,", r"\1", table, flags=re.M)
     file.write_text(text.replace(table, bare))
     with pytest.raises(ScheduleError, match="aapc_receiver"):
-        list(reprove(tmp_path / "g"))
+        list(audit_folder(tmp_path / "g"))
 
 
 def test_what_is_proven_is_told_for_each_value(figure, tmp_path):

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
+from stagegen.audit import audit_folder
 from stagegen.errors import ScheduleError
-from stagegen.library.reprove import reprove
 from tests.cli.folders import ARRAY, CLUSTERS, scheduled, write_folder
 
 DAMAGED = {
@@ -39,7 +39,7 @@ class Damage:
         """What the error says; None if there is none. Other errors than typed ones fail a test."""
         self.file.write_text(text)
         try:
-            list(reprove(self.folder))
+            list(audit_folder(self.folder))
         except ScheduleError as error:
             return str(error) if self.file.name in str(error) else None
         return None
@@ -125,4 +125,4 @@ def test_every_change_of_the_cluster_is_seen(cluster, tmp_path):
     for at in places:
         file.write_text(f"{text[:at]}{'8' if text[at] == '7' else '7'}{text[at + 1 :]}")
         with pytest.raises(ScheduleError, match=r"cluster\.c"):
-            list(reprove(tmp_path / "g"))
+            list(audit_folder(tmp_path / "g"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from docs.bench.families import Entrant, Meeting
-from docs.bench.rows import Row
+from docs.tools.bench.families import Entrant, Meeting
+from docs.tools.bench.rows import Row
 from stagegen.measure.statistics import Summary
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from docs.figures.aapc_phases import describe, read_stamps
+from docs.tools.figures.aapc_phases import describe, read_stamps
 from stagegen.cli import group
 from stagegen.data import TOPOLOGIES
 from stagegen.schedule import alltoall_schedule

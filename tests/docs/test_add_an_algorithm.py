@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 import shutil
 from contextlib import closing
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import yaml
 
+from stagegen.catalogue import Algorithm, load_catalogue
 from stagegen.data import TEMPLATES
-from stagegen.generate import Renderer, build, measuring_sources, write_files
+from stagegen.errors import InputError
+from stagegen.generate import Renderer, measuring_sources, run_make, session_build, write_files
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.live import start_session
-from stagegen.repository import load_catalogue
 from stagegen.tune.candidates import variants
 from tests.mpi import support
 
@@ -39,19 +42,19 @@ def sample_of(root: Path):
     return sample
 
 
-def test_the_catalogue_has_it(catalogue_root):
+def test_the_catalogue_has_the_sample(catalogue_root):
     sample = sample_of(catalogue_root)
     assert sample.routine == "allgather_gather_and_pass_on"
     assert [parameter.name for parameter in sample.parameters] == ["segment_size"]
 
 
 @pytest.mark.parametrize("ranks", [2, 5])
-def test_it_gives_the_same_bytes_as_native(catalogue_root, tmp_path, ranks):
+def test_the_sample_gives_the_same_bytes_as_native(catalogue_root, tmp_path, ranks):
     topology = support.cluster(ranks)
     catalogue = load_catalogue(catalogue_root)
     renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash, catalogue_root)
-    write_files(tmp_path, measuring_sources(topology, catalogue, renderer))
-    build(tmp_path, support.toolchain())
+    write_files(tmp_path, measuring_sources(session_build(topology, catalogue), renderer))
+    run_make(tmp_path, support.toolchain())
     candidates = list(variants(sample_of(catalogue_root)))
     assert len(candidates) == 3
     session, _ = start_session(LocalLauncher(), topology, tmp_path / "session", tmp_path)
@@ -61,10 +64,27 @@ def test_it_gives_the_same_bytes_as_native(catalogue_root, tmp_path, ranks):
             assert (check.wrong, check.first_wrong) == (0, "")
 
 
-def test_the_page_names_every_key_of_front_matters():
+def keys_of_the_page() -> list[str]:
+    """The keys in the table of front matters."""
     text = PAGE.read_text(encoding="utf-8")
-    source = (PAGE.parents[1] / "stagegen/repository/front_matter.py").read_text(encoding="utf-8")
-    keys = re.findall(r'values\.take\("(\w+)"', source)
-    assert len(keys) > 7
-    for key in keys:
-        assert f"`{key}`" in text
+    (table,) = re.findall(r"^## The front matter$(.*?)^## ", text, re.DOTALL | re.MULTILINE)
+    cells = re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)
+    return [key for cell in cells for key in re.findall(r"`(\w+)`", cell)]
+
+
+def test_the_page_has_a_line_for_all_that_a_front_matter_says_of_an_algorithm():
+    """What an algorithm is beyond its place in the folders and its hash is in its front matter."""
+    others = {"collective", "name", "template", "hash"}
+    said = {field.name for field in fields(Algorithm)} - others
+    assert sorted(keys_of_the_page()) == sorted(said)
+
+
+@pytest.mark.parametrize("key", keys_of_the_page())
+def test_each_key_of_the_page_is_read(key, tmp_path):
+    """A value that no key may have is refused for what it is, not as that of an unknown key."""
+    known = {"summary": "It works.", "cost": "α", "reference": "Faraj 2006, §1", "scratch": 0}
+    text = yaml.safe_dump({**known, key: [[]]})
+    (tmp_path / "bcast").mkdir()
+    (tmp_path / "bcast" / "native.c.j2").write_text(f"{{#---\n{text}---#}}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=f"the front matter's `{key}`: "):
+        load_catalogue(tmp_path)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from docs.bench.guidelines import BARRIER, GUIDELINES, verdict
-from docs.bench.plan import FIXED
-from stagegen.repository import load_catalogue
+from docs.tools.bench.guidelines import BARRIER, GUIDELINES, verdict
+from docs.tools.bench.plan import FIXED
+from stagegen.catalogue import load_catalogue
 from tests.docs.bench_rows import timed
 
 P = 4

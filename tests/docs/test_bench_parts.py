@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from docs.bench import parts
-from docs.bench.parts import Part
-from docs.bench.plan import CLUSTERS, FIXED, KIB
-from docs.bench.results import results
+from docs.tools.bench import parts
+from docs.tools.bench.parts import Part
+from docs.tools.bench.plan import CLUSTERS, FIXED, KIB
+from docs.tools.bench.results import results
 from stagegen.measure.records import Candidate
 from stagegen.tune.race import Sample
 from tests.measure.fakes import ENVIRONMENT

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from docs.bench.page import README_POINTS
-from docs.bench.plan import CLUSTERS, FIXED, HOSTS, RATE, SEEDS, SWITCHES, random_cluster
-from docs.bench.targets import GOALS
-from stagegen.repository import load_catalogue
+from docs.tools.bench.page import README_POINTS
+from docs.tools.bench.plan import CLUSTERS, FIXED, HOSTS, RATE, SEEDS, SWITCHES, random_cluster
+from docs.tools.bench.targets import GOALS
+from stagegen.catalogue import load_catalogue
 from stagegen.topology import load_topology
 
 DRAWN = {

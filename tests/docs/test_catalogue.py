@@ -1,62 +1,155 @@
-"""The catalogue page is what the front matter says, whole and up to date."""
+"""The catalogue page says what the front matter of the templates says, whole and up to date.
+
+The page is read back and compared with the YAML of the templates: neither is read with the code
+that the page is made with.
+"""
 
 from __future__ import annotations
 
-import dataclasses
+import re
 import runpy
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
-from stagegen.repository import Algorithm, load_catalogue
-from stagegen.repository.algorithm import CONSTRAINTS, NATIVE
+from stagegen.data import TEMPLATES
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "catalogue.py"
-PAGE = SCRIPT.with_suffix(".md")
-MAKER = runpy.run_path(str(SCRIPT))
-CATALOGUE = load_catalogue()
-ALGORITHMS = [a for a in CATALOGUE.algorithms if a.name != NATIVE]
+DOCS = Path(__file__).parents[2] / "docs"
+SCRIPT, PAGE = DOCS / "tools" / "catalogue.py", DOCS / "catalogue.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+MAIN = runpy.run_path(str(SCRIPT))["main"]
+
+FRONT_MATTER = re.compile(r"\{#---\n(.*?)\n---#\}", re.DOTALL)
+#: Name, template, summary and facts of an algorithm.
+ENTRY = re.compile(r"^### \[(\w+)\]\(\.\./templates/(\S+)\)\n\n(.+)\n\n((?:- .+\n)+)", re.MULTILINE)
+
+#: What constraints ask for, and where the ranks must be, in the words of the page.
+CONSTRAINTS = {
+    "commutative": "commutative",
+    "dense": "data as plain bytes, so that other data is packed first",
+    "power_of_two": "power of two",
+}
+PLACES = {
+    "order": "ranks on hosts of the cluster, any number on each, in any order",
+    "leaders": "ranks on several hosts of the cluster, more than one on some, in any order",
+}
+LINK = re.compile(r"\[([^]]*)\]\(https://[^)]*\)")
+LIMIT = re.compile(r"at (most|least) ([\d,]+) (ranks|bytes)")
+LIMITS = {"max_ranks": ("most", "ranks"), "max_bytes": ("most", "bytes"),
+          "min_bytes": ("least", "bytes")}  # fmt: skip
+
+Facts = Mapping[str, list[str]]
 
 
-def part_of(algorithm: Algorithm, page: str) -> str:
-    """What the page says of an algorithm."""
-    (part,) = page.split(f"(../templates/{algorithm.template.as_posix()})\n")[1:]
-    return part.split("\n#")[0]
+def front_matters() -> dict[str, dict]:
+    """The YAML of every algorithm but the native ones, by its template."""
+    found = {}
+    for path in sorted(TEMPLATES.glob("*/[!_]*.c.j2")):
+        head = FRONT_MATTER.match(path.read_text(encoding="utf-8"))
+        if head is not None and path.name != "native.c.j2":
+            found[path.relative_to(TEMPLATES).as_posix()] = yaml.safe_load(head[1])
+    return found
+
+
+def facts(lines: str) -> Facts:
+    """A list of facts, by what stands before the colon."""
+    found = defaultdict(list)
+    for line in lines.splitlines():
+        what, _, text = line.removeprefix("- ").partition(": ")
+        found[what].append(text)
+    return found
+
+
+KEYS = front_matters()
+TOLD = {template: (name, text, facts(lines)) for name, template, text, lines in ENTRY.findall(TEXT)}
+
+every_template = pytest.mark.parametrize("template", KEYS)
+
+
+def parameters(told: Facts) -> dict[str, dict]:
+    """The parameters that facts tell of, as a front matter has them."""
+    found = {}
+    for what in told:
+        if what.startswith("`"):
+            (text,) = told[what]
+            meaning, _, listed = text.rpartition(": ")
+            values = [int(value.strip("*")) for value in listed.split(", ")]
+            (default,) = re.findall(r"\*\*(\d+)\*\*", listed)
+            found[what.strip("`")] = {"meaning": meaning, "values": values, "default": int(default)}
+    return found
+
+
+def parts(told: Facts) -> list[dict[str, str]]:
+    """The parts that facts tell of, as a front matter has them."""
+    return [dict(re.findall(r"^(\w+) of `(.+)` bytes$", text)) for text in told["Part"]]
 
 
 def test_the_page_is_up_to_date():
-    text = PAGE.read_text(encoding="utf-8")
-    assert text == MAKER["page"](CATALOGUE), "run python docs/catalogue.py"
+    assert MAIN(["--check"]) == 0, "run python docs/tools/catalogue.py"
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: a.routine)
-def test_cost_parameters_and_reference_are_told(algorithm):
-    part = part_of(algorithm, MAKER["page"](CATALOGUE))
-    for text in (algorithm.summary, algorithm.cost, algorithm.reference):
-        assert text in part
-    for parameter in algorithm.parameters:
-        assert f"`{parameter.name}`: {parameter.meaning}" in part
-        assert f"**{parameter.default}**" in part
+@every_template
+def test_every_work_that_is_cited_is_listed_with_its_number(template):
+    works = yaml.safe_load((TEMPLATES / "references.yaml").read_text(encoding="utf-8"))
+    *_, told = TOLD[template]
+    (reference,) = told["Reference"]
+    bare = LINK.sub(r"\1", reference)
+    cited = [name for name in works if re.search(rf"(?<![\w,] ){re.escape(name)}", bare)]
+    assert cited or template.endswith("native.c.j2"), "it cites no work that is known"
+    for name in cited:
+        assert f"\n- {name}: {works[name]['work']}" in TEXT
+        number = works[name].get("at", "").partition(":")[2]
+        assert number in reference
 
 
-def test_constraints_are_told():
-    ask = [name for name in CONSTRAINTS if name != "unprepared"]
-    algorithm = dataclasses.replace(
-        ALGORITHMS[0], constraints=tuple(ask), needs="ring", min_bytes=1024, max_bytes=4096
-    )
-    told = MAKER["needs"](algorithm)
-    assert len(told) == len(ask) + 3
-    text = "; ".join(told)
-    for part in ("all ranks of the cluster", "at least 1,024 bytes", "at most 4,096 bytes"):
-        assert part in text
+def test_every_algorithm_is_on_the_page_once_and_counted():
+    assert sorted(template for _, template, *_ in ENTRY.findall(TEXT)) == sorted(KEYS)
+    counted = {name: int(number) for name, number in re.findall(r"\[(\w+)\]\(#\1\) (\d+)", TEXT)}
+    assert Counter(counted) == Counter(template.partition("/")[0] for template in KEYS)
 
 
-@pytest.mark.parametrize(("wrong", "status"), [("", 0), ("stale", 1)])
-def test_check_says_whether_it_is_stale(wrong, status, tmp_path, monkeypatch, capsys):
+@every_template
+def test_the_page_says_what_the_front_matter_says(template):
+    keys, (name, summary, told) = KEYS[template], TOLD[template]
+    assert (f"{name}.c.j2", summary) == (Path(template).name, keys["summary"])
+    assert (told["Cost"], told["Wins"]) == ([keys["cost"]], [keys["wins"]] * ("wins" in keys))
+    assert [LINK.sub(r"\1", text) for text in told["Reference"]] == [keys["reference"]]
+    assert parameters(told) == keys.get("parameters", {})
+    wanted = [{name: str(size) for name, size in part.items()} for part in keys.get("parts", [])]
+    assert parts(told) == wanted
+
+
+@every_template
+def test_the_page_says_what_an_algorithm_needs_and_nothing_else(template):
+    keys, needs = KEYS[template], list(TOLD[template][2]["Needs"])
+    for name in keys.get("constraints", ()):
+        needs.remove(CONSTRAINTS[name])
+    limits = {
+        (word, unit): int(number.replace(",", ""))
+        for need in needs
+        for word, number, unit in LIMIT.findall(need)
+    }
+    assert limits == {what: keys[key] for key, what in LIMITS.items() if key in keys}
+    places = [need for need in needs if not LIMIT.fullmatch(need)]
+    assert len(places) == ("needs" in keys)
+    for place in places:
+        made = f"made from its `{keys['needs']}`, kind `{keys.get('kind')}`"
+        assert place == PLACES.get(keys["needs"]) or place.endswith(made)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status"), [("", "", 0), ("**8192**", "**4096**", 1), ("## alltoall\n", "", 1)]
+)
+def test_check_finds_a_stale_page_and_the_script_makes_it_anew(
+    old, new, status, tmp_path, monkeypatch, capsys
+):
     page = tmp_path / "catalogue.md"
-    page.write_text(MAKER["page"](CATALOGUE) + wrong, encoding="utf-8")
-    monkeypatch.setitem(MAKER["main"].__globals__, "PAGE", page)
-    assert MAKER["main"](["--check"]) == status
-    assert ("not up to date" in capsys.readouterr().err) == bool(wrong)
-    assert MAKER["main"]([]) == 0
-    assert page.read_text(encoding="utf-8") == MAKER["page"](CATALOGUE)
+    page.write_text(TEXT.replace(old, new, 1), encoding="utf-8")
+    monkeypatch.setitem(MAIN.__globals__, "PAGE", page)
+    assert MAIN(["--check"]) == status
+    assert ("not up to date" in capsys.readouterr().err) == bool(status)
+    assert MAIN([]) == 0
+    assert page.read_text(encoding="utf-8") == TEXT

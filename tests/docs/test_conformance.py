@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from stagegen.repository import load_catalogue
+from stagegen.catalogue import load_catalogue
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "conformance.py"
+SCRIPT = Path(__file__).parents[2] / "docs" / "tools" / "conformance.py"
 SPEC = importlib.util.spec_from_file_location("conformance_page", SCRIPT)
 assert SPEC is not None
 MAKER = importlib.util.module_from_spec(SPEC)
@@ -70,4 +70,4 @@ def test_a_page_with_other_totals_is_found(damage, tmp_path, monkeypatch, capsys
     assert MAKER.main(["--check"]) == 0
     MAKER.PAGE.write_text(MAKER.PAGE.read_text().replace(damage, "7"))
     assert MAKER.main(["--check"]) == 1
-    assert "run python docs/conformance.py" in capsys.readouterr().err
+    assert "run python docs/tools/conformance.py" in capsys.readouterr().err

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 FIGURES = Path(__file__).parents[2] / "docs" / "figures"
+TOOLS = FIGURES.parent / "tools" / "figures"
 
 
 def test_first_point_is_reproduced():
     pytest.importorskip("matplotlib")
-    script = runpy.run_path(str(FIGURES / "fig_3_25.py"))
+    script = runpy.run_path(str(TOOLS / "fig_3_25.py"))
     numbers = json.loads((FIGURES / "fig_3_25.json").read_text())
     first, *others = script["HOSTS"]
     assert [int(hosts) for hosts in numbers["hops"]] == [first, *others]

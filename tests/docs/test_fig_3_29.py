@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 FIGURES = Path(__file__).parents[2] / "docs" / "figures"
+TOOLS = FIGURES.parent / "tools" / "figures"
 
 
 def test_first_points_are_reproduced():
     pytest.importorskip("matplotlib")
-    script = runpy.run_path(str(FIGURES / "fig_3_29.py"))
+    script = runpy.run_path(str(TOOLS / "fig_3_29.py"))
     numbers = json.loads((FIGURES / "fig_3_29.json").read_text())
     assert list(numbers) == [str(count) for count in script["HOSTS_PER_SWITCH"]]
     for per_switch, rows in numbers.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stagegen.repository import load_catalogue
+from stagegen.catalogue import load_catalogue
 
 PAGE = Path(__file__).parents[2] / "docs" / "guidelines.md"
 ROW = re.compile(r"^\| (\w+) ≼ ([^|]+?) \| `(of_\w+)` \|$", re.MULTILINE)

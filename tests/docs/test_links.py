@@ -13,7 +13,7 @@ LINK = re.compile(r"\]\((?P<target>[^)#]+)(?:#[^)]*)?\)")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_and_placeholders(page: Path) -> None:
+def test_links_lead_somewhere_and_no_placeholder_is_left(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for match in LINK.finditer(text):
         target = match["target"]

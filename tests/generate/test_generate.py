@@ -11,13 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from stagegen.catalogue import Algorithm, applicable
+from stagegen.catalogue.cluster_schedules import LEADER_BYTES
 from stagegen.data import TEMPLATES, TOPOLOGIES
 from stagegen.errors import GenerateError
-from stagegen.generate import Renderer, Toolchain, build, measuring_sources, write_files
-from stagegen.generate.schedules import LEADER_BYTES
-from stagegen.generate.sources import applicable
+from stagegen.generate import (
+    Renderer,
+    Toolchain,
+    measuring_sources,
+    run_make,
+    session_build,
+    write_files,
+)
+from stagegen.generate.render import c_comment, unbroken
 from stagegen.library import library_files
-from stagegen.repository import Algorithm
 from stagegen.topology import load_topology
 from tests.mpi import support
 from tests.strategies import make_topology
@@ -34,7 +41,7 @@ def renderer(root: Path = TEMPLATES) -> Renderer:
 def generated(name: str) -> dict[str, str]:
     topology = OWN.get(name) or load_topology(TOPOLOGIES / f"{name}.yaml")
     files = library_files(topology, support.CATALOGUE, support.decision(topology))
-    session = measuring_sources(topology, support.CATALOGUE, renderer())
+    session = measuring_sources(session_build(topology, support.CATALOGUE), renderer())
     return {**files, **{f"session/{name}": text for name, text in session.items()}}
 
 
@@ -81,14 +88,41 @@ def test_every_c_file_says_what_made_it(files):
             assert re.search(r"topology [0-9a-f]{16}, catalogue [0-9a-f]{16}", head), name
 
 
-def test_every_routine_names_its_reference_and_its_proof(files):
+def bare(text: str) -> str:
+    """A text, perhaps of a C comment, without its blanks and the frame of the comment."""
+    return "".join(word for line in text.splitlines() for word in line.strip(" *").split())
+
+
+def test_every_routine_says_at_its_head_once_what_it_is(files):
     by_function = {a.routine: a for a in support.CATALOGUE.algorithms}
     for name, text in files.items():
         algorithm = by_function.get(Path(name).stem) if name.startswith("src/") else None
         if algorithm is not None:
-            head = " ".join(line.strip(" *") for line in text[: text.index("*/")].splitlines())
-            assert f"Reference: {algorithm.reference}." in head
-            assert text.count(f"int {algorithm.routine}(") == 1
+            head, whole = bare(text[: text.index("*/")]), bare(text)
+            for fact in (
+                algorithm.summary,
+                f"Wins: {algorithm.wins}" if algorithm.wins else "Cost: ",
+                f"Cost: {algorithm.cost}. Asks for: ",
+                *(f"Parameter {p.name}: {p.meaning}." for p in algorithm.parameters),
+                algorithm.example,
+            ):
+                assert bare(fact) in head, name
+                assert fact == "" or whole.count(bare(fact)) == 1, name
+            reference = re.sub(r"\[(doi|arXiv):[^]]*\]", "", text[: text.index("*/")])
+            assert bare(f"Reference: {algorithm.reference}.") in bare(reference)
+            function = f"int {algorithm.routine}("
+            assert text.count(function) == 1
+            comment = text[: text.index(function)].rpartition("/*")[2]
+            assert bare(comment) == bare("Returns MPI_SUCCESS or an MPI error code.") + "/", name
+
+
+@pytest.mark.parametrize("shift", range(0, 60, 7))
+def test_no_line_cuts_a_formula(shift):
+    formula = "(p - 1)(α + nβ) + (p - 2)θ"
+    text = f"Cost: {'a' * shift} {formula} for every single message, and then {formula} again"
+    lines = c_comment([unbroken(text)]).splitlines()[1:-1]
+    assert len(lines) > 1
+    assert sum(line.count(formula) for line in lines) == 2
 
 
 @pytest.mark.skipif(not FORMATTER.exists(), reason="clang-format is not installed")
@@ -159,7 +193,7 @@ def test_windows_with_the_same_tokens_are_not_tried_twice():
     assert values(make_topology([4, 4], [0]), "alltoall_aapc_sender_window", "window") == (1, 2, 4)
 
 
-def test_trees_from_all_roots_have_their_limit():
+def test_trees_from_all_roots_are_for_256_ranks_at_most():
     binary = support.CATALOGUE.find("bcast", "topology_binary")
     assert binary.works_for(256)
     assert not binary.works_for(257)
@@ -205,7 +239,7 @@ def test_a_failing_write_leaves_the_old_file(tmp_path, monkeypatch):
     assert (tmp_path / "one.c").read_text() == "old\n"
 
 
-def test_a_file_in_the_way_of_a_folder(tmp_path):
+def test_a_file_in_the_way_of_a_folder_is_an_error(tmp_path):
     (tmp_path / "src").write_text("in the way")
     with pytest.raises(GenerateError, match="cannot write"):
         write_files(tmp_path, {"src/one.c": "1\n"})
@@ -214,7 +248,7 @@ def test_a_file_in_the_way_of_a_folder(tmp_path):
 def test_what_the_compiler_says_is_in_the_error(tmp_path):
     write_files(tmp_path, {"Makefile": "all:\n\t$(MPICC) -c bad.c\n", "bad.c": "int f( {\n"})
     with pytest.raises(GenerateError, match=r"bad\.c:1"):
-        build(tmp_path, support.toolchain())
+        run_make(tmp_path, support.toolchain())
 
 
 def test_a_missing_compiler_is_an_error_that_says_how_to_get_it(monkeypatch):
@@ -229,5 +263,7 @@ def test_a_leader_never_needs_more_memory_than_it_may():
     """With 3 ranks on a host of 5 in all it keeps 2 · 3 · 5 messages, and sends 3 · 3 at once."""
     topology = make_topology([2, 1], [0], slots={"n0": 3})
     hierarchical = names(topology)["alltoall_hierarchical"]
-    assert hierarchical.max_bytes == LEADER_BYTES // (2 * 3 * 5)
-    assert hierarchical.max_bytes * 9 < 2**31
+    most = hierarchical.max_bytes
+    kept, more = (hierarchical.scratch.value({"n": n, "p": 5, "m": 3}) for n in (most, most + 1))
+    assert kept <= LEADER_BYTES < more
+    assert most * 9 < 2**31

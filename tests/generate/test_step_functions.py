@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
+from stagegen.catalogue import groups_of
 from stagegen.generate import Renderer, Toolchain
-from stagegen.generate.places import groups_of
 from stagegen.generate.routines import render_routine
 from tests.mpi import support
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from stagegen.catalogue import applicable, groups_of
 from stagegen.generate import Renderer
-from stagegen.generate.places import groups_of
 from stagegen.generate.routines import render_routine
-from stagegen.generate.sources import applicable
 from stagegen.generate.tables import aapc_tables
 from stagegen.schedule import (
     SCHEMES,
@@ -22,7 +21,7 @@ from stagegen.schedule import (
     reduce_tree,
     schedule_rows,
 )
-from stagegen.schedule.alltoall import alltoall_phases, with_sync
+from stagegen.schedule.alltoall.schedule import alltoall_phases, with_sync
 from tests.generate import c_tables
 from tests.mpi import support
 from tests.schedule.rated import with_rates

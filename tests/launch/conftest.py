@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from stagegen.measure.launch.base import Job, RunningJob, Streams
-from stagegen.measure.launch.lab import LabLauncher
-from stagegen.measure.launch.lab_capacity import VARIABLE
+from stagegen.measure.launch.lab.capacity import VARIABLE
+from stagegen.measure.launch.lab.launcher import LabLauncher
 from stagegen.topology import Topology, load_topology
 
 CHAIN = """\

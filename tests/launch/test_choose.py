@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stagegen.errors import InputError
-from stagegen.measure.launch.choose import LAUNCHERS, choose_launcher, make_launcher
+from stagegen.measure.launch.registry import LAUNCHERS, choose_launcher, make_launcher
 
 TEXT = """\
 name: two

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from stagegen.errors import InputError
-from stagegen.measure.launch import _lab_init
 from stagegen.measure.launch.base import Environment, Job
-from stagegen.measure.launch.hydra import HydraLauncher, hydra_command
-from stagegen.measure.launch.lab import lab_command
+from stagegen.measure.launch.command_lines import hydra_command
+from stagegen.measure.launch.hydra import HydraLauncher
+from stagegen.measure.launch.lab import init_process as lab_init
+from stagegen.measure.launch.lab.launcher import lab_command
 from stagegen.measure.launch.local import local_command
 from stagegen.measure.launch.mpi import VARIABLE, Mpi, find_mpi
 
@@ -102,7 +103,7 @@ def test_an_environment_survives_its_json_form():
     ],
 )
 def test_the_exit_status_is_that_of_the_rank_that_failed_first(code, failures, status):
-    assert _lab_init.exit_status(code, failures) == status
+    assert lab_init.exit_status(code, failures) == status
 
 
 def fake_mpiexec(folder: Path, text: str) -> Path:

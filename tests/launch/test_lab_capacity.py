@@ -6,9 +6,9 @@ import pytest
 
 from stagegen.data import TOPOLOGIES
 from stagegen.errors import InputError
-from stagegen.measure.launch import lab_capacity
-from stagegen.measure.launch.lab_capacity import Capacity, demand, lab_scale, machine_capacity
-from stagegen.measure.launch.lab_process import why_no_lab
+from stagegen.measure.launch.lab import capacity as lab_capacity
+from stagegen.measure.launch.lab.capacity import Capacity, demand, lab_scale, machine_capacity
+from stagegen.measure.launch.lab.process import why_no_lab
 from stagegen.topology import load_topology
 
 
@@ -58,7 +58,7 @@ def test_another_boot_is_another_machine(cluster, measured, monkeypatch):
     assert machine_capacity() == Capacity("another", 20e9, 1)
 
 
-def test_the_user_knows_better(cluster, measured, monkeypatch):
+def test_what_the_user_sets_is_the_scale_or_is_refused(cluster, measured, monkeypatch):
     monkeypatch.setenv(lab_capacity.VARIABLE, "0.25")
     assert lab_scale(cluster()).factor == 0.25
     for wrong in ("0", "1.5", "-1", "nan", "half"):

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from stagegen.measure.launch.lab_capacity import VARIABLE
+from stagegen.measure.launch.lab.capacity import VARIABLE
 from stagegen.measure.launch.mpi import find_mpi
+from stagegen.topology import topology_yaml
 
 pytestmark = [pytest.mark.lab, pytest.mark.mpi]
 
@@ -93,7 +94,7 @@ def lab_run(run, cluster, tmp_path):
 
 
 @pytest.mark.parametrize("status", [0, 3])
-def test_after_success_and_failure(lab_run, status):
+def test_nothing_is_left_after_success_and_failure(lab_run, status):
     before = outside()
     process, marker = lab_run(f"exit {status}")
     assert process.wait(PATIENCE) == status
@@ -110,7 +111,7 @@ def test_after_success_and_failure(lab_run, status):
         (signal.SIGKILL, -signal.SIGKILL),
     ],
 )
-def test_after_a_signal(lab_run, number, status):
+def test_nothing_is_left_after_a_signal(lab_run, number, status):
     before = outside()
     process, marker = lab_run("trap '' INT TERM; sleep 1000; sleep 1000")
     ranks = 4
@@ -136,7 +137,7 @@ def test_what_is_ignored_stays_ignored(lab_run, number):
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
-def test_closed_streams(cluster, tmp_path, closed):
+def test_with_closed_streams_the_status_is_the_programs(cluster, tmp_path, closed):
     cluster()
     words = [sys.executable, "-m", "stagegen", "lab", "run", "--topology"]
     words += [str(tmp_path / "cluster.yaml"), "--", "sh", "-c", "exit 3"]
@@ -147,7 +148,7 @@ def test_closed_streams(cluster, tmp_path, closed):
     assert result.returncode == 3
 
 
-def test_after_an_exception(start):
+def test_nothing_is_left_after_an_exception(start):
     marker = f"marker-{uuid.uuid4().hex}"
 
     def fail():
@@ -188,7 +189,7 @@ def test_an_unprivileged_user_has_a_lab_too(run, cluster):
         pytest.skip(f"not as an unprivileged user: {answer.stderr.strip().splitlines()[-1:]}")
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         Path(file.name).chmod(0o644)
-        file.write(cluster().to_yaml())
+        file.write(topology_yaml(cluster()))
         file.flush()
         command = [*words, "-m", "stagegen", "lab", "run", "--topology", file.name, "--"]
         command += ["sh", "-c", 'hostname; [ "$PMI_RANK" != 1 ] || exit 5']

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from stagegen import __version__
+from stagegen.catalogue import load_catalogue
 from stagegen.measure.records import Candidate, Timing
-from stagegen.repository import load_catalogue
 from stagegen.topology import Topology, load_topology
-from stagegen.tune.options import Options
+from stagegen.tune.scope import Options
 from stagegen.tune.tuner import Tuned, tune
 from tests.measure.fakes import ENVIRONMENT, Model
 from tests.tune.recorder import Recorder
@@ -40,6 +40,7 @@ def record(
         "topology_hash": topology.hash,
         "catalogue_hash": catalogue.hash,
         **options.to_json(),
+        "routines": dict(catalogue.hashes),
     }
     records: list = [
         header,

@@ -63,7 +63,7 @@ def folder(tmp_path_factory) -> Path:
     return copy
 
 
-def test_install_and_uninstall(folder, tmp_path):
+def test_what_is_installed_is_uninstalled(folder, tmp_path):
     make(folder, "install", f"PREFIX={PREFIX}", f"DESTDIR={tmp_path}")
     assert files(tmp_path / PREFIX.lstrip("/")) == INSTALLED
     assert (tmp_path / "opt/coll/lib/libcoll.so").stat().st_mode & 0o777 == 0o755
@@ -119,7 +119,7 @@ def test_a_program_links_with_pkg_config(folder, tmp_path):
     assert "world alltoall 1 aapc_barrier" in result.stdout
 
 
-def test_exported_symbols(folder):
+def test_the_library_exports_functions_of_mpi_and_its_own_and_nothing_else(folder):
     listing = subprocess.run(
         ["nm", "-D", "--defined-only", folder / "libcoll.so"],
         capture_output=True,

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from stagegen.generate import Renderer, Toolchain
+from stagegen.catalogue import load_catalogue
+from stagegen.generate import Build, Renderer, Toolchain
 from stagegen.generate.routines import Routine
 from stagegen.generate.sources import runtime_values
 from stagegen.library.rules import c_tables
 from stagegen.measure.records import Candidate
-from stagegen.repository import load_catalogue
 from stagegen.tune import DecisionTable, Rule, Table
 from stagegen.tune.decision import CLUSTER, HOSTS, ONE_HOST, OTHER
 from stagegen.tune.ranges import of_all_ranks
@@ -23,6 +23,7 @@ CATALOGUE = load_catalogue()
 TOPOLOGY = make_topology([2, 2], [0])
 GROUPS = ["whole", "left", "right"]
 NAMES = ("native", "one", "three", "two")
+BUILD = Build.of(TOPOLOGY, CATALOGUE, CATALOGUE.algorithms)
 
 #: Reads `collective kind group size bytes`, prints the names of all that may serve, in order.
 PROGRAM = """
@@ -96,7 +97,7 @@ def some_decision(chance: random.Random) -> DecisionTable:
 
 def routines() -> list[Routine]:
     """Routines of every collective by the names that the tables choose from."""
-    any_one = runtime_values(TOPOLOGY, CATALOGUE, CATALOGUE.algorithms)["routines"][0]
+    any_one = BUILD.routines[0]
     rows = [(collective, name) for collective in CATALOGUE.collectives for name in NAMES]
     return [
         replace(any_one, algorithm=name, collective=collective, group=0, index=index)
@@ -107,7 +108,7 @@ def routines() -> list[Routine]:
 def compiled(decision: DecisionTable, folder):
     renderer = Renderer("a test", "c", "0" * 64, CATALOGUE.hash)
     values = {
-        **runtime_values(TOPOLOGY, CATALOGUE, CATALOGUE.algorithms),
+        **runtime_values(BUILD),
         "tables": c_tables(decision, routines(), GROUPS),
     }
     for name in ("coll.h", "dispatch.h", "rules.c"):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from stagegen.measure.launch.base import PIPES, Environment, RunningJob
-from stagegen.measure.launch.plain import start_plain
+from stagegen.measure.launch.mpiexec import start_mpiexec
 from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request, Timing
 
 ENVIRONMENT = Environment(
@@ -70,7 +70,7 @@ def request(*candidates: Candidate, size: int = 1024, repetitions: int = 1) -> R
 def fake_job(script: str, stderr: Path) -> RunningJob:
     """A Python script in place of the driver."""
     with stderr.open("wb") as stream:
-        return start_plain(
+        return start_mpiexec(
             [sys.executable, "-u", "-c", script],
             type(PIPES)(subprocess.PIPE, subprocess.PIPE, stream),
             ENVIRONMENT,

@@ -77,7 +77,7 @@ MISSING = [
 
 
 @pytest.mark.parametrize(("record", "missing"), MISSING)
-def test_a_record_without_one_of_its_keys(tmp_path, record, missing):
+def test_a_record_without_one_of_its_keys_is_told_with_it(tmp_path, record, missing):
     left = {key: value for key, value in record.items() if key != missing}
     assert missing in damaged(tmp_path, left)
 
@@ -86,7 +86,7 @@ OLD = {"congestion_control"}  # old logs have none
 
 
 @pytest.mark.parametrize("name", sorted(SESSION["environment"].keys() - OLD))
-def test_an_environment_that_lacks_something(tmp_path, name):
+def test_an_environment_that_lacks_something_is_told_with_it(tmp_path, name):
     form = {key: value for key, value in SESSION["environment"].items() if key != name}
     assert name in damaged(tmp_path, {**SESSION, "environment": form})
 
@@ -97,16 +97,16 @@ def test_an_environment_that_lacks_something(tmp_path, name):
      {"representative": "yes"}, {"launcher": None}, {"more": 1},
      {"congestion_control": 3}],
 )  # fmt: skip
-def test_an_environment_with_something_strange(tmp_path, change):
+def test_an_environment_with_something_strange_is_told(tmp_path, change):
     damaged(tmp_path, {**SESSION, "environment": {**SESSION["environment"], **change}})
 
 
-def test_an_environment_that_is_none(tmp_path):
+def test_an_environment_that_is_none_is_told(tmp_path):
     damaged(tmp_path, {**SESSION, "environment": [1]})
 
 
 @pytest.mark.parametrize("line", ["[" * 100_000, '{"kind": ' + "9" * 5000 + "}"])
-def test_json_that_python_does_not_read(tmp_path, line):
+def test_json_that_python_does_not_read_is_told_as_none(tmp_path, line):
     path = tmp_path / "log.jsonl"
     path.write_text(f"{json.dumps(HEADER)}\n{line}\n")
     with pytest.raises(InputError, match="not JSON"):

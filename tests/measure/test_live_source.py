@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from stagegen.errors import InputError, MeasurementError
 from stagegen.measure.live import require_comparable
-from stagegen.measure.live_source import CHECK_CASES, CHECK_SIZE, PATIENCE, LiveSource
+from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter, read_log
 from stagegen.measure.records import Candidate, CandidateFailed, Request, Timing
 from stagegen.measure.session import Session
@@ -112,35 +113,66 @@ def test_where_only_two_together_fail_nobody_is_to_blame(tmp_path):
     assert not isinstance(caught.value, CandidateFailed)
 
 
-def test_time_outs_grow_with_the_bound_and_shrink_with_the_scale():
-    class Fake:
-        scale = 0.25
+class Hurried:
+    """A session that fails at once, and keeps how long it might have taken."""
 
-        def use(self, communicator, ranks):
-            pass
+    def __init__(self, scale: float):
+        self.scale = scale
+        self.timeouts: list[float] = []
 
-        def check(self, collective, candidates, timeout):
-            self.timeout = timeout
-            raise MeasurementError("that was all")
+    def use(self, communicator, ranks):
+        pass
 
-        def measure(self, request, timeout):
-            self.timeout = timeout
-            raise MeasurementError("that was all")
+    def check(self, collective, candidates, timeout):
+        self.timeouts.append(timeout)
+        raise MeasurementError("that was all")
 
-        def close(self):
-            pass
+    def measure(self, request, timeout):
+        self.check(request.collective, request.candidates, timeout)
 
-    class Log:
-        def write(self, *records):
-            pass
+    def close(self):
+        pass
 
-    fake = Fake()
-    source = LiveSource(lambda: fake, Log(), lambda name, size: 1e-6 * size)
+
+class NoLog:
+    """A log that keeps nothing."""
+
+    def write(self, *records):
+        pass
+
+
+def time_out(ask, seconds_per_byte: float, scale: float = 1.0) -> float:
+    """Return how long what is asked of a source may take, where a byte takes so long at least."""
+    one = Hurried(scale)
+    source = LiveSource(lambda: one, NoLog(), lambda name, size: seconds_per_byte * size)
+    with suppress(MeasurementError):
+        ask(source)
+    return one.timeouts[0]
+
+
+def check_of_a_ring(source: LiveSource) -> None:
     source.check("alltoall", (RING,))
-    assert fake.timeout == pytest.approx(PATIENCE + 100 * CHECK_CASES * CHECK_SIZE * 1e-6 / 0.25)
-    with pytest.raises(MeasurementError):
-        source.measure(Request("alltoall", 1000, Timing(), True, 2, 5, (NATIVE,)))
-    assert fake.timeout == pytest.approx(PATIENCE + 100 * (2 + 1) * 5 * 1e-3 / 0.25)
+
+
+def measure(source: LiveSource) -> None:
+    """Three repetitions of two routines, each of four calls and one before them: 30 calls."""
+    source.measure(Request("alltoall", 1000, Timing(), True, 4, 3, (NATIVE, RING)))
+
+
+def test_all_calls_may_take_a_hundred_times_their_bound_and_there_is_patience_beyond():
+    """30 calls of 1 ms; at a quarter of the rates they take four times as long."""
+    patience = time_out(measure, 0.0)
+    assert patience > 1
+    assert time_out(measure, 1e-6) - patience == pytest.approx(3)
+    assert time_out(measure, 1e-6, scale=0.25) - patience == pytest.approx(12)
+
+
+def test_a_check_may_take_a_hundred_times_the_bound_of_a_hundred_messages_of_16_kib():
+    """Of 1 ns for a byte: 0.16384 s."""
+    patience = time_out(check_of_a_ring, 0.0)
+    assert patience == time_out(measure, 0.0)
+    assert time_out(check_of_a_ring, 1e-9) - patience == pytest.approx(0.16384)
+    assert time_out(check_of_a_ring, 1e-9, scale=0.25) - patience == pytest.approx(0.65536)
 
 
 def test_measurements_of_different_conditions_are_not_put_together():

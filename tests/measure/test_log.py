@@ -12,7 +12,6 @@ import pytest
 
 from stagegen.errors import InputError, MeasurementError
 from stagegen.measure.log import LogWriter, read_log
-from stagegen.measure.measurer import LogSource
 from stagegen.measure.records import (
     Candidate,
     CandidateFailed,
@@ -20,6 +19,7 @@ from stagegen.measure.records import (
     Failure,
     Measurement,
 )
+from stagegen.measure.source import LogSource
 from tests.measure.fakes import request
 
 HEADER = {"kind": "log", "version": 1}
@@ -45,7 +45,7 @@ def test_what_is_written_is_read(tmp_path):
     assert read_log(path) == (HEADER, RECORDS)
 
 
-def test_it_is_appended_to(tmp_path):
+def test_a_log_is_appended_to(tmp_path):
     path = tmp_path / "log.jsonl"
     before = written(path)
     log = LogWriter(path)
@@ -95,7 +95,7 @@ def test_a_full_disk_is_an_error_that_says_how_to_go_on(tmp_path):
     assert read_log(path) == (HEADER, RECORDS)
 
 
-def test_a_disk_that_fills_up_in_the_middle_of_a_line(tmp_path, monkeypatch):
+def test_a_disk_that_fills_up_in_the_middle_of_a_line_leaves_whole_lines(tmp_path, monkeypatch):
     path = tmp_path / "log.jsonl"
     written(path)
     log = LogWriter(path)
@@ -121,7 +121,7 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_line(tmp_path, monkeypatch):
     assert read_log(path)[1] == [*RECORDS, RECORDS[2]]
 
 
-def test_a_log_that_cannot_be_opened(tmp_path):
+def test_a_log_that_cannot_be_opened_is_an_error(tmp_path):
     (tmp_path / "log.jsonl").mkdir()
     with pytest.raises(MeasurementError, match="cannot write the log"):
         LogWriter(tmp_path / "log.jsonl")
@@ -152,7 +152,7 @@ def test_what_is_no_log_is_told_with_its_line(tmp_path, text, line, message):
 
 
 @pytest.mark.parametrize("data", [None, b"\xff\xfe\n"])
-def test_what_cannot_be_read(tmp_path, data):
+def test_what_cannot_be_read_is_an_input_error(tmp_path, data):
     path = tmp_path / "log.jsonl"
     if data is not None:
         path.write_bytes(data)

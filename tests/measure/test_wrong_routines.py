@@ -8,17 +8,16 @@ from dataclasses import replace
 
 import pytest
 
+from stagegen.catalogue import applicable, load_catalogue
+from stagegen.catalogue.algorithm import NATIVE
 from stagegen.data import TEMPLATES
-from stagegen.generate import Renderer, build, measuring_sources, write_files
-from stagegen.generate.sources import applicable
+from stagegen.generate import Renderer, measuring_sources, run_make, session_build, write_files
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.live import start_session
 from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter, read_log
-from stagegen.repository import load_catalogue
-from stagegen.repository.algorithm import NATIVE
 from stagegen.tune.candidates import default_candidate
-from stagegen.tune.options import Options
+from stagegen.tune.scope import Options
 from stagegen.tune.tuner import tune
 from tests.measure.fakes import TIMING
 from tests.mpi import support
@@ -58,8 +57,8 @@ def broken(tmp_path_factory):
     topology, catalogue = support.cluster(RANKS), load_catalogue(root)
     catalogue = replace(catalogue, algorithms=applicable(catalogue, topology))
     renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash, root)
-    write_files(folder / "session", measuring_sources(topology, catalogue, renderer))
-    build(folder / "session", support.toolchain())
+    write_files(folder / "session", measuring_sources(session_build(topology, catalogue), renderer))
+    run_make(folder / "session", support.toolchain())
     return folder / "session", catalogue
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from stagegen.generate import Toolchain, build
+from stagegen.catalogue import Algorithm, Catalogue
+from stagegen.generate import Toolchain, run_make
 from stagegen.library import write_library
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.local import LocalLauncher
-from stagegen.repository import Algorithm, Catalogue
 from tests.mpi import support
 
 #: MPICH of Debian 12 may wait forever in MPI_Finalize where all messages go over TCP.
@@ -71,7 +71,7 @@ class Part(Catalogue):
 @lru_cache
 def small_catalogue() -> Part:
     """Return native and a few more of every collective: what is soon built."""
-    return Part(tuple(_few_of_each(support.CATALOGUE.algorithms)), support.CATALOGUE.hash)
+    return Part(tuple(_few_of_each(support.CATALOGUE.algorithms)))
 
 
 def _few_of_each(algorithms: Iterable[Algorithm]) -> Iterable[Algorithm]:
@@ -107,7 +107,7 @@ def library(
             write_library(folder, topology, catalogue, support.decision(topology, catalogue), {})
             _substitute(folder / "Makefile", "CFLAGS ?= -O2", " ".join(["CFLAGS = -O1", *flags]))
             for target in ("libcoll.so", "libcoll.a"):
-                build(folder, Toolchain(mpi.mpicc, support.toolchain().make), target)
+                run_make(folder, Toolchain(mpi.mpicc, support.toolchain().make), target)
     return folder
 
 

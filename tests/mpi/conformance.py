@@ -1,7 +1,7 @@
 """Runs of the check program of a library, in one of the ways to build it.
 
-Where `CONFORMANCE_LOG` names a file, every run that passes adds a line to it; `docs/conformance.py`
-makes a page of them.
+Where `CONFORMANCE_LOG` names a file, every run that passes adds a line to it, and
+`docs/tools/conformance.py` makes a page of them.
 """
 
 from __future__ import annotations

@@ -14,13 +14,12 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from stagegen.catalogue import Algorithm, Catalogue, applicable, load_catalogue, with_native
 from stagegen.data import DRIVERS
-from stagegen.generate import Toolchain, build
-from stagegen.generate.sources import applicable, with_native
+from stagegen.generate import Toolchain, run_make
 from stagegen.library import write_library
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.local import LocalLauncher
-from stagegen.repository import Algorithm, Catalogue, load_catalogue
 from stagegen.topology import Topology
 from stagegen.tune import DecisionTable, Rule, Table
 from stagegen.tune.rules import eligible
@@ -125,7 +124,7 @@ def library(ranks: int, slots: int = 1) -> Path:
         if empty:
             write_library(folder, topology, CATALOGUE, decision(topology), {})
             for target in ("libcoll.so", "libcoll.a", "build/check"):
-                build(folder, toolchain(), target)
+                run_make(folder, toolchain(), target)
     return folder
 
 

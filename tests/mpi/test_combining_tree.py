@@ -75,7 +75,7 @@ def switches_of(topology: Topology) -> dict[str, str]:
 
 @pytest.mark.parametrize("arity", ARITY.values)
 @pytest.mark.parametrize("index", range(len(CLUSTERS)))
-def test_a_barrier_that_follows_the_switches(index, arity):
+def test_a_barrier_holds_all_ranks_and_follows_the_switches(index, arity):
     topology = CLUSTERS[index]
     switch = switches_of(topology)
     asked = communicators(topology, random.Random(400 + index))
@@ -90,7 +90,7 @@ def test_a_barrier_that_follows_the_switches(index, arity):
         assert sum(switch[a] != switch[b] for a, b in between) == len(used) - 1
 
 
-def test_children_of_a_rank():
+def test_a_rank_has_as_many_children_as_told():
     """At most as many as told among the hosts of a switch, and among the ranks of a host."""
     topology = next(t for t in CLUSTERS if any(h.slots > 2 for h in t.hosts))
     host = next(h for h in topology.hosts if h.slots > 2).name

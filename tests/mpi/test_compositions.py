@@ -10,14 +10,21 @@ from pathlib import Path
 
 import pytest
 
+from stagegen.audit import audit_folder
+from stagegen.catalogue import Algorithm, Part
 from stagegen.errors import ScheduleError
-from stagegen.generate import Renderer, Toolchain, build, measuring_sources, write_files
+from stagegen.generate import (
+    Renderer,
+    Toolchain,
+    measuring_sources,
+    run_make,
+    session_build,
+    write_files,
+)
 from stagegen.library import write_library
-from stagegen.library.reprove import reprove
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.live import start_session
 from stagegen.measure.records import Bound, Candidate
-from stagegen.repository import Algorithm, Part
 from stagegen.tune import DecisionTable, Rule, Table
 from stagegen.tune.candidates import default_candidate
 from tests.mpi import builds, support
@@ -71,8 +78,8 @@ def session(tmp_path_factory) -> Path:
     topology, catalogue = support.cluster(6), some()
     renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash)
     path = tmp_path_factory.mktemp("session")
-    write_files(path, measuring_sources(topology, catalogue, renderer))
-    build(path, support.toolchain())
+    write_files(path, measuring_sources(session_build(topology, catalogue), renderer))
+    run_make(path, support.toolchain())
     return path
 
 
@@ -123,7 +130,7 @@ def library(mpi: builds.Mpi) -> Path:
     )
     decision = DecisionTable(topology.name, topology.hash, some().hash, False, tables)
     write_library(folder, topology, support.CATALOGUE, decision, {})
-    build(folder, Toolchain(mpi.mpicc, support.toolchain().make), "libcoll.a")
+    run_make(folder, Toolchain(mpi.mpicc, support.toolchain().make), "libcoll.a")
     return folder
 
 
@@ -151,7 +158,7 @@ def test_all_calls_give_the_same_bytes_as_native(name):
     """Whatever the types and operations; MPICH 4.0 has faults of its own there."""
     mpi = MPIS[name]()
     folder = library(mpi)
-    build(folder, Toolchain(mpi.mpicc, support.toolchain().make), "build/check")
+    run_make(folder, Toolchain(mpi.mpicc, support.toolchain().make), "build/check")
     result = builds.run(mpi, RANKS, folder / "build" / "check", "quick", timeout=240)
     assert result.returncode == 0, result.stdout + result.stderr
     assert re.search(rf"^{RANKS} ranks: \d+ passed, 0 failed$", result.stdout, re.MULTILINE)
@@ -159,7 +166,7 @@ def test_all_calls_give_the_same_bytes_as_native(name):
 
 def test_the_library_has_who_serves_the_parts_and_they_are_proven(tmp_path):
     folder = library(builds.Mpi.of_environment())
-    names = {proof.routine for proof in reprove(folder)}
+    names = {proof.routine for proof in audit_folder(folder)}
     assert {"bcast_topology_kary", "alltoall_aapc_sender", "allreduce_of_reduce_and_bcast"} <= names
     text = (folder / "src" / "rules.c").read_text()
     (arity,) = set(re.findall(r"\.arity = (\d+)", text))
@@ -171,4 +178,4 @@ def test_the_library_has_who_serves_the_parts_and_they_are_proven(tmp_path):
     damaged = text.replace(f".arity = {arity}", ".arity = 99", 1)
     (tmp_path / "src" / "rules.c").write_text(damaged)
     with pytest.raises(ScheduleError, match="arity is 99"):
-        list(reprove(tmp_path))
+        list(audit_folder(tmp_path))

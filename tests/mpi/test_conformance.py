@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from stagegen.catalogue import applicable
 from stagegen.generate import write_files
-from stagegen.generate.sources import applicable
 from tests.mpi import support
 from tests.mpi.conformance import PLAIN, SANITIZED, SYNCHRONOUS, Way, built, check
 
@@ -38,7 +38,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize(("ranks", "level"), WHOLE)
-def test_the_whole_cluster(ranks, level):
+def test_all_ranks_of_a_cluster_get_the_bytes_of_native(ranks, level):
     topology = support.cluster(ranks)
     passed = check(ranks, level, timeout=30 * MINUTES).passed
     for name in set(passed) - {"barrier"}:  # of which there is one call only
@@ -53,7 +53,7 @@ PARTS = [
 
 
 @pytest.mark.parametrize(("ranks", "cluster"), PARTS)
-def test_some_hosts_of_a_cluster(ranks, cluster):
+def test_some_hosts_of_a_cluster_get_the_bytes_of_native(ranks, cluster):
     run = check(ranks, cluster=cluster, timeout=30 * MINUTES)
     assert min(run.passed.values()) > 0
 
@@ -62,7 +62,7 @@ SHARED = [(7, 3, "quick"), slow(6, 2, "full"), slow(13, 4, "quick"), slow(LARGE,
 
 
 @pytest.mark.parametrize(("ranks", "slots", "level"), SHARED)
-def test_several_ranks_on_a_host(ranks, slots, level):
+def test_several_ranks_on_a_host_get_the_bytes_of_native(ranks, slots, level):
     whole = check(ranks, level, slots=slots, timeout=30 * MINUTES)
     assert min(whole.passed.values()) > 0
 
@@ -166,6 +166,6 @@ def make_check(*words: str) -> str:
 
 
 @pytest.mark.parametrize("way", [PLAIN, SANITIZED], ids=lambda way: way.name)
-def test_make_check_with_plain_mpiexec(way: Way):
+def test_make_check_passes_with_plain_mpiexec(way: Way):
     output = make_check("NP=3", "LEVEL=quick", *way.variables)
     assert re.search(r"3 ranks: \d+ passed, 0 failed", output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stagegen.repository.algorithm import NATIVE
+from stagegen.catalogue.algorithm import NATIVE
 from tests.mpi import builds, support
 
 pytestmark = pytest.mark.mpi

@@ -57,7 +57,7 @@ def preloaded(flavour: str, source: str):
 @mpi_test
 @pytest.mark.parametrize("source", PROGRAMS)
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_preloaded(flavour, source):
+def test_a_preloaded_library_serves_fortran(flavour, source):
     """All collectives, in place as well, give what the ranks compute, and the library serves."""
     expect_right(preloaded(flavour, source))
 
@@ -65,7 +65,7 @@ def test_preloaded(flavour, source):
 @mpi_test
 @pytest.mark.parametrize("source", PROGRAMS)
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_linked(flavour, source):
+def test_a_linked_library_serves_fortran(flavour, source):
     """`-lcoll` before the MPI library, even where the linker drops libraries that none needs."""
     mpi = builds.Mpi.of_system(flavour)
     folder = builds.library(mpi, RANKS)
@@ -76,7 +76,7 @@ def test_linked(flavour, source):
 
 @mpi_test
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_linked_statically(flavour):
+def test_a_static_library_serves_fortran(flavour):
     """MPICH's functions for Fortran are in a shared library: it alone needs those in C."""
     mpi = builds.Mpi.of_system(flavour)
     archive = str(builds.library(mpi, RANKS) / "libcoll.a")
@@ -88,7 +88,7 @@ def test_linked_statically(flavour):
 
 @mpi_test
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_disabled(flavour):
+def test_a_disabled_library_serves_nothing(flavour):
     mpi = builds.Mpi.of_system(flavour)
     library = builds.library(mpi, RANKS) / "libcoll.so"
     off = {**settings(), "LIBCOLL_DISABLE": "1"}
@@ -133,6 +133,6 @@ def test_functions_follow_from_the_prototypes_in_c():
     )
 
 
-def test_an_argument_that_fortran_cannot_pass():
+def test_an_argument_that_fortran_cannot_pass_is_an_error():
     with pytest.raises(GenerateError, match="MPI_Odd: Fortran cannot pass 'char \\*\\*words'"):
         fortran_functions(["LIBCOLL_EXPORT int MPI_Odd(char **words) {\n"])

@@ -56,7 +56,7 @@ def linked(stub: Path) -> tuple[Path, tuple[Path, ...]]:
 
 @pytest.mark.parametrize("how", [preloaded, linked])
 @pytest.mark.parametrize("says", SAYS)
-def test_all_is_native(library_that, says, how):
+def test_all_is_native_where_buffers_may_be_on_a_gpu(library_that, says, how):
     algorithms, said = served(*how(library_that(says)))
     assert algorithms == {"native"}
     reason = f"all calls are native: buffers may be on a GPU, says {SAYS[says]}"
@@ -68,13 +68,13 @@ def test_all_is_native(library_that, says, how):
     ("says", "variables"),
     [("SAYS_CUDA", {"LIBCOLL_HOST_BUFFERS": "1"}), ("SAYS_NO", {})],
 )
-def test_buffers_are_in_memory(library_that, says, variables, how):
+def test_not_all_is_native_where_buffers_are_in_memory(library_that, says, variables, how):
     algorithms, said = served(*how(library_that(says)), **variables)
     assert len(algorithms) > 1
     assert "GPU" not in said
 
 
-def test_0_promises_nothing(library_that):
+def test_a_promise_of_0_is_none(library_that):
     algorithms, _ = served(*linked(library_that("SAYS_CUDA")), LIBCOLL_HOST_BUFFERS="0")
     assert algorithms == {"native"}
 

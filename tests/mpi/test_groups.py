@@ -16,12 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from stagegen.generate import build
-from stagegen.generate.places import groups_of
-from stagegen.generate.sources import applicable, runnable
+from stagegen.catalogue import Algorithm, applicable, groups_of, runnable
+from stagegen.catalogue.algorithm import NATIVE
+from stagegen.generate import run_make
 from stagegen.library import write_library
-from stagegen.repository import Algorithm
-from stagegen.repository.algorithm import NATIVE
 from stagegen.topology import Group, Topology
 from stagegen.tune import DecisionTable, Rule, Table
 from stagegen.tune.search import default_candidate
@@ -113,7 +111,7 @@ def program() -> Path:
     tables = (*_rules(TOPOLOGY), *_holding(runnable(catalogue, TOPOLOGY)))
     name = (TOPOLOGY.name, TOPOLOGY.hash, catalogue.hash)
     write_library(folder, TOPOLOGY, support.CATALOGUE, DecisionTable(*name, False, tables), {})
-    build(folder, support.toolchain(), "libcoll.a")
+    run_make(folder, support.toolchain(), "libcoll.a")
     checks = [*(folder / "check").glob("ca*.c"), folder / "check" / "conformance.c"]
     command = [support.toolchain().mpicc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra"]
     command += ["-Werror", "-g", f"-I{folder / 'src'}", f"-I{folder / 'include'}"]
@@ -192,7 +190,7 @@ def test_a_forced_algorithm_is_that_of_the_group():
     assert (choices[1]["alltoall"], choices[1]["reduce"]) == (NATIVE, NATIVE)
 
 
-def test_a_host_that_is_not_of_the_cluster():
+def test_with_a_strange_host_a_communicator_is_none_of_the_cluster():
     names = ["the first group", "one rank of each switch"]
     found = answers(names, ["n0", "n2", "n4", "n1", "stranger", "n5", "n0", "n3"])
     assert found["the first group"]["kind"] == [[str(OTHER), "group", "-1"]]

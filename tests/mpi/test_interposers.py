@@ -76,7 +76,7 @@ def test_a_profiler_before_the_library_sees_all(flavour):
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_a_profiler_that_is_preloaded_to_a_program_with_the_static_library(flavour):
+def test_a_preloaded_profiler_sees_all_but_collectives_of_the_static_library(flavour):
     mpi = mpi_of(flavour)
     told, errors = seen(
         mpi, (program(mpi, library(mpi) / "libcoll.a", "-pthread"),), interposer(mpi)
@@ -86,7 +86,7 @@ def test_a_profiler_that_is_preloaded_to_a_program_with_the_static_library(flavo
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_the_library_twice(flavour):
+def test_of_the_library_twice_the_first_serves(flavour):
     """The one that comes first serves; the other is the next of the beginning and the end."""
     mpi = mpi_of(flavour)
     linked = program(mpi, library(mpi) / "libcoll.a", "-pthread")

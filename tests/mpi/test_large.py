@@ -57,7 +57,7 @@ def test_more_bytes_than_an_int_counts_are_native():
 
 
 @pytest.mark.slow
-def test_blocks_that_are_more_bytes_together_than_an_int_counts():
+def test_blocks_that_are_more_bytes_together_than_an_int_counts_are_ours():
     """1.1 GB for each of two ranks, by the library's own; an allreduce of 2.3 GB is native."""
     pages, size = os.sysconf("SC_AVPHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     if pages * size < 14 * 2**30:

@@ -49,7 +49,7 @@ SHARED = ("world", "duplicate", "reversed", "merged", "part-of-merged")
 
 
 @pytest.mark.parametrize("name", UNLIKE)
-def test_a_setting_that_differs_on_one_rank(name):
+def test_a_setting_that_differs_on_one_rank_is_told_and_makes_calls_native(name):
     found, errors = run(
         f"export {name}={UNLIKE[name]}", library=support.library(RANKS) / "libcoll.so"
     )
@@ -65,7 +65,7 @@ def test_several_settings_are_named():
     assert COMPLAINT.findall(errors) == [("3", "LIBCOLL_DETERMINISTIC, LIBCOLL_SCRATCH")]
 
 
-def test_another_build_on_one_rank():
+def test_another_build_on_one_rank_is_told_and_makes_calls_native():
     other = builds.library(builds.Mpi.of_environment(), RANKS) / "libcoll.so"
     found, errors = run(f"COLL={other}", library=support.library(RANKS) / "libcoll.so")
     assert {found[shared] for shared in SHARED} == {"native"}
@@ -136,7 +136,7 @@ def test_the_library_needs_no_more_to_be_linked_than_before():
     assert re.findall(r"(\w) (?:dlsym|PMPIX_Comm_revoke)$", symbols, re.M) == ["w", "w"]
 
 
-def test_processes_of_two_worlds():
+def test_processes_of_two_worlds_meet_when_they_merge():
     """Those that are spawned have a world of their own, and meet the others when they merge."""
     program = support.compiled("spawned.c", RANKS)
     result = support.run(RANKS, program, variables=FORCED, timeout=60)

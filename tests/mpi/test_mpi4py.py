@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from stagegen.generate.sources import applicable
+from stagegen.catalogue import applicable
 from tests.mpi import support
 
 pytest.importorskip("mpi4py")
@@ -58,7 +58,7 @@ def test_trace_of_all_ranks_counts_the_calls():
 
 
 @pytest.mark.parametrize("value", ["1", "yes"])
-def test_disabled(native, value):
+def test_a_disabled_library_changes_nothing_and_is_quiet(native, value):
     result = run(LIBCOLL_DISABLE=value, LIBCOLL_TRACE="1")
     assert (result.stdout, result.stderr) == (native, "")
 
@@ -69,7 +69,7 @@ def test_zero_and_nothing_disable_nothing():
         assert traced(result)
 
 
-def test_quiet_unless_told():
+def test_the_library_is_quiet_unless_told():
     assert run().stderr == ""
 
 
@@ -86,7 +86,7 @@ def rounds() -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("forced", rounds(), ids=lambda forced: "-".join(forced.values())[:60])
-def test_force(forced, native):
+def test_a_forced_algorithm_serves_and_changes_no_result(forced, native):
     setting = ",".join(f"{collective}={name}" for collective, name in forced.items())
     result = run(LIBCOLL_FORCE=setting, LIBCOLL_TRACE="1")
     assert result.stdout == native
@@ -97,7 +97,7 @@ def test_force(forced, native):
         assert name in on_world
 
 
-def test_force_several():
+def test_several_algorithms_are_forced_at_once():
     result = run(LIBCOLL_FORCE="alltoall=ring,bcast=binomial", LIBCOLL_TRACE="1")
     assert {("alltoall", "ring"), ("bcast", "binomial")} <= traced(result)
     assert "ignored" not in result.stderr
@@ -120,7 +120,7 @@ def test_force_complains_once_of_what_it_does_not_know(setting, complaint, nativ
     assert re.search(f"'{setting}' is ignored: {complaint}", lines[0])
 
 
-def test_force_where_it_is_not_applicable(native):
+def test_no_algorithm_is_forced_where_it_cannot_run(native):
     """Ranks of unknown hosts are not the cluster: its routines cannot be forced on them."""
     result = support.run(
         RANKS, sys.executable, PROGRAM,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stagegen.generate import Toolchain, build
+from stagegen.generate import Toolchain, run_make
 from tests.mpi import builds, support
 
 pytestmark = pytest.mark.mpi
@@ -44,18 +44,18 @@ def passes(source: str, *arguments: str | int, ranks: int = RANKS, **variables: 
     ],
     ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value)),
 )
-def test_programs(source, arguments):
+def test_programs_pass_with_open_mpi(source, arguments):
     """Those that MPICH's users run, too; `exhausted.c` would take a minute for 65,536 contexts."""
     passes(source, *arguments)
 
 
-def test_deterministic():
+def test_deterministic_sums_have_the_same_bits():
     passes("deterministic.c", LIBCOLL_DETERMINISTIC="1")
 
 
 def check(folder: Path, mpi: builds.Mpi, ranks: int, *arguments: str) -> int:
     """Run the check program of a library; return how many cases passed, all of them."""
-    build(folder, Toolchain(mpi.mpicc, support.toolchain().make), "build/check")
+    run_make(folder, Toolchain(mpi.mpicc, support.toolchain().make), "build/check")
     result = builds.run(mpi, ranks, folder / "build" / "check", *arguments, timeout=280)
     found = re.search(r"^(\d+) ranks: (\d+) passed, 0 failed$", result.stdout, re.MULTILINE)
     assert found, result.stdout + result.stderr
@@ -64,7 +64,7 @@ def check(folder: Path, mpi: builds.Mpi, ranks: int, *arguments: str) -> int:
     return int(found[2])
 
 
-def test_same_bytes_as_native():
+def test_a_few_routines_give_the_same_bytes_as_native():
     mpi = builds.Mpi.of_system("openmpi")
     assert check(builds.library(mpi, RANKS), mpi, RANKS, "quick") > 4000
 

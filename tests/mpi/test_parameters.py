@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stagegen.generate import Renderer, build, measuring_sources, write_files
+from stagegen.generate import Renderer, measuring_sources, run_make, session_build, write_files
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.live import start_session
 from stagegen.tune.candidates import variants
@@ -30,12 +30,12 @@ def folder(tmp_path_factory) -> Path:
     topology = support.cluster(4)
     catalogue = support.few(TUNED)
     renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash)
-    files = dict(measuring_sources(topology, catalogue, renderer))
+    files = dict(measuring_sources(session_build(topology, catalogue), renderer))
     routines = " ".join(f"{algorithm.routine}.o" for algorithm in catalogue.algorithms)
     files["Makefile"] += f"\n{routines}: WARNINGS += -include {support.SYNCHRONOUS}\n"
     path = tmp_path_factory.mktemp("session")
     write_files(path, files)
-    build(path, support.toolchain())
+    run_make(path, support.toolchain())
     assert "Issend" in (path / "bcast_pipelined_linear.o").read_bytes().decode(errors="replace")
     return path
 

@@ -18,9 +18,9 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from stagegen.generate import Renderer, write_files
+from stagegen.catalogue import Algorithm
+from stagegen.generate import Build, Renderer, write_files
 from stagegen.generate.sources import runtime_sources
-from stagegen.repository import Algorithm
 from stagegen.schedule import Ring, depth_first_ranks
 from stagegen.schedule.verify import verify
 from stagegen.topology import Group, RankMap, Topology, restricted_to
@@ -50,6 +50,7 @@ def random_cluster(seed: int) -> Topology:
 
 
 CLUSTERS = [random_cluster(seed) for seed in range(6)]
+APART = ("communicator_cache", "gpu", "peers", "types")
 
 
 @lru_cache
@@ -57,11 +58,11 @@ def program(index: int, source: str = "places.c", *algorithms: Algorithm) -> Pat
     """The program for a cluster: a file of this folder around the library's own."""
     topology, folder = CLUSTERS[index], support.scratch() / f"{Path(source).stem}-{index}"
     renderer = Renderer("a test", topology.name, topology.hash, support.CATALOGUE.hash)
-    files = runtime_sources(topology, support.CATALOGUE, algorithms, renderer)
-    wanted = ["coll.h", "cluster.c", "communicator.c", "gpu.c", "known.c", "peers.c", "types.c"]
+    files = runtime_sources(Build.of(topology, support.CATALOGUE, algorithms), renderer)
+    wanted = ["coll.h", "cluster.c", "communicator.c", *(f"{name}.c" for name in APART)]
     wanted += [f"{algorithm.routine}.c" for algorithm in algorithms]
     write_files(folder, {name: files[name] for name in wanted})
-    apart = [str(folder / f"{name}.c") for name in ("cluster", "gpu", "known", "peers", "types")]
+    apart = [str(folder / f"{name}.c") for name in ("cluster", *APART)]
     sources = [str(support.HERE / source), *apart]
     command = [support.toolchain().mpicc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra"]
     command += ["-Werror", "-g", f"-I{folder}", *sources, "-pthread", "-o", str(folder / "program")]
@@ -136,7 +137,7 @@ def group_of(topology: Topology, hosts: list[str]) -> int:
 
 
 @pytest.mark.parametrize("index", range(len(CLUSTERS)))
-def test_any_ranks_on_hosts_of_the_cluster(index):
+def test_any_ranks_are_ordered_by_their_hosts(index):
     topology = CLUSTERS[index]
     names = tuple(dict.fromkeys((*topology.ranks, *(host.name for host in topology.hosts))))
     everyone = replace(topology, rank_map=RankMap("list", names), groups=())
@@ -173,7 +174,7 @@ def test_the_order_is_free_of_contention_as_the_checker_sees_it(index):
 
 
 @pytest.mark.parametrize("index", range(len(CLUSTERS)))
-def test_how_deep_places_meet(index):
+def test_places_meet_at_their_lowest_common_ancestor(index):
     """At their common ancestor in the tree that hangs on the switch of the first host."""
     topology = CLUSTERS[index]
     tree = nx.Graph(link.ends for link in topology.links)
@@ -215,7 +216,7 @@ def test_a_rank_on_an_unknown_host_leaves_nothing_known():
         assert found.order == found.place_of == found.depth_before == []
 
 
-def test_more_ranks_on_a_host_than_it_has_slots():
+def test_more_ranks_on_a_host_than_it_has_slots_are_ordered_too():
     topology = CLUSTERS[1]
     host = topology.hosts[0]
     hosts = [*topology.ranks, *[host.name] * (host.slots + 1)]

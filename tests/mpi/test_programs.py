@@ -52,7 +52,7 @@ TRUNCATING = [
 
 
 @pytest.mark.parametrize("forced", TRUNCATING)
-def test_truncation(forced):
+def test_truncation_gives_the_class_of_native(forced):
     collective = forced.partition("=")[0]
     variables = {"LIBCOLL_FORCE": forced}
     passes("errors.c", 3, "truncate", collective, variables=variables, timeout=60)
@@ -67,12 +67,12 @@ def ends(*arguments: str, **how) -> str:
 
 
 @pytest.mark.parametrize("collective", support.CATALOGUE.collectives)
-def test_fatal_mistakes(collective):
+def test_fatal_mistakes_end_the_program(collective):
     assert "went on" not in ends("fatal", collective)
 
 
 @pytest.mark.parametrize("forced", TRUNCATING)
-def test_fatal_errors_inside_routines(forced):
+def test_fatal_errors_inside_routines_end_the_program(forced):
     """The rank that finds the error ends the program; the message names the library's own call."""
     collective = forced.partition("=")[0]
     said = ends("fatal-inside", collective, variables={"LIBCOLL_FORCE": forced})
@@ -81,7 +81,7 @@ def test_fatal_errors_inside_routines(forced):
     assert f"internal_{collective.capitalize()}" not in said
 
 
-def test_what_an_error_leaves_behind():
+def test_after_an_error_nothing_writes_into_buffers():
     program = support.compiled("abandon.c", 3, f"-I{support.library(3) / 'src'}")
     result = support.run(3, program, timeout=60)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -91,16 +91,16 @@ def test_types_of_fortran_are_not_freed():
     passes("f90_types.c", 3, timeout=60)
 
 
-def test_no_context_left_for_a_private_communicator():
+def test_without_a_context_for_a_private_communicator_all_is_native():
     passes("exhausted.c", 2)
 
 
 @pytest.mark.parametrize("arguments", [(), ("used",), ("apart",)])
-def test_collectives_inside_finalize(arguments):
+def test_collectives_go_on_inside_finalize(arguments):
     passes("finalize.c", 3, *arguments, timeout=60)
 
 
-def test_collectives_while_a_communicator_is_freed():
+def test_collectives_go_on_while_a_communicator_is_freed():
     passes("dying.c", 5)
 
 
@@ -110,28 +110,28 @@ WITHOUT_TYPES = {"LIBCOLL_FORCE": "gather=linear,scatter=linear"}
 
 
 @pytest.mark.parametrize("how", ["again", "outlive"])
-def test_sessions(how):
+def test_sessions_may_begin_again_and_outlive_mpi_finalize(how):
     passes("sessions.c", 3, how, timeout=60, variables=WITHOUT_TYPES)
 
 
 @pytest.mark.parametrize("ranks", [3, 4])
-def test_elements_that_reach_over_others(ranks):
+def test_elements_that_reach_over_others_are_right(ranks):
     passes("spacing.c", ranks, "520")
 
 
 @pytest.mark.parametrize("ranks", [2, 5])
-def test_correct_calls_that_differ_between_ranks(ranks):
+def test_correct_calls_that_differ_between_ranks_are_right(ranks):
     passes("uneven.c", ranks, timeout=60)
 
 
 @pytest.mark.parametrize(("ranks", "calls"), [(4, 1000), (6, 200)])
-def test_calls_back_to_back(ranks, calls):
+def test_calls_back_to_back_do_not_mix(ranks, calls):
     passes("interleaved.c", ranks, str(calls))
 
 
-def test_two_threads_on_two_communicators():
+def test_two_threads_on_two_communicators_do_not_mix():
     passes("threads.c", 3)
 
 
-def test_large_count_types_and_absolute_addresses():
+def test_large_count_types_and_absolute_addresses_are_right():
     passes("large_types.c", 3)

@@ -37,11 +37,11 @@ def test_deterministic_sums_have_the_same_bits_whatever_the_size(ranks):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [7, 13, 16])
-def test_the_same_on_more_ranks(ranks):
+def test_deterministic_sums_have_the_same_bits_on_more_ranks(ranks):
     assert bits(ranks, 16)
 
 
-def test_they_depend_on_nothing_but_the_number_of_ranks():
+def test_deterministic_sums_depend_on_nothing_but_the_number_of_ranks():
     """Not on rules, nor on the cluster, nor on which of its hosts the ranks are."""
     expected = bits(5)
     assert bits(5, LIBCOLL_FORCE=FORCED) == expected
@@ -49,7 +49,7 @@ def test_they_depend_on_nothing_but_the_number_of_ranks():
     assert bits(5, 8, LIBCOLL_PLACEMENT="", LIBCOLL_HOST="n1") == expected
 
 
-def test_without_the_variable_they_differ():
+def test_without_the_variable_sums_differ():
     assert deterministic(5, LIBCOLL_FORCE="allreduce=ring").returncode != 0
 
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from stagegen.generate import Renderer, build, measuring_sources, write_files
-from stagegen.generate.sources import applicable
+from stagegen.catalogue import applicable
+from stagegen.catalogue.algorithm import NATIVE
+from stagegen.generate import Renderer, measuring_sources, run_make, session_build, write_files
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.records import Candidate
-from stagegen.repository.algorithm import NATIVE
 from stagegen.topology import Topology, load_topology
 from tests.mpi import support
 
@@ -73,12 +73,12 @@ def session(name: str) -> Path:
     """The measuring session with the routines of schedules only, all sends synchronous."""
     topology, catalogue = cluster(name), FROM_SCHEDULES
     renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash)
-    files = measuring_sources(topology, catalogue, renderer)
+    files = measuring_sources(session_build(topology, catalogue), renderer)
     header = support.SYNCHRONOUS
     files["Makefile"] = files["Makefile"].replace("?= -O2", f"= -O0 -include {header}")
     folder = support.scratch() / topology.name
     write_files(folder, files)
-    build(folder, support.toolchain())
+    run_make(folder, support.toolchain())
     return folder / "session"
 
 

@@ -7,11 +7,12 @@ import subprocess
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 
-from stagegen.generate import Renderer, build, measuring_sources, write_files
+from stagegen.generate import Renderer, measuring_sources, run_make, session_build, write_files
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.local import LocalLauncher
 from tests.mpi import support
@@ -27,8 +28,8 @@ def session() -> Path:
     folder = support.scratch() / "session"
     topology = support.cluster(2)
     renderer = Renderer("a test", topology.name, topology.hash, support.CATALOGUE.hash)
-    write_files(folder, measuring_sources(topology, support.CATALOGUE, renderer))
-    build(folder, support.toolchain())
+    write_files(folder, measuring_sources(session_build(topology, support.CATALOGUE), renderer))
+    run_make(folder, support.toolchain())
     return folder / "session"
 
 
@@ -56,13 +57,13 @@ def error(answer: list[dict[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize("count", [MOST + 1, MOST + 2])
-def test_more_routines_than_there_is_room_for(count):
+def test_more_routines_than_there_is_room_for_are_refused(count):
     wrong, hello = answers("check bcast" + " flat" * count, "hello")
     assert "too many routines" in error(wrong)
     assert hello[0]["ranks"] == 1
 
 
-def test_as_many_routines_as_there_is_room_for():
+def test_as_many_routines_as_there_is_room_for_are_checked():
     (checked,) = answers("check bcast" + " flat" * MOST)
     assert len(checked) == MOST
 
@@ -97,7 +98,7 @@ def test_the_last_line_needs_no_end():
         "communicator 0 x",
     ],
 )
-def test_wrong_commands(line):
+def test_a_wrong_command_is_told_and_the_next_one_answered(line):
     wrong, hello = answers(line, "hello")
     assert error(wrong)
     assert hello[0]["ranks"] == 1
@@ -106,10 +107,14 @@ def test_wrong_commands(line):
 @pytest.mark.parametrize("timing", ["mpptest", "barrier", "computation"])
 @pytest.mark.parametrize("settle", [0, 1])
 def test_a_time_for_each_repetition_of_each_routine(timing, settle):
+    begin = monotonic()
     (times,) = answers(f"measure bcast 8 {timing} 1 {settle} 4 3 flat binomial")
+    whole = monotonic() - begin
     assert [time["routine"] for time in times] == ["flat", "binomial"]
     assert all(len(time["seconds"]) == 3 for time in times)
-    assert all(0 <= seconds < 1 for time in times for seconds in time["seconds"])
+    every = [seconds for time in times for seconds in time["seconds"]]
+    assert min(every) >= 0
+    assert 4 * sum(every) <= whole, "its time is the mean of its four calls"
 
 
 #: What follows each of these is done on so many ranks.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stagegen.generate import build
+from stagegen.generate import run_make
 from tests.mpi import builds, support
 
 pytestmark = pytest.mark.mpi
@@ -70,7 +70,7 @@ def with_race(folder: Path, copy: Path) -> Path:
     text, places = re.subn(r"(\nint coll_run\([^)]*\) \{\n)", r"\nint races;\1    ++races;\n", text)
     assert places == 1
     source.write_text(text, encoding="utf-8")
-    build(copy, support.toolchain(), "libcoll.a")
+    run_make(copy, support.toolchain(), "libcoll.a")
     return copy
 
 

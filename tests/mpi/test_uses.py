@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from stagegen.generate import build
+from stagegen.catalogue.algorithm import NATIVE
+from stagegen.generate import run_make
 from stagegen.library import write_library
-from stagegen.repository.algorithm import NATIVE
 from tests.mpi import support
 
 pytestmark = pytest.mark.mpi
@@ -25,7 +25,7 @@ USED = {
 }
 
 
-def test_a_library_with_two_such_routines(tmp_path):
+def test_a_library_of_two_such_routines_has_what_they_use_and_is_right(tmp_path):
     topology = support.cluster(4)
     chosen = [support.CATALOGUE.find("allreduce", name) for name in CHOSEN]
     catalogue = replace(support.CATALOGUE, algorithms=(*NATIVES, *chosen))
@@ -35,6 +35,6 @@ def test_a_library_with_two_such_routines(tmp_path):
     routines = {a.routine for a in support.CATALOGUE.algorithms if not a.deterministic}
     natives = {a.routine for a in NATIVES}
     assert files & routines == natives | USED | {a.routine for a in chosen}
-    build(tmp_path, support.toolchain(), "build/check")
+    run_make(tmp_path, support.toolchain(), "build/check")
     result = support.run(4, tmp_path / "build" / "check", "quick")
     assert result.returncode == 0, result.stdout + result.stderr

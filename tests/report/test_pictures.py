@@ -79,7 +79,7 @@ def cells(root, gid: str) -> int:
 
 
 @pytest.mark.parametrize("ring", RING_KINDS)
-def test_rings(topology, ring):
+def test_a_ring_has_an_arrow_from_each_rank_to_the_next(topology, ring):
     try:
         schedule = logical_ring(topology, ring)
     except StagegenError:
@@ -94,7 +94,7 @@ def test_rings(topology, ring):
 
 @pytest.mark.parametrize("kind", TREE_KINDS)
 @pytest.mark.parametrize("make", [broadcast_tree, reduce_tree])
-def test_trees(topology, kind, make):
+def test_a_tree_has_an_arrow_for_each_edge_and_tells_its_height(topology, kind, make):
     schedule = make(topology, topology.rank_count - 1, kind)
     root = parse(draw(topology, schedule, "svg"))
     assert arrows(root) == set(map(tuple, schedule.edges))
@@ -107,7 +107,7 @@ def test_trees(topology, kind, make):
 
 
 @pytest.mark.parametrize("sync", SYNC_KINDS)
-def test_phases(topology, sync):
+def test_every_message_of_an_alltoall_has_a_cell(topology, sync):
     schedule = alltoall_schedule(topology, sync)
     root = parse(draw(topology, schedule, "svg"))
     assert cells(root, "messages") == sum(map(len, schedule.phases))
@@ -120,7 +120,7 @@ def test_phases(topology, sync):
     assert f"lower bound {schedule.bound_phases}" in " ".join(written)
 
 
-def test_allreduce(topology):
+def test_an_allreduce_has_an_arrow_from_each_rank(topology):
     schedule = ring_pipeline(topology)
     root = parse(draw(topology, schedule, "svg"))
     assert len(arrows(root)) == (topology.rank_count if topology.rank_count > 1 else 0)
@@ -129,7 +129,7 @@ def test_allreduce(topology):
 
 @pytest.mark.parametrize("output_format", FORMATS)
 @pytest.mark.parametrize("make", [alltoall_schedule, logical_ring, broadcast_tree, ring_pipeline])
-def test_same_bytes_again(make, output_format):
+def test_a_picture_has_the_same_bytes_again(make, output_format):
     topology = CLUSTERS["rates and slots"]
     schedule = make(topology)
     form = draw(topology, schedule, output_format)
@@ -161,7 +161,7 @@ def test_names_are_left_out_of_many_ranks():
     assert any("130 ranks are left out" in text for text in written)
 
 
-def test_use_of_links():
+def test_links_are_used_for_as_long_as_their_messages_take():
     """Each edge is busy for load / capacity phases, and never more than a phase allows."""
     topology = CLUSTERS["rates and slots"]
     schedule = alltoall_schedule(topology, "none")
@@ -200,12 +200,12 @@ def test_a_ring_is_drawn_in_its_order(topology):
     assert drawn == order[at:] + order[:at]
 
 
-def test_what_there_is_no_picture_of():
+def test_what_there_is_no_picture_of_is_an_error():
     with pytest.raises(InputError, match="no picture of a str"):
         draw(CLUSTERS["two"], "a schedule", "svg")
 
 
-def test_without_matplotlib(monkeypatch):
+def test_without_matplotlib_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(plots.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(StagegenError, match=r"pip install 'stagegen\[report\]'"):
         draw(CLUSTERS["two"], logical_ring(CLUSTERS["two"]), "svg")
@@ -221,7 +221,7 @@ def test_importing_the_commands_needs_no_matplotlib(monkeypatch):
 
 
 @pytest.mark.parametrize("collective", ["alltoall", "allgather", "bcast", "reduce", "allreduce"])
-def test_command(collective, tmp_path):
+def test_the_command_writes_the_picture_that_it_shows(collective, tmp_path):
     line = [collective, "--topology", "topologies/fig-3-2.yaml", "--hosts", "n[0-4]"]
     shown = CliRunner().invoke(command, [*line, "--format", "svg"], catch_exceptions=False)
     assert shown.exit_code == 0
@@ -234,7 +234,7 @@ def test_command(collective, tmp_path):
     assert picture.stdout_bytes.startswith(b"\x89PNG")
 
 
-def test_output_of_text_and_json(tmp_path):
+def test_text_and_json_are_written_as_they_are_shown(tmp_path):
     for output_format in ("text", "json"):
         line = ["bcast", "--topology", "topologies/fig-3-2.yaml", "--format", output_format]
         shown = CliRunner().invoke(command, line)

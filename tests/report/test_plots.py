@@ -42,6 +42,6 @@ def test_axes_have_units(times, sizes, time):
     assert time in texts[at + 1 : texts.index("time")]
 
 
-def test_the_same_bytes_again():
+def test_a_plot_has_the_same_bytes_again():
     times = {1: 5e-6, MIB: 2.0}
     assert plot(times) == plot(times)

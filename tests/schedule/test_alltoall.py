@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from stagegen.data import TOPOLOGIES
 from stagegen.errors import InputError
 from stagegen.schedule import SCHEMES, SYNC_KINDS, PhaseSchedule
-from stagegen.schedule.alltoall import alltoall_phases, alltoall_schedule, with_sync
-from stagegen.schedule.phases.root import default_root, root_candidates, rooted_view
+from stagegen.schedule.alltoall.phases.root import default_root, root_candidates, rooted_view
+from stagegen.schedule.alltoall.schedule import alltoall_phases, alltoall_schedule, with_sync
 from stagegen.schedule.verify import verify
 from stagegen.topology import load_topology
 from tests.schedule.oracle import Oracle
@@ -67,11 +67,11 @@ def test_phases_are_made_once_for_all_schemes(topology, parameters):
 @pytest.mark.parametrize(
     ("kind", "block_size", "window", "told"),
     [
-        ("receiver", 2, 1, "receiver has no block size; those with one: sender-partial"),
+        ("receiver", 2, 1, "receiver has no block size; schemes with one: sender-partial"),
         ("barrier", 2, 1, "barrier has no block size"),
-        ("none", 1, 2, "none has no window; those with one: sender"),
-        ("receiver-partial", 0, 1, "block size is 0; it is from 1 to"),
-        ("receiver", 1, -1, "window is -1; it is from 1 to"),
+        ("none", 1, 2, "none has no window; schemes with one: sender"),
+        ("receiver-partial", 0, 1, "block size is 0; it must be from 1 to"),
+        ("receiver", 1, -1, "window is -1; it must be from 1 to"),
         ("reciever", 1, 1, "no sync 'reciever'; there is none, dummy, sender"),
     ],
 )
@@ -97,7 +97,7 @@ def test_every_root_that_qualifies_gives_a_schedule(topology, data):
     verify(topology, schedule)
 
 
-def test_all_small_trees():
+def test_schedules_of_all_small_trees_have_as_many_phases_as_the_bottleneck():
     trees = list(small_trees())
     assert len(trees) > 90
     for topology in trees:
@@ -138,10 +138,10 @@ def test_a_shared_host_can_be_the_root():
 def test_a_root_that_does_not_qualify_is_refused():
     topology = load_topology(TOPOLOGIES / "fig-3-2.yaml")
     for name in ("s3", "n0", "nowhere"):
-        with pytest.raises(InputError, match="what can: s0, s1"):
+        with pytest.raises(InputError, match="choose from s0, s1"):
             alltoall_schedule(topology, root=name)
     single = make_topology([1], [])
-    with pytest.raises(InputError, match="what can: s0"):
+    with pytest.raises(InputError, match="choose s0"):
         alltoall_schedule(single, root="s9")
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stagegen.errors import InputError
 from stagegen.schedule import lower_bound
-from stagegen.schedule.bounds import COLLECTIVES, lower_bound_of_sizes, physical_edges
+from stagegen.schedule.bounds.lower import COLLECTIVES, lower_bound_of_sizes, physical_edges
 from stagegen.topology import restricted_to
 from tests.schedule.rated import rated_topologies, with_rates
 from tests.strategies import make_topology, oracle_paths, topologies
@@ -89,7 +89,7 @@ def test_the_oracle_knows_every_collective():
 
 
 @given(rated_topologies(), st.sampled_from(COLLECTIVES), st.integers(0, 10**6), st.data())
-def test_against_the_definition(topology, collective, size, data):
+def test_a_bound_is_what_its_definition_gives(topology, collective, size, data):
     root = data.draw(st.integers(0, topology.rank_count - 1))
     expected = cut_bound(topology, collective, size, root)
     if collective == "allreduce":
@@ -114,7 +114,7 @@ def test_without_a_root_it_holds_for_the_best(topology, collective):
 
 
 @given(rated_topologies(), st.data())
-def test_sizes_of_their_own(topology, data):
+def test_a_bound_of_unlike_sizes_is_what_its_definition_gives(topology, data):
     ranks = range(topology.rank_count)
     sizes = data.draw(st.lists(st.integers(0, 99), min_size=len(ranks), max_size=len(ranks)))
     table = [[sizes[(3 * i + 5 * j) % len(ranks)] for j in ranks] for i in ranks]
@@ -155,7 +155,7 @@ def test_equal_sizes_are_the_same_as_one_size(topology, collective):
 
 
 @given(topologies(max_hosts=16, max_ranks=18), st.data())
-def test_latency(topology, data):
+def test_latency_is_that_of_the_longest_way(topology, data):
     far = Counter({(rank, rank): 0.0 for rank in range(topology.rank_count)})
     for pair, path in oracle_paths(topology).items():
         far[pair] = sum(topology.latencies.get(edge, 0.0) for edge in path)
@@ -222,7 +222,7 @@ def test_gather_from_hosts_of_several_ranks():
     assert lower_bound(topology, "allreduce", 1000).bytes == 1000
 
 
-def test_physical_edges():
+def test_physical_edges_have_the_ranks_before_and_beyond_them():
     topology = make_topology([1, 2], [0], slots={"n0": 2})
     edges = {edge: (before, beyond) for edge, before, beyond in physical_edges(topology)}
     assert edges["n0", "s0"] == edges["s0", "s1"] == (2, 2)
@@ -232,7 +232,7 @@ def test_physical_edges():
     }
 
 
-def test_wrong_questions():
+def test_wrong_questions_are_refused():
     topology = make_topology([2], [])
     with pytest.raises(InputError, match="alltoall, allgather, allreduce"):
         lower_bound(topology, "scan", 1)

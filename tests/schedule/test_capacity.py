@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stagegen.data import TOPOLOGIES
-from stagegen.schedule.alltoall import alltoall_phases
-from stagegen.schedule.capacity import bound_phases, edge_capacities
-from stagegen.schedule.phases.assignment import assign_phases
-from stagegen.schedule.phases.capacity_phases import capacity_phases
-from stagegen.schedule.phases.root import rooted_view
+from stagegen.schedule.alltoall.capacity import bound_phases, edge_capacities
+from stagegen.schedule.alltoall.phases.assignment import assign_phases
+from stagegen.schedule.alltoall.phases.capacity_phases import capacity_phases
+from stagegen.schedule.alltoall.phases.root import rooted_view
+from stagegen.schedule.alltoall.schedule import alltoall_phases
 from stagegen.topology import load_topology
 from tests.strategies import GIGABIT, fast_topologies, make_topology, oracle_paths
 
@@ -84,7 +84,7 @@ def test_fast_links_are_used_and_not_overloaded(topology):
 
 @settings(max_examples=40)
 @given(fast_topologies(max_hosts=16, max_switches=6))
-def test_the_scheduler_alone(topology):
+def test_the_scheduler_alone_has_few_more_phases_than_the_bound(topology):
     # Also where the construction would be taken instead, having as many phases as the bound.
     if topology.rank_count > 1:
         phases = capacity_phases(topology)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from stagegen.schedule import Message, PhaseSchedule
-from stagegen.schedule.alltoall import alltoall_phases, alltoall_schedule, with_sync
-from stagegen.schedule.phases.dummies import dummy_messages
+from stagegen.schedule.alltoall.phases.dummies import dummy_messages
+from stagegen.schedule.alltoall.schedule import alltoall_phases, alltoall_schedule, with_sync
 from tests.schedule.test_capacity import plain_capacities
 from tests.strategies import fast_topologies, make_topology, oracle_paths, topologies
 
@@ -61,7 +61,7 @@ def test_all_ranks_are_busy_without_overload_of_faster_links(topology):
     check(topology, schedule.phases, dummy_messages(topology, schedule.phases))
 
 
-def test_who_sends_to_whom():
+def test_idle_ranks_send_to_the_lowest_that_does_not_receive():
     topology = make_topology([4, 1], [0])
     phases = ((Message(0, 4),), (Message(4, 1), Message(1, 2)), ())
     assert dummy_messages(topology, phases) == (

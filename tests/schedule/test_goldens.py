@@ -7,9 +7,9 @@ import pytest
 
 from stagegen.data import TOPOLOGIES
 from stagegen.schedule import alltoall_schedule, broadcast_tree, logical_ring, lower_bound
-from stagegen.schedule.phases.global_phases import GlobalPhases
-from stagegen.schedule.phases.patterns import broadcast, rotate
-from stagegen.schedule.phases.root import rooted_view
+from stagegen.schedule.alltoall.phases.global_phases import GlobalPhases
+from stagegen.schedule.alltoall.phases.patterns import broadcast, rotate
+from stagegen.schedule.alltoall.phases.root import rooted_view
 from stagegen.topology import load_topology
 from tests.strategies import make_topology
 
@@ -44,11 +44,11 @@ def pairs_of(patterns) -> list[tuple[int, int]]:
     return list(zip(*(array.tolist() for array in patterns), strict=True))
 
 
-def test_table_3_2():
+def test_rotation_gives_table_3_2():
     assert pairs_of(rotate(np.arange(24), 6, 4)) == TABLE_3_2
 
 
-def test_broadcast_pattern():
+def test_each_sender_in_turn_sends_to_all_receivers():
     assert pairs_of(broadcast(np.arange(6), 3)) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
 
 
@@ -68,7 +68,7 @@ def test_patterns_hold_every_pair_and_lemma_6(senders, receivers):
             assert {r for _, r in pairs[start : start + receivers]} == set(range(receivers))
 
 
-def test_table_3_1():
+def test_equal_subtrees_send_in_the_order_of_table_3_1():
     k = 7
     slots = GlobalPhases((1,) * k)
     assert slots.count == k - 1
@@ -78,14 +78,14 @@ def test_table_3_1():
         ]
 
 
-def test_figure_3_4():
+def test_messages_between_subtrees_start_as_in_figure_3_4():
     slots = GlobalPhases((3, 2, 1))
     assert slots.count == 9
     starts = {(i, j): slots.start(i, j) for i in range(3) for j in range(3) if i != j}
     assert starts == {(0, 1): 0, (0, 2): 6, (1, 2): 0, (1, 0): 3, (2, 0): 0, (2, 1): 7}
 
 
-def test_root_of_figure_3_2(example):
+def test_the_root_of_figure_3_2_is_s1(example):
     view = rooted_view(example)
     assert view.root == "s1"
     assert view.subtrees == ((0, 1, 2), (3, 4), (5,))
@@ -93,19 +93,19 @@ def test_root_of_figure_3_2(example):
     assert rooted_view(example, "s0").subtrees == ((3, 4, 5), (0,), (1,), (2,))
 
 
-def test_table_3_4(example):
+def test_the_schedule_of_figure_3_2_is_table_3_4(example):
     phases = alltoall_schedule(example).phases
     assert [list(map(tuple, phase)) for phase in phases] == TABLE_3_4
 
 
-def test_contract_example(example):
+def test_syncs_of_figure_3_2_are_those_of_the_contract(example):
     form = alltoall_schedule(example, "sender").to_json()
     assert form["syncs"][0] == {"first": [0, 4], "then": [1, 3], "token": [0, 1]}
     receiver = alltoall_schedule(example, "receiver").to_json()
     assert receiver["syncs"][0] == {"first": [0, 4], "then": [1, 3], "token": [4, 1]}
 
 
-def test_ring_and_tree_of_figure_3_2(example):
+def test_the_ring_and_the_tree_of_figure_3_2_are_those_made_by_hand(example):
     ring = logical_ring(example)
     assert (ring.order, ring.max_hops) == ((0, 1, 2, 5, 3, 4), 3)
     tree = broadcast_tree(example, root=4)
@@ -116,14 +116,14 @@ def test_ring_and_tree_of_figure_3_2(example):
     ("collective", "size", "milliseconds"),
     [("alltoall", 32768, 839), ("allgather", 65536, 393), ("bcast", 1 << 20, 419)],
 )
-def test_bounds_of_the_benchmark(collective, size, milliseconds):
+def test_the_bounds_of_the_benchmark_are_those_made_by_hand(collective, size, milliseconds):
     topology = load_topology(TOPOLOGIES / "chain-4x4-cyclic.yaml")
     bound = lower_bound(topology, collective, size)
     assert round(bound.seconds * 1e3) == milliseconds
 
 
 @pytest.mark.parametrize(("hosts", "phases"), [([1], 0), ([2], 1), ([1, 1], 1), ([1, 0, 1], 1)])
-def test_one_and_two_ranks(hosts, phases):
+def test_one_and_two_ranks_need_no_phase_and_one(hosts, phases):
     topology = make_topology(hosts, list(range(len(hosts) - 1)))
     schedule = alltoall_schedule(topology)
     assert len(schedule.phases) == schedule.bound_phases == phases

@@ -6,8 +6,8 @@ from collections import Counter
 
 from hypothesis import given
 
-from stagegen.schedule.alltoall import alltoall_schedule
-from stagegen.schedule.phases.hierarchy import hierarchy
+from stagegen.schedule.alltoall.phases.hierarchy import hierarchy
+from stagegen.schedule.alltoall.schedule import alltoall_schedule
 from stagegen.schedule.verify import verify
 from tests.strategies import make_topology, topologies
 
@@ -38,7 +38,7 @@ def test_leaders_have_a_schedule_and_messages_hold_all_blocks(topology):
     assert sum(blocks.values()) == between - sum(count**2 for count in hosts.values())
 
 
-def test_cyclic_ranks():
+def test_cyclic_ranks_have_the_lowest_of_each_host_as_leader():
     topology = make_topology(
         [2, 1], [0], ranks=["n2", "n0", "n1", "n0", "n2"], slots={"n0": 2, "n2": 2}
     )

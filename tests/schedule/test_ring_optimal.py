@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from stagegen.schedule import logical_ring
 from stagegen.schedule.rings.bound import fewest_hops, least_meeting
+from stagegen.schedule.rings.branch_ends import switch_options
 from stagegen.schedule.rings.chain import chain
 from stagegen.schedule.rings.levels import pareto
-from stagegen.schedule.rings.options import switch_options
 from stagegen.schedule.verify import verify
 from stagegen.schedule.verify.hops import Climb
 from tests.schedule.ring_oracle import fewest_hops_by_algorithm_3
@@ -82,7 +82,7 @@ def test_chain_finds_an_order_iff_there_is_one(limit, data):
         assert [(first, side), (last, 1 - turned)] == outer
 
 
-def test_chain_of_every_four_and_five_branches():
+def test_every_four_and_five_branches_are_chained_iff_they_can_be():
     """All with ends up to 2, where circles are common and must be joined."""
     pairs = list(itertools.combinations_with_replacement(range(3), 2))
     for count in (4, 5):
@@ -125,7 +125,7 @@ def test_options_of_a_switch_are_the_best_of_all_choices(limit, closed, data):
 
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize("limit", [1, 2, 3])
-def test_options_of_every_three_branches(limit, closed):
+def test_options_of_every_three_branches_are_the_best_of_all_choices(limit, closed):
     """With limit 2, ends 0, 0 and 2, 2 must meet each other: no branch 1, 1 fits in between."""
     pairs = itertools.combinations_with_replacement(range(limit + 1), 2)
     for branches in itertools.combinations_with_replacement([(pair,) for pair in pairs], 3):
@@ -134,7 +134,7 @@ def test_options_of_every_three_branches(limit, closed):
 
 
 @given(st.lists(sizes, min_size=2, max_size=7))
-def test_least_meeting_of_a_circle(numbers):
+def test_the_least_meeting_is_that_of_the_best_circle(numbers):
     circles = ([numbers[0], *rest] for rest in itertools.permutations(numbers[1:]))
     best = min(
         max(a + b for a, b in itertools.pairwise([*circle, circle[0]])) for circle in circles
@@ -143,7 +143,7 @@ def test_least_meeting_of_a_circle(numbers):
 
 
 @given(topologies(max_hosts=14, max_switches=12))
-def test_optimal_ring_against_algorithm_3(topology):
+def test_the_optimal_ring_has_as_few_hops_as_by_algorithm_3(topology):
     ring = logical_ring(topology, "lr3")
     assert ring.max_hops == fewest_hops_by_algorithm_3(topology)
     # The checker's bound is its own, and looks further.
@@ -173,13 +173,13 @@ def dense(switches, hosts):
 
 
 @pytest.mark.parametrize("hosts", [0, 5, 40])
-def test_a_switch_with_48_neighbour_switches(hosts):
+def test_a_switch_with_48_neighbour_switches_has_a_proven_ring(hosts):
     topology = dense(48, hosts)
     verify(topology, logical_ring(topology, "lr3"))
 
 
 @pytest.mark.parametrize("width", [1, 3, 10**9])
-def test_deep_and_flat_trees_of_ten_thousand_hosts(width):
+def test_deep_and_flat_trees_of_ten_thousand_hosts_have_rings_of_few_hops(width):
     """A path, a tree like a chain, and a random tree; 2,000 switches with 5 hosts each."""
     count = 2000
     spread = 7919  # a prime, so that parents look random

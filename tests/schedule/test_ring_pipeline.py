@@ -84,7 +84,7 @@ def test_blocks_differ_by_one_element_at_most(topology, count):
 
 
 @given(few_ranks, st.integers(0, 10**6))
-def test_time_against_the_lower_bound(topology, size):
+def test_the_time_is_the_lower_bound_or_less_than_twice_it(topology, size):
     """On equal links it is the bound where no host is shared; otherwise less than twice it."""
     ranks = topology.rank_count
     seconds = ring_pipeline(topology).seconds(size)
@@ -95,7 +95,7 @@ def test_time_against_the_lower_bound(topology, size):
     assert seconds <= 2 * rounded
 
 
-def test_time_on_links_of_different_rates():
+def test_the_time_is_that_of_the_slowest_link():
     # Four hosts of 1 Gbit/s; one host with a tenth of it. Every link carries every block.
     rates = {"n4": 10**8}
     topology = make_topology([3, 2], [0], rates=rates)

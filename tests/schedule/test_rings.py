@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import replace
 
 import pytest
@@ -41,7 +40,7 @@ def neighbours(ring):
 
 @kinds
 @given(topology=topologies())
-def test_ring(kind, topology):
+def test_a_ring_passes_every_link_once_in_each_direction(kind, topology):
     ring = ring_or_none(topology, kind)
     assume(ring is not None)
     verify(topology, ring)
@@ -57,7 +56,7 @@ def test_ring(kind, topology):
 
 
 @given(topologies(), st.data())
-def test_positions_and_lemma_11(topology, data):
+def test_positions_are_those_of_the_order_and_lemma_11_holds(topology, data):
     start = data.draw(st.integers(0, topology.rank_count - 1))
     order = depth_first_ranks(topology, start)
     positions = depth_first_positions(topology, start)
@@ -85,7 +84,7 @@ def test_ranks_of_a_host_stay_together(kind):
     assert abs(order.index(0) - order.index(3)) in (1, 3)
 
 
-def test_depth_first_order_of_a_shared_host():
+def test_ranks_of_a_host_follow_each_other_in_depth_first_order():
     topology = make_topology([2, 1], [0], slots={"n0": 2}, ranks=["n0", "n1", "n2", "n0"])
     assert depth_first_ranks(topology) == (0, 3, 1, 2)
     assert depth_first_ranks(topology, 3) == (3, 0, 1, 2)
@@ -96,7 +95,7 @@ def test_depth_first_order_of_a_shared_host():
     ("hosts", "slots", "hops"),
     [([1], 1, 0), ([1], 3, 0), ([2], 1, 1), ([5], 2, 1), ([1, 1], 1, 2), ([1, 1], 2, 2)],
 )
-def test_smallest_clusters(kind, hosts, slots, hops):
+def test_rings_of_the_smallest_clusters_have_so_many_hops(kind, hosts, slots, hops):
     switches = len(hosts)
     slots_of = {f"n{i}": slots for i in range(sum(hosts))}
     topology = make_topology(hosts, list(range(switches - 1)), slots=slots_of)
@@ -157,7 +156,7 @@ def check_against_all_rings(topology):
 
 
 @pytest.mark.parametrize("most_nodes", [11, pytest.param(15, marks=pytest.mark.slow)])
-def test_every_small_tree_against_all_its_rings(most_nodes):
+def test_every_small_tree_has_the_best_of_all_its_rings(most_nodes):
     """LR3 is the least of all contention-free rings; LR2 refuses iff none has two hops."""
     trees = 0
     for topology in trees_of_hosts(most_nodes, most_hosts=7):
@@ -167,18 +166,16 @@ def test_every_small_tree_against_all_its_rings(most_nodes):
 
 
 @given(small_topologies)
-def test_shared_hosts_and_bare_switches_against_all_rings(topology):
+def test_shared_hosts_and_bare_switches_have_the_best_of_all_rings(topology):
     check_against_all_rings(topology)
 
 
-def test_a_hundred_thousand_hosts():
-    """The limit is 5 s for the cluster's tree and LR1; here with room for a busy machine."""
+def test_a_ring_of_a_hundred_thousand_hosts_passes_five_switches_at_most():
+    """How the work for it grows is counted in `test_scale.py`."""
     leaf_switches = 2500
     middle = [0] * 50
     leaves = [1 + i // 50 for i in range(leaf_switches)]
     topology = make_topology([0] + [0] * 50 + [40] * leaf_switches, middle + leaves)
-    begin = time.perf_counter()
     ring = logical_ring(topology)
     assert ring.max_hops == 5
-    assert time.perf_counter() - begin < 20
     verify(topology, ring)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from stagegen.data import TOPOLOGIES
 from stagegen.errors import ScheduleError
 from stagegen.schedule import SCHEMES, SYNC_KINDS, Message, Rows, Step, Token, schedule_rows
-from stagegen.schedule.alltoall import alltoall_phases, with_sync
+from stagegen.schedule.alltoall.schedule import alltoall_phases, with_sync
 from stagegen.topology import load_topology
 from tests.strategies import oracle_paths, topologies
 
@@ -285,7 +285,7 @@ def test_a_table_of_several_windows_has_those_of_each(topology, kind):
         assert filtered(table, window=window) == wanted
 
 
-def test_row_of_the_example():
+def test_a_row_of_the_example_has_the_steps_made_by_hand():
     topology = load_topology(TOPOLOGIES / "fig-3-2.yaml")
     schedule = with_sync(topology, alltoall_phases(topology), "sender")
     assert schedule_rows(schedule).rows[3][:3] == (
@@ -301,7 +301,7 @@ def test_row_of_the_example():
     )
 
 
-def test_a_rank_sends_one_message_of_a_phase():
+def test_a_rank_that_sends_two_messages_of_a_phase_is_refused():
     topology = load_topology(TOPOLOGIES / "single-16.yaml")
     phases = alltoall_phases(topology)
     both = (phases.phases[0] + phases.phases[1], *phases.phases[2:])

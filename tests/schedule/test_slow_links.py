@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from stagegen.errors import NotFoundError
 from stagegen.schedule import Message, alltoall_schedule
-from stagegen.schedule.alltoall import alltoall_phases
-from stagegen.schedule.phases.assignment import assign_phases
-from stagegen.schedule.phases.root import rooted_view
-from stagegen.schedule.phases.slow_links import (
+from stagegen.schedule.alltoall.phases.assignment import assign_phases
+from stagegen.schedule.alltoall.phases.root import rooted_view
+from stagegen.schedule.alltoall.phases.slow_links import (
     TICKS_MOST,
     Clock,
     first_fit_starts,
     one_after_the_other,
 )
+from stagegen.schedule.alltoall.schedule import alltoall_phases
 from stagegen.schedule.verify import verify
 from tests.schedule.test_capacity import plain_bound, plain_capacities
 from tests.strategies import GIGABIT, fast_topologies, make_topology, oracle_paths

@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stagegen.schedule.phases.colouring import colour_edges
-from stagegen.schedule.phases.spread import spread
+from stagegen.schedule.alltoall.phases.colouring import colour_edges
+from stagegen.schedule.alltoall.phases.spread import spread
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stagegen.errors import InputError
 from stagegen.schedule import SCHEMES, SYNC_KINDS, Message
-from stagegen.schedule.sync.synchronise import synchronise
+from stagegen.schedule.alltoall.sync.synchronise import synchronise
 from tests.schedule.oracle import Oracle, with_link_rates
 from tests.strategies import make_topology, small_topologies, small_trees, topologies
 
@@ -171,7 +171,7 @@ def test_every_scheme_is_its_part_of_the_full_set(case, kind, block_size, window
 
 @pytest.mark.parametrize("kind", WITH_TOKENS)
 @given(scheduled())
-def test_who_gives_the_tokens(kind, case):
+def test_tokens_are_from_the_rank_that_gives_them_in_the_scheme(kind, case):
     topology, _, phases = case
     for first, then, token in synchronise(topology, phases, kind, 2).syncs:
         if SCHEMES[kind].giver == "receiver":
@@ -190,7 +190,7 @@ def test_messages_to_and_from_a_rank_share_no_edge(topology):
         assert b != c or not paths[a, b] & paths[c, d]
 
 
-def test_keeps_by_blocks():
+def test_partial_schemes_keep_the_syncs_of_their_blocks():
     expected = {  # of the orders 0→1, 0→2, 1→2, 0→4 between phases, with blocks of two
         "sender": [True, True, True, True],
         "sender-partial": [False, True, True, True],

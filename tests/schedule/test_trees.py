@@ -44,7 +44,7 @@ def shared_by(oracle, edges, peer):
 
 @kinds
 @given(data=st.data())
-def test_broadcast(kind, data):
+def test_a_broadcast_reaches_all_and_tells_where_its_messages_meet(kind, data):
     topology, tree = data.draw(trees(kind))
     verify(topology, tree)
     oracle, count = Oracle(topology), topology.rank_count
@@ -76,7 +76,7 @@ def test_reduce_is_the_mirror(kind, data):
 
 @kinds
 @given(data=st.data())
-def test_senders_in_a_step(kind, data):
+def test_the_most_messages_of_a_step_on_an_edge_are_told(kind, data):
     topology, tree = data.draw(trees(kind))
     oracle, arrival, users = Oracle(topology), {tree.root: 0}, Counter()
     for parent, messages in itertools.groupby(tree.edges, key=lambda edge: edge.source):
@@ -120,14 +120,14 @@ def test_binomial_meets_less_where_ranks_are_in_depth_first_order():
 
 
 @given(clusters)
-def test_flat(topology):
+def test_in_a_flat_tree_the_root_sends_to_all_in_order(topology):
     tree = broadcast_tree(topology, 0, "flat")
     assert [e.destination for e in tree.edges] == list(range(1, topology.rank_count))
     assert tree.height == min(1, topology.rank_count - 1)
 
 
 @given(clusters, st.data())
-def test_trees_that_are_another(topology, data):
+def test_kary_trees_of_arity_1_and_2_are_linear_and_binary(topology, data):
     root = data.draw(st.integers(0, topology.rank_count - 1))
     one, two = (broadcast_tree(topology, root, "kary", arity) for arity in (1, 2))
     assert one.edges == broadcast_tree(topology, root, "linear").edges
@@ -136,7 +136,7 @@ def test_trees_that_are_another(topology, data):
 
 @kinds
 @given(topology=clusters, data=st.data())
-def test_trees_of_a_group(kind, topology, data):
+def test_trees_of_a_group_are_proven(kind, topology, data):
     used = sorted(set(topology.ranks))
     group = restricted_to(
         topology, data.draw(st.lists(st.sampled_from(used), min_size=1, unique=True))
@@ -158,13 +158,13 @@ def test_trees_of_a_group(kind, topology, data):
         ({"kind": "binary", "orders": ORDERS + 1}, f"1 to {ORDERS}"),
     ],
 )
-def test_wrong_arguments(options, problem):
+def test_wrong_arguments_are_refused(options, problem):
     for make in (broadcast_tree, reduce_tree):
         with pytest.raises(InputError, match=problem):
             make(make_topology([3], []), **options)
 
 
-def test_json_of_a_reduce():
+def test_json_of_a_reduce_has_its_contention():
     topology = make_topology([2, 2], [0], ranks=["n0", "n2", "n1", "n3"])
     form = reduce_tree(topology, 0, "binomial").to_json()
     assert form == {

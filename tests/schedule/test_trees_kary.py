@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stagegen.schedule import Message, broadcast_tree
-from stagegen.schedule.shapes import least_height
+from stagegen.schedule.model import least_height
+from stagegen.schedule.trees.edges import height_of, in_sending_order
 from stagegen.schedule.trees.kary import KaryTrees
 from stagegen.schedule.trees.orders import ORDERS, depth_first_orders
 from stagegen.schedule.trees.range_max import RangeMax
-from stagegen.schedule.trees.shapes import height_of, in_sending_order
 from tests.schedule.oracle import Oracle
 from tests.schedule.tree_oracle import figure_3_28, interval_trees, least_height_of_any
 from tests.strategies import make_topology, oracle_paths, small_topologies, small_trees, topologies
@@ -160,7 +160,7 @@ def test_the_first_order_is_that_of_the_linear_tree():
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=40), st.data())
-def test_range_max(values, data):
+def test_range_max_is_the_most_of_each_range(values, data):
     table, places = RangeMax(np.array(values)), st.integers(0, len(values))
     pairs = data.draw(st.lists(st.tuples(places, places)))
     starts, stops = (np.array([pair[end] for pair in pairs], dtype=int) for end in (0, 1))
@@ -169,7 +169,7 @@ def test_range_max(values, data):
 
 
 @given(st.integers(1, 40), st.integers(1, 6))
-def test_least_height(count, arity):
+def test_the_least_height_is_that_of_a_complete_tree(count, arity):
     held = [sum(arity**level for level in range(height + 1)) for height in range(count)]
     assert least_height(count, arity) == next(h for h, most in enumerate(held) if most >= count)
 

@@ -1,8 +1,6 @@
-"""Trees of large clusters: within their time, verified."""
+"""Trees of large clusters are proven. How the work grows is counted in `test_scale.py`."""
 
 from __future__ import annotations
-
-import time
 
 import pytest
 
@@ -18,22 +16,18 @@ def two_levels(switches: int, hosts: int):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "switches", "hosts", "seconds"),
+    ("kind", "switches", "hosts"),
     [
-        ("linear", 1563, 64, 5),
-        ("binary", 64, 16, 1),
-        ("binary", 625, 16, 20),
-        ("kary", 625, 16, 20),
-        ("binomial", 625, 16, 20),
+        ("linear", 1563, 64),
+        ("binary", 64, 16),
+        ("binary", 625, 16),
+        ("kary", 625, 16),
+        ("binomial", 625, 16),
     ],
 )
-def test_time(kind, switches, hosts, seconds):
+def test_a_tree_of_many_hosts_is_proven(kind, switches, hosts):
     topology = two_levels(switches, hosts)
-    started = time.process_time()
-    tree = broadcast_tree(topology, 5, kind)
-    assert time.process_time() - started < seconds
-    verify(topology, tree)
-    assert time.process_time() - started < seconds
+    verify(topology, broadcast_tree(topology, 5, kind))
 
 
 @pytest.mark.slow

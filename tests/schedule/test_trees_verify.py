@@ -31,7 +31,7 @@ def accepted(topology, tree) -> bool:
 @kinds
 @makers
 @given(topology=several, data=st.data())
-def test_another_parent(make, kind, topology, data):
+def test_another_parent_is_judged_as_by_the_oracle(make, kind, topology, data):
     ranks = st.integers(0, topology.rank_count - 1)
     tree = make(topology, data.draw(ranks), kind)
     outward, edges = tree.collective == "bcast", list(tree.edges)
@@ -57,7 +57,7 @@ def test_another_parent(make, kind, topology, data):
 
 
 @makers
-def test_claims_of_a_tree_with_contention(make):
+def test_wrong_claims_of_a_tree_with_contention_are_found(make):
     # Ranks 0, 2 are on one switch, 1, 3 on the other: 0→2 stays there; 0→1 and 2→3 meet.
     topology = make_topology([2, 2], [0], ranks=["n0", "n2", "n1", "n3"])
     tree = make(topology, 0, "binomial")
@@ -72,7 +72,7 @@ def test_claims_of_a_tree_with_contention(make):
         "shared by 1 ranks, not by 2": replace(
             tree, contention=(*tree.contention, SharedEdge(edge[::-1], 2))
         ),
-        "told twice": replace(tree, contention=tree.contention * 2),
+        "listed twice": replace(tree, contention=tree.contention * 2),
         "2 ranks share an edge in a step, not 1": replace(tree, in_step=1),
         "unknown collective 'scan'": replace(tree, collective="scan"),
     }.items():
@@ -80,7 +80,7 @@ def test_claims_of_a_tree_with_contention(make):
             verify(topology, wrong)
 
 
-def test_claims_of_a_binary_tree():
+def test_wrong_claims_of_a_binary_tree_are_found():
     topology = make_topology([3], [])
     tree = broadcast_tree(topology, 0, "binary")
     for problem, wrong in {
@@ -106,7 +106,7 @@ def test_messages_of_a_reduce_are_checked_by_receivers():
 
 
 @pytest.mark.parametrize(("kind", "words"), [("binary", "more than 2 children"), ("flat", "")])
-def test_words_of_the_proof(kind, words):
+def test_the_proof_says_what_holds(kind, words):
     topology = make_topology([3, 3], [0])
     lines = "\n".join(verify(topology, broadcast_tree(topology, 4, kind)).lines())
     assert words in lines

@@ -75,7 +75,7 @@ def test_nothing_is_rejected_without_damage(case):
 
 
 @given(cases(kinds), st.data())
-def test_a_dropped_message(case, data):
+def test_a_dropped_message_is_rejected(case, data):
     topology, schedule = case
     phase, place = pick(data, schedule)
     phases = list(map(list, schedule.phases))
@@ -86,7 +86,7 @@ def test_a_dropped_message(case, data):
 
 
 @given(cases(), st.data())
-def test_a_doubled_message(case, data):
+def test_a_doubled_message_is_rejected(case, data):
     topology, schedule = case
     phase, place = pick(data, schedule)
     phases = list(map(list, schedule.phases))
@@ -97,7 +97,7 @@ def test_a_doubled_message(case, data):
 
 
 @given(cases(), st.data())
-def test_a_moved_message(case, data):
+def test_a_moved_message_is_judged_as_by_the_oracle(case, data):
     """Most moves meet contention or break the order; some are harmless, the oracle knows."""
     topology, schedule = case
     phase, place = pick(data, schedule)
@@ -110,7 +110,7 @@ def test_a_moved_message(case, data):
 
 
 @given(cases(), st.data())
-def test_two_messages_change_places(case, data):
+def test_two_messages_that_change_places_are_judged_as_by_the_oracle(case, data):
     topology, schedule = case
     (p, i), (q, j) = pick(data, schedule), pick(data, schedule)
     assume((p, i) != (q, j))
@@ -120,7 +120,7 @@ def test_two_messages_change_places(case, data):
 
 
 @given(cases(), st.data())
-def test_a_reversed_message(case, data):
+def test_a_reversed_message_is_rejected(case, data):
     topology, schedule = case
     phase, place = pick(data, schedule)
     phases = list(map(list, schedule.phases))
@@ -130,7 +130,7 @@ def test_a_reversed_message(case, data):
 
 
 @given(cases(), st.data())
-def test_two_phases_change_places(case, data):
+def test_two_phases_that_change_places_are_judged_as_by_the_oracle(case, data):
     """Without syncs that is harmless; with them they mostly go back in time."""
     topology, schedule = case
     phases = list(schedule.phases)
@@ -152,7 +152,7 @@ def test_every_sync_is_needed(case):
 
 
 @given(cases(kinds), st.data())
-def test_a_dropped_sync(case, data):
+def test_a_dropped_sync_is_rejected(case, data):
     topology, schedule = case
     syncs = list(schedule.sync.syncs)
     told = [index for index, sync in enumerate(syncs) if sync.token is not None]
@@ -172,7 +172,7 @@ def test_a_larger_cluster_without_its_last_sync(case):
 
 
 @given(cases(kinds), st.data())
-def test_a_wrong_token(case, data):
+def test_a_wrong_token_is_rejected(case, data):
     topology, schedule = case
     syncs = list(schedule.sync.syncs)
     assume(syncs)
@@ -193,7 +193,7 @@ def rightful(schedule, first, then) -> Sync:
 
 
 @given(cases(kinds), st.data())
-def test_an_additional_sync(case, data):
+def test_an_additional_sync_is_judged_as_by_the_oracle(case, data):
     """It follows from the others, makes others follow, or belongs to no order at all."""
     topology, schedule = case
     messages = [message for phase in schedule.phases for message in phase]
@@ -203,7 +203,7 @@ def test_an_additional_sync(case, data):
 
 
 @given(cases(kinds), st.data())
-def test_a_sync_that_follows_from_others(case, data):
+def test_a_sync_that_follows_from_others_is_rejected(case, data):
     """A message and the one after the next on some way through the syncs and programs."""
     topology, schedule = case
     graph = nx.DiGraph([(first, then) for first, then, _ in schedule.sync.syncs])
@@ -216,7 +216,7 @@ def test_a_sync_that_follows_from_others(case, data):
 
 
 @given(cases(kinds), st.data())
-def test_a_sync_with_another_message(case, data):
+def test_a_sync_with_another_message_is_judged_as_by_the_oracle(case, data):
     topology, schedule = case
     syncs = list(schedule.sync.syncs)
     assume(syncs)
@@ -229,7 +229,7 @@ def test_a_sync_with_another_message(case, data):
 
 
 @given(cases(), every_kind, st.integers(1, 3), st.integers(1, 3))
-def test_another_kind(case, kind, block_size, window):
+def test_another_kind_is_judged_as_by_the_oracle(case, kind, block_size, window):
     """The same syncs under another name, with other blocks or another window."""
     topology, schedule = case
     scheme = SCHEMES[kind]
@@ -243,7 +243,7 @@ def test_another_kind(case, kind, block_size, window):
 
 
 @given(cases(st.just("dummy")), st.data())
-def test_damaged_dummies(case, data):
+def test_damaged_dummies_are_judged_as_by_the_oracle(case, data):
     """One dropped, moved to another phase, or between other ranks."""
     topology, schedule = case
     dummies = list(map(list, schedule.dummies))
@@ -261,7 +261,7 @@ def test_damaged_dummies(case, data):
 
 
 @given(cases(st.just("dummy")), st.data())
-def test_an_additional_dummy(case, data):
+def test_an_additional_dummy_is_judged_as_by_the_oracle(case, data):
     topology, schedule = case
     dummies = list(map(list, schedule.dummies))
     ranks = st.integers(0, topology.rank_count - 1)

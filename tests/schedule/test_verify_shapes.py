@@ -27,7 +27,7 @@ def rejected(topology, schedule) -> bool:
 
 
 @given(several, st.data())
-def test_two_ring_neighbours_swapped(topology, data):
+def test_swapped_ring_neighbours_are_judged_as_by_the_oracle(topology, data):
     """Neighbours on one switch may change places; the oracle knows."""
     ring = logical_ring(topology)
     order = list(ring.order)
@@ -63,7 +63,7 @@ def test_other_claims_of_a_ring_are_checked():
 
 
 @given(several, st.data())
-def test_a_tree_with_another_parent(topology, data):
+def test_a_tree_with_another_parent_is_judged_as_by_the_oracle(topology, data):
     tree = broadcast_tree(topology, data.draw(st.integers(0, topology.rank_count - 1)))
     edges = list(tree.edges)
     place = data.draw(st.integers(0, len(edges) - 1))

@@ -9,7 +9,7 @@ import pytest
 
 from stagegen.errors import ScheduleError
 from stagegen.schedule import Message, PhaseSchedule, SyncGraph, alltoall_schedule
-from stagegen.schedule.sync.synchronise import synchronise
+from stagegen.schedule.alltoall.sync.synchronise import synchronise
 from stagegen.schedule.verify import verify
 from tests.schedule.oracle import Oracle, with_link_rates
 from tests.strategies import make_topology
@@ -33,7 +33,7 @@ def schedule_of(topology, *phases) -> PhaseSchedule:
     )
 
 
-def test_a_link_of_two_thirds_and_two_ranks():
+def test_two_ranks_need_two_phases_over_a_link_of_two_thirds():
     """The only message of each direction lasts 1.5 phases, so there are two phases."""
     topology = two_thirds(1, 1)
     both = [(0, 1), (1, 0)]

@@ -30,7 +30,7 @@ from stagegen.topology import (
         ("n[ 1 , 2 ]", ["n1", "n2"]),
     ],
 )
-def test_expand(text, names):
+def test_a_host_list_expands_to_its_names(text, names):
     assert expand_hostlist(text) == names
 
 
@@ -53,13 +53,13 @@ def test_expand(text, names):
         ("n[0-9999]n[0-9999]", "more than"),
     ],
 )
-def test_expand_refuses(text, part):
+def test_what_is_no_host_list_is_refused(text, part):
     with pytest.raises(ValueError, match=part):
         expand_hostlist(text)
 
 
 @given(st.text("n[]-,0123 x", max_size=12))
-def test_expand_never_crashes(text):
+def test_any_text_expands_or_is_refused(text):
     with contextlib.suppress(ValueError):
         assert all(expand_hostlist(text))
 
@@ -80,14 +80,14 @@ def test_expand_never_crashes(text):
         ("1e9", 10**9),
     ],
 )
-def test_bandwidth(text, rate):
+def test_a_bandwidth_is_read_in_bits_per_second(text, rate):
     assert parse_bandwidth(text) == rate
 
 
 @pytest.mark.parametrize(
     "text", ["", "fast", "100MB", "100Mb/s", "-1Mbit", "0", "0.1bit", "1e99", "1 2"]
 )
-def test_bandwidth_refuses(text):
+def test_what_is_no_bandwidth_is_refused(text):
     with pytest.raises(ValueError, match="bit"):
         parse_bandwidth(text)
 
@@ -96,12 +96,12 @@ def test_bandwidth_refuses(text):
     ("text", "seconds"),
     [("50us", 50e-6), ("50µs", 50e-6), ("1ns", 1e-9), ("1.5ms", 0.0015), ("2s", 2.0), ("0", 0.0)],
 )
-def test_latency(text, seconds):
+def test_a_latency_is_read_in_seconds(text, seconds):
     assert parse_latency(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["5", "-1us", "1min", "us", "1 US"])
-def test_latency_refuses(text):
+def test_what_is_no_latency_is_refused(text):
     with pytest.raises(ValueError, match=r"latency|unit"):
         parse_latency(text)
 
@@ -110,12 +110,12 @@ def test_latency_refuses(text):
     ("text", "size"),
     [("1", 1), ("0", 0), ("64KiB", 65536), ("64KB", 65536), ("64k", 65536), ("1MiB", 1 << 20)],
 )
-def test_size(text, size):
+def test_a_size_is_read_in_bytes(text, size):
     assert parse_size(text) == size
 
 
 @pytest.mark.parametrize("text", ["-1", "1.5", "1XB", "", "ib", "1ib"])
-def test_size_refuses(text):
+def test_what_is_no_size_is_refused(text):
     with pytest.raises(ValueError, match=r"size|unit|whole"):
         parse_size(text)
 

@@ -181,18 +181,18 @@ def test_a_mistake_is_told_with_its_line(tmp_path, old, new, line, part):
 
 
 @pytest.mark.parametrize(("text", "line", "part"), WHOLE)
-def test_a_wrong_file(tmp_path, text, line, part):
+def test_a_wrong_file_is_told_with_its_line(tmp_path, text, line, part):
     error = fail_to_load(tmp_path / "t.yaml", text.encode())
     assert (error.line, part in error.message) == (line, True), error
 
 
-def test_not_utf8(tmp_path):
+def test_what_is_not_utf8_is_told_with_its_line(tmp_path):
     error = fail_to_load(tmp_path / "t.yaml", GOOD.replace("n1]", "n\xe9]").encode("latin-1"))
     assert error.line == 4
     assert "UTF-8" in error.message
 
 
-def test_missing_file_and_folder(tmp_path):
+def test_a_missing_file_and_a_folder_cannot_be_read(tmp_path):
     for path in (tmp_path / "no.yaml", tmp_path):
         with pytest.raises(InputError) as caught:
             load_topology(path)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from stagegen.catalogue import Algorithm, Parameter
 from stagegen.measure.records import Candidate
-from stagegen.repository import Algorithm, Parameter
 from stagegen.tune.candidates import at_size, default_candidate, useful_values
 from tests.tune.test_race_search import Model, algorithm, search
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from stagegen.measure.records import Candidate
 from stagegen.tune.choose import choose
-from stagegen.tune.race import ROUNDS, Sample
+from stagegen.tune.race import Field, Sample, race
+from tests.measure.fakes import Model, request
 
 NATIVE = Candidate("native")
 A, B = Candidate("a"), Candidate("b")
@@ -42,5 +45,13 @@ def test_a_native_routine_that_fell_behind_is_not_returned_to():
     assert choose(samples, A, NATIVE) == A
 
 
-def test_rounds_begin_with_as_many_repetitions_as_the_test_needs():
-    assert ROUNDS[0] >= 4
+@pytest.mark.parametrize("budget", [0.0, math.inf])
+def test_the_first_round_of_a_race_is_enough_to_replace_the_native_routine(budget):
+    """Its times differ, but hardly: all is said after one round, and it must count."""
+    model = Model(lambda candidate, size: 0.8 if candidate == A else 1.0, noise=0.001)
+    racers = (A, NATIVE)
+    field = Field(racers, (frozenset(racers),))
+    samples = race(model, request(*racers), field, budget)
+    looks = [one for one in model.asked if one.repetitions == 1]
+    assert len(model.asked) == len(looks) + 1
+    assert choose(samples, NATIVE, NATIVE) == A

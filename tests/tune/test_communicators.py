@@ -22,12 +22,12 @@ def ranks(topology, name: str) -> tuple[int, ...]:
     return one.ranks
 
 
-def test_one_rank_of_every_switch():
+def test_per_switch_has_one_rank_of_every_switch():
     hosts = [CYCLIC.ranks[rank] for rank in ranks(CYCLIC, "per-switch")]
     assert [CYCLIC.host_by_name[host].switch for host in hosts] == ["s0", "s1", "s2"]
 
 
-def test_one_rank_of_every_host():
+def test_per_host_has_the_first_rank_of_every_host():
     assert ranks(CYCLIC, "per-host") == ranks(CYCLIC, "whole") == tuple(range(8))
     chosen = ranks(SLOTS, "per-host")
     assert sorted(SLOTS.ranks[rank] for rank in chosen) == ["n0", "n1", "n2", "n3"]
@@ -41,7 +41,7 @@ def test_half_are_every_other_in_depth_first_order():
 
 
 @pytest.mark.parametrize("count", range(2, 8))
-def test_so_many_ranks(count):
+def test_a_number_is_that_of_ranks_which_are_different_and_in_order(count):
     found = ranks(CYCLIC, str(count))
     assert len(set(found)) == count
     assert list(found) == sorted(found)
@@ -63,11 +63,13 @@ def test_a_single_rank_is_no_communicator_to_tune_for():
         find_communicators(make_topology([4], []), ["per-switch"])
 
 
-def test_what_is_tuned_for_unless_told():
+def test_unless_told_all_ranks_and_the_named_groups_are_tuned_for():
     assert default_names(CYCLIC) == ("whole",)
+    groups = (Group("left", ("n0", "n3")), Group("edge", ("n7", "n1", "n2")))
+    assert default_names(replace(CYCLIC, groups=groups)) == ("whole", "left", "edge")
 
 
-def test_the_cluster_as_a_communicator_sees_it():
+def test_the_cluster_as_a_communicator_sees_it_has_its_ranks_and_their_distances():
     (half,) = find_communicators(CYCLIC, ["half"])
     seen = as_seen_by(CYCLIC, half)
     assert seen.ranks == tuple(CYCLIC.ranks[rank] for rank in half.ranks)

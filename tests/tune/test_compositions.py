@@ -8,14 +8,14 @@ from functools import lru_cache
 
 import pytest
 
+from stagegen.catalogue import Catalogue, load_catalogue
 from stagegen.library import library_files
-from stagegen.measure.measurer import LogSource
 from stagegen.measure.records import Bound, Candidate, CandidateFailed, Check, Failure, Timing
-from stagegen.repository import Catalogue, load_catalogue
+from stagegen.measure.source import LogSource
 from stagegen.tune import DecisionTable
 from stagegen.tune.candidates import part_size
 from stagegen.tune.compositions import TOO_SLOW
-from stagegen.tune.options import Options
+from stagegen.tune.scope import Options
 from stagegen.tune.tuner import Tuned, tune
 from tests.library.schemas import validate
 from tests.measure.fakes import Model
@@ -51,7 +51,7 @@ def catalogue(*without: str) -> Catalogue:
         if algorithm.name in NAMES.get(algorithm.collective, ("native",))
         and algorithm.name not in without
     )
-    return Catalogue(chosen, CATALOGUE.hash)
+    return Catalogue(chosen)
 
 
 class Costs(Model):
@@ -232,7 +232,7 @@ def test_specs_say_who_serves_the_parts():
 
 
 @pytest.mark.parametrize("spec", ["a+b", "a+/b", "a+b/", "a+b/c+", "a+b/c/d", "+b/c", "a b/c"])
-def test_what_is_no_spec(spec):
+def test_what_is_no_spec_is_refused(spec):
     with pytest.raises(ValueError, match="is no routine"):
         Candidate.from_spec(spec)
 

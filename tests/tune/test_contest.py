@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from stagegen.catalogue import Parameter
 from stagegen.errors import InputError, MeasurementError
 from stagegen.measure.records import Candidate
-from stagegen.repository import Parameter
 from stagegen.tune.contest import named_candidate, require_right, time_in_turn
 from tests.measure.fakes import Model
 from tests.tune.test_race_search import algorithm
@@ -45,7 +45,7 @@ def test_what_is_not_asked_for_is_the_default(spec, values):
         ("", "expected NAME"),
     ],
 )
-def test_what_cannot_be_asked_for(spec, says):
+def test_what_cannot_be_asked_for_is_told(spec, says):
     with pytest.raises(InputError, match=says):
         named_candidate(KNOWN, spec)
 

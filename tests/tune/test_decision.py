@@ -12,7 +12,7 @@ from stagegen.cli._sizes import parse_sizes
 from stagegen.errors import InputError
 from stagegen.measure.records import Candidate, Timing
 from stagegen.tune import DecisionTable, Rule, Table
-from stagegen.tune.options import SIZES, Options, grid
+from stagegen.tune.scope import Options, grid
 from tests.library.schemas import validate
 
 settings.register_profile("no-deadline", deadline=None)
@@ -48,7 +48,7 @@ def decisions(draw) -> DecisionTable:
 
 
 @given(decisions())
-def test_json_and_back(decision):
+def test_a_decision_survives_its_json_form_which_keeps_to_the_schema(decision):
     text = decision.to_text()
     assert DecisionTable.from_json(json.loads(text)) == decision
     validate("decision", json.loads(text))
@@ -100,7 +100,7 @@ GOOD = DecisionTable(
         {"tables": [{**GOOD["tables"][0], "rules": ["flat"]}]},
     ],
 )
-def test_what_is_no_decision_table(damage):
+def test_what_is_no_decision_table_is_an_input_error(damage):
     with pytest.raises(InputError, match="decision table"):
         DecisionTable.from_json({**GOOD, **damage})
     for key in GOOD.keys() - {"fallback"}:
@@ -108,8 +108,11 @@ def test_what_is_no_decision_table(damage):
             DecisionTable.from_json({k: v for k, v in GOOD.items() if k != key})
 
 
-def test_sizes_of_the_dissertation():
-    assert (1, 64, 512, *(2**k for k in range(10, 19))) == SIZES
+def test_a_grid_has_the_sizes_of_the_dissertation_and_doubles_them_beyond():
+    """Faraj 2006, §4.1.1.4: 1, 64 and 512 bytes, 1, 2, 4, … 256 KiB."""
+    assert grid(1, 1 << 20) == (
+        1, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576,
+    )  # fmt: skip
 
 
 @given(st.integers(1, 1 << 22), st.integers(0, 1 << 22))
@@ -129,7 +132,7 @@ def test_a_grid_begins_and_ends_where_it_is_told(low, more):
         ("512KiB:1MiB", (524288, 1048576)),
     ],
 )
-def test_the_sizes_option(text, sizes):
+def test_the_sizes_option_takes_ranges_and_lists(text, sizes):
     assert parse_sizes(None, None, text) == sizes
 
 
@@ -140,7 +143,7 @@ def test_options_survive_the_log_s_header(mechanism, computation):
 
 
 @pytest.mark.parametrize("key", ["collectives", "sizes", "timing", "budget"])
-def test_a_header_without_options(key):
+def test_a_header_without_an_option_is_damaged(key):
     whole = Options(("bcast",), (1,), Timing(), 1.0).to_json()
     with pytest.raises(InputError, match="header of the log is damaged"):
         Options.from_json({k: v for k, v in whole.items() if k != key})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stagegen.measure.measurer import LogSource
+from stagegen.catalogue import Parameter
 from stagegen.measure.records import CandidateFailed, Failure
-from stagegen.repository import Parameter
+from stagegen.measure.source import LogSource
 from tests.measure.fakes import Model
 from tests.tune.recorder import Recorder
 from tests.tune.test_race_search import (

@@ -49,7 +49,7 @@ def test_a_number_is_served_by_the_nearest_within_reach(measured, ranks):
         ([], [(1, None, None)]),
     ],
 )
-def test_ranges_by_hand(measured, expected):
+def test_ranges_are_those_made_by_hand(measured, expected):
     assert [(r.first, r.last, r.measured) for r in ranges(measured)] == expected
 
 
@@ -62,7 +62,7 @@ def chosen(decision: DecisionTable, kind: str, ranks: int) -> str:
     return "none" if found is None else found.choice(8).algorithm
 
 
-def test_tables_of_all_ranks():
+def test_communicators_have_their_own_table_or_that_of_their_number_of_ranks():
     measured = [
         table("cluster", 16, "aapc"), table("hosts", 16, "order"), table("other", 16, "any"),
         table("group left", 8, "tree"), table("hosts", 4, "small"), table("other", 4, "few"),

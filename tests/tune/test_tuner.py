@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import pytest
 
+from stagegen.catalogue import Catalogue, load_catalogue
 from stagegen.measure.records import Candidate, CandidateFailed, Check, Failure, Timing
-from stagegen.repository import Catalogue, load_catalogue
-from stagegen.tune.options import Options
+from stagegen.tune.scope import Options
 from stagegen.tune.tuner import tune
 from tests.measure.fakes import Model
 from tests.strategies import make_topology
@@ -22,7 +22,7 @@ QUICK = "binomial"
 def catalogue() -> Catalogue:
     names = ("native", "flat", QUICK, "topology_linear", "topology_binary")
     whole = load_catalogue()
-    return Catalogue(tuple(a for a in whole.of("bcast") if a.name in names), whole.hash)
+    return Catalogue(tuple(a for a in whole.of("bcast") if a.name in names))
 
 
 def cost(candidate: Candidate, size: int) -> float:

@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from stagegen.errors import InputError
+from stagegen.measure.launch.lifeline import ChildProcess
 from stagegen.measure.launch.mpi import Mpi
-from stagegen.measure.launch.supervised import Supervised
 from stagegen.topology import Topology
 
 
@@ -56,13 +57,22 @@ class Job:
     streams: Streams = PIPES
 
     def rank_hosts(self, topology: Topology) -> tuple[str, ...]:
-        """Return the host of every rank of the job."""
-        return topology.ranks if self.hosts is None else self.hosts
+        """Return the host of every rank of the job.
+
+        Raises:
+            InputError: there is no rank, or a host that the topology does not have.
+        """
+        hosts = topology.ranks if self.hosts is None else self.hosts
+        if not hosts:
+            raise InputError("a job needs at least one rank")
+        if unknown := sorted(set(hosts) - set(topology.host_by_name)):
+            raise InputError(f"topology {topology.name} has no host named {', '.join(unknown)}")
+        return hosts
 
     def preload_variable(self) -> str:
         """Return the value of ``LD_PRELOAD`` for the ranks; empty if nothing is preloaded.
 
-        What this process's own ``LD_PRELOAD`` names stays in it, after the job's libraries.
+        The libraries of this process's own ``LD_PRELOAD`` stay in it, after the job's.
         """
         own = [str(path.absolute()) for path in self.preload]
         return ":".join([*own, *filter(None, [os.environ.get("LD_PRELOAD", "")])])
@@ -70,7 +80,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Environment:
-    """How measurements made through a launcher are to be marked.
+    """The conditions of measurements made through a launcher, for their records.
 
     Attributes:
         launcher: its name.
@@ -82,8 +92,7 @@ class Environment:
         kernel: release of the kernel of the machine that started the job.
         cpus: how many CPUs the starting process may use.
         notes: sentences for people.
-        congestion_control: of TCP, such as `cubic`; None where it is not known, as in records
-            of before it was written down.
+        congestion_control: of TCP, such as `cubic`; None if unknown, as in old records.
     """
 
     launcher: str
@@ -117,7 +126,7 @@ def here(
     notes: tuple[str, ...] = (),
     congestion_control: str | None = None,
 ) -> Environment:
-    """Return an environment record filled in with what this machine is."""
+    """Return an environment record with this machine's own facts filled in."""
     return Environment(
         launcher=launcher,
         representative=representative,
@@ -134,14 +143,14 @@ def here(
 
 @dataclass
 class RunningJob:
-    """A started job; as a context manager it always ends with everything in it.
+    """A started job; as a context manager it ends all processes of the job on exit.
 
     Attributes:
-        environment: how its measurements are to be marked.
+        environment: the conditions of its measurements.
     """
 
     environment: Environment
-    _process: Supervised
+    _process: ChildProcess
 
     @property
     def stdin(self) -> IO[Any] | None:
@@ -192,18 +201,22 @@ class Launcher(Protocol):
 
     @property
     def name(self) -> str:
-        """What ``--launcher`` and the topology's ``launcher:`` key call it."""
+        """Its name in ``--launcher`` and in the topology's ``launcher:`` key."""
+
+    @property
+    def emulates(self) -> bool:
+        """Whether it emulates the network; if so, checks of results can run without it."""
 
     def why_unavailable(self, topology: Topology, mpi: str = "mpich") -> str | None:
         """Return why jobs cannot be started here and what would help; None if they can."""
 
     def environment(self, topology: Topology, mpi: str = "mpich") -> Environment:
-        """Return how measurements made through this launcher are to be marked."""
+        """Return the conditions of measurements made through this launcher."""
 
     def start(self, job: Job, topology: Topology) -> RunningJob:
         """Start a job.
 
         Raises:
-            InputError: the job asks for what the topology or this machine does not have.
+            InputError: the job asks for something that the topology or this machine lacks.
             LaunchError: the job could not be started; says why and what would help.
         """

@@ -1,4 +1,4 @@
-"""The user's cache folder: what was compiled or found out once about this machine."""
+"""The user's cache folder: compiled helpers, and facts found out about this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cache_folder() -> Path:
 
 
 def _fallback() -> Path:
-    """Return a folder of this user's in the temporary one, refusing what others put there."""
+    """Return this user's folder in the temporary one; refuse a folder of another user."""
     folder = Path(tempfile.gettempdir()) / f"stagegen-cache-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():

@@ -1,64 +1,17 @@
-"""MPICH's ``mpiexec`` (Hydra): over ssh on a real cluster, or with another remote shell.
-
-The lab starts its jobs with the same command line and a remote shell of its own.
-"""
+"""The launcher of a real cluster with MPICH: ``mpiexec`` (Hydra) over ssh."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from stagegen.errors import InputError
 from stagegen.measure.launch.base import Environment, Job, RunningJob, here
-from stagegen.measure.launch.mpi import Mpi, find_mpi
-from stagegen.measure.launch.plain import start_plain
+from stagegen.measure.launch.command_lines import hydra_command
+from stagegen.measure.launch.mpi import find_mpi
+from stagegen.measure.launch.mpiexec import start_mpiexec
 from stagegen.topology import Topology
-
-
-def hydra_command(
-    mpi: Mpi,
-    program: Sequence[str],
-    hosts: Sequence[str],
-    *,
-    variables: Mapping[str, str],
-    remote_shell: Path | None = None,
-    device: str | None = None,
-) -> list[str]:
-    """Return the command line that puts rank r on the r-th host.
-
-    Args:
-        mpi: an MPICH.
-        program: the program and its arguments.
-        hosts: where ssh reaches the host of each rank; a host may come several times.
-        variables: set for the ranks.
-        remote_shell: called as ssh is; None is ssh itself.
-        device: the local network device by which the ranks' machines reach this one.
-    """
-    command = [str(mpi.mpiexec), "-launcher", "ssh"]
-    if remote_shell is not None:
-        command += ["-launcher-exec", str(remote_shell)]
-    if device is not None:
-        command += ["-iface", device]
-    command += ["-hosts", ",".join(hosts), "-n", str(len(hosts))]
-    for name, value in sorted(variables.items()):
-        command += ["-genv", name, value]
-    return [*command, *program]
-
-
-def rank_hosts(job: Job, topology: Topology) -> tuple[str, ...]:
-    """Return the host name of every rank of a job.
-
-    Raises:
-        InputError: there is no rank, or a host that the topology does not have.
-    """
-    hosts = job.rank_hosts(topology)
-    if not hosts:
-        raise InputError("a job needs at least one rank")
-    if unknown := sorted(set(hosts) - set(topology.host_by_name)):
-        raise InputError(f"topology {topology.name} has no host named {', '.join(unknown)}")
-    return hosts
 
 
 def unresolved(topology: Topology) -> list[str]:
@@ -88,9 +41,10 @@ class HydraLauncher:
 
     mpiexec: Path | None = None
     name: str = "hydra"
+    emulates: bool = False
 
     def why_unavailable(self, topology: Topology, mpi: str = "mpich") -> str | None:
-        """Return why the cluster cannot be reached; only names are looked up, nobody is called."""
+        """Return why the cluster cannot be reached; looks names up, but contacts no host."""
         try:
             _mpich_only(mpi)
             find_mpi(mpi, self.mpiexec)
@@ -110,12 +64,12 @@ class HydraLauncher:
         """Start a job on the topology's hosts, reached by their address or name."""
         _mpich_only(job.mpi)
         mpi = find_mpi(job.mpi, self.mpiexec)
-        hosts = [topology.host_by_name[name].address or name for name in rank_hosts(job, topology)]
+        hosts = [topology.host_by_name[name].address or name for name in job.rank_hosts(topology)]
         variables = dict(job.environment)
         if preload := job.preload_variable():
             variables["LD_PRELOAD"] = preload
         command = hydra_command(mpi, job.program, hosts, variables=variables)
-        return start_plain(command, job.streams, self.environment(topology, job.mpi))
+        return start_mpiexec(command, job.streams, self.environment(topology, job.mpi))
 
 
 def _mpich_only(flavour: str) -> None:

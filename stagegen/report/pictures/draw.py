@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from stagegen.errors import InputError
+from stagegen.report.pictures.alltoall import phase_chart
 from stagegen.report.pictures.canvas import Canvas
-from stagegen.report.pictures.phases import phase_chart
 from stagegen.report.pictures.ring import pipeline_picture, ring_picture
 from stagegen.report.pictures.tree import tree_picture
 from stagegen.schedule import PhaseSchedule, Ring, RingPipeline, Tree

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import floor
 
 from stagegen.schedule import PhaseSchedule
-from stagegen.schedule.capacity import edge_capacity
+from stagegen.schedule.alltoall.capacity import edge_capacity
 from stagegen.topology import Topology
 
 

@@ -1,8 +1,8 @@
 """A lower bound on the hops of every contention-free ring, from each switch alone.
 
 The branches of a switch stand in a circle on the ring, and a message between two of them passes
-at least the switches up to the nearest machine of each, and the switch itself. So the least
-maximum of hops is at least that of arranging the distances of the branches in a circle.
+at least the switches up to the nearest machine of each, and the switch itself. So the maximum
+of hops is at least the best that arranging the distances of the branches in a circle can do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from stagegen.topology.tree import RankTree
 
 
 def fewest_hops(topology: Topology) -> int:
-    """Return a number of hops that no contention-free ring can stay below, in O(n log n)."""
+    """Return a lower bound on the hops of a contention-free ring, in O(n log n)."""
     tree = topology.tree
     return max(
         (1 + least_meeting(near) for near in _nearest_machines(tree) if len(near) > 1), default=0
@@ -24,9 +24,10 @@ def fewest_hops(topology: Topology) -> int:
 def least_meeting(sizes: list[int]) -> int:
     """Return the least possible maximum of the sums of neighbours in a circle of numbers.
 
-    With the numbers ascending as a_1 … a_k: the j largest have at least j+1 other neighbours,
-    or stand beside each other, so that some sum is a_(k+1-j) + a_(j+1) at least; half of an even
-    number may have only j. Putting large and small in turn attains the most of these.
+    Let the numbers ascend as a_1 … a_k. Either two of the j largest are neighbours, or the j
+    largest have at least j+1 other neighbours, so some sum is at least a_(k+1-j) + a_(j+1); if
+    j is half of k, they may have only j. Placing large and small numbers in turn attains the
+    maximum of these bounds.
     """
     ascending = sorted(sizes)
     count = len(ascending)
@@ -58,5 +59,5 @@ def _nearest_machines(tree: RankTree) -> list[list[int]]:
 
 
 def _distance(tree: RankTree, node: int, beyond: Iterable[int]) -> int:
-    """Return how many switches are from a node's link to the nearest machine beyond it."""
+    """Return how many switches lie between a node's link and the nearest machine beyond it."""
     return 1 + min(beyond) if tree.is_switch[node] else 0

@@ -1,9 +1,9 @@
 """Orders the branches of a switch so that no message between two of them is too long.
 
 Every branch has two *ends*: how many switches it takes from the branch's link to its first, and
-to its last machine. The ends where two branches meet must sum to at most a limit. Ends that meet
-are paired by greed, smallest with largest, which makes a path and perhaps cycles; exchanges then
-join them. That this finds an order whenever there is one is shown in ``docs/theory.md``.
+to its last machine. The ends where two branches meet must sum to at most a limit. A greedy
+pairing, smallest with largest, makes a path and perhaps cycles; exchanges then join them.
+``docs/theory.md`` shows that this finds an order whenever there is one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class End(NamedTuple):
 
 
 class _Components:
-    """Which branches hang together (union-find)."""
+    """The connected branches (union-find)."""
 
     def __init__(self, count: int):
         self._above = list(range(count))
@@ -45,7 +45,7 @@ def chain(
         ends: the two ends of each branch.
         outer: (branch, side) of the two ends that meet no other, of the first and of the last
             branch; empty where the order is a circle.
-        limit: the most that two ends may sum to.
+        limit: the largest allowed sum of two ends that meet.
 
     Returns:
         (branch, whether it is passed from its last machine to its first), in order.
@@ -77,8 +77,8 @@ def _pairs(free: Sequence[End], branches: int, limit: int) -> Iterable[tuple[End
     pieces = _Components(branches)
     for one, other in zip(small, large, strict=True):
         pieces.join(one.branch, other.branch)
-    # Pairs are in ascending order of small ends. All pairs of a layer up to the one at hand are
-    # one piece; `least` is the one of them that has the least large end.
+    # Pairs are in ascending order of small ends. All pairs of a layer up to the current one
+    # are one piece; `least` is its pair with the least large end.
     least = 0
     for pair in range(1, half):
         apart = pieces.find(small[least].branch) != pieces.find(small[pair].branch)
@@ -93,7 +93,7 @@ def _pairs(free: Sequence[End], branches: int, limit: int) -> Iterable[tuple[End
 def _walk(
     partner: dict[tuple[int, int], tuple[int, int]], start: tuple[int, int]
 ) -> Iterator[tuple[int, bool]]:
-    """Yield the branches from one that is entered at `start`, until an outer end or a circle."""
+    """Yield branches in order, entering the first at `start`, up to an outer end or the start."""
     entry: tuple[int, int] | None = start
     while entry is not None:
         branch, side = entry

@@ -1,8 +1,8 @@
-"""A cluster's tree hung up at a switch, and the ring that an order of its branches makes.
+"""A cluster's tree rooted at a switch, and the ring that an order of its branches makes.
 
-A ring is contention-free exactly when the ranks beyond every link are neighbours on it (Faraj,
-2006, Lemma 8): it is the order in which some depth-first search meets the ranks. So a ring is
-given by the order of the branches of every switch, and by which of them are passed backwards.
+A ring is contention-free exactly when the ranks beyond every link are consecutive on it (Faraj,
+2006, Lemma 8): it follows the order in which some depth-first search meets the ranks. So a ring is
+defined by the order of the branches of every switch, and by which of them are passed backwards.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Branch(NamedTuple):
 
 @dataclass(frozen=True)
 class HungTree:
-    """A rank tree hung up at one of its switches.
+    """A rank tree rooted at one of its switches.
 
     Attributes:
         tree: the rank tree.
@@ -44,7 +44,7 @@ class HungTree:
 
     @property
     def root(self) -> int:
-        """The switch that the tree hangs on."""
+        """The switch that the tree is rooted at."""
         return self.switches[0]
 
     def ring_order(self, orders: Mapping[int, Sequence[Branch]]) -> tuple[int, ...]:
@@ -73,7 +73,7 @@ class HungTree:
 
 
 def hung_up(topology: Topology, root: int | None = None) -> HungTree:
-    """Hang a cluster's tree up at a switch, by default the one with most neighbour switches."""
+    """Root a cluster's tree at a switch, by default the one with the most neighbour switches."""
     tree = topology.tree
     switches = [node for node, is_switch in enumerate(tree.is_switch) if is_switch]
     if root is None and switches:

@@ -1,6 +1,6 @@
-"""Which ends of a switch's branches can meet, as far as their sum is concerned.
+"""Which ends of a switch's branches can meet, judged by their sums.
 
-See :mod:`stagegen.schedule.rings.options` for what ends, inner ends and tight levels are.
+:mod:`stagegen.schedule.rings.branch_ends` defines ends, inner ends and tight levels.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 Ends = tuple[int, int]
 """Two ends of a branch, the smaller one first."""
 Options = tuple[Ends, ...]
-"""Ends that a branch can have, none of them as good or better at both ends than another."""
+"""Pairs of ends that a branch can have; no pair matches or beats another at both ends."""
 
 
 def pareto(ends: Iterable[Ends]) -> Options:
-    """Return those pairs of ends than which no other is as good at both ends, sorted."""
+    """Return the pairs of ends that no other pair matches at both ends, sorted."""
     best: list[Ends] = []
     for small, large in sorted(set(ends)):
         if not best or large < best[-1][1]:
@@ -26,12 +26,12 @@ def pareto(ends: Iterable[Ends]) -> Options:
 
 
 class State(NamedTuple):
-    """What has been chosen so far, as far as it matters to the rest.
+    """The choices so far, as far as they matter to the rest.
 
     Attributes:
         slack: for each level t, how many more inner ends are ≤ D-t than ≥ t.
-        pieces: for each node of :class:`Levels` the least node that it is joined with by
-            branches; -1 where there is no end.
+        pieces: for each node of :class:`Levels` the least node that branches join it
+            with; -1 where there is no end.
         outer: the sizes of the outer ends, ascending.
     """
 
@@ -45,7 +45,7 @@ class Levels:
     """The levels t at which numbers of ends are compared, from the highest down.
 
     An end v belongs to the node max(v, D-v). Nodes above D/2 are levels; D/2 itself is a
-    node without a level, as its ends may meet any that are not larger.
+    node without a level, as its ends may meet any ends that are not larger.
     """
 
     limit: int

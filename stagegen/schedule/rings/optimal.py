@@ -2,8 +2,8 @@
 
 Source: the problem is Problem 2 of Faraj (2006), section 3.3.2.4; Algorithm 3 there tries all
 sequences of the branches of a switch. Here a switch's branches are put in order by a condition
-that tells whether an order exists (:mod:`stagegen.schedule.rings.options`) and by a construction
-(:mod:`stagegen.schedule.rings.chain`), so that a switch may have many neighbour switches.
+that tells whether an order exists (``branch_ends`` in this package) and by a construction
+(``chain``), so that a switch may have many neighbour switches.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from stagegen.schedule.rings.bound import fewest_hops
+from stagegen.schedule.rings.branch_ends import Step, switch_options
 from stagegen.schedule.rings.chain import chain
 from stagegen.schedule.rings.layout import Branch, HungTree, hung_up
 from stagegen.schedule.rings.levels import Ends, Options, pareto
-from stagegen.schedule.rings.options import Step, switch_options
 from stagegen.topology import Topology
 
 _HOST: Options = ((0, 0),)
@@ -26,14 +26,14 @@ _HOST: Options = ((0, 0),)
 def optimal_order(topology: Topology) -> tuple[int, ...]:
     """Return the ranks of a contention-free ring whose messages pass as few switches as possible.
 
-    What counts is the most switches that a message between neighbours passes. Numbers of hops
-    are tried from a lower bound upwards, so the work is bounded in terms of the best one: it is
-    polynomial in the number of ranks for every fixed result (``docs/theory.md``).
+    The maximum over all messages between neighbours counts. Limits on the hops are tried from a
+    lower bound upwards, so the work depends on the best one: it is polynomial in the number of
+    ranks for every fixed result (``docs/theory.md``).
     """
     hung = hung_up(topology)
     if not hung.switches:
         return hung.ring_order({})
-    # No path passes more switches than there are, so with that many every order will do.
+    # No path passes more switches than there are, so every order keeps the last limit.
     tried = range(fewest_hops(topology), len(hung.switches) + 1)
     plans = (_Plan.within(hung, hops) for hops in tried)
     plan = next(plan for plan in plans if plan is not None)
@@ -42,13 +42,13 @@ def optimal_order(topology: Topology) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What the branches of every switch can be, for a limit on the hops.
+    """The options of the branches of every switch, for a limit on the hops.
 
     Attributes:
         hung: the tree.
-        limit: the most that two ends may sum to where they meet at a switch, one less than hops.
+        limit: the largest allowed sum of two ends that meet at a switch, one less than hops.
         options: of every switch below the root and of every host, as its parent sees them.
-        steps: of every switch, how to get each of its own ends; ends are counted without it.
+        steps: of every switch, how to get each of its pairs of ends, not counting itself.
     """
 
     hung: HungTree
@@ -58,7 +58,7 @@ class _Plan:
 
     @classmethod
     def within(cls, hung: HungTree, hops: int) -> _Plan | None:
-        """Return the plan for a most number of hops, None where there is none."""
+        """Return the plan for at most `hops` hops, None where there is none."""
         limit = hops - 1
         options: dict[int, Options] = {}
         steps: dict[int, dict[Ends, Step]] = {}

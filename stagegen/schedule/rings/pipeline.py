@@ -7,7 +7,7 @@ contention-free on any tree (Faraj, 2006, section 3.3).
 
 from __future__ import annotations
 
-from stagegen.schedule.pipelines import RingPipeline
+from stagegen.schedule.model import RingPipeline
 from stagegen.schedule.rings.ring import logical_ring
 from stagegen.topology import Topology
 
@@ -18,7 +18,7 @@ def ring_pipeline(topology: Topology, kind: str = "lr1", size: int | None = None
     Args:
         topology: the cluster.
         kind: one of `RING_KINDS`.
-        size: bytes of the vector, where it is for a certain size.
+        size: bytes of the vector; None for any size.
 
     Raises:
         NotFoundError: there is no ring of that kind.

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from stagegen.schedule.model import RING_KINDS, Ring
 from stagegen.schedule.rings.optimal import optimal_order
 from stagegen.schedule.rings.two_hop import two_hop_order
-from stagegen.schedule.shapes import RING_KINDS, Ring
 from stagegen.topology import Topology
 
 
@@ -49,7 +49,7 @@ def logical_ring(topology: Topology, kind: str = "lr1") -> Ring:
             as few hops as possible.
 
     Raises:
-        NotFoundError: `lr2`, where a switch has more neighbour switches than machines.
+        NotFoundError: `lr2`, if a switch has more neighbour switches than machines.
     """
     order = _ORDERS[kind](topology)
     return Ring(topology.ranks, kind, order, _most_hops(topology, order))

@@ -49,8 +49,8 @@ def _number(count: int, noun: str) -> str:
 def _alternating(hung: HungTree, switch: int) -> list[Branch]:
     """Return machine, sub-switch, machine, sub-switch, …, then the machines that are left.
 
-    Below the root there is a machine more than sub-switches at least, so both ends of what
-    the parent sees are machines right at the switch.
+    A switch below the root has more machines than sub-switches, so both ends that its parent
+    sees are machines right at the switch.
     """
     children = hung.children[switch]
     machines = [child for child in children if child not in hung.children]

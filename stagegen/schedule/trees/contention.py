@@ -1,7 +1,7 @@
-"""Where messages of a broadcast tree meet that different ranks send.
+"""Where messages of a broadcast tree from different senders meet.
 
-Section 3.4.2 of Faraj (2006) asks that there be no such place, so that a pipeline can keep all
-messages under way; the binomial tree, which knows no network, has them.
+Section 3.4.2 of Faraj (2006) rules such places out, so that a pipeline can keep all messages under
+way; the binomial tree, which ignores the network, has them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from stagegen.schedule.model import Message
-from stagegen.schedule.shapes import SharedEdge
+from stagegen.schedule.model import Message, SharedEdge
 from stagegen.topology import Edge, Topology
 
 
@@ -32,7 +31,7 @@ def senders_in_step(topology: Topology, edges: Sequence[Message]) -> int:
 
     Args:
         topology: the cluster.
-        edges: every parent comes before its children, these in the order of sending.
+        edges: every parent before its children, children in the order of sending.
     """
     arrival: dict[int, int] = {}
     sent: Counter[int] = Counter()

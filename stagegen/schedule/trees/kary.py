@@ -1,7 +1,7 @@
 """Contention-free k-ary trees of least height on a depth-first order.
 
 Source: Faraj (2006), section 3.4.2.2, Algorithm 5 (binary) and the paragraph after Theorem 5
-(k-ary), computed by how far a height reaches instead of by which height an interval needs.
+(k-ary), computed from how far a height reaches instead of the height that an interval needs.
 
 Rank i of the order is the root of an interval [i, j]; its children start the consecutive parts
 of [i + 1, j]. Only the message from i to a child c can meet messages of the parts before c, and
@@ -13,13 +13,13 @@ then it does whatever the trees inside are (``docs/theory.md``). So c may follow
 
 Steps, for heights h = 0, 1, … until all is reached from position 0:
 
-1. ``reach[i]`` is the last j so that [i, j] has a tree of height h; for h = 0 it is i.
-2. Of children left to start, the last one p reaches ``reach[p]``; an earlier one p lets the next
-   c start anywhere up to ``reach[p]`` + 1, and the best c is the maximum of few ranges.
+1. ``reach[i]`` is the last j such that [i, j] has a tree of height h; for h = 0 it is i.
+2. The last child p of a parent reaches ``reach[p]``; an earlier child p lets the next child c
+   start anywhere up to ``reach[p]`` + 1, and the best c is the maximum of a few ranges.
 3. ``reach[i]`` for h + 1 is what the k children from i + 1 on reach.
 
-The subtree with L is that of the group of p, or of the group of the start of the group of p, and
-so on: the *level*. One level is enough for k = 2; at most min(k - 1, depth of the tree) are there.
+The subtree that ends at L is the group of p, or the group of the start of that group, and so on:
+the *level*. One level is enough for k = 2; there are at most min(k - 1, depth of the tree).
 Time O(height · k · levels² · P log P), memory O(height · P).
 """
 
@@ -40,11 +40,11 @@ Arc = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Choice:
-    """For every position p of a child: what it and the children after it reach at most.
+    """For every position p of a child: how far it and the children after it can reach.
 
     Attributes:
         reach: the last position.
-        then: the next child, the number of positions for none.
+        then: the next child; the number of positions if there is none.
         level: of the next child.
     """
 
@@ -109,7 +109,7 @@ class KaryTrees:
     def _better(
         self, reach: Integers, after: _Choice, tables: Sequence[RangeMax], level: int
     ) -> _Choice:
-        """Return the best of no further child and of every next one, at a level.
+        """Return the best choice among no further child and every next child, at a level.
 
         Args:
             reach: what each child's own part reaches.
@@ -170,7 +170,7 @@ class KaryTrees:
 
 
 def _take(best: _Choice, reach: Integers, then: Integers, level: int) -> None:
-    """Put what reaches further into the best choices."""
+    """Update the best choices where another one reaches further."""
     better = reach > best.reach
     best.reach[better] = reach[better]
     best.then[better] = then[better]

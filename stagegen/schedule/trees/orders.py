@@ -1,4 +1,4 @@
-"""Depth-first orders of the ranks from a root: what contention-free trees are cut from.
+"""Depth-first orders of the ranks from a root, from which contention-free trees are cut.
 
 Every way to visit the children of the nodes gives a depth-first order, and Lemma 11 of Faraj
 (2006, section 3.4.2.2) holds in each of them; the trees that Algorithm 5 makes of them differ
@@ -24,7 +24,7 @@ Arrange = Callable[[list[int], Callable[[int], int]], list[int]]
 class DepthFirstOrder:
     """The ranks by their positions, and how the network's subtrees nest.
 
-    Hung up at the root's neighbour, every node of the network holds an interval of positions.
+    With the tree rooted at the root's neighbour, every node holds an interval of positions.
     The *group* of a position c > 0 is the smallest node that holds both c - 1 and c: the subtree
     that starts at c (a rank, a host or switches with all that is below) is one of its children.
 
@@ -48,7 +48,7 @@ def _larger_first(children: list[int], size: Callable[[int], int]) -> list[int]:
 
 
 def _one_then_larger(children: list[int], size: Callable[[int], int]) -> list[int]:
-    """One rank takes in what its switch gets and feeds the switches beyond, large ones first."""
+    """One rank receives for its switch and feeds the switches beyond, large ones first."""
     arranged = _larger_first(children, size)
     alone = [node for node in arranged[-1:] if size(node) == 1]
     return alone + arranged[: len(arranged) - len(alone)]
@@ -85,7 +85,7 @@ def depth_first_orders(tree: RankTree, root: int, count: int = ORDERS) -> Iterat
     3. Larger before smaller.
     4. Smaller before larger.
     5. The reverse of the first.
-    6. and on: shuffled, the same in every run.
+    6. and later: shuffled, the same in every run.
 
     Args:
         tree: the cluster's.

@@ -19,7 +19,7 @@ class RangeMax:
         count = len(values)
         levels = [values]
         for level in range(1, count.bit_length()):
-            # A range that would leave the array is never asked for: its end repeats.
+            # No query asks for a range that would leave the array, so its entry does not matter.
             half, below = 1 << (level - 1), levels[-1]
             row = below.copy()
             np.maximum(below[:-half], below[half:], out=row[:-half])

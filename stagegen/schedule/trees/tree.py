@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from stagegen.errors import InputError
-from stagegen.schedule.model import Message
+from stagegen.schedule.model import TREE_KINDS, Message, Tree, least_height
 from stagegen.schedule.rings.ring import depth_first_ranks
-from stagegen.schedule.shapes import TREE_KINDS, Tree, least_height
 from stagegen.schedule.trees.contention import senders_in_step, shared_edges
+from stagegen.schedule.trees.edges import binomial_edges, flat_edges, height_of, in_sending_order
 from stagegen.schedule.trees.kary import KaryTrees
 from stagegen.schedule.trees.orders import ORDERS, depth_first_orders
-from stagegen.schedule.trees.shapes import binomial_edges, flat_edges, height_of, in_sending_order
 from stagegen.topology import Topology
 
 ARITY = 3
-"""Of a k-ary tree unless told otherwise: the least that is neither linear nor binary."""
+"""The default arity of a k-ary tree: the least that is neither linear nor binary."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,9 @@ class _Kind:
     """How to make a kind of tree.
 
     Attributes:
-        edges: from the topology, the root, the arity (0 for none) and the number of orders.
+        edges: makes the edges from topology, root, arity (0 for none) and number of orders.
         arity: the most children of a rank; None where there is no limit.
-        aware: whether it is made for the network, and so without contention.
+        aware: whether it is made for the network, and so has no contention.
     """
 
     edges: Callable[[Topology, int, int, int], tuple[Message, ...]]
@@ -82,10 +81,10 @@ def broadcast_tree(
         topology: the cluster.
         root: the rank that has the data.
         kind: one of `TREE_KINDS`.
-        arity: the most children of a rank in a `kary` tree; `ARITY` unless given. For other
-            kinds it may be left out or be what they have.
-        orders: how many depth-first orders binary and k-ary trees are tried on, at most; the
-            first of the lowest trees is taken. With 1 only that of Algorithm 4 is, as published.
+        arity: the most children of a rank in a `kary` tree; `ARITY` unless given. Other
+            kinds take None or their own arity.
+        orders: how many depth-first orders to try for binary and k-ary trees, at most; the first
+            of the lowest trees is taken. With 1 only the order of Algorithm 4, as published.
 
     Raises:
         InputError: there is no such rank or kind, or the arity does not fit.
@@ -95,7 +94,7 @@ def broadcast_tree(
     if kind not in _KINDS:
         raise InputError(f"there is no tree {kind!r}; trees are {', '.join(TREE_KINDS)}")
     if not 1 <= orders <= ORDERS:
-        raise InputError(f"{orders} depth-first orders are not possible; 1 to {ORDERS} are")
+        raise InputError(f"{orders} depth-first orders are not possible; choose 1 to {ORDERS}")
     how, limit = _KINDS[kind], _arity(kind, arity)
     edges = how.edges(topology, root, limit or 0, orders)
     shared = () if how.aware else shared_edges(topology, edges)
@@ -119,9 +118,9 @@ def reduce_tree(
     arity: int | None = None,
     orders: int = ORDERS,
 ) -> Tree:
-    """Return the tree on which a root gathers what is reduced: a broadcast tree, reversed.
+    """Return the tree on which all ranks reduce to a root: a broadcast tree, reversed.
 
-    Takes and raises what :func:`broadcast_tree` does.
+    Arguments and errors are the same as for :func:`broadcast_tree`.
     """
     return broadcast_tree(topology, root, kind, arity, orders).reversed()
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stagegen.schedule.model import PhaseSchedule
-from stagegen.schedule.pipelines import RingPipeline
-from stagegen.schedule.shapes import Ring, Tree
+from stagegen.schedule.model import PhaseSchedule, Ring, RingPipeline, Tree
 from stagegen.schedule.verify.alltoall import verify_alltoall
 from stagegen.schedule.verify.proof import Proof
 from stagegen.schedule.verify.ring import verify_order, verify_ring
@@ -28,7 +26,7 @@ _CHECKERS: dict[type, Callable[[Topology, Any], Proof]] = {
     RingPipeline: verify_ring_pipeline,
     Tree: verify_tree,
 }
-"""What checks each type of schedule; a new type is one more line."""
+"""The checker of each type of schedule; a new type adds one line."""
 
 
 def verify(topology: Topology, schedule: PhaseSchedule | Ring | RingPipeline | Tree) -> Proof:

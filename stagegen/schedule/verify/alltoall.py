@@ -22,7 +22,7 @@ from stagegen.topology import Topology
 def verify_alltoall(topology: Topology, schedule: PhaseSchedule) -> Proof:
     """Check an alltoall schedule.
 
-    Takes time and memory in proportion to what the schedule holds, and to messages times ranks
+    Takes time and memory in proportion to the size of the schedule, and to messages times ranks
     for the order that the syncs make.
 
     Raises:
@@ -41,7 +41,7 @@ def verify_alltoall(topology: Topology, schedule: PhaseSchedule) -> Proof:
     check_token_order(table, plan)
     if kind.giver:
         check_order(plan, links, uses, table, schedule.sync, kind)
-    require(kind.dummies or not any(schedule.dummies), "there are dummy messages without need")
+    require(kind.dummies or not any(schedule.dummies), "the scheme has no dummy messages")
     moving = check_dummies(schedule, plan, links, uses) if kind.dummies else plan
     check_progress(moving, table, schedule.sync, kind)
     return Proof(

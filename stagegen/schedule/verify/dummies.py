@@ -1,4 +1,4 @@
-"""Checks dummy messages: they occupy ranks that would be idle, and are in nobody's way."""
+"""Checks dummy messages: they occupy ranks that would be idle, and block no other message."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from stagegen.schedule.verify.slow_links import phases_of
 def check_dummies(schedule: PhaseSchedule, plan: Plan, links: Links, uses: Uses) -> Plan:
     """Check that dummies only use ranks and edges that are free.
 
-    A rank sends, and receives, at most one message of a phase, and no rank is without any. No
-    edge carries more than its capacity; a dummy of a rank to itself uses none. Messages over
+    A rank sends, and receives, at most one message of a phase, and no rank is idle. No edge
+    carries more than its capacity; a dummy from a rank to itself uses no edge. Messages over
     slow links count in all the phases that they last.
 
     Returns:
@@ -24,7 +24,7 @@ def check_dummies(schedule: PhaseSchedule, plan: Plan, links: Links, uses: Uses)
     """
     require(
         len(schedule.dummies) == plan.phases,
-        f"there are dummy messages for {len(schedule.dummies)} phases of {plan.phases}",
+        f"there are dummy messages for {len(schedule.dummies)} phases, not for {plan.phases}",
     )
     dummies = Plan.of(schedule.dummies, plan.ranks)
     check_ranks(dummies, " has a dummy message")

@@ -1,4 +1,4 @@
-"""The checker's own view of paths between neighbours on a ring, and of how short they can be.
+"""The checker's own view of the paths between neighbours on a ring, and of their least length.
 
 Works on the plain lists of a topology, in time linear in the lengths of the paths asked for.
 """
@@ -13,7 +13,7 @@ from stagegen.topology import Edge, Topology
 
 
 class Floor(NamedTuple):
-    """How many hops some message of every contention-free ring passes at least.
+    """A number of hops that some message of every contention-free ring needs at least.
 
     Attributes:
         hops: that number.
@@ -25,7 +25,7 @@ class Floor(NamedTuple):
 
 
 _Reach = tuple[int, int]
-"""How many switches there are at least before each of a branch's two end hosts, nearer first."""
+"""The least number of switches before each of a branch's two end hosts, nearer one first."""
 
 
 class Climb:
@@ -62,7 +62,7 @@ class Climb:
         return list(pairwise(up + down[-2::-1]))
 
     def floor(self) -> Floor:
-        """Return a number of hops that no contention-free ring stays below.
+        """Return a lower bound on the hops of a contention-free ring.
 
         On a contention-free ring the branches of a switch that hold hosts stand in a circle,
         each with a first and a last host, and neighbours in the circle exchange a message
@@ -76,7 +76,7 @@ class Climb:
         return best
 
     def _branches(self) -> Iterator[tuple[str, list[_Reach]]]:
-        """Yield the switches, each with how far its branches that hold hosts reach at least."""
+        """Yield the switches, each with the least reach of its branches that hold hosts."""
         below: dict[str, dict[str, _Reach]] = {name: {} for name in self.switches}
         for name in reversed(self.order):
             if name not in self.switches:
@@ -96,14 +96,14 @@ class Climb:
                     if reach in rest:
                         rest.remove(reach)
                     if child in self.switches and rest:
-                        # With one other branch only, both ends of what is beyond are in it.
+                        # With only one other branch, both end hosts beyond the switch are in it.
                         upwards[child] = _beyond(rest)
 
 
 def _beyond(branches: Iterable[_Reach]) -> _Reach:
-    """Return how far the first and the last host beyond a switch are at least.
+    """Return the least distances of the first and the last host beyond a switch.
 
-    Where the switch has two branches or more, they are in different ones.
+    If the switch has two branches or more, these hosts are in different branches.
     """
     nearest = sorted(branches)
     if len(nearest) == 1:
@@ -112,10 +112,10 @@ def _beyond(branches: Iterable[_Reach]) -> _Reach:
 
 
 def _circle(branches: Sequence[_Reach]) -> int:
-    """Return what two neighbours sum to at least, by the nearest hosts of the branches.
+    """Return a lower bound on the largest sum of two neighbours, by the branches' nearest hosts.
 
     Take the j branches furthest away. If no two of them are neighbours, they have more than j
-    others as neighbours, unless they are every second one; so the j-th furthest, or one further
+    others as neighbours, unless they are every second branch; so the j-th furthest, or one further
     away, has a neighbour that is not among the j nearest.
     """
     near = sorted(first for first, _ in branches)
@@ -126,10 +126,10 @@ def _circle(branches: Sequence[_Reach]) -> int:
 
 
 def _pairs(branches: Sequence[_Reach]) -> int:
-    """Return what two ends that meet sum to at least, as all ends meet in pairs.
+    """Return a lower bound on the largest sum of two ends that meet, as all ends meet in pairs.
 
     The j furthest of 2k ends cannot all meet one of the j-1 nearest, so for every j some pair
-    sums to the j-th furthest and the j-th nearest at least.
+    sums to at least the j-th furthest plus the j-th nearest.
     """
     ends = sorted(end for branch in branches for end in branch)
     return max(near + far for near, far in zip(ends, reversed(ends), strict=True))

@@ -1,4 +1,4 @@
-"""The checker's own idea of the schemes of Table 3.5, and what each of them promises."""
+"""The checker's own idea of the schemes of Table 3.5, and the promise of each."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Kind(NamedTuple):
         promise: what it keeps apart, in words; may name the size of the `blocks` and the
             `crowd` that an edge may carry.
         giver: the rank that gives tokens, `sender` or `receiver`; None without tokens.
-        apart: whether its syncs are those between blocks.
-        inside: whether its syncs are those within blocks.
-        barriers: whether there is a barrier between each two blocks.
+        apart: whether it has syncs between blocks.
+        inside: whether it has syncs within blocks.
+        barriers: whether there is a barrier between consecutive blocks.
         dummies: whether there are dummy messages.
     """
 
@@ -68,7 +68,7 @@ def kind_of(sync: SyncGraph) -> Kind:
     """Return the kind of a schedule's synchronisation, and check that its parameters fit it.
 
     Raises:
-        ScheduleError: it is unknown, or has what such a scheme does not have.
+        ScheduleError: it is unknown, or has parameters or syncs that the scheme does not have.
     """
     require(sync.kind in KINDS, f"unknown sync {sync.kind!r}")
     kind = KINDS[sync.kind]

@@ -1,8 +1,8 @@
-"""The checker's links as arrays: which messages use which, how fast they are, how loaded.
+"""The checker's links as arrays: their messages, capacities and loads.
 
-Every link parts the ranks in two. When ranks are put in the order of their routes, those below
-a link are neighbours in it, and a message uses the link exactly if one of its ranks is among
-them and the other is not.
+Every link divides the ranks in two. In the order of their routes, the ranks below a link are
+consecutive, and a message uses the link exactly if one of its ranks is among them and the other
+is not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Uses:
     """The messages on each directed edge, by edges, then in the order of the schedule.
 
     Attributes:
-        edge: twice the number of a link upwards; that plus one downwards.
+        edge: twice the number of the link, plus one for its downward edge.
         message: the number of a message.
     """
 
@@ -31,7 +31,7 @@ class Uses:
     message: Numbers
 
     def apart(self, distance: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """Return the (edge, user, later user) that are so many users of that edge apart."""
+        """Return (edge, user, later user) for users that are `distance` turns apart on an edge."""
         later = np.arange(len(self.edge)) + distance[self.edge]
         inside = np.flatnonzero(later < len(self.edge))
         both = inside[self.edge[later[inside]] == self.edge[inside]]
@@ -45,8 +45,8 @@ class Links:
         edges: the (lower, upper) end of every link.
         capacity: of every link, in messages of a phase: its rate in units of the slowest
             link of a host with ranks; 1 for the link of a rank alone.
-        low: the first place, in the order of routes, of a rank below every link.
-        high: the place after the last one.
+        low: for every link, the first place of a rank below it, in the order of routes.
+        high: for every link, the place after the last one.
     """
 
     def __init__(self, topology: Topology, network: Network):
@@ -83,7 +83,7 @@ class Links:
     def bound(self) -> int:
         """Return the least number of phases of an alltoall.
 
-        Of a link with c ≥ 1 and load l that is ⌈l/⌊c⌋⌉, of one with c < 1 ⌈l/c⌉.
+        A link with load l needs ⌈l/⌊c⌋⌉ phases if c ≥ 1, and ⌈l/c⌉ if c < 1.
         """
         below: list[int] = (self.high - self.low).tolist()
         loads = [count * (len(self.place) - count) for count in below]
@@ -113,7 +113,7 @@ class Links:
 
 
 def _capacities(topology: Topology, own: list[Edge], edges: list[Edge]) -> list[Fraction]:
-    """Return the capacities of links; `own` are those of a rank alone."""
+    """Return the capacities of links; `own` are the links of single ranks."""
     used = set(topology.ranks)
     slowest = min(host.bandwidth for host in topology.hosts if host.name in used)
     rates = {(host.name, host.switch): host.bandwidth for host in topology.hosts}

@@ -1,9 +1,9 @@
-"""Checks that syncs order what they have to, and that none of them is superfluous.
+"""Checks that syncs order all messages that need it, and that none of them is superfluous.
 
-What is known when a message starts: for every rank, which of its messages have arrived. A message
-learns it from those that it waits for, and from its sender's previous one as much as that knew when
-it started: a send that is under way, or complete, has not arrived. A phase is taken at a time; what
-nobody waits for any more is forgotten.
+When a message starts, it knows for every rank which of its messages have arrived. It learns this
+from the messages that it waits for. From its sender's previous message it learns only what that
+one knew at its own start: a send that is under way, or complete, need not have arrived. The check
+takes one phase at a time, and forgets messages that no later one waits for.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def check_order(
     """Check that all messages with contention are ordered, and that each sync is needed.
 
     With window w the k-th user of an edge of capacity c has to come after the (k - w·⌊c⌋)-th,
-    with the smallest one every user after all that it cannot go with. Barriers order what is
-    in different blocks; a partial scheme takes the order within blocks as given.
+    and so, with w = 1, after all users that cannot share the edge with it. Barriers order messages
+    of different blocks; a partial scheme takes the order within blocks as given.
     """
     _, first, then = uses.apart(sync.window * links.whole())
     needed = Pairs(first, then).distinct(len(plan.source))
@@ -76,7 +76,7 @@ def check_order(
 
 
 def _own_sends(plan: Plan) -> Pairs:
-    """Return each message of a rank with the one before it."""
+    """Return the pairs of consecutive messages of each rank."""
     order = np.argsort(plan.source, kind="stable")
     one, other = order[:-1], order[1:]
     same = plan.source[one] == plan.source[other]
@@ -86,14 +86,14 @@ def _own_sends(plan: Plan) -> Pairs:
 def check_knowledge(
     knowledge: _Knowledge, links: Links, uses: Uses, needed: Pairs, syncs: Pairs
 ) -> None:
-    """Check that what is known orders the needed pairs, and each sync in one way only.
+    """Check that all needed pairs are in order, and that no sync follows from others.
 
     Args:
         knowledge: what every message knows when it starts.
-        links: that the messages use.
-        uses: which of them.
+        links: the links of the cluster.
+        uses: the messages on each of their edges.
         needed: the pairs that have to be in order.
-        syncs: those that have a token, each of which has to be needed for it.
+        syncs: the pairs that have a token; none of them may follow from others.
     """
     plan = knowledge.plan
     ordered = np.zeros(len(needed.first), np.bool_)
@@ -121,7 +121,7 @@ def check_knowledge(
 
 
 def _slices(pairs: Pairs, plan: Plan) -> list[slice]:
-    """Return where the pairs of each phase's messages are."""
+    """Return the slice of the pairs that belong to each phase's messages."""
     ends = np.searchsorted(pairs.then, plan.starts()).tolist()
     return [slice(*span) for span in pairwise(ends)]
 
@@ -130,8 +130,8 @@ class _Knowledge:
     """What is known at the start of every message, as a vector for as long as it is needed.
 
     A rank has at most `sends` messages under way. So its messages form as many chains, and a
-    vector says of each chain how many of its messages have arrived. (The order of a chain is among
-    what is checked, phase by phase, so it holds as far as it is relied on.)
+    vector says for each chain how many of its messages have arrived. (The check covers the order
+    of the chains, too, phase by phase, so it holds as far as the check relies on it.)
 
     Args:
         plan: the messages.
@@ -167,7 +167,7 @@ class _Knowledge:
     def phases(self) -> Iterator[tuple[Numbers, Numbers]]:
         """Yield, for each phase, what its messages are told and what they then know.
 
-        The first has a row for each known pair of the phase, the second for each message.
+        The first array has a row for each pair of the phase, the second one for each message.
         """
         plan, first = self.plan, self.known.first
         spans = _slices(self.known, plan)
@@ -219,7 +219,7 @@ class _Knowledge:
         return np.asarray(seen >= self.turn[first])
 
     def ways(self, told: Numbers, pairs: Pairs, span: slice) -> Numbers:
-        """Return by how many of the known pairs messages of the phase come after others."""
+        """Return for each sync of the phase how many of its message's pairs imply it."""
         first, then = pairs.first[span], pairs.then[span]
         begin, count = self.begin[then], self.begin[then + 1] - self.begin[then]
         which = np.repeat(np.arange(len(first)), count)

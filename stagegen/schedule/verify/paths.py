@@ -1,7 +1,7 @@
 """The checker's own idea of the network, from the plain lists of a topology.
 
-Shares no code with what the schedulers use: every rank has a route up to the first switch, and
-the path between two ranks is what their routes do not have in common.
+It shares no code with the schedulers: every rank has a route up to the first switch, and the path
+between two ranks consists of the edges that their routes do not share.
 """
 
 from __future__ import annotations
@@ -96,4 +96,4 @@ def require_rank(rank: int, count: int, where: str) -> None:
 
 def require_same_ranks(topology: Topology, ranks: tuple[str, ...]) -> None:
     """Raise a schedule error unless a schedule's ranks are the topology's."""
-    require(ranks == topology.ranks, "the schedule's ranks are not those of the topology")
+    require(ranks == topology.ranks, "the schedule's ranks differ from the topology's")

@@ -1,4 +1,4 @@
-"""Checks what a schedule's phases carry, how many there are, and what they are made around."""
+"""Checks the load of a schedule's phases, their number, and the root."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stagegen.schedule.verify.plan import Plan
 
 
 def check_capacities(plan: Plan, links: Links, uses: Uses) -> None:
-    """Check that no more messages of a phase use an edge than its whole capacity."""
+    """Check that no edge has more messages of a phase than its whole capacity."""
     edges, firsts, seconds = uses.apart(links.whole())
     for clash in np.flatnonzero(plan.phase[firsts] == plan.phase[seconds])[:1]:
         one, other = plan.message(firsts[clash]), plan.message(seconds[clash])
@@ -25,11 +25,11 @@ def check_capacities(plan: Plan, links: Links, uses: Uses) -> None:
 def check_count(schedule: PhaseSchedule, links: Links, ends: tuple[int, int]) -> int:
     """Check the bound and the number of phases; return the bound.
 
-    Where all links carry one message of a phase the bound can be reached (Theorem 1 of Faraj,
-    2006), and has to be.
+    Where all links carry one message of a phase, the schedule must reach the bound, which is always
+    possible (Theorem 1 of Faraj, 2006).
 
     Args:
-        schedule: its numbers are checked.
+        schedule: the schedule to check.
         links: of its cluster.
         ends: after how many phases the last message ends, at the earliest and at the latest.
     """
@@ -49,7 +49,7 @@ def check_count(schedule: PhaseSchedule, links: Links, ends: tuple[int, int]) ->
 def check_root(schedule: PhaseSchedule, network: Network, links: Links) -> None:
     """Check that the subtrees are the branches of the root, larger ones first.
 
-    Where all links carry one message of a phase, none may have more than half of the ranks:
+    Where all links carry one message of a phase, no subtree may have more than half of the ranks:
     otherwise the construction of section 3.2.2 would not reach the bound.
     """
     subtrees, count = schedule.subtrees, len(schedule.ranks)

@@ -25,7 +25,7 @@ class Plan:
         ranks: how many there are.
         source: their senders.
         destination: their receivers.
-        phase: in which they start.
+        phase: the phases in which they start.
         phases: how many phases there are.
     """
 
@@ -49,7 +49,7 @@ class Plan:
         return Message(int(self.source[number]), int(self.destination[number]))
 
     def starts(self) -> Numbers:
-        """Return the number of the first message of every phase, and how many there are."""
+        """Return the number of the first message of every phase, then the number of messages."""
         return np.searchsorted(self.phase, np.arange(self.phases + 1))
 
     def numbers(self) -> Numbers:
@@ -68,7 +68,7 @@ class Plan:
         )
 
     def lasting(self, phases: Numbers) -> Plan:
-        """Return every message again for each of so many phases from its own on."""
+        """Return every message once for each phase that it lasts, its own one first."""
         again = np.repeat(np.arange(len(phases)), phases)
         later = np.arange(len(again)) - np.repeat(np.cumsum(phases) - phases, phases)
         phase = self.phase[again] + later
@@ -83,7 +83,7 @@ class Plan:
         )
 
     def plus(self, other: Plan) -> tuple[Plan, npt.NDArray[np.bool_]]:
-        """Return these messages and others, which come last in each phase; and which those are."""
+        """Return these messages and others, last in each phase, and a mask of the others."""
         phase = np.concatenate((self.phase, other.phase))
         order = np.argsort(phase, kind="stable")
         both = replace(
@@ -135,7 +135,7 @@ def check_one_at_a_time(plan: Plan) -> None:
 
 
 def repeated(values: Numbers) -> Numbers:
-    """Return where values stand that have stood further to the front already."""
+    """Return the places of values that also stand at an earlier place."""
     order = np.argsort(values, kind="stable")
     same = np.flatnonzero(values[order[1:]] == values[order[:-1]])
     return np.sort(order[same + 1])

@@ -1,9 +1,9 @@
 """Checks that the steps of all ranks can be carried out to the end.
 
-The events are those of the contract in :mod:`stagegen.schedule.rows`, under the least
+The events are those of the contract in :mod:`stagegen.schedule.alltoall.rows`, under the least
 favourable rules: a send completes only when its receive has been posted, a receive is posted
 only when the rank has finished its steps before, and a token is given only at the end of the
-step. Nothing can hang exactly if no event waits for itself, by however many others.
+step. Nothing can hang exactly if no event waits for itself, directly or through others.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def check_progress(plan: Plan, table: SyncTable, sync: SyncGraph, kind: Kind) ->
     Args:
         plan: all messages between two ranks, dummies included.
         table: the syncs, by the numbers of the same messages.
-        sync: for the size of the blocks.
-        kind: whether there are barriers between them.
+        sync: holds the size of the blocks.
+        kind: says whether there are barriers between them.
     """
     graph = _Events(plan)
     graph.wait_for_syncs(table)
@@ -40,7 +40,7 @@ def check_progress(plan: Plan, table: SyncTable, sync: SyncGraph, kind: Kind) ->
 
 
 class _Events:
-    """What happens, and what of it waits for what: a directed graph.
+    """The events, and which of them wait for which: a directed graph.
 
     The events are numbered: the start of every message, its end, the end of every step of a
     rank, and the barriers.
@@ -69,7 +69,7 @@ class _Events:
         self.edges.append((awaited, waiting))
 
     def _wait_for_step_before(self, waiting: Numbers, step: Numbers) -> None:
-        """Let events wait for the end of the step before that of the same rank."""
+        """Let events wait for the end of the same rank's previous step."""
         has = np.flatnonzero((step > 0) & (self.rank[step - 1] == self.rank[step]))
         self._wait(waiting[has], self.ends + step[has] - 1)
 
@@ -89,7 +89,7 @@ class _Events:
         self._wait(barrier[1:], barrier[:-1])
         block = plan.phase // block_size
         done = self.done + np.arange(len(block))
-        # A step waits as its messages do; a message ends not before its receive is posted.
+        # A step waits as its messages do; a message does not end before its receive is posted.
         later = np.flatnonzero(block > 0)
         self._wait(later, barrier[block[later] - 1])
         block_of_step = self.steps % max(1, plan.phases) // block_size

@@ -1,4 +1,4 @@
-"""What a checker found to hold, as it goes into the headers of generated files."""
+"""The properties that a checker has proven, for the headers of generated files."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Proof:
-    """What has been checked of a schedule.
+    """The result of checking a schedule.
 
     Attributes:
-        collective: that it is for.
+        collective: the collective that it serves.
         ranks: how many there are.
         phases: how many there are; None where there are no phases.
-        bound_phases: a number that no schedule can have fewer phases than; None likewise.
-        syncs: how many synchronisations there are; None likewise.
+        bound_phases: a lower bound on the number of phases; None where there are no phases.
+        syncs: how many synchronisations there are; None where there are no phases.
         checked: the properties that hold, in words.
     """
 
@@ -28,7 +28,7 @@ class Proof:
 
     @property
     def gap(self) -> float | None:
-        """By which part the phases are more than the bound; 0 is optimal, None without phases."""
+        """The excess over the bound, as a part of the bound; 0 is optimal, None without phases."""
         if self.phases is None or self.bound_phases is None:
             return None
         return self.phases / self.bound_phases - 1 if self.bound_phases else 0.0

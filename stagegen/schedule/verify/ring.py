@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain
 
-from stagegen.schedule.model import Message
-from stagegen.schedule.shapes import RING_KINDS, Ring
+from stagegen.schedule.model import RING_KINDS, Message, Ring
 from stagegen.schedule.verify.hops import Climb
 from stagegen.schedule.verify.paths import require, require_rank, require_same_ranks
 from stagegen.schedule.verify.proof import Proof
@@ -16,8 +15,8 @@ from stagegen.topology import Edge, Topology
 def verify_ring(topology: Topology, ring: Ring) -> Proof:
     """Check a logical ring, in time linear in the size of the cluster.
 
-    Of `lr2` it is checked that no message passes more than two switches, and of `lr3` that a
-    switch shows that no ring has fewer hops, where a single switch shows it.
+    For `lr2` it checks that no message passes more than two switches; for `lr3` it states that no
+    ring has fewer hops if a single switch shows this.
 
     Raises:
         ScheduleError: a property does not hold.
@@ -46,8 +45,9 @@ def verify_ring(topology: Topology, ring: Ring) -> Proof:
 def verify_order(topology: Topology, ring: Ring) -> Proof:
     """Check the depth-first order of the ranks, as the ring around it.
 
-    What is proven is of the order. Messages of a routine that goes around it are those of the ring;
-    of one that forms a tree of ranks in this order, or sends farther, nothing is said of messages.
+    Only the order is proven. A routine that goes around it sends the messages of the ring; nothing
+    is proven for the messages of a routine that forms a tree of ranks in this order, or sends
+    farther.
 
     Raises:
         ScheduleError: a property does not hold.

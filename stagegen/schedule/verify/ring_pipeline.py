@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from stagegen.schedule.model import Message
-from stagegen.schedule.pipelines import RingPipeline, Transfer
+from stagegen.schedule.model import Message, RingPipeline, Transfer
 from stagegen.schedule.verify.hops import Climb
 from stagegen.schedule.verify.paths import require
 from stagegen.schedule.verify.proof import Proof
@@ -24,10 +23,10 @@ def verify_ring_pipeline(topology: Topology, pipeline: RingPipeline) -> Proof:
     )
     require(
         sorted(pipeline.first_blocks) == list(range(count)),
-        "allreduce: the first blocks are not every block once",
+        "allreduce: the first blocks do not hold every block exactly once",
     )
-    # How many ranks' contributions each rank's own copy of each block has: those of the ranks
-    # up to itself on the ring, in that order, until it is complete.
+    # The number of contributions in each rank's own copy of each block: from the ranks up to
+    # itself on the ring, in that order, until the block is complete.
     held = [[1] * count for _ in range(count)]
     for step in range(pipeline.steps):
         if step == pipeline.combining_steps:

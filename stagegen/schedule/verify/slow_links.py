@@ -1,10 +1,10 @@
 """Checks schedules for clusters with links slower than the hosts' in virtual time.
 
 A message over a link of capacity c < 1 lasts 1/c phases, and occupies all edges of its path for
-as long. It belongs to the phase in which it starts, perhaps not at its beginning. Every message
-is let start as early as it can: with its phase, and when no edge of its path carries as many
-messages before it as it can. If that is within its phase for all of them, there are starting
-times that fit the schedule; if not, there are none, as all could only be later.
+as long. It belongs to the phase in which it starts, perhaps not at its beginning. The check
+lets every message start as early as it can: not before its phase, and when every edge of its path
+has room after the messages before it. If that is within its phase for all of them, there are
+starting times that fit the schedule; if not, there are none, as any others are later.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from stagegen.schedule.verify.plan import Numbers, Plan
 def durations(plan: Plan, links: Links, uses: Uses) -> tuple[int, Numbers]:
     """Return the ticks of a phase, and how many ticks every message lasts.
 
-    A tick is as long as makes all of these whole.
+    The tick is chosen to make all of these whole numbers.
     """
     ticks = lcm(*(c.numerator for c in links.capacity if c < 1))
     by_link = [int(ticks / min(capacity, Fraction(1))) for capacity in links.capacity]
@@ -34,7 +34,7 @@ def durations(plan: Plan, links: Links, uses: Uses) -> tuple[int, Numbers]:
 
 
 def phases_of(plan: Plan, links: Links, uses: Uses) -> Numbers:
-    """Return how many phases every message lasts, one that is only begun counted as well."""
+    """Return how many phases every message lasts, rounded up."""
     ticks, lasts = durations(plan, links, uses)
     return -(-lasts // ticks)
 
@@ -54,7 +54,7 @@ def check_ends(plan: Plan, links: Links, uses: Uses) -> tuple[int, int]:
     edges = uses.edge[order].tolist()
     starts = np.searchsorted(uses.message[order], np.arange(len(lasts) + 1)).tolist()
     most = links.whole().tolist()
-    # Of each edge the latest ends of its messages: as many as it carries.
+    # For each edge the latest ends of its messages, as many as it carries.
     busy: list[list[int]] = [[] for _ in most]
     end = 0
     for message, (phase, duration) in enumerate(

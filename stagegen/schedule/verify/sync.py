@@ -1,7 +1,7 @@
 """Checks the syncs of a schedule one by one, and that tokens cannot be taken for each other.
 
-What a token proves: given by the receiver of `first`, that `first` has arrived; given by its
-sender, only that the send is complete. So the order that is checked in
+A token from the receiver of `first` proves that `first` has arrived; a token from its sender
+proves only that the send is complete. So the order that is checked in
 :mod:`stagegen.schedule.verify.order` excludes contention for `receiver`; for `sender` the end of
 one message can meet the beginning of the next.
 """
@@ -30,7 +30,7 @@ class SyncTable:
 
     Attributes:
         first: the numbers of the earlier messages.
-        then: those of the later messages.
+        then: the numbers of the later messages.
         giver: the ranks that give the tokens; -1 without one.
         taker: the ranks that await them; -1 without one.
     """
@@ -42,10 +42,10 @@ class SyncTable:
 
 
 def read_syncs(syncs: Sequence[Sync], plan: Plan) -> SyncTable:
-    """Return syncs between messages that the schedule has.
+    """Return the syncs as arrays.
 
     Raises:
-        ScheduleError: it does not have one of them.
+        ScheduleError: a sync names a message that the schedule does not have.
     """
     flat = chain.from_iterable((*first, *then, *(token or _NOBODY)) for first, then, token in syncs)
     table = np.fromiter(flat, np.int64, 6 * len(syncs)).reshape(-1, 6).T
@@ -64,7 +64,7 @@ def read_syncs(syncs: Sequence[Sync], plan: Plan) -> SyncTable:
 
 
 def check_syncs(table: SyncTable, plan: Plan, sync: SyncGraph, kind: Kind) -> None:
-    """Check every sync by itself: forward in time, of the scheme, with the rightful token."""
+    """Check every sync by itself: forward in time, part of the scheme, with the right token."""
     early, late = plan.phase[table.first], plan.phase[table.then]
     same_block = early // sync.block_size == late // sync.block_size
     sender, receiver = plan.source[table.first], plan.destination[table.first]
@@ -85,7 +85,7 @@ def check_syncs(table: SyncTable, plan: Plan, sync: SyncGraph, kind: Kind) -> No
     reject(early >= late, "phase {early} does not come before phase {late}")
     reject(
         (table.giver != right[0]) | (table.taker != right[1]),
-        "the token is {token}, but has to be {right}",
+        "the token is {token}, but must be {right}",
     )
     if kind.blocks:
         reject(
@@ -98,7 +98,7 @@ def check_syncs(table: SyncTable, plan: Plan, sync: SyncGraph, kind: Kind) -> No
 def check_token_order(table: SyncTable, plan: Plan) -> None:
     """Check that between two ranks tokens are awaited in the order in which they are given.
 
-    All tokens from one rank to another are alike. Those that are given at once, or awaited at
+    All tokens from one rank to another are alike. Tokens that are given at once, or awaited at
     once, may be taken for each other.
     """
     given, awaited = plan.phase[table.first], plan.phase[table.then]

@@ -6,8 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 
 from stagegen.errors import ScheduleError
-from stagegen.schedule.model import Message
-from stagegen.schedule.shapes import Tree
+from stagegen.schedule.model import Message, Tree
 from stagegen.schedule.verify.paths import Network, require, require_rank, require_same_ranks
 from stagegen.schedule.verify.proof import Proof
 from stagegen.topology import Edge, Topology
@@ -16,7 +15,7 @@ _SHARED_BY = {"bcast": "of different senders", "reduce": "to different receivers
 
 
 def verify_tree(topology: Topology, tree: Tree) -> Proof:
-    """Check that a tree spans, its height, the children of each rank, and where messages meet.
+    """Check that a tree reaches all ranks, its height, its arity, and where messages meet.
 
     Raises:
         ScheduleError: a property does not hold.
@@ -42,7 +41,7 @@ def verify_tree(topology: Topology, tree: Tree) -> Proof:
 
 
 def _findings(tree: Tree) -> Iterator[str]:
-    """Yield in words what holds."""
+    """Yield the properties that hold, in words."""
     way = f"in at most {tree.height} steps"
     if tree.collective == "bcast":
         yield f"the tree reaches every rank from rank {tree.root}, {way}"
@@ -57,7 +56,7 @@ def _findings(tree: Tree) -> Iterator[str]:
 
 
 def _least_height(count: int, arity: int) -> int:
-    """Return the height of a complete tree: that of as many full levels as there are ranks for."""
+    """Return the height of a complete tree with room for `count` ranks."""
     height, level, room = 0, 1, 1
     while room < count:
         height, level = height + 1, level * arity
@@ -66,7 +65,7 @@ def _least_height(count: int, arity: int) -> int:
 
 
 def _parents(tree: Tree, count: int) -> dict[int, int]:
-    """Return the parent of every rank, of which there must be one but for the root."""
+    """Return the parent of every rank but the root; each must have exactly one."""
     outward = tree.collective == "bcast"
     parent: dict[int, int] = {}
     for edge in tree.edges:
@@ -81,7 +80,7 @@ def _parents(tree: Tree, count: int) -> dict[int, int]:
 
 
 def _height(root: int, parent: dict[int, int], count: int) -> int:
-    """Check that there is a way between every rank and the root; return the longest."""
+    """Check that a path joins every rank and the root; return the longest path's length."""
     depth = {root: 0}
     for rank in range(count):
         way = [rank]
@@ -103,7 +102,7 @@ def _check_arity(tree: Tree, parents: Iterable[int]) -> None:
 
 
 def _check_contention(network: Network, tree: Tree) -> None:
-    """Compare where messages of two senders (to two receivers) meet with what the tree says."""
+    """Compare where messages of two senders (to two receivers) meet with the tree's own list."""
     peer = 0 if tree.collective == "bcast" else 1
     first: dict[Edge, Message] = {}
     meeting: dict[Edge, set[int]] = {}
@@ -126,11 +125,11 @@ def _check_contention(network: Network, tree: Tree) -> None:
                 f"tree: the edge {edge[0]}→{edge[1]} is shared by {found.get(edge, 1)} ranks, "
                 f"not by {told.get(edge, 1)}"
             )
-    require(len(told) == len(tree.contention), "tree: an edge is told twice to be shared")
+    require(len(told) == len(tree.contention), "tree: an edge is listed twice as shared")
 
 
 def _check_steps(network: Network, tree: Tree) -> None:
-    """Compare the most ranks that share an edge in one step with what the tree says."""
+    """Compare the most ranks that share an edge in one step with the tree's own number."""
     if tree.contention_free:
         # One sender has one message in a step, and no two senders share an edge.
         most = min(1, len(tree.edges))

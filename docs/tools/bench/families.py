@@ -1,0 +1,135 @@
+"""AAPC against what knows no topology: the best of each family, timed in turn in one job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from docs.tools.bench.plan import CATALOGUE
+from stagegen.catalogue import Catalogue
+from stagegen.catalogue.algorithm import NATIVE
+from stagegen.measure.log import read_log
+from stagegen.measure.records import Candidate
+from stagegen.measure.source import LogSource
+from stagegen.measure.statistics import Summary, paired_ratio
+from stagegen.measure.validity import last_routines, still_valid
+from stagegen.topology import Topology
+from stagegen.tune.choose import Samples, median
+from stagegen.tune.scope import Options
+from stagegen.tune.tuner import tune
+
+#: Families are compared from this size on: below it, latency decides.
+FROM = 32 << 10
+
+#: So many of each family enter, since the best by the log may be so by luck. The native routine
+#: is one of those that know no topology, and always there.
+ENTRANTS = 2
+
+
+def samples_of(log: Path, topology: Topology) -> dict[int, Samples]:
+    """Return what tuning saw of an alltoall at each size, by a search on its log alone."""
+    header, records = read_log(log)
+    options = Options.from_json(header)
+    catalogue = CATALOGUE.only(last_routines(header, records))
+    source = LogSource(still_valid(header, records, CATALOGUE.hashes))
+    tuned = tune(topology, catalogue, options, source, lambda: False)
+    (outcome,) = (one for one in tuned.outcomes if one.collective == "alltoall")
+    return outcome.samples
+
+
+def entrants(samples: dict[int, Samples], catalogue: Catalogue, size: int) -> tuple[Candidate, ...]:
+    """Return the candidates to time at a size: each family's best at the nearest size up to it."""
+
+    def best(wanted: Callable[[Candidate], bool]) -> list[Candidate]:
+        for known in sorted((known for known in samples if known <= size), reverse=True):
+            if found := _ranking(samples[known], wanted):
+                return found
+        return []
+
+    aapc = best(lambda candidate: is_aapc(catalogue, candidate))
+    others = best(lambda c: is_unaware(catalogue, c) and c.algorithm != NATIVE)
+    return (*aapc[:ENTRANTS], *others[: ENTRANTS - 1], Candidate(NATIVE))
+
+
+def _ranking(samples: Samples, wanted: Callable[[Candidate], bool]) -> list[Candidate]:
+    """Return some candidates, the best first; those that were dropped while scouting last."""
+    some = (candidate for candidate in samples if wanted(candidate))
+    return sorted(some, key=lambda c: (samples[c].dropped, median(samples[c]), c))
+
+
+def is_aapc(catalogue: Catalogue, candidate: Candidate) -> bool:
+    """Whether a candidate of alltoall runs an AAPC schedule of all ranks."""
+    return catalogue.find("alltoall", candidate.algorithm).needs == "aapc"
+
+
+def is_unaware(catalogue: Catalogue, candidate: Candidate) -> bool:
+    """Whether a candidate of alltoall knows nothing of the topology, and is no composition.
+
+    A composition is as good as what serves its parts, which may be an AAPC routine.
+    """
+    algorithm = catalogue.find("alltoall", candidate.algorithm)
+    return not (algorithm.topology_specific or algorithm.parts)
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """One of a family at one size."""
+
+    routine: str
+    seconds: Summary
+    over_bound: float
+    repetitions: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """The best of each family at one size, by the medians of one job.
+
+    Attributes:
+        size: in bytes.
+        aapc: the best AAPC routine.
+        unaware: the best of those that know no topology.
+        ratio: AAPC over unaware, from the pairs of each round.
+    """
+
+    size: int
+    aapc: Entrant
+    unaware: Entrant
+    ratio: Summary
+
+    @property
+    def is_level(self) -> bool:
+        """Whether AAPC is at least level: it is not slower, or not by more than the noise."""
+        return self.ratio.median <= 1 or self.ratio.low <= 1
+
+
+def meetings(rows: Sequence[Any], catalogue: Catalogue) -> tuple[Meeting, ...]:
+    """Return the best candidate of each family, from rows of ``stagegen compare``.
+
+    A size at which one of the families has nobody is left out.
+    """
+    found = []
+    for size in sorted({row["size"] for row in rows}):
+        known = [
+            (Candidate.from_spec(row["routine"]), _entrant(row))
+            for row in rows
+            if row["size"] == size
+        ]
+        aapc = _best(one for candidate, one in known if is_aapc(catalogue, candidate))
+        unaware = _best(one for candidate, one in known if is_unaware(catalogue, candidate))
+        if aapc and unaware:
+            ratio = paired_ratio(aapc.repetitions, unaware.repetitions)
+            found.append(Meeting(size, aapc, unaware, ratio))
+    return tuple(found)
+
+
+def _best(family: Iterable[Entrant]) -> Entrant | None:
+    return min(family, key=lambda one: one.seconds.median, default=None)
+
+
+def _entrant(row: Any) -> Entrant:
+    low, high = row["interval_s"]
+    seconds = Summary(row["median_s"], low, high, row["repetitions"])
+    return Entrant(row["routine"], seconds, row["over_bound"], tuple(row["seconds"]))

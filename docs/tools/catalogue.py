@@ -1,0 +1,135 @@
+"""Makes the catalogue page `docs/catalogue.md` from the front matter of all templates.
+
+python docs/tools/catalogue.py           writes the page
+python docs/tools/catalogue.py --check   says whether it is up to date; exits with 1 if not
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from stagegen.catalogue import Algorithm, Catalogue, load_catalogue
+from stagegen.catalogue.algorithm import NATIVE, RANKS_SERVED
+from stagegen.catalogue.references import CITATION, cited_in, load_works
+
+PAGE = Path(__file__).parents[1] / "catalogue.md"
+
+INTRODUCTION = """\
+# Catalogue
+
+All algorithms, one file each: `templates/<collective>/<algorithm>.c.j2`. This page is made from
+the front matter of those files by `python docs/tools/catalogue.py`. Every collective also has
+`native`, what the MPI library does by itself; it serves wherever nothing else is faster or allowed.
+
+Cost is the time in the model of Faraj 2006, §4.1.1.1: α latency of a message, β time of a byte,
+n bytes of a message, p ranks, θ sequentialisation of two phases, δ_l and δ_h a light and an MPI
+barrier, γ contention (γ_n at receivers, γ_l on links, γ_s in switches). It says what an algorithm
+is good for, and decides nothing: measurements do. Values of a parameter are those that tuning
+tries; the default, in bold, serves where nothing was tuned. Algorithms with parts are
+[compositions](guidelines.md).
+"""
+
+
+def page(catalogue: Catalogue) -> str:
+    """Return the whole page as Markdown."""
+    sections = [section(catalogue, name) for name in catalogue.collectives]
+    return "\n".join([INTRODUCTION, contents(catalogue), *sections, works(catalogue)])
+
+
+def contents(catalogue: Catalogue) -> str:
+    """Return a line of links to the collectives, with the number of algorithms of each."""
+    counts = {name: len(algorithms(catalogue, name)) for name in catalogue.collectives}
+    links = " · ".join(f"[{name}](#{name}) {count}" for name, count in counts.items())
+    return f"{links}\n"
+
+
+def algorithms(catalogue: Catalogue, collective: str) -> list[Algorithm]:
+    """Return the algorithms of a collective, those that need a topology last."""
+    own = (a for a in catalogue.of(collective) if a.name != NATIVE)
+    return sorted(own, key=lambda algorithm: algorithm.topology_specific)
+
+
+def section(catalogue: Catalogue, collective: str) -> str:
+    """Return the part about one collective."""
+    entries = (entry(algorithm) for algorithm in algorithms(catalogue, collective))
+    return "\n".join([f"## {collective}\n", *entries])
+
+
+def entry(algorithm: Algorithm) -> str:
+    """Return a paragraph about one algorithm, its facts as a list."""
+    facts = [
+        *([f"Wins: {algorithm.wins}"] if algorithm.wins else []),
+        f"Cost: {algorithm.cost}",
+        *(f"Needs: {need}" for need in needs(algorithm)),
+        *(f"Part: {part.collective} of `{part.size.text}` bytes" for part in algorithm.parts),
+        *(f"`{p.name}`: {p.meaning}: {values(p.values, p.default)}" for p in algorithm.parameters),
+        f"Reference: {linked(algorithm.reference)}",
+    ]
+    link = f"../templates/{algorithm.template.as_posix()}"
+    lines = [f"### [{algorithm.name}]({link})\n", f"{algorithm.summary}\n"]
+    return "\n".join([*lines, *(f"- {fact}" for fact in facts), ""])
+
+
+def linked(reference: str) -> str:
+    """Return a reference in which each work that has a number leads to it."""
+
+    def link(match: re.Match[str]) -> str:
+        work = load_works().get(match[0])
+        return match[0] if work is None or work.link is None else f"[{match[0]}]({work.link})"
+
+    return CITATION.sub(link, reference)
+
+
+def works(catalogue: Catalogue) -> str:
+    """Return the list of the works that algorithms are from."""
+    used = {name for a in catalogue.algorithms for name in cited_in(a.reference)}
+    cited = (work for name, work in sorted(load_works().items()) if name in used)
+    lines = (f"- {work.cited}: {work.work}" + f", {work.at}" * bool(work.at) for work in cited)
+    return "\n".join(["## References\n", *lines, ""])
+
+
+#: Constraints whose names do not say what they ask for.
+WORDS = {"dense": "data as plain bytes, so that other data is packed first"}
+
+
+def needs(algorithm: Algorithm) -> list[str]:
+    """Return what a communicator and a message must have, in words."""
+    found = [WORDS.get(name, name.replace("_", " ")) for name in algorithm.constraints]
+    if algorithm.has_tables:
+        made = f"its `{algorithm.needs}`, kind `{algorithm.kind}`"
+        found.append(f"all ranks of the cluster or of a group, in any order; made from {made}")
+    elif algorithm.needs is not None:
+        found.append(RANKS_SERVED[algorithm.needs])
+    if algorithm.max_ranks is not None:
+        found.append(f"at most {algorithm.max_ranks:,} ranks")
+    if algorithm.min_bytes > 0:
+        found.append(f"at least {algorithm.min_bytes:,} bytes")
+    if algorithm.max_bytes is not None:
+        found.append(f"at most {algorithm.max_bytes:,} bytes")
+    return found
+
+
+def values(numbers: tuple[int, ...], default: int) -> str:
+    """Return the values of a parameter, the default in bold."""
+    return ", ".join(f"**{number}**" if number == default else str(number) for number in numbers)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the page, or check it; return the exit status."""
+    parser = argparse.ArgumentParser(description="Make the catalogue page.")
+    parser.add_argument("--check", action="store_true", help="only compare")
+    check = parser.parse_args(arguments).check
+    text = page(load_catalogue())
+    if check and PAGE.read_text(encoding="utf-8") != text:
+        print(f"{PAGE} is not up to date: run python docs/tools/catalogue.py", file=sys.stderr)
+        return 1
+    if not check:
+        PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""Makes `docs/conformance.md` from the totals of the last `make check-all`.
+
+With the name of a log it takes the log's runs into `docs/conformance.json` and writes the page;
+without, it writes the page again. With ``--check`` it says whether the page has these totals, and
+exits with 1 if not.
+
+A log has a line for each run of the check program: `tests/mpi/conformance.py` writes it where
+`CONFORMANCE_LOG` names a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parents[1] / "conformance.md"
+TOTALS = PAGE.with_suffix(".json")
+
+INTRODUCTION = """\
+# Conformance
+
+How many calls gave the same bytes as the MPI library's own, all of those that were made: {cases:,},
+in {runs} runs with {mpi}. `make check-all` makes them again, and with them this page
+(`docs/tools/conformance.py`).
+
+A run compares every routine of a library, and its `MPI_` functions, with the MPI library's own:
+counts of 0, 1, odd ones, longer than a segment, and divisible by nothing; plain types, and derived
+ones with gaps, permutations, structures and negative lower bounds, other ones on the other side;
+all predefined operations on all types that they are for, and operations of its own, some of which
+do not commute; several roots; `MPI_IN_PLACE` wherever it is allowed; `MPI_COMM_WORLD` and
+communicators of other sizes and orders. *Full* is every combination of a datatype or an operation
+of its own with a length, a root and a place; all predefined operations have one length. Up to 4
+ranks it is so for every value of a parameter, one parameter at a time; above that for the defaults,
+and other values get a quick check, as communicators other than `MPI_COMM_WORLD` always do. *Quick*
+is a telling part, another one for each number of ranks. Where MPICH itself is wrong, results are
+compared with what the MPI standard says (`drivers/trials.h` names these calls), and its functions
+are not compared with themselves.
+"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table of the page: some of the runs, and what it says of them."""
+
+    title: str
+    text: str
+    has: Callable[[dict[str, Any]], bool]
+
+
+def _is_plain(run: dict[str, Any]) -> bool:
+    return bool(run["way"] == "plain")
+
+
+SECTIONS = (
+    Section(
+        "The whole cluster",
+        "A build for each number of ranks, one on each host; algorithms made for the topology\n"
+        "take part.",
+        lambda run: _is_plain(run) and run["ranks"] == run["cluster"] and run["slots"] == 1,
+    ),
+    Section(
+        "Some hosts of a cluster",
+        "The build for a larger cluster, on a part of its hosts.",
+        lambda run: _is_plain(run) and run["ranks"] != run["cluster"],
+    ),
+    Section(
+        "Several ranks on a host",
+        "As many as told, fewer on the last host; hierarchical algorithms take part.",
+        lambda run: _is_plain(run) and run["slots"] > 1,
+    ),
+    Section(
+        "Sanitizers",
+        "AddressSanitizer with its search for leaks, and UndefinedBehaviorSanitizer, in routines,\n"
+        "runtime and check: `make check SANITIZE=address,undefined` in a generated folder.",
+        lambda run: run["way"] == "address, undefined",
+    ),
+    Section(
+        "Synchronous sends",
+        "Every message of the routines waits for its receive: `make check SYNCHRONOUS=1`.",
+        lambda run: run["way"] == "synchronous",
+    ),
+)
+
+
+def order(run: dict[str, Any]) -> tuple[Any, ...]:
+    """Return where a run is in the totals."""
+    return (run["way"], run["slots"], run["cluster"], run["ranks"], run["level"])
+
+
+def totals(lines: Iterable[str]) -> dict[str, Any]:
+    """Return the totals of a log; of runs that were made twice, the last one counts."""
+    runs = {order(run): run for run in map(json.loads, lines)}
+    libraries = {run.pop("mpi") for run in runs.values()}
+    return {
+        "command": "make check-all",
+        "mpi": ", ".join(sorted(libraries)),
+        "runs": [runs[key] for key in sorted(runs)],
+    }
+
+
+def page(found: dict[str, Any]) -> str:
+    """Return the whole page as Markdown."""
+    runs = found["runs"]
+    cases = sum(sum(run["passed"].values()) for run in runs)
+    introduction = INTRODUCTION.format(cases=cases, runs=len(runs), mpi=found["mpi"])
+    parts = [section(part, [run for run in runs if part.has(run)]) for part in SECTIONS]
+    return "\n".join([introduction, *filter(None, parts)])
+
+
+def section(part: Section, runs: Sequence[dict[str, Any]]) -> str:
+    """Return a table with a row for each run, nothing without any."""
+    if not runs:
+        return ""
+    collectives = sorted(runs[0]["passed"])
+    with_slots = any(run["slots"] > 1 for run in runs)
+    head = ["p", "of", *(["on a host"] if with_slots else []), "", *collectives]
+    lines = [f"## {part.title}\n", f"{part.text}\n", _row(head), _row(["--:"] * len(head))]
+    for run in runs:
+        slots = [run["slots"]] if with_slots else []
+        counts = [run["passed"][name] for name in collectives]
+        lines.append(_row([run["ranks"], run["cluster"], *slots, run["level"], *counts]))
+    return "\n".join([*lines, ""])
+
+
+def _row(cells: Iterable[object]) -> str:
+    words = (f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in cells)
+    return f"| {' | '.join(words)} |"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the page, or check it; return the exit status."""
+    parser = argparse.ArgumentParser(description="Make the page about conformance.")
+    parser.add_argument("log", nargs="?", type=Path, help="take the totals of these runs")
+    parser.add_argument("--check", action="store_true", help="only compare")
+    options = parser.parse_args(arguments)
+    if options.log is not None:
+        found = totals(options.log.read_text(encoding="utf-8").splitlines())
+        TOTALS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    text = page(json.loads(TOTALS.read_text(encoding="utf-8")))
+    if options.check and PAGE.read_text(encoding="utf-8") != text:
+        print(
+            f"{PAGE} is not that of {TOTALS}: run python docs/tools/conformance.py", file=sys.stderr
+        )
+        return 1
+    if not options.check:
+        PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

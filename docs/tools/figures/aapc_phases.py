@@ -1,0 +1,110 @@
+r"""Where the time of an alltoall in phases goes, from the time stamps of its messages.
+
+    CFLAGS="-O2 -DCOLL_STAMPS" LIBCOLL_STAMPS=. stagegen compare --topology cluster.yaml \
+      --collective alltoall --algorithms aapc_receiver --sizes 64KiB
+    python docs/tools/figures/aapc_phases.py --topology cluster.yaml --size 64KiB .
+
+Every rank leaves a file of its latest call (templates/libcoll/stamps.c.j2). The clocks must be
+one, as they are in the lab. Milliseconds are given as least, median, 90th percentile and most.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from stagegen.report.bounds import bound_or_none
+from stagegen.schedule import Message, PhaseSchedule, alltoall_schedule
+from stagegen.topology import Topology, load_topology
+from stagegen.topology.units import parse_size
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """When things happened, in seconds since the first rank began.
+
+    Attributes:
+        started: each message.
+        arrived: its body.
+        begun: each rank's call.
+        ended: likewise.
+    """
+
+    started: dict[Message, float]
+    arrived: dict[Message, float]
+    begun: tuple[float, ...]
+    ended: tuple[float, ...]
+
+
+def read_stamps(folder: Path, ranks: int) -> Stamps:
+    """Read the files of all positions."""
+    found: dict[str, dict[Message, float]] = {letter: {} for letter in "BESA"}
+    for rank in range(ranks):
+        for line in (folder / f"stamps.{rank}").read_text().splitlines():
+            what, _, other, seconds = line.split()
+            if int(other) < 0:  # a step without such a message
+                continue
+            ends = (int(other), rank) if what == "A" else (rank, int(other))
+            found[what][Message(*ends)] = float(seconds)
+    first = min(found["B"].values())
+    since = {w: {m: at - first for m, at in times.items()} for w, times in found.items()}
+    begun, ended = (tuple(since[letter].values()) for letter in "BE")
+    return Stamps(since["S"], since["A"], begun, ended)
+
+
+def bottleneck_users(topology: Topology, schedule: PhaseSchedule) -> list[Message]:
+    """Return the messages over the most loaded edge, in the order of the phases."""
+    placed = [message for phase in schedule.phases for message in phase]
+    load = Counter(edge for message in placed for edge in topology.path(*message))
+    busiest = max(load, key=lambda edge: load[edge])
+    return [message for message in placed if busiest in topology.path(*message)]
+
+
+def describe(topology: Topology, stamps: Stamps, size: int) -> Iterable[str]:
+    """Yield what the stamps say, a line each."""
+    schedule = alltoall_schedule(topology, "receiver")
+    bound = bound_or_none(topology, "alltoall", size, 0)
+    total = max(stamps.ended)
+    if bound is not None:
+        yield f"all: {1e3 * total:.1f} ms, {total / bound.seconds:.3f} × the bound"
+    spans = [stamps.arrived[m] - stamps.started[m] for m in stamps.arrived]
+    yield f"a message, from its start to the arrival of its body: {_range(spans)}"
+    awaited: dict[Message, float] = {}
+    for first, then, _ in schedule.sync.syncs:
+        awaited[then] = max(stamps.arrived[first], awaited.get(then, 0))
+    waits = [stamps.started[then] - arrival for then, arrival in awaited.items()]
+    yield f"a start after the last arrival that it waits for (tokens): {_range(waits)}"
+    users = bottleneck_users(topology, schedule)
+    gaps = [stamps.started[b] - stamps.arrived[a] for a, b in pairwise(users)]
+    yield f"the most loaded link, from an arrival to the next start: {_range(gaps)}"
+    yield f"  these gaps together: {1e3 * sum(gaps):.1f} ms in {len(gaps)}"
+    last = stamps.arrived[users[-1]]
+    yield f"  before its first message: {1e3 * stamps.started[users[0]]:.1f} ms"
+    yield f"  after its last one: {1e3 * (total - last):.1f} ms"
+
+
+def _range(seconds: list[float]) -> str:
+    points = np.percentile(1e3 * np.array(seconds), [0, 50, 90, 100])
+    return " / ".join(f"{point:.1f}" for point in points) + " ms"
+
+
+def main() -> None:
+    """Print what the stamps in a folder say."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--topology", required=True)
+    parser.add_argument("--size", required=True, type=parse_size)
+    parser.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    topology = load_topology(arguments.topology)
+    stamps = read_stamps(arguments.folder, topology.rank_count)
+    print("\n".join(describe(topology, stamps, arguments.size)))
+
+
+if __name__ == "__main__":
+    main()

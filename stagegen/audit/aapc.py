@@ -1,0 +1,240 @@
+"""Rebuilds the schedules of an alltoall in phases from the tables of its C file.
+
+What the tables mean is said in ``docs/interfaces.md`` (Generated C tables). No scheduler is asked
+for anything. The root, which the tables have no use for, is any that the checker takes: one whose
+largest subtree is as small as possible.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+
+from stagegen.audit.c_file import CFile
+from stagegen.audit.routine import BuildRoutine
+from stagegen.audit.scheme import AHEAD_MOST, SENDS_MOST, scheme_kind
+from stagegen.audit.steps import NOBODY, Row, Step, read_steps
+from stagegen.errors import ScheduleError
+from stagegen.schedule import SCHEMES, Message, PhaseSchedule, Scheme, Sync, SyncGraph
+from stagegen.schedule.alltoall.capacity import bound_phases, edge_capacities
+from stagegen.schedule.verify.paths import Network
+from stagegen.topology import Topology
+
+_WINDOWS_MOST = 31
+"""Bits of an int that a program can shift down."""
+
+
+@dataclass(frozen=True)
+class _Token:
+    """A token, as either of its ends tells it."""
+
+    giver: int
+    taker: int
+    first_phase: int
+    then_phase: int
+    windows: int
+
+
+def phase_schedules(
+    topology: Topology, c_file: CFile, routine: BuildRoutine
+) -> Iterator[tuple[str, PhaseSchedule]]:
+    """Yield a schedule, with a label, for each size of blocks or window that the routine has.
+
+    Those are the sizes and windows that the folder calls it with, and the windows of tokens.
+
+    Args:
+        topology: whose positions the tables are of.
+        c_file: the routine.
+        routine: how it is called.
+
+    Raises:
+        ScheduleError: the tables contradict themselves; names rank, phase and message.
+    """
+    kind = scheme_kind(c_file)
+    scheme = SCHEMES[kind]
+    c_file.require(NOBODY=NOBODY)
+    steps = read_steps(c_file, topology.rank_count)
+    plain = _without_syncs(topology, c_file, steps)
+    tokens = _tokens(steps)
+    syncs = [_sync(plain, token, scheme.giver) for token in tokens]
+    windowed = "WINDOWS" in c_file.fields.get("token_field", ())
+    sizes = routine.values("block_size") if scheme.blocks else [1]
+    windows = _windows(tokens, routine) if windowed else [1]
+    if scheme.giver == "receiver":
+        routine.values("receives_ahead", most=AHEAD_MOST)
+        _check_sends(c_file, scheme.sends(windows[-1]), windowed)
+    for size, window in ((size, window) for size in sizes for window in windows):
+        chosen = tuple(
+            sync
+            for sync, token in zip(syncs, tokens, strict=True)
+            if token.windows >> (window - 1) & 1
+            and scheme.keeps(token.first_phase, token.then_phase, size)
+        )
+        if scheme.giver == "sender":
+            chosen += tuple(_known_to_senders(plain, scheme, size))
+        label = f"block_size {size}" if scheme.blocks else f"window {window}" if windowed else ""
+        yield label, replace(plain, sync=SyncGraph(kind, chosen, size, window))
+
+
+def _check_sends(c_file: CFile, needed: int, windowed: bool) -> None:
+    """Check that there are requests for the largest window; without windows, for no more."""
+    sends, most = c_file.constant("SENDS_MOST"), SENDS_MOST if windowed else needed
+    if not needed <= sends <= most:
+        raise ScheduleError(f"SENDS_MOST is {sends}, not from {needed} to {most}")
+
+
+def _known_to_senders(schedule: PhaseSchedule, scheme: Scheme, block_size: int) -> Iterator[Sync]:
+    """Yield what needs no token: that a rank's own last send is complete."""
+    sent: dict[int, list[tuple[int, Message]]] = defaultdict(list)
+    for phase, messages in enumerate(schedule.phases):
+        for message in messages:
+            sent[message.source].append((phase, message))
+    for own in sent.values():
+        for (early, first), (late, then) in pairwise(own):
+            if scheme.keeps(early, late, block_size):
+                yield Sync(first, then, None)
+
+
+def _windows(tokens: Sequence[_Token], routine: BuildRoutine) -> list[int]:
+    """Return the windows that tokens belong to, and those that the routine is called with."""
+    used = 0
+    for token in tokens:
+        used |= token.windows
+    bits = {bit + 1 for bit in range(used.bit_length()) if used >> bit & 1}
+    return sorted(bits.union(routine.values("window", most=_WINDOWS_MOST)))
+
+
+def _without_syncs(topology: Topology, c_file: CFile, steps: Sequence[Step]) -> PhaseSchedule:
+    """Return the phases that the steps of all ranks make together."""
+    count = c_file.constant("PHASES")
+    last = max((step.phase for step in steps), default=-1)
+    slowest = min(edge_capacities(topology).values(), default=Fraction(1))
+    if not last < count <= last + 1 + ceil(1 / slowest):
+        raise ScheduleError(f"PHASES is {count}, but the last phase of steps[] is {last}")
+    _check_phases(steps)
+    phases = _messages(steps, count, "TO", "FROM")
+    has_dummies = bool(steps) and "DUMMY_TO" in steps[0].fields
+    dummies = _messages(steps, count, "DUMMY_TO", "DUMMY_FROM") if has_dummies else []
+    root, subtrees = _root(topology)
+    return PhaseSchedule(
+        ranks=topology.ranks,
+        root=root,
+        subtrees=subtrees,
+        bound_phases=bound_phases(topology),
+        phases=tuple(_placed(steps, phases)),
+        sync=SyncGraph("none"),
+        dummies=tuple(map(tuple, map(sorted, dummies))),
+    )
+
+
+def _root(topology: Topology) -> tuple[str, tuple[tuple[int, ...], ...]]:
+    """Return a node whose largest branch is as small as possible, and its branches by size."""
+    shared = sorted(host for host, ranks in Counter(topology.ranks).items() if ranks > 1)
+    network = Network(topology)
+    names = [switch.name for switch in topology.switches] + shared
+    branches = {name: sorted(network.branches(name), key=lambda b: (-len(b), b)) for name in names}
+    root = min(names, key=lambda name: len(branches[name][0]))
+    return root, tuple(branches[root])
+
+
+def _check_phases(steps: Sequence[Step]) -> None:
+    last: dict[int, int] = {}
+    for step in steps:
+        if not last.get(step.rank, -1) < step.phase:
+            raise ScheduleError(f"rank {step.rank}: phase {step.phase} of steps[] is not in order")
+        last[step.rank] = step.phase
+
+
+def _messages(steps: Sequence[Step], count: int, to: str, source: str) -> list[set[Message]]:
+    """Return the messages of each phase, on which senders and receivers must agree."""
+    sent: list[set[Message]] = [set() for _ in range(count)]
+    received: list[set[Message]] = [set() for _ in range(count)]
+    for step in steps:
+        if step.fields[to] != NOBODY:
+            sent[step.phase].add(Message(step.rank, step.fields[to]))
+        if step.fields[source] != NOBODY:
+            received[step.phase].add(Message(step.fields[source], step.rank))
+    for phase, (given, taken) in enumerate(zip(sent, received, strict=True)):
+        for message in sorted(given - taken):
+            raise ScheduleError(
+                f"rank {message.source}, phase {phase}: sends {message}, "
+                f"but rank {message.destination} does not receive it"
+            )
+        for message in sorted(taken - given):
+            raise ScheduleError(
+                f"rank {message.destination}, phase {phase}: receives {message}, "
+                f"but rank {message.source} does not send it"
+            )
+    return sent
+
+
+def _placed(steps: Sequence[Step], phases: Sequence[set[Message]]) -> Iterator[tuple[Message, ...]]:
+    """Yield the messages of each phase by their places, or by ranks if they have none."""
+    if not steps or "PLACE" not in steps[0].fields:
+        yield from map(tuple, map(sorted, phases))
+        return
+    places: list[dict[int, Message]] = [{} for _ in phases]
+    for step in steps:
+        place, to = step.fields["PLACE"], step.fields["TO"]
+        if to != NOBODY:
+            places[step.phase][place] = Message(step.rank, to)
+        elif place != NOBODY:
+            raise ScheduleError(f"rank {step.rank}, phase {step.phase}: PLACE of no message")
+    for phase, (at, messages) in enumerate(zip(places, phases, strict=True)):
+        if sorted(at) != list(range(len(messages))):
+            raise ScheduleError(f"phase {phase}: PLACE does not number its messages")
+        yield tuple(at[place] for place in sorted(at))
+
+
+def _tokens(steps: Sequence[Step]) -> list[_Token]:
+    """Return all tokens, on which their two ends must agree."""
+    given: Counter[_Token] = Counter()
+    taken: Counter[_Token] = Counter()
+    for step in steps:
+        for row in step.owed:
+            owed = _Token(step.rank, row["PEER"], step.phase, row["OTHER_PHASE"], _bits(step, row))
+            given[owed] += 1
+        for row in step.awaited:
+            due = _Token(row["PEER"], step.rank, row["OTHER_PHASE"], step.phase, _bits(step, row))
+            taken[due] += 1
+    for token in sorted((given - taken) + (taken - given), key=_by_phase):
+        has, lacks = ("gives", "await") if given[token] > taken[token] else ("awaits", "give")
+        told = [(token.giver, token.first_phase), (token.taker, token.then_phase)]
+        (rank, phase), (other, other_phase) = told if has == "gives" else told[::-1]
+        raise ScheduleError(
+            f"rank {rank}, phase {phase}: {has} a token that rank {other} does not {lacks} "
+            f"in phase {other_phase}"
+        )
+    for token in (token for token, times in given.items() if times > 1):
+        raise ScheduleError(f"rank {token.giver}, phase {token.first_phase}: gives a token twice")
+    return sorted(given, key=_by_phase)
+
+
+def _bits(step: Step, row: Row) -> int:
+    windows = row.get("WINDOWS", 1)
+    if not 0 < windows < 1 << _WINDOWS_MOST:
+        raise ScheduleError(f"rank {step.rank}, phase {step.phase}: a token of WINDOWS {windows}")
+    return windows
+
+
+def _by_phase(token: _Token) -> tuple[int, int, int, int]:
+    return token.then_phase, token.taker, token.first_phase, token.giver
+
+
+def _sync(schedule: PhaseSchedule, token: _Token, giver: str | None) -> Sync:
+    """Return the two messages of a token."""
+    first = _message(schedule, token.first_phase, token.giver, giver == "receiver")
+    then = _message(schedule, token.then_phase, token.taker, False)
+    return Sync(first, then, (token.giver, token.taker))
+
+
+def _message(schedule: PhaseSchedule, phase: int, rank: int, received: bool) -> Message:
+    messages = schedule.phases[phase] if 0 <= phase < len(schedule.phases) else ()
+    for message in messages:
+        if message[received] == rank:
+            return message
+    raise ScheduleError(f"rank {rank}, phase {phase}: a token names a message that does not exist")

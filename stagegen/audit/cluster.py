@@ -1,0 +1,123 @@
+"""Compares ``cluster.c``, by which a library finds its place, with the folder's topology."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+from stagegen.audit.c_text import number, numbers, only, read_source, rows_of
+from stagegen.audit.rings_and_trees import around
+from stagegen.errors import InputError, ScheduleError
+from stagegen.schedule import Ring
+from stagegen.schedule.verify import verify
+from stagegen.topology import WHOLE, RankMap, Topology, restricted_to
+from stagegen.topology.tree import RankTree
+
+_HOST = re.compile(r'\{"([^"\\]*)", "([^"\\]*)"\},\s*')
+_NAME = re.compile(r'"([^"\\]*)",\s*')
+_COUNTS = ("coll_cluster_hosts", "coll_cluster_groups")
+_TABLES = ("first_position", "host_of_position")
+
+
+def check_cluster(topology: Topology, path: Path) -> Ring:
+    """Check that ``cluster.c`` is of a topology: its hosts, and the host of every position.
+
+    Returns:
+        The ring of the ranks in the depth-first order of the file.
+
+    Raises:
+        InputError: there is no such file.
+        ScheduleError: it is of another, and says in what; or its order is not depth-first.
+    """
+    if not path.is_file():
+        raise InputError("not a generated folder: src/ has no cluster.c", path.parent.parent)
+    code = read_source(path)
+    try:
+        told = _told(code)
+        for name, value in _wanted(topology).items():
+            if told[name] != value:
+                raise ScheduleError(f"{name} disagrees with topology.yaml")
+        tables = (_table(code, name) for name in ("place_of_host", "depth_before_place"))
+        return _depth_first(topology, *tables)
+    except ScheduleError as error:
+        raise ScheduleError(f"{path}: {error}") from error
+
+
+def _wanted(topology: Topology) -> dict[str, object]:
+    hosts = [(host.name, host.address or host.name) for host in topology.hosts]
+    groups = [topology, *(restricted_to(topology, group.hosts) for group in topology.groups)]
+    index = {name: at for at, (name, _) in enumerate(hosts)}
+    return {
+        "coll_cluster_name": topology.name,
+        "coll_cluster_hash": topology.hash,
+        "coll_cluster_hosts": len(hosts),
+        "coll_cluster_groups": len(groups),
+        "hosts": hosts,
+        "coll_cluster_group_names": [WHOLE, *(group.name for group in topology.groups)],
+        "first_position": list(accumulate((g.rank_count for g in groups), initial=0)),
+        "host_of_position": [index[name] for group in groups for name in group.ranks],
+    }
+
+
+def _told(code: str) -> dict[str, object]:
+    """Return what the file says of the cluster."""
+    text = r'^const char \*const {} =\s+"([^"\\]*)";$'
+    texts = {
+        name: only("(?m)" + text.format(name), code, name)[1]
+        for name in ("coll_cluster_name", "coll_cluster_hash")
+    }
+    counts = {
+        name: number(only(rf"(?m)^const int {name} = (\w+);$", code, name)[1]) for name in _COUNTS
+    }
+    only(r"(?m)^enum \{ HOSTS = sizeof hosts / sizeof hosts\[0\] \};$", code, "HOSTS")
+    hosts = only(r"(?m)^\} hosts\[\] = \{(.*?)^\};$", code, "hosts[]")[1]
+    names = "coll_cluster_group_names"
+    groups = only(rf"(?m)^const char \*const {names}\[\] = \{{(.*?)^\}};$", code, names)[1]
+    return {
+        **texts,
+        **counts,
+        "hosts": [(row[1], row[2]) for row in rows_of("hosts", hosts, _HOST)],
+        names: [row[1] for row in rows_of(names, groups, _NAME)],
+        **{name: list(_table(code, name)) for name in _TABLES},
+    }
+
+
+def _table(code: str, name: str) -> tuple[int, ...]:
+    pattern = rf"(?m)^static const int {name}\[\] = \{{([^{{}}]*)\}};$"
+    return numbers(name, only(pattern, code, f"{name}[]")[1])
+
+
+def _depth_first(topology: Topology, places: tuple[int, ...], depths: tuple[int, ...]) -> Ring:
+    """Return the ring of the ranks by the places of their hosts, after proving that of all hosts.
+
+    Around it every link is used once in each direction, so the hosts on each side of a link are
+    next to each other, and so are those of any subset (``docs/theory.md``, Logical rings). Where
+    the paths to neighbours of the order part is compared with the topology.
+    """
+    if sorted(places) != list(range(len(topology.hosts))):
+        raise ScheduleError("place_of_host[] does not have every place exactly once")
+    hosts = tuple(host.name for host in topology.hosts)
+    order = tuple(sorted(range(len(hosts)), key=places.__getitem__))
+    everyone = replace(topology, rank_map=RankMap("list", hosts))
+    try:
+        verify(everyone, around(everyone, order))
+    except ScheduleError as error:
+        raise ScheduleError(f"place_of_host[], ranks being hosts: {error}") from error
+    meetings = (0, *_meetings(everyone.tree, order))
+    if depths != meetings:
+        pairs = zip(depths, meetings, strict=False)
+        place = next((at for at, (told, depth) in enumerate(pairs) if told != depth), len(depths))
+        raise ScheduleError(f"depth_before_place[{place}] disagrees with the topology")
+    place_of = dict(zip(hosts, places, strict=True))
+    ranks = sorted(range(topology.rank_count), key=lambda rank: place_of[topology.ranks[rank]])
+    return around(topology, tuple(ranks))
+
+
+def _meetings(tree: RankTree, order: tuple[int, ...]) -> Iterator[int]:
+    """Yield how many switches after the first one the paths to neighbours of an order share."""
+    for pair in pairwise(order):
+        one, other = (set(tree.node_path(order[0], rank)) for rank in pair)
+        yield max(0, sum(tree.is_switch[node] for node in one & other) - 1)

@@ -1,0 +1,98 @@
+"""Reads which routines a folder has, and with which parameters they are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from stagegen.audit.c_text import only, rows_of
+from stagegen.audit.routine import BuildRoutine, Use, read_of_folder, read_parameters
+from stagegen.audit.rule_tables import read_rules
+from stagegen.catalogue.algorithm import PLACES
+from stagegen.errors import ScheduleError
+from stagegen.schedule.bounds.lower import COLLECTIVES
+from stagegen.topology import Group, Topology
+
+_ROUTINE = re.compile(
+    r'\{"(?P<name>\w+)", COLL_(?P<collective>[A-Z_]+), (?P<constraints>[A-Z_]+(?: \| [A-Z_]+)*), '
+    r"(?P<group>\d+), \d+, \w+,\s+(?P<function>\w+), (?P<parameters>\{[^{}]*\})\},\s*"
+)
+
+
+def read_build(sources: Path, topology: Topology) -> tuple[BuildRoutine, ...]:
+    """Return the routines that ``routines.c`` lists, with the rules of ``rules.c``.
+
+    Args:
+        sources: the folder of the C files. It has rules if it is of a library.
+        topology: of the cluster.
+
+    Raises:
+        InputError: a file is missing.
+        ScheduleError: a file contradicts itself, or the files that are there; names it.
+    """
+    ranks = [len(topology.ranks), *(_rank_count(topology, g) for g in topology.groups)]
+    routines = list(_routines(sources / "routines.c", topology))
+    _check_files(sources, [routine.function for routine in routines])
+    if not any((sources / name).exists() for name in ("rules.c", "dispatch.c", "dispatch.h")):
+        return tuple(routines)
+    uses: dict[str, list[Use]] = {r.function: list(r.uses) for r in routines}
+    for function, use in read_rules(sources / "rules.c", routines, ranks):
+        uses[function].append(use)
+    return tuple(replace(routine, uses=tuple(uses[routine.function])) for routine in routines)
+
+
+def _routines(path: Path, topology: Topology) -> Iterator[BuildRoutine]:
+    code = read_of_folder(path)
+    table = only(
+        r"const struct coll_routine coll_routines\[\] = \{(.*?)\n\};", code, "coll_routines[]"
+    )
+    with_rows = list(rows_of("coll_routines", table[1], _ROUTINE))
+    declared = re.findall(r"^coll_function (\w+);$", code, re.M)
+    if declared != [row["function"] for row in with_rows] or len(set(declared)) < len(declared):
+        raise ScheduleError(f"{path}: coll_routines[] and the declared functions differ")
+    groups = ["", *(f"_group_{group.name.replace('-', '_')}" for group in topology.groups)]
+    for row in with_rows:
+        function, collective = row["function"], row["collective"].lower()
+        group = int(row["group"])
+        if group >= len(groups):
+            raise ScheduleError(
+                f"{path}: {function} is for group {group}, which the topology does not have"
+            )
+        wanted = f"{collective}_{row['name']}{groups[group]}"
+        if function != wanted or collective not in COLLECTIVES:
+            raise ScheduleError(f"{path}: {function} is called {row['name']} of {collective}")
+        needs = set(row["constraints"].split(" | "))
+        order = not needs.isdisjoint(PLACES.values())
+        use = Use(f"{path.name}, {function}", read_parameters(path, row["parameters"]))
+        cluster = "COLL_NEEDS_CLUSTER" in needs
+        yield BuildRoutine(function, collective, group, cluster, order, (use,))
+    _check_native(path, code, declared)
+
+
+def _check_native(path: Path, code: str, functions: list[str]) -> None:
+    table = only(r"coll_native\[COLL_COLLECTIVES\] = \{(.*?)\n\};", code, "coll_native[]")
+    row = re.compile(r"\[COLL_([A-Z_]+)\] = &coll_routines\[(\d+)\],\s*")
+    for found in rows_of("coll_native", table[1], row):
+        index, name = int(found[2]), f"{found[1].lower()}_native"
+        if index >= len(functions) or functions[index] != name:
+            raise ScheduleError(f"{path}: coll_routines[{index}] is not {name}")
+
+
+def _check_files(sources: Path, functions: list[str]) -> None:
+    """Check that each routine is in the file of its name, and that there are no others."""
+    present = {
+        path.stem
+        for path in sources.glob("*.c")
+        if any(path.stem.startswith(f"{collective}_") for collective in COLLECTIVES)
+    }
+    for function in functions:
+        if function not in present:
+            raise ScheduleError(f"{sources / function}.c: routines.c names it, but it is not there")
+    for name in sorted(present - set(functions)):
+        raise ScheduleError(f"{sources / name}.c: routines.c does not name it")
+
+
+def _rank_count(topology: Topology, group: Group) -> int:
+    return sum(host in group.hosts for host in topology.ranks)

@@ -1,0 +1,134 @@
+"""Rebuilds logical rings and broadcast trees from the tables of their C files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from stagegen.audit.c_file import CFile
+from stagegen.errors import ScheduleError
+from stagegen.schedule import RING_KINDS, Message, Ring, Tree
+from stagegen.schedule.verify import Proof
+from stagegen.topology import Topology
+
+_NOBODY = -1
+_USE = re.compile(r"\btree_\d+\b")
+_CHOICE = re.compile(r"\bcase (\d+):\s+return tree_\1;|\bcc, tree_(\d+), \2\)")
+
+
+def ring_of(topology: Topology, c_file: CFile) -> Ring:
+    """Return the ring of the table `ring[]`; its kind is in the name of the file.
+
+    Raises:
+        ScheduleError: the tables contradict each other.
+    """
+    kind = c_file.name.removesuffix(".c").partition("_group_")[0].rpartition("_")[2]
+    return around(topology, _circle(topology, c_file), kind if kind in RING_KINDS else "lr1")
+
+
+def around(topology: Topology, order: tuple[int, ...], kind: str = "lr1") -> Ring:
+    """Return the ring of an order of all ranks."""
+    return Ring(topology.ranks, kind, order, _most_hops(topology, order))
+
+
+def kary_trees(topology: Topology, c_file: CFile) -> Iterator[tuple[int, Tree]]:
+    """Yield the trees of every table `tree_K[]` from every root, with K.
+
+    Raises:
+        ScheduleError: parents and children contradict each other, or the code takes another
+            table for an arity; names rank and root.
+    """
+    ranks = topology.rank_count
+    tables = {int(name.removeprefix("tree_")): table for name, table in c_file.arrays.items()}
+    c_file.require(NOBODY=_NOBODY, CHILDREN_MOST=max(tables))
+    _check_selection(c_file, sorted(tables))
+    for arity, numbers in tables.items():
+        name = f"tree_{arity}"
+        if len(numbers) != ranks * ranks * (1 + arity):
+            raise ScheduleError(f"{name}[] has {len(numbers)} numbers, not one row for each root")
+        for root in range(ranks):
+            rows = [
+                numbers[(rank * ranks + root) * (1 + arity) :][: 1 + arity] for rank in range(ranks)
+            ]
+            yield arity, _tree(topology, root, rows, arity)
+
+
+def _check_selection(c_file: CFile, arities: list[int]) -> None:
+    """Check that the code goes to each table with its arity, once, and in no other way."""
+    chosen = [found[1] or found[2] for found in _CHOICE.finditer(c_file.code)]
+    if sorted(map(int, chosen)) != arities or len(_USE.findall(c_file.code)) != len(chosen):
+        raise ScheduleError("the code does not take the table tree_K[] for arity K")
+
+
+def tree_proof(trees: Sequence[Tree], proofs: Sequence[Proof]) -> Proof:
+    """Return what is proven of all trees of an arity, one for each root."""
+    of_all = [line for line in proofs[0].checked if all(line in p.checked for p in proofs)]
+    heights = sorted({min(tree.height for tree in trees), max(tree.height for tree in trees)})
+    steps = " to ".join(map(str, heights))
+    reached = f"a tree from each rank reaches all others, in {steps} steps"
+    if trees[0].collective == "reduce":
+        reached = f"a tree leads from all others to each rank, in {steps} steps"
+    return replace(proofs[0], checked=(reached, *of_all))
+
+
+def _tree(topology: Topology, root: int, rows: list[tuple[int, ...]], arity: int) -> Tree:
+    """Return the tree of each rank's parent and children."""
+    edges = []
+    for rank, (_, *children) in enumerate(rows):
+        used = [child for child in children if child != _NOBODY]
+        if used != children[: len(used)]:
+            raise ScheduleError(f"tree from rank {root}: rank {rank} has a child after NOBODY")
+        edges += [Message(rank, child) for child in used]
+    told = {(parent, rank) for rank, (parent, *_) in enumerate(rows) if parent != _NOBODY}
+    for parent, child in sorted(told ^ set(edges)):
+        who = f"rank {parent} sends" if (parent, child) in edges else f"rank {child} waits for"
+        raise ScheduleError(f"tree from rank {root}: only {who} {parent}→{child}")
+    kind = "binary" if arity == 2 else "kary"
+    return _promised(topology, kind, root, tuple(edges), arity)
+
+
+def _promised(
+    topology: Topology, kind: str, root: int, edges: tuple[Message, ...], arity: int
+) -> Tree:
+    """Return the tree with what a routine relies on: that no two senders share an edge."""
+    return Tree(
+        ranks=topology.ranks,
+        kind=kind,
+        root=root,
+        edges=edges,
+        height=_height(root, edges),
+        contention_free=True,
+        arity=arity,
+        in_step=min(1, len(edges)),
+    )
+
+
+def _height(root: int, edges: tuple[Message, ...]) -> int:
+    """Return how far the furthest rank is that the root reaches."""
+    children: dict[int, list[int]] = {}
+    for parent, child in edges:
+        children.setdefault(parent, []).append(child)
+    height, level, seen = 0, [root], {root}
+    while below := [c for rank in level for c in children.get(rank, ()) if c not in seen]:
+        height, level = height + 1, below
+        seen.update(below)
+    return height
+
+
+def _circle(topology: Topology, c_file: CFile) -> tuple[int, ...]:
+    """Return the order of all ranks in `ring[]`, whose inverse the other table must be."""
+    order, places = c_file.array("ring"), c_file.array("place_of")
+    for place, rank in enumerate(order):
+        if not 0 <= rank < topology.rank_count:
+            raise ScheduleError(f"ring[{place}] is {rank}, but there is no such rank")
+        if rank >= len(places) or places[rank] != place:
+            raise ScheduleError(f"rank {rank}: place_of[] contradicts ring[{place}]")
+    if not len(order) == len(places) == topology.rank_count:
+        raise ScheduleError(f"ring[] has {len(order)} of {topology.rank_count} ranks")
+    return order
+
+
+def _most_hops(topology: Topology, order: tuple[int, ...]) -> int:
+    around = zip(order, order[1:] + order[:1], strict=True)
+    return max((topology.hops(a, b) for a, b in around if a != b), default=0)

@@ -1,0 +1,100 @@
+"""A routine of a folder, and how it is called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from stagegen.audit.c_text import number, read_source
+from stagegen.catalogue.algorithm import NATIVE
+from stagegen.errors import InputError, ScheduleError
+
+Parameters = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Use:
+    """Where a routine is called from, and with which parameters."""
+
+    where: str
+    parameters: Parameters
+
+
+@dataclass(frozen=True)
+class BuildRoutine:
+    """A row of ``coll_routines[]``.
+
+    Attributes:
+        function: its name.
+        collective: that it is for.
+        group: whose tables it has: 0 the whole cluster (or none), k its k-th group.
+        needs_cluster: whether it is only called with all ranks of that group.
+        needs_order: whether it is only called with ranks on hosts of the cluster.
+        uses: its defaults, and the rules that name it.
+    """
+
+    function: str
+    collective: str
+    group: int
+    needs_cluster: bool
+    needs_order: bool
+    uses: tuple[Use, ...]
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is the MPI library's own, which has no schedule of ours."""
+        return self.function == f"{self.collective}_{NATIVE}"
+
+    def values(
+        self,
+        parameter: str,
+        most: int = 2**31 - 1,
+        among: frozenset[int] | None = None,
+        least: int = 1,
+    ) -> list[int]:
+        """Return the values that a parameter is given, each once, ascending.
+
+        Args:
+            parameter: its name.
+            most: the largest value that it may have.
+            among: the values that it may have.
+            least: the smallest value that it may have.
+
+        Raises:
+            ScheduleError: it is not given, or one is out of range; names where.
+        """
+        for use in self.uses:
+            value = use.parameters.get(parameter)
+            if value is None:
+                raise ScheduleError(f"{use.where}: {parameter} is not given")
+            if not least <= value <= most or (among is not None and value not in among):
+                allowed = f"{least} to {most}" if among is None else sorted(among)
+                raise ScheduleError(f"{use.where}: {parameter} is {value}, not of {allowed}")
+        return sorted({use.parameters[parameter] for use in self.uses})
+
+
+def read_parameters(path: Path, text: str) -> Parameters:
+    """Return the values of an initialiser such as `{.arity = 3}`, or of `{0}`."""
+    if text == "{0}":
+        return {}
+    values: dict[str, int] = {}
+    for item in text[1:-1].split(","):
+        found = re.fullmatch(r"\s*\.(\w+) = (\S+)", item)
+        value = number(found[2]) if found else None
+        if found is None or value is None or found[1] in values:
+            raise ScheduleError(f"{path}: the parameters {text} cannot be read")
+        values[found[1]] = value
+    return values
+
+
+def read_of_folder(path: Path) -> str:
+    """Return the text of a C file that every generated folder has.
+
+    Raises:
+        InputError: it is missing.
+    """
+    if not path.is_file():
+        raise InputError(f"not a generated folder: src/ has no {path.name}", path.parent.parent)
+    return read_source(path)

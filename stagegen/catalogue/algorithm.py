@@ -1,0 +1,182 @@
+"""The description of an algorithm: its name, parameters, constraints, cost and reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from stagegen.catalogue.formula import NOTHING, Formula
+from stagegen.schedule import SYNC_KINDS
+
+NATIVE = "native"
+
+#: The most parts of a composition (``COLL_PARTS_MOST`` in C).
+PARTS_MOST = 2
+
+#: Constraints that a template may declare, and the C constant of each.
+CONSTRAINTS = {
+    "commutative": "COLL_COMMUTATIVE",
+    "dense": "COLL_DENSE",
+    "power_of_two": "COLL_POWER_OF_TWO",
+    "unprepared": "COLL_UNPREPARED",
+}
+
+#: Schedules that an algorithm may be made from, as tables, and the kinds of each. `hosts` is an
+#: alltoall between the leaders of hosts with several ranks.
+SCHEDULES: dict[str, tuple[str, ...]] = {
+    "aapc": SYNC_KINDS,
+    "hosts": ("none", "sender", "receiver"),
+    "ring": ("lr2", "lr3"),
+    "tree": ("binary", "kary"),
+}
+
+#: What an algorithm may need without a table, for any ranks on hosts of the cluster: their
+#: depth-first order (LR1 and the linear tree follow it); the same order, of the hosts' leaders.
+PLACES = {"order": "COLL_NEEDS_ORDER", "leaders": "COLL_NEEDS_LEADERS"}
+
+#: The ranks that routines with each of these needs serve, in words.
+RANKS_SERVED = {
+    "order": "ranks on hosts of the cluster, any number on each, in any order",
+    "leaders": "ranks on several hosts of the cluster, more than one on some, in any order",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that tuning chooses for an algorithm.
+
+    Attributes:
+        name: as in ``struct coll_parameters``.
+        meaning: what it is, with its unit; begins with ``bytes`` if it is a number of bytes.
+        values: the candidates, in ascending order.
+        default: used where nothing was tuned.
+    """
+
+    name: str
+    meaning: str
+    values: tuple[int, ...]
+    default: int
+
+    @property
+    def in_bytes(self) -> bool:
+        """Whether it is a number of bytes of a message."""
+        return self.meaning.startswith("bytes")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A call of another collective, or of the same one, that a composition makes.
+
+    Attributes:
+        collective: which one.
+        size: the call's size in bytes, as its collective counts them, for a call of the composition
+            of ``n`` bytes in elements of ``e`` bytes on ``p`` ranks.
+    """
+
+    collective: str
+    size: Formula
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One way to do a collective: one template file.
+
+    Attributes:
+        collective: the folder of the template, such as ``alltoall``.
+        name: the file's name, such as ``ring``.
+        summary: what it does, in one or two sentences.
+        parameters: the numbers that tuning chooses; may be empty.
+        constraints: names from :data:`CONSTRAINTS`.
+        needs: the schedule that it is made from (:data:`SCHEDULES`), what it has to know of
+            the ranks' hosts (:data:`PLACES`), or None.
+        kind: the kind of that schedule; None if it needs no schedule.
+        max_ranks: the most ranks of a cluster that it is generated for, or None.
+        min_bytes: the smallest message that it can do.
+        max_bytes: the largest, or None.
+        cost: time in α, β, γ, θ, δ (Faraj 2006, §4.1.1.1).
+        reference: author, year, section.
+        template: path of the template below ``templates/``.
+        deterministic: whether it serves ``LIBCOLL_DETERMINISTIC``: the order of its operands
+            follows from the number of ranks alone.
+        uses: algorithms of other collectives whose routines it calls, as ``collective/name``.
+        parts: of a composition, the calls that it is made of; the routines that serve them are
+            bound when the composition is measured.
+        scratch: the most bytes of data that it allocates on any rank, for a message of ``n``
+            bytes, as the collective counts them, in elements of ``e`` bytes, on ``p`` ranks with
+            at most ``m`` on a host; the scratch of its parts comes on top.
+        wins: when it is the best choice, in one sentence; empty for native routines.
+        example: its steps for a small number of ranks, line by line; empty where they are obvious.
+        hash: SHA-256 of what its routine is compiled from; comments and layout do not count.
+    """
+
+    collective: str
+    name: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    constraints: tuple[str, ...]
+    needs: str | None
+    kind: str | None
+    max_ranks: int | None
+    min_bytes: int
+    max_bytes: int | None
+    cost: str
+    reference: str
+    template: Path
+    deterministic: bool = False
+    uses: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+    scratch: Formula = NOTHING
+    wins: str = ""
+    example: str = ""
+    hash: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """Its collective and its name, such as ``alltoall/ring``."""
+        return f"{self.collective}/{self.name}"
+
+    @property
+    def routine(self) -> str:
+        """Name of the generated C function."""
+        return f"{self.collective}_{self.name}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The values of its front matter that change the code: all but texts for people."""
+        return (
+            *(f"{p.name} {p.values} {p.default} {p.in_bytes}" for p in self.parameters),
+            *(f"{part.collective} {part.size.text}" for part in self.parts),
+            f"{self.constraints} {self.needs} {self.kind} {self.max_ranks} {self.min_bytes}",
+            f"{self.max_bytes} {self.deterministic} {self.uses} {self.scratch.text}",
+        )
+
+    @property
+    def topology_specific(self) -> bool:
+        """Whether it serves only ranks on hosts of the topology that it was generated for."""
+        return self.needs is not None
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether it has tables, and so serves only all ranks of the topology or of a group."""
+        return self.needs in SCHEDULES
+
+    def serves_more_than(self, used: Algorithm) -> bool:
+        """Whether it serves calls that an algorithm which it uses cannot serve."""
+        # The caller packs the blocks, so `dense` is no condition.
+        if not set(used.constraints) - {"dense"} <= set(self.constraints):
+            return True
+        if used.max_ranks is not None and used.max_ranks != self.max_ranks:
+            return True
+        if used.needs == "order":
+            return not self.topology_specific
+        return used.needs is not None and (used.needs, used.kind) != (self.needs, self.kind)
+
+    def works_for(self, ranks: int) -> bool:
+        """Whether its constraints allow a communicator of ``ranks`` ranks."""
+        if self.max_ranks is not None and ranks > self.max_ranks:
+            return False
+        return "power_of_two" not in self.constraints or ranks & (ranks - 1) == 0
+
+    def handles(self, size: int) -> bool:
+        """Whether it can do messages of ``size`` bytes."""
+        return self.min_bytes <= size and (self.max_bytes is None or size <= self.max_bytes)

@@ -1,0 +1,61 @@
+"""The alltoall schedules of one topology: phases made once, and each scheme of tokens for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property, lru_cache
+
+from stagegen.catalogue.algorithm import Parameter
+from stagegen.schedule import PhaseSchedule
+from stagegen.schedule.alltoall.schedule import alltoall_phases, with_sync
+from stagegen.topology import Topology
+
+
+class AlltoallSchedules:
+    """Phases, made once, and the synchronisation of each scheme."""
+
+    def __init__(self, topology: Topology):
+        self.topology = topology
+
+    @cached_property
+    def _phases(self) -> PhaseSchedule:
+        return alltoall_phases(self.topology)
+
+    @property
+    def phase_count(self) -> int:
+        """How many phases there are."""
+        return len(self._phases.phases)
+
+    @lru_cache(maxsize=64)  # noqa: B019 - lives as long as the schedules of its topology
+    def schedule(self, kind: str, block_size: int = 1, window: int = 1) -> PhaseSchedule:
+        """Return the phases with the tokens of a scheme.
+
+        Args:
+            kind: a scheme of :data:`stagegen.schedule.SCHEMES`.
+            block_size: phases of a block, for schemes with blocks.
+            window: messages that may be under way on an edge of capacity 1, with tokens.
+        """
+        return with_sync(self.topology, self._phases, kind, block_size, window)
+
+    def narrowed(self, parameter: Parameter) -> Parameter:
+        """Return the parameter without values that equal another value or another algorithm.
+
+        A block of all phases is the scheme without blocks or without tokens; windows may all
+        have the same tokens.
+        """
+        values = parameter.values
+        if parameter.name == "block_size":
+            values = tuple(v for v in values if v < self.phase_count) or values[:1]
+        if parameter.name == "window":
+            values = tuple(self._different_windows(values))
+        default = parameter.default if parameter.default in values else values[-1]
+        return replace(parameter, values=values, default=default)
+
+    def _different_windows(self, windows: tuple[int, ...]) -> Iterator[int]:
+        seen = set()
+        for window in windows:
+            tokens = self.schedule("receiver", window=window).sync.syncs
+            if tokens not in seen:
+                yield window
+            seen.add(tokens)

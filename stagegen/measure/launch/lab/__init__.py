@@ -1,0 +1,1 @@
+"""The lab: a cluster emulated in network namespaces of this machine."""

@@ -1,0 +1,121 @@
+"""The narrow waist: search asks for measurements; they come from a log, or are made and logged.
+
+The same search on the same log asks for the same measurements in the same order, so a log alone
+reproduces every choice; and a search that was stopped goes on where its log ends.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from stagegen.errors import MeasurementError
+from stagegen.measure.records import (
+    WHOLE,
+    Candidate,
+    CandidateFailed,
+    Check,
+    Failure,
+    Measurement,
+    Request,
+)
+
+
+class Source(Protocol):
+    """Where checks and measurements come from."""
+
+    def check(
+        self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
+    ) -> list[Check]:
+        """Compare candidates with the native routine on some ranks."""
+
+    def measure(self, request: Request) -> Measurement:
+        """Time candidates in turn; raises CandidateFailed where one of them ends the job."""
+
+
+class LogSource:
+    """Answers from the records of a log; passes on to ``live`` what the log does not hold.
+
+    A routine that did not end when it was checked is checked again if there is a ``live``: the
+    fault may have been the machine's.
+
+    Args:
+        records: of the log, without its header, as :func:`stagegen.measure.log.read_log`
+            returns them.
+        live: makes what is missing; if None, a missing record is an error.
+    """
+
+    def __init__(self, records: Iterable[Mapping[str, Any]], live: Source | None = None):
+        self._live = live
+        self._checks: dict[tuple[str, str, Candidate], Check] = {}
+        self._measured: dict[Request, deque[tuple[float, ...]]] = defaultdict(deque)
+        self._failures: list[Failure] = []
+        for record in records:
+            self._add(record)
+
+    def _add(self, record: Mapping[str, Any]) -> None:
+        if record["kind"] == "check":
+            self._keep(Check.from_json(record))
+        elif record["kind"] == "measurement":
+            one = Measurement.from_json(record)
+            for candidate, seconds in one.by_candidate().items():
+                self._measured[_of_one(one.request, candidate)].append(seconds)
+        elif record["kind"] == "failure":
+            self._failures.append(Failure.from_json(record))
+
+    def _keep(self, check: Check) -> None:
+        self._checks[check.collective, check.communicator, check.candidate] = check
+
+    def check(
+        self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
+    ) -> list[Check]:
+        """Answer from the log, the rest live."""
+        missing = tuple(c for c in candidates if not self._is_checked(collective, communicator, c))
+        if missing:
+            live = self._from_live(f"checks of {collective}")
+            for check in live.check(collective, missing, communicator):
+                self._keep(check)
+        return [self._checks[collective, communicator, candidate] for candidate in candidates]
+
+    def _is_checked(self, collective: str, communicator: str, candidate: Candidate) -> bool:
+        check = self._checks.get((collective, communicator, candidate))
+        return check is not None and (check.ended or self._live is None)
+
+    def measure(self, request: Request) -> Measurement:
+        """Answer from the log, each candidate on its own; measure the rest live.
+
+        The first of equal requests gets the first answer. A candidate without an answer may have a
+        failure in the log: the first unused one at the request's size is raised.
+        """
+        pools = {c: self._measured[_of_one(request, c)] for c in request.candidates}
+        missing = tuple(candidate for candidate, pool in pools.items() if not pool)
+        wanted = replace(request, candidates=missing)
+        for failure in self._failures:
+            if _is_of(failure, wanted):
+                self._failures.remove(failure)
+                raise CandidateFailed(failure)
+        answers: dict[Candidate, tuple[float, ...]] = {}
+        if missing:
+            live = self._from_live(f"{request.collective} of {request.size} bytes")
+            answers = live.measure(wanted).by_candidate()
+        seconds = (answers[c] if c in answers else pools[c].popleft() for c in request.candidates)
+        return Measurement(request, tuple(seconds))
+
+    def _from_live(self, what: str) -> Source:
+        if self._live is None:
+            raise MeasurementError(f"the log lacks {what}; go on measuring with --resume")
+        return self._live
+
+
+def _of_one(request: Request, candidate: Candidate) -> Request:
+    """Return the part of a request that is for one of its candidates."""
+    return replace(request, candidates=(candidate,))
+
+
+def _is_of(failure: Failure, request: Request) -> bool:
+    return (
+        (failure.collective, failure.communicator, failure.size)
+        == (request.collective, request.communicator, request.size)
+    ) and failure.candidate in request.candidates

@@ -1,0 +1,1 @@
+"""An alltoall in contention-free phases, and the synchronisation that keeps them apart."""

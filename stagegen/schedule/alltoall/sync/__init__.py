@@ -1,0 +1,1 @@
+"""The fewest synchronisations that keep messages of different phases apart."""

@@ -1,1 +1,0 @@
-"""What the lower bounds of :mod:`stagegen.schedule.bounds` are computed from."""

@@ -1,0 +1,1 @@
+"""Lower bounds, and the parts that :mod:`stagegen.schedule.bounds.lower` computes them from."""

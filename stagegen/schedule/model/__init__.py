@@ -1,0 +1,20 @@
+"""Schedules as plain data: what the schedulers make and the checker proves."""
+
+from stagegen.schedule.model.alltoall import Message, PhaseSchedule, Sync, SyncGraph
+from stagegen.schedule.model.ring import RING_KINDS, Ring, RingPipeline, Transfer
+from stagegen.schedule.model.tree import TREE_KINDS, SharedEdge, Tree, least_height
+
+__all__ = [
+    "RING_KINDS",
+    "TREE_KINDS",
+    "Message",
+    "PhaseSchedule",
+    "Ring",
+    "RingPipeline",
+    "SharedEdge",
+    "Sync",
+    "SyncGraph",
+    "Transfer",
+    "Tree",
+    "least_height",
+]

@@ -1,1 +1,0 @@
-"""The phases of an alltoall: the construction for equal links, and the search for others."""

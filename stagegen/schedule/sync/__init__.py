@@ -1,1 +1,0 @@
-"""What keeps messages of different phases apart, in the fewest synchronisations."""

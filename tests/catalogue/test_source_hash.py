@@ -1,0 +1,114 @@
+"""The hash of a routine changes with what is compiled, and with nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stagegen.catalogue import load_catalogue
+from stagegen.catalogue.source_hash import tokens
+from stagegen.errors import InputError
+
+NATIVE = """{#---
+summary: The MPI library's own.
+cost: unknown
+reference: none
+scratch: 0
+---#}
+{{ banner }}
+"""
+RING = """{#---
+summary: One after the other.
+parameters:
+  segment_size: {meaning: bytes of a segment, values: [1024, 4096], default: 4096}
+cost: (p - 1) α
+reference: Faraj 2006, section 4.1
+scratch: n
+---#}
+{% include "_shared/_loop.c.j2" %}
+{{ banner }}
+/* Around the ring. */
+int ring(void) {
+    return 1; // done
+}
+"""
+LOOP = '{# Shared. #}\n#include "coll.h"\nconst char *text = "a /* no comment */  b";\n'
+VIEW = "static void view(void) {}\n"
+FILES = {
+    "bcast/native.c.j2": NATIVE,
+    "bcast/ring.c.j2": RING,
+    "bcast/_call.c.j2": VIEW,
+    "bcast/_other.c.j2": "int other;\n",
+    "_shared/_loop.c.j2": LOOP,
+}
+
+
+def hashes(root: Path, **changes: tuple[str, str]) -> dict[str, str]:
+    """Return the hashes of templates in which a file has one text replaced by another."""
+    by_stem = {Path(name).name.partition(".")[0].strip("_"): name for name in FILES}
+    for name, text in FILES.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    for stem, (old, new) in changes.items():
+        path = root / by_stem[stem]
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+    return dict(load_catalogue(root).hashes)
+
+
+@pytest.fixture
+def before(tmp_path):
+    return hashes(tmp_path / "before")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ring": ("/* Around the ring. */", "/* Once around,\n   and home. */")},
+        {"ring": (" // done", "")},
+        {"ring": ("{\n    return 1;", "{ return 1 ;")},
+        {"ring": ("One after the other.", "In turn.")},
+        {"ring": ("bytes of a segment", "bytes of each segment")},
+        {"ring": ("section 4.1", "section 4.2")},
+        {"loop": ("{# Shared. #}\n", "")},
+        {"other": ("int other;", "long other;")},
+    ],
+)
+def test_what_only_people_read_changes_no_hash(before, tmp_path, change):
+    assert hashes(tmp_path / "after", **change) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "changed"),
+    [
+        ({"ring": ("return 1", "return 2")}, {"bcast/ring"}),
+        ({"ring": ("values: [1024, 4096]", "values: [4096]")}, {"bcast/ring"}),
+        ({"ring": ("default: 4096", "default: 1024")}, {"bcast/ring"}),
+        ({"ring": ("scratch: n", "scratch: 2 * n")}, {"bcast/ring"}),
+        ({"loop": ("*/  b", "*/ b")}, {"bcast/ring"}),
+        ({"native": ("{{ banner }}", "{{ banner }} int n;")}, {"bcast/native"}),
+        ({"call": ("view(void)", "view(int n)")}, {"bcast/native", "bcast/ring"}),
+    ],
+)
+def test_what_is_compiled_changes_the_hash_of_its_routines(before, tmp_path, change, changed):
+    after = hashes(tmp_path / "after", **change)
+    assert {name for name, value in after.items() if value != before[name]} == changed
+
+
+def test_the_hash_does_not_depend_on_the_place(before, tmp_path):
+    assert hashes(tmp_path / "elsewhere") == before
+
+
+def test_a_shared_template_that_is_missing_is_told(tmp_path):
+    with pytest.raises(InputError, match=r"_gone\.c\.j2.*no template") as caught:
+        hashes(tmp_path, ring=("_shared/_loop", "_shared/_gone"))
+    assert caught.value.file == tmp_path / "bcast/ring.c.j2"
+
+
+def test_tokens_keep_texts_whole():
+    text = 'f("a // b", \'"\', 1.5e-3); /* "c" */ {# it\'s #} x->y'
+    assert list(tokens(text))[:6] == ["f", "(", '"a // b"', ",", "'\"'", ","]
+    assert list(tokens(text))[-4:] == ["x", "-", ">", "y"]
