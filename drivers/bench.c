@@ -1,15 +1,15 @@
 /*
- * The benchmark session: the MPI library's own routines and those behind the MPI_ names (of
- * libcoll, where it is preloaded) timed in turn in the same job. Commands on the standard
- * input of rank 0, one a line; answers in JSON, one object a line.
+ * The benchmark session: times the MPI library's own routines and the routines behind the MPI_
+ * names (libcoll's, if it is preloaded) in turn in the same job. Rank 0 reads commands from
+ * standard input, one per line, and answers in JSON, one object per line.
  *
  *   hello
  *   compare COLLECTIVE BYTES SETTLE CALLS REPETITIONS
  *   quit
  *
- * A repetition is CALLS calls, each after a barrier of our own, and before them an untimed one if
- * SETTLE is 1. The time of a call is the maximum over the ranks; that of a repetition is the mean
- * of its calls.
+ * A repetition is CALLS calls, each after a barrier of our own; if SETTLE is 1, an untimed call
+ * comes first. The time of a call is the maximum over the ranks; the time of a repetition is the
+ * mean of its calls.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -20,14 +20,14 @@
 #include "serve.h"
 #include "timing.h"
 
-/* What a comparison is asked for. */
+/* The arguments of a comparison. */
 struct asked {
     int bytes, settle, calls, repetitions;
 };
 
 /*
- * An untimed call may come first: TCP connections remember the traffic before (congestion windows,
- * losses), and a routine is to meet the network as it leaves it itself, not as the other did.
+ * An untimed call may come first: TCP connections remember earlier traffic (congestion windows,
+ * losses), and a routine should meet the network as it leaves it itself, not as the other one did.
  */
 static void repeat(collective_call *call, const struct message *message, const struct asked *asked,
                    double *seconds) {
@@ -43,7 +43,7 @@ static void repeat(collective_call *call, const struct message *message, const s
     }
 }
 
-/* Native and tuned take turns, and turns in going first. */
+/* Native and tuned take turns, and also take turns at going first. */
 static void run(int which, const struct asked *asked, double *seconds) {
     struct message message =
         make_message(collectives[which].traits, asked->bytes, world_rank, world_size);
@@ -64,7 +64,7 @@ static void print_seconds(const char *name, const double *seconds, int repetitio
     printf("]");
 }
 
-/* Which algorithm of the preloaded library serves; "native" where there is none. */
+/* The algorithm of the preloaded library that serves; "native" if there is none. */
 static const char *choice_of(const char *name, int bytes) {
     const char *(*choice)(const char *, MPI_Aint, MPI_Comm);
     *(void **)&choice = dlsym(RTLD_DEFAULT, "libcoll_choice");

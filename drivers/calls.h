@@ -1,4 +1,4 @@
-/* The same calls to the MPI library's own routines and to those behind the MPI_ names. */
+/* The same calls to the MPI library's own routines and to the routines behind the MPI_ names. */
 #ifndef CALLS_H
 #define CALLS_H
 
@@ -8,7 +8,7 @@
 
 enum { NATIVE, TUNED, SIDES };
 
-/* What a call works on: `bytes` bytes, or as many as `count` data of a type to be reduced. */
+/* The data of a call: `bytes` bytes, or `count` elements of a type to be reduced. */
 struct message {
     void *send, *recv;
     int bytes, count;
@@ -57,7 +57,7 @@ static int tuned_Barrier(const struct message *m) {
     return MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Whether a message's size is that of all its blocks together, and whether it is reduced. */
+/* Whether a message's size counts all its blocks together, and whether it is reduced. */
 enum { PER_RANK = 0, WHOLE = 1, REDUCED = 2 };
 
 static const struct {
@@ -81,7 +81,7 @@ static const struct {
 
 enum { COLLECTIVES = sizeof collectives / sizeof collectives[0] };
 
-/* Data of 8 bytes each where the size allows; blocks as even as can be, one after the other. */
+/* Elements of 8 bytes if the size allows; blocks as even as can be, one after the other. */
 static inline struct message make_message(int traits, int bytes, int rank, int size) {
     const int real = (traits & REDUCED) && bytes % 8 == 0;
     const size_t room = (size_t)((traits & WHOLE) ? 1 : size) * (size_t)bytes + 1;

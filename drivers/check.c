@@ -6,9 +6,9 @@
  *   check [quick|full]
  *
  * A full check tries all combinations on MPI_COMM_WORLD, and every value of every parameter
- * everywhere; it takes its time on many ranks. A quick one tries few combinations, and of the other
- * values and communicators a part, another one for each number of ranks. Unless told, up to
- * FULL_MOST ranks get a full one.
+ * everywhere; it takes long on many ranks. A quick check tries few combinations, and a part of the
+ * other values and communicators, a different part for each number of ranks. By default up to
+ * FULL_MOST ranks get a full check.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,11 +20,11 @@
 
 enum { FULL_MOST = 8 };
 
-/* Up to so many ranks a full check tries all combinations with other values, too. */
+/* The most ranks on which a full check tries all combinations with other values, too. */
 enum { VALUES_FULL_MOST = 4 };
 
-/* One of so many other values, and of so many routines on other communicators, is in a quick
- * check. */
+/* A quick check has one of this many other values, and of this many routines on other
+ * communicators. */
 enum { VALUES_SHARE = 12, ROUTINES_SHARE = 8 };
 
 static int world_rank, world_size;
@@ -45,7 +45,7 @@ static int check_one(enum coll_collective collective, const struct coll_routine 
     return MPI_SUCCESS;
 }
 
-/* Whether a quick check has this one of those of which it has one in `share`. */
+/* Whether number `number` is in a quick check that takes one in `share`. */
 static int in_turn(int number, int size, int share) {
     return level == CONFORMANCE_FULL || (number + size) % share == 0;
 }
@@ -93,7 +93,7 @@ static int check_world(void) {
     return check_entries(MPI_COMM_WORLD, name, level);
 }
 
-/* A communicator that was made from MPI_COMM_WORLD; it is freed. */
+/* Check a communicator that was made from MPI_COMM_WORLD, and free it. */
 static int check_part(MPI_Comm comm, const char *name) {
     struct coll_comm *cc;
     if (comm == MPI_COMM_NULL)
@@ -134,7 +134,7 @@ static int check_parts(void) {
     return MPI_SUCCESS;
 }
 
-/* One line for each collective, as rank 0 saw it, and one for all; returns how many are wrong. */
+/* Print rank 0's results, one line per collective and one for all; returns how many are wrong. */
 static int print_totals(void) {
     int cases = 0, wrong = 0;
     for (int i = 0; i < COLL_COLLECTIVES; ++i) {

@@ -2,7 +2,7 @@
  * Compares routines with the MPI library's own, byte by byte.
  *
  * The same input goes through PMPI and through the routine; the whole buffers are then compared,
- * the gaps between the elements included. What calls a collective allows is in its case_*.c.
+ * the gaps between the elements included. The case_*.c of a collective says which calls it allows.
  */
 #include "conformance.h"
 
@@ -22,7 +22,7 @@ struct test {
     int left_out;          /* the routine does not do messages of that size */
 };
 
-/* The arguments of a call, with nothing where a rank's argument does not count. */
+/* The arguments of a call; empty if a rank's argument does not count. */
 static struct coll_call make_call(const struct test *test, const struct trial *trial,
                                   const struct side *send, const struct side *recv, MPI_Op op,
                                   char *sendbuf, char *recvbuf) {
@@ -93,7 +93,7 @@ static int compare(struct test *test, const struct trial *trial, const struct si
     return MPI_SUCCESS;
 }
 
-/* With the operation of the trial, if it has one. */
+/* Compare, with the operation of the trial if it has one. */
 static int compare_with(struct test *test, const struct trial *trial, const struct side *send,
                         const struct side *recv, char *memory, int *wrong) {
     const struct operand *operand = trial->operand;
@@ -108,7 +108,7 @@ static int compare_with(struct test *test, const struct trial *trial, const stru
     return error;
 }
 
-/* Returns an error only where the check itself cannot go on. */
+/* Returns an error only if the check itself cannot go on. */
 static int run_trial(struct test *test, const struct trial *trial, int *wrong) {
     struct side send, recv;
     COLL_TRY(make_side(&test->caller, trial, 1, &send));
@@ -136,7 +136,7 @@ static void describe(const struct test *test, const struct trial *trial,
              trial->sparse ? ", sparse" : "");
 }
 
-/* Run the trials one after the other without waiting in between; compare notes at the end. */
+/* Run the trials one after the other without waiting in between; combine the results at the end. */
 static int run(struct test *test, struct conformance_report *report) {
     const int count = test->trials.count;
     for (int i = 0; i < count; ++i)

@@ -4,29 +4,29 @@
 
 #include "coll.h"
 
-/* How much is tried: a few telling calls, or all combinations. */
+/* How much to try: a few telling calls, or all combinations. */
 enum conformance_level { CONFORMANCE_QUICK, CONFORMANCE_FULL };
 
-/* One case that went wrong, in words; empty if none did. Equal on all ranks. */
+/* One wrong case, in words; empty if there is none. The same on all ranks. */
 struct conformance_report {
     int cases;
     int wrong;
     char first_wrong[256];
 };
 
-/* What a side of a call holds on a rank: nothing, data of one rank, or a block for each rank. */
+/* The data of one side of a call on a rank: none, one rank's, or a block for each rank. */
 enum case_side { CASE_NOTHING, CASE_ONE, CASE_ALL };
 
 enum case_in_place { CASE_NEVER, CASE_EVERYWHERE, CASE_SEND_AT_ROOT, CASE_RECV_AT_ROOT };
 
-/* The calls that a collective allows, in case_<collective>.c, for all that call any collective. */
+/* The calls that a collective allows, in case_<collective>.c, for drivers of any collective. */
 struct coll_case {
     enum case_side send, recv;
     enum case_in_place in_place;
     int rooted;
     int reduces;
     int uneven;   /* blocks differ in length: send_blocks and recv_blocks are counts and places */
-    int of_whole; /* a call's size is that of all blocks together, else that of one */
+    int of_whole; /* a call's size counts all blocks together, else one block */
     int (*entry)(const struct coll_call *call); /* the MPI_ function */
 };
 

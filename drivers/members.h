@@ -24,7 +24,7 @@ static void members_are_all(void) {
     members.first = 0;
 }
 
-/* Read different ranks of the job; returns how many, or -1 if something else is there. */
+/* Read distinct ranks of the job; returns how many, or -1 if there is anything else. */
 static int parse_ranks(const char *words, int *ranks) {
     int count = 0;
     for (;;) {
@@ -74,7 +74,7 @@ static int choose_members(const char *words) {
     return error;
 }
 
-/* Bring what the first member has to rank 0, which may not be a member. */
+/* Bring the first member's data to rank 0, which may not be a member. */
 static int bring(void *data, size_t bytes) {
     if (members.first == 0)
         return MPI_SUCCESS;

@@ -1,12 +1,12 @@
 /*
- * What it costs that a call is intercepted: collectives of 0 bytes, or as many as are given, on
- * MPI_COMM_WORLD, through the MPI_ names and by PMPI_, in turn. Run on one rank, where a call does
- * next to nothing, it shows how long the library takes to find that the call is native.
+ * The cost of intercepting a call: times collectives of 0 bytes, or of BYTES, on MPI_COMM_WORLD
+ * through the MPI_ and the PMPI_ names in turn. On one rank, where a call does next to nothing, it
+ * shows how long the library takes to find that the call is native.
  *
  *   overhead [BYTES]
  *
- * Prints nanoseconds of a call: medians over ROUNDS batches of CALLS calls on rank 0, the overhead
- * being the median of the differences between neighbouring batches.
+ * Prints nanoseconds per call: medians over ROUNDS batches of CALLS calls on rank 0. The overhead
+ * is the median of the differences between neighbouring batches.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 enum { ROUNDS = 501, CALLS = 100, WARM_UP = 20 };
 
-/* Nanoseconds of one of CALLS calls. */
+/* The mean nanoseconds of CALLS calls. */
 static double batch(collective_call *call, const struct message *message) {
     const double start = PMPI_Wtime();
     for (int i = 0; i < CALLS; ++i)
@@ -33,7 +33,7 @@ static double median(double *values) {
     return values[ROUNDS / 2];
 }
 
-/* The two sides take turns, and turns in going first. */
+/* The two sides take turns, and also take turns at going first. */
 static void measure(int which, int bytes, int rank, int size) {
     static double nanoseconds[SIDES][ROUNDS], overhead[ROUNDS];
     collective_call *const *calls = collectives[which].calls;

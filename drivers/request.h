@@ -1,4 +1,4 @@
-/* What the measuring session is asked: a request, read from the words of a command. */
+/* A request to the measuring session, read from the words of a command. */
 #ifndef REQUEST_H
 #define REQUEST_H
 
@@ -9,7 +9,7 @@
 #include "coll.h"
 #include "serve.h"
 
-/* In one command. */
+/* The most routines in one command. */
 enum { ROUTINES = 512 };
 
 struct candidate {
@@ -78,7 +78,7 @@ static inline int parse_parts(char *text, struct candidate *out) {
 }
 
 /*
- * Read NAME:parameter=value:...+COLLECTIVE/NAME:... into a candidate, which must stay where it is;
+ * Read NAME:parameter=value:...+COLLECTIVE/NAME:... into a candidate, which must not move;
  * modifies `text`. Returns 0 if it is wrong.
  */
 static inline int parse_candidate(char *text, enum coll_collective collective,

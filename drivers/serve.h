@@ -1,4 +1,4 @@
-/* What sessions share: commands on the standard input of rank 0, answers in JSON on its output. */
+/* Shared by sessions: rank 0 reads commands from standard input, and answers in JSON. */
 #ifndef SERVE_H
 #define SERVE_H
 
@@ -8,7 +8,7 @@
 
 #include <mpi.h>
 
-/* The longest command: about as many routines as it may name, with their parameters. */
+/* The longest command: room for about as many routines as it may name, with parameters. */
 enum { LINE = 1 << 16 };
 
 static MPI_Comm control; /* commands and results, apart from what is timed */
@@ -19,7 +19,7 @@ static inline void complain(const char *what, const char *about) {
         printf("{\"error\": \"%s: %s\"}\n", what, about);
 }
 
-/* The MPI library's name and version as they may stand in JSON. */
+/* The MPI library's name and version, fit for JSON. */
 static inline int describe_mpi(char *version) {
     int length;
     const int error = PMPI_Get_library_version(version, &length);
@@ -27,7 +27,7 @@ static inline int describe_mpi(char *version) {
     return error;
 }
 
-/* Read one command. Of a line that is too long, all is read and nothing is obeyed. */
+/* Read one command. A line that is too long is read to its end and ignored. */
 static inline void read_command(char *line) {
     if (fgets(line, LINE, stdin) == NULL) {
         strcpy(line, "quit");
@@ -40,7 +40,7 @@ static inline void read_command(char *line) {
     strcpy(line, "(too long)");
 }
 
-/* Tell all ranks a command; no more bytes than it has, since the network may be slow. */
+/* Tell all ranks a command, in no more bytes than it has: the network may be slow. */
 static inline int spread_command(char *line) {
     int length = (int)strlen(line) + 1;
     const int error = PMPI_Bcast(&length, 1, MPI_INT, 0, control);

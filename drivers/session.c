@@ -1,7 +1,7 @@
 /*
  * The measuring session: one MPI job that checks and times any routine of the build at any
- * size, as told by commands on the standard input of rank 0, one a line; it answers in JSON,
- * one object a line.
+ * size. Rank 0 reads commands from standard input, one per line, and answers in JSON, one
+ * object per line.
  *
  *   hello
  *   communicator RANK...
@@ -9,16 +9,16 @@
  *   measure COLLECTIVE BYTES TIMING COMPUTATION SETTLE CALLS REPETITIONS ROUTINE...
  *   quit
  *
- * A ROUTINE is an algorithm's name, with parameters as in linear:segment_size=8192; of a
- * composition all parts may follow, as in
+ * A ROUTINE is an algorithm's name, with parameters as in linear:segment_size=8192; after a
+ * composition's name all of its parts may follow, as in
  * of_reduce_and_bcast+reduce/binomial+bcast/knomial:radix=4. TIMING is one of the mechanisms of
  * Faraj 2006, Fig. 4.3. A repetition is CALLS calls, after an untimed one if SETTLE is 1. The time
- * of a call is the maximum over the ranks, and that of a repetition is the mean of its calls;
- * mpptest times all of them as one. The routines take turns: repetition by repetition each is timed
- * once, beginning with another one each time, so that a drift of the machine hits all alike.
+ * of a call is the maximum over the ranks, and the time of a repetition is the mean of its calls;
+ * mpptest times all of them as one. The routines take turns: each is timed once per repetition, and
+ * every repetition begins with another one, so that a drift of the machine hits all alike.
  *
- * What comes after `communicator` is checked and timed on these ranks of the job, in that order;
- * without ranks, on all. The others wait for the next command meanwhile, and send nothing.
+ * Commands after `communicator` check and time on these ranks of the job, in that order; without
+ * ranks, on all. The others wait for the next command meanwhile, and send nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,12 +45,12 @@ struct buffers {
     int *counts, *places; /* of blocks that may differ in length */
 };
 
-/* Whether a call's buffers hold as much for each rank as the request says. */
+/* Whether a call's buffers hold the request's bytes for each rank. */
 static int per_rank(const struct coll_case *kind) {
     return !kind->of_whole && (kind->send == CASE_ALL || kind->recv == CASE_ALL);
 }
 
-/* Data of 8 bytes each where the size allows, since operations on bytes are slower. */
+/* Elements of 8 bytes if the size allows, since operations on bytes are slower. */
 static MPI_Datatype unit_of(const struct request *request, int *size) {
     const int real = coll_cases[request->collective]->reduces && request->bytes % 8 == 0;
     *size = real ? 8 : 1;
@@ -89,15 +89,15 @@ static int make_call(const struct request *request, const struct buffers *buffer
     return coll_views[request->collective]->measure(call);
 }
 
-/* How many times are taken of a repetition: one per call, or one for all. */
+/* The number of times that a repetition yields: one per call, or one for all calls. */
 static int intervals(const struct request *request) {
     return strcmp(request->timing, "mpptest") == 0 ? 1 : (int)request->calls;
 }
 
 /*
  * Time one repetition on this rank: seconds[] of each call, or of a call on average. An untimed
- * call may come first: TCP connections remember the traffic before (congestion windows, losses),
- * and a routine is to meet the network as it leaves it itself, not as the candidate before did.
+ * call may come first: TCP connections remember earlier traffic (congestion windows, losses), and a
+ * routine should meet the network as it leaves it itself, not as the candidate before did.
  */
 static int repeat(const struct request *request, const struct candidate *candidate,
                   const struct coll_call *call, struct coll_comm *cc, double *seconds) {

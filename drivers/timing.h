@@ -1,4 +1,4 @@
-/* What the drivers time with. */
+/* The drivers' tools for timing. */
 #ifndef TIMING_H
 #define TIMING_H
 
@@ -8,7 +8,7 @@
 
 /*
  * Dissemination barrier of our own over point-to-point messages (Hensgen, Finkel and Manber
- * 1988), so that what is timed does not depend on the barrier of the library under test.
+ * 1988), so that times do not depend on the barrier of the library under test.
  */
 static inline int timing_barrier(MPI_Comm comm) {
     int rank, size, error = PMPI_Comm_rank(comm, &rank);
@@ -21,7 +21,7 @@ static inline int timing_barrier(MPI_Comm comm) {
 }
 
 /*
- * The time of one call is that of its slowest rank, and that of a repetition is the mean of its
+ * The time of a call is that of its slowest rank, and the time of a repetition is the mean of its
  * calls: seconds[] holds `count` repetitions of `calls` calls each on every rank, and means[]
  * gets the `count` results on rank 0.
  */

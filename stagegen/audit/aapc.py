@@ -1,8 +1,8 @@
 """Rebuilds the schedules of an alltoall in phases from the tables of its C file.
 
-What the tables mean is said in ``docs/interfaces.md`` (Generated C tables). No scheduler is asked
-for anything. The root, which the tables have no use for, is any that the checker takes: one whose
-largest subtree is as small as possible.
+``docs/interfaces.md`` (Generated C tables) says what the tables mean. No scheduler takes part. The
+tables name no root, so any root that the checker accepts will do: one whose largest subtree is as
+small as possible.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WINDOWS_MOST = 31
 
 @dataclass(frozen=True)
 class _Token:
-    """A token, as either of its ends tells it."""
+    """A token, as either of its ends describes it."""
 
     giver: int
     taker: int
@@ -44,10 +44,10 @@ def phase_schedules(
 ) -> Iterator[tuple[str, PhaseSchedule]]:
     """Yield a schedule, with a label, for each size of blocks or window that the routine has.
 
-    Those are the sizes and windows that the folder calls it with, and the windows of tokens.
+    These are the sizes and windows that the folder calls it with, and the windows of tokens.
 
     Args:
-        topology: whose positions the tables are of.
+        topology: of the positions in the tables.
         c_file: the routine.
         routine: how it is called.
 
@@ -88,7 +88,7 @@ def _check_sends(c_file: CFile, needed: int, windowed: bool) -> None:
 
 
 def _known_to_senders(schedule: PhaseSchedule, scheme: Scheme, block_size: int) -> Iterator[Sync]:
-    """Yield what needs no token: that a rank's own last send is complete."""
+    """Yield the syncs that need no token: a rank knows that its own last send is complete."""
     sent: dict[int, list[tuple[int, Message]]] = defaultdict(list)
     for phase, messages in enumerate(schedule.phases):
         for message in messages:
@@ -183,7 +183,7 @@ def _placed(steps: Sequence[Step], phases: Sequence[set[Message]]) -> Iterator[t
         if to != NOBODY:
             places[step.phase][place] = Message(step.rank, to)
         elif place != NOBODY:
-            raise ScheduleError(f"rank {step.rank}, phase {step.phase}: PLACE of no message")
+            raise ScheduleError(f"rank {step.rank}, phase {step.phase}: PLACE without a message")
     for phase, (at, messages) in enumerate(zip(places, phases, strict=True)):
         if sorted(at) != list(range(len(messages))):
             raise ScheduleError(f"phase {phase}: PLACE does not number its messages")

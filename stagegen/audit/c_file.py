@@ -14,20 +14,20 @@ from stagegen.errors import ScheduleError
 _ARRAY = re.compile(r"^static const (short|int) (\w+)\[\] = \{([^{}]*)\};$", re.M)
 _ANY_ARRAY = re.compile(r"[^;{}]*\]\s*=\s*\{|\bconst\b[^;{}()=]*\[[^\]]*\]\s*[=;]")
 _REQUESTS = re.compile(r"\bMPI_Request \w+\[\w*\] = \{[^{};0-9]*\};")
-"""Requests that a function begins with: they hold no numbers."""
+"""Arrays of requests at the start of a function: they hold no numbers."""
 _MOST = {"short": 2**15 - 1, "int": 2**31 - 1}
 
 
 @dataclass(frozen=True)
 class CFile:
-    """What a C file holds.
+    """The contents of a C file.
 
     Attributes:
         name: of the file.
         code: its text without comments and tables.
         arrays: by name, the numbers of each table.
-        constants: by name, of enumerations.
-        fields: by name of the enumeration, its names.
+        constants: by name, the values of enumerations.
+        fields: by name, the constants of each enumeration.
     """
 
     name: str
@@ -47,10 +47,10 @@ class CFile:
         return self.arrays[name]
 
     def divided(self, name: str, parts: int, count: int, what: str) -> tuple[int, ...]:
-        """Return a table of where each part of `count` records begins, and where the last ends.
+        """Return a table that says where each part of `count` records begins, and the last ends.
 
         Raises:
-            ScheduleError: it does not divide them.
+            ScheduleError: it does not divide the records.
         """
         first = self.array(name)
         if len(first) != parts + 1:
@@ -74,7 +74,7 @@ class CFile:
         """Check the values of constants.
 
         Raises:
-            ScheduleError: one is not there, or another.
+            ScheduleError: one is missing, or has another value.
         """
         for name, value in constants.items():
             if self.constant(name) != value:
@@ -82,17 +82,17 @@ class CFile:
 
 
 def read_c_file(path: Path) -> CFile:
-    """Return what a C file holds.
+    """Return the contents of a C file.
 
     Raises:
         InputError: it cannot be read.
-        ScheduleError: it is not understood: its tables, or what the preprocessor would do.
+        ScheduleError: its tables, or its lines for the preprocessor, are not understood.
     """
     code = read_source(path)
     arrays: dict[str, tuple[int, ...]] = {}
     for c_type, name, body in _ARRAY.findall(code):
         if name in arrays:
-            raise ScheduleError(f"table {name}[] is there twice")
+            raise ScheduleError(f"table {name}[] is defined twice")
         arrays[name] = numbers(name, body)
         if max(map(abs, arrays[name]), default=0) > _MOST[c_type]:
             raise ScheduleError(f"table {name}[] has a number that is too large for {c_type}")

@@ -1,4 +1,4 @@
-"""Reads the text of generated C: without comments, and without what a preprocessor would change."""
+"""Reads the text of generated C without comments; refuses text that a preprocessor would change."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def enumerations(code: str) -> tuple[Mapping[str, int], Mapping[str, tuple[str, 
     Constants that are not sums of products of numbers and constants have no value here.
 
     Raises:
-        ScheduleError: a constant is there twice.
+        ScheduleError: a constant is defined twice.
     """
     values: dict[str, int] = {}
     fields: dict[str, tuple[str, ...]] = {}
@@ -102,7 +102,7 @@ def enumerations(code: str) -> tuple[Mapping[str, int], Mapping[str, tuple[str, 
             name, given, right = (part.strip() for part in item.partition("="))
             last = _sum(right, values) if given else None if last is None else last + 1
             if name in seen:
-                raise ScheduleError(f"the constant {name} is there twice")
+                raise ScheduleError(f"the constant {name} is defined twice")
             seen.add(name)
             names.append(item)
             if last is not None:

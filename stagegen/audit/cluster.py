@@ -23,14 +23,14 @@ _TABLES = ("first_position", "host_of_position")
 
 
 def check_cluster(topology: Topology, path: Path) -> Ring:
-    """Check that ``cluster.c`` is of a topology: its hosts, and the host of every position.
+    """Check that ``cluster.c`` matches a topology: its hosts, and the host of every position.
 
     Returns:
         The ring of the ranks in the depth-first order of the file.
 
     Raises:
         InputError: there is no such file.
-        ScheduleError: it is of another, and says in what; or its order is not depth-first.
+        ScheduleError: it differs from the topology (says where), or its order is not depth-first.
     """
     if not path.is_file():
         raise InputError("not a generated folder: src/ has no cluster.c", path.parent.parent)
@@ -63,7 +63,7 @@ def _wanted(topology: Topology) -> dict[str, object]:
 
 
 def _told(code: str) -> dict[str, object]:
-    """Return what the file says of the cluster."""
+    """Return the file's description of the cluster."""
     text = r'^const char \*const {} =\s+"([^"\\]*)";$'
     texts = {
         name: only("(?m)" + text.format(name), code, name)[1]
@@ -91,11 +91,11 @@ def _table(code: str, name: str) -> tuple[int, ...]:
 
 
 def _depth_first(topology: Topology, places: tuple[int, ...], depths: tuple[int, ...]) -> Ring:
-    """Return the ring of the ranks by the places of their hosts, after proving that of all hosts.
+    """Return the ring of the ranks by their hosts' places, after proving the ring of all hosts.
 
-    Around it every link is used once in each direction, so the hosts on each side of a link are
-    next to each other, and so are those of any subset (``docs/theory.md``, Logical rings). Where
-    the paths to neighbours of the order part is compared with the topology.
+    The ring uses every link once in each direction, so the hosts on each side of a link are
+    consecutive, and so are those of any subset (``docs/theory.md``, Logical rings). The depths at
+    which the paths to neighbours part are compared with the topology.
     """
     if sorted(places) != list(range(len(topology.hosts))):
         raise ScheduleError("place_of_host[] does not have every place exactly once")
@@ -105,7 +105,7 @@ def _depth_first(topology: Topology, places: tuple[int, ...], depths: tuple[int,
     try:
         verify(everyone, around(everyone, order))
     except ScheduleError as error:
-        raise ScheduleError(f"place_of_host[], ranks being hosts: {error}") from error
+        raise ScheduleError(f"place_of_host[], with hosts as ranks: {error}") from error
     meetings = (0, *_meetings(everyone.tree, order))
     if depths != meetings:
         pairs = zip(depths, meetings, strict=False)

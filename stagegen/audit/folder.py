@@ -23,7 +23,7 @@ from stagegen.topology import Topology, load_topology, restricted_to
 
 @dataclass(frozen=True)
 class RoutineProof:
-    """What is proven of a routine.
+    """The proofs of a routine.
 
     Attributes:
         routine: its name, which is that of its file.
@@ -42,14 +42,14 @@ _MAY_BE_NONE = frozenset({"tail"})
 
 _OF_ORDER = "of the depth-first order in cluster.c"
 _ORDER = re.compile(r"\bcc->(order|place_of|first_place|hosts?)\b")
-"""What a communicator has only where the hosts of its ranks are known."""
+"""Members of a communicator that are set only if the hosts of its ranks are known."""
 
 
 def audit_folder(folder: Path) -> Iterator[RoutineProof]:
     """Yield the proof of each routine, in the order of their names.
 
     Raises:
-        InputError: this is no generated folder, or a file cannot be read.
+        InputError: it is not a generated folder, or a file cannot be read.
         ScheduleError: a routine fails, or the folder's files contradict each other; names the
             file, and where its schedule is wrong.
     """
@@ -76,7 +76,7 @@ def audit_folder(folder: Path) -> Iterator[RoutineProof]:
 
 
 def _check_calls(c_file: CFile, routine: BuildRoutine) -> None:
-    """Check that the function is there, and is called with all that it reads."""
+    """Check that the function exists, and is called with all that it reads."""
     if not re.search(rf"^int {routine.function}\(const struct coll_call ", c_file.code, re.M):
         raise ScheduleError(f"there is no function {routine.function}()")
     for parameter in sorted(set(re.findall(r"\bparameters->(\w+)", c_file.code))):
@@ -132,9 +132,9 @@ class _Kind:
     """A kind of routines with tables.
 
     Attributes:
-        routine: pattern of the names that are only of this kind.
-        tables: pattern of the names of all its tables, in the order of the alphabet.
-        prove: what proves it.
+        routine: pattern of the names that only this kind has.
+        tables: pattern of the names of all its tables, in alphabetical order.
+        prove: proves it.
     """
 
     routine: str
@@ -157,7 +157,7 @@ _KINDS = (
 
 
 def _kind(c_file: CFile, function: str) -> _Kind | None:
-    """Return the kind of a routine by its tables; None if it has and needs none."""
+    """Return the kind of a routine by its tables; None if it neither has nor needs any."""
     tables = " ".join(sorted(c_file.arrays))
     named = [kind for kind in _KINDS if re.fullmatch(kind.routine, function)]
     for kind in named or _KINDS:

@@ -1,4 +1,4 @@
-"""Reads which routines a folder has, and with which parameters they are called."""
+"""Reads the routines of a folder, and the parameters with which they are called."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def read_build(sources: Path, topology: Topology) -> tuple[BuildRoutine, ...]:
     """Return the routines that ``routines.c`` lists, with the rules of ``rules.c``.
 
     Args:
-        sources: the folder of the C files. It has rules if it is of a library.
+        sources: the folder of the C files. It has rules if it belongs to a library.
         topology: of the cluster.
 
     Raises:
         InputError: a file is missing.
-        ScheduleError: a file contradicts itself, or the files that are there; names it.
+        ScheduleError: a file contradicts itself or the other files; names it.
     """
     ranks = [len(topology.ranks), *(_rank_count(topology, g) for g in topology.groups)]
     routines = list(_routines(sources / "routines.c", topology))

@@ -55,14 +55,14 @@ def kary_trees(topology: Topology, c_file: CFile) -> Iterator[tuple[int, Tree]]:
 
 
 def _check_selection(c_file: CFile, arities: list[int]) -> None:
-    """Check that the code goes to each table with its arity, once, and in no other way."""
+    """Check that the code takes each table for its arity, once, and in no other way."""
     chosen = [found[1] or found[2] for found in _CHOICE.finditer(c_file.code)]
     if sorted(map(int, chosen)) != arities or len(_USE.findall(c_file.code)) != len(chosen):
         raise ScheduleError("the code does not take the table tree_K[] for arity K")
 
 
 def tree_proof(trees: Sequence[Tree], proofs: Sequence[Proof]) -> Proof:
-    """Return what is proven of all trees of an arity, one for each root."""
+    """Return the common proof of all trees of an arity, one tree for each root."""
     of_all = [line for line in proofs[0].checked if all(line in p.checked for p in proofs)]
     heights = sorted({min(tree.height for tree in trees), max(tree.height for tree in trees)})
     steps = " to ".join(map(str, heights))
@@ -91,7 +91,7 @@ def _tree(topology: Topology, root: int, rows: list[tuple[int, ...]], arity: int
 def _promised(
     topology: Topology, kind: str, root: int, edges: tuple[Message, ...], arity: int
 ) -> Tree:
-    """Return the tree with what a routine relies on: that no two senders share an edge."""
+    """Return the tree with the property that routines rely on: no two senders share an edge."""
     return Tree(
         ranks=topology.ranks,
         kind=kind,
@@ -105,7 +105,7 @@ def _promised(
 
 
 def _height(root: int, edges: tuple[Message, ...]) -> int:
-    """Return how far the furthest rank is that the root reaches."""
+    """Return the distance of the furthest rank that the root reaches."""
     children: dict[int, list[int]] = {}
     for parent, child in edges:
         children.setdefault(parent, []).append(child)

@@ -1,4 +1,4 @@
-"""A routine of a folder, and how it is called."""
+"""A routine of a folder, and its calls."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class BuildRoutine:
 
     Attributes:
         function: its name.
-        collective: that it is for.
-        group: whose tables it has: 0 the whole cluster (or none), k its k-th group.
+        collective: the collective that it is for.
+        group: the ranks whose tables it has: 0 for all (or no tables), k for the k-th group.
         needs_cluster: whether it is only called with all ranks of that group.
         needs_order: whether it is only called with ranks on hosts of the cluster.
         uses: its defaults, and the rules that name it.
@@ -54,7 +54,7 @@ class BuildRoutine:
         among: frozenset[int] | None = None,
         least: int = 1,
     ) -> list[int]:
-        """Return the values that a parameter is given, each once, ascending.
+        """Return the values that a parameter is given, each once, in ascending order.
 
         Args:
             parameter: its name.

@@ -1,4 +1,4 @@
-"""Reads ``rules.c``: which routine serves whom, with which parameters."""
+"""Reads ``rules.c``: which routine serves which calls, with which parameters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RULES = re.compile(r"^static const struct coll_rule (\w+)\[\] = \{(.*?)^\};", r
 def read_rules(
     path: Path, routines: Sequence[BuildRoutine], ranks: Sequence[int]
 ) -> Iterator[tuple[str, Use]]:
-    """Yield which function each rule calls.
+    """Yield the function that each rule calls, and its use.
 
     Args:
         path: ``rules.c``.
@@ -77,7 +77,7 @@ _INT_MAX = 2**63
 
 
 def _checked_end(where: str, upto: str, last: int, ends: bool) -> int:
-    """Return the end of a row's sizes; those of one end go on until the native routine."""
+    """Return the end of a row's sizes; rows with the same end go on until the native routine."""
     end = _INT_MAX if upto == "INT_MAX" else number(upto)
     if end is None or end < last or (end == last) == ends:
         raise ScheduleError(f"{where}: the rule up to {upto} does not come after those before")

@@ -1,4 +1,4 @@
-"""Which scheme of synchronisation a C file carries out, seen from its code."""
+"""Finds the scheme of synchronisation that a C file carries out, from its code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ROUNDS = re.compile(
 """A step of rounds: it waits for an earlier one before it takes that one's requests."""
 
 _NAMED = {**{kind: kind for kind in SCHEMES}, "rounds": "none"}
-"""The scheme of each name: rounds have the order of the phases, and nothing else of a scheme."""
+"""The scheme of each name: rounds keep the order of the phases, and have no synchronisation."""
 
 _GIVERS = {"SEND": "sender", "sent": "sender", "has_arrived": "receiver"}
 
@@ -39,7 +39,7 @@ def scheme_kind(c_file: CFile) -> str:
     """Return the name of the scheme, one of `SYNC_KINDS`.
 
     Raises:
-        ScheduleError: the code is of none, or its requests overlap.
+        ScheduleError: the code carries out none, or its requests overlap.
     """
     found = {_GIVERS["".join(told)] for told in _PAYS.findall(c_file.code)}
     has_tokens = "token_field" in c_file.fields
@@ -90,7 +90,7 @@ def _check_requests(c_file: CFile, scheme: Scheme) -> None:
 
 
 def _check_name(c_file: CFile, kind: str) -> None:
-    """Check that the file is called after its scheme, if it is called after one."""
+    """Check that the file's name is that of its scheme, if it names one."""
     named = c_file.name.removesuffix(".c").partition("_group_")[0].removeprefix("alltoall_aapc_")
     told = named.removesuffix("_window").replace("_", "-")
     if _NAMED.get(told, kind) != kind:

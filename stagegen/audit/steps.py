@@ -42,7 +42,7 @@ def read_steps(c_file: CFile, ranks: int) -> list[Step]:
     """Return every step, by ranks and phases.
 
     Raises:
-        ScheduleError: a table is not of its fields, or does not divide the other.
+        ScheduleError: a table does not have its fields, or does not divide the other.
     """
     rows = _rows(c_file, "steps", "step_field", _STEP)
     first = c_file.divided("first_step", ranks, len(rows), "steps")
@@ -80,7 +80,7 @@ def _with_tokens(rank: int, rows: Sequence[Row], tokens: Sequence[Row]) -> Itera
 
 
 def _check_room(c_file: CFile, steps: Sequence[Step], ranks: int) -> None:
-    """Check that the program's arrays of requests are as long as the longest use."""
+    """Check that the program's arrays of requests are as long as their longest use."""
     owed = [0] * ranks
     for step in steps:
         owed[step.rank] += len(step.owed)

@@ -51,7 +51,7 @@ class SourceHashes:
         """Return the hash of a template and of all that it includes or imports.
 
         Raises:
-            InputError: a template includes one that does not exist, or that is not named there.
+            InputError: a template includes one that does not exist, or that it names by a variable.
         """
         seen: dict[Path, str] = {}
         waiting = [template]

@@ -41,9 +41,9 @@ def group() -> None:
 def main() -> None:
     """Run the command line; typed errors become one line on stderr and an exit status.
 
-    So does what the system refuses, such as a full disk behind standard output. Signals that were
-    ignored at the start, as under ``nohup`` and in the background of a script, stay ignored: Python
-    sees to that for SIGINT, and nothing here changes any other.
+    So do errors of the system, such as a full disk behind standard output. Signals that were
+    ignored at the start, as under ``nohup`` and in the background of a script, stay ignored:
+    Python sees to that for SIGINT, and nothing here changes any other.
     """
     _open_closed_streams()
     try:
@@ -58,9 +58,9 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Have a standard stream that the starter closed go nowhere.
+    """Open the null device for every standard stream that the starter closed.
 
-    Its number would be the next file's or socket's, and a job would get that for its stream.
+    Otherwise the next file or socket would get its number, and a job would take it for its stream.
     """
     for number in range(3):
         try:
@@ -71,7 +71,7 @@ def _open_closed_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Have what standard output did not take go nowhere at exit, where it would fail once more."""
+    """Discard what standard output did not take, which would fail once more at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

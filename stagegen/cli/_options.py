@@ -47,7 +47,7 @@ def format_option(command: _Command) -> _Command:
         type=click.Choice(("text", "json")),
         default="text",
         show_default=True,
-        help="Text is for people; JSON is for programs and stays as it is.",
+        help="Text is for people; JSON is for programs, in a stable form.",
     )(command)
 
 

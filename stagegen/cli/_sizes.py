@@ -17,7 +17,7 @@ def parse_sizes(_ctx: click.Context, _param: click.Parameter, text: str) -> tupl
             return grid(parse_size(low), parse_size(high))
         sizes = {parse_size(item) for item in text.split(",")}
         if min(sizes) < 1:
-            raise click.BadParameter("sizes are at least 1 byte")
+            raise click.BadParameter("every size must be at least 1 byte")
         return tuple(sorted(sizes))
     except (ValueError, InputError) as error:
         raise click.BadParameter(f"{error}; expected FROM:TO or A,B,… such as 1:256KiB") from error

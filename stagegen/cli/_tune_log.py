@@ -1,4 +1,4 @@
-"""The log's part of ``stagegen tune``: its header against the topology, catalogue and options."""
+"""The log in ``stagegen tune``: compares its header with topology, catalogue and options."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def new_header(topology: Topology, catalogue: Catalogue, options: Options) -> di
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a log says, as far as it is still true.
+    """The valid part of a log.
 
     Attributes:
-        options: those that it was begun with.
+        options: the ones that it was begun with.
         catalogue: the algorithms to search among.
-        records: what it holds of routines that are the same today.
-        restated: records to write before the log goes on: the hashes of today, if they changed.
+        records: its records of routines that have not changed since.
+        restated: records to write before the log goes on: today's hashes, if they changed.
     """
 
     options: Options
@@ -56,10 +56,10 @@ class Tuning:
 def read_tuning(
     path: Path, topology: Topology, catalogue: Catalogue, wished: Options, resume: bool
 ) -> Tuning:
-    """Return what a log holds.
+    """Return the valid part of a log.
 
-    Without ``resume`` it has to hold all: its routines are those of today, and algorithms that
-    have been added since are no candidates. With it, what is missing will be measured.
+    Without ``resume`` the log must be complete: its routines have not changed, and algorithms added
+    since are no candidates. With ``resume``, the search will measure what is missing.
 
     Raises:
         InputError: it is no log, or one of another topology; its routines have changed.
@@ -99,7 +99,7 @@ def _options(
     """Return the options of a log's header.
 
     Raises:
-        InputError: they are damaged, or of collectives or communicators that there are not.
+        InputError: they are damaged, or name unknown collectives or communicators.
     """
     try:
         options = Options.from_json(header)
@@ -113,7 +113,7 @@ def _options(
 
 
 def _require_as_logged(wished: Options, logged: Options, path: Path) -> None:
-    """Refuse options that were given on the command line and are not those of the log."""
+    """Refuse options on the command line that differ from the log's."""
     context = click.get_current_context()
     counts = logged.timing.mechanism == "computation"  # with another timing nothing is computed
     asked = _named(wished, context.params["computation"] if counts else logged.timing.computation)

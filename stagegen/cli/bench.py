@@ -68,7 +68,7 @@ class _Row:
     help="The generated folder.",
 )
 @launcher_option
-@click.option("--collectives", metavar="A,B", help="Which to compare; default all.")
+@click.option("--collectives", metavar="A,B", help="Collectives to compare; default: all.")
 @click.option(
     "--sizes",
     callback=parse_sizes,
@@ -81,7 +81,7 @@ class _Row:
     type=click.IntRange(min=1),
     default=9,
     show_default=True,
-    help="Of each; more where a call takes milliseconds, fewer where seconds.",
+    help="Repetitions of each; more if a call takes milliseconds, fewer if seconds.",
 )
 @click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: $MPICC, or as installed.")
 @format_option

@@ -36,12 +36,12 @@ _ROOT = 0
 """The root of collectives that have one, as in drivers/session.c."""
 
 _COMMAND = "stagegen compare"
-"""What the heads of the generated files name."""
+"""The command that the headers of the generated files name."""
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A candidate at a size; the bound is in seconds, of the links as they were."""
+    """A candidate at a size; the bound is in seconds, at the rates of the measured links."""
 
     collective: str
     size: int
@@ -71,13 +71,13 @@ class _Row:
 
 @click.command()
 @topology_option
-@click.option("--collective", required=True, metavar="NAME", help="Which one.")
+@click.option("--collective", required=True, metavar="NAME", help="The collective to time.")
 @click.option(
     "--algorithms",
     required=True,
     metavar="A,B:x=1,…",
-    help="Candidates: algorithms of the catalogue, native included, with parameters where they "
-    "are not to be the defaults. The first is what the others are compared with.",
+    help="Candidates: algorithms of the catalogue, native included, with parameters that differ "
+    "from the defaults. The first is the reference for the others.",
 )
 @click.option(
     "--sizes",
@@ -90,7 +90,7 @@ class _Row:
     type=click.IntRange(min=1),
     default=9,
     show_default=True,
-    help="Of each; more where a call takes milliseconds, fewer where seconds.",
+    help="Repetitions of each; more if a call takes milliseconds, fewer if seconds.",
 )
 @launcher_option
 @click.option(
@@ -113,7 +113,7 @@ def command(
 ) -> None:
     """Time algorithms of the catalogue against each other.
 
-    They are checked first, byte by byte, and timed in turn in one job.
+    Checks them first, byte by byte, then times them in turn in one job.
     """
     topology = load_topology(topology_file)
     timed = (0,) if ONE_SIZE.get(collective) == 0 else sizes
@@ -154,10 +154,10 @@ def command(
 def _find(
     topology: Topology, collective: str, specs: Sequence[str], sizes: Sequence[int]
 ) -> tuple[Catalogue, tuple[Candidate, ...]]:
-    """Return the candidates, each once, and the catalogue with what these need only.
+    """Return the candidates, each once, and the catalogue with only what they need.
 
     Raises:
-        InputError: there is none of a name, or it cannot run on this cluster or at a size.
+        InputError: a name is unknown, or its algorithm cannot run on this cluster or at a size.
     """
     whole = load_catalogue()
     if collective not in whole.collectives:

@@ -58,9 +58,9 @@ def run(topology_file: str, mpi: str, preload: tuple[Path, ...], program: tuple[
 
 
 @command.command()
-@click.option("--again", is_flag=True, help="Measure anew what the machine can forward.")
+@click.option("--again", is_flag=True, help="Measure the machine's capacity anew.")
 def check(again: bool) -> None:
-    """Say whether the lab works here, what is missing, and what the machine can forward."""
+    """Say whether the lab works here, what is missing, and how much the machine can forward."""
     if reason := why_no_lab():
         raise LaunchError(f"the lab cannot run here: {reason}")
     click.echo("lab: works here")

@@ -19,7 +19,7 @@ from stagegen.schedule.bounds.lower import COLLECTIVES, Bound, physical_edges
 from stagegen.topology import Edge, Topology, format_bandwidth
 
 _EDGES_NAMED = 2
-"""How many of the edges that limit something a line of text names."""
+"""The most limiting edges that a line of text names."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class _Facts:
 
 @click.group()
 def command() -> None:
-    """Look at a topology file."""
+    """Inspect a topology file."""
 
 
 @command.command()
@@ -64,19 +64,19 @@ def command() -> None:
 @hosts_option
 @format_option
 @click.option(
-    "--size", callback=to_size, metavar="SIZE", help="Show lower bounds for it, such as 64KiB."
+    "--size", callback=to_size, metavar="SIZE", help="Show lower bounds for a size, such as 64KiB."
 )
 @click.option(
-    "--root", type=int, metavar="RANK", help="Of bounds with a root; default: the best one."
+    "--root", type=int, metavar="RANK", help="Root of the bounds that have one; default: the best."
 )
 def show(
     topology_file: str, hosts: str | None, output_format: str, size: int | None, root: int | None
 ) -> None:
     """Show hosts, ranks, loads, the root and, for a size, the lower bounds.
 
-    A size is per pair of ranks for alltoall and alltoallv, from or to each rank for allgather,
-    gather, scatter and reduce_scatter_block, of the whole message for bcast, reduce, allreduce,
-    reduce_scatter and allgatherv, whose blocks are then as even as can be.
+    A size counts the bytes per pair of ranks for alltoall and alltoallv; from or to each rank for
+    allgather, gather, scatter and reduce_scatter_block; and of the whole message for bcast, reduce,
+    allreduce, reduce_scatter and allgatherv. Blocks of the last two are as even as can be.
     """
     facts = _facts(load_group(topology_file, hosts), size, root)
     if output_format == "json":

@@ -42,7 +42,7 @@ from stagegen.tune.tuner import Tuned, steps, tune
 #: Seconds of measured time per race after which no further round begins.
 BUDGET = 20.0
 
-#: A day: more is a slip of the pen, and no end at all cannot be written down as JSON.
+#: A day: more is taken for a mistake, and JSON cannot hold infinity.
 BUDGET_MOST = 86_400.0
 
 
@@ -59,12 +59,12 @@ class _Run:
 @click.command()
 @topology_option
 @launcher_option
-@click.option("--collectives", metavar="A,B", help="Which to tune; default all.")
+@click.option("--collectives", metavar="A,B", help="Collectives to tune; default: all.")
 @click.option(
     "--communicators",
     metavar="A,B",
-    help="Whom to tune for: whole, groups of the file, per-switch, per-host, half, or numbers "
-    "of ranks; default whole and all groups.",
+    help="Communicators to tune for: whole, groups of the file, per-switch, per-host, half, or "
+    "numbers of ranks; default: whole and all groups.",
 )
 @click.option(
     "--sizes",
@@ -86,9 +86,13 @@ class _Run:
     type=click.FloatRange(min=0, max=BUDGET_MOST),
     default=BUDGET,
     show_default=True,
-    help="Seconds of measured time for a size after which no repetitions are added.",
+    help="Seconds of measured time for a size, after which no repetitions are added.",
 )
-@click.option("--output", type=click.Path(path_type=Path), help="Default: generated/NAME.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Folder to write; default: generated/NAME.",
+)
 @click.option("--resume", is_flag=True, help="Go on where the folder's log ends.")
 @click.option(
     "--from-log",
@@ -111,7 +115,7 @@ def command(
     log_file: Path | None,
     mpicc: str | None,
 ) -> None:
-    """Tune the collectives of a cluster and leave a library for it."""
+    """Tune the collectives of a cluster and generate a library for it."""
     if resume and log_file:
         raise click.UsageError("--resume and --from-log exclude each other")
     topology = load_topology(topology_file)
@@ -136,13 +140,13 @@ def _collectives(catalogue: Catalogue, names: str | None) -> tuple[str, ...]:
     if unknown:
         raise click.UsageError(
             f"unknown collective {', '.join(sorted(unknown))}; "
-            f"there is {', '.join(catalogue.collectives)}"
+            f"choose from {', '.join(catalogue.collectives)}"
         )
     return chosen
 
 
 def _communicators(topology: Topology, names: str | None) -> tuple[str, ...]:
-    """Return whom to tune for; unknown names are an InputError, which ends with status 2."""
+    """Return the communicators to tune for; an unknown name is an InputError (status 2)."""
     chosen = default_names(topology) if names is None else tuple(names.split(","))
     return tuple(one.name for one in find_communicators(topology, chosen))
 
@@ -160,7 +164,7 @@ def _from_log(run: _Run, wished: Options, path: Path) -> None:
 def _measure(
     run: _Run, options: Options, launcher_name: str | None, toolchain: Toolchain, resume: bool
 ) -> None:
-    """Measure what the search asks for, beginning with what a log to resume holds; generate."""
+    """Measure what the search asks for and a log to resume does not hold; generate."""
     path = run.output / LOG
     resume = resume and path.exists()
     known: list[dict[str, Any]] = []
@@ -196,10 +200,10 @@ def _live(
     log: LogWriter,
     before: Sequence[Environment],
 ) -> LiveSource:
-    """Return what measures the cluster, with all routines to be tuned in one program.
+    """Return the source that measures the cluster, with all routines to tune in one program.
 
-    The lab's network is slow, and what it emulates has no part in whether a routine is right: its
-    routines are checked by the same program without it.
+    The lab's network is slow, and has no effect on whether a routine is right: the same program
+    checks the routines without it.
     """
     renderer = Renderer(COMMAND, run.topology.name, run.topology.hash, run.catalogue.hash)
     build = session_build(run.topology, run.catalogue, options.collectives)

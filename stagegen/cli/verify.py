@@ -19,7 +19,7 @@ def command(folder: Path, output_format: str) -> None:
 
     Reads the folder's topology.yaml and the C files of src/ (the routines with their tables,
     routines.c, rules.c and cluster.c), nothing else, rebuilds the schedules and checks them. Ends
-    with status 1 at the first thing that is wrong.
+    with status 1 at the first error.
     """
     proofs = []
     for proof in audit_folder(folder):
@@ -34,7 +34,7 @@ def _line(routine: RoutineProof) -> str:
     if not routine.proofs:
         return f"{routine.routine}: no tables, nothing to prove"
     lines = "; ".join(summary(dict(routine.proofs)))
-    # Of several labels the summary names those that it needs.
+    # If there are several labels, the summary itself names those that it needs.
     label = routine.proofs[0][0] if len(routine.proofs) == 1 else ""
     return f"{routine.routine}: {label}: {lines}" if label else f"{routine.routine}: {lines}"
 

@@ -1,7 +1,7 @@
-"""The generated folder: libcoll with the chosen routines, what decided, and what proves it.
+"""The generated folder: libcoll with the chosen routines, the decision, and its evidence.
 
-It is the second half of generating: :mod:`stagegen.generate` makes routines before measuring,
-this stage makes the library from the decision table that measuring ended in.
+This stage is the second half of generating: :mod:`stagegen.generate` makes routines before
+measuring; this stage makes the library from the decision table that measuring yields.
 """
 
 from stagegen.library.folder import library_files, write_library

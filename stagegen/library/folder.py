@@ -34,7 +34,7 @@ _DISPATCHER = (
     "trace.c",
 )
 
-#: What ``make check`` and ``make overhead`` need besides the check that the measuring session does.
+#: Sources of ``make check`` and ``make overhead``, besides the check of the measuring session.
 _CHECK_DRIVERS = (
     "calls.h",
     "check.c",
@@ -45,7 +45,7 @@ _CHECK_DRIVERS = (
     "variants.h",
 )
 
-#: What of it is no part of the check program, but a library or a program of its own.
+#: Those that make a library or a program of their own, apart from the check program.
 _APART = frozenset({"check/lab_idle.c", "check/overhead.c"})
 
 
@@ -92,7 +92,7 @@ def library_files(
 
 
 def _check_objects(files: Mapping[str, str]) -> list[str]:
-    """Return the C files that the check program is made of."""
+    """Return the C files of the check program."""
     return sorted(
         name
         for name in files
@@ -107,15 +107,15 @@ def write_library(
     decision: DecisionTable,
     extra: Mapping[str, str],
 ) -> None:
-    """Write the generated folder; ``manifest.json`` comes last and lists them.
+    """Write the generated folder; ``manifest.json`` comes last and lists the files.
 
     Args:
-        folder: where to.
+        folder: the folder to write.
         topology: the cluster.
         catalogue: the algorithms.
         decision: which of them serve.
         extra: files that are not listed, since they depend on more than topology, catalogue
-            and log, as the report does on the library that draws its plots.
+            and log: the report depends on the library that draws its plots.
     """
     files = library_files(topology, catalogue, decision)
     manifest = {
@@ -137,7 +137,7 @@ def _sha256(text: str) -> str:
 
 
 def _remove_stale(folder: Path, names: set[str]) -> None:
-    """Remove what an earlier manifest lists and this one will not; nothing else is ours."""
+    """Remove files that an earlier manifest lists and this one will not; no others are ours."""
     try:
         earlier = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["files"]
         stale = [folder / name for name in earlier if name not in names]

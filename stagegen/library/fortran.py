@@ -1,6 +1,6 @@
 """The Fortran functions of the library, derived from its C functions.
 
-A collective is written once, in its ``_entry.c.j2``. What Fortran programs call differs from that
+A collective is written once, in its ``_entry.c.j2``. The function for Fortran programs differs
 only in how arguments are passed, which follows from their types.
 """
 
@@ -16,7 +16,7 @@ from stagegen.errors import GenerateError
 #: Columns of generated C.
 _WIDTH = 100
 
-#: Stands for a blank at which no line is broken.
+#: Stands for a blank at which no line breaks.
 _GLUE = "\0"
 
 #: An entry point for Fortran's INTEGER counts; those for large counts end in ``_c``.

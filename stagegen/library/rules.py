@@ -29,13 +29,13 @@ class CTable:
 
     Attributes:
         c_name: of the table.
-        collective: that it is for.
+        collective: the collective that it is for.
         kind: of communicators: `cluster` (or a group of it), `hosts` or `other`.
         group: number of the group that it is for, 0 being the whole cluster; -1 for others.
         one_host: whether all ranks are on one host, of the cluster or not.
         ranks_from: the fewest ranks of a communicator.
         c_ranks_to: the most, as a C expression.
-        rules: by size; of one size the choice, its alternatives, and the native routine.
+        rules: by size; for each size the choice, its alternatives, and the native routine.
     """
 
     c_name: str
@@ -49,9 +49,9 @@ class CTable:
 
 
 def chosen_algorithms(decision: DecisionTable, catalogue: Catalogue) -> tuple[Algorithm, ...]:
-    """Return the algorithms that a rule names, in catalogue order.
+    """Return the algorithms that rules name, in catalogue order.
 
-    Alternatives are among them, and those that serve the parts of compositions.
+    They include alternatives, and the algorithms that serve parts of compositions.
 
     Raises:
         InputError: the catalogue lacks one.
@@ -71,7 +71,7 @@ def chosen_algorithms(decision: DecisionTable, catalogue: Catalogue) -> tuple[Al
 def c_tables(
     decision: DecisionTable, routines: Sequence[Routine], groups: Sequence[str]
 ) -> list[CTable]:
-    """Return the rule tables for a build; without those of the native routine for want of any.
+    """Return the rule tables for a build, without tables that nothing was measured for.
 
     Args:
         decision: the tables.
@@ -79,7 +79,7 @@ def c_tables(
         groups: names of the groups that have tables of schedules; the first is the whole.
 
     Raises:
-        InputError: a table is for a group that there is not.
+        InputError: a table is for an unknown group.
     """
     index = {(r.collective, r.algorithm, r.group): r.index for r in routines}
     return [_c_table(table, index, groups) for table in decision.tables if table.ranks is not None]
@@ -105,7 +105,7 @@ def _c_table(
 
 def _number(name: str, groups: Sequence[str]) -> int:
     if name and name not in groups[1:]:
-        raise InputError(f"the decision table is of a group {name}, which the topology lacks")
+        raise InputError(f"the decision table has a group {name}, which the topology lacks")
     return groups.index(name) if name else 0
 
 

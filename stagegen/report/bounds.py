@@ -8,8 +8,8 @@ from stagegen.schedule import Bound, lower_bound, lower_bound_of_sizes
 from stagegen.schedule.bounds.lower import COLLECTIVES
 from stagegen.topology import Topology
 
-#: Collectives with a block for each rank of which the size counts all blocks together, as
-#: calls are measured: these are then as even as can be.
+#: Collectives with a block for each rank whose size counts all blocks together. Calls are measured
+#: with blocks that are as even as can be.
 _DIVIDED = frozenset({"allgatherv", "reduce_scatter"})
 
 
@@ -22,13 +22,13 @@ def bound_or_none(
         topology: the cluster.
         collective: of the catalogue.
         size: in bytes, as tuning and the generated library count it.
-        root: of a collective with a root; None for what holds whichever rank is the root.
+        root: of a collective with a root; None for a bound that holds for any root.
     """
     return bound_of(topology, collective, size, root) if collective in COLLECTIVES else None
 
 
 def bound_of(topology: Topology, collective: str, size: int, root: int | None = None) -> Bound:
-    """Return the lower bound of a collective that has one; arguments as above."""
+    """Return the lower bound of a collective that has one; see :func:`bound_or_none`."""
     if collective not in _DIVIDED:
         return lower_bound(topology, collective, size, root)
     ranks = topology.rank_count
@@ -38,7 +38,7 @@ def bound_of(topology: Topology, collective: str, size: int, root: int | None = 
 
 
 def patience(topology: Topology, collective: str, size: int, root: int | None = None) -> float:
-    """Return the seconds from which a call's time limit follows: its bound, or one above it.
+    """Return the seconds that a call's time limit is based on: its bound, or a higher one.
 
     No collective moves more than an alltoall with blocks of as many bytes.
     """

@@ -1,4 +1,4 @@
-"""``report.html``: one page with no scripts and nothing from outside, to read and to keep."""
+"""``report.html``: one page without scripts or outside resources, to read and to keep."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _WHOSE = {ONE_HOST: "on one host", HOSTS: "on hosts of the cluster", OTHER: "on 
 
 
 def _title(table: Table) -> str:
-    """Say whom a table serves."""
+    """Return a title that says which ranks a table serves."""
     if table.communicator == CLUSTER:
         return "All ranks of the cluster, in any order"
     if table.communicator.startswith(GROUP):
@@ -94,7 +94,7 @@ def _title(table: Table) -> str:
 
 
 def _measured(topology: Topology, outcome: Outcome, scale: float | None) -> dict[str, Any]:
-    """Return what is told of one communicator."""
+    """Return the values that the page shows for one communicator."""
     (communicator,) = find_communicators(topology, [outcome.communicator])
     rows = report_rows(as_seen_by(topology, communicator), outcome, scale)
     title = outcome.collective

@@ -10,11 +10,11 @@ from typing import Any
 from stagegen.report.rows import ReportRow
 from stagegen.report.units import format_bytes, format_seconds
 
-#: Matplotlib salts the identifiers in an SVG file, at random unless told.
+#: Matplotlib salts the identifiers in an SVG file, at random by default.
 SALT = "stagegen"
-#: The sizes at an axis are powers of this, 1 B, 16 B, 256 B, 4 KiB, … where it is long enough.
+#: The sizes at an axis are powers of this, 1 B, 16 B, 256 B, 4 KiB, …, if it is long enough.
 SIZE_STEP = 16
-#: Otherwise so many of those that were measured.
+#: Otherwise the axis shows this many of the measured sizes.
 LABELS = 6
 #: An axis of times without two powers of ten has other round numbers, too.
 FINER = (1, 2, 5)

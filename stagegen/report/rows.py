@@ -19,8 +19,8 @@ class ReportRow:
     Attributes:
         size: in bytes.
         native: the native routine's times, in seconds.
-        tuned: those of what serves the size.
-        candidate: what serves it.
+        tuned: the times of the candidate that serves the size.
+        candidate: the one that serves it.
         bound: lower bound in seconds at the rates that were measured, or None where the
             measured machine is not the cluster or the collective has none.
     """
@@ -43,11 +43,11 @@ class ReportRow:
 
 
 def report_rows(topology: Topology, outcome: Outcome, scale: float | None) -> tuple[ReportRow, ...]:
-    """Return the rows of one collective on one communicator; its most special table serves.
+    """Return the rows of one collective on one communicator, from its most special table.
 
     Args:
         topology: the cluster as the communicator sees it.
-        outcome: what the search saw on it.
+        outcome: of the search on it.
         scale: by which all rates were multiplied; None where another machine was measured.
     """
     table = outcome.tables[0]

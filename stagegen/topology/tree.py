@@ -1,9 +1,9 @@
 """The tree that schedules are made for: its leaves are ranks.
 
-A host with one rank is a leaf. A host with several is an inner node with its ranks as
-leaves, which share its network link like any other link (section 3.2.2 of Faraj, 2006, needs
-only a tree with leaves). Switches and hosts that lead to no rank are left out
-(section 3.1: a switch that is a leaf takes no part in communication).
+A host with one rank is a leaf. A host with several is an inner node with its ranks as leaves,
+which share its network link like any other link (section 3.2.2 of Faraj, 2006, needs only a tree
+with leaves). Switches and hosts that lead to no rank are left out (section 3.1: a switch that is
+a leaf takes no part in communication).
 """
 
 from __future__ import annotations

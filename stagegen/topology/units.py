@@ -1,8 +1,8 @@
 """Quantities of a topology file and of the command line: rates, times and sizes.
 
 Every parser takes a text and returns a number in the base unit (bit/s, s, byte). For a text that
-it cannot read, it raises a ``ValueError`` whose message says what to write.
-Decimal arithmetic keeps `0.1Gbit` exact.
+it cannot read, it raises a ``ValueError`` whose message says what to write. Decimal arithmetic
+keeps `0.1Gbit` exact.
 """
 
 from __future__ import annotations

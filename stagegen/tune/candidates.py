@@ -1,4 +1,4 @@
-"""Candidates of one algorithm: its parameters with the values that are worth a try."""
+"""Candidates of one algorithm: its parameters with the values that are worth trying."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import ceil
 from stagegen.catalogue import Algorithm, Parameter, Part
 from stagegen.measure.records import Candidate
 
-#: No call of a part may have more bytes: they are counted by an int.
+#: The most bytes that a call of a part may have: an int counts them.
 INT_MOST = 2**31 - 1
 
 
@@ -25,7 +25,7 @@ def with_value(candidate: Candidate, name: str, value: int) -> Candidate:
 
 
 def at_size(algorithm: Algorithm, candidate: Candidate, size: int) -> Candidate:
-    """Return the same candidate with those of equal values that are tried at this size."""
+    """Return the candidate with each value replaced by its equal that is tried at this size."""
     for parameter in algorithm.parameters:
         values = useful_values(parameter, size)
         if dict(candidate.parameters)[parameter.name] not in values:
@@ -51,7 +51,7 @@ def algorithms_of(
 
     Args:
         candidate: of a collective.
-        algorithms: those of the collective by name, all that may serve parts by
+        algorithms: the collective's own by name, and all that may serve parts by
             ``collective/name``.
     """
     served = (f"{bound.collective}/{bound.candidate.algorithm}" for bound in candidate.bound)
@@ -61,7 +61,7 @@ def algorithms_of(
 def part_size(part: Part, size: int, ranks: int) -> int:
     """Return the bytes of a part of a call of ``size`` bytes.
 
-    Elements are as large as ``unit_of`` of drivers/session.c takes them.
+    Elements have the size that ``unit_of`` of drivers/session.c gives them.
     """
     return ceil(part.size.value({"n": size, "p": ranks, "e": 8 if size % 8 == 0 else 1}))
 
@@ -82,10 +82,10 @@ def handles(
 
 
 def useful_values(parameter: Parameter, size: int) -> list[int]:
-    """Return the values that differ at this size.
+    """Return the values that make a difference at this size.
 
-    Of numbers of bytes that cover a message whole it is the least. What other parameters
-    count has nothing to do with the size.
+    Of the numbers of bytes that cover the whole message, only the least does. Parameters that do
+    not count bytes keep all their values.
     """
     if not parameter.in_bytes:
         return list(parameter.values)

@@ -1,4 +1,4 @@
-"""Before anything is timed: every routine has to give what the native one gives, byte by byte."""
+"""Checks before timing: every routine must give the native one's results, byte by byte."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def find_wrong(
 ) -> tuple[Check, ...]:
     """Compare every routine, with every value of its parameters, with the native one.
 
-    Not compositions, whose parts are not known yet.
+    Compositions are left out, as their parts are not known yet.
 
     Returns:
-        The checks of those that are wrong.
+        The checks of the wrong ones.
 
     Raises:
         MeasurementError: no session can be started, or the log lacks a check.
@@ -44,9 +44,9 @@ def find_wrong_among(
     candidates: Iterable[Candidate],
     progress: Callable[[str], None],
 ) -> tuple[Check, ...]:
-    """Compare these candidates, of compositions with their parts, with the native routine.
+    """Compare candidates, compositions with their parts included, with the native routine.
 
-    Returns, raises: as above.
+    Results and errors are the same as for :func:`find_wrong`.
     """
     distinct = tuple(dict.fromkeys(candidates))
     progress(f"{collective}: checking")

@@ -31,10 +31,10 @@ def choose(samples: Samples, incumbent: Candidate | None, native: Candidate) -> 
     """Return the choice for a size, given the choice for the size before it.
 
     The incumbent stays unless the fastest beats it by more than the noise
-    (:func:`stagegen.measure.statistics.is_faster`). Where the incumbent fell behind while
-    scouting, the fastest must beat the native routine in the same way, if that did not fall
-    behind as well. The incumbent also gives way to a native routine with a lower median:
-    keeping a rule must not cost anything against doing nothing.
+    (:func:`stagegen.measure.statistics.is_faster`). If the incumbent fell behind while
+    scouting, the fastest must beat the native routine in the same way instead, unless that fell
+    behind, too. The incumbent also gives way to a native routine with a lower median:
+    keeping a rule must never cost more than doing nothing.
     """
     best = fastest(samples)
     if incumbent is None or not _runs(samples, incumbent):
@@ -64,7 +64,7 @@ def crossover(
     Args:
         low: a size in bytes at which the lower choice serves.
         high: a larger one at which the upper choice serves.
-        above_wins: measures at a size whether the upper choice is the faster there.
+        above_wins: measures at a size whether the upper choice is faster there.
         resolution: the search ends when the interval is within this share of its lower end.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Which communicators to tune for: all ranks, named groups of them, and sizes in general."""
+"""The communicators to tune for: all ranks, named groups of them, and numbers of ranks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Communicator:
 
     @property
     def table(self) -> str | None:
-        """The name of the tables that serve just these ranks; None if none do."""
+        """The name of the tables that serve only these ranks; None if there are none."""
         if self.group is None:
             return None
         return f"group {self.name}" if self.group else "cluster"
@@ -47,7 +47,7 @@ def as_seen_by(topology: Topology, communicator: Communicator) -> Topology:
 
 
 def default_names(topology: Topology) -> tuple[str, ...]:
-    """Return what is tuned for where nothing is asked for: the whole and the named groups."""
+    """Return the names of the default communicators: the whole and the named groups."""
     return tuple(group.name for group in groups_of(topology))
 
 
@@ -55,7 +55,7 @@ def find_communicators(topology: Topology, names: Sequence[str]) -> tuple[Commun
     """Return the communicators of these names, in this order, each once.
 
     Raises:
-        InputError: there is none of a name, or it has less than 2 ranks.
+        InputError: a name is unknown, or its communicator has fewer than 2 ranks.
     """
     found = (_find(topology, name) for name in dict.fromkeys(names))
     return tuple(replace(one, one_host=_hosts_of(topology, one) == 1) for one in found)
@@ -77,13 +77,11 @@ def _find(topology: Topology, name: str) -> Communicator:
     else:
         known = ", ".join([*groups, *_GENERIC])
         raise InputError(
-            f"unknown communicator '{name}'; there is {known}, or a number from 2 to "
+            f"unknown communicator '{name}'; choose from {known}, or a number from 2 to "
             f"{len(order) - 1}"
         )
     if len(ranks) < 2:
-        raise InputError(
-            f"the communicator {name} has {len(ranks)} rank, and at least 2 are needed"
-        )
+        raise InputError(f"the communicator {name} has {len(ranks)} rank, but needs at least 2")
     return Communicator(name, tuple(sorted(ranks)))
 
 
@@ -98,7 +96,7 @@ def _groups(topology: Topology) -> Mapping[str, Communicator]:
 
 
 def _spread(order: Sequence[int], count: int) -> list[int]:
-    """Return so many ranks, as evenly as can be in depth-first order."""
+    """Return ``count`` ranks, spread evenly over the depth-first order."""
     return [order[place * len(order) // count] for place in range(count)]
 
 

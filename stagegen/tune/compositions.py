@@ -16,13 +16,13 @@ from stagegen.tune.choose import median
 from stagegen.tune.decision import NATIVE_CANDIDATE, Table
 from stagegen.tune.plan import Outcome
 
-#: A composition is not measured where its parts took longer together, each by itself, than so many
-#: times what serves there without compositions.
+#: A composition is not measured if its parts, timed separately, took together more than TOO_SLOW
+#: times as long as the routine that serves there without compositions.
 TOO_SLOW = 1.2
 
 
 class Compositions:
-    """Binds parts to what searches without compositions chose.
+    """Binds parts to the routines that searches without compositions chose.
 
     Args:
         outcomes: of these searches.
@@ -39,8 +39,8 @@ class Compositions:
     ) -> dict[int, tuple[Candidate, ...]]:
         """Return the compositions that may win, at each size that was measured.
 
-        A composition is bound once for each kind of tables: what serves a part on the whole
-        cluster may not serve it on other communicators.
+        A composition is bound once for each kind of tables: a routine that serves a part on
+        the whole cluster may not serve it on other communicators.
 
         Args:
             outcome: of the collective on a communicator.
@@ -78,9 +78,9 @@ class Compositions:
         return Bound(part.collective, found.choice(part_size(part, size, table.ranks or 1)))
 
     def _seconds(self, outcome: Outcome, table: Table, part: Part, size: int) -> float:
-        """Return what a part took at the largest measured size that is not above its own.
+        """Return the seconds of a part at the largest measured size up to its own.
 
-        Nothing where there is none: it is the least that the part takes.
+        They are the least that the part takes; 0 if there is no such size.
         """
         found = self._table_of(outcome, table, part)
         if found is None:
@@ -98,5 +98,5 @@ class Compositions:
 
 
 def _seconds_of(outcome: Outcome, table: Table, size: int) -> float:
-    """Return the median of what serves a measured size."""
+    """Return the median seconds of the routine that serves a measured size."""
     return median(outcome.samples[size][table.choice(size)])

@@ -18,12 +18,12 @@ from stagegen.tune.race import decisive
 
 @dataclass(frozen=True)
 class Contestant:
-    """What was seen of one candidate.
+    """The times of one candidate.
 
     Attributes:
-        candidate: which.
+        candidate: the candidate.
         seconds: its median time, with the interval.
-        ratio: its time over that of the first candidate, from pairs of the same round.
+        ratio: its time over the first candidate's, from pairs of the same round.
         repetitions: the seconds of each round.
     """
 
@@ -36,8 +36,8 @@ class Contestant:
 def named_candidate(algorithms: Mapping[str, Algorithm], spec: str) -> Candidate:
     """Return the candidate of a text such as ``aapc_receiver:window=2``; the rest are defaults.
 
-    A number of bytes may be any; other parameters have one of the values that are tried, since
-    tables are generated for no others.
+    A parameter in bytes may have any value; others must have one of the values that tuning tries,
+    since tables are generated only for these.
 
     Args:
         algorithms: by name, those that can run.
@@ -52,7 +52,7 @@ def named_candidate(algorithms: Mapping[str, Algorithm], spec: str) -> Candidate
         raise InputError(f"{error}; expected NAME or NAME:PARAMETER=NUMBER:…") from error
     if asked.algorithm not in algorithms:
         listed = ", ".join(sorted(algorithms))
-        raise InputError(f"no algorithm {asked.algorithm} can run here; there is {listed}")
+        raise InputError(f"no algorithm {asked.algorithm} can run here; choose from {listed}")
     algorithm = algorithms[asked.algorithm]
     parameters = {parameter.name: parameter for parameter in algorithm.parameters}
     candidate = default_candidate(algorithm)
@@ -63,7 +63,7 @@ def named_candidate(algorithms: Mapping[str, Algorithm], spec: str) -> Candidate
         parameter = parameters[name]
         if not parameter.in_bytes and value not in parameter.values:
             listed = ", ".join(map(str, parameter.values))
-            raise InputError(f"{spec}: {name} may be {listed}")
+            raise InputError(f"{spec}: {name} must be one of {listed}")
         candidate = with_value(candidate, name, value)
     return candidate
 
@@ -72,7 +72,7 @@ def require_right(source: Source, collective: str, candidates: Sequence[Candidat
     """Compare candidates with the native routine, byte by byte.
 
     Raises:
-        MeasurementError: one of them is wrong; it says which, and where first.
+        MeasurementError: one of them is wrong; names it and its first error.
     """
     others = tuple(c for c in candidates if c.algorithm != NATIVE)
     for check in source.check(collective, others) if others else []:
@@ -95,8 +95,8 @@ def time_in_turn(
         source: of the measurements.
         collective: which one.
         size: in bytes.
-        candidates: the first is what the others are compared with.
-        repetitions: of each; fewer where a call takes seconds, more where milliseconds.
+        candidates: the first is the reference for the others.
+        repetitions: of each; fewer if a call takes seconds, more if milliseconds.
 
     Raises:
         MeasurementError: a measurement failed.

@@ -25,7 +25,7 @@ class Crossovers:
     handles: Callable[[Candidate, int], bool]
 
     def rules(self, choices: Mapping[int, Candidate]) -> Iterator[Rule]:
-        """Yield the rules for what was chosen at each size.
+        """Yield the rules for the choices at each size.
 
         Raises:
             MeasurementError: a duel failed, or the log lacks it.

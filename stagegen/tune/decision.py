@@ -1,9 +1,9 @@
 """The decision table: for every collective, communicator and message size, what to run.
 
 Each table is total: its rules are sorted, disjoint, begin at 0 bytes and end without limit. The
-tables of a collective and kind of communicator are disjoint in their numbers of ranks. Where a
-rule's choice cannot do a call, the first of its alternatives serves that can, at last the native
-routine; and so it does where nothing was tuned.
+tables of a collective and kind of communicator are disjoint in their numbers of ranks. If a
+rule's choice cannot do a call, the first of its alternatives that can do it serves, or else the
+native routine. The native routine also serves where nothing was tuned.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from stagegen.measure.records import Bound, Candidate
 
 VERSION = 2
 
-#: Whom tables are for, the most special first: all ranks of the cluster, those of the group with
-#: a name, ranks that share one host, any ranks on hosts of the cluster, and ranks of which some
-#: host is not known.
+#: The communicators that tables serve, the most special first: all ranks of the cluster, all ranks
+#: of a named group, ranks that share one host, any ranks on hosts of the cluster, and ranks with
+#: some unknown host.
 CLUSTER, GROUP, ONE_HOST, HOSTS, OTHER = "cluster", "group", "one-host", "hosts", "other"
 
-#: Those that are for ranges of numbers of ranks.
+#: Those whose tables serve ranges of numbers of ranks.
 GENERIC = (ONE_HOST, HOSTS, OTHER)
 
 #: The native routine as a candidate.
@@ -37,11 +37,11 @@ class Rule:
 
     Attributes:
         start: smallest message in bytes.
-        candidate: what serves them.
+        candidate: the one that serves them.
         crossover: the sizes between which the change lies: (last at which the rule before
             was kept, first at which this one won); None for the first rule.
-        alternatives: what serves where the candidate cannot, in this order; after the last one
-            comes the native routine.
+        alternatives: the ones that serve where the candidate cannot, in this order; after the
+            last one comes the native routine.
     """
 
     start: int
@@ -51,7 +51,7 @@ class Rule:
 
     @property
     def options(self) -> tuple[Candidate, ...]:
-        """All that may serve, in the order in which they are asked; native ones are the last."""
+        """All candidates that may serve, in the order in which to try them; native is the last."""
         native = () if self.candidate == NATIVE_CANDIDATE else (NATIVE_CANDIDATE,)
         return (self.candidate, *self.alternatives, *native)
 
@@ -66,7 +66,7 @@ class Table:
         ranks: how many were measured; None for a table of the native routine alone.
         rules: ascending in the size of messages, from 0 bytes.
         ranks_from: the fewest ranks of a communicator that it serves.
-        ranks_to: the most; None where there is no end.
+        ranks_to: the most; None if there is no limit.
     """
 
     collective: str
@@ -81,9 +81,9 @@ class Table:
         if not starts or starts[0] != 0 or sorted(set(starts)) != starts:
             raise ValueError(f"rules of {self.collective} must ascend from 0: {starts}")
         if any(NATIVE_CANDIDATE in rule.options[:-1] for rule in self.rules):
-            raise ValueError(f"an alternative to the native routine of {self.collective}")
+            raise ValueError(f"the native routine of {self.collective} needs no alternative")
         if self.ranks_from < 1 or (self.ranks_to or self.ranks_from) < self.ranks_from:
-            raise ValueError(f"a table for {self.ranks_from} to {self.ranks_to} ranks")
+            raise ValueError(f"no table can serve {self.ranks_from} to {self.ranks_to} ranks")
 
     @property
     def is_native(self) -> bool:
@@ -91,11 +91,11 @@ class Table:
         return all(rule.candidate == NATIVE_CANDIDATE for rule in self.rules)
 
     def serves(self, ranks: int) -> bool:
-        """Whether it is for communicators of so many ranks."""
+        """Whether it serves communicators of ``ranks`` ranks."""
         return self.ranks_from <= ranks and (self.ranks_to is None or ranks <= self.ranks_to)
 
     def choice(self, size: int) -> Candidate:
-        """Return what serves a message of ``size`` bytes, where it can."""
+        """Return the first choice for a message of ``size`` bytes."""
         return self.rule(size).candidate
 
     def rule(self, size: int) -> Rule:
@@ -109,7 +109,7 @@ class Table:
 
 @dataclass(frozen=True)
 class DecisionTable:
-    """All tables, and what they were made from and for.
+    """All tables, with the cluster and the catalogue that they were made for.
 
     Attributes:
         cluster: name of the topology.
@@ -126,13 +126,12 @@ class DecisionTable:
     tables: tuple[Table, ...]
 
     def table(self, collective: str, communicator: str, ranks: int) -> Table | None:
-        """Return the table that serves a communicator, or None where that was not tuned.
+        """Return the table that serves a communicator, or None if that was not tuned.
 
         Args:
             collective: which one.
-            communicator: what is known of it, as :attr:`Table.communicator`. The cluster and
-                its groups, if on several hosts, are served as any ranks on hosts where they were
-                not tuned.
+            communicator: its kind, as :attr:`Table.communicator`. The cluster and its groups, if
+                on several hosts and not tuned, are served like any ranks on hosts.
             ranks: of the communicator.
         """
         for kind in (communicator, communicator if communicator in GENERIC else HOSTS):
@@ -164,7 +163,7 @@ class DecisionTable:
         """Read ``decision.json``.
 
         Raises:
-            InputError: it is not one, or one of another version, or its tables are not total.
+            InputError: it is not one, is of another version, or its tables are not total.
         """
         try:
             if data["version"] != VERSION:

@@ -1,4 +1,4 @@
-"""Duels: two candidates timed in turn at one size, by measurements that served no choice before."""
+"""Duels: two candidates timed in turn at one size, by measurements that no choice has used."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from stagegen.measure.statistics import is_faster, is_lower
 from stagegen.tune.race import SETTLE_SECONDS, decisive
 
 #: Repetitions of each of the two: of calls that take less than SETTLE_SECONDS, and of longer ones.
-#: Short calls vary by more than what is at stake, and cost next to nothing.
+#: Short calls vary by more than the difference at stake, and cost next to nothing.
 SHORT_REPETITIONS, LONG_REPETITIONS = 10, 4
 
-#: A duel that noise leaves open goes on once, with so many times the repetitions. The chance to see
-#: a difference that is not there is that of both tests together.
+#: A duel that noise leaves open goes on once, with PROLONGED times the repetitions. The probability
+#: of seeing a difference that is not there is that of both tests together.
 PROLONGED = 2
 
 Times = dict[Candidate, tuple[float, ...]]
@@ -50,7 +50,7 @@ class Duels:
         return is_faster(times[challenger], times[holder])
 
     def keeps_up(self, size: int, holder: Candidate, challenger: Candidate) -> bool:
-        """Whether the challenger has no lower median.
+        """Whether the holder's median is not above the challenger's.
 
         Raises:
             MeasurementError: the duel failed, or the log lacks it.
@@ -60,7 +60,7 @@ class Duels:
 
     @staticmethod
     def _is_open(challenger: tuple[float, ...], holder: tuple[float, ...]) -> bool:
-        """Whether a difference that would count is there, but may be chance."""
+        """Whether there is a difference that would count, but may be chance."""
         return is_lower(challenger, holder) and not is_faster(challenger, holder)
 
     def _times(self, size: int, first: Candidate, second: Candidate) -> Times:

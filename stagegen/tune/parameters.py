@@ -1,4 +1,4 @@
-"""Tuning the parameters of one algorithm at one size, before it races against the others."""
+"""Tunes the parameters of one algorithm at one size, before it races against the others."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from stagegen.tune.candidates import useful_values, with_value
 from stagegen.tune.choose import choose
 from stagegen.tune.race import Field, race
 
-#: For calls that take longer than so many seconds all values are looked at once, the best one and
-#: the one before twice: it is the race of all algorithms afterwards that counts.
+#: If calls take longer than this many seconds, all values get one look, the best one and the one
+#: before get two: the race of all algorithms afterwards decides.
 LONG_SECONDS = 0.01
 
 
 def choices(algorithm: Algorithm, size: int) -> list[Parameter]:
-    """Return the parameters of which more than one value differs at a size."""
+    """Return the parameters with more than one value that makes a difference at a size."""
     return [p for p in algorithm.parameters if len(useful_values(p, size)) > 1]
 
 
@@ -35,12 +35,12 @@ def tune_parameters(
     Args:
         source: of the measurements.
         scout: returns the request for one look at candidates at a size.
-        algorithm: which has several values of some parameter at this size.
+        algorithm: one that has several values of some parameter at this size.
         size: in bytes.
-        best: the candidate that is to be improved.
+        best: the candidate to improve.
 
     Returns:
-        The best candidate, and the seconds that were seen of it.
+        The best candidate, and its measured seconds.
     """
     seconds: list[float] = []
     for parameter in choices(algorithm, size):

@@ -1,4 +1,4 @@
-"""What one search is asked for, and what it finds."""
+"""The plan of one search, and its outcome."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Plan:
         sizes: message sizes in bytes, ascending.
         timing: the timing mechanism.
         budget: seconds of measured time per race after which no further round begins.
-        progress: told what is being done, at every step.
+        progress: called with a text at every step.
         communicator: its name.
-        kinds: the tables that are made, the most special first.
+        kinds: of the tables to make, the most special first.
     """
 
     ranks: int
@@ -41,7 +41,7 @@ class Outcome:
         communicator: its name.
         tables: one of each kind, for as many ranks as were measured.
         samples: at every size that was measured with all algorithms.
-        failures: routines that ended or hung the job at some size: these were given up.
+        failures: routines that ended or hung the job at some size, and so were given up.
     """
 
     collective: str

@@ -1,7 +1,7 @@
 """Prunes algorithms that cannot win at larger sizes, or that need no second look.
 
-Ruling out an algorithm by its time alone would drop a ring for its latency. So what counts is
-how much more time it takes for more bytes.
+Ruling out an algorithm by its time alone would drop a ring for its latency. So the time that
+additional bytes take counts, too.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.records import Candidate
 from stagegen.tune.choose import Samples, median
 
-#: An algorithm is pruned if it took so many times as long as the best one, and the bytes that
-#: were added since the size before cost it so many times as much.
+#: An algorithm is pruned if it took PRUNE_FACTOR times as long as the best one, and the bytes added
+#: since the last size cost it PRUNE_FACTOR times as much.
 PRUNE_FACTOR = 1.5
 
-#: Only sizes count at which bytes matter more than latency: where the best one takes so many times
-#: what it takes at the smallest size. A ring of 16 ranks has four times the latency of a tree,
+#: Only sizes count at which bytes matter more than latency: where the best one takes BYTES_MATTER
+#: times as long as at the smallest size. A ring of 16 ranks has four times the latency of a tree,
 #: and wins in the end.
 BYTES_MATTER = 4
 
@@ -36,11 +36,11 @@ class Pruning:
         return name in self._names
 
     def behind(self, candidates: Iterable[Candidate]) -> frozenset[Candidate]:
-        """Return those whose algorithms fell behind at the size before."""
+        """Return the candidates whose algorithms fell behind at the last size."""
         return frozenset(c for c in candidates if c.algorithm in self._behind)
 
     def observe(self, samples: Samples, kinds: Sequence[frozenset[Candidate]]) -> None:
-        """Compare candidates with the best of the smallest of these sets that they are in.
+        """Compare each candidate with the best one of the smallest set that holds it.
 
         Args:
             samples: of the next size.

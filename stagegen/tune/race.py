@@ -1,9 +1,9 @@
 """A race: time all candidates at one size, and go on only with those that may still win.
 
-Rounds are interleaved (every candidate has its turn in every repetition), the first ones
-only scout: they drop what is far behind, by the least time seen, so that one unlucky
-repetition cannot drop a winner. All that decides is in the measurements, so a race on a log
-runs as it ran live.
+Rounds are interleaved (every candidate has its turn in every repetition). The first ones only
+scout: they drop candidates that are far behind by their least time, so that one unlucky
+repetition cannot drop a winner. Only the measurements decide, so a race on a log runs as it ran
+live.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from stagegen.measure.source import Source
 from stagegen.measure.statistics import summarize
 
 #: A candidate whose least scouted time is above the best one's by more than this factor is
-#: dropped: after one look where bad luck does not explain it, else after two.
+#: dropped: after one look if bad luck cannot explain it, else after two.
 SCOUT_FACTOR = 1.3
 
-#: A lost packet can cost a call so many seconds (the least time until TCP sends it again, and
-#: some), so no candidate is left out of the second look for less.
+#: A lost packet can cost a call this many seconds (the least time until TCP sends it again, and
+#: some more), so a candidate that is behind by less gets the second look.
 HICCUP_SECONDS = 0.3
 
 #: A candidate above the best one by more than this factor keeps the parameters that it has;
@@ -33,29 +33,29 @@ NEAREST = 3
 #: While deciding, a candidate above the best median by more than this factor is not measured again.
 BEATEN_FACTOR = 1.2
 
-#: Of those that are left in a group, so many go on. Two looks tell equals apart by luck, above all
-#: with bbr, where a call depends on the one before; so the winner must not need luck to be here.
+#: The most candidates of a group that go on. Two looks tell equals apart only by luck, above all
+#: with bbr, where a call depends on the one before; a winner must not need luck to get here.
 FINALISTS = 5
 
-#: Repetitions of the rounds that decide; later ones only while someone has not converged. Four
-#: of each are the least that the test of :func:`stagegen.measure.statistics.is_faster` can pass.
+#: Repetitions of the rounds that decide; later ones run only while a candidate has not converged.
+#: The test of :func:`stagegen.measure.statistics.is_faster` needs at least four of each.
 ROUNDS = (4, 2, 4)
 
-#: Calls that take longer than this many seconds are not preceded by an untimed one: they soon have
-#: the network as they leave it themselves, and it would take as long again.
+#: No untimed call precedes calls that take longer than this many seconds: they soon bring the
+#: network into their own state, and the untimed call would take as long again.
 SETTLE_SECONDS = 0.1
 
-#: A repetition lasts at least this many seconds, by more calls, up to CALLS_MOST.
+#: A repetition has enough calls to last this many seconds, but at most CALLS_MOST.
 REPETITION_SECONDS = 0.02
 CALLS_MOST = 8
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What a race saw of one candidate.
+    """The times of one candidate in a race.
 
     Attributes:
-        seconds: repetitions that count for decisions; of a dropped candidate its scouting.
+        seconds: of the repetitions that count for decisions; if dropped, of its scouting.
         dropped: whether it fell behind while scouting.
     """
 
@@ -68,7 +68,7 @@ class Field:
     """The candidates of a race, and the groups that each need a winner.
 
     Attributes:
-        candidates: all that race.
+        candidates: all of them.
         groups: sets of candidates with a winner each, such as all and the topology-unaware.
     """
 
@@ -78,7 +78,7 @@ class Field:
     def survivors(
         self, times: Mapping[Candidate, float], factor: float, most: int
     ) -> list[Candidate]:
-        """Return those within ``factor`` of the best of a group of theirs, ``most`` of each."""
+        """Return the candidates within ``factor`` of a group's best, at most ``most`` of each."""
         near: set[Candidate] = set()
         for group in self.groups:
             members = sorted((times[c], c) for c in times if c in group)
@@ -86,7 +86,7 @@ class Field:
         return [candidate for candidate in times if candidate in near]
 
 
-#: Seconds seen of each candidate.
+#: The measured seconds of each candidate.
 Times = dict[Candidate, list[float]]
 
 
@@ -108,7 +108,7 @@ def race(
 def finish(
     source: Source, request: Request, field: Field, seen: Times, budget: float
 ) -> dict[Candidate, Sample]:
-    """Time against each other those that may still win after what was seen of everybody."""
+    """Time the candidates that may still win against each other, after a look at all."""
     finalists = field.survivors(_least(seen), SCOUT_FACTOR, FINALISTS)
     fastest = min(min(seen[candidate]) for candidate in finalists)
     final = decisive(replace(request, candidates=tuple(finalists)), fastest, ROUNDS[0])
@@ -122,7 +122,7 @@ def finish(
 
 
 def near(field: Field, seen: Times) -> set[Candidate]:
-    """Return the best of each group of ``field`` after a look at everybody."""
+    """Return the best candidates of each group of ``field`` after a look at all."""
     return set(field.survivors(_least(seen), NEAR_FACTOR, NEAREST))
 
 
@@ -148,7 +148,7 @@ def calls_per_repetition(seconds: float) -> int:
 def look(
     source: Source, request: Request, field: Field, behind: Container[Candidate] = ()
 ) -> Times:
-    """Time every candidate once, then again, in the opposite order, those that may still win.
+    """Time every candidate once, then those that may still win again, in the opposite order.
 
     A call may leave traces in the network for the next one, so the least time counts.
 
@@ -156,7 +156,7 @@ def look(
         source: makes measurements, or has them from a log.
         request: for one repetition of one call of each.
         field: the candidates to look at.
-        behind: those that one look settles if it finds them behind, as they were at another size.
+        behind: candidates that were behind at another size; one look drops them if they still are.
     """
     times: Times = {candidate: [] for candidate in field.candidates}
     _measure(source, request, times)

@@ -1,8 +1,8 @@
 """From measured numbers of ranks to all: which measurements serve a number that was not measured.
 
-The rule: those of the measured number that is nearest by ratio (of two that are as near, the
-smaller), at most by a factor of :data:`REACH` in either direction. Beyond that nothing is known,
-and the native routine serves.
+The measured number that is nearest by ratio serves (the smaller of two equally near ones), up to a
+factor of :data:`REACH` in either direction. Beyond that nothing is known, and the native routine
+serves.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from math import isqrt
 
 from stagegen.tune.decision import GENERIC, NATIVE_CANDIDATE, ONE_HOST, Rule, Table
 
-#: How many times as many ranks, or as few, a measurement may still decide for.
+#: The largest factor, up or down, from a measured number of ranks to one that it decides for.
 REACH = 2
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers of ranks from ``first`` to ``last``, both included, None standing for no end.
+    """Numbers of ranks from ``first`` to ``last``, both included; None means no end.
 
     Attributes:
         measured: the number of ranks whose measurements serve them; None for the native routine.
@@ -41,7 +41,7 @@ def ranges(measured: Iterable[int]) -> tuple[Range, ...]:
 
 
 def _near(measured: list[int]) -> Iterator[Range]:
-    """Yield for each measured number those that are nearest to it, within reach."""
+    """Yield for each measured number the numbers that are nearest to it, within reach."""
     if not measured:
         return
     between = [isqrt(low * high) for low, high in pairwise(measured)]
@@ -55,7 +55,7 @@ def _near(measured: list[int]) -> Iterator[Range]:
 
 
 def _without_gaps(near: Iterable[Range]) -> Iterator[Range]:
-    """Yield the ranges, and between them those for which nothing is known."""
+    """Yield the ranges, and between them those of which nothing is known."""
     begin = 1
     for one in near:
         if begin < one.first:
@@ -70,7 +70,7 @@ def of_all_ranks(collective: str, measured: Sequence[Table]) -> Iterator[Table]:
 
     Args:
         collective: which one.
-        measured: tables for just as many ranks as were measured.
+        measured: tables for exactly the measured numbers of ranks.
     """
     yield from (table for table in measured if table.communicator not in GENERIC)
     for kind in GENERIC:

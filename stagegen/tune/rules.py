@@ -1,4 +1,4 @@
-"""From samples to rules: what serves which sizes, and what where that cannot."""
+"""From samples to rules: which candidates serve which sizes, and their alternatives."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import HOSTS, NATIVE_CANDIDATE, ONE_HOST, OTHER, Rule
 from stagegen.tune.duels import Duels
 
-#: A rule names at most so many alternatives besides the native routine.
+#: The most alternatives of a rule, besides the native routine.
 ALTERNATIVES = 3
 
-#: Where the native routine never took less than so many times what the chosen one takes, there is
-#: no need to look again.
+#: If the native routine always took at least BEYOND_DOUBT times as long as the chosen one, there is
+#: no need for a rematch.
 BEYOND_DOUBT = 1.5
 
-#: What is asked of the call or of the ranks and differs between those that one rule serves.
+#: Conditions on calls or ranks that can differ among the calls that one rule serves.
 _UNSEEN = frozenset({"commutative", "leaders", "power_of_two"})
 
 
@@ -38,11 +38,11 @@ def make_rules(
     duels: Duels,
     crossovers: Crossovers,
 ) -> Iterator[Rule]:
-    """Yield the rules for what was measured, and their alternatives.
+    """Yield the rules for the measured sizes, with their alternatives.
 
     Args:
         samples: at each size, of the candidates that may serve.
-        algorithms: of these candidates, as :func:`stagegen.tune.candidates.algorithms_of` has it.
+        algorithms: of these candidates, as for :func:`stagegen.tune.candidates.algorithms_of`.
         duels: between two of them.
         crossovers: finds where the choice changes.
 
@@ -91,10 +91,10 @@ def _last_size(rule: Rule, choices: Mapping[int, Candidate]) -> int:
 def alternatives(
     chosen: Candidate, samples: Samples, algorithms: Mapping[str, Algorithm]
 ) -> tuple[Candidate, ...]:
-    """Return the next best, those that are faster than the native routine.
+    """Return the next best candidates that are faster than the native routine.
 
-    A routine that asks for no less than one before it is left out: where the first cannot serve,
-    neither can the second.
+    A candidate that asks for no less than one before it is left out: where that one cannot serve,
+    it cannot serve either.
     """
     if chosen == NATIVE_CANDIDATE:
         return ()
@@ -112,7 +112,7 @@ def alternatives(
 
 
 def _asks(algorithms: Iterable[Algorithm]) -> frozenset[object]:
-    """Return what all of these ask of a call; the less they ask, the more calls they serve."""
+    """Return all that these ask of a call; the less they ask, the more calls they serve."""
     return frozenset(wish for algorithm in algorithms for wish in _asked_by(algorithm))
 
 

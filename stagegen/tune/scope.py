@@ -27,7 +27,7 @@ class Options:
         sizes: message sizes in bytes, ascending.
         timing: the timing mechanism.
         budget: seconds of measured time per race after which no further round begins.
-        communicators: names of those to tune for, as :mod:`stagegen.tune.communicators`.
+        communicators: names of the ones to tune for, as in :mod:`stagegen.tune.communicators`.
     """
 
     collectives: tuple[str, ...]
@@ -70,16 +70,16 @@ class Options:
 
 
 def _communicators(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return their names; logs of before there were several do not say.
+    """Return the communicators' names; old logs, which know only one, have none.
 
     Raises:
-        TypeError, ValueError: they are none.
+        TypeError, ValueError: they are not names.
     """
     if "communicators" not in data:
         return (WHOLE,)
     names: list[str] = entry(data, "communicators", list)
     if not names or not all(isinstance(name, str) for name in names):
-        raise ValueError("`communicators` are names, at least one")
+        raise ValueError("`communicators` must be names, at least one")
     return tuple(names)
 
 
@@ -87,7 +87,7 @@ def _ascending(data: Mapping[str, Any], key: str, kind: type[T]) -> tuple[T, ...
     """Return a list of names or of sizes.
 
     Raises:
-        KeyError, TypeError, ValueError: it is none, empty, or not in order.
+        KeyError, TypeError, ValueError: it is not one, is empty, or is not in order.
     """
     values: list[T] = entry(data, key, list)
     if not all(type(value) is kind for value in values):

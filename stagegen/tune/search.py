@@ -1,6 +1,6 @@
 """The search over one collective on one communicator: tune parameters, choose algorithms.
 
-The process is that of Faraj 2006, Fig. 4.4, steps 3 and 4, with interleaved races in place of
+The process follows Faraj 2006, Fig. 4.4, steps 3 and 4, with interleaved races in place of
 single measurements and a statistical test in place of the smaller mean.
 """
 
@@ -36,7 +36,7 @@ class Search:
         plan: what is tuned.
         collective: which one.
         algorithms: of the collective.
-        others: those that may serve the parts of compositions, by ``collective/name``.
+        others: algorithms that may serve the parts of compositions, by ``collective/name``.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Search:
 
     @property
     def known(self) -> Mapping[str, Algorithm]:
-        """All algorithms, as :func:`stagegen.tune.candidates.algorithms_of` has them."""
+        """All algorithms, as :func:`stagegen.tune.candidates.algorithms_of` needs them."""
         return self._known
 
     def run(self) -> Outcome:
-        """Measure all sizes, then find the crossovers; without compositions.
+        """Measure all sizes without compositions, then find the crossovers.
 
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.
@@ -79,7 +79,7 @@ class Search:
         return self._outcome({})
 
     def compose(self, compositions: Mapping[int, Sequence[Candidate]]) -> Outcome:
-        """After :meth:`run`, measure these as well at each size, and find the crossovers anew.
+        """After :meth:`run`, measure these at each size, too, and find the crossovers anew.
 
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.
@@ -87,7 +87,7 @@ class Search:
         return self._outcome(compositions)
 
     def _outcome(self, compositions: Mapping[int, Sequence[Candidate]]) -> Outcome:
-        """Try until nobody fails any more."""
+        """Try until no candidate fails any more."""
         tables: tuple[Table, ...] = ()
         while not tables:
             try:
@@ -143,10 +143,10 @@ class Search:
         return all(eligible(kind, algorithm) for algorithm in algorithms)
 
     def _race_at(self, size: int, pruning: Pruning) -> Samples:
-        """Tune the parameters of those that may win at one size, then time all algorithms.
+        """Tune the parameters of algorithms that may win at one size, then time all algorithms.
 
-        What was tuned at a size before is a good guess: an algorithm that is behind with it is
-        not tuned again, as that takes as long as several races.
+        The parameters of an earlier size are a good guess: an algorithm that is behind with them
+        is not tuned again, as that takes as long as several races.
         """
         algorithms = [
             algorithm
@@ -174,10 +174,10 @@ class Search:
         return finish(self._source, request, field, seen, self._plan.budget)
 
     def _with_compositions(self, size: int, compositions: Sequence[Candidate]) -> Samples:
-        """Race compositions against the best of the others, of which the samples are there.
+        """Race compositions against the best of the others, which have samples already.
 
-        They replace it only if they beat it in a duel as well: a table of fewer routines is
-        better, and among many candidates one is lucky.
+        A composition replaces it only if it also wins a duel: a table of fewer routines is better,
+        and among many candidates one is lucky.
         """
         self._plan.progress(f"{self._collective} {size} B: compositions")
         known = self._samples[size]

@@ -1,4 +1,4 @@
-"""Tuning all collectives of one cluster, on its communicators: one source, one decision table."""
+"""Tunes all collectives of one cluster, on its communicators: one source, one decision table."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from stagegen.tune.search import Search
 
 @dataclass(frozen=True)
 class Tuned:
-    """The result of tuning: what decides, and what it was seen from.
+    """The result of tuning: the decision, and the measurements behind it.
 
     Attributes:
         decision: the tables of all collectives.
-        outcomes: by collective, and of each the communicators in the order of the options.
-        wrong: checks that failed: these routines were never timed.
+        outcomes: by collective, and for each the communicators in the order of the options.
+        wrong: checks that failed; their routines were never timed.
     """
 
     decision: DecisionTable
@@ -35,13 +35,14 @@ class Tuned:
 
 
 #: Collectives whose size is that of the whole message; in the others each rank gets as much from
-#: every rank. So their sizes go on to as many times the largest one, at most WHOLE_MOST times.
+#: every rank. So their sizes go on, up to the number of ranks times the largest size, at most
+#: WHOLE_MOST times.
 WHOLE = frozenset({"allgatherv", "allreduce", "bcast", "reduce", "reduce_scatter"})
 WHOLE_MOST = 16
 
-#: Collectives of which one rule serves all calls: a barrier has no size, and a rank of an
-#: alltoallv knows its own blocks only. They are measured once, with blocks of so many bytes or,
-#: where None, of the largest size, where a wrong choice costs most.
+#: Collectives with one rule for all calls: a barrier has no size, and a rank of an alltoallv knows
+#: only its own blocks. They are measured once, with blocks of this many bytes or, if None, of the
+#: largest size, where a wrong choice costs most.
 ONE_SIZE: dict[str, int | None] = {"alltoallv": None, "barrier": 0}
 
 
@@ -61,11 +62,11 @@ def steps(options: Options) -> int:
 
 
 def kinds_of(communicators: Sequence[Communicator]) -> Mapping[Communicator, tuple[str, ...]]:
-    """Return which tables are made from the measurements of each communicator.
+    """Return the kinds of tables to make from the measurements of each communicator.
 
-    Its own, if it has; and those of any communicators with as many ranks, for which the first
-    with that many counts, the named groups last: their ranks are next to each other. What was
-    measured on one host serves ranks on one host, and them only.
+    It makes its own table, if it has one, and the table for any communicators with as many ranks,
+    if it is the first with that number. Named groups come last, as their ranks are next to each
+    other. Measurements on one host serve only ranks on one host.
     """
     by_rank = sorted(communicators, key=lambda one: bool(one.group))
     first = {(len(one.ranks), one.one_host): one for one in reversed(by_rank)}
@@ -98,7 +99,7 @@ def tune(
         options: what to tune.
         source: makes measurements, or has them from a log.
         representative: says, after measuring, whether the cluster itself was measured.
-        progress: told of every step.
+        progress: called with a text at every step.
 
     Raises:
         MeasurementError: a measurement failed; what the log holds stays valid.
@@ -149,7 +150,7 @@ _BySize = Mapping[int, Sequence[Candidate]]
 
 
 def _compositions(searches: Sequence[Search], outcomes: Sequence[Outcome]) -> list[_BySize]:
-    """Return the compositions for each search, which has come to this outcome without them."""
+    """Return the compositions for each search, given its outcome without them."""
     found = Compositions(outcomes)
     return [
         found.of(outcome, search.compositions, search.known)
@@ -163,7 +164,7 @@ def _wrong_among(
     composed: Sequence[_BySize],
     progress: Callable[[str], None],
 ) -> tuple[Check, ...]:
-    """Check compositions with those that serve their parts; return the checks of the wrong ones."""
+    """Check compositions with their bound parts; return the checks of the wrong ones."""
     return tuple(
         check
         for outcome, by_size in zip(outcomes, composed, strict=True)
@@ -179,7 +180,7 @@ def _wrong_among(
 
 
 def _without(banned: Set[tuple[str, str]], collective: str, by_size: _BySize) -> _BySize:
-    """Return those that are not banned."""
+    """Return the compositions that are not banned."""
     return {
         size: [c for c in candidates if (collective, c.algorithm) not in banned]
         for size, candidates in by_size.items()
@@ -188,7 +189,7 @@ def _without(banned: Set[tuple[str, str]], collective: str, by_size: _BySize) ->
 
 @dataclass(frozen=True)
 class _Field:
-    """What one search is about: a collective, a communicator, and the candidates.
+    """The subject of one search: a collective, a communicator, and the candidates.
 
     Attributes:
         others: algorithms that may serve parts of compositions there, by ``collective/name``.
@@ -235,7 +236,7 @@ def _plan(options: Options, field: _Field, progress: Callable[[str], None]) -> P
 def _algorithms(
     catalogue: Catalogue, topology: Topology, communicator: Communicator
 ) -> tuple[Algorithm, ...]:
-    """Return what can run on a communicator."""
+    """Return the algorithms that can run on a communicator."""
     if communicator.group is not None:
         return applicable(catalogue, tuple(groups_of(topology))[communicator.group].topology)
     count = len(communicator.ranks)

@@ -90,7 +90,7 @@ def test_candidates_are_timed_in_turn(tmp_path, collective, algorithms, sizes, b
     [
         ("scan", "native", "unknown collective scan"),
         ("alltoall", "rings", "no algorithm rings can run here"),
-        ("alltoall", "aapc_sender_window:window=99", "window may be"),
+        ("alltoall", "aapc_sender_window:window=99", "window must be"),
         ("bcast", "linear,ring", "no algorithm ring can run here"),
     ],
 )

@@ -196,7 +196,7 @@ def run(program: Path, topology, output: Path) -> set[tuple[str, int, str]]:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ("everyone", "unknown communicator 'everyone'; there is whole, left, per-switch"),
+        ("everyone", "unknown communicator 'everyone'; choose from whole, left, per-switch"),
         ("whole,7", "or a number from 2 to 6"),
         ("", "unknown communicator ''"),
     ],

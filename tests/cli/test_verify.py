@@ -114,7 +114,7 @@ def edited(figure, tmp_path, name, old, new):
         ("cluster.c", "_hosts = 6", "_hosts = 5", "coll_cluster_hosts disagrees"),
         ("cluster.c", '"whole"', '"part"', "coll_cluster_group_names disagrees"),
         ("cluster.c", "    0, 6,", "    0, 5,", "first_position disagrees"),
-        ("cluster.c", "    0, 1, 2, 3,", "    0, 1, 3, 2,", "place_of_host[], ranks being hosts:"),
+        ("cluster.c", "    0, 1, 2, 3,", "    0, 1, 3, 2,", "place_of_host[], with hosts as ranks"),
         ("cluster.c", "    0, 1, 2,", "    0, 0, 2,", "place_of_host[] does not have every place"),
         ("routines.c", "COLL_NEEDS_ORDER", "COLL_ANY", "ranks whose hosts are not known"),
         ("rules.c", ".window = 4", ".window = 0", "window is 0"),

@@ -18,24 +18,11 @@ from stagegen.measure.launch.mpi import Mpi, find_mpi
 pytestmark = [pytest.mark.mpi]
 
 OPENMPI_VARIABLE = "STAGEGEN_TEST_OPENMPI"  # names an mpiexec of Open MPI
-PAUSE = r"""
-#define _GNU_SOURCE
-#include <limits.h>
+RING = r"""
 #include <mpi.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <unistd.h>
-/* How often this thread has gone to sleep. */
-static long sleeps(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_nvcsw;
-}
-/*
- * Rank 0 lets all others wait for a message. Prints hosts in rank order, then how often a rank
- * slept while it waited: the one that did so least.
- */
+/* Sends 1 KB around all ranks, several times; prints hosts in rank order, then milliseconds. */
 int main(int argc, char **argv)
 {
     char data[1024] = {0}, host[64], hosts[64 * 64];
@@ -45,26 +32,27 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     gethostname(host, sizeof host);
     MPI_Gather(host, 64, MPI_CHAR, hosts, 64, MPI_CHAR, 0, MPI_COMM_WORLD);
-    MPI_Barrier(MPI_COMM_WORLD);
-    long slept = -sleeps(), least = 0;
-    if (rank == 0)
-        usleep(500000);
-    for (int other = 1; rank == 0 && other < size; other++)
-        MPI_Send(data, 1024, MPI_CHAR, other, 0, MPI_COMM_WORLD);
-    if (rank > 0)
-        MPI_Recv(data, 1024, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    slept = rank == 0 ? LONG_MAX : slept + sleeps();
-    MPI_Reduce(&slept, &least, 1, MPI_LONG, MPI_MIN, 0, MPI_COMM_WORLD);
+    double best = 1e9;
+    for (int i = 0; i < 10; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double begin = MPI_Wtime();
+        if (rank > 0)
+            MPI_Recv(data, 1024, MPI_CHAR, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(data, 1024, MPI_CHAR, (rank + 1) % size, 0, MPI_COMM_WORLD);
+        if (rank == 0) {
+            MPI_Recv(data, 1024, MPI_CHAR, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (MPI_Wtime() - begin < best)
+                best = MPI_Wtime() - begin;
+        }
+    }
     for (int i = 0; rank == 0 && i < size; i++)
         printf("%s ", hosts + 64 * i);
     if (rank == 0)
-        printf("%ld\n", least);
+        printf("%.3f\n", best * 1e3);
     MPI_Finalize();
     return 0;
 }
 """
-#: In half a second a rank that sleeps does so some 250 times; one that spins, by chance only.
-OFTEN = 20
 SHARED = """\
 name: shared
 defaults: {bandwidth: 10Mbit, latency: 50us}
@@ -87,9 +75,9 @@ def installed(flavour: str) -> Mpi:
         pytest.skip(f"{error}, or in {OPENMPI_VARIABLE}" if flavour == "openmpi" else str(error))
 
 
-def pause(mpi: Mpi, folder: Path) -> str:
-    source, program = folder / "pause.c", folder / "pause"
-    source.write_text(PAUSE)
+def ring(mpi: Mpi, folder: Path) -> str:
+    source, program = folder / "ring.c", folder / "ring"
+    source.write_text(RING)
     compiler = mpi.mpiexec.with_name("mpicc")
     subprocess.run([compiler, "-o", program, source], check=True, capture_output=True)
     return str(program)
@@ -107,7 +95,7 @@ def output(launcher, job: Job, topology, folder: Path) -> list[str]:
 @pytest.mark.lab
 @pytest.mark.parametrize("text", [None, SHARED])
 @pytest.mark.parametrize("flavour", ["mpich", "openmpi"])
-def test_waiting_ranks_of_both_libraries_let_others_run_in_the_lab(
+def test_ranks_of_both_libraries_talk_fast_in_the_lab(
     cluster, tmp_path, monkeypatch, flavour, text
 ):
     mpi = installed(flavour)
@@ -116,20 +104,22 @@ def test_waiting_ranks_of_both_libraries_let_others_run_in_the_lab(
     if reason := launcher.why_unavailable(topology, flavour):
         pytest.skip(reason)
     monkeypatch.setenv("STAGEGEN_LAB_SCALE", "1")
-    *hosts, sleeps = output(launcher, Job((pause(mpi, tmp_path),), mpi=flavour), topology, tmp_path)
+    *hosts, milliseconds = output(
+        launcher, Job((ring(mpi, tmp_path),), mpi=flavour), topology, tmp_path
+    )
     assert tuple(hosts) == topology.ranks
-    assert int(sleeps) >= OFTEN
+    assert float(milliseconds) < 20  # spinning ranks would take some 70
 
 
 @pytest.mark.parametrize("flavour", ["mpich", "openmpi"])
-def test_waiting_local_ranks_let_others_run(cluster, tmp_path, flavour):
+def test_local_ranks_talk_fast(cluster, tmp_path, flavour):
     mpi = installed(flavour)
     launcher = LocalLauncher(mpi.mpiexec)
     if reason := launcher.why_unavailable(cluster(), flavour):
         pytest.skip(reason)
-    words = output(launcher, Job((pause(mpi, tmp_path),), mpi=flavour), cluster(), tmp_path)
+    words = output(launcher, Job((ring(mpi, tmp_path),), mpi=flavour), cluster(), tmp_path)
     assert len(words) == 5
-    assert int(words[-1]) >= OFTEN
+    assert float(words[-1]) < 20
     assert launcher.environment(cluster(), flavour).representative is False
 
 

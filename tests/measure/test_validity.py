@@ -10,8 +10,8 @@ from stagegen.measure.validity import ROUTINES, last_routines, still_valid
 from tests.measure.fakes import request
 
 NATIVE, RING, FLAT = Candidate("native"), Candidate("ring"), Candidate("flat")
-COMPOSED = Candidate.from_spec("of_reduce_and_bcast+reduce/native+bcast/ring")
-THEN = {"bcast/native": "n1", "bcast/ring": "r1", "bcast/flat": "f1"}
+COMPOSED = Candidate.from_spec("of_halves+alltoall/native+alltoall/ring")
+THEN = {"alltoall/native": "n1", "alltoall/ring": "r1", "alltoall/flat": "f1"}
 HEADER = {"kind": "log", ROUTINES: THEN}
 SESSION = {"kind": "session"}
 
@@ -23,22 +23,22 @@ def measured(*candidates: Candidate) -> dict:
 
 RECORDS = [
     SESSION,
-    Check("bcast", RING, 9, 0, "").to_json(),
-    Check("bcast", FLAT, 9, 0, "").to_json(),
+    Check("alltoall", RING, 9, 0, "").to_json(),
+    Check("alltoall", FLAT, 9, 0, "").to_json(),
     measured(NATIVE, RING, FLAT),
     measured(RING),
     measured(COMPOSED),
-    Failure("bcast", 64, RING, "it hung").to_json(),
+    Failure("alltoall", 64, RING, "it hung").to_json(),
 ]
 
 
 def test_nothing_is_lost_while_nothing_changes():
     assert still_valid(HEADER, RECORDS, THEN) == RECORDS
-    assert still_valid(HEADER, RECORDS, {**THEN, "bcast/added": "a1"}) == RECORDS
+    assert still_valid(HEADER, RECORDS, {**THEN, "alltoall/added": "a1"}) == RECORDS
 
 
 @pytest.mark.parametrize(
-    "now", [{**THEN, "bcast/ring": "r2"}, {"bcast/native": "n1", "bcast/flat": "f1"}]
+    "now", [{**THEN, "alltoall/ring": "r2"}, {"alltoall/native": "n1", "alltoall/flat": "f1"}]
 )
 def test_a_changed_routine_is_forgotten_in_compositions_too(now):
     kept = still_valid(HEADER, RECORDS, now)
@@ -50,7 +50,7 @@ def test_a_changed_routine_is_forgotten_in_compositions_too(now):
 
 
 def test_what_was_measured_after_the_change_counts():
-    now = {**THEN, "bcast/ring": "r2"}
+    now = {**THEN, "alltoall/ring": "r2"}
     records = [*RECORDS, {"kind": ROUTINES, ROUTINES: now}, measured(RING)]
     assert last_routines(HEADER, records) == now
     assert still_valid(HEADER, records, now)[-1] == measured(RING)
@@ -70,7 +70,7 @@ class Live:
 
 def test_only_what_is_missing_is_measured():
     live = Live()
-    source = LogSource(still_valid(HEADER, RECORDS[3:4], {**THEN, "bcast/ring": "r2"}), live)
+    source = LogSource(still_valid(HEADER, RECORDS[3:4], {**THEN, "alltoall/ring": "r2"}), live)
     answer = source.measure(request(NATIVE, RING, FLAT))
     assert live.asked == [(RING,)]
     assert answer.by_candidate() == {NATIVE: (0.5,), RING: (9.0,), FLAT: (2.5,)}

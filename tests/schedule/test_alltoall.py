@@ -72,7 +72,7 @@ def test_phases_are_made_once_for_all_schemes(topology, parameters):
         ("none", 1, 2, "none has no window; schemes with one: sender"),
         ("receiver-partial", 0, 1, "block size is 0; it must be from 1 to"),
         ("receiver", 1, -1, "window is -1; it must be from 1 to"),
-        ("reciever", 1, 1, "no sync 'reciever'; there is none, dummy, sender"),
+        ("reciever", 1, 1, "unknown sync 'reciever'; choose from none, dummy, sender"),
     ],
 )
 def test_schemes_and_parameters_that_do_not_exist_are_refused(kind, block_size, window, told):

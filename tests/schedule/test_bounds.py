@@ -238,7 +238,7 @@ def test_wrong_questions_are_refused():
         lower_bound(topology, "scan", 1)
     with pytest.raises(InputError, match="no rank 2; ranks are 0 to 1"):
         lower_bound(topology, "bcast", 1, 2)
-    with pytest.raises(InputError, match="allgatherv needs 2 sizes"):
+    with pytest.raises(InputError, match="allgatherv on these ranks needs 2 sizes"):
         lower_bound_of_sizes(topology, "allgatherv", [1])
-    with pytest.raises(InputError, match="alltoallv needs 2 × 2 sizes"):
+    with pytest.raises(InputError, match="alltoallv on these ranks needs 2 × 2 sizes"):
         lower_bound_of_sizes(topology, "alltoallv", [[1, 1]])

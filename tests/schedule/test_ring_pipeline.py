@@ -115,7 +115,7 @@ def test_ranks_of_one_host_use_no_network():
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"first_blocks": (0, 1, 2, 3, 4, 4)}, "not every block once"),
+        ({"first_blocks": (0, 1, 2, 3, 4, 4)}, "do not hold every block exactly once"),
         ({"first_blocks": (1, 0, 2, 3, 4, 5)}, "after the reduce-scatter rank 1 has 2 of 6"),
         ({"steps": 9}, "ends with a block of"),
         ({"steps": 10, "combining_steps": 4}, "after the reduce-scatter rank 0 has 1 of 6"),

@@ -203,7 +203,7 @@ def test_partial_schemes_keep_the_syncs_of_their_blocks():
 def test_what_is_no_scheme_is_refused():
     topology = make_topology([2], [])
     phases = ((Message(0, 1), Message(1, 0)),)
-    with pytest.raises(InputError, match="no sync 'hope'; there is none, dummy"):
+    with pytest.raises(InputError, match="unknown sync 'hope'; choose from none, dummy"):
         synchronise(topology, phases, "hope")
     with pytest.raises(InputError, match="size of a block is 0"):
         synchronise(topology, phases, "sender-partial", block_size=0)

@@ -86,7 +86,7 @@ def test_wrong_claims_of_a_binary_tree_are_found():
     for problem, wrong in {
         "rank 0 has 2 children, more than the arity 1": replace(tree, arity=1),
         "1 ranks share an edge in a step, not 2": replace(tree, in_step=2),
-        "ranks are not those of the topology": replace(tree, ranks=("n0", "n1", "n9")),
+        "ranks differ from the topology's": replace(tree, ranks=("n0", "n1", "n9")),
         "the height is 1, not 2": replace(tree, height=2),
         "leads into the root": replace(tree, collective="bcast", edges=tree.reversed().edges),
         "leads away from the root": replace(tree, collective="reduce"),

@@ -293,7 +293,7 @@ def test_other_claims_are_checked():
         "not the branches": replace(schedule, subtrees=schedule.subtrees[:-1]),
         "not the branches of root s2": replace(schedule, root="s2"),
         "not sorted": replace(schedule, subtrees=schedule.subtrees[::-1]),
-        "ranks are not those": replace(schedule, ranks=schedule.ranks[::-1]),
+        "ranks differ from": replace(schedule, ranks=schedule.ranks[::-1]),
         "unknown sync": replace(schedule, sync=SyncGraph("hope")),
         "cannot hold syncs": replace(schedule, sync=replace(schedule.sync, kind="barrier")),
         "nothing makes": replace(schedule, sync=SyncGraph("receiver")),

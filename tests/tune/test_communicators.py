@@ -54,7 +54,7 @@ def test_each_is_there_once_and_in_the_order_that_was_asked_for():
 
 @pytest.mark.parametrize("name", ["", "everyone", "1", "8", "9", "-2", "2.5", "left"])
 def test_what_there_is_not_is_told_with_what_there_is(name):
-    with pytest.raises(InputError, match="there is whole, per-switch, per-host, half, or a number"):
+    with pytest.raises(InputError, match="choose from whole, per-switch, per-host, half, or"):
         find_communicators(CYCLIC, [name])
 
 

@@ -37,10 +37,10 @@ def test_what_is_not_asked_for_is_the_default(spec, values):
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("rings", "no algorithm rings can run here; there is aapc, native"),
+        ("rings", "no algorithm rings can run here; choose from aapc, native"),
         ("aapc:windows=2", "no parameter windows; it has segment_size, window"),
         ("native:window=2", "no parameter window; it has none"),
-        ("aapc:window=3", "window may be 1, 2, 4"),
+        ("aapc:window=3", "window must be one of 1, 2, 4"),
         ("aapc:window", "expected NAME or NAME:PARAMETER=NUMBER"),
         ("", "expected NAME"),
     ],

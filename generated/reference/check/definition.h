@@ -1,7 +1,7 @@
 /*
- * What collectives do by the definition of the MPI standard, for the calls in which the MPI library
- * itself is wrong: MPI 4.0 defines those that move data by the messages of which they seem to be
- * made (§6.5 and on), and reduce_scatter as a reduction whose result is scattered (§6.10).
+ * Collectives as the MPI standard defines them, for the calls in which the MPI library itself is
+ * wrong: MPI 4.0 defines collectives that move data by the messages that they seem to consist of
+ * (§6.5 and on), and reduce_scatter as a reduction whose result is scattered (§6.10).
  */
 #ifndef DEFINITION_H
 #define DEFINITION_H
@@ -22,7 +22,7 @@ static inline MPI_Aint place_in(const struct coll_blocks *blocks, int of_all, in
     return of_all ? (MPI_Aint)rank * count : 0;
 }
 
-/* Send every block and receive every block; the own one may be in place. */
+/* Send every block and receive every block; a rank's own block may be in place. */
 static inline int send_messages(const struct caller *caller, const struct coll_call *call,
                                 MPI_Aint send_extent, MPI_Aint recv_extent) {
     const struct coll_case *kind = caller->kind;
@@ -51,7 +51,7 @@ static inline int send_messages(const struct caller *caller, const struct coll_c
     return error;
 }
 
-/* Reduce all blocks on all ranks, and take the own one. */
+/* Reduce all blocks on all ranks, and keep the rank's own block. */
 static inline int reduce_all(const struct caller *caller, const struct coll_call *call,
                              const struct side *send, const struct side *recv) {
     const int uneven = caller->kind->uneven;
@@ -76,7 +76,7 @@ static inline int reduce_all(const struct caller *caller, const struct coll_call
     return error;
 }
 
-/* Make the call; where it is in place on all ranks, what it sends is in `input` as well. */
+/* Make the call; if it is in place on all ranks, `input` also has the data that it sends. */
 static inline int by_definition(const struct caller *caller, const struct coll_call *original,
                                 const struct side *send, const struct side *recv,
                                 const char *input) {

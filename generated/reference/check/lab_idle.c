@@ -1,15 +1,15 @@
-/* lab_idle.c - lets waiting MPI ranks sleep where there are more ranks than CPUs.
+/* lab_idle.c - lets waiting MPI ranks sleep if there are more ranks than CPUs.
  *
  * Preloaded into every rank of the lab and of the local launcher. MPICH over UCX, and Open MPI
  * over TCP, wait for messages by calling epoll_wait() with a time limit of zero, over and over.
  * With sixteen ranks on two CPUs a waiting rank then keeps a CPU for a whole tick of the scheduler
  * while the rank that it waits for wants to run, and a message takes tens of milliseconds.
  *
- * Here, a rank that has asked SPINS times in a row in vain sleeps in its next calls until
- * something arrives. Arriving data wakes it at once; the time limit, FIRST_NS doubled call by
- * call up to LAST_NS, only bounds how long a rank can miss what does not come through epoll, such
- * as messages in memory shared with another rank on its host. Where there are such ranks,
- * LAB_IDLE_LONGEST_US sets a lower bound than LAST_NS.
+ * Here, a rank that has polled SPINS times in a row in vain sleeps in its next calls until
+ * something arrives. Arriving data wakes it at once. The time limit, FIRST_NS doubled call by
+ * call up to LAST_NS, only bounds how long a rank can miss events outside of epoll, such as
+ * messages in memory shared with another rank on its host. If there are such ranks,
+ * LAB_IDLE_LONGEST_US sets a smaller limit than LAST_NS.
  * A program that polls between pieces of work (MPI_Test) pays little, since every event that it
  * finds starts the count anew.
  */
@@ -38,7 +38,7 @@ static long longest_pause(void) {
     return wanted > 0 && wanted < LAST_NS ? wanted : LAST_NS;
 }
 
-/* The kernel's epoll_pwait2, which C libraries have only lately (glibc 2.35). */
+/* The kernel's epoll_pwait2, which only recent C libraries have (glibc 2.35). */
 static int sleep_in_epoll(int epoll, struct epoll_event *events, int most, long nanoseconds,
                           const sigset_t *mask) {
     struct timespec limit = {.tv_sec = 0, .tv_nsec = nanoseconds};

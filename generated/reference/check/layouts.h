@@ -6,7 +6,7 @@
 
 enum { BLOCK_BYTES = 24 };
 
-/* A datatype of which `per_block` elements are a block: of BLOCK_BYTES, of single bytes less. */
+/* A datatype; `per_block` elements are a block: BLOCK_BYTES, fewer for single bytes. */
 struct layout {
     const char *name;
     int per_block;
@@ -21,7 +21,7 @@ static int create_byte(MPI_Datatype *type) {
     return PMPI_Type_dup(MPI_BYTE, type);
 }
 
-/* A double and an integer: predefined, and yet with a gap between its elements. */
+/* A double and an integer: predefined, yet with gaps between elements. */
 static int create_pair(MPI_Datatype *type) {
     return PMPI_Type_dup(MPI_DOUBLE_INT, type);
 }
@@ -41,7 +41,7 @@ static int resize(MPI_Datatype inner, int lower_bound, int extent, MPI_Datatype 
     return PMPI_Type_free(&inner);
 }
 
-/* Six integers out of order and with a gap behind: size tells nothing of the layout. */
+/* Six integers out of order, with a gap behind: the size says nothing about the layout. */
 static int create_permuted(MPI_Datatype *type) {
     const int lengths[] = {3, 2, 1};
     const int displacements[] = {3, 1, 0};
@@ -57,7 +57,7 @@ static int create_shuffled(MPI_Datatype *type) {
     return PMPI_Type_indexed(2, lengths, displacements, MPI_INT, type);
 }
 
-/* Data on both sides of the address that is passed, and a lower bound below all of it. */
+/* Data on both sides of the address that is passed, and a lower bound below all data. */
 static int create_negative(MPI_Datatype *type) {
     const int lengths[] = {2, 1, 3};
     const int displacements[] = {-4, -1, 2};
@@ -73,7 +73,7 @@ static int create_shifted(MPI_Datatype *type) {
     return resize(vector, 3, 12, type);
 }
 
-/* Each element has numbers in the gaps of the next: right as a whole, but not to be taken apart. */
+/* Each element has numbers in the gaps of the next: right as a whole, but not divisible. */
 static int create_interleaved(MPI_Datatype *type) {
     const int displacements[] = {0, 7, 2, 9, 4, 11};
     MPI_Datatype indexed;
@@ -81,7 +81,7 @@ static int create_interleaved(MPI_Datatype *type) {
     return resize(indexed, 0, 6, type);
 }
 
-/* The next element is below. */
+/* Each element lies below the one before. */
 static inline int create_downward(MPI_Datatype *type) {
     MPI_Datatype contiguous;
     COLL_TRY(PMPI_Type_contiguous(6, MPI_INT, &contiguous));
@@ -95,7 +95,7 @@ static int create_members(const MPI_Aint places[], MPI_Datatype *type) {
     return PMPI_Type_create_struct(5, lengths, places, types, type);
 }
 
-/* As a compiler lays it out, with a gap inside and one at the end. */
+/* A structure as a compiler lays it out, with a gap inside and one at the end. */
 static int create_struct(MPI_Datatype *type) {
     const MPI_Aint places[] = {0, 8, 16, 20, 24};
     MPI_Datatype members;

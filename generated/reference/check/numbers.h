@@ -1,4 +1,4 @@
-/* Numbers of all types that MPI reduces, small enough for results that are exact in any order. */
+/* Numbers of all types that MPI reduces, so small that results are exact in any order. */
 #ifndef NUMBERS_H
 #define NUMBERS_H
 
@@ -6,20 +6,20 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What numbers an operation is to get. */
+/* The kind of numbers that an operation gets. */
 enum values {
     VALUES_ANY,     /* of all bits of a byte */
-    VALUES_SMALL,   /* sums are exact, of bytes those of up to SUMMED_BYTES ranks */
-    VALUES_FACTORS, /* products are exact, and of floating-point numbers not 0 */
-    VALUES_TRUTHS,  /* 0 at times */
-    VALUES_TIED,    /* few different ones, so that some are equal */
+    VALUES_SMALL,   /* sums are exact; sums of bytes, on up to SUMMED_BYTES ranks */
+    VALUES_FACTORS, /* products are exact, and floating-point ones are not 0 */
+    VALUES_TRUTHS,  /* sometimes 0 */
+    VALUES_TIED,    /* few distinct values, so that some are equal */
 };
 
-/* A number in memory: one value, two of a complex one, or one with an index behind. */
+/* A number in memory: one value, the two of a complex number, or one with an index behind. */
 struct number {
     int real; /* floating point, else an integer */
     int width;
-    int parts;    /* 2 of a complex number, or of a value with an index of its type */
+    int parts;    /* 2 for a complex number, or for a value with an index of its type */
     int index_at; /* offset of the index, an int; 0: none */
 };
 
@@ -31,7 +31,7 @@ static const struct number double_int_number = {1, sizeof(double), 1, sizeof(dou
 /* Open MPI's sums of bytes stop at the least and greatest number where they would overflow. */
 enum { SUMMED_BYTES = 42 };
 
-/* Up to so many ranks have complex factors other than 1, to stay exact in type float. */
+/* The most ranks with complex factors other than 1, which keeps type float exact. */
 enum { COMPLEX_FACTORS = 16 };
 
 /* clang-format off */
@@ -71,8 +71,8 @@ static inline double value_of(const struct number *number, enum values values, u
     }
 }
 
-/* A complex factor is 1 or 2 + i: no product of these has a part of 0, whose sign would tell the
- * order, unless all are 1. */
+/* A complex factor is 1 or 2 + i. No product of these has a part that is 0, whose sign would
+ * depend on the order, unless all factors are 1. */
 static inline void write_complex(const struct number *number, enum values values, char *to,
                                  unsigned random, int rank) {
     const int one = random % 2 == 0 || rank >= COMPLEX_FACTORS;
@@ -81,7 +81,7 @@ static inline void write_complex(const struct number *number, enum values values
     write_value(number, to + number->width, factor ? !one : random % 10);
 }
 
-/* The number of a rank, of which only random bits differ from others. */
+/* The number of a rank; it differs from the others' in random bits only. */
 static inline void write_number(const struct number *number, enum values values, char *to,
                                 unsigned random, int rank) {
     const int index = (int)(random / 10 % 100);
@@ -97,8 +97,8 @@ static inline void write_number(const struct number *number, enum values values,
 }
 
 /*
- * A long double of x86 has 10 bytes of data and 6 of nothing, which results may bring along; blank
- * those, as the data lies at multiples of 16 bytes.
+ * A long double of x86 has 10 bytes of data and 6 of padding, which results may copy. Clear the
+ * padding, as the data lies at multiples of 16 bytes.
  */
 static inline void blank_padding(const struct number *number, char *data, size_t bytes) {
     enum { DATA = 10 };

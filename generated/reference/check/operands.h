@@ -1,4 +1,4 @@
-/* What the conformance check reduces: elements and operations, with results that are exact. */
+/* The reductions of the conformance check: elements and operations with exact results. */
 #ifndef OPERANDS_H
 #define OPERANDS_H
 
@@ -7,7 +7,7 @@
 
 enum { INTS_OF_BLOCK = BLOCK_BYTES / (int)sizeof(int), PRIME = 10007 };
 
-/* Where the six integers of an element of a derived type are, in steps of `extent` integers. */
+/* The places of the six integers of a derived type's element, in steps of `extent` integers. */
 struct shape {
     const struct layout *layout;
     int places[INTS_OF_BLOCK], extent;
@@ -19,13 +19,13 @@ static const struct shape interleaved_shape = {&interleaved_layout, {0, 7, 2, 9,
 static const struct shape negative_shape = {&negative_layout, {-4, -3, -1, 2, 3, 4}, 13};
 
 /*
- * Elements of a predefined type or, with shapes, of derived ones: that of the even and that of the
- * odd ranks, which have one signature. The operation is MPI's or, with a function, one of ours.
+ * Elements of a predefined type or, with shapes, of two derived ones with the same signature, for
+ * the even and the odd ranks. The operation is MPI's or, with a function, one of ours.
  */
 struct operand {
     const char *name;
     MPI_Datatype type;
-    int per_block; /* elements of a block: of BLOCK_BYTES, about, or of less */
+    int per_block; /* elements of a block: about BLOCK_BYTES, or fewer */
     const struct number *number;
     enum values values;
     MPI_Op op;
@@ -34,7 +34,7 @@ struct operand {
     int commutes;
 };
 
-/* What the functions below work on; MPI tells them a datatype that they could not take apart. */
+/* The shape for the functions below, since they cannot take apart the datatype that MPI passes. */
 static const struct shape *current_shape;
 
 static int *place_of(void *elements, int element, int number) {

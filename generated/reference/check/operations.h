@@ -1,4 +1,4 @@
-/* All predefined operations on all types that they are for: MPI 4.0, §6.9.2 and §6.9.4. */
+/* All predefined operations on all types that they accept: MPI 4.0, §6.9.2 and §6.9.4. */
 #ifndef OPERATIONS_H
 #define OPERATIONS_H
 
@@ -46,7 +46,7 @@ static const struct operation {
 #define COMPLEX_OF(type) {1, sizeof(type), 2, 0} /* and an index that is a real number, too */
 #define PAIR_OF(real, type) {real, sizeof(type), 1, offsetof(struct { type value; int index; }, index)}
 
-/* A library without Fortran lacks types of it, or has them with another width: they are left out. */
+/* A library without Fortran lacks its types, or has them with another width: they are left out. */
 static const struct element {
     const char *name;
     MPI_Datatype type;
@@ -136,7 +136,7 @@ static inline void add_predefined(const struct operation *operation, const struc
                                       .op = operation->op};
 }
 
-/* Fill predefined[] with what this MPI library has, once; return how many that are. */
+/* Fill predefined[] with all that this MPI library has, once; return how many there are. */
 static inline int list_predefined(void) {
     static int count;
     if (count > 0)

@@ -1,4 +1,4 @@
-/* What a rank sends or receives in a call of the conformance check: datatype, blocks, memory. */
+/* One side of a rank's call in the conformance check: datatype, blocks, memory. */
 #ifndef SIDES_H
 #define SIDES_H
 
@@ -6,10 +6,10 @@
 
 #include "trials.h"
 
-/* Around the data, and the alignment of whole sides. */
+/* The bytes around the data, and the alignment of whole sides. */
 enum { GUARD = 64 };
 
-/* Where blocks differ in length, the longest is LONGEST times as long as the trial says. */
+/* If blocks differ in length, the longest is LONGEST times as long as the trial says. */
 enum { LONGEST = 2 };
 
 struct side {
@@ -19,7 +19,7 @@ struct side {
     MPI_Aint origin;      /* of the address that MPI gets, in the whole side */
     MPI_Aint extent;      /* of an element */
     MPI_Aint bytes;       /* of the whole side: one block per rank, or one message, and guards */
-    int *counts, *places; /* of the blocks, where they differ */
+    int *counts, *places; /* of the blocks, if they differ */
 };
 
 /* The rank that makes the call. */
@@ -29,8 +29,8 @@ struct caller {
     int rank, size;
 };
 
-/* The sides of a broadcast may differ from rank to rank, as long as the signature is one; so may
- * the layouts of what is reduced. */
+/* The layouts of a broadcast may differ from rank to rank if their signatures agree; so may the
+ * layouts of a reduction. */
 static inline const struct layout *layout_of(const struct caller *caller, const struct trial *trial,
                                              int sends) {
     const int odd = caller->rank % 2;
@@ -53,7 +53,7 @@ static inline int make_type(const struct operand *operand, const struct layout *
     return PMPI_Type_commit(&side->type);
 }
 
-/* Room for so many elements on both sides of the address. */
+/* Make room for `elements` elements on both sides of the address. */
 static inline int measure_side(MPI_Aint elements, struct side *side) {
     MPI_Aint lower_bound, true_lower_bound, true_extent;
     COLL_TRY(PMPI_Type_get_extent(side->type, &lower_bound, &side->extent));
@@ -65,7 +65,7 @@ static inline int measure_side(MPI_Aint elements, struct side *side) {
     return MPI_SUCCESS;
 }
 
-/* Where blocks are sparse, one block in SPARSE has data. */
+/* If blocks are sparse, one block in SPARSE has data. */
 enum { SPARSE = 5 };
 
 /*
@@ -78,9 +78,9 @@ static inline int weight(const struct trial *trial, int from, int to, int symmet
 }
 
 /*
- * Lengths and places of a side's blocks, the last one first and with gaps in between. Where all
- * ranks send to one, rank 0 gets something: MPICH 4.3's reduce_scatter in place fails without. In
- * place, two ranks send each other as much.
+ * Lengths and places of a side's blocks, the last one first and with gaps in between. If all ranks
+ * send to one, rank 0 gets some data: otherwise MPICH 4.3's reduce_scatter in place fails. In
+ * place, two ranks send each other the same amount.
  */
 static inline int make_blocks(const struct caller *caller, const struct trial *trial, int sends,
                               struct side *side) {
@@ -114,8 +114,8 @@ static inline int make_side(const struct caller *caller, const struct trial *tri
 }
 
 /*
- * How much of a receiving side a call defines: all of it, whatever a rank does not receive being
- * left as it was; but of blocks that are reduced in place only the result, which comes first.
+ * How much of a receiving side a call defines: all of it, as parts that a rank does not receive
+ * stay as they were; but if blocks are reduced in place, only the result, which comes first.
  */
 static inline MPI_Aint defined_bytes(const struct caller *caller, const struct trial *trial,
                                      const struct side *recv) {
@@ -130,7 +130,7 @@ static inline int free_side(struct side *side) {
     return side->created ? PMPI_Type_free(&side->type) : MPI_SUCCESS;
 }
 
-/* Any bytes or, to be reduced, numbers so small that results are exact. */
+/* Fill with any bytes or, for reductions, with numbers so small that results are exact. */
 static inline void fill(const struct trial *trial, const struct side *side, char *buffer, int seed,
                         int rank) {
     unsigned state = (unsigned)seed * 2654435761U + 12345U;

@@ -1,6 +1,6 @@
 /*
  * Compiled into the routines by `-include`: every message waits for its receive, however
- * short it is. What deadlocks here relies on buffering that MPI does not promise.
+ * short it is. A routine that deadlocks here relies on buffering that MPI does not promise.
  */
 #ifndef SYNCHRONOUS_H
 #define SYNCHRONOUS_H
@@ -27,7 +27,7 @@ static inline int synchronous_sendrecv(const void *out, int out_count, MPI_Datat
 #define PMPI_Isend PMPI_Issend
 #define PMPI_Sendrecv synchronous_sendrecv
 
-/* What the routines call where counts may be large; those of the check are small. */
+/* The routines call it because counts may be large; the check's counts are small. */
 #define PMPI_Isend_c PMPI_Issend_c
 #define PMPI_Sendrecv_c synchronous_sendrecv
 

@@ -5,24 +5,24 @@
 #include "conformance.h"
 #include "operations.h"
 
-/* Blocks in a message, mostly of BLOCK_BYTES; single bytes come in odd numbers. */
+/* Numbers of blocks in a message, mostly of BLOCK_BYTES; single bytes come in odd numbers. */
 static const int quick_blocks[] = {0, 1, 43};
 static const int full_blocks[] = {0, 1, 2, 7, 43, 170, 683, 3001};
 
 /* 16 KB: several segments. A quick check sends it once, as it may run on a slow cluster. */
 enum { LONG_BLOCKS = 683 };
 
-/* 288 KB: past eager limits and a pipeline's depth. For two kinds of data only; a quick check
- * broadcasts it once, which costs little where p messages of it would cost much. */
+/* 288 KB: past eager limits and a pipeline's depth. For two kinds of data only. A quick check
+ * only broadcasts it, once: p such messages would cost much. */
 enum { LONGEST_BLOCKS = 12007, LONG_KINDS = 2 };
 
-/* Elements of a block with data, where most blocks are empty. */
+/* Elements of a block with data, if most blocks are empty. */
 enum { SPARSE_BLOCKS = 7 };
 
-/* Of MPI's own operations and types a quick check takes every SHARE-th, other ones each time. */
+/* A quick check takes every SHARE-th of MPI's own operations and types, others each time. */
 enum { PREDEFINED_BLOCKS = 7, SHARE = 40 };
 
-/* Up to so many ranks a full check tries all roots and sends the longest messages. */
+/* The most ranks on which a full check tries all roots and sends the longest messages. */
 enum { SMALL = 8 };
 
 enum {
@@ -31,13 +31,13 @@ enum {
                  OPERATIONS * ELEMENTS
 };
 
-/* One call to compare: on which datatypes, or with which operation, how much, from where. */
+/* One call to compare: its datatypes or operation, its length, and its root. */
 struct trial {
     const struct pair *pair;
     const struct operand *operand;
     int blocks, root, in_place;
-    int sparse;        /* where blocks differ in length, most of them are empty */
-    int by_definition; /* the MPI library cannot do it: compared with what MPI says it does */
+    int sparse;        /* if blocks differ in length, most of them are empty */
+    int by_definition; /* the MPI library cannot do it: compare with MPI's definition */
 };
 
 struct trials {
@@ -45,7 +45,7 @@ struct trials {
     struct trial list[CASES_MOST];
 };
 
-/* What is common to the trials that are listed together. */
+/* The common part of trials that are listed together. */
 struct series {
     const struct coll_case *kind;
     enum conformance_level level;
@@ -62,7 +62,7 @@ static inline int is_ordered(const struct operand *operand) {
     return operand->function != NULL && !operand->commutes;
 }
 
-/* Open MPI 4.1's reduce_scatter in place, of operands in order, uses all of a rank's buffer. */
+/* Open MPI 4.1's reduce_scatter in place, with operands in order, uses a rank's whole buffer. */
 static inline int native_leaves_other_data(const struct series *series) {
 #ifdef OPEN_MPI
     return is_ordered(series->operand);
@@ -73,11 +73,11 @@ static inline int native_leaves_other_data(const struct series *series) {
 }
 
 /*
- * What MPICH 4.3 itself cannot do: gather and scatter of types such as MPI_DOUBLE_INT, alltoall in
- * place of these and of structures (they end with an error), and reduce_scatter of operands that do
- * not commute and have gaps (it overruns its memory), or in place: in long messages it overlaps
- * itself; where blocks are equal it is right, but leaves other data behind the result than was
- * there.
+ * MPICH 4.3 itself cannot do these calls: gather and scatter of types such as MPI_DOUBLE_INT;
+ * alltoall in place of these and of structures (both end with an error); reduce_scatter of operands
+ * that do not commute and have gaps (it overruns its memory); and reduce_scatter in place, where
+ * long messages overlap themselves. With equal blocks the result is right, but the data behind it
+ * changes.
  */
 static inline int native_can(const struct series *series, int blocks) {
     const struct coll_case *kind = series->kind;
@@ -142,7 +142,7 @@ static inline void add_roots(struct trials *trials, struct series *series) {
         add_lengths(trials, series);
 }
 
-/* In all lengths; where these differ from block to block, also with most of them empty. */
+/* In all lengths; if they differ from block to block, also with most blocks empty. */
 static inline void add_lengths_and_sparse(struct trials *trials, const struct series *series) {
     struct series sparse = *series;
     sparse.sparse = 1;

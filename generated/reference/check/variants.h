@@ -1,4 +1,4 @@
-/* The routines of a library with other parameters than their defaults, for its check. */
+/* The routines of a library with parameters other than their defaults, for its check. */
 #ifndef VARIANTS_H
 #define VARIANTS_H
 

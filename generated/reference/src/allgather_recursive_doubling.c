@@ -4,7 +4,7 @@
  *
  * Wins: Short blocks if p is a power of two: the fewest steps, one partner each, and no copies;
  *   for other p `bruck` and `circulant` need fewer steps.
- * Cost: ⌈lg p⌉α + (p-1)nβ, and 2α + (p+1)nβ more where p is no power of two.
+ * Cost: ⌊lg p⌋α + (p-1)nβ, and (⌊lg p⌋ + 2)α + (p+1)nβ more where p is no power of two.
  * Asks for: nothing.
  * Example:
  *   p = 6: ranks 4 and 5 give their blocks to ranks 0 and 1

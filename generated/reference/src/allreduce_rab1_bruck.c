@@ -3,7 +3,7 @@
  *
  * Wins: Medium messages where p is no power of two: ⌈log₂ p⌉ steps of the allgather and no guests
  *   in it; else rab1_recursive_doubling, which copies no blocks.
- * Cost: ⌈lg p⌉α + ⌈lg p⌉α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and 2α + n(β + γ) more where p is no power
+ * Cost: ⌊lg p⌋α + ⌈lg p⌉α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and 2α + n(β + γ) more where p is no power
  *   of two.
  * Asks for: commutative.
  * Reference: Rabenseifner 2004 [doi:10.1007/978-3-540-24685-5_1]; Faraj 2006, §4.3.1.1

@@ -4,7 +4,7 @@
  *
  * Wins: Medium messages where p is a power of two and ranks are dealt to the switches in turn, as
  *   the longest messages are between ranks p/2 apart, on the same switch.
- * Cost: 2⌈lg p⌉α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and 4α + n(2β + γ) more where p is no power of two.
+ * Cost: 2⌊lg p⌋α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and 4α + n(2β + γ) more where p is no power of two.
  * Asks for: commutative.
  * Reference: Rabenseifner 2004 [doi:10.1007/978-3-540-24685-5_1]; Faraj 2006, §4.3.1.1 (Rab1-rdb).
  *

@@ -3,7 +3,7 @@
  *
  * Wins: Medium messages on few ranks of one switch: the allgather starts all messages at once, so
  *   no step waits; among many ranks, too many send to one at a time.
- * Cost: ⌈lg p⌉α + (p-1)α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and 2α + n(β + γ) more where p is no power
+ * Cost: ⌊lg p⌋α + (p-1)α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and 2α + n(β + γ) more where p is no power
  *   of two.
  * Asks for: commutative.
  * Example:

@@ -4,7 +4,7 @@
  *
  * Wins: Medium messages on one switch with more ranks than suit rab1_simple, as each rank begins
  *   with its neighbour, so that not all send to the same rank first.
- * Cost: ⌈lg p⌉α + (p-1)α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and 2α + n(β + γ) more where p is no power
+ * Cost: ⌊lg p⌋α + (p-1)α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and 2α + n(β + γ) more where p is no power
  *   of two.
  * Asks for: commutative.
  * Reference: Rabenseifner 2004 [doi:10.1007/978-3-540-24685-5_1]; Faraj 2006, §4.1.1.1 (Rab1).

@@ -5,7 +5,7 @@
  *
  * Wins: As rab2_aapc_sender_lr1 where links are idle while tokens travel: segments of two messages
  *   may share a link, so that it always has something to send.
- * Cost: 2(p-1)α + ((p-1)/p)n(β + γ) + (load of the bottleneck/p)nβ.
+ * Cost: (load of the bottleneck + p - 1)α + ((p-1)/p)n(β + γ) + (load of the bottleneck/p)nβ.
  * Asks for: all ranks of the cluster, in any order.
  * Reference: Rabenseifner 2004 [doi:10.1007/978-3-540-24685-5_1]; Faraj 2006, §4.1.1.1 (Rab2).
  * proven: 4 ranks, 4 phases (lower bound 4, gap 0 %), 16 synchronisations

@@ -4,7 +4,7 @@
  *
  * Wins: Medium messages where p is a power of two: 2log₂ p steps send less than 2n bytes, while
  *   binomial sends log₂ p whole messages; also if the operation does not commute.
- * Cost: 2⌈lg p⌉α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and α + n(β + γ) more where p is no power of two.
+ * Cost: 2⌊lg p⌋α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and α + n(β + γ) more where p is no power of two.
  * Asks for: nothing.
  * Example:
  *   p = 4, root 0; the message in parts 0 1 2 3

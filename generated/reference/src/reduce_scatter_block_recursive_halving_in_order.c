@@ -5,7 +5,7 @@
  *
  * Wins: Short to medium blocks if the operation does not commute, or with ranks numbered switch by
  *   switch, as the longest messages go to neighbours.
- * Cost: ⌈lg p⌉α + (p-1)n(β + γ), and 2α + pn(β + γ) more where p is no power of two.
+ * Cost: ⌊lg p⌋α + (p-1)n(β + γ), and 2α + pn(β + γ) more where p is no power of two.
  * Asks for: nothing.
  * Example:
  *   p = 4; the parts are copied into the order 0 2 1 3

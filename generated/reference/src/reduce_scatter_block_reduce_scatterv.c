@@ -4,7 +4,7 @@
  *
  * Wins: Blocks of a few bytes where many messages at a time queue between switches, as it sends
  *   2(p-1) in all; with LIBCOLL_DETERMINISTIC=1, blocks of every size.
- * Cost: (⌈lg p⌉ + p - 1)α + (⌈lg p⌉ + (p-1)/p)nβ + ⌈lg p⌉nγ.
+ * Cost: (⌈lg p⌉ + p - 1)α + (⌈lg p⌉p + p - 1)nβ + ⌈lg p⌉pnγ.
  * Asks for: nothing.
  * Example:
  *   p = 4; the message in parts 0 1 2 3

@@ -4,7 +4,7 @@
  *
  * Wins: Short to medium messages where p is a power of two and ranks are dealt to the switches in
  *   turn, as the longest messages are between ranks p/2 apart, on the same switch.
- * Cost: ⌈lg p⌉α + ((p-1)/p)n(β + γ), and 2α + n(β + γ) more where p is no power of two.
+ * Cost: ⌊lg p⌋α + ((p-1)/p)n(β + γ), and 2α + n(β + γ) more where p is no power of two.
  * Asks for: commutative.
  * Example:
  *   p = 5; the message in parts 0 to 4

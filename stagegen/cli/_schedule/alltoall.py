@@ -17,7 +17,7 @@ from stagegen.topology import Topology
     type=click.Choice(SYNC_KINDS),
     default="receiver",
     show_default=True,
-    help="What keeps the phases apart.",
+    help="The scheme that keeps the phases apart.",
 )
 @click.option(
     "--block-size",
@@ -33,7 +33,7 @@ from stagegen.topology import Topology
     show_default=True,
     help="How many times its capacity a link may carry at a time, for schemes with tokens.",
 )
-@click.option("--root-switch", metavar="SWITCH", help="The root, where several switches qualify.")
+@click.option("--root-switch", metavar="SWITCH", help="The root, if several switches qualify.")
 @schedule_options
 def command(
     topology: Topology,

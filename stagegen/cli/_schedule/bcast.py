@@ -16,6 +16,6 @@ from stagegen.topology import Topology
 def command(
     topology: Topology, root: int, tree: str, arity: int | None, output_format: str
 ) -> None:
-    """Broadcast along a tree; says where its messages share network edges, if they do."""
+    """Broadcast along a tree; shows where its messages share network edges."""
     schedule = broadcast_tree(topology, root, tree, arity)
     print_schedule(topology, schedule, output_format, tree_text(schedule))

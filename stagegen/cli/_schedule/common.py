@@ -1,4 +1,4 @@
-"""What the subcommands of ``stagegen schedule`` have in common."""
+"""Options and output that the subcommands of ``stagegen schedule`` share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stagegen.topology import Topology
 
 Schedule = PhaseSchedule | Ring | RingPipeline | Tree
 _OUTPUT = "stagegen.output"
-"""The file to write to, among what click keeps of the command that runs."""
+"""The key of the file to write to in click's context of the running command."""
 
 
 def schedule_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -44,7 +44,7 @@ def schedule_options(command: Callable[..., None]) -> Callable[..., None]:
         "--output",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        help="Where to write it; default: standard output.",
+        help="File to write to; default: standard output.",
     )
     @functools.wraps(command)
     def with_topology(
@@ -62,9 +62,9 @@ def print_schedule(
     """Check a schedule, then print it, or write it to the file of `--output`.
 
     Args:
-        topology: that it is for.
-        schedule: what to print.
-        output_format: as of `--format`.
+        topology: the cluster of the schedule.
+        schedule: the one to print.
+        output_format: the value of `--format`.
         text: the lines for people.
 
     Raises:

@@ -16,6 +16,6 @@ from stagegen.topology import Topology
 def command(
     topology: Topology, root: int, tree: str, arity: int | None, output_format: str
 ) -> None:
-    """Reduce along a broadcast tree that is reversed: every rank sends to its parent."""
+    """Reduce along a reversed broadcast tree: every rank sends to its parent."""
     schedule = reduce_tree(topology, root, tree, arity)
     print_schedule(topology, schedule, output_format, tree_text(schedule))

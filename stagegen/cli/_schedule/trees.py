@@ -1,4 +1,4 @@
-"""What the commands for broadcast and reduce have in common: the tree's options and its text."""
+"""Options and text of a tree, for the commands for broadcast and reduce."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def tree_options(command: _Command) -> _Command:
             type=click.Choice(TREE_KINDS),
             default="linear",
             show_default=True,
-            help="The tree; binomial and flat know nothing of the network.",
+            help="The tree; binomial and flat ignore the network.",
         ),
         click.option("--arity", type=int, help="The most children of a rank in a kary tree [3]."),
     )

@@ -1,4 +1,4 @@
-"""An alltoall as a space–time chart: ranks down, phases across, and below the use of links."""
+"""An alltoall as a space–time chart: ranks down, phases across, and the use of links below."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def phase_chart(topology: Topology, schedule: PhaseSchedule) -> Canvas:
 
 
 def _explanation(chart: Chart) -> tuple[str, ...]:
-    """Return what the chart shows, and what the schedule is like, in a line each."""
+    """Return two lines: what the chart shows, and a description of the schedule."""
     schedule = chart.schedule
     if not schedule.phases:
         return ("A single rank has nothing to send.",)
@@ -186,7 +186,7 @@ def _label_link(canvas: Canvas, chart: Chart, use: LinkUse, y: float, limits: bo
 
 
 def _shades(chart: Chart, use: LinkUse, bottom: float) -> Iterator[Box]:
-    """Yield one rectangle for all columns on end in which the link is used equally."""
+    """Yield one rectangle for each run of columns in which the link is used equally."""
     column = 0
     for share, alike in groupby(use.shares(chart.window)):
         count = len(list(alike))

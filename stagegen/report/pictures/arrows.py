@@ -27,7 +27,7 @@ class Arrows:
     """Messages, each with a number that gives it its colour.
 
     Attributes:
-        messages: what is drawn.
+        messages: the ones to draw.
         meaning: of number 1, and of others, with a place for the number.
     """
 
@@ -39,7 +39,7 @@ class Arrows:
         return scale(number, min(self.messages.values()), max(self.messages.values()))
 
     def draw(self, canvas: Canvas, network: Network) -> None:
-        """Draw the arrows, and what their colours mean."""
+        """Draw the arrows, and a legend of their colours."""
         places = network.layout.place
         widest = max((abs(places[a] - places[b]) for a, b in self.messages), default=1)
         for (one, other), number in self.messages.items():
@@ -60,7 +60,7 @@ class Arrows:
             self._legend(canvas)
 
     def _legend(self, canvas: Canvas) -> None:
-        """Explain the colours at the bottom; of many numbers, every second, third, ..."""
+        """Explain the colours at the bottom; for many numbers, every second, third, ..."""
         numbers = sorted(set(self.messages.values()))
         numbers = numbers[:: -(-len(numbers) // _LEGEND_MOST)]
         x = SIDE

@@ -19,12 +19,12 @@ LETTER = 0.62
 
 
 def text_width(text: str, points: float) -> float:
-    """Return about how wide a text is, in inches."""
+    """Return the approximate width of a text, in inches."""
     return len(text) * points * LETTER / 72
 
 
 def counted(number: int, noun: str) -> str:
-    """Return such as `1 rank` or `3 ranks`."""
+    """Return a number with its noun, such as `1 rank` or `3 ranks`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -43,7 +43,7 @@ def _matplotlib() -> Any:
 
 @dataclass
 class Canvas:
-    """What is drawn; all lengths in inches, from the lower left corner.
+    """A drawing; all lengths are in inches, from the lower left corner.
 
     Attributes:
         width: of the sheet.
@@ -111,7 +111,7 @@ class Canvas:
         from matplotlib.patches import FancyArrowPatch  # noqa: PLC0415
         from matplotlib.path import Path  # noqa: PLC0415
 
-        low = min(start[1], end[1]) - depth * 4 / 3  # of a cubic curve, 3/4 are reached
+        low = min(start[1], end[1]) - depth * 4 / 3  # a cubic curve reaches 3/4 of it
         points = [start, (start[0], low), (end[0], low), end]
         codes = [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4]
         style = {"arrowstyle": "-|>", "mutation_scale": 7, "linewidth": 1.2, **style}

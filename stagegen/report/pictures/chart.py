@@ -1,4 +1,4 @@
-"""The measures of a space–time chart: which rows and columns there are, and how large."""
+"""The measures of a space–time chart: its rows and columns, and their sizes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Chart:
 
     @cached_property
     def links(self) -> list[LinkUse]:
-        """Those that get a row: the most loaded ones, in the order of the tree."""
+        """The links that get a row: the most loaded ones, in the order of the tree."""
         by_load = sorted(self.shared_links, key=lambda use: -use.fraction)
         least = by_load[:_ROWS_MOST][-1].fraction if by_load else 0
         return [use for use in self.shared_links if use.fraction >= least][:_ROWS_MOST]
@@ -108,12 +108,12 @@ class Chart:
 
     @cached_property
     def width(self) -> float:
-        """Of the sheet."""
+        """The width of the sheet."""
         return max(self.left + self.wide + _RIGHT, 8.0)
 
     @cached_property
     def height(self) -> float:
-        """Of the sheet."""
+        """The height of the sheet."""
         return HEAD + self.upper + (GAP if self.lower else 0.3) + self.lower + _FOOT
 
     @cached_property
@@ -134,7 +134,7 @@ class Chart:
 
     @property
     def by_group(self) -> bool:
-        """Whether colours are of the receivers' switches; else of the switches passed."""
+        """Whether colours show the receivers' switches; else the number of switches passed."""
         return len(self.groups) <= len(GROUPS)
 
     @property

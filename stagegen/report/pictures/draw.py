@@ -28,7 +28,7 @@ def draw(topology: Topology, schedule: object, output_format: str) -> bytes:
     The same schedule gives the same bytes, with the same version of Matplotlib.
 
     Args:
-        topology: that the schedule is for.
+        topology: the cluster of the schedule.
         schedule: phases, a ring or a tree.
         output_format: one of `FORMATS`.
 

@@ -2,7 +2,7 @@
 
 Every subtree takes an interval, so no two lines of the tree cross. Subtrees come in the order
 in which a ring or a broadcast tree first visits them: a contention-free ring visits every
-subtree at one go (Faraj, 2006, section 3.3.2), so its neighbours are neighbours in the drawing.
+subtree in one go (Faraj, 2006, section 3.3.2), so its neighbours are neighbours in the drawing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from stagegen.topology import RankTree
 
 @dataclass(frozen=True)
 class Layout:
-    """A tree hung up at a node.
+    """A tree that hangs from a node.
 
     Attributes:
         top: the node at the top.
@@ -43,7 +43,7 @@ class Layout:
 
 
 def lay_out_ring(tree: RankTree, order: Sequence[int]) -> Layout:
-    """Return the layout for a ring, hung up at the tree's centre.
+    """Return the layout for a ring, with the tree's centre at the top.
 
     The order is rotated, so that it begins between two subtrees of the centre.
     """
@@ -57,7 +57,7 @@ def lay_out(tree: RankTree, order: Sequence[int], top: int) -> Layout:
     Args:
         tree: what is drawn.
         order: all ranks.
-        top: the node to hang the tree up at.
+        top: the node from which the tree hangs.
     """
     nodes, above, level = _hang_up(tree, top)
     place = {rank: at for at, rank in enumerate(order)}
@@ -81,7 +81,7 @@ def lay_out(tree: RankTree, order: Sequence[int], top: int) -> Layout:
 
 
 def _hang_up(tree: RankTree, top: int) -> tuple[list[int], list[int], list[int]]:
-    """Return the nodes from the top down, and of each the node above and the level."""
+    """Return the nodes from the top down, and for each the node above and the level."""
     nodes, above, level = [top], [-1] * len(tree.names), [0] * len(tree.names)
     for node in nodes:
         for neighbour in tree.neighbours[node]:
@@ -108,7 +108,7 @@ def _centre(tree: RankTree) -> int:
 
 
 def _rotated(tree: RankTree, top: int, order: Sequence[int]) -> Sequence[int]:
-    """Return the order from the first place where it comes to another subtree of the top."""
+    """Return the order from the first place where it enters another subtree of the top."""
     nodes, above, _ = _hang_up(tree, top)
     branch = list(range(len(tree.names)))
     for node in nodes[1:]:

@@ -1,4 +1,4 @@
-"""How much of each link that ranks share an alltoall uses in each phase."""
+"""How much of each shared link an alltoall uses in each phase."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class LinkUse:
 
     @property
     def fraction(self) -> Fraction:
-        """Phases that it needs at least."""
+        """The least number of phases that it needs."""
         return self.load / self.capacity
 
     def shares(self, window: int) -> Iterator[float]:
-        """Yield the mean use of every so many phases."""
+        """Yield the mean use of each `window` phases."""
         for start in range(0, len(self.use), window):
             part = self.use[start : start + window]
             yield sum(part) / len(part)
@@ -66,7 +66,7 @@ def link_uses(topology: Topology, schedule: PhaseSchedule) -> list[LinkUse]:
 
 
 def _use(starts: list[int], capacity: Fraction) -> Iterator[float]:
-    """Yield the part of each phase in which an edge is busy.
+    """Yield the part of each phase during which an edge is busy.
 
     A message that does not fit into its phase, since the edge is slower than the hosts', goes
     on in the next ones.

@@ -26,7 +26,7 @@ class Network:
     Attributes:
         topology: the cluster.
         layout: of its tree.
-        arrows: how high the room for arrows below the ranks is.
+        arrows: the height of the room for arrows below the ranks.
         name_length: letters of the longest name of a host; 0 where they are left out.
         lines: of text below the title.
     """
@@ -44,7 +44,7 @@ class Network:
 
     @property
     def step(self) -> float:
-        """From one rank to the next."""
+        """The distance from one rank to the next."""
         count = len(self.layout.order)
         wanted = max([0.26, *map(self._step_for, range(len(self.tree.names)))])
         return min(wanted, 0.7, (_WIDEST - 2 * SIDE) / count)
@@ -57,17 +57,17 @@ class Network:
 
     @property
     def width(self) -> float:
-        """Of the sheet."""
+        """The width of the sheet."""
         return max(2 * SIDE + self.step * len(self.layout.order), 6.4)
 
     @property
     def radius(self) -> float:
-        """Of a rank's circle."""
+        """The radius of a rank's circle."""
         return min(0.115, 0.42 * self.step)
 
     @property
     def names_height(self) -> float:
-        """Of the names of hosts above the ranks."""
+        """The height of the names of hosts above the ranks."""
         return 0.25 + self.name_length * 6.5 * 0.62 / 72
 
     @property
@@ -85,7 +85,7 @@ class Network:
 
     @property
     def height(self) -> float:
-        """Of the sheet."""
+        """The height of the sheet."""
         return (
             self.base
             + self.names_height
@@ -118,9 +118,9 @@ def draw_network(canvas: Canvas, network: Network, ink: dict[int, str]) -> None:
     """Draw switches, hosts and links.
 
     Args:
-        canvas: where.
-        network: what.
-        ink: colours of links, by the node at their lower end, that are not drawn plainly.
+        canvas: the canvas to draw on.
+        network: the network to draw.
+        ink: colours of the links that stand out, by the node at their lower end.
     """
     tree, layout = network.tree, network.layout
     for node, above in enumerate(layout.above):
@@ -164,7 +164,7 @@ def _draw_rank(canvas: Canvas, network: Network, node: int) -> None:
 
 
 def left_out(topology: Topology) -> str:
-    """Return what of the ranks is not written, as a sentence after others; empty if all is."""
+    """Return a sentence about the ranks' texts that are left out; empty if none are."""
     if topology.rank_count <= _NUMBERS_MOST:
         return ""
     return f" Names and numbers of the {topology.rank_count} ranks are left out."

@@ -39,7 +39,7 @@ def tree_picture(topology: Topology, tree: Tree) -> Canvas:
 
 
 def _place_of(network: RankTree, rank: int) -> int:
-    """Return the switch of a rank, or of several ranks the host; of a single rank itself."""
+    """Return a rank's switch, or its host if that has several ranks, or itself if it is alone."""
     return (network.neighbours[network.leaf[rank]] or (network.leaf[rank],))[0]
 
 

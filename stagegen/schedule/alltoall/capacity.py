@@ -31,7 +31,7 @@ def slowest_host_rate(topology: Topology) -> int:
 def edge_capacity(topology: Topology, node: int, neighbour: int) -> Fraction:
     """Return the rate of a link of the rank tree in units of the slowest host link's.
 
-    The link of a rank on a host with several has 1: a rank sends, and receives, one message of a
+    The link of a rank on a shared host has capacity 1: a rank sends, and receives, one message of a
     phase. For all links :func:`edge_capacities` is faster.
     """
     names = topology.tree.names

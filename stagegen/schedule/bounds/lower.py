@@ -137,7 +137,7 @@ def lower_bound_of_sizes(
     """
     formula = _formula(topology, collective, root)
     if not formula.per_rank:
-        raise InputError(f"in {collective} ranks have no sizes of their own; give one size")
+        raise InputError(f"ranks have no sizes of their own in {collective}; give one size")
     network = network_cuts(topology)
     carried = _carried(network, collective, formula, sizes)
     load = _limit(network, carried, formula, root)

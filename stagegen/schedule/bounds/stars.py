@@ -29,7 +29,7 @@ class Star:
 
     @property
     def density(self) -> Fraction:
-        """The part of 2 · size that the links carry per bit/s."""
+        """The bytes that the links must carry, in units of 2 · size, per bit/s."""
         return Fraction(len(self.edges) - 1, self.rate)
 
 

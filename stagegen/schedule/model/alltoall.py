@@ -1,7 +1,7 @@
 """Alltoall schedules as plain data: phases with their synchronisation.
 
-Frozen, with the JSON form of ``docs/interfaces.md``. The contract of a generated
-routine that carries them out is in :mod:`stagegen.schedule.alltoall.rows`.
+Frozen, with the JSON form of ``docs/interfaces.md``. The contract of a generated routine that
+carries them out is in :mod:`stagegen.schedule.alltoall.rows`.
 """
 
 from __future__ import annotations

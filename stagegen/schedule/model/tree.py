@@ -73,9 +73,9 @@ class Tree:
     def reversed(self) -> Tree:
         """Return the same tree for reduce instead of broadcast, or the other way round.
 
-        Every message runs the other way, and in reverse order, so a reduce receives first what
-        a broadcast sends last. Links are full-duplex: edge a→b becomes
-        b→a, one sender becomes one receiver, and contention stays the same.
+        Every message runs the other way, and in reverse order, so a reduce receives first what a
+        broadcast sends last. Links are full-duplex: edge a→b becomes b→a, one sender becomes one
+        receiver, and contention stays the same.
         """
         shared = [SharedEdge((b, a), ranks) for (a, b), ranks in self.contention]
         return replace(

@@ -45,9 +45,8 @@ def verify_ring(topology: Topology, ring: Ring) -> Proof:
 def verify_order(topology: Topology, ring: Ring) -> Proof:
     """Check the depth-first order of the ranks, as the ring around it.
 
-    Only the order is proven. A routine that goes around it sends the messages of the ring; nothing
-    is proven for the messages of a routine that forms a tree of ranks in this order, or sends
-    farther.
+    For routines that use the depth-first order, only the order is proven, not their messages. But
+    the messages of a routine that goes around the order are those of the ring.
 
     Raises:
         ScheduleError: a property does not hold.

@@ -1,11 +1,11 @@
 """How fast the lab's links may be, so that measurements show the links and not the CPU.
 
-Every frame that passes an emulated link costs CPU time, whatever its path.
-So the capacity of a machine is a number of *bit/s times links*: a stream of 10 Mbit/s over four
-links counts 40 Mbit/s. It is measured, once after every boot, by `capacity_probe` in a lab of eight
-hosts whose links are faster than any CPU can serve. A topology asks for the sum of the rates at
-which its links can be busy at the same time. If that is more than half of the capacity, all
-rates are multiplied by one factor; the other half is for the ranks and for noise.
+Every frame that passes an emulated link costs CPU time, whatever its path. So the capacity of a
+machine is a number of *bit/s times links*: a stream of 10 Mbit/s over four links counts 40
+Mbit/s. It is measured, once after every boot, by `capacity_probe` in a lab of eight hosts whose
+links are faster than any CPU can serve. A topology asks for the sum of the rates at which its
+links can be busy at the same time. If that is more than half of the capacity, all rates are
+multiplied by one factor; the other half is for the ranks and for noise.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Runs in the outer namespace of a lab whose links have no limit, with the hosts' names and their
 addresses as arguments (``name=address``). The hosts form a chain; the first sends blocks of 4 KB
 as fast as it can, and every other host passes on each whole block: the pipelined broadcast, the
-traffic that costs the most CPU time per byte. Prints the bits per second
-that reach the end, in the best of a few windows. Standard library only.
+traffic that costs the most CPU time per byte. Prints the bits per second that reach the end, in
+the best of a few windows. Standard library only.
 """
 
 from __future__ import annotations

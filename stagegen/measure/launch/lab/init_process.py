@@ -70,7 +70,7 @@ exit $status
 """
 
 
-# While this file is open, the number in it is the most microseconds that a CPU may need to wake up.
+# While this file is open, a number in it limits the microseconds in which a CPU must wake up.
 LATENCY_LIMIT = Path("/dev/cpu_dma_latency")
 IDLE_DRIVER = Path("/sys/devices/system/cpu/cpuidle/current_driver")
 

@@ -156,7 +156,7 @@ def _occupied(
 ) -> tuple[dict[Message, Fraction], dict[Message, Fraction]]:
     """Return for each message how long its edges are occupied: the longest edge, and the sum.
 
-    In ticks, counting all messages; an edge's ticks are divided by its messages at a time.
+    In ticks of all messages, divided by how many messages the edge carries at a time.
     """
     paths = {message: list(pairwise(topology.tree.node_path(*message))) for message in messages}
     share = {edge: max(Fraction(1), capacity) for edge, capacity in clock.capacities.items()}

@@ -11,8 +11,8 @@ than it has ranks, and over all phases as many as there are pairs of ranks. Then
    once in a phase at most, and each pair of ranks has one message.
 
 Each rank of the group adds one edge, for a message to itself in a phase that does not exist; the
-colour of this edge names the rank. Both colourings exist by Kőnig's theorem, since no
-degree is larger than the number of ranks.
+colour of this edge names the rank. Both colourings exist by Kőnig's theorem, since no degree is
+larger than the number of ranks.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class _Clocks:
         before = self.before[begin:end, :width]
         rows, chain, turn = self.row[before], self.chain[before], self.turn[before]
         known = self.pool[rows[:, :, None], chain[:, None, :]]
-        # A predecessor is kept if no clock but its own has reached its turn.
+        # A predecessor is kept if, of all predecessors' clocks, only its own has reached its turn.
         kept: npt.NDArray[np.bool_] = (known >= turn[:, None, :]).sum(axis=1) == 1
         # Another predecessor knows all that an implied one knows.
         clock = self.pool[rows * kept].max(axis=1)
