@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calls.h"
+#include "message.h"
+#include "metric.h"
 #include "serve.h"
 #include "timing.h"
 
@@ -29,28 +30,27 @@ struct asked {
  * An untimed call may come first: TCP connections remember earlier traffic (congestion windows,
  * losses), and a routine should meet the network as it leaves it itself, not as the other one did.
  */
-static void repeat(collective_call *call, const struct message *message, const struct asked *asked,
-                   double *seconds) {
+static void repeat(const struct collective *collective, int side, const struct message *message,
+                   const struct asked *asked, double *seconds) {
     if (asked->settle) {
         timing_barrier(control);
-        call(message);
+        make_call(collective, message, side);
     }
     for (int i = 0; i < asked->calls; ++i) {
         timing_barrier(control);
         const double start = PMPI_Wtime();
-        call(message);
+        make_call(collective, message, side);
         seconds[i] = PMPI_Wtime() - start;
     }
 }
 
 /* Native and tuned take turns, and also take turns at going first. */
-static void run(int which, const struct asked *asked, double *seconds) {
-    struct message message =
-        make_message(collectives[which].traits, asked->bytes, world_rank, world_size);
+static void run(const struct collective *collective, const struct asked *asked, double *seconds) {
+    struct message message = make_message(collective, asked->bytes, world_rank, world_size);
     for (int repetition = 0; repetition < asked->repetitions; ++repetition) {
         for (int turn = 0; turn < SIDES; ++turn) {
             const int side = (repetition + turn) % SIDES;
-            repeat(collectives[which].calls[side], &message, asked,
+            repeat(collective, side, &message, asked,
                    &seconds[(side * asked->repetitions + repetition) * asked->calls]);
         }
     }
@@ -91,9 +91,9 @@ static int compare(const char *line) {
     double *means = calloc((size_t)times, sizeof *means);
     if (seconds == NULL || means == NULL)
         PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-    run(which, &asked, seconds);
+    run(&collectives[which], &asked, seconds);
     const char *choice = choice_of(name, asked.bytes);
-    const int error = timing_reduce(seconds, times, asked.calls, means, control);
+    const int error = metric_reduce(METRIC_SLOWEST, seconds, times, asked.calls, means, control);
     if (error == MPI_SUCCESS && world_rank == 0) {
         printf("{\"routine\": \"%s\", ", choice);
         print_seconds("native", means, asked.repetitions);

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "coll.h"
+#include "metric.h"
 #include "serve.h"
+#include "timing.h"
 
-/* The most routines in one command. */
-enum { ROUTINES = 512 };
+/* The most routines in one command; the longest computation, in milliseconds. */
+enum { ROUTINES = 512, COMPUTATION_MOST = 60000 };
 
 struct candidate {
     const char *text;
@@ -21,8 +23,10 @@ struct candidate {
 
 struct request {
     enum coll_collective collective;
-    const char *timing;
-    long bytes, computation, settle, calls, repetitions;
+    const struct timing *timing;
+    double computation; /* in milliseconds */
+    enum metric metric;
+    long bytes, settle, calls, repetitions;
     int candidate_count;
     struct candidate candidates[ROUTINES];
 };
@@ -123,18 +127,29 @@ static inline int parse_collective(const char *name, enum coll_collective *colle
     return 0;
 }
 
+/* All mechanisms of this session; NULL ends the table. */
+extern const struct timing *const timings[];
+
+static inline const struct timing *find_timing(const char *name) {
+    for (int i = 0; timings[i] != NULL; ++i)
+        if (strcmp(timings[i]->name, name) == 0)
+            return timings[i];
+    return NULL;
+}
+
 static inline int parse_numbers(char *line, struct request *request, int *rest) {
-    static char collective[64], timing[64];
-    if (sscanf(line, "measure %63s %ld %63s %ld %ld %ld %ld %n", collective, &request->bytes,
-               timing, &request->computation, &request->settle, &request->calls,
-               &request->repetitions, rest) != 7) {
+    static char collective[64], timing[64], metric[64];
+    if (sscanf(line, "measure %63s %ld %63s %lf %63s %ld %ld %ld %n", collective, &request->bytes,
+               timing, &request->computation, metric, &request->settle, &request->calls,
+               &request->repetitions, rest) != 8) {
         complain("not a measure command", "see the head of session.c");
         return 0;
     }
-    request->timing = timing;
+    request->timing = find_timing(timing);
+    request->metric = metric_of(metric);
     if (request->bytes < 0 || request->calls < 1 || request->repetitions < 1 ||
-        (strcmp(timing, "mpptest") != 0 && strcmp(timing, "barrier") != 0 &&
-         strcmp(timing, "computation") != 0)) {
+        request->timing == NULL || request->metric == METRICS ||
+        !(request->computation >= 0 && request->computation <= COMPUTATION_MOST)) {
         complain("not a measure command", timing);
         return 0;
     }

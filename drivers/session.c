@@ -4,16 +4,20 @@
  * object per line.
  *
  *   hello
+ *   environment
  *   communicator RANK...
  *   check COLLECTIVE ROUTINE...
- *   measure COLLECTIVE BYTES TIMING COMPUTATION SETTLE CALLS REPETITIONS ROUTINE...
+ *   calibrate
+ *   measure COLLECTIVE BYTES TIMING COMPUTATION METRIC SETTLE CALLS REPETITIONS ROUTINE...
  *   quit
  *
  * A ROUTINE is an algorithm's name, with parameters as in linear:segment_size=8192; after a
  * composition's name all of its parts may follow, as in
- * of_reduce_and_bcast+reduce/binomial+bcast/knomial:radix=4. TIMING is one of the mechanisms of
- * Faraj 2006, Fig. 4.3. A repetition is CALLS calls, after an untimed one if SETTLE is 1. The time
- * of a call is the maximum over the ranks, and the time of a repetition is the mean of its calls;
+ * of_reduce_and_bcast+reduce/binomial+bcast/knomial:radix=4. TIMING is one of the mechanisms, which
+ * are the files timing_*.c, and COMPUTATION the milliseconds that a rank computes before a call, if
+ * the mechanism says so; `calibrate` answers with what the ranks compute in one. A repetition is
+ * CALLS calls, after an untimed one if SETTLE is 1. METRIC says what the time of a call is: that of
+ * its slowest rank, or the mean over the ranks. The time of a repetition is the mean of its calls;
  * mpptest times all of them as one. The routines take turns: each is timed once per repetition, and
  * every repetition begins with another one, so that a drift of the machine hits all alike.
  *
@@ -24,20 +28,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calibration.h"
 #include "coll.h"
 #include "conformance.h"
+#include "environment.h"
 #include "members.h"
+#include "metric.h"
 #include "request.h"
 #include "serve.h"
 #include "timing.h"
-
-/* The computation of Fig. 4.3 (c): `bound` times 1,000 floating-point operations. */
-static void compute(long bound) {
-    static volatile double a[1002], b[1002];
-    for (long j = 0; j < bound; ++j)
-        for (int k = 1; k <= 1000; ++k)
-            a[k] = b[k + 1] + a[k - 1];
-}
 
 struct buffers {
     char *send;
@@ -45,31 +44,26 @@ struct buffers {
     int *counts, *places; /* of blocks that may differ in length */
 };
 
-/* Whether a call's buffers hold the request's bytes for each rank. */
-static int per_rank(const struct coll_case *kind) {
-    return !kind->of_whole && (kind->send == CASE_ALL || kind->recv == CASE_ALL);
-}
-
 /* Elements of 8 bytes if the size allows, since operations on bytes are slower. */
 static MPI_Datatype unit_of(const struct request *request, int *size) {
-    const int real = coll_cases[request->collective]->reduces && request->bytes % 8 == 0;
+    const int real = coll_shapes[request->collective].reduces && request->bytes % 8 == 0;
     *size = real ? 8 : 1;
     return real ? MPI_DOUBLE : MPI_BYTE;
 }
 
 /* Blocks as even as can be, one after the other. */
-static void fill_blocks(const struct coll_case *kind, int count, const struct buffers *buffers) {
+static void fill_blocks(const struct coll_shape *kind, int count, const struct buffers *buffers) {
     for (int rank = 0; rank < members.size; ++rank) {
         const long long start = (long long)count * rank, end = start + count;
-        buffers->places[rank] = (int)(kind->of_whole ? start / members.size : start);
-        buffers->counts[rank] = (int)(kind->of_whole ? end / members.size : end);
+        buffers->places[rank] = (int)(kind->whole ? start / members.size : start);
+        buffers->counts[rank] = (int)(kind->whole ? end / members.size : end);
         buffers->counts[rank] -= buffers->places[rank];
     }
 }
 
 static int make_call(const struct request *request, const struct buffers *buffers,
                      struct coll_call *call) {
-    const struct coll_case *kind = coll_cases[request->collective];
+    const struct coll_shape *kind = &coll_shapes[request->collective];
     int size;
     const MPI_Datatype type = unit_of(request, &size);
     const int count = (int)request->bytes / size;
@@ -91,7 +85,20 @@ static int make_call(const struct request *request, const struct buffers *buffer
 
 /* The number of times that a repetition yields: one per call, or one for all calls. */
 static int intervals(const struct request *request) {
-    return strcmp(request->timing, "mpptest") == 0 ? 1 : (int)request->calls;
+    return request->timing->each_call ? (int)request->calls : 1;
+}
+
+/* A call of the routine under test. */
+struct trial {
+    const struct coll_routine *routine;
+    const struct coll_call *call;
+    struct coll_comm *cc;
+    const struct coll_parameters *parameters;
+};
+
+static int run_trial(const void *what) {
+    const struct trial *trial = what;
+    return coll_run(trial->routine, trial->call, trial->cc, trial->parameters);
 }
 
 /*
@@ -102,28 +109,19 @@ static int intervals(const struct request *request) {
 static int repeat(const struct request *request, const struct candidate *candidate,
                   const struct coll_call *call, struct coll_comm *cc, double *seconds) {
     const struct coll_routine *routine = coll_routine_for(candidate->routine, cc);
-    const int with_barrier = strcmp(request->timing, "barrier") == 0;
-    const int with_computation = strcmp(request->timing, "computation") == 0;
+    const struct trial trial = {routine, call, cc, &candidate->parameters};
+    const struct timed timed = {.call = run_trial,
+                                .what = &trial,
+                                .calls = request->calls,
+                                .computation = request->computation / 1e3,
+                                .bound = calibration_bound(request->computation),
+                                .comm = members.comm};
     if (request->settle) {
         COLL_TRY(timing_barrier(members.comm));
-        COLL_TRY(coll_run(routine, call, cc, &candidate->parameters));
+        COLL_TRY(run_trial(&trial));
     }
     COLL_TRY(timing_barrier(members.comm));
-    double start = PMPI_Wtime();
-    for (long i = 0; i < request->calls; ++i) {
-        if (with_barrier && i > 0)
-            COLL_TRY(timing_barrier(members.comm));
-        if (with_computation)
-            compute(request->computation);
-        if (with_barrier || with_computation)
-            start = PMPI_Wtime();
-        COLL_TRY(coll_run(routine, call, cc, &candidate->parameters));
-        if (with_barrier || with_computation)
-            seconds[i] = PMPI_Wtime() - start;
-    }
-    if (!with_barrier && !with_computation)
-        *seconds = (PMPI_Wtime() - start) / (double)request->calls;
-    return MPI_SUCCESS;
+    return request->timing->repeat(&timed, seconds);
 }
 
 static int run_repetitions(const struct request *request, const struct buffers *buffers,
@@ -153,7 +151,7 @@ static void print_times(const struct request *request, const double *seconds) {
 }
 
 static int allocate(const struct request *request, struct buffers *buffers) {
-    const size_t copies = per_rank(coll_cases[request->collective]) ? (size_t)members.size : 1;
+    const size_t copies = coll_shapes[request->collective].whole ? 1 : (size_t)members.size;
     const size_t bytes = copies * (size_t)request->bytes + 1;
     buffers->send = calloc(bytes, 1);
     buffers->recv = calloc(bytes, 1);
@@ -177,7 +175,8 @@ static int time_members(const struct request *request, int times, double *second
     if (allocate(request, &buffers))
         error = run_repetitions(request, &buffers, seconds);
     if (error == MPI_SUCCESS)
-        error = timing_reduce(seconds, times, intervals(request), means, members.comm);
+        error =
+            metric_reduce(request->metric, seconds, times, intervals(request), means, members.comm);
     release(&buffers);
     return error;
 }
@@ -236,6 +235,23 @@ static int hello(void) {
     return MPI_SUCCESS;
 }
 
+/* How much each rank of the job computes in a millisecond. */
+static int calibrate(void) {
+    const long rate = calibration_rate();
+    long *rates = calloc((size_t)world_size, sizeof *rates);
+    if (rates == NULL)
+        return MPI_ERR_NO_MEM;
+    const int error = PMPI_Gather(&rate, 1, MPI_LONG, rates, 1, MPI_LONG, 0, control);
+    if (error == MPI_SUCCESS && world_rank == 0) {
+        printf("{\"rates\": [");
+        for (int i = 0; i < world_size; ++i)
+            printf("%s%ld", i == 0 ? "" : ", ", rates[i]);
+        printf("]}\n");
+    }
+    free(rates);
+    return error;
+}
+
 /* Carry out one command; returns an MPI error code. */
 static int obey(char *line) {
     struct request request = {0};
@@ -243,6 +259,10 @@ static int obey(char *line) {
     int rest = 0, error = MPI_SUCCESS;
     if (strncmp(line, "hello", 5) == 0)
         return hello();
+    if (strncmp(line, "calibrate", 9) == 0)
+        return calibrate();
+    if (strncmp(line, "environment", 11) == 0)
+        return print_environment(control);
     if (strncmp(line, "measure ", 8) == 0) {
         if (parse_numbers(line, &request, &rest) && parse_candidates(line + rest, &request))
             error = measure(&request);
@@ -254,7 +274,8 @@ static int obey(char *line) {
         error = choose_members(line + 12);
     } else {
         complain("unknown command",
-                 "expected hello, communicator, check, measure or quit, on a line not too long");
+                 "expected hello, environment, communicator, check, calibrate, measure or quit, on "
+                 "one line");
     }
     for (int i = 0; i < request.candidate_count; ++i)
         free((char *)request.candidates[i].text);

@@ -1,10 +1,40 @@
-/* The drivers' tools for timing. */
+/* What a timing mechanism of the measuring session is, and what it may use: docs/timing.md. */
 #ifndef TIMING_H
 #define TIMING_H
 
 #include <stdlib.h>
 
 #include <mpi.h>
+
+/* What a timing mechanism times: a repetition of some calls. */
+struct timed {
+    int (*call)(const void *what); /* makes one call; returns an MPI error code */
+    const void *what;              /* its argument */
+    long calls;                    /* ITER of the figure */
+    double computation;            /* in seconds, as asked for */
+    long bound;                    /* BOUND of the figure: on this rank it takes as long */
+    MPI_Comm comm;
+};
+
+/* A timing mechanism. All ranks call `repeat` together, right after a barrier. */
+struct timing {
+    const char *name;
+    /* Whether it has a time for each call; else one for all, that of a call on average. */
+    int each_call;
+    /* Gives the seconds on this rank; returns an MPI error code. */
+    int (*repeat)(const struct timed *timed, double *seconds);
+};
+
+/* Return an MPI error code to the caller at once. */
+#define TIMING_TRY(expression)                                                                     \
+    do {                                                                                           \
+        const int timing_error_ = (expression);                                                    \
+        if (timing_error_ != MPI_SUCCESS)                                                          \
+            return timing_error_;                                                                  \
+    } while (0)
+
+/* Computation that lasts in proportion to `bound`: so many times 1,000 operations. */
+void timing_compute(long bound);
 
 /*
  * Dissemination barrier of our own over point-to-point messages (Hensgen, Finkel and Manber
@@ -17,24 +47,6 @@ static inline int timing_barrier(MPI_Comm comm) {
     for (int distance = 1; error == MPI_SUCCESS && distance < size; distance *= 2)
         error = PMPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + distance) % size, 0, NULL, 0, MPI_BYTE,
                               (rank - distance + size) % size, 0, comm, MPI_STATUS_IGNORE);
-    return error;
-}
-
-/*
- * The time of a call is that of its slowest rank, and the time of a repetition is the mean of its
- * calls: seconds[] holds `count` repetitions of `calls` calls each on every rank, and means[]
- * gets the `count` results on rank 0.
- */
-static inline int timing_reduce(const double *seconds, int count, int calls, double *means,
-                                MPI_Comm comm) {
-    const size_t total = (size_t)count * (size_t)calls;
-    double *slowest = calloc(total + 1, sizeof *slowest);
-    if (slowest == NULL)
-        return MPI_ERR_NO_MEM;
-    const int error = PMPI_Reduce(seconds, slowest, count * calls, MPI_DOUBLE, MPI_MAX, 0, comm);
-    for (size_t i = 0; i < total; ++i)
-        means[i / (size_t)calls] += slowest[i] / calls;
-    free(slowest);
     return error;
 }
 

@@ -47,7 +47,7 @@ struct trials {
 
 /* The common part of trials that are listed together. */
 struct series {
-    const struct coll_case *kind;
+    const struct coll_shape *kind;
     enum conformance_level level;
     int size;
     int reorders; /* for a routine that changes the order of operands */
@@ -80,8 +80,8 @@ static inline int native_leaves_other_data(const struct series *series) {
  * changes.
  */
 static inline int native_can(const struct series *series, int blocks) {
-    const struct coll_case *kind = series->kind;
-    const int scatters = kind->send == CASE_ALL;
+    const struct coll_shape *kind = series->kind;
+    const int scatters = kind->send == COLL_ALL;
     if (kind->reduces)
         return !scatters ||
                ((!series->in_place ||
@@ -89,7 +89,7 @@ static inline int native_can(const struct series *series, int blocks) {
                 !(is_ordered(series->operand) && series->operand->shapes[0] != &contiguous_shape));
     const struct layout *layout = pairs[series->data].recv;
     if (kind->rooted)
-        return layout != &pair_layout || kind->send == CASE_NOTHING;
+        return layout != &pair_layout || kind->send == COLL_NOTHING;
     if (layout != &pair_layout && layout != &scattered_layout)
         return 1;
     return !scatters || !series->in_place;
@@ -115,7 +115,7 @@ static inline void add_lengths(struct trials *trials, const struct series *serie
     const int *blocks = full ? full_blocks : quick_blocks;
     const int count = full ? sizeof full_blocks / sizeof *full_blocks
                            : sizeof quick_blocks / sizeof *quick_blocks;
-    const int one = series->kind->send != CASE_ALL && series->kind->recv != CASE_ALL;
+    const int one = series->kind->send != COLL_ALL && series->kind->recv != COLL_ALL;
     for (int i = 0; i < count; ++i)
         add_trial(trials, series, blocks[i]);
     if (full && series->size <= SMALL && series->data < LONG_KINDS)
@@ -137,7 +137,7 @@ static inline void add_roots(struct trials *trials, struct series *series) {
         add_lengths(trials, series);
     }
     series->root = series->size - 1;
-    series->in_place = series->kind->in_place != CASE_NEVER;
+    series->in_place = series->kind->in_place != COLL_NEVER;
     if (series->in_place)
         add_lengths(trials, series);
 }
@@ -154,7 +154,7 @@ static inline void add_lengths_and_sparse(struct trials *trials, const struct se
 /* Without and with MPI_IN_PLACE. */
 static inline void add_both(struct trials *trials, struct series *series) {
     add_lengths_and_sparse(trials, series);
-    series->in_place = series->kind->in_place == CASE_EVERYWHERE;
+    series->in_place = series->kind->in_place != COLL_NEVER;
     if (series->in_place)
         add_lengths_and_sparse(trials, series);
 }
@@ -196,7 +196,7 @@ static inline void add_every_root(struct trials *trials, const struct series *st
 }
 
 static inline void list_trials(struct trials *trials, const struct series *start) {
-    if (start->kind->send == CASE_NOTHING && start->kind->recv == CASE_NOTHING) {
+    if (start->kind->send == COLL_NOTHING && start->kind->recv == COLL_NOTHING) {
         add_trial(trials, start, 0);
         return;
     }

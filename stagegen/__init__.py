@@ -7,4 +7,8 @@ stages before it (``docs/architecture.md``; ``tests/test_architecture.py`` enfor
 → ``library`` → ``audit`` → ``report`` → ``cli``.
 """
 
+import logging
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # who runs a stage decides
+
 __version__ = "0.1.0"

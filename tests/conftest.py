@@ -1,7 +1,7 @@
 """What all tests share: libraries that are built once, and what is said in the end.
 
-Compiles through ccache where it is installed, as libraries for different numbers of ranks have
-most of their code in common. Says which tests of the lab did not run, and why.
+Compiles through ccache, where there is one for this machine: libraries for different numbers of
+ranks have most of their code in common. Says which tests of the lab did not run, and why.
 """
 
 from __future__ import annotations

@@ -34,9 +34,14 @@ def generate(folder: Path) -> None:
 def complaints(folder: Path) -> list[str]:
     """Return what compiler and clang-format say, nothing if all is well."""
     session, library = folder / "session", folder / "library"
-    own = [*DRIVERS.glob("*.[ch]"), *(ROOT / "tests" / "mpi").glob("*.[ch]")]
+    examples = (ROOT / "docs" / "examples").rglob("*.[ch]")
+    programs = (
+        path for name in ("mpi", "launch") for path in (ROOT / "tests" / name).glob("*.[ch]")
+    )
+    own = [*DRIVERS.glob("*.[ch]"), *programs, *examples]
     files = sorted([*own, *folder.rglob("*.[ch]")])
-    includes = [f"-I{path}" for path in (session, library / "include", library / "src", DRIVERS)]
+    folders = (session, library / "include", library / "src", library / "check", DRIVERS)
+    includes = [f"-I{path}" for path in folders]
     compiler = [Toolchain.find().mpicc, *WARNINGS, *includes]
     sources = [str(path) for path in files if path.suffix == ".c"]
     formatter = [str(Path(sys.executable).parent / "clang-format"), "--dry-run", "-Werror"]

@@ -15,6 +15,7 @@ ORDER = [
     "topology",
     "schedule",
     "catalogue",
+    "parts",
     "generate",
     "measure",
     "tune",

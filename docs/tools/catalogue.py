@@ -11,25 +11,29 @@ import re
 import sys
 from pathlib import Path
 
-from stagegen.catalogue import Algorithm, Catalogue, load_catalogue
+from stagegen.catalogue import Algorithm, Catalogue, Parameter, load_catalogue
 from stagegen.catalogue.algorithm import NATIVE, RANKS_SERVED
+from stagegen.catalogue.collective import UNITS
 from stagegen.catalogue.references import CITATION, cited_in, load_works
+from stagegen.catalogue.values import Range
 
 PAGE = Path(__file__).parents[1] / "catalogue.md"
 
 INTRODUCTION = """\
 # Catalogue
 
-All algorithms, one file each: `templates/<collective>/<algorithm>.c.j2`. This page is made from
-the front matter of those files by `python docs/tools/catalogue.py`. Every collective also has
-`native`, what the MPI library does by itself; it serves wherever nothing else is faster or allowed.
+All algorithms. Each name leads to its template; variants of one mechanism share a template. This
+page is made from the front matter of the templates by `python docs/tools/catalogue.py`. Every
+collective also has `native`, what the MPI library does by itself; it serves wherever nothing else
+is faster or allowed.
 
 Cost is the time in the model of Faraj 2006, §4.1.1.1: α latency of a message, β time of a byte,
 n bytes of a message, p ranks, θ sequentialisation of two phases, δ_l and δ_h a light and an MPI
 barrier, γ contention (γ_n at receivers, γ_l on links, γ_s in switches). It says what an algorithm
 is good for, and decides nothing: measurements do. Values of a parameter are those that tuning
-tries; the default, in bold, serves where nothing was tuned. Algorithms with parts are
-[compositions](guidelines.md).
+tries; where they go up to a formula, they depend on the ranks and the size. The default, in bold,
+serves where nothing was tuned. Algorithms with parts are [compositions](guidelines.md): the table
+that is being made says which routine serves each part.
 """
 
 
@@ -54,8 +58,10 @@ def algorithms(catalogue: Catalogue, collective: str) -> list[Algorithm]:
 
 def section(catalogue: Catalogue, collective: str) -> str:
     """Return the part about one collective."""
+    one = catalogue.collective(collective)
+    counts = f"A size counts bytes {UNITS[one.size]}." if one.has_data else "It has no data."
     entries = (entry(algorithm) for algorithm in algorithms(catalogue, collective))
-    return "\n".join([f"## {collective}\n", *entries])
+    return "\n".join([f"## {collective}\n", f"{one.summary} {counts}\n", *entries])
 
 
 def entry(algorithm: Algorithm) -> str:
@@ -65,7 +71,7 @@ def entry(algorithm: Algorithm) -> str:
         f"Cost: {algorithm.cost}",
         *(f"Needs: {need}" for need in needs(algorithm)),
         *(f"Part: {part.collective} of `{part.size.text}` bytes" for part in algorithm.parts),
-        *(f"`{p.name}`: {p.meaning}: {values(p.values, p.default)}" for p in algorithm.parameters),
+        *(f"`{p.name}`: {p.meaning}: {values(p)}" for p in algorithm.parameters),
         f"Reference: {linked(algorithm.reference)}",
     ]
     link = f"../templates/{algorithm.template.as_posix()}"
@@ -98,7 +104,9 @@ WORDS = {"dense": "data as plain bytes, so that other data is packed first"}
 def needs(algorithm: Algorithm) -> list[str]:
     """Return what a communicator and a message must have, in words."""
     found = [WORDS.get(name, name.replace("_", " ")) for name in algorithm.constraints]
-    if algorithm.has_tables:
+    if algorithm.serves_other_hosts:
+        found.append(f"{RANKS_SERVED[algorithm.needs or '']}; made from its `{algorithm.needs}`")
+    elif algorithm.has_tables:
         made = f"its `{algorithm.needs}`, kind `{algorithm.kind}`"
         found.append(f"all ranks of the cluster or of a group, in any order; made from {made}")
     elif algorithm.needs is not None:
@@ -112,9 +120,14 @@ def needs(algorithm: Algorithm) -> list[str]:
     return found
 
 
-def values(numbers: tuple[int, ...], default: int) -> str:
-    """Return the values of a parameter, the default in bold."""
-    return ", ".join(f"**{number}**" if number == default else str(number) for number in numbers)
+def values(parameter: Parameter) -> str:
+    """Return the values of a parameter, the default in bold; that of a range comes last."""
+    bold = f"**{parameter.default}**"
+    if isinstance(parameter.values, Range):
+        first, _, end = parameter.values.text.partition(" up to ")
+        return f"{first} up to `{end}`; {bold}"
+    listed = (bold if one == parameter.default else str(one) for one in parameter.values)
+    return ", ".join(listed)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -84,6 +84,11 @@ SECTIONS = (
         "Every message of the routines waits for its receive: `make check SYNCHRONOUS=1`.",
         lambda run: run["way"] == "synchronous",
     ),
+    Section(
+        "Synchronous sends under sanitizers",
+        "Both at once: `make check SANITIZE=address,undefined SYNCHRONOUS=1`.",
+        lambda run: run["way"] == "address, undefined; synchronous",
+    ),
 )
 
 

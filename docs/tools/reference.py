@@ -18,7 +18,7 @@ LOG = FOLDER / "measurements.jsonl"
 SIZES = "1,4KiB,64KiB"
 
 #: Not kept: the plots depend on the library that draws them, the old log is in the history.
-UNKEPT = ("report.html", "measurements.1.jsonl")
+UNKEPT = ("report.html", "tune.log", "measurements.1.jsonl")
 
 
 def main() -> int:
@@ -29,7 +29,7 @@ def main() -> int:
     how.add_argument("--measure", action="store_true", help="measure all, some ten minutes")
     asked = parser.parse_args()
     if asked.measure:
-        source = ["--sizes", SIZES, "--budget", "1"]
+        source = ["--communicators", "whole", "--sizes", SIZES, "--budget", "1"]
     else:
         source = ["--resume"] if asked.resume else ["--from-log", str(LOG)]
     command = [sys.executable, "-m", "stagegen", "tune", "--topology", TOPOLOGY]

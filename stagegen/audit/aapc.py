@@ -1,4 +1,4 @@
-"""Rebuilds the schedules of an alltoall in phases from the tables of its C file.
+"""Rebuilds the schedules of an alltoall in phases from its file of tables.
 
 ``docs/interfaces.md`` (Generated C tables) says what the tables mean. No scheduler takes part. The
 tables name no root, so any root that the checker accepts will do: one whose largest subtree is as
@@ -8,16 +8,16 @@ small as possible.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
 
-from stagegen.audit.c_file import CFile
 from stagegen.audit.routine import BuildRoutine
-from stagegen.audit.scheme import AHEAD_MOST, SENDS_MOST, scheme_kind
-from stagegen.audit.steps import NOBODY, Row, Step, read_steps
+from stagegen.audit.scheme import check_room, phase_count, scheme_kind
+from stagegen.audit.steps import Step, TokenEnd, read_steps
+from stagegen.audit.tables import NOBODY, Tables
 from stagegen.errors import ScheduleError
 from stagegen.schedule import SCHEMES, Message, PhaseSchedule, Scheme, Sync, SyncGraph
 from stagegen.schedule.alltoall.capacity import bound_phases, edge_capacities
@@ -26,6 +26,9 @@ from stagegen.topology import Topology
 
 _WINDOWS_MOST = 31
 """Bits of an int that a program can shift down."""
+
+_OF_STREAMS = ("receives_ahead", "segment_size", "tail")
+"""The parameters of every program with tokens from receivers."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class _Token:
 
 
 def phase_schedules(
-    topology: Topology, c_file: CFile, routine: BuildRoutine
+    topology: Topology, tables: Tables, routine: BuildRoutine
 ) -> Iterator[tuple[str, PhaseSchedule]]:
     """Yield a schedule, with a label, for each size of blocks or window that the routine has.
 
@@ -48,25 +51,26 @@ def phase_schedules(
 
     Args:
         topology: of the positions in the tables.
-        c_file: the routine.
+        tables: of the routine.
         routine: how it is called.
 
     Raises:
         ScheduleError: the tables contradict themselves; names rank, phase and message.
     """
-    kind = scheme_kind(c_file)
+    kind = scheme_kind(tables, routine.function)
     scheme = SCHEMES[kind]
-    c_file.require(NOBODY=NOBODY)
-    steps = read_steps(c_file, topology.rank_count)
-    plain = _without_syncs(topology, c_file, steps)
-    tokens = _tokens(steps)
+    steps = read_steps(tables, topology.rank_count)
+    if scheme.giver is not None:
+        check_room(tables, steps, topology.rank_count)
+    for name in _OF_STREAMS if scheme.giver == "receiver" else ():
+        routine.values(name)
+    _check_places(topology, tables, scheme)
+    plain = _without_syncs(topology, tables, steps)
+    windowed = "window" in routine.parameters
+    tokens = _tokens(steps, _WINDOWS_MOST if windowed else 1)
     syncs = [_sync(plain, token, scheme.giver) for token in tokens]
-    windowed = "WINDOWS" in c_file.fields.get("token_field", ())
     sizes = routine.values("block_size") if scheme.blocks else [1]
     windows = _windows(tokens, routine) if windowed else [1]
-    if scheme.giver == "receiver":
-        routine.values("receives_ahead", most=AHEAD_MOST)
-        _check_sends(c_file, scheme.sends(windows[-1]), windowed)
     for size, window in ((size, window) for size in sizes for window in windows):
         chosen = tuple(
             sync
@@ -78,13 +82,6 @@ def phase_schedules(
             chosen += tuple(_known_to_senders(plain, scheme, size))
         label = f"block_size {size}" if scheme.blocks else f"window {window}" if windowed else ""
         yield label, replace(plain, sync=SyncGraph(kind, chosen, size, window))
-
-
-def _check_sends(c_file: CFile, needed: int, windowed: bool) -> None:
-    """Check that there are requests for the largest window; without windows, for no more."""
-    sends, most = c_file.constant("SENDS_MOST"), SENDS_MOST if windowed else needed
-    if not needed <= sends <= most:
-        raise ScheduleError(f"SENDS_MOST is {sends}, not from {needed} to {most}")
 
 
 def _known_to_senders(schedule: PhaseSchedule, scheme: Scheme, block_size: int) -> Iterator[Sync]:
@@ -108,17 +105,19 @@ def _windows(tokens: Sequence[_Token], routine: BuildRoutine) -> list[int]:
     return sorted(bits.union(routine.values("window", most=_WINDOWS_MOST)))
 
 
-def _without_syncs(topology: Topology, c_file: CFile, steps: Sequence[Step]) -> PhaseSchedule:
+def _without_syncs(topology: Topology, tables: Tables, steps: Sequence[Step]) -> PhaseSchedule:
     """Return the phases that the steps of all ranks make together."""
-    count = c_file.constant("PHASES")
+    count = phase_count(tables)
     last = max((step.phase for step in steps), default=-1)
     slowest = min(edge_capacities(topology).values(), default=Fraction(1))
     if not last < count <= last + 1 + ceil(1 / slowest):
-        raise ScheduleError(f"PHASES is {count}, but the last phase of steps[] is {last}")
+        raise ScheduleError(f"schedule.phases is {count}, but the last phase of steps[] is {last}")
     _check_phases(steps)
-    phases = _messages(steps, count, "TO", "FROM")
-    has_dummies = bool(steps) and "DUMMY_TO" in steps[0].fields
-    dummies = _messages(steps, count, "DUMMY_TO", "DUMMY_FROM") if has_dummies else []
+    phases = _messages(count, ((step, step.to, step.source) for step in steps))
+    dummies: Sequence[set[Message]] = ()
+    if "dummies" in tables.records:
+        ends = ((step, step.dummy_to, step.dummy_source) for step in steps)
+        dummies = _messages(count, ends)
     root, subtrees = _root(topology)
     return PhaseSchedule(
         ranks=topology.ranks,
@@ -129,6 +128,13 @@ def _without_syncs(topology: Topology, c_file: CFile, steps: Sequence[Step]) -> 
         sync=SyncGraph("none"),
         dummies=tuple(map(tuple, map(sorted, dummies))),
     )
+
+
+def _check_places(topology: Topology, tables: Tables, scheme: Scheme) -> None:
+    """Check that there are places if the order of the messages of a phase matters."""
+    matters = any(capacity != 1 for capacity in edge_capacities(topology).values())
+    if scheme.giver is not None and matters:
+        tables.array("places")
 
 
 def _root(topology: Topology) -> tuple[str, tuple[tuple[int, ...], ...]]:
@@ -149,15 +155,20 @@ def _check_phases(steps: Sequence[Step]) -> None:
         last[step.rank] = step.phase
 
 
-def _messages(steps: Sequence[Step], count: int, to: str, source: str) -> list[set[Message]]:
-    """Return the messages of each phase, on which senders and receivers must agree."""
+def _messages(count: int, ends: Iterable[tuple[Step, int, int]]) -> list[set[Message]]:
+    """Return the messages of each phase, on which senders and receivers must agree.
+
+    Args:
+        count: how many phases there are.
+        ends: steps, each with the rank that it sends to and the rank that it receives from.
+    """
     sent: list[set[Message]] = [set() for _ in range(count)]
     received: list[set[Message]] = [set() for _ in range(count)]
-    for step in steps:
-        if step.fields[to] != NOBODY:
-            sent[step.phase].add(Message(step.rank, step.fields[to]))
-        if step.fields[source] != NOBODY:
-            received[step.phase].add(Message(step.fields[source], step.rank))
+    for step, to, source in ends:
+        if to != NOBODY:
+            sent[step.phase].add(Message(step.rank, to))
+        if source != NOBODY:
+            received[step.phase].add(Message(source, step.rank))
     for phase, (given, taken) in enumerate(zip(sent, received, strict=True)):
         for message in sorted(given - taken):
             raise ScheduleError(
@@ -174,33 +185,37 @@ def _messages(steps: Sequence[Step], count: int, to: str, source: str) -> list[s
 
 def _placed(steps: Sequence[Step], phases: Sequence[set[Message]]) -> Iterator[tuple[Message, ...]]:
     """Yield the messages of each phase by their places, or by ranks if they have none."""
-    if not steps or "PLACE" not in steps[0].fields:
+    if not steps or steps[0].place is None:
         yield from map(tuple, map(sorted, phases))
         return
-    places: list[dict[int, Message]] = [{} for _ in phases]
+    places: list[dict[int | None, Message]] = [{} for _ in phases]
     for step in steps:
-        place, to = step.fields["PLACE"], step.fields["TO"]
-        if to != NOBODY:
-            places[step.phase][place] = Message(step.rank, to)
-        elif place != NOBODY:
-            raise ScheduleError(f"rank {step.rank}, phase {step.phase}: PLACE without a message")
+        if step.to != NOBODY:
+            places[step.phase][step.place] = Message(step.rank, step.to)
+        elif step.place != NOBODY:
+            raise ScheduleError(f"rank {step.rank}, phase {step.phase}: a place without a message")
     for phase, (at, messages) in enumerate(zip(places, phases, strict=True)):
-        if sorted(at) != list(range(len(messages))):
-            raise ScheduleError(f"phase {phase}: PLACE does not number its messages")
-        yield tuple(at[place] for place in sorted(at))
+        if set(at) != set(range(len(messages))):
+            raise ScheduleError(f"phase {phase}: places[] does not number its messages")
+        yield tuple(at[place] for place in range(len(messages)))
 
 
-def _tokens(steps: Sequence[Step]) -> list[_Token]:
-    """Return all tokens, on which their two ends must agree."""
+def _tokens(steps: Sequence[Step], most: int) -> list[_Token]:
+    """Return all tokens, on which their two ends must agree.
+
+    Args:
+        steps: of all ranks.
+        most: the largest window that a token may count for.
+    """
     given: Counter[_Token] = Counter()
     taken: Counter[_Token] = Counter()
     for step in steps:
-        for row in step.owed:
-            owed = _Token(step.rank, row["PEER"], step.phase, row["OTHER_PHASE"], _bits(step, row))
-            given[owed] += 1
-        for row in step.awaited:
-            due = _Token(row["PEER"], step.rank, row["OTHER_PHASE"], step.phase, _bits(step, row))
-            taken[due] += 1
+        for end in step.owed:
+            windows = _windows_of(step, end, most)
+            given[_Token(step.rank, end.peer, step.phase, end.other_phase, windows)] += 1
+        for end in step.awaited:
+            windows = _windows_of(step, end, most)
+            taken[_Token(end.peer, step.rank, end.other_phase, step.phase, windows)] += 1
     for token in sorted((given - taken) + (taken - given), key=_by_phase):
         has, lacks = ("gives", "await") if given[token] > taken[token] else ("awaits", "give")
         told = [(token.giver, token.first_phase), (token.taker, token.then_phase)]
@@ -214,11 +229,12 @@ def _tokens(steps: Sequence[Step]) -> list[_Token]:
     return sorted(given, key=_by_phase)
 
 
-def _bits(step: Step, row: Row) -> int:
-    windows = row.get("WINDOWS", 1)
-    if not 0 < windows < 1 << _WINDOWS_MOST:
-        raise ScheduleError(f"rank {step.rank}, phase {step.phase}: a token of WINDOWS {windows}")
-    return windows
+def _windows_of(step: Step, token: TokenEnd, most: int) -> int:
+    if not 0 < token.windows < 1 << most:
+        raise ScheduleError(
+            f"rank {step.rank}, phase {step.phase}: a token counts for windows {token.windows}"
+        )
+    return token.windows
 
 
 def _by_phase(token: _Token) -> tuple[int, int, int, int]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from math import prod
+from collections.abc import Iterator
 from pathlib import Path
 
 from stagegen.errors import InputError, ScheduleError
@@ -12,28 +11,57 @@ from stagegen.errors import InputError, ScheduleError
 _COMMENT_OR_STRING = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S
 )
-_INCLUDE = re.compile(r'[ \t]*#include (?:<\w+\.h>|"(?:coll|dispatch)\.h")[ \t]*')
+_INCLUDE = re.compile(r'[ \t]*#include (?:<\w+\.h>|"([\w.]+)")[ \t]*')
+_COMMON = ("coll.h", "dispatch.h")
+_GUARDED = re.compile(r"\s*#ifndef (\w+_H)\n#define \1\n(.*)\n#endif\s*", re.S)
 _UNREADABLE = re.compile(r"^[ \t]*(?:#|%:)[^\n]*|\\\n|\?\?[^\n]*|<%|%>|<:|:>|\b_Pragma\b", re.M)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,9})")
-_ENUM = re.compile(r"\benum (\w* ?)\{([^{}]*)\}")
 
 
-def read_source(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return the text of a C file, a blank in place of each comment.
 
     Raises:
         InputError: it cannot be read.
-        ScheduleError: it has `#if`, `#define` or the like, so the compiler may see another text.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("cannot read it", path) from error
-    code = _COMMENT_OR_STRING.sub(lambda m: m[0] if m[0][0] in "\"'" else " ", text)
-    lines = [line for line in code.split("\n") if not _INCLUDE.fullmatch(line)]
+    return _COMMENT_OR_STRING.sub(lambda m: m[0] if m[0][0] in "\"'" else " ", text)
+
+
+def read_source(path: Path) -> str:
+    """Return the text of a C file that the compiler sees as it stands, without comments.
+
+    Raises:
+        InputError: it cannot be read.
+        ScheduleError: it, or a header of an engine that it includes, has `#if`, `#define` or the
+            like, so the compiler may see another text.
+    """
+    code = read_text(path)
+    guarded = _GUARDED.fullmatch(code) if path.suffix == ".h" else None
+    text = code if guarded is None else guarded[2]
+    lines = [line for line in text.split("\n") if not _is_include(line, path.parent)]
     if (found := _UNREADABLE.search("\n".join(lines))) is not None:
         raise ScheduleError(f"{path}: {found[0].strip()!r} hides what is compiled")
     return code
+
+
+def included(code: str) -> list[str]:
+    """Return the names of the files beside it that a C file includes."""
+    return re.findall(r'^[ \t]*#include "([\w.]+)"', code, re.M)
+
+
+def _is_include(line: str, folder: Path) -> bool:
+    """Tell whether a line includes a header of the system, or a file of the folder."""
+    found = _INCLUDE.fullmatch(line)
+    if found is None or found[1] in (None, *_COMMON):
+        return found is not None
+    if not (folder / found[1]).is_file():
+        return False
+    read_source(folder / found[1])  # it must hide nothing, either
+    return True
 
 
 def number(text: str) -> int | None:
@@ -82,41 +110,3 @@ def only(pattern: str, code: str, what: str) -> re.Match[str]:
     if len(found) != 1:
         raise ScheduleError(f"there is {'no' if not found else 'more than one'} {what}")
     return found[0]
-
-
-def enumerations(code: str) -> tuple[Mapping[str, int], Mapping[str, tuple[str, ...]]]:
-    """Return the values of all constants, and the names of each enumeration that has a name.
-
-    Constants that are not sums of products of numbers and constants have no value here.
-
-    Raises:
-        ScheduleError: a constant is defined twice.
-    """
-    values: dict[str, int] = {}
-    fields: dict[str, tuple[str, ...]] = {}
-    seen: set[str] = set()
-    for tag, body in _ENUM.findall(code):
-        names: list[str] = []
-        last: int | None = -1
-        for item in (item.strip() for item in body.split(",")):
-            name, given, right = (part.strip() for part in item.partition("="))
-            last = _sum(right, values) if given else None if last is None else last + 1
-            if name in seen:
-                raise ScheduleError(f"the constant {name} is defined twice")
-            seen.add(name)
-            names.append(item)
-            if last is not None:
-                values[name] = last
-        if tag.strip():
-            fields[tag.strip()] = tuple(names)
-    return values, fields
-
-
-def _sum(text: str, values: Mapping[str, int]) -> int | None:
-    terms = [_product(term, values) for term in text.split(" + ")]
-    return None if None in terms else sum(term for term in terms if term is not None)
-
-
-def _product(text: str, values: Mapping[str, int]) -> int | None:
-    factors = [values.get(factor, number(factor)) for factor in text.split(" * ")]
-    return None if None in factors else prod(factor for factor in factors if factor is not None)

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stagegen.audit.aapc import phase_schedules
-from stagegen.audit.c_file import CFile, read_c_file
+from stagegen.audit.c_text import included, read_text
 from stagegen.audit.cluster import check_cluster
 from stagegen.audit.hosts import leaders
 from stagegen.audit.inventory import read_build
 from stagegen.audit.rings_and_trees import kary_trees, ring_of, tree_proof
 from stagegen.audit.routine import BuildRoutine
+from stagegen.audit.scheme import check_engine, scheme_kind
+from stagegen.audit.tables import DATA, Tables, has_tables, read_data_file, read_tables
 from stagegen.errors import InputError, ScheduleError
 from stagegen.schedule import Tree
 from stagegen.schedule.verify import Proof, verify, verify_order
@@ -29,20 +31,17 @@ class RoutineProof:
         routine: its name, which is that of its file.
         proofs: with a label each, for the values of parameters; empty for a routine that has
             no schedule.
+        unproven: whether it has tables of a user's own, which nothing here can prove.
     """
 
     routine: str
     proofs: tuple[tuple[str, Proof], ...]
+    unproven: bool = False
 
 
 _Proofs = Iterator[tuple[str, Proof]]
 
-_MAY_BE_NONE = frozenset({"tail"})
-"""Parameters that may be 0."""
-
 _OF_ORDER = "of the depth-first order in cluster.c"
-_ORDER = re.compile(r"\bcc->(order|place_of|first_place|hosts?)\b")
-"""Members of a communicator that are set only if the hosts of its ranks are known."""
 
 
 def audit_folder(folder: Path) -> Iterator[RoutineProof]:
@@ -61,66 +60,97 @@ def audit_folder(folder: Path) -> Iterator[RoutineProof]:
     groups = [topology, *(restricted_to(topology, group.hosts) for group in topology.groups)]
     ring = check_cluster(topology, sources / "cluster.c")
     for routine in sorted(routines, key=lambda routine: routine.function):
-        path = sources / f"{routine.function}.c"
         if routine.is_native:
             yield RoutineProof(routine.function, ())
             continue
-        with _named(str(path)):
-            c_file = read_c_file(path)
-            _check_calls(c_file, routine)
-            proofs = list(_prove_tables(groups[routine.group], c_file, routine))
-            if routine.needs_order:
-                proof = replace(verify_order(topology, ring), collective=routine.collective)
-                proofs.insert(0, (_OF_ORDER, proof))
+        if routine.brings_tables:
+            _check_brought(sources, routine)
+            yield RoutineProof(routine.function, (), unproven=True)
+            continue
+        proofs = list(_prove_tables(sources, groups[routine.group], routine))
+        if routine.needs_order:
+            proof = replace(verify_order(topology, ring), collective=routine.collective)
+            proofs.insert(0, (_OF_ORDER, proof))
         yield RoutineProof(routine.function, tuple(proofs))
 
 
-def _check_calls(c_file: CFile, routine: BuildRoutine) -> None:
-    """Check that the function exists, and is called with all that it reads."""
-    if not re.search(rf"^int {routine.function}\(const struct coll_call ", c_file.code, re.M):
-        raise ScheduleError(f"there is no function {routine.function}()")
-    for parameter in sorted(set(re.findall(r"\bparameters->(\w+)", c_file.code))):
-        routine.values(parameter, least=int(parameter not in _MAY_BE_NONE))
-    if _ORDER.search(c_file.code) and not (routine.needs_order or routine.needs_cluster):
-        raise ScheduleError("routines.c lets it serve ranks whose hosts are not known")
-
-
-def _prove_tables(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
+def _prove_tables(sources: Path, topology: Topology, routine: BuildRoutine) -> _Proofs:
     """Prove the tables of a routine, if it has any, for the ranks that it serves."""
-    kind = _kind(c_file, routine.function)
-    if kind is None:
-        return
-    if not routine.needs_cluster:
+    path, data = (sources / f"{routine.function}{end}" for end in (".c", DATA))
+    with _named(str(path)):
+        code = read_text(path)
+        _check_code(code, routine, data)
+    if data.is_file():
+        with _named(str(data)):
+            tables = read_data_file(data)
+            yield from _prove(topology, tables, routine)
+        with _named(str(path)):
+            check_engine(included(code), scheme_kind(tables, routine.function))
+    elif has_tables(code) or _kinds_of(routine.function):
+        with _named(str(path)):
+            yield from _prove(topology, read_tables(path), routine)
+
+
+def _check_brought(sources: Path, routine: BuildRoutine) -> None:
+    """Check what can be checked of a routine with tables of a user's own."""
+    path, data = (sources / f"{routine.function}{end}" for end in (".c", DATA))
+    with _named(str(path)):
+        _check_code(read_text(path), routine, data)
+
+
+def _check_code(code: str, routine: BuildRoutine, data: Path) -> None:
+    """Check that the function exists, takes in its own tables, and is called as it has to be."""
+    if not re.search(rf"\bint\s+{routine.function}\s*\(", code):
+        raise ScheduleError(f"there is no function {routine.function}()")
+    told = {name for name in included(code) if name.endswith(DATA)}
+    wanted = {data.name} if data.is_file() else set()
+    for name in sorted(told ^ wanted):
+        if name in told:
+            raise ScheduleError(f'it includes "{name}", which is not its file of tables')
+        raise ScheduleError(f'it does not include its file of tables, "{name}"')
+    routine.check_parameters()
+
+
+def _prove(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
+    """Prove the tables of a routine, which must be of a known kind."""
+    names = " ".join(tables.names)
+    for kind in _kinds_of(routine.function) or _KINDS:
+        if re.fullmatch(kind.tables, names):
+            break
+    else:
+        raise ScheduleError(f"there is no proof for its tables: {names or 'it has none'}")
+    if not (routine.needs_order if kind.serves_other_hosts else routine.needs_cluster):
         raise ScheduleError(
             "routines.c lets it serve other ranks than the whole cluster or its group"
         )
-    yield from kind.prove(topology, c_file, routine)
+    yield from kind.prove(topology, tables, routine)
 
 
-def _prove_phases(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
-    for label, schedule in phase_schedules(topology, c_file, routine):
+def _prove_phases(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
+    for label, schedule in phase_schedules(topology, tables, routine):
         with _named(label):
             proof = verify(topology, schedule)
         yield label, proof
 
 
-def _prove_hosts(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
+def _prove_hosts(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
     """Prove an alltoall between hosts, each of which has a leader."""
-    for label, proof in _prove_phases(leaders(topology, c_file), c_file, routine):
+    for label, proof in _prove_phases(leaders(topology, tables, routine.group), tables, routine):
         yield " ".join(("between hosts, ranks being their leaders", label)).strip(), proof
 
 
-def _prove_ring(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
-    yield "", replace(verify(topology, ring_of(topology, c_file)), collective=routine.collective)
+def _prove_ring(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
+    ring = ring_of(topology, tables, routine.function)
+    yield "", replace(verify(topology, ring), collective=routine.collective)
 
 
-def _prove_trees(topology: Topology, c_file: CFile, routine: BuildRoutine) -> _Proofs:
+def _prove_trees(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
     by_arity: dict[int, list[tuple[Tree, Proof]]] = {}
-    for arity, outward in kary_trees(topology, c_file):
+    for arity, outward in kary_trees(topology, tables):
         tree = outward.reversed() if routine.collective == "reduce" else outward
         with _named(f"arity {arity}, root {tree.root}"):
             by_arity.setdefault(arity, []).append((tree, verify(topology, tree)))
-    if "parameters->arity" in c_file.code:
+    if "arity" in routine.parameters or len(by_arity) > 1:
         routine.values("arity", among=frozenset(by_arity))
     for arity, proven in by_arity.items():
         trees, proofs = zip(*proven, strict=True)
@@ -135,19 +165,27 @@ class _Kind:
         routine: pattern of the names that only this kind has.
         tables: pattern of the names of all its tables, in alphabetical order.
         prove: proves it.
+        serves_other_hosts: whether it finds out on which hosts it runs, and uses its tables only
+            on theirs.
     """
 
     routine: str
     tables: str
-    prove: Callable[[Topology, CFile, BuildRoutine], _Proofs]
+    prove: Callable[[Topology, Tables, BuildRoutine], _Proofs]
+    serves_other_hosts: bool = False
 
 
 _KINDS = (
-    _Kind(r"alltoall_aapc_\w+", "first_step (first_token )?steps( tokens)?", _prove_phases),
+    _Kind(
+        r"alltoall_aapc_\w+",
+        "(dummies )?first_step (first_token )?(places )?steps( tokens)?",
+        _prove_phases,
+    ),
     _Kind(
         r"alltoall_hierarchical(_group_\w+)?",
-        "first_member first_step (first_token )?host_of members steps( tokens)?",
+        "(dummies )?first_step (first_token )?leader_of (places )?steps( tokens)?",
         _prove_hosts,
+        serves_other_hosts=True,
     ),
     _Kind(r"\w+_logical_ring_lr[23]\w*", "place_of ring", _prove_ring),
     _Kind(
@@ -156,16 +194,9 @@ _KINDS = (
 )
 
 
-def _kind(c_file: CFile, function: str) -> _Kind | None:
-    """Return the kind of a routine by its tables; None if it neither has nor needs any."""
-    tables = " ".join(sorted(c_file.arrays))
-    named = [kind for kind in _KINDS if re.fullmatch(kind.routine, function)]
-    for kind in named or _KINDS:
-        if re.fullmatch(kind.tables, tables):
-            return kind
-    if tables or named:
-        raise ScheduleError(f"there is no proof for its tables: {tables or 'it has none'}")
-    return None
+def _kinds_of(function: str) -> list[_Kind]:
+    """Return the kinds of schedule that a routine's name stands for."""
+    return [kind for kind in _KINDS if re.fullmatch(kind.routine, function)]
 
 
 @contextmanager

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from math import ceil
 from pathlib import Path
 
 from stagegen.audit.c_text import only, rows_of
 from stagegen.audit.routine import BuildRoutine, Use, read_of_folder, read_parameters
 from stagegen.audit.rule_tables import read_rules
-from stagegen.catalogue.algorithm import PLACES
+from stagegen.audit.tables import DATA
+from stagegen.catalogue import load_catalogue
+from stagegen.catalogue.algorithm import OWN_TABLES, PLACES, RANKS_SERVED
 from stagegen.errors import ScheduleError
-from stagegen.schedule.bounds.lower import COLLECTIVES
-from stagegen.topology import Group, Topology
+from stagegen.parts import templates_beside
+from stagegen.topology import Topology
 
 _ROUTINE = re.compile(
     r'\{"(?P<name>\w+)", COLL_(?P<collective>[A-Z_]+), (?P<constraints>[A-Z_]+(?: \| [A-Z_]+)*), '
@@ -32,19 +36,37 @@ def read_build(sources: Path, topology: Topology) -> tuple[BuildRoutine, ...]:
         InputError: a file is missing.
         ScheduleError: a file contradicts itself or the other files; names it.
     """
-    ranks = [len(topology.ranks), *(_rank_count(topology, g) for g in topology.groups)]
-    routines = list(_routines(sources / "routines.c", topology))
-    _check_files(sources, [routine.function for routine in routines])
+    everyone = {host.name for host in topology.hosts}
+    shapes = [_shape(topology, hosts) for hosts in (everyone, *(g.hosts for g in topology.groups))]
+    code = read_of_folder(sources / "routines.c")
+    collectives = _collectives(code)
+    needs = _needs(sources.parent)
+    routines = list(_routines(sources / "routines.c", code, collectives, topology, needs))
+    _check_files(sources, [routine.function for routine in routines], collectives)
     if not any((sources / name).exists() for name in ("rules.c", "dispatch.c", "dispatch.h")):
         return tuple(routines)
     uses: dict[str, list[Use]] = {r.function: list(r.uses) for r in routines}
-    for function, use in read_rules(sources / "rules.c", routines, ranks):
+    for function, use in read_rules(sources / "rules.c", routines, shapes):
         uses[function].append(use)
     return tuple(replace(routine, uses=tuple(uses[routine.function])) for routine in routines)
 
 
-def _routines(path: Path, topology: Topology) -> Iterator[BuildRoutine]:
-    code = read_of_folder(path)
+def _collectives(code: str) -> Sequence[str]:
+    """Return the collectives of the build."""
+    row = re.compile(r'\[COLL_[A-Z_]+\] = "(\w+)",\s*')
+    table = only(
+        r"coll_collective_names\[COLL_COLLECTIVES\] = \{(.*?)\n\};", code, "coll_collective_names[]"
+    )
+    return [found[1] for found in rows_of("coll_collective_names", table[1], row)]
+
+
+def _routines(
+    path: Path,
+    code: str,
+    collectives: Sequence[str],
+    topology: Topology,
+    known: Mapping[str, str | None],
+) -> Iterator[BuildRoutine]:
     table = only(
         r"const struct coll_routine coll_routines\[\] = \{(.*?)\n\};", code, "coll_routines[]"
     )
@@ -61,14 +83,26 @@ def _routines(path: Path, topology: Topology) -> Iterator[BuildRoutine]:
                 f"{path}: {function} is for group {group}, which the topology does not have"
             )
         wanted = f"{collective}_{row['name']}{groups[group]}"
-        if function != wanted or collective not in COLLECTIVES:
+        if function != wanted or collective not in collectives:
             raise ScheduleError(f"{path}: {function} is called {row['name']} of {collective}")
         needs = set(row["constraints"].split(" | "))
         order = not needs.isdisjoint(PLACES.values())
         use = Use(f"{path.name}, {function}", read_parameters(path, row["parameters"]))
         cluster = "COLL_NEEDS_CLUSTER" in needs
-        yield BuildRoutine(function, collective, group, cluster, order, (use,))
+        need = known.get(f"{collective}/{row['name']}")
+        if need in RANKS_SERVED and not (order or cluster):
+            raise ScheduleError(f"{path}: {function} may serve ranks whose hosts are not known")
+        own = need == OWN_TABLES
+        if own and not cluster:
+            raise ScheduleError(f"{path}: {function} may serve ranks that its tables are not for")
+        yield BuildRoutine(function, collective, group, cluster, order, (use,), own)
     _check_native(path, code, declared)
+
+
+def _needs(folder: Path) -> Mapping[str, str | None]:
+    """Return what each algorithm needs, by its full name; a folder may have some of a user's."""
+    algorithms = load_catalogue(added=templates_beside(folder)).algorithms
+    return {algorithm.full_name: algorithm.needs for algorithm in algorithms}
 
 
 def _check_native(path: Path, code: str, functions: list[str]) -> None:
@@ -80,19 +114,24 @@ def _check_native(path: Path, code: str, functions: list[str]) -> None:
             raise ScheduleError(f"{path}: coll_routines[{index}] is not {name}")
 
 
-def _check_files(sources: Path, functions: list[str]) -> None:
+def _check_files(sources: Path, functions: list[str], collectives: Sequence[str]) -> None:
     """Check that each routine is in the file of its name, and that there are no others."""
     present = {
         path.stem
         for path in sources.glob("*.c")
-        if any(path.stem.startswith(f"{collective}_") for collective in COLLECTIVES)
+        if any(path.stem.startswith(f"{collective}_") for collective in collectives)
     }
     for function in functions:
         if function not in present:
             raise ScheduleError(f"{sources / function}.c: routines.c names it, but it is not there")
     for name in sorted(present - set(functions)):
         raise ScheduleError(f"{sources / name}.c: routines.c does not name it")
+    for path in sorted(sources.glob(f"*{DATA}")):
+        if path.name.removesuffix(DATA) not in functions:
+            raise ScheduleError(f"{path}: routines.c does not name its routine")
 
 
-def _rank_count(topology: Topology, group: Group) -> int:
-    return sum(host in group.hosts for host in topology.ranks)
+def _shape(topology: Topology, hosts: Collection[str]) -> tuple[int, int]:
+    """Return the hosts that have ranks, and their mean number of ranks, rounded up."""
+    ranks = [host for host in topology.ranks if host in hosts]
+    return len(set(ranks)), ceil(Fraction(len(ranks), len(set(ranks))))

@@ -6,25 +6,23 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from stagegen.audit.c_file import CFile
+from stagegen.audit.tables import NOBODY, Tables
 from stagegen.errors import ScheduleError
 from stagegen.schedule import RING_KINDS, Message, Ring, Tree
 from stagegen.schedule.verify import Proof
 from stagegen.topology import Topology
 
-_NOBODY = -1
-_USE = re.compile(r"\btree_\d+\b")
-_CHOICE = re.compile(r"\bcase (\d+):\s+return tree_\1;|\bcc, tree_(\d+), \2\)")
+_TREE = re.compile(r"\btree_\d\w*")
 
 
-def ring_of(topology: Topology, c_file: CFile) -> Ring:
-    """Return the ring of the table `ring[]`; its kind is in the name of the file.
+def ring_of(topology: Topology, tables: Tables, function: str) -> Ring:
+    """Return the ring of the table `ring[]`; its kind is in the name of the function.
 
     Raises:
         ScheduleError: the tables contradict each other.
     """
-    kind = c_file.name.removesuffix(".c").partition("_group_")[0].rpartition("_")[2]
-    return around(topology, _circle(topology, c_file), kind if kind in RING_KINDS else "lr1")
+    kind = function.partition("_group_")[0].rpartition("_")[2]
+    return around(topology, _circle(topology, tables), kind if kind in RING_KINDS else "lr1")
 
 
 def around(topology: Topology, order: tuple[int, ...], kind: str = "lr1") -> Ring:
@@ -32,33 +30,33 @@ def around(topology: Topology, order: tuple[int, ...], kind: str = "lr1") -> Rin
     return Ring(topology.ranks, kind, order, _most_hops(topology, order))
 
 
-def kary_trees(topology: Topology, c_file: CFile) -> Iterator[tuple[int, Tree]]:
+def kary_trees(topology: Topology, tables: Tables) -> Iterator[tuple[int, Tree]]:
     """Yield the trees of every table `tree_K[]` from every root, with K.
 
     Raises:
-        ScheduleError: parents and children contradict each other, or the code takes another
-            table for an arity; names rank and root.
+        ScheduleError: a table is missing, or parents and children contradict each other; names
+            rank and root.
     """
     ranks = topology.rank_count
-    tables = {int(name.removeprefix("tree_")): table for name, table in c_file.arrays.items()}
-    c_file.require(NOBODY=_NOBODY, CHILDREN_MOST=max(tables))
-    _check_selection(c_file, sorted(tables))
-    for arity, numbers in tables.items():
-        name = f"tree_{arity}"
+    by_arity = {int(name.removeprefix("tree_")): table for name, table in tables.arrays.items()}
+    named = set(_TREE.findall(tables.code))
+    for name in sorted(named.symmetric_difference(tables.arrays)):
+        problem = "there is no table" if name in named else "nothing takes the table"
+        raise ScheduleError(f"{problem} {name}[]")
+    wanted = {"NOBODY": NOBODY, "CHILDREN_MOST": max(by_arity)}
+    for name, value in wanted.items():
+        if tables.constants.get(name, value) != value:
+            raise ScheduleError(f"{name} is {tables.constants[name]}, not {value}")
+    for arity, numbers in by_arity.items():
         if len(numbers) != ranks * ranks * (1 + arity):
-            raise ScheduleError(f"{name}[] has {len(numbers)} numbers, not one row for each root")
+            raise ScheduleError(
+                f"tree_{arity}[] has {len(numbers)} numbers, not one row for each root"
+            )
         for root in range(ranks):
             rows = [
                 numbers[(rank * ranks + root) * (1 + arity) :][: 1 + arity] for rank in range(ranks)
             ]
             yield arity, _tree(topology, root, rows, arity)
-
-
-def _check_selection(c_file: CFile, arities: list[int]) -> None:
-    """Check that the code takes each table for its arity, once, and in no other way."""
-    chosen = [found[1] or found[2] for found in _CHOICE.finditer(c_file.code)]
-    if sorted(map(int, chosen)) != arities or len(_USE.findall(c_file.code)) != len(chosen):
-        raise ScheduleError("the code does not take the table tree_K[] for arity K")
 
 
 def tree_proof(trees: Sequence[Tree], proofs: Sequence[Proof]) -> Proof:
@@ -76,11 +74,11 @@ def _tree(topology: Topology, root: int, rows: list[tuple[int, ...]], arity: int
     """Return the tree of each rank's parent and children."""
     edges = []
     for rank, (_, *children) in enumerate(rows):
-        used = [child for child in children if child != _NOBODY]
+        used = [child for child in children if child != NOBODY]
         if used != children[: len(used)]:
             raise ScheduleError(f"tree from rank {root}: rank {rank} has a child after NOBODY")
         edges += [Message(rank, child) for child in used]
-    told = {(parent, rank) for rank, (parent, *_) in enumerate(rows) if parent != _NOBODY}
+    told = {(parent, rank) for rank, (parent, *_) in enumerate(rows) if parent != NOBODY}
     for parent, child in sorted(told ^ set(edges)):
         who = f"rank {parent} sends" if (parent, child) in edges else f"rank {child} waits for"
         raise ScheduleError(f"tree from rank {root}: only {who} {parent}→{child}")
@@ -116,9 +114,9 @@ def _height(root: int, edges: tuple[Message, ...]) -> int:
     return height
 
 
-def _circle(topology: Topology, c_file: CFile) -> tuple[int, ...]:
+def _circle(topology: Topology, tables: Tables) -> tuple[int, ...]:
     """Return the order of all ranks in `ring[]`, whose inverse the other table must be."""
-    order, places = c_file.array("ring"), c_file.array("place_of")
+    order, places = tables.array("ring"), tables.array("place_of")
     for place, rank in enumerate(order):
         if not 0 <= rank < topology.rank_count:
             raise ScheduleError(f"ring[{place}] is {rank}, but there is no such rank")

@@ -13,6 +13,9 @@ from stagegen.errors import InputError, ScheduleError
 
 Parameters = Mapping[str, int]
 
+_MAY_BE_NONE = frozenset({"tail"})
+"""Parameters that may be 0."""
+
 
 @dataclass(frozen=True)
 class Use:
@@ -33,6 +36,7 @@ class BuildRoutine:
         needs_cluster: whether it is only called with all ranks of that group.
         needs_order: whether it is only called with ranks on hosts of the cluster.
         uses: its defaults, and the rules that name it.
+        brings_tables: whether its template, a user's, brings tables of its own.
     """
 
     function: str
@@ -41,18 +45,29 @@ class BuildRoutine:
     needs_cluster: bool
     needs_order: bool
     uses: tuple[Use, ...]
+    brings_tables: bool = False
 
     @property
     def is_native(self) -> bool:
         """Whether it is the MPI library's own, which has no schedule of ours."""
         return self.function == f"{self.collective}_{NATIVE}"
 
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The parameters that it is given anywhere."""
+        return frozenset(name for use in self.uses for name in use.parameters)
+
+    def check_parameters(self) -> None:
+        """Check that it is given the same parameters everywhere, each with a possible value.
+
+        Raises:
+            ScheduleError: one is missing, or out of range; names where.
+        """
+        for name in sorted(self.parameters):
+            self.values(name)
+
     def values(
-        self,
-        parameter: str,
-        most: int = 2**31 - 1,
-        among: frozenset[int] | None = None,
-        least: int = 1,
+        self, parameter: str, most: int = 2**31 - 1, among: frozenset[int] | None = None
     ) -> list[int]:
         """Return the values that a parameter is given, each once, in ascending order.
 
@@ -60,11 +75,11 @@ class BuildRoutine:
             parameter: its name.
             most: the largest value that it may have.
             among: the values that it may have.
-            least: the smallest value that it may have.
 
         Raises:
             ScheduleError: it is not given, or one is out of range; names where.
         """
+        least = int(parameter not in _MAY_BE_NONE)
         for use in self.uses:
             value = use.parameters.get(parameter)
             if value is None:

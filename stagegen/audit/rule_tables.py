@@ -18,20 +18,22 @@ _RULE = re.compile(
 )
 _TABLE = re.compile(
     r"\{COLL_(?P<collective>[A-Z_]+), COLL_KIND_(?P<kind>[A-Z]+), (?P<group>-1|\d+), "
-    r"(?P<first>\d+), (?P<last>\w+), [01], (?P<count>\d+), (?P<rules>\w+)\},\s*"
+    r"(?P<shape>\d+, \d+), (?P<hosts>\d+, \w+), (?P<ranks>\d+, \w+), (?P<confirmed>[01]), "
+    r"(?P<count>\d+), (?P<rules>\w+)\},\s*"
 )
 _RULES = re.compile(r"^static const struct coll_rule (\w+)\[\] = \{(.*?)^\};", re.M | re.S)
 
 
 def read_rules(
-    path: Path, routines: Sequence[BuildRoutine], ranks: Sequence[int]
+    path: Path, routines: Sequence[BuildRoutine], shapes: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[str, Use]]:
     """Yield the function that each rule calls, and its use.
 
     Args:
         path: ``rules.c``.
         routines: of ``coll_routines[]``.
-        ranks: how many the cluster has, then each of its groups.
+        shapes: on how many hosts the cluster's ranks are, and the mean number on each, rounded
+            up; then the same of each of its groups.
 
     Raises:
         InputError: the file is missing.
@@ -42,10 +44,11 @@ def read_rules(
     rules = dict(found)
     table = only(r"\} tables\[\] = \{(.*?)\n\};", code, "tables[]")
     rows = list(rows_of("tables", table[1], _TABLE))
-    if sorted(row["rules"] for row in rows) != sorted(name for name, _ in found):
-        raise ScheduleError(f"{path}: tables[] must list every table of rules exactly once")
+    if {row["rules"] for row in rows} != set(rules) or len(rules) < len(found):
+        raise ScheduleError(f"{path}: tables[] must list all tables of rules, and no others")
     for row in rows:
         where, last, ends = f"{path.name}, {row['rules']}[]", -1, True
+        _check_shapes(where, row)
         of_table = list(rows_of(row["rules"], rules[row["rules"]], _RULE))
         for rule in of_table:
             last = _checked_end(where, rule["upto"], last, ends)
@@ -54,14 +57,14 @@ def read_rules(
                 raise ScheduleError(
                     f"{where}: coll_routines[{index}] belongs to another collective"
                 )
-            _check_cluster(where, routines[index], row, ranks)
+            _check_cluster(where, routines[index], row, shapes)
             ends = routines[index].is_native
             own = read_parameters(path, rule["parameters"] or "{0}")
             yield routines[index].function, Use(where, own)
             for part, parameters in re.findall(_PART, rule["parts"] or ""):
                 if int(part) >= len(routines):
                     raise ScheduleError(f"{where}: there is no coll_routines[{part}]")
-                _check_cluster(where, routines[int(part)], row, ranks)
+                _check_cluster(where, routines[int(part)], row, shapes)
                 yield routines[int(part)].function, Use(where, read_parameters(path, parameters))
         if last != _INT_MAX or not ends:
             raise ScheduleError(
@@ -77,15 +80,31 @@ _INT_MAX = 2**63
 
 
 def _checked_end(where: str, upto: str, last: int, ends: bool) -> int:
-    """Return the end of a row's sizes; rows with the same end go on until the native routine."""
+    """Return the end of a row's sizes; alternatives have the same one, the native routine last."""
     end = _INT_MAX if upto == "INT_MAX" else number(upto)
     if end is None or end < last or (end == last) == ends:
         raise ScheduleError(f"{where}: the rule up to {upto} does not come after those before")
     return end
 
 
+def _range(text: str) -> tuple[int, int]:
+    """Return the first and the last number of a range."""
+    first, last = text.split(", ")
+    return int(first), _INT_MAX if last == "INT_MAX" else int(last)
+
+
+def _check_shapes(where: str, row: re.Match[str]) -> None:
+    """Check that a table serves the shape that was measured, and alone if that confirms it."""
+    measured, served = _range(row["shape"]), (_range(row["hosts"]), _range(row["ranks"]))
+    for one, (first, last) in zip(measured, served, strict=True):
+        if not first <= one <= last:
+            raise ScheduleError(f"{where}: it does not serve the shape that was measured")
+        if row["confirmed"] == "1" and first < last:
+            raise ScheduleError(f"{where}: it is confirmed for shapes that were not measured")
+
+
 def _check_cluster(
-    where: str, routine: BuildRoutine, row: re.Match[str], ranks: Sequence[int]
+    where: str, routine: BuildRoutine, row: re.Match[str], shapes: Sequence[tuple[int, int]]
 ) -> None:
     """Check that a routine with tables of the cluster, or of a group, serves all its ranks."""
     cluster, group = row["kind"] == "CLUSTER", int(row["group"])
@@ -93,11 +112,15 @@ def _check_cluster(
         raise ScheduleError(f"{where}: {routine.function} serves only the whole cluster")
     if not cluster:
         return
-    if not 0 <= group < len(ranks):
+    if not 0 <= group < len(shapes):
         raise ScheduleError(f"{where}: it is for group {group}, which the topology does not have")
-    if (row["first"], row["last"]) != (str(ranks[group]), str(ranks[group])):
-        told = " to ".join(dict.fromkeys((row["first"], row["last"])))
-        has = f"group {group}" if group else "the cluster"
-        raise ScheduleError(f"{where}: it is for {told} ranks, but {has} has {ranks[group]}")
+    for what, wanted in zip(("hosts", "ranks"), shapes[group], strict=True):
+        if _range(row[what]) != (wanted, wanted):
+            told = " to ".join(dict.fromkeys(row[what].split(", ")))
+            has = f"group {group}" if group else "the cluster"
+            of_each = " on each" if what == "ranks" else ""
+            raise ScheduleError(
+                f"{where}: it is for {told} {what}{of_each}, but {has} has {wanted}"
+            )
     if routine.needs_cluster and routine.group != group:
         raise ScheduleError(f"{where}: {routine.function} has tables of another group")

@@ -1,97 +1,123 @@
-"""Finds the scheme of synchronisation that a C file carries out, from its code."""
+"""Finds the scheme of synchronisation of a schedule, from the constants beside its tables."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
-from stagegen.audit.c_file import CFile
+from stagegen.audit.c_text import number
+from stagegen.audit.steps import Step
+from stagegen.audit.tables import Tables
 from stagegen.errors import ScheduleError
 from stagegen.schedule import SCHEMES, Scheme
 
-_PAYS = re.compile(
-    r"(?:\*index == (SEND)|state->(sent)\.open == 0) \? pay\("
-    r"|(has_arrived)\(streams, at\)\) \{"
-    r"(?:\s|coll_stamp\([^;]*;)*COLL_TRY\(pay\("
-)
-_COUNTS = re.compile(r"/ block_size (==|!=) token\[OTHER_PHASE\] / block_size")
-_IN_WINDOW = "token[WINDOWS] >> (state->parameters->window - 1) & 1"
-AHEAD_MOST = 4
-"""Receives that a rank can post at a time."""
+_Value = TypeVar("_Value")
 
-SENDS_MOST = 5
-"""Messages that a rank can have requests for: those of the largest window, and one more."""
+_GIVERS: Mapping[str, str | None] = {
+    "AAPC_NO_TOKENS": None,
+    "AAPC_SENDER": "sender",
+    "AAPC_RECEIVER": "receiver",
+}
+_TRUTH = {"true": True, "false": False}
+_ALWAYS = {"phases", "giver", "blocks", "barriers", "first_step", "steps"}
+_OF_TOKENS = {"awaited_most", "owed_most", "first_token", "tokens"}
+_TABLES = ("first_step", "steps", "dummies", "first_token", "tokens")
 
-_ROUNDS = re.compile(
-    r"const int place = window->number\+\+ % window->width;[^}]*"
-    r"PMPI_Wait\(&window->receives\[place\][^}]*PMPI_Wait\(&window->sends\[place\][^}]*"
-    r"PMPI_Irecv\([^;]*&window->receives\[place\]\)\);[^}]*"
-    r"PMPI_Isend\([^;]*&window->sends\[place\]\)\);"
-)
-"""A step of rounds: it waits for an earlier one before it takes that one's requests."""
+_ENGINES = {
+    "aapc_steps.h": None,
+    "aapc_senders.h": "sender",
+    "aapc_streams.h": "receiver",
+    "rounds.h": None,
+}
+"""The engines, and which end of a message gives tokens in the schemes of each."""
 
 _NAMED = {**{kind: kind for kind in SCHEMES}, "rounds": "none"}
 """The scheme of each name: rounds keep the order of the phases, and have no synchronisation."""
 
-_GIVERS = {"SEND": "sender", "sent": "sender", "has_arrived": "receiver"}
 
-
-def scheme_kind(c_file: CFile) -> str:
+def scheme_kind(tables: Tables, function: str) -> str:
     """Return the name of the scheme, one of `SYNC_KINDS`.
 
+    Args:
+        tables: with `schedule`, which says what the scheme is.
+        function: the routine, whose name may say it, too.
+
     Raises:
-        ScheduleError: the code carries out none, or its requests overlap.
+        ScheduleError: there is no such scheme, or it is not that of the routine's name.
     """
-    found = {_GIVERS["".join(told)] for told in _PAYS.findall(c_file.code)}
-    has_tokens = "token_field" in c_file.fields
-    if has_tokens != (len(found) == 1):
-        raise ScheduleError("the code does not show when a rank gives tokens")
+    members = _members(tables)
     scheme = Scheme(
-        giver=found.pop() if found else None,
-        blocks="->block_size" in c_file.code,
-        barriers="PMPI_Barrier(" in c_file.code,
-        dummies="DUMMY_TO" in c_file.fields.get("step_field", ()),
+        giver=_one_of(members, "giver", _GIVERS),
+        blocks=_one_of(members, "blocks", _TRUTH),
+        barriers=_one_of(members, "barriers", _TRUTH),
+        dummies="dummies" in members,
     )
+    wanted = {*_ALWAYS, *(_OF_TOKENS if scheme.giver else ()), *(["dummies"] * scheme.dummies)}
+    for name in sorted(wanted.symmetric_difference(members)):
+        problem = "is missing" if name in wanted else "is not known in this scheme"
+        raise ScheduleError(f"schedule.{name} {problem}")
+    for name in _TABLES:
+        if name in members and members[name] != name:
+            raise ScheduleError(f"schedule.{name} is {members[name]}, not {name}")
     kinds = [kind for kind, known in SCHEMES.items() if known == scheme]
     if not kinds:
-        raise ScheduleError(f"the code matches no scheme of synchronisation: {scheme}")
-    if scheme.giver and scheme.blocks:
-        which = "==" if scheme.barriers else "!="
-        if _COUNTS.findall(c_file.code) != [which]:
-            raise ScheduleError("the code does not choose the tokens of the scheme's blocks")
-    if ("WINDOWS" in c_file.fields.get("token_field", ())) != (_IN_WINDOW in c_file.code):
-        raise ScheduleError("the code does not choose the tokens of a window")
-    _check_requests(c_file, scheme)
-    _check_name(c_file, kinds[0])
+        raise ScheduleError(f"this is no scheme of synchronisation: {scheme}")
+    named = function.partition("_group_")[0].removeprefix("alltoall_aapc_")
+    told = named.removesuffix("_window").replace("_", "-")
+    if _NAMED.get(told, kinds[0]) != kinds[0]:
+        raise ScheduleError(f"the tables are of scheme {kinds[0]}, not of {told}")
     return kinds[0]
 
 
-def _check_requests(c_file: CFile, scheme: Scheme) -> None:
-    """Check that the numbers of requests leave room for parts of messages and for tokens."""
-    if "struct window {" in c_file.code:
-        if not _ROUNDS.search(c_file.code):
-            raise ScheduleError("the code does not wait for the requests that a step takes")
-        return
-    if scheme.giver is None:
-        names = ["RECEIVE", *["DUMMY_RECEIVE"] * scheme.dummies, "SEND"]
-        names += [*["DUMMY_SEND"] * scheme.dummies, "REQUESTS"]
-        c_file.require(**{name: at for at, name in enumerate(names)})
-        return
-    if scheme.giver == "receiver":
-        ahead, sends = AHEAD_MOST, c_file.constant("SENDS_MOST")
-        pieces = 2
-        tokens = pieces * ahead
-        out = tokens + c_file.constant("AWAITED_MOST")
-        c_file.require(AHEAD_MOST=ahead, PIECES=pieces, IN=0, TOKENS=tokens, OUT=out)
-        c_file.require(REQUESTS=out + pieces * sends)
-        return
-    pieces = 2 if "send_segment(" in c_file.code else 1
-    send = pieces + c_file.constant("AWAITED_MOST")
-    c_file.require(PIECES=pieces, RECEIVE=0, TOKENS=pieces, SEND=send, REQUESTS=send + pieces)
+def phase_count(tables: Tables) -> int:
+    """Return how many phases the schedule has."""
+    return _number(_members(tables), "phases")
 
 
-def _check_name(c_file: CFile, kind: str) -> None:
-    """Check that the file's name is that of its scheme, if it names one."""
-    named = c_file.name.removesuffix(".c").partition("_group_")[0].removeprefix("alltoall_aapc_")
-    told = named.removesuffix("_window").replace("_", "-")
-    if _NAMED.get(told, kind) != kind:
-        raise ScheduleError(f"the code is of scheme {kind}, not of {told}")
+def check_room(tables: Tables, steps: Sequence[Step], ranks: int) -> None:
+    """Check that the program's arrays of requests are as long as their longest use.
+
+    Raises:
+        ScheduleError: one is not; names it.
+    """
+    owed = [0] * ranks
+    for step in steps:
+        owed[step.rank] += len(step.owed)
+    longest = {
+        "awaited_most": max((len(step.awaited) for step in steps), default=0),
+        "owed_most": max(owed, default=0),
+    }
+    for name, value in longest.items():
+        told = _number(_members(tables), name)
+        if told != value:
+            raise ScheduleError(f"schedule.{name} is {told}, not {value}")
+
+
+def check_engine(headers: Sequence[str], kind: str) -> None:
+    """Check that a routine does not include an engine for schedules of another kind.
+
+    Raises:
+        ScheduleError: it does; names the engine.
+    """
+    giver = SCHEMES[kind].giver
+    for header in headers:
+        if _ENGINES.get(header, giver) != giver:
+            raise ScheduleError(f'"{header}" does not carry out tables of scheme {kind}')
+
+
+def _members(tables: Tables) -> Mapping[str, str]:
+    return tables.members_of("schedule", "aapc_schedule")
+
+
+def _one_of(members: Mapping[str, str], name: str, known: Mapping[str, _Value]) -> _Value:
+    told = members.get(name, "missing")
+    if told not in known:
+        raise ScheduleError(f"schedule.{name} is {told}, not of {', '.join(known)}")
+    return known[told]
+
+
+def _number(members: Mapping[str, str], name: str) -> int:
+    value = number(members.get(name, ""))
+    if value is None:
+        raise ScheduleError(f"schedule.{name} is no number")
+    return value

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 
 from stagegen.catalogue.formula import NOTHING, Formula
+from stagegen.catalogue.values import Range, sample
 from stagegen.schedule import SYNC_KINDS
 
 NATIVE = "native"
@@ -30,14 +31,26 @@ SCHEDULES: dict[str, tuple[str, ...]] = {
     "tree": ("binary", "kary"),
 }
 
+#: Parameters that choose among the tables of a routine. Each of their values has a table, or tokens
+#: of its own, so they are listed.
+OF_TABLES = {
+    "aapc": frozenset({"block_size", "window"}),
+    "hosts": frozenset({"block_size", "window"}),
+    "tree": frozenset({"arity"}),
+}
+
 #: What an algorithm may need without a table, for any ranks on hosts of the cluster: their
 #: depth-first order (LR1 and the linear tree follow it); the same order, of the hosts' leaders.
 PLACES = {"order": "COLL_NEEDS_ORDER", "leaders": "COLL_NEEDS_LEADERS"}
+
+#: What an algorithm needs whose template brings its own tables, for all ranks of one topology.
+OWN_TABLES = "tables"
 
 #: The ranks that routines with each of these needs serve, in words.
 RANKS_SERVED = {
     "order": "ranks on hosts of the cluster, any number on each, in any order",
     "leaders": "ranks on several hosts of the cluster, more than one on some, in any order",
+    "hosts": "ranks on several hosts of the cluster, more than one on some, in any order",
 }
 
 
@@ -48,19 +61,75 @@ class Parameter:
     Attributes:
         name: as in ``struct coll_parameters``.
         meaning: what it is, with its unit; begins with ``bytes`` if it is a number of bytes.
-        values: the candidates, in ascending order.
+        values: what tuning tries: numbers in ascending order, or the range that they come from.
         default: used where nothing was tuned.
     """
 
     name: str
     meaning: str
-    values: tuple[int, ...]
+    values: tuple[int, ...] | Range
     default: int
 
     @property
     def in_bytes(self) -> bool:
         """Whether it is a number of bytes of a message."""
         return self.meaning.startswith("bytes")
+
+    @property
+    def listed(self) -> tuple[int, ...]:
+        """The values of a parameter that has no range.
+
+        Raises:
+            TypeError: it has one.
+        """
+        if isinstance(self.values, Range):
+            raise TypeError(f"{self.name} has a range, and no list of values")
+        return self.values
+
+    @property
+    def values_text(self) -> str:
+        """The values in words, such as ``1, 2, 4`` or ``1, 2, 3, … up to p - 2``."""
+        if isinstance(self.values, Range):
+            return self.values.text
+        return ", ".join(map(str, self.values))
+
+    @property
+    def most(self) -> int:
+        """The largest value on any ranks, at any size."""
+        return self.values.most if isinstance(self.values, Range) else self.values[-1]
+
+    def values_at(self, size: int, ranks: int) -> tuple[int, ...]:
+        """Return the values that make a difference on so many ranks at a size, ascending.
+
+        Of the numbers of bytes that cover the whole message, only the least does.
+        """
+        values = self.values
+        if isinstance(values, Range):
+            values = values.at(size, ranks)
+        if not self.in_bytes:
+            return values
+        smaller = sum(value < size for value in values)
+        return values[: smaller + 1]
+
+    def sample_at(self, size: int, ranks: int) -> tuple[int, ...]:
+        """Return values to check before any is timed: all of a list, and some of a range."""
+        values = self.values
+        return sample(values.at(size, ranks)) if isinstance(values, Range) else values
+
+    def may_be(self, value: int) -> bool:
+        """Whether a routine can be called with a value.
+
+        Listed values may have tables. Any number of bytes cuts a message somewhere.
+        """
+        if isinstance(self.values, Range):
+            return value > 0 if self.in_bytes else self.values.holds(value)
+        return value in self.values or (self.in_bytes and value > 0)
+
+    @property
+    def fact(self) -> str:
+        """What changes the code: listed values may have tables, the ends of a range change none."""
+        values = "" if isinstance(self.values, Range) else f" {self.values}"
+        return f"{self.name}{values} {self.default} {self.in_bytes}"
 
 
 @dataclass(frozen=True)
@@ -79,17 +148,18 @@ class Part:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One way to do a collective: one template file.
+    """One way to do a collective: a template file, or one of the variants of a file.
 
     Attributes:
-        collective: the folder of the template, such as ``alltoall``.
-        name: the file's name, such as ``ring``.
+        collective: such as ``alltoall``: the template's folder, unless a variant names another.
+        name: such as ``ring``: the name of the file, or of the variant.
         summary: what it does, in one or two sentences.
         parameters: the numbers that tuning chooses; may be empty.
         constraints: names from :data:`CONSTRAINTS`.
         needs: the schedule that it is made from (:data:`SCHEDULES`), what it has to know of
-            the ranks' hosts (:data:`PLACES`), or None.
+            the ranks' hosts (:data:`PLACES`), :data:`OWN_TABLES`, or None.
         kind: the kind of that schedule; None if it needs no schedule.
+        topology: hash of the topology that its own tables (:data:`OWN_TABLES`) are for, or None.
         max_ranks: the most ranks of a cluster that it is generated for, or None.
         min_bytes: the smallest message that it can do.
         max_bytes: the largest, or None.
@@ -106,6 +176,7 @@ class Algorithm:
             at most ``m`` on a host; the scratch of its parts comes on top.
         wins: when it is the best choice, in one sentence; empty for native routines.
         example: its steps for a small number of ranks, line by line; empty where they are obvious.
+        traits: what the template asks about a variant, by names that only the template knows.
         hash: SHA-256 of what its routine is compiled from; comments and layout do not count.
     """
 
@@ -121,13 +192,15 @@ class Algorithm:
     max_bytes: int | None
     cost: str
     reference: str
-    template: Path
+    template: PurePosixPath
+    topology: str | None = None
     deterministic: bool = False
     uses: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
     scratch: Formula = NOTHING
     wins: str = ""
     example: str = ""
+    traits: tuple[tuple[str, str | int], ...] = ()
     hash: str = ""
 
     @property
@@ -144,10 +217,12 @@ class Algorithm:
     def facts(self) -> tuple[str, ...]:
         """The values of its front matter that change the code: all but texts for people."""
         return (
-            *(f"{p.name} {p.values} {p.default} {p.in_bytes}" for p in self.parameters),
+            *(parameter.fact for parameter in self.parameters),
             *(f"{part.collective} {part.size.text}" for part in self.parts),
             f"{self.constraints} {self.needs} {self.kind} {self.max_ranks} {self.min_bytes}",
             f"{self.max_bytes} {self.deterministic} {self.uses} {self.scratch.text}",
+            *(f"{name} {value}" for name, value in self.traits),
+            *([self.topology] if self.topology else []),
         )
 
     @property
@@ -157,8 +232,13 @@ class Algorithm:
 
     @property
     def has_tables(self) -> bool:
-        """Whether it has tables, and so serves only all ranks of the topology or of a group."""
-        return self.needs in SCHEDULES
+        """Whether it has tables of the topology or of a group; most serve only all these ranks."""
+        return self.needs in SCHEDULES or self.needs == OWN_TABLES
+
+    @property
+    def serves_other_hosts(self) -> bool:
+        """Whether it serves any hosts of the cluster, and has tables of some, which it may use."""
+        return self.needs == "hosts"
 
     def serves_more_than(self, used: Algorithm) -> bool:
         """Whether it serves calls that an algorithm which it uses cannot serve."""
@@ -173,9 +253,15 @@ class Algorithm:
 
     def works_for(self, ranks: int) -> bool:
         """Whether its constraints allow a communicator of ``ranks`` ranks."""
+        return self.why_not_for(ranks) is None
+
+    def why_not_for(self, ranks: int) -> str | None:
+        """Return why its constraints forbid a communicator of ``ranks`` ranks; None if not."""
         if self.max_ranks is not None and ranks > self.max_ranks:
-            return False
-        return "power_of_two" not in self.constraints or ranks & (ranks - 1) == 0
+            return f"it is made for at most {self.max_ranks} ranks, not {ranks}"
+        if "power_of_two" in self.constraints and ranks & (ranks - 1) != 0:
+            return f"{ranks} is no power of two"
+        return None
 
     def handles(self, size: int) -> bool:
         """Whether it can do messages of ``size`` bytes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from stagegen.catalogue.algorithm import Parameter
 from stagegen.schedule import PhaseSchedule
@@ -17,6 +17,7 @@ class AlltoallSchedules:
 
     def __init__(self, topology: Topology):
         self.topology = topology
+        self._made: dict[tuple[str, int, int], PhaseSchedule] = {}
 
     @cached_property
     def _phases(self) -> PhaseSchedule:
@@ -27,7 +28,6 @@ class AlltoallSchedules:
         """How many phases there are."""
         return len(self._phases.phases)
 
-    @lru_cache(maxsize=64)  # noqa: B019 - lives as long as the schedules of its topology
     def schedule(self, kind: str, block_size: int = 1, window: int = 1) -> PhaseSchedule:
         """Return the phases with the tokens of a scheme.
 
@@ -36,7 +36,10 @@ class AlltoallSchedules:
             block_size: phases of a block, for schemes with blocks.
             window: messages that may be under way on an edge of capacity 1, with tokens.
         """
-        return with_sync(self.topology, self._phases, kind, block_size, window)
+        asked = kind, block_size, window
+        if asked not in self._made:
+            self._made[asked] = with_sync(self.topology, self._phases, *asked)
+        return self._made[asked]
 
     def narrowed(self, parameter: Parameter) -> Parameter:
         """Return the parameter without values that equal another value or another algorithm.
@@ -44,11 +47,13 @@ class AlltoallSchedules:
         A block of all phases is the scheme without blocks or without tokens; windows may all
         have the same tokens.
         """
-        values = parameter.values
         if parameter.name == "block_size":
-            values = tuple(v for v in values if v < self.phase_count) or values[:1]
-        if parameter.name == "window":
-            values = tuple(self._different_windows(values))
+            all_values = parameter.listed
+            values = tuple(v for v in all_values if v < self.phase_count) or all_values[:1]
+        elif parameter.name == "window":
+            values = tuple(self._different_windows(parameter.listed))
+        else:
+            return parameter
         default = parameter.default if parameter.default in values else values[-1]
         return replace(parameter, values=values, default=default)
 

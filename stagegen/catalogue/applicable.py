@@ -12,7 +12,7 @@ from stagegen.topology import Topology
 
 
 def applicable(catalogue: Catalogue, topology: Topology) -> tuple[Algorithm, ...]:
-    """Return the algorithms that all ranks of the topology together can run.
+    """Return the candidates: what competes, and all ranks of the topology together can run.
 
     Their parameters keep only the values that make a difference on this topology.
     """
@@ -20,18 +20,23 @@ def applicable(catalogue: Catalogue, topology: Topology) -> tuple[Algorithm, ...
     return tuple(
         schedules.narrowed(algorithm)
         for algorithm in catalogue.algorithms
-        if algorithm.works_for(topology.rank_count) and schedules.serve(algorithm)
+        if catalogue.selection.admits(algorithm) and why_not(algorithm, topology) is None
     )
 
 
 def runnable(catalogue: Catalogue, topology: Topology) -> tuple[Algorithm, ...]:
-    """Return the algorithms that all ranks of the topology, or of a group, can run together."""
-    names = {
-        algorithm.routine
-        for group in groups_of(topology)
-        for algorithm in applicable(catalogue, group.topology)
-    }
-    return tuple(algorithm for algorithm in catalogue.algorithms if algorithm.routine in names)
+    """Return what all ranks of the topology, or of a group, can run; it need not compete."""
+    groups = groups_of(topology)
+    return tuple(
+        algorithm
+        for algorithm in catalogue.algorithms
+        if any(why_not(algorithm, group.topology) is None for group in groups)
+    )
+
+
+def why_not(algorithm: Algorithm, topology: Topology) -> str | None:
+    """Return why all ranks of the topology together cannot run an algorithm; None if they can."""
+    return algorithm.why_not_for(topology.rank_count) or schedules_of(topology).why_not(algorithm)
 
 
 def with_native(catalogue: Catalogue, chosen: Sequence[Algorithm]) -> tuple[Algorithm, ...]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from math import inf
 
-from stagegen.catalogue.algorithm import Algorithm
+from stagegen.catalogue.algorithm import OWN_TABLES, Algorithm
 from stagegen.catalogue.alltoall_schedules import AlltoallSchedules
 from stagegen.errors import NotFoundError
-from stagegen.schedule import RING_KINDS, Ring, logical_ring
+from stagegen.schedule import RING_KINDS, logical_ring
 from stagegen.schedule.alltoall.capacity import require_phases
 from stagegen.schedule.alltoall.phases.hierarchy import Hierarchy, hierarchy
 from stagegen.topology import Topology
@@ -33,20 +33,32 @@ class ClusterSchedules:
         self.topology = topology
 
     def serve(self, algorithm: Algorithm) -> bool:
-        """Tell whether the topology has the schedule that an algorithm needs.
+        """Tell whether the topology has the schedule that an algorithm needs."""
+        return self.why_not(algorithm) is None
+
+    def why_not(self, algorithm: Algorithm) -> str | None:
+        """Return why the topology lacks the schedule that an algorithm needs; None if it has it.
 
         It has none if there is no such ring, or none with fewer hops than earlier kinds; if a link
         is too slow for phases; and, for hierarchical algorithms, if no host has several ranks.
         """
         if algorithm.needs is None:
-            return True
+            return None
         if self.topology.rank_count < 2:
-            return False
-        if algorithm.needs in ("aapc", "hosts") and not self._has_phases:
-            return False
-        if algorithm.needs in ("hosts", "leaders"):
-            return 1 < len(self.hierarchy.leaders) < self.topology.rank_count
-        return algorithm.needs != "ring" or self._rings[algorithm.kind or ""] is not None
+            return "a single rank needs no schedule"
+        reasons: Mapping[str, Callable[[Algorithm], str | None]] = {
+            "aapc": lambda _: self._no_phases,
+            "hosts": lambda _: self._no_phases or self._no_leaders,
+            "leaders": lambda _: self._no_leaders,
+            "ring": lambda one: self._no_ring[one.kind or ""],
+            OWN_TABLES: self._not_own,
+        }
+        return reasons[algorithm.needs](algorithm) if algorithm.needs in reasons else None
+
+    def _not_own(self, algorithm: Algorithm) -> str | None:
+        """Return why the tables that a template brings are not for these ranks."""
+        is_own = algorithm.topology == self.topology.hash
+        return None if is_own else "its tables are for the ranks of another topology"
 
     def narrowed(self, algorithm: Algorithm) -> Algorithm:
         """Return the algorithm without values of parameters that change nothing here."""
@@ -77,13 +89,22 @@ class ClusterSchedules:
         ranks = max(map(len, self.hierarchy.members))
         return min(LEADER_BYTES // (2 * ranks * self.topology.rank_count), INT_MOST // ranks**2)
 
+    @property
+    def _no_leaders(self) -> str | None:
+        """Why the hosts have no leaders; None if they do."""
+        leaders = len(self.hierarchy.leaders)
+        if leaders == 1:
+            return "all ranks are on one host"
+        return "no host has several ranks" if leaders == self.topology.rank_count else None
+
     @cached_property
-    def _has_phases(self) -> bool:
+    def _no_phases(self) -> str | None:
+        """Why there are no phases of an alltoall; None if there are."""
         try:
             require_phases(self.topology)
-        except NotFoundError:
-            return False
-        return True
+        except NotFoundError as error:
+            return str(error)
+        return None
 
     @cached_property
     def _between_ranks(self) -> AlltoallSchedules:
@@ -94,19 +115,17 @@ class ClusterSchedules:
         return AlltoallSchedules(self.hierarchy.topology)
 
     @cached_property
-    def _rings(self) -> Mapping[str, Ring | None]:
-        """The ring of each kind; None if it does not exist with fewer hops than earlier kinds."""
-        rings: dict[str, Ring | None] = {}
+    def _no_ring(self) -> Mapping[str, str | None]:
+        """Why there is no ring of a kind with fewer hops than earlier kinds; None if there is."""
+        reasons: dict[str, str | None] = {}
         fewest: float = inf
         for kind in RING_KINDS:
-            ring = _ring_if_any(self.topology, kind)
-            rings[kind] = ring if ring is not None and ring.max_hops < fewest else None
-            fewest = min(fewest, fewest if ring is None else ring.max_hops)
-        return rings
-
-
-def _ring_if_any(topology: Topology, kind: str) -> Ring | None:
-    try:
-        return logical_ring(topology, kind)
-    except NotFoundError:
-        return None
+            try:
+                hops = logical_ring(self.topology, kind).max_hops
+            except NotFoundError as error:
+                reasons[kind] = str(error)
+                continue
+            too_many = f"its ring has {hops} hops, and one of another kind has no more"
+            reasons[kind] = None if hops < fewest else too_many
+            fewest = min(fewest, hops)
+        return reasons

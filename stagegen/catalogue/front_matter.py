@@ -1,16 +1,20 @@
-"""The front matter of a template: YAML in its leading Jinja comment, checked key by key."""
+"""The front matter of a template: YAML in its leading Jinja comment, checked key by key.
+
+One file may hold several algorithms with one mechanism: the rows of ``variants``. The other keys
+are what the rows have in common.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any
-
-import yaml
 
 from stagegen.catalogue.algorithm import (
     CONSTRAINTS,
+    OF_TABLES,
+    OWN_TABLES,
     PARTS_MOST,
     PLACES,
     SCHEDULES,
@@ -19,41 +23,83 @@ from stagegen.catalogue.algorithm import (
     Part,
 )
 from stagegen.catalogue.formula import read_formula
+from stagegen.catalogue.keys import Keys, line_of, one_of, read_mapping, text_of
+from stagegen.catalogue.templates import Templates
+from stagegen.catalogue.values import INT_MOST, NAMES, Range
 from stagegen.errors import InputError
 
 _LEADING_COMMENT = re.compile(r"\A\{#---\n(?P<yaml>.*?)\n---#\}\n", re.DOTALL)
 _MEMBER = re.compile(r"\.(\w+) = ")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_RANGE = {"from", "to", "times"}
+_HASH = re.compile(r"[0-9a-f]{64}\Z")
 _SIZES = ("n", "p", "e")
 _USED = re.compile(r"[a-z0-9_]+/[a-z][a-z0-9_]*\Z")
+_VARIANTS = "variants"
+_WHAT = "the front matter"
 
 
-def read_algorithm(path: Path, root: Path) -> Algorithm:
-    """Read one algorithm from ``path``, a template below the folder ``root``.
+def read_algorithms(path: str, templates: Templates) -> tuple[Algorithm, ...]:
+    """Read the algorithms of a template.
+
+    Without `variants`, this is one algorithm, with the file's name.
 
     Raises:
         InputError: the front matter is missing, is not YAML, or has unknown keys or values.
     """
-    text = path.read_text(encoding="utf-8")
-    values = _Values(_parse(text, path), path, text)
+    text, place = templates.text(path), templates.place(path)
+    values = _parse(text, place)
+    return tuple(
+        _read_algorithm(collective, name, own, path, templates)
+        for collective, name, own in _rows(values, path, place, text)
+    )
+
+
+def _rows(
+    values: Mapping[str, Any], path: str, place: str, text: str
+) -> Iterator[tuple[str, str, Keys]]:
+    """Yield collective, name and keys of each algorithm of a file."""
+    folder, _, file = path.partition("/")
+    common = {key: value for key, value in values.items() if key != _VARIANTS}
+    if _VARIANTS not in values:
+        yield folder, file.removesuffix(".c.j2"), Keys(common, _WHAT, place, text)
+        return
+    rows = values[_VARIANTS]
+    readable = isinstance(rows, dict) and all(isinstance(o, dict | None) for o in rows.values())
+    if not rows or not readable:
+        message = f"{_WHAT}'s `variants`: expected a mapping from names to the keys of each"
+        raise InputError(message, place, line_of(_VARIANTS, text.splitlines()))
+    for full_name, own in rows.items():
+        collective, _, name = str(full_name).rpartition("/")
+        keys = Keys({**common, **(own or {})}, _WHAT, place, text, row=str(full_name))
+        yield collective or folder, name, keys
+
+
+def _read_algorithm(
+    collective: str, name: str, values: Keys, path: str, templates: Templates
+) -> Algorithm:
+    """Read an algorithm from its keys."""
+    place = templates.place(path)
     parameters = values.take("parameters", _parameters, default=())
     names = [parameter.name for parameter in parameters]
     algorithm = Algorithm(
-        collective=path.parent.name,
-        name=path.name.removesuffix(".c.j2"),
-        summary=values.take("summary", _text),
-        wins=values.take("wins", _text, default=""),
-        example=values.take("example", _text, default=""),
+        collective=collective,
+        name=name,
+        summary=values.take("summary", text_of),
+        wins=values.take("wins", text_of, default=""),
+        example=values.take("example", text_of, default=""),
         parameters=parameters,
         constraints=values.take("constraints", _subset(CONSTRAINTS), default=()),
-        needs=values.take("needs", _one_of((*SCHEDULES, *PLACES)), default=None),
-        kind=values.take("kind", _text, default=None),
+        needs=values.take("needs", one_of((*SCHEDULES, *PLACES, OWN_TABLES)), default=None),
+        kind=values.take("kind", text_of, default=None),
+        topology=values.take("topology", _hash, default=None),
+        traits=values.take("traits", _traits, default=()),
         max_ranks=values.take("max_ranks", _natural, default=None),
         min_bytes=values.take("min_bytes", _natural, default=0),
         max_bytes=values.take("max_bytes", _natural, default=None),
-        cost=values.take("cost", _text),
-        reference=values.take("reference", _text),
-        template=path.relative_to(root),
+        cost=values.take("cost", text_of),
+        reference=values.take("reference", text_of),
+        template=PurePosixPath(path),
         deterministic=values.take("deterministic", _truth, default=False),
         uses=values.take("uses", _algorithms, default=()),
         parts=values.take("parts", _parts, default=()),
@@ -61,74 +107,43 @@ def read_algorithm(path: Path, root: Path) -> Algorithm:
     )
     values.done()
     if not _NAME.match(algorithm.name):
-        raise InputError("an algorithm's file is named [a-z][a-z0-9_]*.c.j2", path)
-    if "dense" in algorithm.constraints and not _packs(path.parent):
-        message = f"`dense`: {algorithm.collective}/_call.c.j2 has no pack and unpack for it"
-        raise InputError(message, path, values.line("constraints"))
+        raise InputError(f"`{algorithm.name}`: an algorithm is named [a-z][a-z0-9_]*", place)
+    if "dense" in algorithm.constraints and not _packs(collective, templates):
+        message = f"`dense`: {algorithm.collective}/view.c has no pack and unpack for it"
+        raise InputError(message, place, values.line("constraints"))
     if algorithm.parts and (algorithm.parameters or algorithm.uses or algorithm.needs):
         message = "`parts`: a composition has no parameters, uses or needs of its own"
-        raise InputError(message, path, values.line("parts"))
+        raise InputError(message, place, values.line("parts"))
+    for parameter in parameters:
+        if isinstance(parameter.values, Range) and parameter.name in OF_TABLES.get(
+            algorithm.needs or "", ()
+        ):
+            message = f"each value of `{parameter.name}` has a table here: list them"
+            raise InputError(message, place, values.line("parameters"))
+    if (algorithm.needs == OWN_TABLES) != (algorithm.topology is not None):
+        message = f"`topology` belongs to `needs: {OWN_TABLES}`, and only to it"
+        raise InputError(message, place, values.line("topology"))
     kinds = SCHEDULES.get(algorithm.needs or "", (None,))
     if algorithm.kind not in kinds:
-        listed = ", ".join(map(str, kinds)) if algorithm.has_tables else "nothing without tables"
-        raise InputError(f"`kind` is {algorithm.kind}, but has to be {listed}", path, 1)
+        has_kinds = algorithm.needs in SCHEDULES
+        listed = ", ".join(map(str, kinds)) if has_kinds else "nothing without a schedule"
+        message = f"`kind` is {algorithm.kind}, but has to be {listed}"
+        raise InputError(message, place, values.line("kind"))
     return algorithm
 
 
-def _packs(collective: Path) -> bool:
+def _packs(collective: str, templates: Templates) -> bool:
     """Whether a collective can pack its calls into plain bytes for routines that ask for it."""
-    call = collective / "_call.c.j2"
-    return call.is_file() and {"pack", "unpack"} <= set(_MEMBER.findall(call.read_text("utf-8")))
+    view = f"{collective}/view.c"
+    has = templates.has(view)
+    return has and {"pack", "unpack"} <= set(_MEMBER.findall(templates.text(view)))
 
 
-def _parse(text: str, path: Path) -> Mapping[str, Any]:
+def _parse(text: str, path: str) -> Mapping[str, Any]:
     match = _LEADING_COMMENT.match(text)
     if match is None:
         raise InputError("the front matter is missing: begin with a {#--- … ---#} comment", path, 1)
-    try:
-        values = yaml.safe_load(match["yaml"])
-    except yaml.MarkedYAMLError as error:
-        line = 2 + (error.problem_mark.line if error.problem_mark else 0)
-        raise InputError(f"the front matter is not YAML: {error.problem}", path, line) from error
-    if not isinstance(values, dict):
-        raise InputError("the front matter must be a mapping of keys", path, 2)
-    return values
-
-
-class _Values:
-    """Takes known keys out of the front matter and rejects the rest."""
-
-    def __init__(self, values: Mapping[str, Any], path: Path, text: str):
-        self._values = dict(values)
-        self._path = path
-        self._lines = text.splitlines()
-
-    def take(self, key: str, convert: Callable[[Any], Any], **default: Any) -> Any:
-        if key not in self._values:
-            if "default" in default:
-                return default["default"]
-            raise InputError(f"the front matter lacks `{key}`", self._path, 1)
-        try:
-            return convert(self._values.pop(key))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            message = f"the front matter's `{key}`: {error}"
-            raise InputError(message, self._path, self.line(key)) from error
-
-    def done(self) -> None:
-        if self._values:
-            unknown = ", ".join(map(str, self._values))
-            line = self.line(next(iter(self._values)))
-            raise InputError(f"unknown in the front matter: {unknown}", self._path, line)
-
-    def line(self, key: str) -> int:
-        """Return the line that begins with a key."""
-        return next((n for n, line in enumerate(self._lines, 1) if line.startswith(f"{key}:")), 1)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("expected a text")
-    return value.strip()
+    return read_mapping(match["yaml"], _WHAT, path, first=2)
 
 
 def _truth(value: Any) -> bool:
@@ -143,13 +158,10 @@ def _natural(value: Any) -> int:
     return value
 
 
-def _one_of(known: tuple[str, ...]) -> Callable[[Any], str]:
-    def convert(value: Any) -> str:
-        if value not in known:
-            raise ValueError(f"expected one of {', '.join(known)}")
-        return str(value)
-
-    return convert
+def _hash(value: Any) -> str:
+    if not isinstance(value, str) or not _HASH.match(value):
+        raise ValueError("expected the hash of a topology, 64 digits of base 16")
+    return value
 
 
 def _subset(known: Mapping[str, str]) -> Callable[[Any], tuple[str, ...]]:
@@ -165,6 +177,12 @@ def _algorithms(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(_USED.match(str(name)) for name in value):
         raise ValueError("expected a list of collective/algorithm")
     return tuple(value)
+
+
+def _traits(value: Any) -> tuple[tuple[str, str | int], ...]:
+    if not isinstance(value, dict) or not all(isinstance(v, str | int) for v in value.values()):
+        raise ValueError("expected a mapping from names to texts or numbers")
+    return tuple((str(name), own) for name, own in value.items())
 
 
 def _parts(value: Any) -> tuple[Part, ...]:
@@ -184,9 +202,30 @@ def _parameters(value: Any) -> tuple[Parameter, ...]:
 def _parameter(name: str, entry: Any) -> Parameter:
     if set(entry) != {"meaning", "values", "default"}:
         raise ValueError(f"`{name}` needs meaning, values and default, and nothing else")
-    values = tuple(_natural(number) for number in entry["values"])
-    if not _NAME.match(name) or not values or sorted(set(values)) != list(values):
-        raise ValueError(f"`{name}` needs a name [a-z][a-z0-9_]* and ascending values")
-    if entry["default"] not in values:
+    if not _NAME.match(name):
+        raise ValueError(f"`{name}` needs a name [a-z][a-z0-9_]*")
+    of_range = isinstance(entry["values"], dict)
+    values = _range(name, entry["values"]) if of_range else _list(name, entry["values"])
+    default = _natural(entry["default"])
+    if not (values.holds(default) if isinstance(values, Range) else default in values):
         raise ValueError(f"the default of `{name}` is not one of its values")
-    return Parameter(name, _text(entry["meaning"]), values, entry["default"])
+    return Parameter(name, text_of(entry["meaning"]), values, default)
+
+
+def _list(name: str, entry: Any) -> tuple[int, ...]:
+    values = tuple(_natural(number) for number in entry)
+    if not values or sorted(set(values)) != list(values):
+        raise ValueError(f"`{name}` needs ascending values, or from and to, and maybe times")
+    return values
+
+
+def _range(name: str, entry: dict[str, Any]) -> Range:
+    if not {"from", "to"} <= set(entry) <= _RANGE:
+        raise ValueError(f"the values of `{name}` need from and to, and maybe times")
+    start, times = _natural(entry["from"]), _natural(entry.get("times", 2))
+    if not 1 <= start <= INT_MOST:
+        raise ValueError(f"the values of `{name}` must begin `from` 1 or more")
+    if times < 2:
+        raise ValueError(f"`times` of `{name}` must be 2 or more; steps of 1 need none")
+    end = read_formula(entry["to"], (), NAMES)
+    return Range(start, end, times if "times" in entry else 1)

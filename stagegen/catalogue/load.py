@@ -1,20 +1,21 @@
-"""All algorithms of a templates folder. Nothing else lists them."""
+"""All collectives and algorithms of a templates folder. Nothing else lists them."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, pairwise
 from pathlib import Path
 
 from stagegen.catalogue.algorithm import NATIVE, Algorithm, Parameter
-from stagegen.catalogue.front_matter import read_algorithm
+from stagegen.catalogue.collective import FILE, Collective, collectives_of
+from stagegen.catalogue.front_matter import read_algorithms
+from stagegen.catalogue.selection import EVERYTHING, Selection
 from stagegen.catalogue.source_hash import SourceHashes, hash_of
+from stagegen.catalogue.templates import SKELETON, Root, Templates, templates_of
 from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
-
-#: The folder of libcoll's own skeleton, which holds no algorithms.
-SKELETON = "libcoll"
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,15 @@ class Catalogue:
 
     Attributes:
         algorithms: all of them.
+        descriptions: of the collectives, sorted.
+        templates: what they are read from.
+        selection: which of the algorithms compete.
     """
 
     algorithms: tuple[Algorithm, ...]
+    descriptions: tuple[Collective, ...]
+    templates: Templates
+    selection: Selection = EVERYTHING
 
     @cached_property
     def hash(self) -> str:
@@ -39,8 +46,13 @@ class Catalogue:
 
     @property
     def collectives(self) -> tuple[str, ...]:
-        """The collectives, sorted."""
+        """The collectives that have algorithms here, sorted."""
         return tuple(sorted({algorithm.collective for algorithm in self.algorithms}))
+
+    @property
+    def described(self) -> tuple[Collective, ...]:
+        """The descriptions of these collectives."""
+        return tuple(self.collective(name) for name in self.collectives)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -51,6 +63,18 @@ class Catalogue:
     def of(self, collective: str) -> tuple[Algorithm, ...]:
         """The algorithms of a collective."""
         return tuple(a for a in self.algorithms if a.collective == collective)
+
+    def collective(self, name: str) -> Collective:
+        """The description of a collective.
+
+        Raises:
+            InputError: there is none; the message lists the existing ones.
+        """
+        for one in self.descriptions:
+            if one.name == name:
+                return one
+        known = ", ".join(one.name for one in self.descriptions)
+        raise InputError(f"unknown collective {name}; choose from {known}")
 
     def find(self, collective: str, name: str) -> Algorithm:
         """The algorithm of that name.
@@ -64,11 +88,25 @@ class Catalogue:
             raise InputError(f"no algorithm '{name}' of {collective}; there is {listed}")
         return known[name]
 
-    def only(self, names: Container[str]) -> Catalogue:
-        """The algorithms of these full names, and the native ones."""
-        return Catalogue(
-            tuple(a for a in self.algorithms if a.full_name in names or a.name == NATIVE)
+    def only(self, names: Collection[str]) -> Catalogue:
+        """The algorithms of these full names, and the native ones of their collectives."""
+        collectives = {name.partition("/")[0] for name in names}
+        kept = (
+            a
+            for a in self.algorithms
+            if a.full_name in names or (a.name == NATIVE and a.collective in collectives)
         )
+        return replace(self, algorithms=tuple(kept))
+
+    def selecting(self, selection: Selection) -> Catalogue:
+        """Return the catalogue in which only the algorithms of a selection compete."""
+        return replace(self, selection=selection)
+
+    @property
+    def contested(self) -> tuple[str, ...]:
+        """The collectives in which an algorithm competes with the native one, sorted."""
+        competing = (a for a in self.algorithms if a.name != NATIVE and self.selection.admits(a))
+        return tuple(sorted({algorithm.collective for algorithm in competing}))
 
     def used_by(self, algorithm: Algorithm) -> tuple[Algorithm, ...]:
         """The algorithms of other collectives whose routines this one calls.
@@ -79,60 +117,106 @@ class Catalogue:
         return tuple(self.find(*name.split("/")) for name in algorithm.uses)
 
 
-def load_catalogue(root: Path = TEMPLATES) -> Catalogue:
-    """Read all templates ``root/<collective>/<algorithm>.c.j2``; a leading ``_`` marks other files.
+def load_catalogue(root: Path = TEMPLATES, added: Iterable[Root] = ()) -> Catalogue:
+    """Read all templates ``<collective>/<algorithm>.c.j2``; a leading ``_`` marks other files.
+
+    The native routine of every collective is made from one template.
+
+    Args:
+        root: the folder of the templates.
+        added: the templates that a user adds to them.
 
     Raises:
-        InputError: a front matter is wrong, a collective has no native routine, two
-            algorithms give one parameter different meanings, one uses an algorithm that it
-            cannot use, or a part names an unknown collective.
+        InputError: a description or a front matter is wrong, a collective has no description, two
+            algorithms have one name or give one parameter different meanings, one uses an
+            algorithm that it cannot use, or a part names an unknown collective.
     """
-    paths = sorted(p for p in root.glob("*/*.c.j2") if p.parent.name != SKELETON)
-    algorithms = (read_algorithm(path, root) for path in paths if not path.name.startswith("_"))
-    catalogue = Catalogue(tuple(algorithms))
-    for collective in catalogue.collectives:
-        if not any(algorithm.name == NATIVE for algorithm in catalogue.of(collective)):
-            raise InputError(f"there is no {NATIVE}.c.j2", root / collective)
-    meanings = {(p.name, p.meaning) for a in catalogue.algorithms for p in a.parameters}
-    if len(meanings) != len(catalogue.parameters):
-        raise InputError("two algorithms give one parameter different meanings", root)
+    templates = templates_of(root, added)
+    descriptions = collectives_of(templates)
+    paths = (path for path in templates.matching("*/*.c.j2") if not _is_apart(path))
+    read = (read_algorithms(path, templates) for path in paths)
+    algorithms = (*chain.from_iterable(read), *_natives(descriptions, templates))
+    ordered = sorted(algorithms, key=lambda a: (a.collective, a.name))
+    catalogue = Catalogue(tuple(ordered), descriptions, templates)
+    known = {one.name for one in descriptions}
+    for algorithm in ordered:
+        if algorithm.collective not in known:
+            message = f"the collective {algorithm.collective} has no {FILE}"
+            raise InputError(message, _place(catalogue, algorithm))
+    for one, other in pairwise(ordered):
+        if one.full_name == other.full_name:
+            message = f"there is a second {one.full_name}, in {_place(catalogue, one)}"
+            raise InputError(message, _place(catalogue, other))
+    _check_meanings(catalogue)
     for algorithm in catalogue.algorithms:
-        _check_used(catalogue, algorithm, root / algorithm.template)
-        _check_parts(catalogue, algorithm, root / algorithm.template)
-    return _with_hashes(catalogue, root)
+        _check_used(catalogue, algorithm)
+        _check_parts(catalogue, algorithm)
+    return _with_hashes(catalogue)
 
 
-def _check_used(catalogue: Catalogue, algorithm: Algorithm, path: Path) -> None:
+def _is_apart(path: str) -> bool:
+    """Tell whether a template is no algorithm of a collective's own folder."""
+    folder, _, name = path.partition("/")
+    return folder == SKELETON or name.startswith("_")
+
+
+def _place(catalogue: Catalogue, algorithm: Algorithm) -> str:
+    """Return what messages call the template of an algorithm."""
+    return catalogue.templates.place(algorithm.template.as_posix())
+
+
+def _natives(descriptions: Iterable[Collective], templates: Templates) -> Iterator[Algorithm]:
+    """Yield the native routine of each collective."""
+    for one in descriptions:
+        for native in read_algorithms(f"{SKELETON}/{NATIVE}.c.j2", templates):
+            yield replace(native, collective=one.name)
+
+
+def _check_meanings(catalogue: Catalogue) -> None:
+    """Check that a parameter of one name has one meaning."""
+    first: dict[str, tuple[str, Algorithm]] = {}
+    for algorithm in catalogue.algorithms:
+        for parameter in algorithm.parameters:
+            meaning, other = first.setdefault(parameter.name, (parameter.meaning, algorithm))
+            if meaning != parameter.meaning:
+                message = f"`{parameter.name}` has another meaning in {_place(catalogue, other)}"
+                raise InputError(message, _place(catalogue, algorithm))
+
+
+def _check_used(catalogue: Catalogue, algorithm: Algorithm) -> None:
     """Check that the algorithms that an algorithm uses can serve all of its calls."""
     for name, used in zip(algorithm.uses, catalogue.used_by(algorithm), strict=True):
+        place = _place(catalogue, algorithm)
         if used.uses:
-            raise InputError(f"`uses`: {name} uses others itself", path)
+            raise InputError(f"`uses`: {name} uses others itself", place)
         if algorithm.serves_more_than(used):
-            raise InputError(f"`uses`: {name} asks for more than this algorithm does", path)
+            raise InputError(f"`uses`: {name} asks for more than this algorithm does", place)
 
 
-def _check_parts(catalogue: Catalogue, algorithm: Algorithm, path: Path) -> None:
+def _check_parts(catalogue: Catalogue, algorithm: Algorithm) -> None:
     """Check that the parts of a composition are calls of known collectives."""
     for part in algorithm.parts:
         if part.collective not in catalogue.collectives:
-            raise InputError(f"`parts`: there is no collective {part.collective}", path)
+            message = f"`parts`: there is no collective {part.collective}"
+            raise InputError(message, _place(catalogue, algorithm))
 
 
-def _with_hashes(catalogue: Catalogue, root: Path) -> Catalogue:
+def _with_hashes(catalogue: Catalogue) -> Catalogue:
     """Return the catalogue with the hash of each algorithm, which covers those that it uses."""
-    sources = SourceHashes(root)
-    own = {a.full_name: _own_hash(a, root, sources) for a in catalogue.algorithms}
-    return Catalogue(
-        tuple(
-            replace(a, hash=hash_of((own[a.full_name], *(own[name] for name in a.uses))))
-            for a in catalogue.algorithms
-        )
+    sources = SourceHashes(catalogue.templates)
+    own = {a.full_name: _own_hash(a, catalogue, sources) for a in catalogue.algorithms}
+    hashed = (
+        replace(a, hash=hash_of((own[a.full_name], *(own[name] for name in a.uses))))
+        for a in catalogue.algorithms
     )
+    return replace(catalogue, algorithms=tuple(hashed))
 
 
-def _own_hash(algorithm: Algorithm, root: Path, sources: SourceHashes) -> str:
-    """Return the hash of a template, of the view that it works on, and of its front matter."""
-    template = root / algorithm.template
-    view = template.with_name("_call.c.j2")
-    files = (template, view) if view.is_file() else (template,)
-    return hash_of((*map(sources.of, files), *algorithm.facts))
+def _own_hash(algorithm: Algorithm, catalogue: Catalogue, sources: SourceHashes) -> str:
+    """Return the hash of a template, its view, its collective and its front matter."""
+    view = f"{algorithm.collective}/view.c"
+    has_view = catalogue.templates.has(view)
+    files = (algorithm.template.as_posix(), *([view] if has_view else []))
+    hashes = (sources.of(path, algorithm.collective) for path in files)
+    described = catalogue.collective(algorithm.collective).facts
+    return hash_of((*hashes, *described, *algorithm.facts))

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import yaml
 
+from stagegen.catalogue.templates import Templates, templates_of
 from stagegen.data import TEMPLATES
+from stagegen.errors import InputError
 
 #: Authors and the year, as in ``Thakur, Rabenseifner and Gropp 2005`` or ``Bruck et al. 1997``.
 CITATION = re.compile(
     r"[A-ZÄÖÜ][\w-]+(?:(?:,| and| et| al\.) ?(?:[A-ZÄÖÜ][\w-]+|and|al\.)?)* \d{4}(?![\d.])"
 )
+_FILE = "references.yaml"
 _PLACES = {"doi": "https://doi.org/", "arXiv": "https://arxiv.org/abs/"}
 
 
@@ -42,12 +44,32 @@ class Work:
         return _PLACES[kind] + number
 
 
-@lru_cache(maxsize=4)
 def load_works(root: Path = TEMPLATES) -> Mapping[str, Work]:
-    """Return the works of ``references.yaml`` by authors and year; none where there is no file."""
-    path = root / "references.yaml"
-    entries = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return {name: Work(name, entry["work"], entry.get("at")) for name, entry in entries.items()}
+    """Return the works that a templates folder names, by authors and year."""
+    return works_of(templates_of(root))
+
+
+def works_of(templates: Templates) -> Mapping[str, Work]:
+    """Return the works of ``references.yaml`` of every root, by authors and year.
+
+    Where two roots name a work, the first one counts.
+
+    Raises:
+        InputError: a file is not YAML, or has another form.
+    """
+    works: dict[str, Work] = {}
+    for root in templates.roots:
+        for name, work in _works(root.files.get(_FILE, ""), root.place(_FILE)).items():
+            works.setdefault(name, work)
+    return works
+
+
+def _works(text: str, place: str) -> Mapping[str, Work]:
+    try:
+        entries = yaml.safe_load(text) or {}
+        return {name: Work(name, entry["work"], entry.get("at")) for name, entry in entries.items()}
+    except (yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
+        raise InputError(f"expected `Authors YEAR: {{work: …, at: …}}`: {error}", place) from error
 
 
 def cited_in(reference: str) -> tuple[str, ...]:

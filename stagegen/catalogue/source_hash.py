@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from dataclasses import dataclass
 
+from stagegen.catalogue.templates import Templates
+from stagegen.data import ENGINES
 from stagegen.errors import InputError
 
 _TOKEN = re.compile(
@@ -25,7 +27,12 @@ _TOKEN = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _TAKEN_IN = re.compile(r"\{%-?\s*(?:include|import|extends|from)\s+(.*?)\s*(?:-?%\}|\simport\s)")
-_NAMED = re.compile(r"""(?P<collective>algorithm\.collective\s*~\s*)?["'](?P<path>[^"']+)["']""")
+_INCLUDED = re.compile(r'^#include "(\w+)\.h"$', re.MULTILINE)
+_TABLES = re.compile(r'^#include "\{\{ function \}\}\.tables\.h"$', re.MULTILINE)
+_NAMED = re.compile(r"""["'](?P<path>[^"']+)["']""")
+
+#: The template of the files of tables that the routines of a collective include.
+TABLES_TEMPLATE = "_tables.h.j2"
 
 
 def hash_of(parts: Iterable[str]) -> str:
@@ -36,48 +43,103 @@ def hash_of(parts: Iterable[str]) -> str:
     return total.hexdigest()
 
 
-class SourceHashes:
-    """The hashes of the templates in a folder; each file is read once.
+@dataclass(frozen=True)
+class _File:
+    """What counts of one file.
 
-    Args:
-        root: the templates folder.
+    Attributes:
+        hash: of its tokens.
+        taken_in: how it names the templates that it takes in.
+        included: the names of the headers beside it that it includes.
+        has_tables: whether it includes the tables of the routine.
     """
 
-    def __init__(self, root: Path):
-        self._root = root
-        self._files: dict[Path, tuple[str, tuple[str, ...]]] = {}
+    hash: str
+    taken_in: tuple[str, ...]
+    included: tuple[str, ...]
+    has_tables: bool
 
-    def of(self, template: Path) -> str:
-        """Return the hash of a template and of all that it includes or imports.
+
+class SourceHashes:
+    """The hashes of templates; each file is looked at once.
+
+    Args:
+        templates: the files.
+    """
+
+    def __init__(self, templates: Templates):
+        self._templates = templates
+        self._files: dict[str, _File] = {}
+        self._hashes: dict[tuple[str, str], str] = {}
+
+    def of(self, template: str, collective: str) -> str:
+        """Return the hash of a template and of all that it takes in, engines and tables too.
+
+        Args:
+            template: the path of the file.
+            collective: of the routine; the template of its tables is in the folder of this name.
 
         Raises:
             InputError: a template includes one that does not exist, or that it names by a variable.
         """
-        seen: dict[Path, str] = {}
+        key = template, collective
+        if key not in self._hashes:
+            self._hashes[key] = self._hash(template, collective)
+        return self._hashes[key]
+
+    def _hash(self, template: str, collective: str) -> str:
+        seen: dict[str, str] = {}
         waiting = [template]
         while waiting:
             path = waiting.pop()
             if path not in seen:
-                seen[path], names = self._file(path)
-                waiting += (self._named(name, path, template) for name in reversed(names))
+                file = self._file(path)
+                seen[path] = file.hash
+                waiting += (self._named(name, path) for name in reversed(file.taken_in))
+                waiting += self._engines(file)
+                if file.has_tables:
+                    waiting.append(self._tables(path, collective))
         return hash_of(seen.values())
 
-    def _file(self, path: Path) -> tuple[str, tuple[str, ...]]:
-        """Return the hash of one file, and how it names the files that it includes."""
+    def _file(self, path: str) -> _File:
         if path not in self._files:
-            text = path.read_text(encoding="utf-8")
-            self._files[path] = hash_of(tokens(text)), tuple(_TAKEN_IN.findall(text))
+            text = self._templates.text(path)
+            self._files[path] = _File(
+                hash_of(tokens(text)),
+                tuple(_TAKEN_IN.findall(text)),
+                tuple(engines_included(text)),
+                _TABLES.search(text) is not None,
+            )
         return self._files[path]
 
-    def _named(self, name: str, path: Path, template: Path) -> Path:
-        """Return the included file; its folder may be that of the routine's collective."""
+    def _tables(self, path: str, collective: str) -> str:
+        """Return the template of the tables that a file includes."""
+        tables = f"{collective}/{TABLES_TEMPLATE}"
+        if not self._templates.has(tables):
+            raise InputError(f"there is no {tables} for its tables", self._templates.place(path))
+        return tables
+
+    def _engines(self, file: _File) -> Iterator[str]:
+        """Yield the files of the engines that a file includes."""
+        for name in file.included:
+            for suffix in (".h", ".c"):
+                engine = f"{ENGINES}/{name}{suffix}"
+                if self._templates.has(engine):
+                    yield engine
+
+    def _named(self, name: str, path: str) -> str:
+        """Return the included file."""
         match = _NAMED.fullmatch(name)
         if match is not None:
-            folder = self._root / template.parent.name if match["collective"] else self._root
-            found = folder / match["path"].removeprefix("/")
-            if found.is_file():
+            found = match["path"].removeprefix("/")
+            if self._templates.has(found):
                 return found
-        raise InputError(f"includes {name}, which is no template", path)
+        raise InputError(f"includes {name}, which is no template", self._templates.place(path))
+
+
+def engines_included(text: str) -> list[str]:
+    """Return the names of the headers beside it that a C file or its template includes."""
+    return _INCLUDED.findall(text)
 
 
 def tokens(text: str) -> Iterator[str]:

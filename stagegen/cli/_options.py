@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
-from stagegen.measure.launch.registry import LAUNCHERS
+from stagegen.catalogue import Catalogue
+from stagegen.catalogue.selection import Selection, patterns_of
+from stagegen.measure.launch.registry import launcher_names
 from stagegen.topology import parse_size
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -28,6 +30,7 @@ def topology_option(command: _Command) -> _Command:
         "--topology",
         "topology_file",
         required=True,
+        is_eager=True,  # other options look beside it for a user's own parts
         metavar="FILE",
         help="The cluster's YAML file.",
     )(command)
@@ -35,8 +38,64 @@ def topology_option(command: _Command) -> _Command:
 
 def launcher_option(command: _Command) -> _Command:
     """Add `--launcher NAME`."""
-    names = ", ".join(LAUNCHERS)
-    return click.option("--launcher", metavar="NAME", help=f"{names}; see docs/lab.md.")(command)
+    names = ", ".join(launcher_names())
+    text = f"What starts the ranks: {names}; see docs/launchers.md."
+    return click.option("--launcher", metavar="NAME", help=text)(command)
+
+
+def selection_options(command: _Command) -> _Command:
+    """Add the options that say which algorithms compete."""
+    for add in (
+        click.option(
+            "--without-topology",
+            is_flag=True,
+            help="Leave out the algorithms that need a topology.",
+        ),
+        click.option(
+            "--without-algorithms",
+            metavar="A,B",
+            help="Algorithms that do not compete: names or patterns as in --algorithms.",
+        ),
+        click.option(
+            "--algorithms",
+            metavar="A,B",
+            help="Algorithms that compete, such as ring*,alltoall/aapc_*; default: all. Native "
+            "routines always do.",
+        ),
+    ):
+        command = add(command)
+    return command
+
+
+def catalogue_selecting(
+    catalogue: Catalogue, algorithms: str | None, without: str | None, without_topology: bool
+) -> Catalogue:
+    """Return the catalogue with the algorithms that the options of a selection let compete.
+
+    Raises:
+        InputError: a pattern matches no algorithm, or leaves out the native routines.
+    """
+    selection = Selection(patterns_of(algorithms), patterns_of(without), without_topology)
+    selection.require_known(catalogue.algorithms)
+    return catalogue.selecting(selection)
+
+
+def collectives_of(catalogue: Catalogue, names: str | None) -> tuple[str, ...]:
+    """Return the collectives of an option, sorted; without it, those that a selection is about.
+
+    Raises:
+        click.UsageError: one is unknown.
+    """
+    if names is None:
+        return catalogue.contested if catalogue.selection.algorithms else catalogue.collectives
+    chosen = tuple(sorted(set(names.split(","))))
+    unknown = set(chosen) - set(catalogue.collectives)
+    if unknown:
+        raise click.UsageError(
+            f"unknown collective {', '.join(sorted(unknown))}; "
+            f"choose from {', '.join(catalogue.collectives)}"
+        )
+    return chosen
 
 
 def format_option(command: _Command) -> _Command:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from stagegen.catalogue import Collective
 from stagegen.errors import InputError
 from stagegen.topology import parse_size
 from stagegen.tune.scope import grid
@@ -21,3 +22,8 @@ def parse_sizes(_ctx: click.Context, _param: click.Parameter, text: str) -> tupl
         return tuple(sorted(sizes))
     except (ValueError, InputError) as error:
         raise click.BadParameter(f"{error}; expected FROM:TO or A,B,… such as 1:256KiB") from error
+
+
+def timed(collective: Collective, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the sizes at which a collective is timed: a barrier has none but 0."""
+    return sizes if collective.has_data else (0,)

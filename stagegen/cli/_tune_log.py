@@ -14,6 +14,7 @@ from stagegen import __version__
 from stagegen.catalogue import Catalogue
 from stagegen.errors import InputError
 from stagegen.measure.log import VERSION, read_log
+from stagegen.measure.timing import IDLE
 from stagegen.measure.validity import ROUTINES, changed, last_routines, still_valid
 from stagegen.topology import Topology
 from stagegen.tune.communicators import find_communicators
@@ -69,6 +70,7 @@ def read_tuning(
     if header.get("topology_hash") != topology.hash:
         raise InputError("this log was measured with another topology; measure anew", path, 1)
     options = _options(header, topology, catalogue, path)
+    catalogue = catalogue.selecting(options.selection)
     _require_as_logged(wished, options, path)
     hashes = last_routines(header, records)
     if hashes is None:
@@ -81,7 +83,9 @@ def read_tuning(
         restated = {"kind": ROUTINES, ROUTINES: dict(catalogue.hashes)}
         is_same = hashes == catalogue.hashes
         return Tuning(options, catalogue, valid, () if is_same else (restated,))
-    other = (name for name in changed(hashes, catalogue.hashes) if _is_of(options, name))
+    competing = {a.full_name for a in catalogue.algorithms if catalogue.selection.admits(a)}
+    out = set(catalogue.hashes) - competing
+    other = (n for n in changed(hashes, catalogue.hashes) if _is_of(options, n) and n not in out)
     if names := ", ".join(sorted(other)):
         message = f"these routines have changed since they were measured: {names}; use --resume"
         raise InputError(message, path, 1)
@@ -104,6 +108,7 @@ def _options(
     try:
         options = Options.from_json(header)
         find_communicators(topology, options.communicators)
+        options.selection.require_known(catalogue.algorithms)
     except InputError as error:
         raise InputError(error.message, path, 1) from error
     unknown = set(options.collectives) - set(catalogue.collectives)
@@ -115,22 +120,35 @@ def _options(
 def _require_as_logged(wished: Options, logged: Options, path: Path) -> None:
     """Refuse options on the command line that differ from the log's."""
     context = click.get_current_context()
-    counts = logged.timing.mechanism == "computation"  # with another timing nothing is computed
-    asked = _named(wished, context.params["computation"] if counts else logged.timing.computation)
-    for name, value in _named(logged, logged.timing.computation).items():
+    milliseconds = logged.timing.computation_ms
+    computes = logged.timing.mechanism not in IDLE  # with another timing nothing is computed
+    asked = _named(wished, context.params["computation"] if computes else milliseconds)
+    for name, value in _named(logged, milliseconds).items():
         given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if given and asked[name] != value:
+            option = _OPTIONS.get(name, name.replace("_", "-"))
             raise click.UsageError(
-                f"--{name} differs from what {path} was begun with; leave it out, or measure anew"
+                f"--{option} differs from what {path} was begun with; leave it out, or measure anew"
             )
 
 
-def _named(options: Options, computation: int) -> dict[str, object]:
+#: Options whose parameters have other names.
+_OPTIONS = {"traces": "for"}
+
+
+def _named(options: Options, computation: float) -> dict[str, object]:
     return {
         "collectives": options.collectives,
         "communicators": options.communicators,
         "sizes": options.sizes,
-        "timing": options.timing.mechanism,
+        "timing": (options.timing.mechanism, options.timing.hash),
         "computation": computation,
+        "metric": options.timing.metric,
+        "iterations": options.timing.iterations,
         "budget": options.budget,
+        **options.protocol.to_json(),
+        "algorithms": options.selection.algorithms,
+        "without_algorithms": options.selection.without_algorithms,
+        "without_topology": options.selection.without_topology,
+        "traces": options.wanted,
     }

@@ -12,18 +12,17 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from stagegen.catalogue import load_catalogue
+from stagegen.catalogue import Collective, load_catalogue
+from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import format_option, launcher_option, print_json, topology_option
-from stagegen.cli._sizes import parse_sizes
+from stagegen.cli._sizes import parse_sizes, timed
 from stagegen.errors import InputError
-from stagegen.generate import Toolchain
 from stagegen.measure.comparison import Bench, Comparison
-from stagegen.measure.launch.registry import choose_launcher
 from stagegen.measure.statistics import Summary, summarize
-from stagegen.report.bounds import bound_or_none, patience
+from stagegen.parts import templates_beside
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import Topology, load_topology
-from stagegen.tune.tuner import ONE_SIZE
+from stagegen.tune.bounds import bound_or_none, patience
 
 _ROOT = 0
 """The root of collectives that have one, as in drivers/bench.c."""
@@ -97,18 +96,19 @@ def command(
 ) -> None:
     """Compare a generated library with the native routines."""
     topology = load_topology(topology_file)
-    known = load_catalogue().collectives
-    names = known if collectives is None else tuple(collectives.split(","))
+    catalogue = load_catalogue(added=templates_beside(library))
+    known = {one.name: one for one in catalogue.descriptions}
+    names = tuple(known) if collectives is None else tuple(collectives.split(","))
     if unknown := set(names) - set(known):
         raise InputError(f"unknown collective {', '.join(sorted(unknown))}")
     console = Console(stderr=True, highlight=False)
-    chosen, why = choose_launcher(topology, launcher)
+    chosen, toolchain, why = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
     console.print(why)
-    with closing(Bench(chosen, topology, library, Toolchain.find(mpicc))) as bench:
-        points = [(name, size) for name in names for size in _sizes_of(name, sizes)]
+    with closing(Bench(chosen, topology, library, toolchain)) as bench:
+        points = [(known[name], size) for name in names for size in timed(known[name], sizes)]
         rows = [
-            _measure(bench, topology, name, size, repetitions)
-            for name, size in track(points, "comparing", console=console, transient=True)
+            _measure(bench, topology, collective, size, repetitions)
+            for collective, size in track(points, "comparing", console=console, transient=True)
         ]
         environment = {**bench.environment.to_json(), "mpi_library": bench.hello["mpi"]}
     if output_format == "json":
@@ -117,16 +117,13 @@ def command(
         _print_table(rows)
 
 
-def _sizes_of(name: str, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the sizes at which a collective is compared: a barrier has none but 0."""
-    return (0,) if ONE_SIZE.get(name) == 0 else sizes
-
-
-def _measure(bench: Bench, topology: Topology, name: str, size: int, repetitions: int) -> _Row:
+def _measure(
+    bench: Bench, topology: Topology, collective: Collective, size: int, repetitions: int
+) -> _Row:
     scale = bench.environment.scale
-    seconds = patience(topology, name, size, _ROOT) / scale
-    comparison = bench.compare(name, size, repetitions, seconds)
-    bound = bound_or_none(topology, name, size, _ROOT)
+    seconds = patience(topology, collective, size, _ROOT) / scale
+    comparison = bench.compare(collective.name, size, repetitions, seconds)
+    bound = bound_or_none(topology, collective, size, _ROOT)
     return _Row(
         comparison=comparison,
         native=summarize(comparison.native),

@@ -13,24 +13,25 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from stagegen.catalogue import Catalogue, applicable, load_catalogue, with_native
+from stagegen.catalogue import Catalogue, Collective, applicable, load_catalogue, with_native
+from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import format_option, launcher_option, print_json, topology_option
-from stagegen.cli._sizes import parse_sizes
+from stagegen.cli._parts import added_to
+from stagegen.cli._sizes import parse_sizes, timed
 from stagegen.cli._tune_log import LOG, new_header
 from stagegen.errors import InputError
-from stagegen.generate import Renderer, Toolchain, measuring_sources, session_build
+from stagegen.generate import Renderer, measuring_sources, session_build
 from stagegen.measure.launch.base import Environment
-from stagegen.measure.launch.registry import choose_launcher
 from stagegen.measure.live import SessionStarter, environments
 from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter, read_log
-from stagegen.measure.records import Candidate, Timing
-from stagegen.report.bounds import bound_or_none, patience
+from stagegen.measure.records import Candidate
+from stagegen.measure.timing import Timing
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import Topology, load_topology
+from stagegen.tune.bounds import bound_or_none, patience
 from stagegen.tune.contest import Contestant, named_candidate, require_right, time_in_turn
 from stagegen.tune.scope import Options
-from stagegen.tune.tuner import ONE_SIZE
 
 _ROOT = 0
 """The root of collectives that have one, as in drivers/session.c."""
@@ -116,32 +117,35 @@ def command(
     Checks them first, byte by byte, then times them in turn in one job.
     """
     topology = load_topology(topology_file)
-    timed = (0,) if ONE_SIZE.get(collective) == 0 else sizes
-    catalogue, candidates = _find(topology, collective, algorithms.split(","), timed)
+    whole = load_catalogue(added=added_to(topology_file, topology))
+    described = whole.collective(collective)
+    points = timed(described, sizes)
+    catalogue, candidates = _find(whole, topology, collective, algorithms.split(","), points)
     folder = output or Path("generated") / topology.name / "build" / "compare"
     console = Console(stderr=True, highlight=False)
-    chosen, why = choose_launcher(topology, launcher)
+    chosen, toolchain, why = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
     console.print(why)
     options = Options((collective,), sizes, Timing(), 0.0)
     log = LogWriter(folder / LOG, new_header(topology, catalogue, options))
-    renderer = Renderer(_COMMAND, topology.name, topology.hash, catalogue.hash)
+    hashes = (topology.hash, catalogue.hash)
+    renderer = Renderer(_COMMAND, topology.name, *hashes, catalogue.templates)
     files = measuring_sources(session_build(topology, catalogue, (collective,)), renderer)
-    starter = SessionStarter(folder, files, Toolchain.find(mpicc), chosen, topology, log)
+    starter = SessionStarter(folder, files, toolchain, chosen, topology, log)
     source = LiveSource(
         starter,
         log,
-        lambda name, size: patience(topology, name, size, _ROOT),
+        lambda name, size: patience(topology, catalogue.collective(name), size, _ROOT),
         start_check=starter.start_here if chosen.emulates else None,
     )
     with closing(log), closing(source):
         require_right(source, collective, candidates)
         contests = [
             (size, time_in_turn(source, collective, size, candidates, repetitions))
-            for size in track(timed, "comparing", console=console, transient=True)
+            for size in track(points, "comparing", console=console, transient=True)
         ]
     environment = environments(read_log(folder / LOG)[1])[-1]
     rows = [
-        _Row(collective, size, one, _bound(topology, collective, size, environment))
+        _Row(collective, size, one, _bound(topology, described, size, environment))
         for size, contestants in contests
         for one in contestants
     ]
@@ -152,16 +156,17 @@ def command(
 
 
 def _find(
-    topology: Topology, collective: str, specs: Sequence[str], sizes: Sequence[int]
+    whole: Catalogue,
+    topology: Topology,
+    collective: str,
+    specs: Sequence[str],
+    sizes: Sequence[int],
 ) -> tuple[Catalogue, tuple[Candidate, ...]]:
     """Return the candidates, each once, and the catalogue with only what they need.
 
     Raises:
         InputError: a name is unknown, or its algorithm cannot run on this cluster or at a size.
     """
-    whole = load_catalogue()
-    if collective not in whole.collectives:
-        raise InputError(f"unknown collective {collective}")
     known = {a.name: a for a in applicable(whole, topology) if a.collective == collective}
     candidates = tuple(dict.fromkeys(named_candidate(known, spec) for spec in specs))
     chosen = [whole.find(collective, candidate.algorithm) for candidate in candidates]
@@ -173,7 +178,7 @@ def _find(
 
 
 def _bound(
-    topology: Topology, collective: str, size: int, environment: Environment
+    topology: Topology, collective: Collective, size: int, environment: Environment
 ) -> float | None:
     bound = bound_or_none(topology, collective, size, _ROOT)
     return None if bound is None else bound.seconds / environment.scale

@@ -9,11 +9,12 @@ import click
 
 from stagegen.cli._options import topology_option
 from stagegen.errors import InputError, LaunchError
+from stagegen.generate import FLAVOURS
 from stagegen.measure.launch.base import INHERIT, Job
 from stagegen.measure.launch.lab.capacity import SHARE, Capacity, machine_capacity
 from stagegen.measure.launch.lab.launcher import LabLauncher
 from stagegen.measure.launch.lab.process import latency_possible, why_no_lab
-from stagegen.measure.launch.mpi import FLAVOURS, find_mpi
+from stagegen.measure.launch.mpi import find_mpi
 from stagegen.topology import format_bandwidth, load_topology
 
 _INTERRUPTED = 130  # 128 + SIGINT
@@ -28,7 +29,7 @@ def command() -> None:
 @topology_option
 @click.option(
     "--mpi",
-    type=click.Choice(FLAVOURS),
+    type=click.Choice(tuple(FLAVOURS)),
     default="mpich",
     show_default=True,
     help="The MPI library that PROGRAM was built with.",

@@ -9,14 +9,15 @@ from typing import Any
 
 import click
 
+from stagegen.catalogue.collective import load_collectives, sizes_in_words
 from stagegen.cli._group import hosts_option, load_group
 from stagegen.cli._options import columns, format_option, print_json, to_size, topology_option
-from stagegen.report.bounds import bound_of
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.schedule.alltoall.capacity import bound_phases, edge_capacities
 from stagegen.schedule.alltoall.phases.root import RootedView, rooted_view
-from stagegen.schedule.bounds.lower import COLLECTIVES, Bound, physical_edges
+from stagegen.schedule.bounds.lower import COLLECTIVES, Bound, lower_bound, physical_edges
 from stagegen.topology import Edge, Topology, format_bandwidth
+from stagegen.tune.bounds import bound_or_none
 
 _EDGES_NAMED = 2
 """The most limiting edges that a line of text names."""
@@ -59,7 +60,15 @@ def command() -> None:
     """Inspect a topology file."""
 
 
-@command.command()
+_HELP = f"""\
+Show hosts, ranks, loads, the root and, for a size, the lower bounds.
+
+A size counts the bytes {sizes_in_words(load_collectives())}. Blocks that differ in length are as
+even as can be.
+"""
+
+
+@command.command(help=_HELP)
 @topology_option
 @hosts_option
 @format_option
@@ -72,12 +81,7 @@ def command() -> None:
 def show(
     topology_file: str, hosts: str | None, output_format: str, size: int | None, root: int | None
 ) -> None:
-    """Show hosts, ranks, loads, the root and, for a size, the lower bounds.
-
-    A size counts the bytes per pair of ranks for alltoall and alltoallv; from or to each rank for
-    allgather, gather, scatter and reduce_scatter_block; and of the whole message for bcast, reduce,
-    allreduce, reduce_scatter and allgatherv. Blocks of the last two are as even as can be.
-    """
+    """Show a topology, and what follows from it."""
     facts = _facts(load_group(topology_file, hosts), size, root)
     if output_format == "json":
         print_json(_form(facts))
@@ -91,7 +95,7 @@ def _facts(topology: Topology, size: int | None, root: int | None) -> _Facts:
         (names[one], names[other]): capacity
         for (one, other), capacity in edge_capacities(topology).items()
     }
-    bounds = [] if size is None else [bound_of(topology, c, size, root) for c in COLLECTIVES]
+    bounds = () if size is None else tuple(_bounds(topology, size, root))
     return _Facts(
         topology=topology,
         view=rooted_view(topology),
@@ -100,8 +104,18 @@ def _facts(topology: Topology, size: int | None, root: int | None) -> _Facts:
             _EdgeLoad(edge, before * beyond, capacities[edge])
             for edge, before, beyond in physical_edges(topology)
         ),
-        bounds=tuple(bounds),
+        bounds=bounds,
     )
+
+
+def _bounds(topology: Topology, size: int, root: int | None) -> Iterator[Bound]:
+    """Yield the bound of every collective that has one, also of those without a description."""
+    described = {one.name: one for one in load_collectives()}
+    for name in dict.fromkeys((*COLLECTIVES, *described)):
+        if name not in described:
+            yield lower_bound(topology, name, size, root)
+        elif (bound := bound_or_none(topology, described[name], size, root)) is not None:
+            yield bound
 
 
 def _number(value: Fraction) -> int | float:

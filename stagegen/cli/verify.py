@@ -31,6 +31,8 @@ def command(folder: Path, output_format: str) -> None:
 
 
 def _line(routine: RoutineProof) -> str:
+    if routine.unproven:
+        return f"{routine.routine}: NOT PROVEN: its tables are a user's own"
     if not routine.proofs:
         return f"{routine.routine}: no tables, nothing to prove"
     lines = "; ".join(summary(dict(routine.proofs)))
@@ -41,4 +43,5 @@ def _line(routine: RoutineProof) -> str:
 
 def _form(routine: RoutineProof) -> dict[str, object]:
     proofs = [{"label": label, **proof.to_json()} for label, proof in routine.proofs]
-    return {"routine": routine.routine, "proofs": proofs}
+    unproven = {"unproven": True} if routine.unproven else {}
+    return {"routine": routine.routine, "proofs": proofs, **unproven}

@@ -3,10 +3,11 @@
 from stagegen.generate.build import Build, library_build, session_build
 from stagegen.generate.render import Renderer
 from stagegen.generate.sources import measuring_sources, runtime_sources
-from stagegen.generate.toolchain import Toolchain, run_make
+from stagegen.generate.toolchain import FLAVOURS, Toolchain, run_make
 from stagegen.generate.write import write_files
 
 __all__ = [
+    "FLAVOURS",
     "Build",
     "Renderer",
     "Toolchain",

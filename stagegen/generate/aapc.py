@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from stagegen.catalogue import Algorithm
@@ -22,10 +21,14 @@ class AapcTables:
 
     def __init__(self, schedules: AlltoallSchedules):
         self._schedules = schedules
+        self._proofs: dict[tuple[str, int, int], Proof] = {}
 
-    @lru_cache(maxsize=64)  # noqa: B019 - lives as long as the tables of its topology
-    def _proof(self, kind: str, **choice: int) -> Proof:
-        return verify_alltoall(self._schedules.topology, self._schedules.schedule(kind, **choice))
+    def _proof(self, schedule: PhaseSchedule) -> Proof:
+        graph = schedule.sync
+        asked = graph.kind, graph.block_size, graph.window
+        if asked not in self._proofs:
+            self._proofs[asked] = verify_alltoall(self._schedules.topology, schedule)
+        return self._proofs[asked]
 
     def proofs(self, algorithm: Algorithm) -> Mapping[str, Proof]:
         """Return the proof of the schedule for each value.
@@ -34,10 +37,13 @@ class AapcTables:
             ScheduleError: a schedule fails its proof.
         """
         kind = algorithm.kind or ""
-        return {label: self._proof(kind, **choice) for label, choice in _choices(algorithm)}
+        return {
+            label: self._proof(self._schedules.schedule(kind, **choice))
+            for label, choice in _choices(algorithm)
+        }
 
     def tables(self, algorithm: Algorithm) -> dict[str, Any]:
-        """Return the values for ``alltoall/_aapc.c.j2``: one table for all values of parameters."""
+        """Return the values for ``alltoall/_tables.h.j2``: one table for all values."""
         kind = algorithm.kind or ""
         names = [parameter.name for parameter in algorithm.parameters]
         if "window" in names:
@@ -45,13 +51,7 @@ class AapcTables:
             schedules = [self._schedules.schedule(kind, **choice) for _, choice in choices]
         else:
             schedules = [self._with_all_tokens(kind)]
-        rows = schedule_rows(*schedules, placed=self._placed(kind))
-        window = max(schedule.sync.window for schedule in schedules)
-        return {
-            **aapc_tables(rows, "window" in names),
-            "parameters": names,
-            "sends_most": SCHEMES[kind].sends(window),
-        }
+        return aapc_tables(schedule_rows(*schedules, placed=self._placed(kind)))
 
     def _placed(self, kind: str) -> bool:
         """Tell whether the proof of the tokens depends on the order within phases."""
@@ -70,6 +70,6 @@ def _choices(algorithm: Algorithm) -> Iterator[tuple[str, dict[str, int]]]:
     """Yield each value of the parameter that chooses among the tokens, and its name."""
     for parameter in algorithm.parameters:
         if parameter.name in _CHOOSING:
-            yield from ((f"{parameter.name} {v}", {parameter.name: v}) for v in parameter.values)
+            yield from ((f"{parameter.name} {v}", {parameter.name: v}) for v in parameter.listed)
             return
     yield "", {}

@@ -52,7 +52,7 @@ class Build:
 def session_build(
     topology: Topology, catalogue: Catalogue, collectives: Sequence[str] | None = None
 ) -> Build:
-    """Return the build of a measuring session: all routines that can run.
+    """Return the build of a measuring session: all routines that compete and can run.
 
     Args:
         topology: the cluster.
@@ -62,7 +62,8 @@ def session_build(
     """
     wanted = catalogue.collectives if collectives is None else collectives
     can = runnable(catalogue, topology)
-    kept = with_native(catalogue, [a for a in can if a.collective in wanted])
+    admits = catalogue.selection.admits
+    kept = with_native(catalogue, [a for a in can if a.collective in wanted and admits(a)])
     return Build.of(topology, catalogue, [a for a in can if a in kept])
 
 

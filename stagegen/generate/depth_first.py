@@ -24,8 +24,8 @@ def meeting_depths(topology: Topology) -> tuple[int, ...]:
     """Return, for each place of that order, how deep it meets the place before; 0 for the first.
 
     This depth is that of the switch where the paths from the first place to the two hosts part,
-    counted in switches below the first place's own. For any two hosts it is the least between
-    their places.
+    counted in switches below the first place's own. Any two hosts, at places a < b, meet at the
+    least of the depths of places a + 1 to b.
     """
     everyone = _everyone(topology)
     order = depth_first_ranks(everyone)

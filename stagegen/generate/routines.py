@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stagegen.catalogue import Algorithm, Part, RankGroup
+from stagegen.catalogue import Algorithm, Collective, Part, RankGroup
 from stagegen.catalogue.algorithm import CONSTRAINTS, PLACES, RANKS_SERVED
-from stagegen.catalogue.references import load_works, with_numbers
+from stagegen.catalogue.references import Work, with_numbers
+from stagegen.catalogue.source_hash import TABLES_TEMPLATE
+from stagegen.generate.calls import CallInC, hanging
 from stagegen.generate.render import Renderer, c_comment, unbroken
 from stagegen.generate.schedules import table_maker_of
+
+#: How the name of a routine's file of tables ends, after the name of its function.
+TABLES = ".tables.h"
+
+#: Ranges of numbers of bytes are checked up to a message of so many: that is about the longest of
+#: the check (drivers/trials.h). With more, its messages are not cut.
+CHECKED_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True)
@@ -25,7 +34,7 @@ class Routine:
         index: its place in ``coll_routines[]``.
         c_constraints: C expression of its constraints.
         c_defaults: C initialiser of its default parameters.
-        c_variants: the same, with every other value of every parameter in turn.
+        c_variants: the same, with other values of every parameter in turn.
         min_bytes: the smallest message that it can do.
         c_max_bytes: C expression of the largest.
         c_scratch: C expression of the most bytes that it allocates.
@@ -53,10 +62,12 @@ class Routine:
 def describe(algorithm: Algorithm, group: RankGroup, index: int) -> Routine:
     """Return the description of a routine for some ranks, as the C tables need it."""
     flags = [CONSTRAINTS[name] for name in algorithm.constraints]
-    if algorithm.has_tables:
+    if algorithm.has_tables and not algorithm.serves_other_hosts:
         flags.append("COLL_NEEDS_CLUSTER")
     if algorithm.needs in PLACES:
         flags.append(PLACES[algorithm.needs])
+    if algorithm.serves_other_hosts:
+        flags.append(PLACES["leaders"])
     if algorithm.parts:
         flags.append("COLL_OF_PARTS")
     if algorithm.deterministic:
@@ -69,7 +80,7 @@ def describe(algorithm: Algorithm, group: RankGroup, index: int) -> Routine:
         index=index,
         c_constraints=" | ".join(flags) or "COLL_ANY",
         c_defaults=c_parameters(_defaults(algorithm)),
-        c_variants=tuple(_variants(algorithm)),
+        c_variants=tuple(_variants(algorithm, group.topology.rank_count)),
         min_bytes=algorithm.min_bytes,
         c_max_bytes="INT_MAX" if algorithm.max_bytes is None else str(algorithm.max_bytes),
         c_scratch=algorithm.scratch.to_c(),
@@ -83,10 +94,10 @@ def _defaults(algorithm: Algorithm) -> dict[str, int]:
     return {parameter.name: parameter.default for parameter in algorithm.parameters}
 
 
-def _variants(algorithm: Algorithm) -> Iterator[str]:
+def _variants(algorithm: Algorithm, ranks: int) -> Iterator[str]:
     """Yield the parameters of a routine with one of them not at its default."""
     for parameter in algorithm.parameters:
-        for value in parameter.values:
+        for value in parameter.sample_at(CHECKED_BYTES, ranks):
             if value != parameter.default:
                 yield c_parameters({**_defaults(algorithm), parameter.name: value})
 
@@ -105,28 +116,61 @@ def c_parameters(values: dict[str, int], parts: Sequence[str] = ()) -> str:
 
 
 def render_routine(algorithm: Algorithm, renderer: Renderer, group: RankGroup) -> str:
-    """Return the C file of one algorithm, with the tables of some ranks where it has tables.
+    """Return the C file of one algorithm for some ranks.
 
     Raises:
         GenerateError: the template is wrong.
         ScheduleError: the schedule fails its proof.
     """
+    return renderer.render(algorithm.template.as_posix(), _values(algorithm, renderer, group))
+
+
+def routine_files(
+    algorithm: Algorithm, renderer: Renderer, group: RankGroup, collective: Collective
+) -> dict[str, str]:
+    """Return the C file of one algorithm for some ranks, and the file of its tables, by name.
+
+    There is a file of tables if the C file includes it.
+
+    Args:
+        algorithm: the algorithm.
+        renderer: renders its templates.
+        group: the ranks.
+        collective: what the algorithm does; the template of native routines asks for it.
+
+    Raises:
+        GenerateError: a template is wrong.
+        ScheduleError: the schedule fails its proof.
+    """
+    values = _values(algorithm, renderer, group)
+    values["call"] = CallInC(collective)
+    code, tables = f"{values['function']}.c", f"{values['function']}{TABLES}"
+    files = {code: renderer.render(algorithm.template.as_posix(), values)}
+    if f'#include "{tables}"' in files[code].splitlines():
+        files[tables] = renderer.render(f"{algorithm.collective}/{TABLES_TEMPLATE}", values)
+    return files
+
+
+def _values(algorithm: Algorithm, renderer: Renderer, group: RankGroup) -> dict[str, Any]:
+    """Return the values for rendering an algorithm's template."""
     function = algorithm.routine + group.suffix
     values: dict[str, Any] = {
         "algorithm": algorithm,
+        "traits": dict(algorithm.traits),
         "function": function,
+        "group_number": group.number,
         "signature": _signature(function),
         "contract": c_comment(["Returns MPI_SUCCESS or an MPI error code."]),
     }
     proven: tuple[str, ...] = ()
     if algorithm.needs is not None:
         values["schedule"], proven = table_maker_of(group.topology).make(algorithm)
-    about = (*_about(algorithm, group), *proven)
+    about = (*_about(algorithm, group, renderer.works), *proven)
     values["banner"] = renderer.header(f"{function}: {algorithm.summary}", about)
-    return renderer.render(algorithm.template.as_posix(), values)
+    return values
 
 
-def _about(algorithm: Algorithm, group: RankGroup) -> Iterator[str]:
+def _about(algorithm: Algorithm, group: RankGroup, works: Mapping[str, Work]) -> Iterator[str]:
     """Yield what a reader of a routine wants to know first, a paragraph for each fact."""
     asks = [name.replace("_", " ") for name in algorithm.constraints if name != "unprepared"]
     if algorithm.topology_specific:
@@ -140,20 +184,13 @@ def _about(algorithm: Algorithm, group: RankGroup) -> Iterator[str]:
     yield from (f"Parameter {p.name}: {p.meaning}." for p in algorithm.parameters)
     if algorithm.example:
         yield "\n".join(["Example:", *(f"  {line}" for line in algorithm.example.splitlines())])
-    yield f"Reference: {with_numbers(algorithm.reference, load_works())}."
+    yield f"Reference: {with_numbers(algorithm.reference, works)}."
 
 
 def _signature(function: str) -> str:
-    start = f"int {function}("
     arguments = (
         "const struct coll_call *call",
         "const struct coll_comm *cc",
         "const struct coll_parameters *parameters",
     )
-    lines = [start + arguments[0]]
-    for argument in arguments[1:]:
-        if len(lines[-1]) + len(f", {argument},") <= 100:
-            lines[-1] += f", {argument}"
-        else:
-            lines.append(" " * len(start) + argument)
-    return ",\n".join(lines) + ")"
+    return hanging(f"int {function}(", arguments, ") {").removesuffix(" {")

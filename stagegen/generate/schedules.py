@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from stagegen.catalogue import Algorithm
+from stagegen.catalogue.algorithm import OWN_TABLES
 from stagegen.catalogue.alltoall_schedules import AlltoallSchedules
 from stagegen.catalogue.cluster_schedules import ClusterSchedules, schedules_of
 from stagegen.generate.aapc import AapcTables
@@ -52,6 +53,7 @@ class TableMaker:
             "order": self._in_order,
             "ring": self._ring,
             "tree": self._tree,
+            OWN_TABLES: self._brought,
         }
         values, proofs = makers[algorithm.needs or ""](algorithm)
         return values, tuple(f"proven: {line}" for line in summary(proofs))
@@ -63,17 +65,8 @@ class TableMaker:
 
     def _hosts(self, algorithm: Algorithm) -> _Made:
         tables, proofs = self._aapc(algorithm)
-        members = self._schedules.hierarchy.members
-        counts = [len(ranks) for ranks in members]
-        host_of = {rank: host for host, ranks in enumerate(members) for rank in ranks}
-        values = {
-            **tables,
-            "host_count": len(members),
-            "rank_count": sum(counts),
-            "host_of": numbers(host_of[rank] for rank in sorted(host_of)),
-            "first_member": numbers([sum(counts[:host]) for host in range(len(counts) + 1)]),
-            "members": numbers(rank for ranks in members for rank in ranks),
-        }
+        leaders = self._schedules.hierarchy.leaders
+        values = {**tables, "host_count": len(leaders), "leaders": numbers(leaders)}
         return values, proofs
 
     def _ring(self, algorithm: Algorithm) -> _Made:
@@ -85,6 +78,10 @@ class TableMaker:
         """No tables: ranks are taken from the depth-first order, which is that of the ring LR1."""
         proof = verify_order(self._topology, logical_ring(self._topology, "lr1"))
         return {}, {"": proof}
+
+    def _brought(self, _: Algorithm) -> _Made:
+        """No tables: the template brings its own, which nobody here can prove."""
+        return {}, {}
 
     def _tree(self, algorithm: Algorithm) -> _Made:
         trees = KaryTrees(self._topology, algorithm)
@@ -101,6 +98,8 @@ def _inverse(order: tuple[int, ...]) -> list[int]:
 def summary(proofs: Mapping[str, Proof]) -> Iterator[str]:
     """Yield the lines of several proofs: first the common ones, then those of each alone."""
     lines = {label: proof.lines() for label, proof in proofs.items()}
+    if not lines:
+        return
     everywhere = set.intersection(*map(set, lines.values()))
     yield from (line for line in next(iter(lines.values())) if line in everywhere)
     for label, own in lines.items():

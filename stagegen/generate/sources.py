@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
-from stagegen.catalogue.source_hash import hash_of, tokens
-from stagegen.data import DRIVERS
+from stagegen.catalogue import Catalogue
+from stagegen.catalogue.source_hash import engines_included, hash_of, tokens
+from stagegen.data import DRIVERS, ENGINES
+from stagegen.errors import GenerateError
 from stagegen.generate.build import Build
+from stagegen.generate.calls import CallInC
 from stagegen.generate.depth_first import depth_first_places, meeting_depths
 from stagegen.generate.render import Renderer
-from stagegen.generate.routines import render_routine
+from stagegen.generate.routines import routine_files
 from stagegen.generate.tables import numbers
+from stagegen.generate.timings import Mechanism, timing_sources
 
 #: Runtime that the library and the measuring session share.
 RUNTIME = (
@@ -42,24 +46,57 @@ CHECK_DRIVERS = (
     "sides.h",
     "trials.h",
 )
-SESSION_DRIVERS = ("members.h", "request.h", "serve.h", "session.c", "timing.h")
+#: The header that names every collective.
+CALLS = "calls.h"
+SESSION_DRIVERS = (
+    "calibration.c",
+    "calibration.h",
+    "compute.c",
+    "environment.c",
+    "environment.h",
+    "members.h",
+    "metric.h",
+    "request.h",
+    "serve.h",
+    "session.c",
+    "timing.h",
+)
 
 
 def runtime_sources(build: Build, renderer: Renderer) -> dict[str, str]:
-    """Return the C files, by name, of the runtime and of a build's routines.
+    """Return the C files, by name, of the runtime, of a build's routines and of their engines.
 
     Raises:
         GenerateError: a template is wrong.
         ScheduleError: a schedule fails its proof.
     """
     values = runtime_values(build)
-    files = {name: renderer.render(f"libcoll/{name}.j2", values) for name in RUNTIME}
-    for name in build.catalogue.collectives:
-        files[f"call_{name}.c"] = renderer.render(f"{name}/_call.c.j2", values)
+    files = {name: renderer.made(f"libcoll/{name}", values) for name in RUNTIME}
+    for one in build.catalogue.described:
+        files[f"view_{one.name}.c"] = renderer.plain(f"{one.name}/view.c")
     for routine in build.routines:
-        text = render_routine(routine.described, renderer, routine.ranks)
-        files[f"{routine.function}.c"] = text
-    return files
+        described = build.catalogue.collective(routine.collective)
+        files |= routine_files(routine.described, renderer, routine.ranks, described)
+    return {**files, **_engines(files, renderer)}
+
+
+def _engines(files: Mapping[str, str], renderer: Renderer) -> dict[str, str]:
+    """Return the engines that the files include, and those that these include in turn.
+
+    Raises:
+        GenerateError: one of them has the name of a file.
+    """
+    found: dict[str, str] = {}
+    waiting = list(files.values())
+    while waiting:
+        for name in engines_included(waiting.pop()):
+            for file in (f"{name}.h", f"{name}.c"):
+                if file not in found and renderer.has(f"{ENGINES}/{file}"):
+                    if file in files:
+                        raise GenerateError(f"the engine {file} has the name of another C file")
+                    found[file] = renderer.plain(f"{ENGINES}/{file}")
+                    waiting.append(found[file])
+    return found
 
 
 def build_source(files: Mapping[str, str], renderer: Renderer) -> str:
@@ -77,6 +114,7 @@ def runtime_values(build: Build) -> Mapping[str, Any]:
     return {
         "topology": topology,
         "collectives": build.catalogue.collectives,
+        "calls": calls_of(build.catalogue),
         "parameters": parameters,
         "parameter_names": ", ".join([*(f'"{p.name}"' for p in parameters), "NULL"]),
         "parameter_fields": ", ".join(f"&parameters->{p.name}" for p in parameters),
@@ -90,18 +128,34 @@ def runtime_values(build: Build) -> Mapping[str, Any]:
 
 
 def check_sources(build: Build, renderer: Renderer) -> dict[str, str]:
-    """Return the files, by name, of the conformance check, with a case for each collective."""
-    cases = [f"case_{name}.c" for name in build.catalogue.collectives]
-    files = {name: _driver(name) for name in (*CHECK_DRIVERS, *cases)}
-    return {**files, "cases.c": renderer.render("libcoll/cases.c.j2", runtime_values(build))}
+    """Return the files, by name, of the conformance check."""
+    files = {name: _driver(name) for name in CHECK_DRIVERS}
+    return {**files, CALLS: calls_header(build.catalogue, renderer)}
+
+
+def calls_header(catalogue: Catalogue, renderer: Renderer) -> str:
+    """Return ``calls.h``: every collective behind one signature, for programs that call them."""
+    return renderer.render(f"libcoll/{CALLS}.j2", {"calls": calls_of(catalogue)})
+
+
+def calls_of(catalogue: Catalogue) -> list[CallInC]:
+    """Return the calls of all collectives, for templates."""
+    return [CallInC(one) for one in catalogue.described]
 
 
 def _driver(name: str) -> str:
     return (DRIVERS / name).read_text(encoding="utf-8")
 
 
-def measuring_sources(build: Build, renderer: Renderer) -> dict[str, str]:
+def measuring_sources(
+    build: Build, renderer: Renderer, timings: Sequence[Mechanism] = ()
+) -> dict[str, str]:
     """Return all files of the measuring session: its drivers, and a build's routines.
+
+    Args:
+        build: the routines.
+        renderer: of the templates.
+        timings: mechanisms besides those of the drivers.
 
     Raises:
         GenerateError: a template is wrong.
@@ -111,6 +165,7 @@ def measuring_sources(build: Build, renderer: Renderer) -> dict[str, str]:
         **runtime_sources(build, renderer),
         **check_sources(build, renderer),
         **{name: _driver(name) for name in SESSION_DRIVERS},
+        **timing_sources(renderer, timings),
     }
     files["build.c"] = build_source(files, renderer)
     objects = sorted(name for name in files if name.endswith(".c"))

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from stagegen.errors import GenerateError
+from stagegen.generate.lock import take
+
+#: Held while a folder is built; it stays if the build is cut off.
+_MAKING = ".making"
+
+#: Seconds that make gets to end itself and to remove what is half made.
+_GRACE = 5.0
+
+#: The MPI libraries that programs can be built with, and their names for people.
+FLAVOURS = {"mpich": "MPICH", "openmpi": "Open MPI"}
 
 
 @dataclass(frozen=True)
@@ -24,35 +39,138 @@ class Toolchain:
     mpicc: str
     make: str
 
+    @property
+    def flavour(self) -> str:
+        """The MPI library that it builds for: `mpich` (and what descends from it) or `openmpi`."""
+        return _flavour(self.mpicc)
+
     @classmethod
-    def find(cls, mpicc: str | None = None) -> Toolchain:
+    def find(cls, mpicc: str | None = None, flavours: Sequence[str] = tuple(FLAVOURS)) -> Toolchain:
         """Find mpicc (as given, else ``$MPICC``, else beside this Python, else in PATH) and make.
 
+        Args:
+            mpicc: the compiler to use.
+            flavours: the MPI libraries for which it may build.
+
         Raises:
-            GenerateError: one of them is missing; the message says how to get it.
+            GenerateError: one of them is missing, or the compiler is of another MPI library; the
+                message says how to get it.
         """
         wanted = mpicc or os.environ.get("MPICC")
-        beside = Path(sys.executable).parent / "mpicc"
-        default = str(beside) if beside.exists() else shutil.which("mpicc")
-        found = shutil.which(wanted) if wanted else default
-        if found is None:
-            missing = wanted or "mpicc"
-            raise GenerateError(f"{missing} was not found; install MPICH or `pip install mpich`")
+        found = _named(wanted, flavours) if wanted else _first(flavours)
         make = shutil.which("make")
         if make is None:
             raise GenerateError("make was not found; install GNU make")
         return cls(found, make)
 
 
+def _named(mpicc: str, flavours: Sequence[str]) -> str:
+    found = shutil.which(mpicc)
+    if found is None:
+        raise GenerateError(f"{mpicc} was not found; {_advice(flavours)}")
+    flavour = _flavour(found)
+    if flavour not in flavours:
+        raise GenerateError(
+            f"{mpicc} builds for {FLAVOURS[flavour]}, but the launcher starts programs of "
+            f"{_titles(flavours)}; name its compiler with --mpicc"
+        )
+    return found
+
+
+def _first(flavours: Sequence[str]) -> str:
+    for candidate in _compilers(flavours):
+        if _flavour(candidate) in flavours:
+            return candidate
+    raise GenerateError(f"mpicc of {_titles(flavours)} was not found; {_advice(flavours)}")
+
+
+def _compilers(flavours: Sequence[str]) -> Iterator[str]:
+    """Yield what may be the compiler; Debian installs MPI libraries beside each other."""
+    names = ("mpicc", *(f"mpicc.{flavour}" for flavour in flavours))
+    for folder in (str(Path(sys.executable).parent), None):
+        yield from filter(None, (shutil.which(name, path=folder) for name in names))
+
+
+def _titles(flavours: Sequence[str]) -> str:
+    return " or ".join(FLAVOURS[flavour] for flavour in flavours)
+
+
+def _advice(flavours: Sequence[str]) -> str:
+    return f"install {_titles(flavours)}, for example with `pip install {flavours[0]}`"
+
+
+@lru_cache(maxsize=64)
+def _flavour(mpicc: str) -> str:
+    """Return the MPI library of a compiler; only that of Open MPI tells its name when asked so."""
+    try:
+        asked = subprocess.run(
+            [mpicc, "--showme:version"], capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "mpich"
+    return "openmpi" if "Open MPI" in asked.stdout + asked.stderr else "mpich"
+
+
 def run_make(folder: Path, toolchain: Toolchain, target: str | None = None) -> None:
-    """Run make in ``folder``.
+    """Run make in ``folder``, one at a time; after a build that was cut off, make all anew.
+
+    A compiler that is killed leaves half a file, which is newer than its source.
 
     Raises:
         GenerateError: it failed; the message ends with the compiler's own.
     """
     command = [toolchain.make, "-C", str(folder), f"-j{os.cpu_count() or 1}", "-s"]
     command += [f"MPICC={toolchain.mpicc}", *([target] if target else [])]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        tail = "\n".join((result.stdout + result.stderr).splitlines()[-30:])
+    with _building(folder) as (descriptors, cut_off):
+        status, output = _run([*command, *(["-B"] if cut_off else [])], descriptors)
+    if status != 0:
+        tail = "\n".join(output.splitlines()[-30:])
         raise GenerateError(f"building {folder} failed:\n{tail}")
+
+
+@contextmanager
+def _building(folder: Path) -> Iterator[tuple[tuple[int, ...], bool]]:
+    """Hold a folder until make and all that it started are gone, even if this process is killed.
+
+    Yields:
+        The descriptors that make is to have, and whether the build before was cut off.
+    """
+    try:
+        lock = take(folder / _MAKING, "make", wait=True)
+    except OSError:  # a folder that cannot be written: there is nothing to build, or make says so
+        yield (), False
+        return
+    try:
+        yield (lock.descriptor,), bool(lock.left)
+    except BaseException:
+        lock.abandon()
+        raise
+    lock.release()
+
+
+def _run(command: Sequence[str], descriptors: tuple[int, ...]) -> tuple[int, str]:
+    """Run a command; return its status and its output. If interrupted, end all that it started."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        pass_fds=descriptors,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, _ = process.communicate()
+        except BaseException:
+            _end_group(process)
+            raise
+    return process.returncode, output
+
+
+def _end_group(process: subprocess.Popen[str]) -> None:
+    """End a process and its group: make removes what is half made if it is asked to end."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, number)
+            process.wait(_GRACE)

@@ -27,7 +27,7 @@ class KaryTrees:
     def __init__(self, topology: Topology, algorithm: Algorithm):
         self._topology = topology
         kind, make = algorithm.kind or "", _MAKERS[algorithm.collective]
-        arities = [p.values for p in algorithm.parameters if p.name == "arity"] or [(_BINARY,)]
+        arities = [p.listed for p in algorithm.parameters if p.name == "arity"] or [(_BINARY,)]
         self._trees: dict[int, list[Tree]] = {
             arity: [make(topology, root, kind, arity) for root in range(topology.rank_count)]
             for arity in arities[0]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
 from stagegen import __version__
 from stagegen.catalogue import Catalogue
+from stagegen.catalogue.collective import sizes_in_words
 from stagegen.data import DRIVERS
 from stagegen.generate import Renderer, library_build, runtime_sources, write_files
-from stagegen.generate.sources import build_source, check_sources, runtime_values
-from stagegen.library.fortran import fortran_functions
+from stagegen.generate.sources import build_source, calls_of, check_sources, runtime_values
+from stagegen.library.fortran import fortran_function
 from stagegen.library.rules import c_tables, chosen_algorithms
+from stagegen.parts.find import parts_file
 from stagegen.topology import Topology, topology_yaml
 from stagegen.tune import DecisionTable
 
@@ -25,6 +28,7 @@ _DISPATCHER = (
     "arguments.c",
     "dispatch.h",
     "dispatch.c",
+    "histogram.c",
     "lifetime.c",
     "native_cache.c",
     "operations.c",
@@ -36,10 +40,10 @@ _DISPATCHER = (
 
 #: Sources of ``make check`` and ``make overhead``, besides the check of the measuring session.
 _CHECK_DRIVERS = (
-    "calls.h",
     "check.c",
     "lab_idle.c",
     "leaks.txt",
+    "message.h",
     "overhead.c",
     "synchronous.h",
     "variants.h",
@@ -59,7 +63,7 @@ def library_files(
         ScheduleError: a schedule fails its proof.
         InputError: the decision names an algorithm that the catalogue lacks.
     """
-    renderer = Renderer(COMMAND, topology.name, topology.hash, catalogue.hash)
+    renderer = Renderer(COMMAND, topology.name, topology.hash, catalogue.hash, catalogue.templates)
     build = library_build(topology, catalogue, chosen_algorithms(decision, catalogue))
     values = {
         **runtime_values(build),
@@ -69,11 +73,10 @@ def library_files(
     runtime = runtime_sources(build, renderer)
     files = {f"src/{name}": text for name, text in runtime.items()}
     for name in _DISPATCHER:
-        files[f"src/{name}"] = renderer.render(f"libcoll/{name}.j2", values)
-    for name in catalogue.collectives:
-        files[f"src/entry_{name}.c"] = renderer.render(f"{name}/_entry.c.j2", values)
-    entries = (f"src/entry_{name}.c" for name in sorted(catalogue.collectives))
-    functions = {"functions": fortran_functions(files[name] for name in entries)}
+        files[f"src/{name}"] = renderer.made(f"libcoll/{name}", values)
+    for call in calls_of(build.catalogue):
+        files[f"src/entry_{call.name}.c"] = renderer.render("libcoll/entry.c.j2", {"call": call})
+    functions = {"functions": [fortran_function(one) for one in catalogue.described]}
     files["src/fortran.c"] = renderer.render("libcoll/fortran.c.j2", functions)
     files["src/build.c"] = build_source(files, renderer)
     for name in _CHECK_DRIVERS:
@@ -81,14 +84,27 @@ def library_files(
     for name, text in check_sources(build, renderer).items():
         files[f"check/{name}"] = text
     files["check/variants.c"] = renderer.render("libcoll/variants.c.j2", values)
-    files["include/libcoll.h"] = renderer.render("libcoll/libcoll.h.j2", values)
+    about = {"about_choice": _about_choice(catalogue)}
+    files["include/libcoll.h"] = renderer.render("libcoll/libcoll.h.j2", about)
     files["libcoll.pc.in"] = renderer.render("libcoll/libcoll.pc.in.j2", values)
     sources = sorted(name for name in files if name.startswith("src/") and name.endswith(".c"))
     makefile = {**values, "sources": sources, "checks": _check_objects(files)}
     files["Makefile"] = renderer.render("libcoll/Makefile.j2", makefile)
+    files |= parts_file(catalogue.templates.added)
     files["topology.yaml"] = topology_yaml(topology)
     files["decision.json"] = decision.to_text()
     return files
+
+
+def _about_choice(catalogue: Catalogue) -> str:
+    """Return the comment of ``libcoll_choice`` in C."""
+    text = (
+        'Which algorithm serves a collective ("alltoall", ...) of so many bytes on a communicator: '
+        f"bytes {sizes_in_words(catalogue.described)}. NULL for an unknown collective. Collective "
+        "over the communicator at its first use."
+    )
+    lines = textwrap.fill(text, 100, initial_indent=" * ", subsequent_indent=" * ")
+    return f"/*\n{lines}\n */"
 
 
 def _check_objects(files: Mapping[str, str]) -> list[str]:
@@ -109,6 +125,8 @@ def write_library(
 ) -> None:
     """Write the generated folder; ``manifest.json`` comes last and lists the files.
 
+    While files of two versions may be there, the Makefile is not: nobody builds such a folder.
+
     Args:
         folder: the folder to write.
         topology: the cluster.
@@ -127,9 +145,21 @@ def write_library(
         "representative": decision.representative,
         "files": {name: _sha256(text) for name, text in sorted(files.items())},
     }
+    makefile = folder / "Makefile"
+    if not all(_holds(folder / name, text) for name, text in files.items()):
+        makefile.unlink(missing_ok=True)
     _remove_stale(folder, set(files))
-    write_files(folder, {**files, **extra})
+    write_files(folder, {n: t for n, t in {**files, **extra}.items() if n != makefile.name})
+    write_files(folder, {makefile.name: files[makefile.name]})
     write_files(folder, {"manifest.json": json.dumps(manifest, indent=2) + "\n"})
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Tell whether a file has this text."""
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False
 
 
 def _sha256(text: str) -> str:

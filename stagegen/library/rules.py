@@ -11,6 +11,7 @@ from stagegen.generate.routines import Routine, c_parameters
 from stagegen.measure.records import Candidate
 from stagegen.tune import DecisionTable, Table
 from stagegen.tune.decision import CLUSTER, GENERIC, ONE_HOST, OTHER
+from stagegen.tune.shapes import Range, Shape
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,15 @@ class CTable:
     """A rule table in C.
 
     Attributes:
-        c_name: of the table.
+        c_name: of its rules.
         collective: the collective that it is for.
-        kind: of communicators: `cluster` (or a group of it), `hosts` or `other`.
+        kind: of communicators: `cluster` (or a group of it), `hosts` or `other`; of ranks that
+            are all on one host, the kind does not count.
         group: number of the group that it is for, 0 being the whole cluster; -1 for others.
-        one_host: whether all ranks are on one host, of the cluster or not.
-        ranks_from: the fewest ranks of a communicator.
-        c_ranks_to: the most, as a C expression.
+        shape: hosts and ranks per host that were measured.
+        c_hosts: the first and the last number of hosts that it serves, as C expressions.
+        c_ranks_per_host: the same of ranks per host.
+        confirmed: whether what it serves was measured.
         rules: by size; for each size the choice, its alternatives, and the native routine.
     """
 
@@ -42,9 +45,10 @@ class CTable:
     collective: str
     kind: str
     group: int
-    one_host: bool
-    ranks_from: int
-    c_ranks_to: str
+    shape: Shape
+    c_hosts: tuple[str, str]
+    c_ranks_per_host: tuple[str, str]
+    confirmed: bool
     rules: tuple[CRule, ...]
 
 
@@ -71,7 +75,7 @@ def chosen_algorithms(decision: DecisionTable, catalogue: Catalogue) -> tuple[Al
 def c_tables(
     decision: DecisionTable, routines: Sequence[Routine], groups: Sequence[str]
 ) -> list[CTable]:
-    """Return the rule tables for a build, without tables that nothing was measured for.
+    """Return the rule tables for a build. Tables with the same rules have them by one name.
 
     Args:
         decision: the tables.
@@ -82,25 +86,37 @@ def c_tables(
         InputError: a table is for an unknown group.
     """
     index = {(r.collective, r.algorithm, r.group): r.index for r in routines}
-    return [_c_table(table, index, groups) for table in decision.tables if table.ranks is not None]
+    names: dict[tuple[str, tuple[CRule, ...]], str] = {}
+    return [_c_table(table, index, groups, names) for table in decision.tables]
 
 
 def _c_table(
-    table: Table, index: Mapping[tuple[str, str, int], int], groups: Sequence[str]
+    table: Table,
+    index: Mapping[tuple[str, str, int], int],
+    groups: Sequence[str],
+    names: dict[tuple[str, tuple[CRule, ...]], str],
 ) -> CTable:
+    """Return a table; ``names`` has those of the rules so far, and gets this one's."""
     kind, _, name = table.communicator.partition(" ")
     group = -1 if kind in GENERIC else _number(name, groups)
-    suffix = table.ranks if group < 0 else group
+    suffix = table.shape if group < 0 else group
+    own = f"{table.collective}_{kind.replace('-', '_')}" + (f"_{suffix}" if suffix else "")
+    rules = tuple(_c_rules(table, index, group))
     return CTable(
-        c_name=f"{table.collective}_{kind.replace('-', '_')}" + (f"_{suffix}" if suffix else ""),
+        c_name=names.setdefault((table.collective, rules), own),
         collective=table.collective,
         kind=CLUSTER if group >= 0 else OTHER if kind == ONE_HOST else kind,
         group=group,
-        one_host=kind == ONE_HOST,
-        ranks_from=table.ranks_from,
-        c_ranks_to=_c_end(table.ranks_to),
-        rules=tuple(_c_rules(table, index, group)),
+        shape=table.shape,
+        c_hosts=_c_range(table.hosts),
+        c_ranks_per_host=_c_range(table.ranks_per_host),
+        confirmed=table.confirmed,
+        rules=rules,
     )
+
+
+def _c_range(range_: Range) -> tuple[str, str]:
+    return str(range_.first), _c_end(range_.last)
 
 
 def _number(name: str, groups: Sequence[str]) -> int:

@@ -54,6 +54,16 @@ def number(value: object) -> float:
     return converted
 
 
+def rates(form: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return what each rank computes in a millisecond: ``rates``, at least 1 for each.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is missing or something else.
+    """
+    values = entry(form, "rates", list)
+    return tuple(natural({"rate": value}, "rate", 1) for value in values)
+
+
 def times(values: object) -> tuple[float, ...]:
     """Return a list of times in seconds, at least one; a time of 0 is an error.
 

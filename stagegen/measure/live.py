@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import logging
+import re
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from stagegen.errors import InputError, MeasurementError
-from stagegen.generate import Toolchain, run_make, write_files
+from stagegen.errors import LaunchError, MeasurementError
+from stagegen.generate import FLAVOURS, Toolchain, run_make, write_files
+from stagegen.measure.comparable import Admission
 from stagegen.measure.launch.base import PIPES, Environment, Job, Launcher, Streams
 from stagegen.measure.launch.local import LocalLauncher
+from stagegen.measure.launch.registry import with_mpi_of
 from stagegen.measure.log import LogWriter
-from stagegen.measure.session import Session
+from stagegen.measure.machines import Machine
+from stagegen.measure.session import Session, SessionError
 from stagegen.topology import Topology
 
 _COMPLAINTS = "session.stderr"
+_EVENTS = logging.getLogger(__name__)
 
 
 class SessionStarter:
@@ -27,8 +36,8 @@ class SessionStarter:
         launcher: what starts them.
         topology: the cluster.
         log: receives the environment of each session.
-        before: the environments that the log has already; a session must not differ from them
-            in what its times depend on.
+        admission: to the log; it refuses sessions whose times cannot be put with the others.
+        computes: whether ranks compute before their calls, so that each must know its speed.
     """
 
     def __init__(
@@ -39,7 +48,8 @@ class SessionStarter:
         launcher: Launcher,
         topology: Topology,
         log: LogWriter,
-        before: Sequence[Environment] = (),
+        admission: Admission | None = None,
+        computes: bool = False,
     ):
         self._folder = folder
         self._files = files
@@ -47,7 +57,8 @@ class SessionStarter:
         self._launcher = launcher
         self._topology = topology
         self._log = log
-        self._before = before
+        self._admission = admission or Admission()
+        self._computes = computes
 
     def __call__(self) -> Session:
         """Build what is out of date, and start a session.
@@ -59,15 +70,20 @@ class SessionStarter:
             InputError: its times cannot be compared with those that the log has already.
         """
         self._build()
+        begin = time.monotonic()
         session, environment = start_session(
-            self._launcher, self._topology, self._folder / "session", self._folder
+            self._launcher,
+            self._topology,
+            self._folder / "session",
+            self._folder,
+            mpi=self._toolchain.flavour,
         )
         try:
-            require_comparable(environment, self._before)
             self._greet(session, environment)
         except BaseException:  # interrupts, too: nothing else knows of this job yet
             session.close()
             raise
+        _EVENTS.info("session on %s started in %.1f s", self._launcher.name, _since(begin))
         return session
 
     def start_here(self) -> Session:
@@ -77,23 +93,35 @@ class SessionStarter:
             GenerateError, LaunchError, MeasurementError: as for a session on the cluster.
         """
         self._build()
-        session, _ = start_session(
-            LocalLauncher(), self._topology, self._folder / "session", self._folder
+        begin = time.monotonic()
+        session, environment = start_session(
+            with_mpi_of(LocalLauncher(), self._toolchain),
+            self._topology,
+            self._folder / "session",
+            self._folder,
+            mpi=self._toolchain.flavour,
         )
         try:
-            self._hello(session)
+            self._hello(session, environment)
         except BaseException:
             session.close()
             raise
+        _EVENTS.info("session on this machine, for checks, started in %.1f s", _since(begin))
         return session
 
     def _build(self) -> None:
+        begin = time.monotonic()
         write_files(self._folder, self._files)
         run_make(self._folder, self._toolchain)
+        _EVENTS.info("program built in %.1f s", _since(begin))
 
-    def _hello(self, session: Session) -> str:
+    def _hello(self, session: Session, environment: Environment) -> str:
         """Return the job's MPI library, if it is the job that was asked for."""
-        answer = session.hello()
+        try:
+            answer = session.hello()
+        except SessionError as error:
+            raise self._not_started(error) from error
+        require_library(environment, answer["mpi"])
         if answer["ranks"] != self._topology.rank_count:
             raise MeasurementError(
                 f"the job has {answer['ranks']} ranks instead of {self._topology.rank_count}: "
@@ -101,10 +129,72 @@ class SessionStarter:
             )
         return str(answer["mpi"])
 
+    def _not_started(self, error: SessionError) -> LaunchError:
+        """Return the error, with the hosts that the job's output is about: ssh names them."""
+        said = "\n".join(error.output)
+        named = [
+            host.name
+            for host in self._topology.hosts
+            if any(_is_in(name, said) for name in (host.name, host.address) if name)
+        ]
+        about = f"\nthe job's output is about {', '.join(named)}" if named else ""
+        return LaunchError(f"{error}{about}")
+
     def _greet(self, session: Session, environment: Environment) -> None:
-        """Log the session, if it is the one that was asked for."""
-        mpi = self._hello(session)
-        self._log.write({"kind": "session", "environment": environment.to_json(), "mpi": mpi})
+        """Log the session, if it is the one that was asked for, and may be put with the others."""
+        mpi = self._hello(session, environment)
+        seen = as_seen(
+            environment, session.environment(), mpi, self._files, is_lab=self._launcher.emulates
+        )
+        allowed = self._admission.admit(seen)
+        speed = {"rates": list(session.calibrate())} if self._computes else {}
+        record = {"kind": "session", "environment": seen.to_json(), "mpi": mpi, **speed}
+        self._log.write(*allowed, record)
+
+
+def as_seen(
+    environment: Environment,
+    machines: tuple[Machine, ...],
+    mpi: str,
+    files: Mapping[str, str],
+    *,
+    is_lab: bool,
+) -> Environment:
+    """Return a launcher's environment with what the ranks of a job say of it.
+
+    Where ranks share cores, times say little about a cluster; the lab is made for it.
+
+    Args:
+        environment: the launcher's.
+        machines: the hosts, as the ranks see them.
+        mpi: the MPI library, as it says itself.
+        files: the sources of the session program, by name.
+        is_lab: whether the launcher emulates the network.
+    """
+    text = "".join(f"{name}\n{text}" for name, text in sorted(files.items()))
+    seen = replace(
+        environment,
+        mpi_library=mpi,
+        machines=machines,
+        program_hash=hashlib.sha256(text.encode()).hexdigest(),
+    )
+    if is_lab or not seen.crowded:
+        return seen
+    notes = (
+        f"{one.ranks} ranks on {one.cores} cores of {', '.join(one.hosts)}: not representative"
+        for one in seen.crowded
+    )
+    return replace(seen, representative=False, notes=(*seen.notes, *notes))
+
+
+def _since(begin: float) -> float:
+    """Return the seconds since a time of the monotonic clock."""
+    return time.monotonic() - begin
+
+
+def _is_in(name: str, text: str) -> bool:
+    """Tell whether a text has a name of a host, and not only as a part of another word."""
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", text) is not None
 
 
 def start_session(
@@ -114,6 +204,7 @@ def start_session(
     folder: Path,
     preload: tuple[Path, ...] = (),
     variables: Mapping[str, str] | None = None,
+    mpi: str = "mpich",
 ) -> tuple[Session, Environment]:
     """Start a driver on all ranks of the topology, with pipes to talk to it.
 
@@ -126,34 +217,36 @@ def start_session(
             program=(str(program.absolute()),),
             environment={"LIBCOLL_PLACEMENT": "rank", **(variables or {})},
             preload=preload,
+            mpi=mpi,
             streams=Streams(PIPES.stdin, PIPES.stdout, stderr),
         )
         running = launcher.start(job, topology)
     return Session(running, complaints), running.environment
 
 
-def require_comparable(now: Environment, before: Sequence[Environment]) -> None:
-    """Refuse to mix measurements of different launchers, scales, MPI libraries or TCPs.
+def require_library(environment: Environment, library: str) -> None:
+    """Refuse a job whose ranks run with another MPI library than the one that started them.
 
-    An unknown congestion control matches any.
+    Args:
+        environment: of the job.
+        library: what the ranks' ``MPI_Get_library_version`` says.
 
     Raises:
-        InputError: the conditions differ; says which.
+        MeasurementError: one is Open MPI, the other is not.
     """
-    for then in before:
-        for name in ("launcher", "scale", "mpi", "mpi_version", "congestion_control"):
-            was, is_now = getattr(then, name), getattr(now, name)
-            if was != is_now and None not in (was, is_now):
-                raise InputError(
-                    f"--resume: the log was measured with {name} {was}, this is {is_now}; "
-                    "go on as it was begun, or leave --resume out to measure anew"
-                )
+    if library.startswith("Open MPI") != (environment.mpi == "openmpi"):
+        name, *_ = library.split(",")
+        raise MeasurementError(
+            f"the ranks run with {name}, but were started as programs of "
+            f"{FLAVOURS[environment.mpi]}: mpiexec and mpicc belong to different MPI libraries; "
+            "use one for both"
+        )
 
 
 def environments(records: Sequence[Mapping[str, Any]]) -> list[Environment]:
     """Return the environments of a log's sessions."""
     return [
-        Environment.from_json(record["environment"])
+        Environment.from_json({"mpi_library": record["mpi"], **record["environment"]})
         for record in records
         if record["kind"] == "session"
     ]

@@ -1,12 +1,16 @@
-"""Makes checks and measurements in a session and logs them; survives failures."""
+"""Makes checks and measurements in a session and logs them; survives failures.
+
+Each launch that requests name is a job of its own; after a failure a launch goes on in a new job.
+"""
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from stagegen.catalogue.algorithm import NATIVE
-from stagegen.errors import MeasurementError
 from stagegen.measure.log import LogWriter
 from stagegen.measure.records import (
     WHOLE,
@@ -17,19 +21,14 @@ from stagegen.measure.records import (
     Measurement,
     Request,
 )
-from stagegen.measure.session import Session
-
-#: Seconds that a command may take beyond a hundred times its lower bound.
-PATIENCE = 120.0
-
-#: A check has at most about CHECK_CASES cases, of at most about CHECK_SIZE bytes.
-CHECK_CASES = 100
-CHECK_SIZE = 16 * 1024
+from stagegen.measure.session import Session, SessionError
+from stagegen.measure.watchdog import PATIENCE, Watchdog
 
 #: How often to try a command that ends or hangs the job, each time in a session of its own.
 ATTEMPTS = 2
 
 _NATIVE = Candidate(NATIVE)
+_EVENTS = logging.getLogger(__name__)
 
 
 class LiveSource:
@@ -41,6 +40,8 @@ class LiveSource:
         bound: lower bound in seconds of a collective and size, for time-outs.
         ranks: the job's ranks of each communicator but the whole.
         start_check: starts a session that only checks, if checks run elsewhere.
+        patience: seconds that a command may take beyond a hundred times its bound; less where
+            measurements have shown how long calls take (:mod:`stagegen.measure.watchdog`).
     """
 
     def __init__(
@@ -50,12 +51,14 @@ class LiveSource:
         bound: Callable[[str, int], float],
         ranks: Mapping[str, Sequence[int]] | None = None,
         start_check: Callable[[], Session] | None = None,
+        patience: float = PATIENCE,
     ):
         self._log = log
-        self._bound = bound
+        self._watchdog = Watchdog(bound, patience)
         self._ranks: Mapping[str, Sequence[int]] = {WHOLE: (), **(ranks or {})}
         self._timing = _Running(start)
         self._checking = _Running(start_check) if start_check else self._timing
+        self._launch = 0
 
     def check(
         self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
@@ -73,81 +76,98 @@ class LiveSource:
         return checks
 
     def _check(self, collective: str, candidate: Candidate, communicator: str) -> Check:
-        why = ""
-        for _ in range(ATTEMPTS):
+        check = Check(collective, candidate, 0, -1, "", communicator)
+        for attempt in range(ATTEMPTS):
             session = self._checking.open()
-            timeout = self._timeout(session, collective, CHECK_SIZE, CHECK_CASES)
+            session.use(communicator, self._ranks[communicator])
+            limit = self._watchdog.of_check(collective, session.scale, attempt)
+            begin = time.monotonic()
             try:
-                session.use(communicator, self._ranks[communicator])
-                (check,) = session.check(collective, [candidate], timeout)
-            except MeasurementError as error:
+                (answer,) = session.check(collective, [candidate], limit)
+            except SessionError as error:
                 self._checking.close()
-                why = str(error).splitlines()[0]
+                _tell(error)
+                check = replace(check, first_wrong=error.why, output=error.output)
             else:
-                return check
-        return Check(collective, candidate, 0, -1, why, communicator)
+                self._watchdog.checked(time.monotonic() - begin)
+                return answer
+        return check
 
     def measure(self, request: Request) -> Measurement:
-        """Measure and log; after a failure try again, then find the candidate at fault.
+        """Measure and log. After a failure find the candidate at fault; if none is, try again.
 
         Raises:
-            CandidateFailed: one of the candidates ends or hangs the job even when it is timed
+            CandidateFailed: one of the candidates ends or hangs the job also when it is timed
                 alone, and the native routine does not. This is logged.
             MeasurementError: no session can be started, or no candidate is at fault.
                 Names the algorithms and the size.
         """
         if self._checking is not self._timing:
             self._checking.close()  # its ranks are not to compete with those that are timed
-        errors = []
-        for _ in range(ATTEMPTS):
+        if request.launch != self._launch:
+            self._timing.close()
+            self._launch = request.launch
+        for attempt in range(ATTEMPTS):
             session = self._timing.open()
             try:
-                measurement = self._measure(session, request)
-            except MeasurementError as error:
-                errors.append(error)
+                measurement = self._measure(session, request, attempt)
+            except SessionError as error:
+                failure = self._culprit(request)
+                if failure is not None:
+                    self._log.write(failure.to_json())
+                    raise CandidateFailed(failure) from error
+                if attempt == ATTEMPTS - 1:
+                    raise
             else:
                 self._log.write(measurement.to_json())
                 return measurement
-        raise self._culprit(request) or errors[-1]
+        raise AssertionError("the last attempt returns or raises")
 
-    def _measure(self, session: Session, request: Request) -> Measurement:
-        calls = (request.calls + request.settle) * request.repetitions * len(request.candidates)
-        timeout = self._timeout(session, request.collective, request.size, calls)
+    def _measure(self, session: Session, request: Request, attempt: int) -> Measurement:
+        limit = self._watchdog.of(request, session.scale, attempt)
+        begin = time.monotonic()
         try:
             session.use(request.communicator, self._ranks[request.communicator])
-            return session.measure(request, timeout)
-        except MeasurementError:
+            measurement = session.measure(request, limit)
+        except SessionError as error:
             self._timing.close()
+            _tell(error)
             raise
+        self._watchdog.measured(measurement, time.monotonic() - begin)
+        return measurement
 
-    def _culprit(self, request: Request) -> CandidateFailed | None:
-        """Return the failure of the first candidate that fails alone, after logging it.
+    def _culprit(self, request: Request) -> Failure | None:
+        """Return the failure of the first candidate that fails when it is timed alone.
 
         The native routine comes first: if it fails, no candidate is at fault.
         """
-        self._measure(self._timing.open(), replace(request, candidates=(_NATIVE,)))
-        for candidate in request.candidates:
-            if candidate == _NATIVE:
-                continue
+        others = [candidate for candidate in request.candidates if candidate != _NATIVE]
+        for candidate in (_NATIVE, *others):
             session = self._timing.open()
             try:
-                self._measure(session, replace(request, candidates=(candidate,)))
-            except MeasurementError as error:
-                why = str(error).splitlines()[0]
-                failure = Failure(
-                    request.collective, request.size, candidate, why, request.communicator
+                self._measure(session, replace(request, candidates=(candidate,)), attempt=1)
+            except SessionError as error:
+                if candidate == _NATIVE:
+                    raise
+                return Failure(
+                    request.collective,
+                    request.size,
+                    candidate,
+                    error.why,
+                    request.communicator,
+                    error.output,
                 )
-                self._log.write(failure.to_json())
-                return CandidateFailed(failure)
         return None
-
-    def _timeout(self, session: Session, collective: str, size: int, calls: int) -> float:
-        return PATIENCE + 100 * calls * self._bound(collective, size) / session.scale
 
     def close(self) -> None:
         """End the sessions that are open."""
         self._timing.close()
         self._checking.close()
+
+
+def _tell(error: SessionError) -> None:
+    """Write to the run's events what failed and what the job said."""
+    _EVENTS.warning("%s", error)
 
 
 class _Running:

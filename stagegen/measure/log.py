@@ -2,20 +2,25 @@
 
 The first record is the header: what was to be tuned, and for which topology and catalogue.
 Then come ``session`` (environment of the jobs), ``check``, ``measurement`` and ``failure``
-records, and one of kind ``routines`` where routines changed before the log was continued.
+records, one of kind ``routines`` where routines changed before the log was continued, and one of
+kind ``mixed`` where the user allowed another environment.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from io import FileIO
 from itertools import count
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from stagegen.errors import InputError, MeasurementError
-from stagegen.measure.entries import entry, natural, number
+from stagegen.measure.comparable import MIXED, read_mixed
+from stagegen.measure.entries import entry, natural, number, rates
 from stagegen.measure.launch.base import Environment
 from stagegen.measure.records import Check, Failure, Measurement
 from stagegen.measure.validity import ROUTINES
@@ -38,7 +43,7 @@ class LogWriter:
     def __init__(self, path: Path, header: Mapping[str, Any] | None = None):
         self._path = path
         self._header = header
-        self._stream: IO[bytes] | None = None
+        self._stream: FileIO | None = None
         self._written: list[Mapping[str, Any]] = []
         if header is None:
             self._open()
@@ -53,68 +58,130 @@ class LogWriter:
         """Whether the file is this log, and not an older one or none."""
         return self._stream is not None
 
-    def _open(self) -> IO[bytes]:
+    def _open(self) -> FileIO:
         if self._stream is None:
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 if self._header is not None:
-                    _keep(self._path)
-                self._stream = self._path.open("ab")
-                _drop_torn_line(self._path)
+                    _begin(self._path, _line(self._header))
+                self._stream = FileIO(self._path, "ab+")
+                _drop_torn_line(self._stream)
+                _sync_folder(self._path)
             except OSError as error:
                 raise MeasurementError(
                     f"cannot write the log {self._path}: {error.strerror}"
                 ) from error
-            if self._header is not None:
-                self.write(self._header)
         return self._stream
 
     def write(self, *records: Mapping[str, Any]) -> None:
-        """Append records.
+        """Append records: all of them, or none.
 
         Raises:
             MeasurementError: the disk is full or gone. What was written before stays valid.
         """
         stream = self._open()
-        text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         try:
-            stream.write(text.encode())
-            stream.flush()
-            os.fsync(stream.fileno())
+            _append(stream, b"".join(map(_line, records)))
         except OSError as error:
             raise MeasurementError(
                 f"cannot write the log {self._path}: {error.strerror}; what it holds is kept: "
                 "make room and go on with --resume"
             ) from error
-        self._written += (record for record in records if record is not self._header)
+        self._written += records
 
     def close(self) -> None:
         """Close the file."""
         try:
             if self._stream is not None:
                 self._stream.close()
-        except OSError:  # write() has already reported what it could not flush
+        except OSError:  # write() has already reported what it could not write
             return
 
 
-def _keep(path: Path) -> None:
-    """Move a log aside, to the first free one of ``measurements.1.jsonl`` and so on."""
-    if path.exists():
-        names = (path.with_suffix(f".{n}{path.suffix}") for n in count(1))
-        path.rename(next(name for name in names if not name.exists()))
+def _line(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 
-def _drop_torn_line(path: Path) -> None:
-    """Cut off the end of a line that a killed process could not finish."""
-    data = path.read_bytes()
-    end = data.rfind(b"\n") + 1
-    if end != len(data):
-        with path.open("r+b") as stream:
+def _append(stream: FileIO, data: bytes) -> None:
+    """Write bytes to the end of a file and to the disk; of what does not fit, nothing stays."""
+    end = os.fstat(stream.fileno()).st_size
+    rest = memoryview(data)
+    try:
+        while rest:
+            rest = rest[stream.write(rest) or 0 :]
+        os.fsync(stream.fileno())
+    except OSError:
+        with suppress(OSError):
             stream.truncate(end)
+            os.fsync(stream.fileno())
+        raise
+
+
+def _begin(path: Path, header: bytes) -> None:
+    """Put a new log in place of an older one, which is kept; at any time there is one of them."""
+    new = path.with_name(f".{path.name}.new")
+    with FileIO(new, "wb") as stream:
+        _append(stream, header)
+    keep(path)
+    new.replace(path)
+
+
+def keep(path: Path) -> None:
+    """Keep a log that is to be replaced, as ``measurements.1.jsonl``, or the next free number.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    for n in count(1):
+        older = path.with_suffix(f".{n}{path.suffix}")
+        if older.exists():
+            continue
+        try:
+            os.link(path, older)
+        except FileNotFoundError:
+            return
+        except FileExistsError:
+            continue
+        except OSError:  # a file system without hard links
+            path.rename(older)
+        return
+
+
+def _sync_folder(path: Path) -> None:
+    """Write a file's entry in its folder to the disk."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not every file system can
+            raise
+    finally:
+        os.close(folder)
+
+
+def _whole(data: bytes) -> bytes:
+    """Return a log without the end that was not written whole.
+
+    A killed process leaves a line without an end. A machine that lost its power may leave a line
+    with zeros in it, as the file's length can reach the disk before its content.
+    """
+    data = data[: data.rfind(b"\n") + 1]
+    while data and b"\0" in (last := data[data.rfind(b"\n", 0, -1) + 1 :]):
+        data = data[: -len(last)]
+    return data
+
+
+def _drop_torn_line(stream: FileIO) -> None:
+    """Cut off the end that was not written whole."""
+    stream.seek(0)
+    data = stream.readall()
+    if len(whole := _whole(data)) != len(data):
+        stream.truncate(len(whole))
+        os.fsync(stream.fileno())
 
 
 def read_log(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the header and the other records of a log. A torn last line does not count.
+    """Return the header and the other records of a log; an end that is torn does not count.
 
     The caller checks the options in the header.
 
@@ -122,8 +189,7 @@ def read_log(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         InputError: it cannot be read, or a line is no record.
     """
     try:
-        data = path.read_bytes()
-        lines = data[: data.rfind(b"\n") + 1].decode().split("\n")  # a torn line may split a letter
+        lines = _whole(path.read_bytes()).decode().split("\n")  # a torn line may split a letter
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the log: {error}", path) from error
     records = [_record(path, number, line) for number, line in enumerate(lines[:-1], start=1)]
@@ -157,6 +223,8 @@ def _read_session(record: Mapping[str, Any]) -> None:
         KeyError, TypeError, ValueError: it is not a valid one.
     """
     entry(record, "mpi", str)
+    if "rates" in record:
+        rates(record)
     form = entry(record, "environment", dict)
     for name in ("launcher", "latency", "mpi", "mpi_version", "kernel"):
         entry(form, name, str)
@@ -166,8 +234,9 @@ def _read_session(record: Mapping[str, Any]) -> None:
         raise ValueError("`scale` must be above 0 and at most 1")
     if not all(isinstance(note, str) for note in entry(form, "notes", list)):
         raise TypeError("`notes` must be a list of texts")
-    if not isinstance(form.get("congestion_control"), str | None):  # old logs have none
-        raise TypeError("`congestion_control` must be a name")
+    for name in ("congestion_control", "mpi_library", "program_hash"):  # old logs have none
+        if not isinstance(form.get(name), str | None):
+            raise TypeError(f"`{name}` must be a text")
     Environment.from_json(form)
 
 
@@ -191,6 +260,7 @@ def _read_routines(record: Mapping[str, Any]) -> None:
 _READERS: dict[str, Callable[[Mapping[str, Any]], object]] = {
     "session": _read_session,
     ROUTINES: _read_routines,
+    MIXED: read_mixed,
     "check": Check.from_json,
     "measurement": Measurement.from_json,
     "failure": Failure.from_json,

@@ -10,9 +10,7 @@ from typing import Any
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import MeasurementError
 from stagegen.measure.entries import entry, natural, times
-
-#: Timing mechanisms of Faraj 2006, Fig. 4.3 (a), (b) and (c).
-TIMINGS = ("mpptest", "barrier", "computation")
+from stagegen.measure.timing import Timing
 
 #: The communicator of all ranks, and of records that do not name one.
 WHOLE = "whole"
@@ -84,19 +82,6 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Timing:
-    """How a repetition is timed.
-
-    Attributes:
-        mechanism: one of :data:`TIMINGS`.
-        computation: for ``computation``, the BOUND of Fig. 4.3 (c): thousands of operations.
-    """
-
-    mechanism: str = "barrier"
-    computation: int = 0
-
-
-@dataclass(frozen=True)
 class Request:
     """A request to time candidates in turn.
 
@@ -110,6 +95,8 @@ class Request:
         repetitions: how often each candidate has its turn.
         candidates: the ones to time.
         communicator: the name of the ranks that call, as the user asked for them.
+        launch: which launch of the job is to answer, from 0: what differs between launches, such
+            as where memory lies, changes times.
     """
 
     collective: str
@@ -120,11 +107,28 @@ class Request:
     repetitions: int
     candidates: tuple[Candidate, ...]
     communicator: str = WHOLE
+    launch: int = 0
 
 
 def _communicator(record: Mapping[str, Any]) -> str:
     """Return the communicator of a record; old logs, which know only one, do not name it."""
     return entry(record, "communicator", str) if "communicator" in record else WHOLE
+
+
+def _output(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the lines that a job said before it failed; a record without them has none.
+
+    Raises:
+        TypeError: they are no lines.
+    """
+    lines: list[str] = entry(record, "output", list) if "output" in record else []
+    if not all(isinstance(line, str) for line in lines):
+        raise TypeError("`output` must be a list of texts")
+    return tuple(lines)
+
+
+def _output_form(output: tuple[str, ...]) -> dict[str, list[str]]:
+    return {"output": list(output)} if output else {}
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ class Measurement:
     Attributes:
         request: what was asked for.
         seconds: for each of its candidates the time of each repetition, in seconds: the mean
-            of its calls, the maximum over the ranks.
+            of its calls, over the ranks as the request's metric says.
     """
 
     request: Request
@@ -151,10 +155,10 @@ class Measurement:
             "collective": self.request.collective,
             "communicator": self.request.communicator,
             "size": self.request.size,
-            "timing": self.request.timing.mechanism,
-            "computation": self.request.timing.computation,
+            **self.request.timing.to_record(),
             "settle": self.request.settle,
             "calls": self.request.calls,
+            "launch": self.request.launch,
             "seconds": {c.spec: list(times) for c, times in self.by_candidate().items()},
         }
 
@@ -169,18 +173,16 @@ class Measurement:
         seconds = tuple(map(times, answers.values()))
         if len({len(repetitions) for repetitions in seconds}) != 1:
             raise ValueError("`seconds` has different numbers of repetitions, or no candidate")
-        timing = Timing(entry(record, "timing", str), natural(record, "computation"))
-        if timing.mechanism not in TIMINGS:
-            raise ValueError(f"`timing` must be one of {', '.join(TIMINGS)}")
         request = Request(
             collective=entry(record, "collective", str),
             size=natural(record, "size"),
-            timing=timing,
+            timing=Timing.from_record(record),
             settle=entry(record, "settle", bool),
             calls=natural(record, "calls", 1),
             repetitions=len(seconds[0]),
             candidates=tuple(map(Candidate.from_spec, answers)),
             communicator=_communicator(record),
+            launch=natural(record, "launch") if "launch" in record else 0,  # old logs have one
         )
         return cls(request, seconds)
 
@@ -193,6 +195,7 @@ class Check:
         wrong: how many of ``cases`` differed, or -1 if the routine did not end.
         first_wrong: the first of them, in words.
         communicator: the name of the ranks that called.
+        output: if the routine did not end, the last lines of what the job said.
     """
 
     collective: str
@@ -201,6 +204,7 @@ class Check:
     wrong: int
     first_wrong: str
     communicator: str = WHOLE
+    output: tuple[str, ...] = ()
 
     @property
     def ended(self) -> bool:
@@ -217,6 +221,7 @@ class Check:
             "cases": self.cases,
             "wrong": self.wrong,
             "first_wrong": self.first_wrong,
+            **_output_form(self.output),
         }
 
     @classmethod
@@ -233,6 +238,7 @@ class Check:
             wrong=natural(record, "wrong", -1),
             first_wrong=entry(record, "first_wrong", str),
             communicator=_communicator(record),
+            output=_output(record),
         )
 
 
@@ -244,6 +250,7 @@ class Failure:
         size: in bytes, of the call that failed.
         why: the error in one line.
         communicator: the name of the ranks that called.
+        output: the last lines of what the job said.
     """
 
     collective: str
@@ -251,6 +258,7 @@ class Failure:
     candidate: Candidate
     why: str
     communicator: str = WHOLE
+    output: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the record of the log."""
@@ -261,6 +269,7 @@ class Failure:
             "size": self.size,
             "routine": self.candidate.spec,
             "why": self.why,
+            **_output_form(self.output),
         }
 
     @classmethod
@@ -279,6 +288,7 @@ class Failure:
             candidate=candidate,
             why=entry(record, "why", str),
             communicator=_communicator(record),
+            output=_output(record),
         )
 
 

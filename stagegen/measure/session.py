@@ -4,22 +4,46 @@ from __future__ import annotations
 
 import json
 import queue
+import signal
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from stagegen.errors import MeasurementError
-from stagegen.measure.entries import entry, natural, times
+from stagegen.measure.entries import entry, natural, rates, times
 from stagegen.measure.launch.base import RunningJob
+from stagegen.measure.machines import Machine, machines_of
 from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request
 
 #: Longest time in seconds that the job may take to start and say hello.
 START_TIMEOUT = 120.0
 
+#: Seconds in which a job that says something unexpected may say the rest, and end.
+LAST_WORDS = 1.0
+
+#: What is kept of a job's output: so many lines at the most, each of so many letters.
+LINES, LETTERS = 20, 200
+
 T = TypeVar("T")
 
 Answers = list[dict[str, Any]]
+
+
+class SessionError(MeasurementError):
+    """A command of a session failed.
+
+    Attributes:
+        why: what failed and how, in one line.
+        output: the last lines of what the job said, without its answers.
+    """
+
+    def __init__(self, why: str, output: tuple[str, ...] = ()):
+        super().__init__("\n  ".join((why, *output)))
+        self.why = why
+        self.output = output
 
 
 class Session:
@@ -50,7 +74,7 @@ class Session:
         """Return the session's own description: ranks, kind of communicator, MPI version.
 
         Raises:
-            MeasurementError: the job did not start.
+            SessionError: the job did not start.
         """
 
         def read(answers: Answers) -> dict[str, Any]:
@@ -60,11 +84,33 @@ class Session:
 
         return self._ask("hello", "the session did not start", START_TIMEOUT, read)
 
+    def calibrate(self) -> tuple[int, ...]:
+        """Return how much each rank computes in a millisecond, in thousands of operations.
+
+        Raises:
+            MeasurementError: the job ended or did not answer in time.
+        """
+
+        def read(answers: Answers) -> tuple[int, ...]:
+            (answer,) = answers
+            return rates(answer)
+
+        return self._ask("calibrate", "calibrating computation", START_TIMEOUT, read)
+
+    def environment(self) -> tuple[Machine, ...]:
+        """Return the hosts of the job, as its ranks see them.
+
+        Raises:
+            MeasurementError: the job ended or did not answer in time.
+        """
+        what = "asking for the ranks' environment"
+        return self._ask("environment", what, START_TIMEOUT, machines_of)
+
     def use(self, communicator: str, ranks: Sequence[int]) -> None:
         """Check and measure on these ranks of the job from now on; an empty list means all.
 
         Raises:
-            MeasurementError: the job ended or did not answer in time.
+            SessionError: the job ended or did not answer in time.
         """
         if communicator != self._communicator:
             command = " ".join(["communicator", *map(str, ranks)])
@@ -78,7 +124,7 @@ class Session:
         """Compare each candidate with the native routine.
 
         Raises:
-            MeasurementError: the job ended or did not answer within ``timeout`` seconds.
+            SessionError: the job ended or did not answer within ``timeout`` seconds.
         """
         specs = [candidate.spec for candidate in candidates]
 
@@ -94,13 +140,13 @@ class Session:
         """Time the candidates of a request in turn.
 
         Raises:
-            MeasurementError: the job ended or did not answer within ``timeout`` seconds.
+            SessionError: the job ended or did not answer within ``timeout`` seconds.
         """
         specs = " ".join(candidate.spec for candidate in request.candidates)
         command = (
             f"measure {request.collective} {request.size} {request.timing.mechanism} "
-            f"{request.timing.computation} {request.settle:d} {request.calls} "
-            f"{request.repetitions} {specs}"
+            f"{request.timing.computation_ms} {request.timing.metric} {request.settle:d} "
+            f"{request.calls} {request.repetitions} {specs}"
         )
         what = f"measuring {request.collective} of {request.size} bytes"
         what += "" if request.communicator == WHOLE else f" on {request.communicator}"
@@ -128,7 +174,7 @@ class Session:
         """Time native and tuned in turn (drivers/bench.c); returns its answer.
 
         Raises:
-            MeasurementError: the job ended or did not answer within ``timeout`` seconds.
+            SessionError: the job ended or did not answer within ``timeout`` seconds.
         """
         command = f"compare {collective} {size} {settle:d} {calls} {repetitions}"
         what = f"comparing {collective} of {size} bytes"
@@ -167,7 +213,7 @@ class Session:
             self._stdin.write(command.encode() + b"\n")
             self._stdin.flush()
         except (OSError, ValueError) as error:
-            raise self._failure(what, "the job has ended") from error
+            raise self._failure(what, self._ended()) from error
         answers: Answers = []
         while True:
             answer = self._answer(what, timeout)
@@ -184,29 +230,75 @@ class Session:
         except queue.Empty:
             raise self._failure(what, f"no answer within {timeout:.0f} s") from None
         if line is None:
-            raise self._failure(what, "the job has ended")
+            raise self._failure(what, self._ended())
         try:
             answer = json.loads(line)
             if not isinstance(answer, dict):
                 raise TypeError("not an object")
         except (TypeError, ValueError, RecursionError):
-            text = line.decode(errors="replace").strip()
-            raise self._failure(what, f"unexpected output: {text}") from None
+            said, ended = self._last_words(line)
+            why = self._ended() if ended else f"unexpected output: {_plain(line)}"
+            raise self._failure(what, why, said) from None
         return answer
 
-    def _failure(self, what: str, why: str) -> MeasurementError:
+    def _last_words(self, line: bytes) -> tuple[list[str], bool]:
+        """Return what the job still says on its standard output, and whether it has ended.
+
+        ``mpiexec`` of MPICH tells there how a rank ended.
+        """
+        said = deque([_plain(line)], LINES)
+        end = time.monotonic() + LAST_WORDS
+        while (left := end - time.monotonic()) > 0:
+            try:
+                more = self._lines.get(timeout=left)
+            except queue.Empty:
+                break
+            if more is None:
+                return list(said), True
+            said.append(_plain(more))
+        return list(said), False
+
+    def _ended(self) -> str:
+        """Return how the job ended, as its standard output has."""
+        try:
+            status = self._job.wait(LAST_WORDS)
+        except TimeoutError:
+            return "the job has closed its standard output"
+        return f"the job has ended{_in_words(status)}"
+
+    def _failure(self, what: str, why: str, said: Sequence[str] = ()) -> SessionError:
         self._job.stop()
-        said = "" if self._complaints is None else tail(self._complaints)
-        return MeasurementError(f"{what}: {why}{said}")
+        complaints = () if self._complaints is None else tail(self._complaints)
+        output = [line for line in (*said, *complaints) if line]
+        return SessionError(f"{what}: {why}", tuple(output[-LINES:]))
 
 
-def tail(path: Path, lines: int = 15) -> str:
-    """Return the end of a job's standard error, to be added to a message."""
+def _in_words(status: int) -> str:
+    """Return an exit status in words, for the end of a sentence; of 0 there is nothing to say."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        signal_name = signal.Signals(status - 128).name if status > 128 else ""
+    except ValueError:
+        signal_name = ""
+    if signal_name:
+        return f" by {signal_name}"
+    return f" with status {status}" if status else ""
+
+
+def tail(path: Path) -> tuple[str, ...]:
+    """Return the last lines of a job's standard error, to be added to a message."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(max(0, path.stat().st_size - LINES * LETTERS))
+            lines = stream.read(LINES * LETTERS).splitlines()
     except OSError:
-        return ""
-    return "".join(f"\n  {line}" for line in text[-lines:])
+        return ()
+    return tuple(_plain(line) for line in lines[-LINES:])
+
+
+def _plain(line: bytes) -> str:
+    """Return a line as text that a terminal only shows."""
+    text = line.decode(errors="replace").rstrip()
+    return "".join(letter if letter.isprintable() else " " for letter in text)[:LETTERS]
 
 
 def _expect(specs: list[str], answers: Answers) -> None:

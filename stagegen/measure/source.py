@@ -6,7 +6,7 @@ reproduces every choice; and a search that was stopped goes on where its log end
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
@@ -21,6 +21,9 @@ from stagegen.measure.records import (
     Measurement,
     Request,
 )
+
+#: After so many checks that did not end, in as many runs, the fault is the routine's.
+DOUBTS = 2
 
 
 class Source(Protocol):
@@ -38,8 +41,8 @@ class Source(Protocol):
 class LogSource:
     """Answers from the records of a log; passes on to ``live`` what the log does not hold.
 
-    A routine that did not end when it was checked is checked again if there is a ``live``: the
-    fault may have been the machine's.
+    A routine that did not end when it was checked is checked again if there is a ``live``, as the
+    fault may have been the machine's; but not if the log has :data:`DOUBTS` such checks.
 
     Args:
         records: of the log, without its header, as :func:`stagegen.measure.log.read_log`
@@ -50,6 +53,7 @@ class LogSource:
     def __init__(self, records: Iterable[Mapping[str, Any]], live: Source | None = None):
         self._live = live
         self._checks: dict[tuple[str, str, Candidate], Check] = {}
+        self._unended: Counter[tuple[str, str, Candidate]] = Counter()
         self._measured: dict[Request, deque[tuple[float, ...]]] = defaultdict(deque)
         self._failures: list[Failure] = []
         for record in records:
@@ -66,7 +70,9 @@ class LogSource:
             self._failures.append(Failure.from_json(record))
 
     def _keep(self, check: Check) -> None:
-        self._checks[check.collective, check.communicator, check.candidate] = check
+        key = check.collective, check.communicator, check.candidate
+        self._checks[key] = check
+        self._unended[key] += not check.ended
 
     def check(
         self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
@@ -80,8 +86,10 @@ class LogSource:
         return [self._checks[collective, communicator, candidate] for candidate in candidates]
 
     def _is_checked(self, collective: str, communicator: str, candidate: Candidate) -> bool:
-        check = self._checks.get((collective, communicator, candidate))
-        return check is not None and (check.ended or self._live is None)
+        key = collective, communicator, candidate
+        check = self._checks.get(key)
+        final = self._live is None or self._unended[key] >= DOUBTS
+        return check is not None and (check.ended or final)
 
     def measure(self, request: Request) -> Measurement:
         """Answer from the log, each candidate on its own; measure the rest live.
@@ -111,7 +119,7 @@ class LogSource:
 
 def _of_one(request: Request, candidate: Candidate) -> Request:
     """Return the part of a request that is for one of its candidates."""
-    return replace(request, candidates=(candidate,))
+    return replace(request, candidates=(candidate,), timing=request.timing.recorded)
 
 
 def _is_of(failure: Failure, request: Request) -> bool:

@@ -7,9 +7,11 @@ assumes a distribution: the median with its order-statistics interval (Hoefler a
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from scipy import stats
 
@@ -23,6 +25,21 @@ MARGIN = 0.03
 SIGNIFICANCE = 0.05
 
 
+#: By default, a median is known if its interval is within this share of it on both sides.
+WIDTH = 0.05
+
+#: Fewer values have no interval of CONFIDENCE: least and greatest miss the median of n values with
+#: a probability of 2 in 2^n.
+LEAST_COUNT = 6
+
+#: With fewer launches no rank test on their medians alone can reach SIGNIFICANCE: its least
+#: probability is 1 in 2^n.
+LAUNCHES_LEAST = 5
+
+#: Times of repetitions, by launch.
+Launches = Mapping[int, Sequence[float]]
+
+
 @dataclass(frozen=True)
 class Summary:
     """A sample in three numbers, in its own unit: the median and the ends of its interval."""
@@ -34,8 +51,17 @@ class Summary:
 
     @property
     def converged(self) -> bool:
-        """Whether the interval is within 5 % of the median on both sides."""
-        return self.high - self.median <= 0.05 * self.median >= self.median - self.low
+        """Whether the interval is within :data:`WIDTH` of the median on both sides."""
+        return self.width <= WIDTH
+
+    @property
+    def width(self) -> float:
+        """The longer side of the interval, as a share of the median."""
+        return max(self.high - self.median, self.median - self.low) / self.median
+
+    def is_within(self, width: float) -> bool:
+        """Whether it is an interval of :data:`CONFIDENCE`, and no wider than this share."""
+        return self.count >= LEAST_COUNT and self.width <= width
 
 
 def summarize(seconds: Sequence[float]) -> Summary:
@@ -85,3 +111,78 @@ def is_faster(challenger: Sequence[float], incumbent: Sequence[float]) -> bool:
         return False
     test = stats.mannwhitneyu(challenger, incumbent, alternative="less")
     return round(float(test.pvalue), 9) < SIGNIFICANCE  # 1/20 is not 0.05 in floating point
+
+
+def launch_ratios(challenger: Launches, incumbent: Launches) -> list[float]:
+    """Return the challenger's time over the incumbent's in each launch that timed both.
+
+    Of a launch it is the median of the ratios of its rounds.
+    """
+    shared = sorted(challenger.keys() & incumbent.keys())
+    return [statistics.median(_rounds(challenger[n], incumbent[n])) for n in shared]
+
+
+def _rounds(challenger: Sequence[float], incumbent: Sequence[float]) -> list[float]:
+    return [a / b for a, b in zip(challenger, incumbent, strict=False)]
+
+
+def is_faster_in_launches(challenger: Launches, incumbent: Launches, gain: float = MARGIN) -> bool:
+    """Whether the challenger beats the incumbent in several launches of the job.
+
+    A launch has its own luck: where memory lies, which connections share a queue. So launches are
+    what is counted (Hunold and Carpen-Amarie 2016), and the two are compared within each. Two
+    conditions must hold:
+
+    - The median of the launches' ratios is below 1 by at least ``gain``.
+    - A one-sided Wilcoxon signed-rank test on the ratios of the launches rejects "not faster" at
+      :data:`SIGNIFICANCE`. With less than :data:`LAUNCHES_LEAST` launches it cannot. Then all
+      launches must agree, and the test is on the ratios of all rounds.
+    """
+    ratios = launch_ratios(challenger, incumbent)
+    if not ratios or statistics.median(ratios) > 1 - gain:
+        return False
+    if len(ratios) >= LAUNCHES_LEAST:
+        return signed_rank(ratios) < SIGNIFICANCE
+    shared = challenger.keys() & incumbent.keys()
+    rounds = [ratio for n in shared for ratio in _rounds(challenger[n], incumbent[n])]
+    return max(ratios) < 1 and signed_rank(rounds) < SIGNIFICANCE
+
+
+def may_be_faster(ratios: Sequence[float], launches: int, gain: float = MARGIN) -> bool:
+    """Whether ratios of the first launches leave it open that a challenger wins after all.
+
+    It is asked with the luckiest ratios in the launches to come, so giving up a challenger for
+    which it is false changes no decision.
+    """
+    lucky = [*ratios, *[0.0] * (launches - len(ratios))]
+    if statistics.median(lucky) > 1 - gain:
+        return False
+    if launches >= LAUNCHES_LEAST:
+        return signed_rank(lucky) < SIGNIFICANCE
+    return max(lucky) < 1
+
+
+def signed_rank(ratios: Sequence[float]) -> float:
+    """Return the exact probability of such ratios if above and below 1 were alike.
+
+    It is that of Wilcoxon's signed-rank test, one-sided, on the logarithms. What is ambiguous
+    counts against the challenger: ratios of 1 are above it, and of equal distances those above
+    rank higher.
+    """
+    logs = [math.log(ratio) if ratio > 0 else -math.inf for ratio in ratios]
+    order = sorted(logs, key=lambda value: (abs(value), value >= 0))
+    above = sum(rank for rank, value in enumerate(order, start=1) if value >= 0)
+    counts = _rank_sums(len(order))
+    return sum(counts[: above + 1]) / float(2 ** len(order))
+
+
+@lru_cache
+def _rank_sums(count: int) -> tuple[int, ...]:
+    """Return how many subsets of the ranks 1 to ``count`` have each sum, from 0 upwards."""
+    sums = [1]
+    for rank in range(1, count + 1):
+        longer = [*sums, *[0] * rank]
+        for total, ways in enumerate(sums):
+            longer[total + rank] += ways
+        sums = longer
+    return tuple(sums)

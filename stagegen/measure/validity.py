@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from stagegen.measure.records import Candidate
@@ -29,7 +29,9 @@ def last_routines(header: Mapping[str, Any], records: Iterable[Mapping[str, Any]
 def still_valid(
     header: Mapping[str, Any], records: Iterable[Mapping[str, Any]], now: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Return the records of a log without their parts on routines that changed later.
+    """Return what a log says of routines that are today what they were when it was written.
+
+    A routine that was changed and changed back keeps its first records.
 
     Args:
         header: of the log; it holds the hashes that its first records were made with.
@@ -37,28 +39,25 @@ def still_valid(
         now: the hashes of today.
     """
     valid: list[dict[str, Any]] = []
-    hashes: Mapping[str, str] = header[ROUTINES]
+    other = changed(header[ROUTINES], now)
     for record in records:
         if record["kind"] == ROUTINES:
-            valid = list(_without(valid, changed(hashes, record[ROUTINES])))
-            hashes = record[ROUTINES]
-        else:
-            valid.append(dict(record))
-    return list(_without(valid, changed(hashes, now)))
+            other = changed(record[ROUTINES], now)
+        elif left := _without(record, other):
+            valid.append(left)
+    return valid
 
 
-def _without(records: Iterable[dict[str, Any]], names: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Yield the parts of records on other routines than these."""
-    for record in records:
-        if not names or record["kind"] == "session":
-            yield record
-        elif record["kind"] == "measurement":
-            collective, answers = record["collective"], record["seconds"]
-            left = {s: t for s, t in answers.items() if not _needs(collective, s, names)}
-            if left:
-                yield {**record, "seconds": left}
-        elif not _needs(record["collective"], record["routine"], names):
-            yield record
+def _without(record: Mapping[str, Any], names: Collection[str]) -> dict[str, Any] | None:
+    """Return what a record says of other routines than these; None if that is nothing."""
+    if not names or "collective" not in record:
+        return dict(record)
+    collective = record["collective"]
+    if record["kind"] != "measurement":
+        return None if _needs(collective, record["routine"], names) else dict(record)
+    answers = record["seconds"]
+    left = {spec: t for spec, t in answers.items() if not _needs(collective, spec, names)}
+    return {**record, "seconds": left} if left else None
 
 
 def _needs(collective: str, spec: str, names: Collection[str]) -> bool:

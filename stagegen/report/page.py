@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import jinja2
 
 from stagegen import __version__
+from stagegen.catalogue import Catalogue, Collective
 from stagegen.data import TEMPLATES
 from stagegen.measure import statistics
 from stagegen.measure.launch.base import Environment
+from stagegen.measure.records import Measurement
 from stagegen.measure.statistics import summarize
-from stagegen.report.bounds import bound_or_none
+from stagegen.report.curve_plot import curve_plot
+from stagegen.report.curves import curves_of
 from stagegen.report.plots import can_plot, time_plot
 from stagegen.report.rows import report_rows
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import Topology
+from stagegen.tune.bounds import bound_or_none
 from stagegen.tune.communicators import as_seen_by, find_communicators
-from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, ONE_HOST, OTHER, Table
+from stagegen.tune.decision import CLUSTER, GENERIC, GROUP, HOSTS, ONE_HOST, OTHER, Table
 from stagegen.tune.ranges import REACH
 from stagegen.tune.search import Outcome
+from stagegen.tune.shapes import Range
 from stagegen.tune.tuner import Tuned
 
 
-def render_report(topology: Topology, tuned: Tuned, environments: Sequence[Environment]) -> str:
+def render_report(
+    topology: Topology,
+    catalogue: Catalogue,
+    tuned: Tuned,
+    environments: Sequence[Environment],
+    measurements: Iterable[Measurement] = (),
+) -> str:
     """Return the page.
 
     Args:
         topology: the cluster.
+        catalogue: describes the collectives.
         tuned: decision and samples.
         environments: of the sessions that measured.
+        measurements: of the log, for the curves of parameters.
     """
+    recorded = tuple(measurements)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES / "report"),
         undefined=jinja2.StrictUndefined,
@@ -48,7 +62,7 @@ def render_report(topology: Topology, tuned: Tuned, environments: Sequence[Envir
         decision=tuned.decision,
         environments=distinct,
         collectives=[
-            _collective(topology, tuned, name, scale)
+            _collective(topology, tuned, catalogue, name, scale, recorded)
             for name in dict.fromkeys(outcome.collective for outcome in tuned.outcomes)
         ],
         reach=REACH,
@@ -60,43 +74,81 @@ def render_report(topology: Topology, tuned: Tuned, environments: Sequence[Envir
 
 
 def _collective(
-    topology: Topology, tuned: Tuned, collective: str, scale: float | None
+    topology: Topology,
+    tuned: Tuned,
+    catalogue: Catalogue,
+    name: str,
+    scale: float | None,
+    recorded: Sequence[Measurement],
 ) -> dict[str, Any]:
+    collective = catalogue.collective(name)
+    in_bytes = frozenset(p.name for p in catalogue.parameters if p.in_bytes)
     return {
-        "name": collective,
+        "name": collective.name,
         "bound": bound_or_none(topology, collective, 1),
         "measured": [
-            _measured(topology, outcome, scale)
+            {
+                **_measured(topology, collective, outcome, scale),
+                **_curves(outcome, recorded, in_bytes),
+            }
             for outcome in tuned.outcomes
-            if outcome.collective == collective
+            if outcome.collective == collective.name
         ],
         "tables": [
             {"title": _title(table), "table": table}
             for table in tuned.decision.tables
-            if table.collective == collective and table.ranks is not None
+            if table.collective == collective.name and _is_told(table)
         ],
-        "wrong": [check for check in tuned.wrong if check.collective == collective],
+        "wrong": [check for check in tuned.wrong if check.collective == collective.name],
     }
 
 
-_WHOSE = {ONE_HOST: "on one host", HOSTS: "on hosts of the cluster", OTHER: "on other hosts"}
+_WHOSE = {ONE_HOST: "host, of the cluster or not", HOSTS: "hosts", OTHER: "other hosts"}
+
+
+def _is_told(table: Table) -> bool:
+    """Whether the page shows a table: rules that also serve shapes nearby are told with these."""
+    return table.communicator not in GENERIC or not table.confirmed
 
 
 def _title(table: Table) -> str:
-    """Return a title that says which ranks a table serves."""
+    """Return a title that says which ranks a table serves, and what of it was measured."""
     if table.communicator == CLUSTER:
         return "All ranks of the cluster, in any order"
     if table.communicator.startswith(GROUP):
         return f"The ranks of the {table.communicator}, in any order"
-    whose = _WHOSE[table.communicator]
-    most = "or more" if table.ranks_to is None else f"to {table.ranks_to}"
-    return f"{table.ranks_from} {most} ranks {whose}, from what was measured with {table.ranks}"
+    on = f"{_numbers(table.hosts)} {_WHOSE[table.communicator]}"
+    if table.communicator == OTHER:
+        known = f"predicted from {table.shape} on the cluster, not confirmed"
+    else:
+        known = f"measured with {table.shape}, else predicted and not confirmed"
+    return f"{_numbers(table.ranks_per_host)} ranks on each of {on}: {known}"
 
 
-def _measured(topology: Topology, outcome: Outcome, scale: float | None) -> dict[str, Any]:
+def _numbers(range_: Range) -> str:
+    if range_.last is None:
+        return f"{range_.first} or more"
+    return f"{range_.first} to {range_.last}" if range_.first < range_.last else str(range_.first)
+
+
+def _curves(
+    outcome: Outcome, recorded: Sequence[Measurement], in_bytes: Container[str]
+) -> dict[str, Any]:
+    """Return the values that the page shows of the parameters on one communicator."""
+    curves = curves_of(recorded, outcome.collective, outcome.communicator, outcome.samples)
+    plot = curve_plot(curves, in_bytes) if curves and can_plot() else None
+    return {"curves": curves, "curve_plot": plot}
+
+
+def _measured(
+    topology: Topology,
+    collective: Collective,
+    outcome: Outcome,
+    scale: float | None,
+) -> dict[str, Any]:
     """Return the values that the page shows for one communicator."""
     (communicator,) = find_communicators(topology, [outcome.communicator])
-    rows = report_rows(as_seen_by(topology, communicator), outcome, scale)
+    rows = report_rows(as_seen_by(topology, communicator), collective, outcome, scale)
     title = outcome.collective
     if communicator.group != 0:
         title += f" on {len(communicator.ranks)} ranks: {communicator.name}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stagegen.report.rows import ReportRow
@@ -27,10 +27,9 @@ def can_plot() -> bool:
 
 def time_plot(collective: str, rows: Sequence[ReportRow]) -> str:
     """Return a plot of time over size: native, tuned with its interval, lower bound."""
-    import matplotlib as mpl  # noqa: PLC0415 - an optional dependency
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
 
-    with mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none", "font.size": 9}):
+    def draw() -> Figure:
         figure = Figure(figsize=(6.4, 3.6), layout="constrained")
         axes = figure.subplots()
         sizes = [row.size for row in rows]
@@ -49,7 +48,18 @@ def time_plot(collective: str, rows: Sequence[ReportRow]) -> str:
         _label(axes, sizes)
         axes.grid(visible=True, alpha=0.3)
         axes.legend(frameon=False)
-        stream = io.StringIO()
+        return figure
+
+    return drawn(draw)
+
+
+def drawn(draw: Callable[[], Any]) -> str:
+    """Return the figure that a function draws, as the text of an SVG element."""
+    import matplotlib as mpl  # noqa: PLC0415 - an optional dependency
+
+    stream = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none", "font.size": 9}):
+        figure = draw()
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     text = stream.getvalue()
     return text[text.index("<svg") :]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stagegen.catalogue import Collective
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import Summary, summarize
-from stagegen.report.bounds import bound_or_none
 from stagegen.topology import Topology
+from stagegen.tune.bounds import bound_or_none
 from stagegen.tune.search import Outcome
 
 
@@ -42,11 +43,14 @@ class ReportRow:
         return self.tuned.median / self.bound if self.bound else None
 
 
-def report_rows(topology: Topology, outcome: Outcome, scale: float | None) -> tuple[ReportRow, ...]:
+def report_rows(
+    topology: Topology, collective: Collective, outcome: Outcome, scale: float | None
+) -> tuple[ReportRow, ...]:
     """Return the rows of one collective on one communicator, from its most special table.
 
     Args:
         topology: the cluster as the communicator sees it.
+        collective: the outcome's.
         outcome: of the search on it.
         scale: by which all rates were multiplied; None where another machine was measured.
     """
@@ -54,7 +58,7 @@ def report_rows(topology: Topology, outcome: Outcome, scale: float | None) -> tu
     rows = []
     for size, samples in outcome.samples.items():
         candidate = table.choice(size)
-        bound = bound_or_none(topology, outcome.collective, size)
+        bound = bound_or_none(topology, collective, size)
         rows.append(
             ReportRow(
                 size=size,

@@ -2,7 +2,7 @@
 
 from stagegen.topology.groups import restricted_to
 from stagegen.topology.hostlist import expand_hostlist
-from stagegen.topology.load import load_topology
+from stagegen.topology.load import line_of_key, load_topology
 from stagegen.topology.model import WHOLE, Group, Host, Link, RankMap, Switch, Topology
 from stagegen.topology.tree import Edge, RankTree
 from stagegen.topology.units import (
@@ -27,6 +27,7 @@ __all__ = [
     "expand_hostlist",
     "format_bandwidth",
     "format_latency",
+    "line_of_key",
     "load_topology",
     "parse_bandwidth",
     "parse_latency",

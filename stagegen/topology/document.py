@@ -143,8 +143,8 @@ def read_text(path: Path) -> str:
         raise InputError("not UTF-8 text; save the file as UTF-8", path, line) from error
 
 
-def read_document(path: Path) -> yaml.Node:
-    """Return the root node of a YAML file.
+def read_document(path: Path, least: str = "name and switches") -> yaml.Node:
+    """Return the root node of a YAML file, which needs at least some keys.
 
     Raises:
         InputError: the file cannot be read, is not YAML, or holds nothing.
@@ -163,7 +163,7 @@ def read_document(path: Path) -> yaml.Node:
         line = text.count("\n", 0, error.position) + 1
         raise InputError("a control character; remove it", path, line) from error
     except RecursionError as error:
-        raise InputError("nested too deeply for a topology", path, 1) from error
+        raise InputError("nested too deeply", path, 1) from error
     if root is None:
-        raise InputError("the file is empty; it needs at least name and switches", path, 1)
+        raise InputError(f"the file is empty; it needs at least {least}", path, 1)
     return root

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import yaml
 
+from stagegen.errors import InputError
 from stagegen.topology.document import Document, read_document
 from stagegen.topology.links_section import read_links, read_spanning_root, to_tree
-from stagegen.topology.model import LAUNCHERS, Topology
+from stagegen.topology.model import Topology
 from stagegen.topology.named_groups import read_groups
 from stagegen.topology.nodes_section import read_hosts, read_switches
 from stagegen.topology.rank_order import read_ranks
-from stagegen.topology.sections import Wiring, read_choice, read_rate
+from stagegen.topology.sections import Wiring, read_rate
 
 _TOP_KEYS = (
     "name",
@@ -32,11 +33,26 @@ _TOP_KEYS = (
 )
 
 
-def _read_name(doc: Document, node: yaml.Node) -> str:
-    name = doc.text(node, "name")
-    if not re.fullmatch(r"[a-z0-9-]+", name) or name.startswith("-"):
-        doc.fail(node, f"name {name!r} must consist of a-z, 0-9 and '-', as in two-switch")
-    return name
+def _read_word(doc: Document, node: yaml.Node, what: str, example: str) -> str:
+    word = doc.text(node, what)
+    if not re.fullmatch(r"[a-z0-9-]+", word) or word.startswith("-"):
+        doc.fail(node, f"{what} {word!r} must consist of a-z, 0-9 and '-', as in {example}")
+    return word
+
+
+def line_of_key(path: Path | str, key: str) -> int:
+    """Return the line, counted from 1, on which a topology file gives a key of its top level.
+
+    For whoever knows more of a value than this stage does, and finds it wrong.
+
+    Raises:
+        InputError: the file cannot be read, or has no such key.
+    """
+    doc = Document(Path(path))
+    keys = doc.mapping(read_document(doc.path), "the topology")
+    if key not in keys:
+        raise InputError(f"the topology has no {key!r}", path)
+    return keys[key][0].start_mark.line + 1
 
 
 def _read_defaults(doc: Document, node: yaml.Node, wiring: Wiring) -> None:
@@ -57,7 +73,7 @@ def load_topology(path: Path | str) -> Topology:
     root = read_document(doc.path)
     keys = doc.known_keys(root, "the topology", _TOP_KEYS, required=("name", "switches"))
     wiring = Wiring()
-    name = _read_name(doc, keys["name"])
+    name = _read_word(doc, keys["name"], "name", "two-switch")
     if "defaults" in keys and not doc.is_null(keys["defaults"]):
         _read_defaults(doc, keys["defaults"], wiring)
     switches = read_switches(doc, keys["switches"], wiring)
@@ -73,7 +89,7 @@ def load_topology(path: Path | str) -> Topology:
         hosts=hosts,
         links=tree_links,
         rank_map=rank_map,
-        launcher=read_choice(doc, keys["launcher"], "launcher", LAUNCHERS)
+        launcher=_read_word(doc, keys["launcher"], "launcher", "hydra")
         if "launcher" in keys
         else None,
         spanning_root=spanning_root,

@@ -17,7 +17,6 @@ from typing import Any
 
 from stagegen.topology.tree import Edge, RankTree, build_rank_tree
 
-LAUNCHERS = ("lab", "hydra", "slurm", "openmpi", "smpi", "local")
 RANK_ORDERS = ("block", "cyclic")
 WHOLE = "whole"
 """The name of the group of all ranks."""

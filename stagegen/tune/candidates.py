@@ -24,21 +24,36 @@ def with_value(candidate: Candidate, name: str, value: int) -> Candidate:
     return Candidate(candidate.algorithm, tuple(sorted(values.items())))
 
 
-def at_size(algorithm: Algorithm, candidate: Candidate, size: int) -> Candidate:
-    """Return the candidate with each value replaced by its equal that is tried at this size."""
+def at_size(algorithm: Algorithm, candidate: Candidate, size: int, ranks: int) -> Candidate:
+    """Return the candidate with each value replaced by the nearest that is tried there.
+
+    The nearest value is the largest one that is not above it. All numbers of bytes that cover the
+    message are equal, and one of them is tried.
+    """
     for parameter in algorithm.parameters:
-        values = useful_values(parameter, size)
-        if dict(candidate.parameters)[parameter.name] not in values:
-            candidate = with_value(candidate, parameter.name, values[-1])
+        values = useful_values(parameter, size, ranks)
+        value = dict(candidate.parameters)[parameter.name]
+        if value not in values:
+            near = [other for other in values if other < value] or values[:1]
+            candidate = with_value(candidate, parameter.name, near[-1])
     return candidate
 
 
-def variants(algorithm: Algorithm) -> Iterator[Candidate]:
-    """Yield the candidates to be checked: the default, and every value of every parameter."""
+def variants(algorithm: Algorithm, size: int, ranks: int) -> Iterator[Candidate]:
+    """Yield candidates to be checked: the default, and values of every parameter.
+
+    Of a list, these are all; of a range, some (:func:`stagegen.catalogue.values.sample`). Others
+    are checked before they are timed (:mod:`stagegen.tune.checking`).
+
+    Args:
+        algorithm: the algorithm.
+        size: the largest that is tuned, in bytes.
+        ranks: of the communicator.
+    """
     default = default_candidate(algorithm)
     yield default
     for parameter in algorithm.parameters:
-        for value in parameter.values:
+        for value in parameter.sample_at(size, ranks):
             candidate = with_value(default, parameter.name, value)
             if candidate != default:
                 yield candidate
@@ -81,14 +96,6 @@ def handles(
     return own.handles(size) and fit and able
 
 
-def useful_values(parameter: Parameter, size: int) -> list[int]:
-    """Return the values that make a difference at this size.
-
-    Of the numbers of bytes that cover the whole message, only the least does. Parameters that do
-    not count bytes keep all their values.
-    """
-    if not parameter.in_bytes:
-        return list(parameter.values)
-    smaller = [value for value in parameter.values if value < size]
-    covering = [value for value in parameter.values if value >= size]
-    return smaller + covering[:1]
+def useful_values(parameter: Parameter, size: int, ranks: int) -> list[int]:
+    """Return the values that make a difference on so many ranks at this size, ascending."""
+    return list(parameter.values_at(size, ranks))

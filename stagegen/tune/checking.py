@@ -6,9 +6,65 @@ from collections.abc import Callable, Iterable, Sequence
 
 from stagegen.catalogue import Algorithm
 from stagegen.catalogue.algorithm import NATIVE
-from stagegen.measure.records import Candidate, Check
+from stagegen.measure.records import (
+    WHOLE,
+    Candidate,
+    CandidateFailed,
+    Check,
+    Failure,
+    Measurement,
+    Request,
+)
 from stagegen.measure.source import Source
 from stagegen.tune.candidates import variants
+
+
+class CheckedSource:
+    """A source that times no candidate before it has been checked on the same ranks.
+
+    The routines are checked with some values of their parameters before the search begins. What
+    the search chooses besides is checked here, right before it is timed for the first time.
+
+    Args:
+        source: of checks and measurements.
+    """
+
+    def __init__(self, source: Source):
+        self._source = source
+        self._right: set[tuple[str, str, Candidate]] = set()
+
+    def check(
+        self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
+    ) -> list[Check]:
+        """Compare candidates with the native routine on some ranks."""
+        checks = self._source.check(collective, candidates, communicator)
+        right = (check.candidate for check in checks if check.wrong == 0)
+        self._right.update((collective, communicator, candidate) for candidate in right)
+        return checks
+
+    def measure(self, request: Request) -> Measurement:
+        """Check what was not checked yet, and time all.
+
+        Raises:
+            CandidateFailed: one of the candidates is wrong, or ends or hangs the job.
+            MeasurementError: the measurement failed.
+        """
+        unchecked = tuple(
+            candidate
+            for candidate in request.candidates
+            if candidate.algorithm != NATIVE
+            and (request.collective, request.communicator, candidate) not in self._right
+        )
+        if unchecked:
+            for check in self.check(request.collective, unchecked, request.communicator):
+                if check.wrong != 0:
+                    raise CandidateFailed(_failure(request, check))
+        return self._source.measure(request)
+
+
+def _failure(request: Request, check: Check) -> Failure:
+    why = f"is wrong: {check.first_wrong}"
+    return Failure(request.collective, request.size, check.candidate, why, request.communicator)
 
 
 def find_wrong(
@@ -16,11 +72,22 @@ def find_wrong(
     collective: str,
     communicator: str,
     algorithms: Sequence[Algorithm],
+    size: int,
+    ranks: int,
     progress: Callable[[str], None],
 ) -> tuple[Check, ...]:
-    """Compare every routine, with every value of its parameters, with the native one.
+    """Compare every routine, with values of its parameters, with the native one.
 
     Compositions are left out, as their parts are not known yet.
+
+    Args:
+        source: of the checks.
+        collective: of the algorithms.
+        communicator: its name.
+        algorithms: to check.
+        size: the largest that is tuned, in bytes.
+        ranks: of the communicator.
+        progress: called with a text.
 
     Returns:
         The checks of the wrong ones.
@@ -32,7 +99,7 @@ def find_wrong(
         candidate
         for algorithm in algorithms
         if algorithm.name != NATIVE and not algorithm.parts
-        for candidate in variants(algorithm)
+        for candidate in variants(algorithm, size, ranks)
     )
     return find_wrong_among(source, collective, communicator, candidates, progress)
 

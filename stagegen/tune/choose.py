@@ -1,4 +1,10 @@
-"""From samples to choices: which candidate replaces another one, and between which sizes."""
+"""From samples to choices: which candidate replaces another one, and between which sizes.
+
+The native routine comes first: what replaces it must be faster by what the launches say
+(:func:`stagegen.measure.statistics.is_faster_in_launches`). Among those that are, what serves the
+neighbouring sizes stays unless the leader is faster than it in the same way. So noise makes no
+rule.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,8 @@ import statistics
 from collections.abc import Callable, Mapping
 
 from stagegen.measure.records import Candidate
-from stagegen.measure.statistics import is_faster
+from stagegen.measure.statistics import MARGIN, is_faster_in_launches
+from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.race import Sample
 
 Samples = Mapping[Candidate, Sample]
@@ -15,42 +22,96 @@ Samples = Mapping[Candidate, Sample]
 #: A crossover is known when its interval is this share of its lower end, or one byte.
 RESOLUTION = 1 / 8
 
+#: A candidate is steadier than another one that is as fast if its mean is lower by this factor.
+STEADIER = 1.03
+
 
 def median(sample: Sample) -> float:
     """Return the median in seconds."""
     return statistics.median(sample.seconds)
 
 
+def running(samples: Samples) -> dict[Candidate, Sample]:
+    """Return the candidates that were timed to the end."""
+    return {candidate: sample for candidate, sample in samples.items() if not sample.dropped}
+
+
 def fastest(samples: Samples) -> Candidate:
     """Return the candidate with the least median; of equals the first by name."""
-    running = {c: s for c, s in samples.items() if not s.dropped}
-    return min(sorted(running), key=lambda candidate: median(running[candidate]))
+    left = running(samples)
+    return min(sorted(left), key=lambda candidate: median(left[candidate]))
 
 
-def choose(samples: Samples, incumbent: Candidate | None, native: Candidate) -> Candidate:
-    """Return the choice for a size, given the choice for the size before it.
+def choose_all(samples: Mapping[int, Samples], gain: float = MARGIN) -> dict[int, Candidate]:
+    """Return the choice for each size, ascending.
 
-    The incumbent stays unless the fastest beats it by more than the noise
-    (:func:`stagegen.measure.statistics.is_faster`). If the incumbent fell behind while
-    scouting, the fastest must beat the native routine in the same way instead, unless that fell
-    behind, too. The incumbent also gives way to a native routine with a lower median:
-    keeping a rule must never cost more than doing nothing.
+    Sizes are visited upwards, then downwards: what serves the size before, and after, has a say.
     """
-    best = fastest(samples)
-    if incumbent is None or not _runs(samples, incumbent):
-        incumbent = native
-    if not _runs(samples, incumbent):
-        return best
-    if is_faster(samples[best].seconds, samples[incumbent].seconds):
-        return best
-    if _runs(samples, native) and median(samples[native]) < median(samples[incumbent]):
-        return native
-    return incumbent
+    choices: dict[int, Candidate] = {}
+    before = NATIVE_CANDIDATE
+    for size in sorted(samples):
+        before = choices[size] = choose(samples[size], before, gain)
+    after: Candidate | None = None
+    for size in sorted(samples, reverse=True):
+        if after is not None and after in worthy(samples[size], gain):
+            chosen = samples[size][choices[size]]
+            if choices[size] != NATIVE_CANDIDATE and not _is_faster(
+                chosen, samples[size][after], gain
+            ):
+                smaller = [one for one in choices if one < size]
+                if not smaller or choices[max(smaller)] != choices[size]:
+                    choices[size] = steadier(samples[size], after, gain)
+        after = choices[size]
+    return choices
 
 
-def _runs(samples: Samples, candidate: Candidate) -> bool:
-    """Whether a candidate was timed to the end."""
-    return candidate in samples and not samples[candidate].dropped
+def choose(samples: Samples, incumbent: Candidate, gain: float = MARGIN) -> Candidate:
+    """Return the choice for a size.
+
+    Args:
+        samples: of its candidates, the native routine among them.
+        incumbent: what serves a neighbouring size; the native routine if nothing does.
+        gain: a smaller difference is none.
+    """
+    left = worthy(samples, gain)
+    if not left:
+        return NATIVE_CANDIDATE
+    best = fastest(left)
+    if incumbent in left and not _is_faster(left[best], left[incumbent], gain):
+        best = incumbent
+    return steadier(left, best, gain)
+
+
+def worthy(samples: Samples, gain: float = MARGIN) -> Samples:
+    """Return the samples of candidates that beat the native routine, by what the launches say.
+
+    If that fell behind, all that still run do.
+    """
+    left = running(samples)
+    native = left.pop(NATIVE_CANDIDATE, None)
+    if native is None:
+        return left
+    return {one: sample for one, sample in left.items() if _is_faster(sample, native, gain)}
+
+
+def steadier(samples: Samples, chosen: Candidate, gain: float = MARGIN) -> Candidate:
+    """Return the candidate with the least mean if the chosen one is not faster than it.
+
+    Programs pay the mean of all calls. A routine that loses frames now and then may have as good a
+    median as one that never does. So every time that was seen counts here, those of scouting, too.
+    """
+    left = {c: s for c, s in running(samples).items() if c != NATIVE_CANDIDATE}
+    steady = min(sorted(left), key=lambda candidate: left[candidate].mean)
+    if samples[chosen].mean <= STEADIER * samples[steady].mean:
+        return chosen
+    return chosen if _is_faster(samples[chosen], samples[steady], gain) else steady
+
+
+def _is_faster(challenger: Sample, incumbent: Sample, gain: float) -> bool:
+    """Whether a difference counts; scouting alone, which no launch followed, goes by the least."""
+    if challenger.launches and incumbent.launches:
+        return is_faster_in_launches(challenger.launches, incumbent.launches, gain)
+    return min(challenger.seconds) < (1 - gain) * min(incumbent.seconds)
 
 
 def crossover(

@@ -1,7 +1,13 @@
-"""The communicators to tune for: all ranks, named groups of them, and numbers of ranks."""
+"""The communicators to tune for: all ranks, named groups of them, shapes, and numbers of ranks.
+
+A scheduler hands out full hosts, mostly next to each other, with one rank on each or with one in
+every slot. So unless told otherwise such jobs are tuned for, besides the whole and the groups.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -10,6 +16,7 @@ from stagegen.catalogue import groups_of
 from stagegen.errors import InputError
 from stagegen.schedule import depth_first_ranks
 from stagegen.topology import RankMap, Topology
+from stagegen.tune.shapes import Shape
 
 T = TypeVar("T")
 
@@ -19,16 +26,21 @@ class Communicator:
     """Ranks that collectives are measured on.
 
     Attributes:
-        name: as it is asked for: `whole`, a group's name, `per-switch`, `8`.
+        name: as it is asked for: `whole`, a group's name, `4x2`, `per-switch`, `8`.
         ranks: of the topology; they are numbered in this order.
+        hosts: on how many hosts they are.
         group: 0 for the whole cluster, k for its k-th group, else None.
-        one_host: whether all ranks share one host.
     """
 
     name: str
     ranks: tuple[int, ...]
+    hosts: int
     group: int | None = None
-    one_host: bool = False
+
+    @property
+    def shape(self) -> Shape:
+        """How the ranks are spread."""
+        return Shape.of(self.hosts, len(self.ranks))
 
     @property
     def table(self) -> str | None:
@@ -46,9 +58,51 @@ def as_seen_by(topology: Topology, communicator: Communicator) -> Topology:
     return replace(topology, rank_map=RankMap("list", hosts))
 
 
+#: The numbers of hosts of the jobs that are tuned for by default, as parts of all hosts; besides
+#: these, pairs of hosts, and all hosts with one rank on each.
+PARTS = (8, 4, 2)
+
+_SHAPE = re.compile(r"([1-9]\d*)x([1-9]\d*)")
+
+
 def default_names(topology: Topology) -> tuple[str, ...]:
-    """Return the names of the default communicators: the whole and the named groups."""
-    return tuple(group.name for group in groups_of(topology))
+    """Return the names of the default communicators.
+
+    They are the whole, the named groups, and the shapes of jobs (:func:`job_shapes`).
+    """
+    groups = (group.name for group in groups_of(topology))
+    return (*groups, *map(str, job_shapes(topology)))
+
+
+def job_shapes(topology: Topology) -> tuple[Shape, ...]:
+    """Return the shapes of jobs on parts of the cluster, those with the most ranks first.
+
+    They have 2, ⅛, ¼ and ½ of the hosts, with one rank on each and with as many as all of them have
+    slots; and all hosts with one rank. The shape of the whole cluster is left out.
+    """
+    counts = sorted(Counter(topology.ranks).values(), reverse=True)
+    numbers = {2, *(len(counts) // part for part in PARTS)}
+    shapes = {
+        Shape(hosts, ranks)
+        for hosts in numbers
+        if 1 <= hosts <= len(counts)
+        for ranks in (1, counts[hosts - 1])
+    }
+    whole = Shape.of(len(counts), sum(counts))
+    found = {one for one in shapes | {Shape(len(counts), 1)} if one.ranks > 1} - {whole}
+    return tuple(sorted(found, key=lambda shape: (-shape.ranks, shape)))
+
+
+def job_of(topology: Topology, shape: Shape) -> str | None:
+    """Return the name of the job that is measured for a shape; None if there are too few hosts.
+
+    If hosts have different numbers of ranks, the cluster may not have as many hosts with as many
+    ranks as the mean, rounded up; then those of fewer ranks count.
+    """
+    for ranks in range(shape.ranks_per_host, 0, -1):
+        if shape.hosts * ranks > 1 and _job(topology, Shape(shape.hosts, ranks)):
+            return str(Shape(shape.hosts, ranks))
+    return None
 
 
 def find_communicators(topology: Topology, names: Sequence[str]) -> tuple[Communicator, ...]:
@@ -57,12 +111,11 @@ def find_communicators(topology: Topology, names: Sequence[str]) -> tuple[Commun
     Raises:
         InputError: a name is unknown, or its communicator has fewer than 2 ranks.
     """
-    found = (_find(topology, name) for name in dict.fromkeys(names))
-    return tuple(replace(one, one_host=_hosts_of(topology, one) == 1) for one in found)
+    return tuple(_find(topology, name) for name in dict.fromkeys(names))
 
 
-def _hosts_of(topology: Topology, communicator: Communicator) -> int:
-    return len({topology.ranks[rank] for rank in communicator.ranks})
+def _hosts_of(topology: Topology, ranks: Iterable[int]) -> int:
+    return len({topology.ranks[rank] for rank in ranks})
 
 
 def _find(topology: Topology, name: str) -> Communicator:
@@ -72,17 +125,19 @@ def _find(topology: Topology, name: str) -> Communicator:
         return groups[name]
     if name in _GENERIC:
         ranks = _GENERIC[name](topology, order)
+    elif (shape := _SHAPE.fullmatch(name)) and _job(topology, Shape(*map(int, shape.groups()))):
+        ranks = _job(topology, Shape(*map(int, shape.groups())))
     elif name.isdecimal() and 2 <= int(name) < len(order):
         ranks = _spread(order, int(name))
     else:
         known = ", ".join([*groups, *_GENERIC])
         raise InputError(
             f"unknown communicator '{name}'; choose from {known}, or a number from 2 to "
-            f"{len(order) - 1}"
+            f"{len(order) - 1}, or hosts and ranks on each, such as 2x1, which the cluster has"
         )
     if len(ranks) < 2:
         raise InputError(f"the communicator {name} has {len(ranks)} rank, but needs at least 2")
-    return Communicator(name, tuple(sorted(ranks)))
+    return Communicator(name, tuple(sorted(ranks)), _hosts_of(topology, ranks))
 
 
 def _groups(topology: Topology) -> Mapping[str, Communicator]:
@@ -90,14 +145,27 @@ def _groups(topology: Topology) -> Mapping[str, Communicator]:
     found = {}
     for number, group in enumerate(groups_of(topology)):
         hosts = set(group.topology.ranks)
-        ranks = (rank for rank, host in enumerate(topology.ranks) if host in hosts)
-        found[group.name] = Communicator(group.name, tuple(ranks), number)
+        ranks = [rank for rank, host in enumerate(topology.ranks) if host in hosts]
+        found[group.name] = Communicator(group.name, tuple(ranks), len(hosts), number)
     return found
 
 
 def _spread(order: Sequence[int], count: int) -> list[int]:
     """Return ``count`` ranks, spread evenly over the depth-first order."""
     return [order[place * len(order) // count] for place in range(count)]
+
+
+def _job(topology: Topology, shape: Shape) -> list[int]:
+    """Return the ranks of a job on the first hosts of the file that have enough; [] if too few."""
+    on: dict[str, list[int]] = {}
+    for rank, host in enumerate(topology.ranks):
+        on.setdefault(host, []).append(rank)
+    hosts = (on[host.name] for host in topology.hosts if host.name in on)
+    enough = [
+        ranks[: shape.ranks_per_host] for ranks in hosts if len(ranks) >= shape.ranks_per_host
+    ]
+    chosen = enough[: shape.hosts]
+    return [rank for ranks in chosen for rank in ranks] if len(chosen) == shape.hosts else []
 
 
 def _first_of_each(ranks: Iterable[int], key: Callable[[int], T]) -> list[int]:

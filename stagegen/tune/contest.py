@@ -9,9 +9,10 @@ from stagegen.catalogue import Algorithm
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import InputError, MeasurementError
 from stagegen.measure.comparison import repetitions_for
-from stagegen.measure.records import WHOLE, Candidate, Request, Timing
+from stagegen.measure.records import WHOLE, Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.measure.statistics import Summary, paired_ratio, summarize
+from stagegen.measure.timing import Timing
 from stagegen.tune.candidates import default_candidate, with_value
 from stagegen.tune.race import decisive
 
@@ -36,8 +37,8 @@ class Contestant:
 def named_candidate(algorithms: Mapping[str, Algorithm], spec: str) -> Candidate:
     """Return the candidate of a text such as ``aapc_receiver:window=2``; the rest are defaults.
 
-    A parameter in bytes may have any value; others must have one of the values that tuning tries,
-    since tables are generated only for these.
+    A parameter in bytes may have any value; others must have one of the values that tuning tries
+    on some number of ranks, since tables are generated only for listed values.
 
     Args:
         algorithms: by name, those that can run.
@@ -61,9 +62,8 @@ def named_candidate(algorithms: Mapping[str, Algorithm], spec: str) -> Candidate
             listed = ", ".join(parameters) or "none"
             raise InputError(f"{spec}: {algorithm.name} has no parameter {name}; it has {listed}")
         parameter = parameters[name]
-        if not parameter.in_bytes and value not in parameter.values:
-            listed = ", ".join(map(str, parameter.values))
-            raise InputError(f"{spec}: {name} must be one of {listed}")
+        if not parameter.may_be(value):
+            raise InputError(f"{spec}: {name} must be one of {parameter.values_text}")
         candidate = with_value(candidate, name, value)
     return candidate
 
@@ -88,6 +88,8 @@ def time_in_turn(
     size: int,
     candidates: Sequence[Candidate],
     repetitions: int,
+    communicator: str = WHOLE,
+    timing: Timing | None = None,
 ) -> tuple[Contestant, ...]:
     """Time candidates in turn, after one look at each, which does not count.
 
@@ -97,11 +99,15 @@ def time_in_turn(
         size: in bytes.
         candidates: the first is the reference for the others.
         repetitions: of each; fewer if a call takes seconds, more if milliseconds.
+        communicator: the name of the ranks that call.
+        timing: how; the default mechanism if None.
 
     Raises:
         MeasurementError: a measurement failed.
     """
-    scout = Request(collective, size, Timing(), False, 1, 1, tuple(candidates), WHOLE)
+    timing = timing or Timing()
+    calls = timing.calls(size)
+    scout = Request(collective, size, timing, False, calls, 1, tuple(candidates), communicator)
     look = source.measure(scout).seconds
     fastest, slowest = min(map(min, look)), max(map(min, look))
     request = decisive(scout, fastest, repetitions_for(slowest, repetitions))

@@ -1,9 +1,9 @@
 """The decision table: for every collective, communicator and message size, what to run.
 
-Each table is total: its rules are sorted, disjoint, begin at 0 bytes and end without limit. The
-tables of a collective and kind of communicator are disjoint in their numbers of ranks. If a
-rule's choice cannot do a call, the first of its alternatives that can do it serves, or else the
-native routine. The native routine also serves where nothing was tuned.
+Each table is total: its rules are sorted, disjoint, begin at 0 bytes and end without limit. A table
+serves the shape of communicators that was measured (:mod:`stagegen.tune.shapes`), or the shapes
+that are near to it. If a rule's choice cannot do a call, the first of its alternatives that can do
+it serves, or else the native routine. The native routine also serves where nothing was tuned.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from typing import Any
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import InputError
 from stagegen.measure.records import Bound, Candidate
+from stagegen.tune.shapes import Range, Shape
 
-VERSION = 2
+VERSION = 3
 
 #: The communicators that tables serve, the most special first: all ranks of the cluster, all ranks
 #: of a named group, ranks that share one host, any ranks on hosts of the cluster, and ranks with
 #: some unknown host.
 CLUSTER, GROUP, ONE_HOST, HOSTS, OTHER = "cluster", "group", "one-host", "hosts", "other"
 
-#: Those whose tables serve ranges of numbers of ranks.
+#: Those whose tables serve all ranks of a shape, and shapes that are near.
 GENERIC = (ONE_HOST, HOSTS, OTHER)
 
 #: The native routine as a candidate.
@@ -58,23 +59,27 @@ class Rule:
 
 @dataclass(frozen=True)
 class Table:
-    """The rules of one collective for communicators of one kind and certain numbers of ranks.
+    """The rules of one collective for communicators of one kind and certain shapes.
 
     Attributes:
         collective: which one.
         communicator: `cluster`, `group NAME`, `hosts`, `one-host` or `other`.
-        ranks: how many were measured; None for a table of the native routine alone.
+        ranks: how many were measured.
+        shape: that was measured.
         rules: ascending in the size of messages, from 0 bytes.
-        ranks_from: the fewest ranks of a communicator that it serves.
-        ranks_to: the most; None if there is no limit.
+        hosts: numbers of hosts of the communicators that it serves.
+        ranks_per_host: their numbers of ranks per host, as in a shape.
+        confirmed: whether what it serves was measured; else it is predicted from ``shape``.
     """
 
     collective: str
     communicator: str
-    ranks: int | None
+    ranks: int
+    shape: Shape
     rules: tuple[Rule, ...]
-    ranks_from: int
-    ranks_to: int | None
+    hosts: Range
+    ranks_per_host: Range
+    confirmed: bool
 
     def __post_init__(self) -> None:
         starts = [rule.start for rule in self.rules]
@@ -82,17 +87,32 @@ class Table:
             raise ValueError(f"rules of {self.collective} must ascend from 0: {starts}")
         if any(NATIVE_CANDIDATE in rule.options[:-1] for rule in self.rules):
             raise ValueError(f"the native routine of {self.collective} needs no alternative")
-        if self.ranks_from < 1 or (self.ranks_to or self.ranks_from) < self.ranks_from:
-            raise ValueError(f"no table can serve {self.ranks_from} to {self.ranks_to} ranks")
+        for name, range_ in (("hosts", self.hosts), ("ranks per host", self.ranks_per_host)):
+            if range_.first < 1 or (range_.last or range_.first) < range_.first:
+                raise ValueError(f"no table can serve {range_.first} to {range_.last} {name}")
+
+    @classmethod
+    def exactly(
+        cls,
+        collective: str,
+        communicator: str,
+        ranks: int,
+        hosts: int,
+        rules: tuple[Rule, ...],
+    ) -> Table:
+        """Return the table that serves the shape that was measured, and no other."""
+        shape = Shape.of(hosts, ranks)
+        only = Range(shape.hosts, shape.hosts), Range(shape.ranks_per_host, shape.ranks_per_host)
+        return cls(collective, communicator, ranks, shape, rules, *only, True)
 
     @property
     def is_native(self) -> bool:
         """Whether nothing but the native routine serves."""
         return all(rule.candidate == NATIVE_CANDIDATE for rule in self.rules)
 
-    def serves(self, ranks: int) -> bool:
-        """Whether it serves communicators of ``ranks`` ranks."""
-        return self.ranks_from <= ranks and (self.ranks_to is None or ranks <= self.ranks_to)
+    def serves(self, shape: Shape) -> bool:
+        """Whether it serves communicators of this shape."""
+        return shape.hosts in self.hosts and shape.ranks_per_host in self.ranks_per_host
 
     def choice(self, size: int) -> Candidate:
         """Return the first choice for a message of ``size`` bytes."""
@@ -117,6 +137,7 @@ class DecisionTable:
         catalogue_hash: of the catalogue of algorithms.
         representative: whether the cluster itself was measured.
         tables: sorted by collective; of each the most special communicators first.
+        mixed: facts in which the environments that were measured differ, as the user allowed.
     """
 
     cluster: str
@@ -124,20 +145,22 @@ class DecisionTable:
     catalogue_hash: str
     representative: bool
     tables: tuple[Table, ...]
+    mixed: tuple[str, ...] = ()
 
-    def table(self, collective: str, communicator: str, ranks: int) -> Table | None:
+    def table(self, collective: str, communicator: str, shape: Shape) -> Table | None:
         """Return the table that serves a communicator, or None if that was not tuned.
 
         Args:
             collective: which one.
             communicator: its kind, as :attr:`Table.communicator`. The cluster and its groups, if
-                on several hosts and not tuned, are served like any ranks on hosts.
-            ranks: of the communicator.
+                not tuned, are served like any ranks on their hosts, or on one host.
+            shape: of the communicator.
         """
-        for kind in (communicator, communicator if communicator in GENERIC else HOSTS):
+        like_others = ONE_HOST if shape.hosts == 1 else HOSTS
+        for kind in (communicator, communicator if communicator in GENERIC else like_others):
             for table in self.tables:
                 if (table.collective, table.communicator) == (collective, kind) and (
-                    table.serves(ranks)
+                    table.serves(shape)
                 ):
                     return table
         return None
@@ -150,6 +173,7 @@ class DecisionTable:
             "topology_hash": self.topology_hash,
             "catalogue_hash": self.catalogue_hash,
             "representative": self.representative,
+            **({"mixed": list(self.mixed)} if self.mixed else {}),
             "fallback": NATIVE,
             "tables": [_table_json(table) for table in self.tables],
         }
@@ -177,6 +201,7 @@ class DecisionTable:
                 catalogue_hash=data["catalogue_hash"],
                 representative=data["representative"],
                 tables=tuple(_read_table(table) for table in data["tables"]),
+                mixed=tuple(data.get("mixed", ())),
             )
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise InputError(f"not a decision table: {error!r}") from error
@@ -187,8 +212,13 @@ def _table_json(table: Table) -> dict[str, Any]:
         "collective": table.collective,
         "communicator": table.communicator,
         "ranks": table.ranks,
-        "ranks_from": table.ranks_from,
-        "ranks_to": table.ranks_to,
+        "hosts": table.shape.hosts,
+        "ranks_per_host": table.shape.ranks_per_host,
+        "hosts_from": table.hosts.first,
+        "hosts_to": table.hosts.last,
+        "ranks_per_host_from": table.ranks_per_host.first,
+        "ranks_per_host_to": table.ranks_per_host.last,
+        "confirmed": table.confirmed,
         "rules": [
             {
                 "from": rule.start,
@@ -233,7 +263,9 @@ def _read_table(data: Mapping[str, Any]) -> Table:
         data["collective"],
         data["communicator"],
         data["ranks"],
+        Shape(data["hosts"], data["ranks_per_host"]),
         tuple(rules),
-        data["ranks_from"],
-        data["ranks_to"],
+        Range(data["hosts_from"], data["hosts_to"]),
+        Range(data["ranks_per_host_from"], data["ranks_per_host_to"]),
+        data["confirmed"],
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from stagegen.measure.records import WHOLE, Failure, Timing
+from stagegen.measure.records import WHOLE, Candidate, Failure
+from stagegen.measure.statistics import WIDTH
+from stagegen.measure.timing import Timing
 from stagegen.tune.choose import Samples
 from stagegen.tune.decision import CLUSTER, HOSTS, OTHER, Table
+from stagegen.tune.protocol import Protocol
 
 
 @dataclass(frozen=True)
@@ -18,10 +21,17 @@ class Plan:
         ranks: of the communicator.
         sizes: message sizes in bytes, ascending.
         timing: the timing mechanism.
-        budget: seconds of measured time per race after which no further round begins.
+        budget: seconds of measured time for a size after which no repetitions are added.
         progress: called with a text at every step.
         communicator: its name.
         kinds: of the tables to make, the most special first.
+        protocol: how often is measured, and what difference counts.
+        hints: by size, the candidates that another communicator's search found to be best, the best
+            first. A size with hints is *confirmed*: the first two are timed against the native
+            routine alone. If neither wins, all candidates are looked at.
+        bound: the lower bound in seconds for a size, at the links' nominal rates; 0 if there is
+            none.
+        hosts: on how many hosts the ranks are; None: on one each.
     """
 
     ranks: int
@@ -31,6 +41,10 @@ class Plan:
     progress: Callable[[str], None]
     communicator: str = WHOLE
     kinds: tuple[str, ...] = (CLUSTER, HOSTS, OTHER)
+    protocol: Protocol = field(default_factory=Protocol)
+    hints: Mapping[int, tuple[Candidate, ...]] = field(default_factory=dict)
+    bound: Callable[[int], float] = lambda size: 0.0
+    hosts: int | None = None
 
 
 @dataclass(frozen=True)
@@ -39,9 +53,10 @@ class Outcome:
 
     Attributes:
         communicator: its name.
-        tables: one of each kind, for as many ranks as were measured.
+        tables: one of each kind, for the shape that was measured.
         samples: at every size that was measured with all algorithms.
         failures: routines that ended or hung the job at some size, and so were given up.
+        width: the share of a median within which its interval was to be.
     """
 
     collective: str
@@ -49,3 +64,16 @@ class Outcome:
     tables: tuple[Table, ...]
     samples: dict[int, Samples]
     failures: tuple[Failure, ...]
+    width: float = WIDTH
+
+    @property
+    def unconverged(self) -> tuple[tuple[int, Candidate], ...]:
+        """The sizes at which the time of what serves them is not known to within ``width``."""
+        table = self.tables[0]
+        served = ((size, table.choice(size)) for size in self.samples)
+        return tuple(
+            (size, candidate)
+            for size, candidate in served
+            if candidate in self.samples[size]
+            and not self.samples[size][candidate].is_known(self.width)
+        )

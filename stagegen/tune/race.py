@@ -1,21 +1,24 @@
-"""A race: time all candidates at one size, and go on only with those that may still win.
+"""Scouting: time all candidates of a size in one launch, few times, to find those that may win.
 
-Rounds are interleaved (every candidate has its turn in every repetition). The first ones only
-scout: they drop candidates that are far behind by their least time, so that one unlucky
-repetition cannot drop a winner. Only the measurements decide, so a race on a log runs as it ran
-live.
+A candidate is not timed if its predicted time, less the error of predictions, is above the best
+one seen (:mod:`stagegen.tune.prediction`). Looks come twice, as one unlucky call must not drop a
+winner. What scouting sees decides which candidates are timed in the launches to come
+(:mod:`stagegen.tune.launches`), and counts for no choice. Only the measurements decide, so a search
+on a log runs as it ran live.
 """
 
 from __future__ import annotations
 
-import math
+import random
 import statistics
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.measure.statistics import summarize
+from stagegen.tune.decision import NATIVE_CANDIDATE
+from stagegen.tune.prediction import Prediction
 
 #: A candidate whose least scouted time is above the best one's by more than this factor is
 #: dropped: after one look if bad luck cannot explain it, else after two.
@@ -25,42 +28,59 @@ SCOUT_FACTOR = 1.3
 #: some more), so a candidate that is behind by less gets the second look.
 HICCUP_SECONDS = 0.3
 
+#: The most candidates of a group that are looked at, by the longest time in seconds that a call is
+#: expected to take. Where calls are long, only the best predictions get a look. The limit is STALE
+#: times lower for candidates that the last size did not see: their predictions are guesses.
+LOOKED_AT = ((0.1, 1000), (1.0, 5), (float("inf"), 3))
+STALE = 4
+
+#: The most candidates of a group that get a second look, by the seconds that a call takes at the
+#: most: beside a call of seconds, a hiccup is small.
+AGAIN = ((0.1, 1000), (1.0, 2), (float("inf"), 0))
+
 #: A candidate above the best one by more than this factor keeps the parameters that it has;
 #: so do all but the first few of a group.
-NEAR_FACTOR = 2.5
+NEAR_FACTOR = 1.5
 NEAREST = 3
 
-#: While deciding, a candidate above the best median by more than this factor is not measured again.
-BEATEN_FACTOR = 1.2
-
-#: The most candidates of a group that go on. Two looks tell equals apart only by luck, above all
-#: with bbr, where a call depends on the one before; a winner must not need luck to get here.
-FINALISTS = 5
-
-#: Repetitions of the rounds that decide; later ones run only while a candidate has not converged.
-#: The test of :func:`stagegen.measure.statistics.is_faster` needs at least four of each.
-ROUNDS = (4, 2, 4)
+#: Two looks tell calls shorter than this many seconds apart only by luck. The best ones, up to
+#: TRIED of each group, have a trial of TRIAL repetitions.
+SHORT_SECONDS = 0.05
+TRIED = 6
+TRIAL = 4
 
 #: No untimed call precedes calls that take longer than this many seconds: they soon bring the
 #: network into their own state, and the untimed call would take as long again.
 SETTLE_SECONDS = 0.1
 
-#: A repetition has enough calls to last this many seconds, but at most CALLS_MOST.
-REPETITION_SECONDS = 0.02
-CALLS_MOST = 8
+#: The measured seconds of each candidate.
+Times = dict[Candidate, list[float]]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The times of one candidate in a race.
+    """The times of one candidate at a size.
 
     Attributes:
-        seconds: of the repetitions that count for decisions; if dropped, of its scouting.
-        dropped: whether it fell behind while scouting.
+        seconds: of the repetitions that count for decisions; if there are none, of scouting.
+        dropped: whether it fell behind and can no longer be chosen.
+        scouted: what scouting saw, if that is not what ``seconds`` are.
+        launches: ``seconds`` by the launch that made them; empty after scouting alone.
     """
 
     seconds: tuple[float, ...]
     dropped: bool = False
+    scouted: tuple[float, ...] = ()
+    launches: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def mean(self) -> float:
+        """The mean of all that was seen, in seconds."""
+        return statistics.fmean((*self.scouted, *self.seconds))
+
+    def is_known(self, width: float) -> bool:
+        """Whether the 95 % interval of the median is within this share of it."""
+        return summarize(self.seconds).is_within(width)
 
 
 @dataclass(frozen=True)
@@ -69,13 +89,14 @@ class Field:
 
     Attributes:
         candidates: all of them.
-        groups: sets of candidates with a winner each, such as all and the topology-unaware.
+        groups: sets of candidates with a winner each, each set within the one before, such as all
+            and the topology-unaware.
     """
 
     candidates: tuple[Candidate, ...]
     groups: tuple[frozenset[Candidate], ...]
 
-    def survivors(
+    def nearest(
         self, times: Mapping[Candidate, float], factor: float, most: int
     ) -> list[Candidate]:
         """Return the candidates within ``factor`` of a group's best, at most ``most`` of each."""
@@ -85,49 +106,21 @@ class Field:
             near.update(c for time, c in members[:most] if time <= factor * members[0][0])
         return [candidate for candidate in times if candidate in near]
 
+    def rival(self, times: Mapping[Candidate, float], candidate: Candidate) -> float:
+        """Return the best time of the smallest group that holds a candidate, or infinity.
 
-#: The measured seconds of each candidate.
-Times = dict[Candidate, list[float]]
-
-
-def race(
-    source: Source, request: Request, field: Field, budget: float = math.inf
-) -> dict[Candidate, Sample]:
-    """Time the candidates of ``field`` against each other.
-
-    Args:
-        source: makes measurements, or has them from a log.
-        request: for one repetition of one call of each.
-        field: the candidates.
-        budget: seconds of measured time after which no further round begins; the first
-            deciding round always runs.
-    """
-    return finish(source, request, field, look(source, request, field), budget)
+        Who is behind this one is behind the best of all groups that hold it.
+        """
+        inner = [group for group in self.groups if candidate in group][-1]
+        return min((time for c, time in times.items() if c in inner), default=float("inf"))
 
 
-def finish(
-    source: Source, request: Request, field: Field, seen: Times, budget: float
-) -> dict[Candidate, Sample]:
-    """Time the candidates that may still win against each other, after a look at all."""
-    finalists = field.survivors(_least(seen), SCOUT_FACTOR, FINALISTS)
-    fastest = min(min(seen[candidate]) for candidate in finalists)
-    final = decisive(replace(request, candidates=tuple(finalists)), fastest, ROUNDS[0])
-    decided = _decide(source, final, field, budget)
-    return {
-        candidate: Sample(tuple(decided[candidate]))
-        if candidate in decided
-        else Sample(tuple(seen[candidate]), dropped=True)
-        for candidate in field.candidates
-    }
-
-
-def near(field: Field, seen: Times) -> set[Candidate]:
-    """Return the best candidates of each group of ``field`` after a look at all."""
-    return set(field.survivors(_least(seen), NEAR_FACTOR, NEAREST))
-
-
-def _least(seen: Times) -> dict[Candidate, float]:
-    return {candidate: min(seconds) for candidate, seconds in seen.items()}
+def in_random_order(request: Request, seed: int) -> Request:
+    """Return the request with its candidates in an order that only it and the seed decide."""
+    candidates = list(request.candidates)
+    place = f"{request.collective} {request.communicator} {request.size} {request.launch}"
+    random.Random(f"{seed} {place} {[c.spec for c in candidates]}").shuffle(candidates)
+    return replace(request, candidates=tuple(candidates))
 
 
 def decisive(scout: Request, fastest: float, repetitions: int) -> Request:
@@ -135,65 +128,135 @@ def decisive(scout: Request, fastest: float, repetitions: int) -> Request:
     return replace(
         scout,
         settle=fastest < SETTLE_SECONDS,
-        calls=calls_per_repetition(fastest),
+        calls=scout.timing.calls(scout.size, fastest),
         repetitions=repetitions,
     )
 
 
-def calls_per_repetition(seconds: float) -> int:
-    """Return how many calls make a repetition long enough, if one takes ``seconds``."""
-    return max(1, min(CALLS_MOST, math.ceil(REPETITION_SECONDS / max(seconds, 1e-9))))
+def least(times: Mapping[Candidate, Sequence[float]]) -> dict[Candidate, float]:
+    """Return the least time of each candidate."""
+    return {candidate: min(seconds) for candidate, seconds in times.items()}
 
 
-def look(
-    source: Source, request: Request, field: Field, behind: Container[Candidate] = ()
-) -> Times:
-    """Time every candidate once, then those that may still win again, in the opposite order.
+def look(source: Source, request: Request, field: Field, prediction: Prediction) -> Times:
+    """Time every candidate that may win once, then those that still may, in the opposite order.
 
-    A call may leave traces in the network for the next one, so the least time counts.
+    Those with the best predictions come first: what they take rules out others. A call may leave
+    traces in the network for the next one, so the least time counts.
 
     Args:
         source: makes measurements, or has them from a log.
-        request: for one repetition of one call of each.
-        field: the candidates to look at.
-        behind: candidates that were behind at another size; one look drops them if they still are.
+        request: for one look at the candidates of ``field``.
+        field: the candidates.
+        prediction: of their times.
     """
-    times: Times = {candidate: [] for candidate in field.candidates}
-    _measure(source, request, times)
-    least = _least(times)
-    again: set[Candidate] = set()
-    for group in field.groups:
-        best = min(least[candidate] for candidate in group)
-        most = max(SCOUT_FACTOR * best, best + HICCUP_SECONDS)
-        again.update(
-            candidate
-            for candidate in group
-            if least[candidate] <= (SCOUT_FACTOR * best if candidate in behind else most)
+    first = _first(request, field, prediction)
+    times: Times = {}
+    _measure(source, replace(request, candidates=first), times)
+    best = least(times)
+    possible = {
+        candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
+        for candidate in request.candidates
+        if candidate in times
+        or prediction.least(candidate.algorithm, request.size) <= field.rival(best, candidate)
+    }
+    most = next(count for limit, count in LOOKED_AT if min(best.values()) <= limit)
+    fresh = {c: time for c, time in possible.items() if prediction.is_fresh(c.algorithm)}
+    stale = {c: time for c, time in possible.items() if c not in fresh}
+    nearest = {
+        *field.nearest(fresh, float("inf"), most),
+        *field.nearest(stale, float("inf"), max(most // STALE, 1)),
+    }
+    others = tuple(c for c in request.candidates if c in nearest and c not in times)
+    if others:
+        _measure(source, replace(request, candidates=others), times)
+    again = _worth_another_look(request.size, field, least(times), prediction)
+    second = tuple(candidate for candidate in reversed((*first, *others)) if candidate in again)
+    if second:
+        _measure(source, replace(request, candidates=second), times)
+    return times
+
+
+def look_quickly(source: Source, request: Request, field: Field, prediction: Prediction) -> Times:
+    """Time once each candidate that may win: enough to predict its time at a larger size."""
+    times: Times = {}
+    _measure(source, replace(request, candidates=_first(request, field, prediction)), times)
+    best = least(times)
+    others = tuple(
+        candidate
+        for candidate in request.candidates
+        if candidate not in times
+        and prediction.least(candidate.algorithm, request.size) <= field.rival(best, candidate)
+    )
+    if others:
+        _measure(source, replace(request, candidates=others), times)
+    return times
+
+
+def look_at_few(
+    source: Source, request: Request, expected: Collection[Candidate], times: Times
+) -> None:
+    """Time expected winners and their rivals twice, in opposite orders."""
+    few = tuple(candidate for candidate in request.candidates if candidate in expected)
+    _measure(source, replace(request, candidates=few), times)
+    best = min(least(times).values())
+    limit = max(SCOUT_FACTOR * best, best + HICCUP_SECONDS)
+    most = next(count for longest, count in AGAIN if best <= longest)
+    again = tuple(c for c in few[::-1] if most and min(times[c]) <= limit)
+    if again:
+        _measure(source, replace(request, candidates=again), times)
+
+
+def _first(request: Request, field: Field, prediction: Prediction) -> tuple[Candidate, ...]:
+    """Return native, the candidates without a prediction, and the two best ones of each group."""
+    expected = {c: prediction.expected(c.algorithm, request.size) for c in request.candidates}
+    known = {c: seconds for c, seconds in expected.items() if seconds is not None}
+    fresh = {c: seconds for c, seconds in known.items() if prediction.is_fresh(c.algorithm)}
+    first = {*field.nearest(fresh, NEAR_FACTOR, 2), NATIVE_CANDIDATE}
+    return tuple(c for c in request.candidates if c in first or c not in known)
+
+
+def _worth_another_look(
+    size: int, field: Field, seen: Mapping[Candidate, float], prediction: Prediction
+) -> set[Candidate]:
+    """Return the candidates near the best, and those that only a hiccup may have put behind."""
+    again = set()
+    for candidate, seconds in seen.items():
+        best = field.rival(seen, candidate)
+        unlucky = seconds <= best + HICCUP_SECONDS and prediction.is_above(
+            candidate.algorithm, size, seconds
         )
-    second = tuple(candidate for candidate in reversed(field.candidates) if candidate in again)
-    _measure(source, replace(request, candidates=second), times)
-    return times
+        if seconds <= SCOUT_FACTOR * best or unlucky:
+            again.add(candidate)
+    most = next(count for limit, count in AGAIN if min(seen.values()) <= limit)
+    return again & {*field.nearest(seen, float("inf"), most)}
 
 
-def _decide(source: Source, request: Request, field: Field, budget: float) -> Times:
-    """Measure the finalists until they have converged, or the budget is spent."""
-    times: Times = {candidate: [] for candidate in request.candidates}
-    running = list(request.candidates)
-    spent = 0.0
-    for repetitions in ROUNDS:
-        turn = replace(request, repetitions=repetitions, candidates=tuple(running))
-        spent += request.calls * sum(_measure(source, turn, times))
-        medians = {candidate: statistics.median(times[candidate]) for candidate in running}
-        running = field.survivors(medians, BEATEN_FACTOR, len(medians))
-        if spent > budget or all(summarize(times[c]).converged for c in running):
-            break
-    return times
+def try_short(source: Source, request: Request, field: Field, times: Times) -> Times:
+    """Return the times that rank candidates: of short calls, a trial of the best ones.
+
+    Args:
+        source: makes measurements, or has them from a log.
+        request: for one look at candidates.
+        field: all candidates.
+        times: what looks saw.
+    """
+    best = least(times)
+    fastest = min(best.values())
+    if fastest >= SHORT_SECONDS:
+        return times
+    tried = tuple(field.nearest(best, NEAR_FACTOR, TRIED))
+    found: Times = {}
+    _measure(source, decisive(replace(request, candidates=tried), fastest, TRIAL), found)
+    return found
 
 
-def _measure(source: Source, request: Request, times: Times) -> Sequence[float]:
-    """Add a request's measurements to ``times``; return their seconds."""
-    seconds: list[float] = []
+def _measure(source: Source, request: Request, times: Times) -> None:
+    """Add a request's measurements to ``times``."""
     for candidate, repetitions in source.measure(request).by_candidate().items():
-        times[candidate] += repetitions
-        seconds += repetitions
-    return seconds
+        times.setdefault(candidate, []).extend(repetitions)
+
+
+def distinct(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """Return the candidates, each once, in their order."""
+    return tuple(dict.fromkeys(candidates))

@@ -1,86 +1,69 @@
-"""From measured numbers of ranks to all: which measurements serve a number that was not measured.
+"""From measured shapes to all: which measurements serve a shape that was not measured.
 
-The measured number that is nearest by ratio serves (the smaller of two equally near ones), up to a
-factor of :data:`REACH` in either direction. Beyond that nothing is known, and the native routine
-serves.
+The measured shape that is nearest serves (:func:`stagegen.tune.shapes.nearest_shape`). On hosts of
+the cluster it serves however far it is. Of other hosts nothing is known: there, a measurement
+serves up to a factor of :data:`REACH` in hosts and in ranks per host, in either direction, and
+beyond that the native routine does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from math import isqrt
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from stagegen.tune.decision import GENERIC, NATIVE_CANDIDATE, ONE_HOST, Rule, Table
+from stagegen.tune.decision import GENERIC, ONE_HOST, OTHER, Table
+from stagegen.tune.shapes import Range, Shape, nearest
 
-#: The largest factor, up or down, from a measured number of ranks to one that it decides for.
+#: The largest factor, up or down, from a measured number to one that it decides for on hosts that
+#: are not of the cluster.
 REACH = 2
 
 
-@dataclass(frozen=True)
-class Range:
-    """Numbers of ranks from ``first`` to ``last``, both included; None means no end.
+def of_all_shapes(collective: str, measured: Sequence[Table]) -> Iterator[Table]:
+    """Yield the tables of a collective for any shape, the most special ones first.
 
-    Attributes:
-        measured: the number of ranks whose measurements serve them; None for the native routine.
-    """
-
-    first: int
-    last: int | None
-    measured: int | None
-
-
-def ranges(measured: Iterable[int]) -> tuple[Range, ...]:
-    """Return disjoint ranges, ascending, of all numbers from 1 upwards.
-
-    Args:
-        measured: numbers of ranks, of at least 1.
-    """
-    return tuple(_without_gaps(_near(sorted(set(measured)))))
-
-
-def _near(measured: list[int]) -> Iterator[Range]:
-    """Yield for each measured number the numbers that are nearest to it, within reach."""
-    if not measured:
-        return
-    between = [isqrt(low * high) for low, high in pairwise(measured)]
-    firsts = [1, *(last + 1 for last in between)]
-    lasts = [*between, None]
-    for count, first, last in zip(measured, firsts, lasts, strict=True):
-        reach = count * REACH
-        yield Range(
-            max(first, -(-count // REACH)), reach if last is None else min(last, reach), count
-        )
-
-
-def _without_gaps(near: Iterable[Range]) -> Iterator[Range]:
-    """Yield the ranges, and between them those of which nothing is known."""
-    begin = 1
-    for one in near:
-        if begin < one.first:
-            yield Range(begin, one.first - 1, None)
-        yield one
-        begin = (one.last or one.first) + 1
-    yield Range(begin, None, None)
-
-
-def of_all_ranks(collective: str, measured: Sequence[Table]) -> Iterator[Table]:
-    """Yield the tables of a collective for any number of ranks, the most special ones first.
+    A shape that was measured has a table of its own, before the one that predicts what shapes
+    near to it need.
 
     Args:
         collective: which one.
-        measured: tables for exactly the measured numbers of ranks.
+        measured: tables for exactly the measured shapes.
     """
-    yield from (table for table in measured if table.communicator not in GENERIC)
-    for kind in GENERIC:
-        of_kind = {table.ranks: table for table in measured if table.communicator == kind}
-        if kind == ONE_HOST and not of_kind:
-            continue
-        for one in ranges(table.ranks_from for table in of_kind.values()):
-            if one.measured is None:
-                native = (Rule(0, NATIVE_CANDIDATE),)
-                yield Table(collective, kind, None, native, one.first, one.last)
-            else:
-                table = of_kind[one.measured]
-                yield replace(table, ranks_from=one.first, ranks_to=one.last)
+    own = (table for table in measured if table.collective == collective)
+    of_kind: dict[str, list[Table]] = {kind: [] for kind in GENERIC}
+    for table in own:
+        if table.communicator in GENERIC:
+            of_kind[table.communicator].append(table)
+        else:
+            yield table
+    for kind, tables in of_kind.items():
+        if kind != OTHER:
+            yield from sorted(tables, key=lambda table: table.shape)
+        yield from _predicted(kind, tables)
+
+
+def _predicted(kind: str, measured: Sequence[Table]) -> Iterator[Table]:
+    """Yield the tables of a kind for the shapes that are nearest to each measured one."""
+    by_shape = {table.shape: table for table in measured}
+    for hosts, near_hosts in nearest(shape.hosts for shape in by_shape):
+        on_these = (shape.ranks_per_host for shape in by_shape if shape.hosts == hosts)
+        for ranks, near_ranks in nearest(on_these):
+            table = by_shape[Shape(hosts, ranks)]
+            yield replace(
+                table,
+                hosts=_served(kind, hosts, near_hosts),
+                ranks_per_host=near_ranks if kind != OTHER else _in_reach(ranks, near_ranks),
+                confirmed=False,
+            )
+
+
+def _served(kind: str, hosts: int, near: Range) -> Range:
+    """Return the numbers of hosts that a measured one serves: one, or several."""
+    if kind == ONE_HOST:
+        return Range(1, 1)
+    several = near.within(2, None)
+    return _in_reach(hosts, several) if kind == OTHER else several
+
+
+def _in_reach(number: int, near: Range) -> Range:
+    return near.within(-(-number // REACH), number * REACH)

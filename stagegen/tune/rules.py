@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from stagegen.catalogue import Algorithm
 from stagegen.catalogue.formula import NOTHING
 from stagegen.measure.records import Candidate
 from stagegen.tune.candidates import algorithms_of
-from stagegen.tune.choose import Samples, choose, median
+from stagegen.tune.choose import Samples, choose_all, median
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import HOSTS, NATIVE_CANDIDATE, ONE_HOST, OTHER, Rule
-from stagegen.tune.duels import Duels
+from stagegen.tune.race import Sample
 
 #: The most alternatives of a rule, besides the native routine.
 ALTERNATIVES = 3
-
-#: If the native routine always took at least BEYOND_DOUBT times as long as the chosen one, there is
-#: no need for a rematch.
-BEYOND_DOUBT = 1.5
 
 #: Conditions on calls or ranks that can differ among the calls that one rule serves.
 _UNSEEN = frozenset({"commutative", "leaders", "power_of_two"})
@@ -29,55 +26,62 @@ def eligible(kind: str, algorithm: Algorithm) -> bool:
     """Whether an algorithm can serve the communicators of a kind of tables."""
     if kind in (ONE_HOST, OTHER):
         return not algorithm.topology_specific
-    return kind != HOSTS or not algorithm.has_tables
+    return kind != HOSTS or not algorithm.has_tables or algorithm.serves_other_hosts
 
 
 def make_rules(
     samples: Mapping[int, Samples],
     algorithms: Mapping[str, Algorithm],
-    duels: Duels,
-    crossovers: Crossovers,
+    gain: float,
+    crossovers: Crossovers | None,
 ) -> Iterator[Rule]:
     """Yield the rules for the measured sizes, with their alternatives.
 
     Args:
         samples: at each size, of the candidates that may serve.
         algorithms: of these candidates, as for :func:`stagegen.tune.candidates.algorithms_of`.
-        duels: between two of them.
-        crossovers: finds where the choice changes.
+        gain: a smaller difference is none.
+        crossovers: finds where the choice changes; if None, it changes at a measured size.
 
     Raises:
         MeasurementError: a duel failed, or the log lacks it.
     """
-    choices: dict[int, Candidate] = {}
-    incumbent: Candidate | None = None
-    for size in sorted(samples):
-        before = incumbent
-        incumbent = choose(samples[size], before, NATIVE_CANDIDATE)
-        if not _holds(incumbent, before, samples[size], size, duels):
-            incumbent = NATIVE_CANDIDATE
-        choices[size] = incumbent
-    for rule in crossovers.rules(choices):
+    choices = choose_all(samples, gain)
+    rules = crossovers.rules(choices, samples) if crossovers else _at_sizes(choices)
+    for rule in rules:
         last = _last_size(rule, choices)
-        yield replace(rule, alternatives=alternatives(rule.candidate, samples[last], algorithms))
+        everyone = _with_ruled_out(samples, last, algorithms)
+        yield replace(rule, alternatives=alternatives(rule.candidate, everyone, algorithms))
 
 
-def _holds(
-    chosen: Candidate, before: Candidate | None, samples: Samples, size: int, duels: Duels
-) -> bool:
-    """Whether a choice holds its own against the native routine, measured anew.
+def _with_ruled_out(
+    samples: Mapping[int, Samples], size: int, algorithms: Mapping[str, Algorithm]
+) -> Samples:
+    """Return the samples of a size, with those of algorithms that were ruled out before it.
 
-    The least of many medians is as often lucky as good. A routine that replaces the native one must
-    win a rematch; a routine that stays must only keep up with it.
+    They may be alternatives. Of each the largest smaller size counts; its time is to the native
+    routine's as it was there.
     """
-    native = samples.get(NATIVE_CANDIDATE)
-    if native is None or chosen == NATIVE_CANDIDATE:
-        return True
-    if min(native.seconds) > BEYOND_DOUBT * median(samples[chosen]):
-        return True
-    if chosen == before:
-        return duels.keeps_up(size, chosen, NATIVE_CANDIDATE)
-    return duels.is_faster(size, chosen, NATIVE_CANDIDATE)
+    found = dict(samples[size])
+    names = {candidate.algorithm for candidate in found}
+    native = median(found[NATIVE_CANDIDATE])
+    for smaller in sorted((one for one in samples if one < size), reverse=True):
+        ratio = native / median(samples[smaller][NATIVE_CANDIDATE])
+        for candidate, sample in samples[smaller].items():
+            new = candidate.algorithm not in names and not candidate.bound
+            if new and algorithms[candidate.algorithm].handles(size):
+                found[candidate] = Sample((ratio * median(sample),), dropped=True)
+        names |= {candidate.algorithm for candidate in samples[smaller]}
+    return found
+
+
+def _at_sizes(choices: Mapping[int, Candidate]) -> Iterator[Rule]:
+    """Yield rules that begin at the sizes themselves."""
+    sizes = list(choices)
+    yield Rule(0, choices[sizes[0]])
+    for low, high in pairwise(sizes):
+        if choices[low] != choices[high]:
+            yield Rule(high, choices[high], (low, high))
 
 
 def _last_size(rule: Rule, choices: Mapping[int, Candidate]) -> int:

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
+from stagegen.catalogue.selection import EVERYTHING, Selection
 from stagegen.errors import InputError
 from stagegen.measure.entries import entry, natural, number
-from stagegen.measure.records import TIMINGS, WHOLE, Timing
+from stagegen.measure.records import WHOLE
+from stagegen.measure.timing import Timing
+from stagegen.tune.protocol import Protocol
 
 #: Message sizes of Faraj 2006, §4.1.1.4, in bytes; beyond the last one they double on.
 SIZES = (1, 64, 512, *(1024 << k for k in range(9)))
 
 
 T = TypeVar("T", str, int)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A collective on a communicator, and the sizes at which a program calls it.
+
+    Attributes:
+        collective: its name.
+        communicator: its name, as in :mod:`stagegen.tune.communicators`.
+        sizes: in bytes, ascending.
+    """
+
+    collective: str
+    communicator: str
+    sizes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -26,8 +44,12 @@ class Options:
         collectives: sorted names.
         sizes: message sizes in bytes, ascending.
         timing: the timing mechanism.
-        budget: seconds of measured time per race after which no further round begins.
+        budget: seconds of measured time for a size after which no repetitions are added.
         communicators: names of the ones to tune for, as in :mod:`stagegen.tune.communicators`.
+        selection: the algorithms that compete.
+        protocol: how often is measured, and what difference counts.
+        wanted: what a program calls, if only that is to be tuned; empty for all sizes of all
+            collectives on all communicators.
     """
 
     collectives: tuple[str, ...]
@@ -35,15 +57,34 @@ class Options:
     timing: Timing
     budget: float
     communicators: tuple[str, ...] = (WHOLE,)
+    selection: Selection = EVERYTHING
+    protocol: Protocol = field(default_factory=Protocol)
+    wanted: tuple[Wanted, ...] = ()
+
+    def wants(self, collective: str, communicator: str) -> bool:
+        """Whether a collective is tuned on a communicator."""
+        return not self.wanted or any(
+            (one.collective, one.communicator) == (collective, communicator) for one in self.wanted
+        )
+
+    def sizes_on(self, collective: str, communicator: str) -> tuple[int, ...]:
+        """Return the sizes at which a program calls a collective there; else those for all."""
+        for one in self.wanted:
+            if (one.collective, one.communicator) == (collective, communicator):
+                return one.sizes
+        return self.sizes
 
     def to_json(self) -> dict[str, Any]:
         """Return the form of the log's header."""
         return {
             "collectives": list(self.collectives),
             "sizes": list(self.sizes),
-            "timing": asdict(self.timing),
+            "timing": self.timing.to_json(),
             "budget": self.budget,
             "communicators": list(self.communicators),
+            "selection": _selection_form(self.selection),
+            "protocol": self.protocol.to_json(),
+            **({"wanted": list(map(_wanted_form, self.wanted))} if self.wanted else {}),
         }
 
     @classmethod
@@ -54,16 +95,15 @@ class Options:
             InputError: it is damaged.
         """
         try:
-            form = entry(data, "timing", dict)
-            timing = Timing(entry(form, "mechanism", str), natural(form, "computation"))
-            if timing.mechanism not in TIMINGS:
-                raise ValueError(f"unknown timing {timing.mechanism}")
             return cls(
                 _ascending(data, "collectives", str),
                 _ascending(data, "sizes", int),
-                timing,
+                Timing.from_json(entry(data, "timing", dict)),
                 math.inf if data["budget"] == math.inf else number(data["budget"]),
                 _communicators(data),
+                _selection(data),
+                Protocol.from_json(data),
+                tuple(map(_read_wanted, data.get("wanted", ()))),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"the header of the log is damaged: {error!r}") from error
@@ -81,6 +121,51 @@ def _communicators(data: Mapping[str, Any]) -> tuple[str, ...]:
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError("`communicators` must be names, at least one")
     return tuple(names)
+
+
+def _wanted_form(wanted: Wanted) -> dict[str, Any]:
+    return {**asdict(wanted), "sizes": list(wanted.sizes)}
+
+
+def _read_wanted(form: Mapping[str, Any]) -> Wanted:
+    """Read what a program calls.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is something else.
+    """
+    sizes = tuple(natural({"size": size}, "size") for size in entry(form, "sizes", list))
+    if not sizes or sorted(set(sizes)) != list(sizes):
+        raise ValueError("`sizes` must ascend, and not be empty")
+    return Wanted(entry(form, "collective", str), entry(form, "communicator", str), sizes)
+
+
+def _selection_form(selection: Selection) -> dict[str, Any]:
+    return {
+        "algorithms": list(selection.algorithms),
+        "without_algorithms": list(selection.without_algorithms),
+        "without_topology": selection.without_topology,
+    }
+
+
+def _selection(data: Mapping[str, Any]) -> Selection:
+    """Return the algorithms that compete; in old logs, which do not say, all do.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is no selection.
+    """
+    if "selection" not in data:
+        return EVERYTHING
+    form = entry(data, "selection", dict)
+    return Selection(
+        _patterns(form, "algorithms"),
+        _patterns(form, "without_algorithms"),
+        entry(form, "without_topology", bool),
+    )
+
+
+def _patterns(form: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    values: list[str] = entry(form, key, list)
+    return _ascending(form, key, str) if values else ()
 
 
 def _ascending(data: Mapping[str, Any], key: str, kind: type[T]) -> tuple[T, ...]:

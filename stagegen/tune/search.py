@@ -1,29 +1,37 @@
 """The search over one collective on one communicator: tune parameters, choose algorithms.
 
 The process follows Faraj 2006, Fig. 4.4, steps 3 and 4, with interleaved races in place of
-single measurements and a statistical test in place of the smaller mean.
+single measurements and a statistical test in place of the smaller mean. It has passes, one for each
+launch of the job: :meth:`Search.scout` in launch 0, :meth:`Search.confirm` in the launches that
+decide, and :meth:`Search.conclude`. So a launch serves the searches of all collectives.
 """
 
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from math import inf
 
 from stagegen.catalogue import Algorithm
 from stagegen.measure.records import Candidate, CandidateFailed, Failure, Request
 from stagegen.measure.source import Source
-from stagegen.measure.statistics import is_faster
-from stagegen.tune.candidates import algorithms_of, at_size, default_candidate, handles
+from stagegen.tune.candidates import algorithms_of, default_candidate, handles
 from stagegen.tune.choose import Samples, fastest
 from stagegen.tune.crossovers import Crossovers
-from stagegen.tune.decision import Table
+from stagegen.tune.decision import NATIVE_CANDIDATE, Table
 from stagegen.tune.duels import Duels
-from stagegen.tune.parameters import choices, tune_parameters
+from stagegen.tune.launches import Point, name_finalists, run_launch
 from stagegen.tune.plan import Outcome, Plan
-from stagegen.tune.pruning import Pruning
-from stagegen.tune.race import Field, Sample, finish, look, near, race
+from stagegen.tune.prediction import Prediction
+from stagegen.tune.race import Field, Times, distinct, least, look_at_few, try_short
 from stagegen.tune.rules import eligible, make_rules
+from stagegen.tune.scouting import Scout, odd_middles
+
+#: If the lower bound at the smallest size is above LADDER_SECONDS, sizes that are LADDER times
+#: smaller tell which candidates may win there.
+LADDER_SECONDS = 0.5
+LADDER = (64, 16, 4)
 
 __all__ = ["Outcome", "Plan", "Search", "default_candidate"]
 
@@ -52,12 +60,13 @@ class Search:
         self._collective = collective
         self._algorithms = {a.name: a for a in algorithms if a.works_for(plan.ranks)}
         self._known = ChainMap(self._algorithms, dict(others or {}))
-        self._duels = Duels(source, self._scout, plan.progress)
-        self._crossovers = Crossovers(self._duels, self._handles)
+        self._launch = 0
+        self._scout = Scout(source, plan, self._request, self._field)
         self._failures: list[Failure] = []
-        self._samples: dict[int, Samples] = {}
-        self._parameters: dict[str, Candidate] = {}
-        self._tuned: set[str] = set()
+        self._points: dict[int, Point] = {}
+        self._depth: dict[int, int] = {}
+        self._quick: dict[int, Times] = {}
+        self._compositions: Mapping[int, Sequence[Candidate]] = {}
         self._composed: set[int] = set()
 
     @property
@@ -70,171 +79,250 @@ class Search:
         """All algorithms, as :func:`stagegen.tune.candidates.algorithms_of` needs them."""
         return self._known
 
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What ended or hung the job so far."""
+        return tuple(self._failures)
+
     def run(self) -> Outcome:
-        """Measure all sizes without compositions, then find the crossovers.
+        """Make all passes, each in a launch of its own.
 
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.
         """
-        return self._outcome({})
+        self.scout()
+        for launch in range(1, self._plan.protocol.launches + 1):
+            self.confirm(launch)
+        return self.conclude()
 
-    def compose(self, compositions: Mapping[int, Sequence[Candidate]]) -> Outcome:
-        """After :meth:`run`, measure these at each size, too, and find the crossovers anew.
+    def scout(self) -> Outcome:
+        """Look at all sizes without compositions, in launch 0; the outcome is preliminary.
 
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.
         """
-        return self._outcome(compositions)
+        self._until_none_fails(self._look_at_all)
+        return self._outcome(None)
 
-    def _outcome(self, compositions: Mapping[int, Sequence[Candidate]]) -> Outcome:
-        """Try until no candidate fails any more."""
-        tables: tuple[Table, ...] = ()
-        while not tables:
+    def compose(self, compositions: Mapping[int, Sequence[Candidate]]) -> None:
+        """After :meth:`scout`, look at these at each size, too.
+
+        Raises:
+            MeasurementError: a measurement failed, or the log lacks one.
+        """
+        self._compositions = compositions
+        self._until_none_fails(self._look_at_all)
+
+    def confirm(self, launch: int) -> None:
+        """Time the finalists of all sizes in one of the launches that decide.
+
+        Raises:
+            MeasurementError: a measurement failed, or the log lacks one.
+        """
+        self._launch = launch
+        self._until_none_fails(self._confirm_all)
+
+    def conclude(self) -> Outcome:
+        """Choose, and find the crossovers in the launch of the last pass.
+
+        Raises:
+            MeasurementError: a measurement failed, or the log lacks one.
+        """
+        outcomes: list[Outcome] = []
+
+        def end() -> None:
+            self._confirm_all()
+            duels = Duels(self._source, self._request, self._plan.progress)
+            crossovers = Crossovers(duels, self._handles, self._plan.protocol.gain)
+            outcomes.append(self._outcome(crossovers))
+
+        self._until_none_fails(end)
+        return outcomes[-1]
+
+    def leave_out(self, names: Iterable[str]) -> None:
+        """Go on without algorithms that failed elsewhere."""
+        for name in set(names) & self._algorithms.keys():
+            self._forget(name)
+
+    def _until_none_fails(self, attempt: Callable[[], None]) -> None:
+        """Try until no candidate fails any more; what was measured is not measured again."""
+        while True:
             try:
-                tables = self._attempt(compositions)
+                return attempt()
             except CandidateFailed as failed:
-                self._forget(failed.failure)
-        samples = {size: self._samples[size] for size in self._plan.sizes}
-        return Outcome(
-            self._collective, self._plan.communicator, tables, samples, tuple(self._failures)
-        )
+                self._failures.append(failed.failure)
+                self._forget(failed.failure.candidate.algorithm)
 
-    def _attempt(self, compositions: Mapping[int, Sequence[Candidate]]) -> tuple[Table, ...]:
-        """Measure what was not measured yet, and make the tables."""
-        pruning = Pruning()
-        for size in self._plan.sizes:
-            if size not in self._samples:
-                self._plan.progress(f"{self._collective} {size} B")
-                self._samples[size] = self._race_at(size, pruning)
+    def _forget(self, name: str) -> None:
+        """Go on without a routine; look again at sizes where others have lost to it."""
+        del self._algorithms[name]
+        for size, point in list(self._points.items()):
+            theirs = [c for c in point.seen if c.algorithm == name]
+            best = least(point.seen)
+            led = any(min(group & best.keys(), key=best.__getitem__) in theirs
+                      for group in point.field.groups)  # fmt: skip
+            if led or any(candidate in point.finalists for candidate in theirs):
+                del self._points[size]
                 self._composed.discard(size)
-            left = [
-                candidate
-                for candidate in compositions.get(size, ())
-                if candidate.algorithm in self._algorithms and candidate.algorithm not in pruning
-            ]
-            if left and size not in self._composed:
-                self._samples[size] = self._with_compositions(size, left)
-                self._composed.add(size)
-            pruning.observe(self._samples[size], self._kinds(self._samples[size]))
-        return tuple(map(self._table, self._plan.kinds))
-
-    def _forget(self, failure: Failure) -> None:
-        """Go on without a routine that failed; race again where all others lost to it."""
-        self._failures.append(failure)
-        del self._algorithms[failure.candidate.algorithm]
-        for size, samples in list(self._samples.items()):
-            left = {c: s for c, s in samples.items() if c.algorithm in self._algorithms}
-            running = (c for c, s in left.items() if not s.dropped)
-            if all(self._kinds(running)):
-                self._samples[size] = left
             else:
-                del self._samples[size]
+                for candidate in theirs:
+                    del point.seen[candidate]
+                    point.tried.pop(candidate, None)
+                point.field = self._field(point.seen)
 
-    def _kinds(self, candidates: Iterable[Candidate]) -> tuple[frozenset[Candidate], ...]:
-        """Return the candidates that may serve each kind of tables, all of them first."""
-        everyone = frozenset(candidates)
-        return tuple(
-            frozenset(candidate for candidate in everyone if self._may_serve(kind, candidate))
-            for kind in self._plan.kinds
-        )
+    def _look_at_all(self) -> None:
+        """Scout what was not scouted yet: the sizes, odd middles between them, compositions."""
+        prediction = Prediction(self._plan.bound)
+        for size in self._rungs():
+            if size not in self._quick:
+                able = [a for a in self._algorithms.values() if not a.parts and a.handles(size)]
+                self._quick[size] = self._scout.quickly(size, able, prediction)
+            prediction.observe(size, _by_algorithm(self._quick[size]))
+        for size in self._plan.sizes:
+            if size not in self._points:
+                self._plan.progress(f"{self._collective} {size} B")
+                able = [a for a in self._algorithms.values() if not a.parts and a.handles(size)]
+                below = [self._points[s] for s in sorted(self._points) if s < size]
+                self._points[size] = self._scout.at(size, able, prediction, below)
+            prediction.observe(size, _by_algorithm(self._points[size].seen))
+        while middles := self._middles():
+            for size in middles:
+                self._look_between(size)
+        for size in sorted(self._points):
+            if size not in self._composed and self._compositions:
+                self._look_at_compositions(size)
+
+    def _rungs(self) -> list[int]:
+        """Return sizes below the smallest one, if that takes so long that predictions pay.
+
+        A collective with one rule for all calls is tuned at one size, the largest.
+        """
+        first = self._plan.sizes[0]
+        if self._plan.bound(first) <= LADDER_SECONDS:
+            return []
+        return [rung for share in LADDER if (rung := first // share) > 0]
+
+    def _middles(self) -> list[int]:
+        times = {size: point.fastest for size, point in self._points.items()}
+        lost = [size for size in self._depth if size not in self._points]
+        return lost or odd_middles(times, self._plan.bound, self._depth)
+
+    def _look_between(self, size: int) -> None:
+        """Look at a size between two others: at the best candidates of both."""
+        self._plan.progress(f"{self._collective} {size} B, between")
+        low = max(one for one in self._points if one < size)
+        high = min(one for one in self._points if one > size)
+        ends = [self._points[low], self._points[high]]
+        deep = max(self._depth.get(low, 0), self._depth.get(high, 0))
+        near = chain.from_iterable(p.field.nearest(least(p.seen), 1.3, 4) for p in ends)
+        able = [c for c in distinct((NATIVE_CANDIDATE, *near)) if self._handles(c, size)]
+        self._points[size] = self._scout.between(size, able)
+        self._depth.setdefault(size, deep + 1)
+
+    def _look_at_compositions(self, size: int) -> None:
+        """Look at compositions beside the best of the others; only those that beat it go on.
+
+        A table of fewer routines is better, and among many candidates one is lucky.
+        """
+        self._composed.add(size)
+        given = [c for c in self._compositions.get(size, ()) if c.algorithm in self._algorithms]
+        if not given:
+            return
+        self._plan.progress(f"{self._collective} {size} B: compositions")
+        point = self._points[size]
+        plain = [fastest(self._of(kind, point.samples())) for kind in self._plan.kinds]
+        found = self._field(distinct((*plain, *given)))
+        request = self._request(size, found.candidates)
+        seen: Times = {}
+        look_at_few(self._source, request, found.candidates, seen)
+        scores = least(try_short(self._source, request, found, seen))
+        gain = self._plan.protocol.gain
+        for candidate in given:
+            point.seen[candidate] = seen[candidate]
+            rivals = [
+                scores.get(c, inf)  # not tried: it was far behind
+                for c, kind in zip(plain, self._plan.kinds, strict=True)
+                if self._may_serve(kind, candidate)
+            ]
+            if scores.get(candidate, inf) < (1 - gain) * max(rivals, default=0.0):
+                point.tried[candidate] = [scores[candidate]]
+        for candidate in plain:
+            if candidate in scores and candidate in point.tried:
+                point.tried[candidate] = [scores[candidate]]
+        point.field = self._field(point.seen)
+
+    def _confirm_all(self) -> None:
+        """Time the finalists of each size in this launch, where that was not done."""
+        self._look_at_all()
+        sizes = sorted(self._points)
+        for number, size in enumerate(sizes):
+            point = self._points[size]
+            if not point.finalists:
+                around = [*sizes[max(0, number - 1) : number], *sizes[number + 1 : number + 2]]
+                name_finalists(point, [c for one in around for c in self._leaders(one)])
+            if self._launch not in point.launches:
+                self._plan.progress(f"{self._collective} {size} B, launch {self._launch}")
+                request = self._request(size, point.finalists)
+                cap = self._plan.budget / self._plan.protocol.launches
+                run_launch(self._source, request, point, self._plan.protocol, cap)
+
+    def _leaders(self, size: int) -> list[Candidate]:
+        """Return what leads at a size by what was seen so far, of each kind."""
+        samples = self._points[size].samples()
+        return [fastest(self._of(kind, samples)) for kind in self._plan.kinds]
+
+    def _of(self, kind: str, samples: Samples) -> Samples:
+        """Return the samples of those that may serve a kind of communicators."""
+        return {c: sample for c, sample in samples.items() if self._may_serve(kind, c)}
 
     def _may_serve(self, kind: str, candidate: Candidate) -> bool:
         algorithms = algorithms_of(candidate, self._known)
         return all(eligible(kind, algorithm) for algorithm in algorithms)
 
-    def _race_at(self, size: int, pruning: Pruning) -> Samples:
-        """Tune the parameters of algorithms that may win at one size, then time all algorithms.
-
-        The parameters of an earlier size are a good guess: an algorithm that is behind with them
-        is not tuned again, as that takes as long as several races.
-        """
-        algorithms = [
-            algorithm
-            for algorithm in self._algorithms.values()
-            if not algorithm.parts and algorithm.handles(size) and algorithm.name not in pruning
-        ]
-        for algorithm in algorithms:
-            known = self._parameters.get(algorithm.name, default_candidate(algorithm))
-            self._parameters[algorithm.name] = at_size(algorithm, known, size)
-        field = self._field(self._parameters[algorithm.name] for algorithm in algorithms)
-        behind = pruning.behind(field.candidates)
-        seen = look(self._source, self._scout(size, field.candidates), field, behind)
-        contenders = near(field, seen)
-        for algorithm in algorithms:
-            known = self._parameters[algorithm.name]
-            if choices(algorithm, size) and (
-                known in contenders or algorithm.name not in self._tuned
-            ):
-                self._tuned.add(algorithm.name)
-                del seen[known]
-                best, seconds = tune_parameters(self._source, self._scout, algorithm, size, known)
-                seen[best], self._parameters[algorithm.name] = seconds, best
-        field = self._field(seen)
-        request = self._scout(size, field.candidates)
-        return finish(self._source, request, field, seen, self._plan.budget)
-
-    def _with_compositions(self, size: int, compositions: Sequence[Candidate]) -> Samples:
-        """Race compositions against the best of the others, which have samples already.
-
-        A composition replaces it only if it also wins a duel: a table of fewer routines is better,
-        and among many candidates one is lucky.
-        """
-        self._plan.progress(f"{self._collective} {size} B: compositions")
-        known = self._samples[size]
-        best = [
-            fastest({candidate: known[candidate] for candidate in kind})
-            for kind in self._kinds(c for c, sample in known.items() if not sample.dropped)
-        ]
-        field = self._field(dict.fromkeys((*best, *compositions)))
-        request = self._scout(size, field.candidates)
-        raced = race(self._source, request, field, self._plan.budget)
-        won = {
-            leader
-            for group, plain in zip(self._kinds(field.candidates), best, strict=True)
-            if (leader := fastest({candidate: raced[candidate] for candidate in group})) != plain
-            and self._beats(size, leader, plain, raced)
-        }
-        return {
-            **known,
-            **{plain: raced[plain] for plain in best if not raced[plain].dropped},
-            **{c: replace(raced[c], dropped=c not in won) for c in compositions},
-        }
-
-    def _beats(
-        self, size: int, leader: Candidate, plain: Candidate, raced: Mapping[Candidate, Sample]
-    ) -> bool:
-        """Whether a composition is faster than another candidate, in a race and in a duel."""
-        if raced[plain].dropped:
-            return True
-        if not is_faster(raced[leader].seconds, raced[plain].seconds):
-            return False
-        return self._duels.is_faster(size, leader, plain)
-
     def _field(self, candidates: Iterable[Candidate]) -> Field:
         """Return the race of these candidates, with a winner for each kind of tables."""
         everyone = tuple(candidates)
-        return Field(everyone, tuple(group for group in self._kinds(everyone) if group))
+        groups = (
+            frozenset(candidate for candidate in everyone if self._may_serve(kind, candidate))
+            for kind in self._plan.kinds
+        )
+        return Field(everyone, tuple(group for group in groups if group))
 
-    def _table(self, kind: str) -> Table:
-        """Choose among the algorithms that may serve a kind of communicators."""
-        samples = {
-            size: {
-                candidate: sample
-                for candidate, sample in samples.items()
-                if self._may_serve(kind, candidate)
-            }
-            for size, samples in self._samples.items()
+    def _outcome(self, crossovers: Crossovers | None) -> Outcome:
+        samples: dict[int, Samples] = {
+            size: self._points[size].samples() for size in sorted(self._points)
         }
-        rules = tuple(make_rules(samples, self._known, self._duels, self._crossovers))
+        tables = tuple(self._table(kind, samples, crossovers) for kind in self._plan.kinds)
+        return Outcome(
+            self._collective, self._plan.communicator, tables, samples, self.failures,
+            self._plan.protocol.width,
+        )  # fmt: skip
+
+    def _table(
+        self, kind: str, samples: Mapping[int, Samples], crossovers: Crossovers | None
+    ) -> Table:
+        """Choose among the algorithms that may serve a kind of communicators."""
+        of_kind = {size: self._of(kind, given) for size, given in samples.items()}
+        gain = self._plan.protocol.gain
+        rules = tuple(make_rules(of_kind, self._known, gain, crossovers))
         ranks = self._plan.ranks
-        return Table(self._collective, kind, ranks, rules, ranks, ranks)
+        return Table.exactly(self._collective, kind, ranks, self._plan.hosts or ranks, rules)
 
     def _handles(self, candidate: Candidate, size: int) -> bool:
         return handles(candidate, size, self._plan.ranks, self._known)
 
-    def _scout(self, size: int, candidates: tuple[Candidate, ...]) -> Request:
-        """Return the request for one look at each candidate."""
+    def _request(self, size: int, candidates: tuple[Candidate, ...]) -> Request:
+        """Return the request for one look at each candidate, in this launch."""
+        timing = self._plan.timing
         return Request(
-            self._collective, size, self._plan.timing, False, 1, 1, candidates,
-            self._plan.communicator,
+            self._collective, size, timing, False, timing.calls(size), 1, candidates,
+            self._plan.communicator, self._launch,
         )  # fmt: skip
+
+
+def _by_algorithm(times: Times) -> dict[str, float]:
+    """Return the least seconds of each algorithm."""
+    found: dict[str, float] = {}
+    for candidate, seconds in times.items():
+        found[candidate.algorithm] = min(found.get(candidate.algorithm, min(seconds)), *seconds)
+    return found

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cache
 
-from stagegen.catalogue import Algorithm, Catalogue, applicable, groups_of
-from stagegen.measure.records import Candidate, Check
+from stagegen.catalogue import Algorithm, Catalogue, Collective, applicable, groups_of
+from stagegen.measure.records import WHOLE, Candidate, Check
 from stagegen.measure.source import Source
 from stagegen.topology import Topology
-from stagegen.tune.checking import find_wrong, find_wrong_among
-from stagegen.tune.communicators import Communicator, find_communicators
+from stagegen.tune.bounds import bound_or_none
+from stagegen.tune.checking import CheckedSource, find_wrong, find_wrong_among
+from stagegen.tune.communicators import Communicator, as_seen_by, find_communicators
 from stagegen.tune.compositions import Compositions
 from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable
+from stagegen.tune.hints import Known, hints_from
 from stagegen.tune.plan import Outcome, Plan
-from stagegen.tune.ranges import of_all_ranks
+from stagegen.tune.ranges import of_all_shapes
 from stagegen.tune.scope import Options
 from stagegen.tune.search import Search
 
@@ -34,26 +37,26 @@ class Tuned:
     wrong: tuple[Check, ...]
 
 
-#: Collectives whose size is that of the whole message; in the others each rank gets as much from
-#: every rank. So their sizes go on, up to the number of ranks times the largest size, at most
-#: WHOLE_MOST times.
-WHOLE = frozenset({"allgatherv", "allreduce", "bcast", "reduce", "reduce_scatter"})
+#: Where a size is that of the whole message, sizes go on, as in other collectives each rank gets as
+#: much from every rank: up to the number of ranks times the largest size, at most so many times.
 WHOLE_MOST = 16
 
-#: Collectives with one rule for all calls: a barrier has no size, and a rank of an alltoallv knows
-#: only its own blocks. They are measured once, with blocks of this many bytes or, if None, of the
-#: largest size, where a wrong choice costs most.
-ONE_SIZE: dict[str, int | None] = {"alltoallv": None, "barrier": 0}
 
+def sizes_of(
+    collective: Collective, options: Options, ranks: int, communicator: str = WHOLE
+) -> tuple[int, ...]:
+    """Return the sizes in bytes at which a collective is measured on a communicator.
 
-def sizes_of(collective: str, options: Options, ranks: int) -> tuple[int, ...]:
-    """Return the sizes in bytes at which a collective is measured."""
-    if collective in ONE_SIZE:
-        only = ONE_SIZE[collective]
-        return (options.sizes[-1] if only is None else only,)
-    largest = options.sizes[-1] * min(ranks, WHOLE_MOST)
-    extra = (largest,) if collective in WHOLE and largest > options.sizes[-1] else ()
-    return (*options.sizes, *extra)
+    A collective with one rule for all calls is measured once: with the largest size, where a wrong
+    choice costs most, or with 0 if it has no data.
+    """
+    sizes = options.sizes_on(collective.name, communicator)
+    largest = options.sizes[-1]
+    if collective.has_one_rule:
+        return (largest if collective.has_data else 0,)
+    longest = largest * min(ranks, WHOLE_MOST)
+    goes_on = collective.counts_whole and longest > largest and not options.wanted
+    return (*sizes, longest) if goes_on else sizes
 
 
 def steps(options: Options) -> int:
@@ -64,23 +67,23 @@ def steps(options: Options) -> int:
 def kinds_of(communicators: Sequence[Communicator]) -> Mapping[Communicator, tuple[str, ...]]:
     """Return the kinds of tables to make from the measurements of each communicator.
 
-    It makes its own table, if it has one, and the table for any communicators with as many ranks,
-    if it is the first with that number. Named groups come last, as their ranks are next to each
-    other. Measurements on one host serve only ranks on one host.
+    It makes its own table, if it has one, and the table for any communicators of its shape, if it
+    is the first of that shape. Named groups come last: their hosts were chosen for a reason.
+    Measurements on one host serve only ranks on one host.
     """
     by_rank = sorted(communicators, key=lambda one: bool(one.group))
-    first = {(len(one.ranks), one.one_host): one for one in reversed(by_rank)}
+    first = {one.shape: one for one in reversed(by_rank)}
     return {
         one: (
             *([one.table] if one.table else []),
-            *(_generic(one) if first[len(one.ranks), one.one_host] == one else ()),
+            *(_generic(one) if first[one.shape] == one else ()),
         )
         for one in communicators
     }
 
 
 def _generic(communicator: Communicator) -> tuple[str, ...]:
-    return (ONE_HOST,) if communicator.one_host else (HOSTS, OTHER)
+    return (ONE_HOST,) if communicator.hosts == 1 else (HOSTS, OTHER)
 
 
 def tune(
@@ -105,12 +108,19 @@ def tune(
         MeasurementError: a measurement failed; what the log holds stays valid.
     """
     found = kinds_of(find_communicators(topology, options.communicators))
-    fields = _fields(topology, catalogue, options.collectives, found)
+    fields = _fields(topology, catalogue, options, found)
+    source = CheckedSource(source)
     wrong = tuple(
         check
         for field in fields
         for check in find_wrong(
-            source, field.collective, field.communicator.name, field.algorithms, progress
+            source,
+            field.collective,
+            field.communicator.name,
+            field.algorithms,
+            _sizes(field, options)[-1],
+            len(field.communicator.ranks),
+            progress,
         )
     )
     banned = {(check.collective, check.candidate.algorithm) for check in wrong}
@@ -118,17 +128,29 @@ def tune(
     plain: list[Outcome] = []
     for field in fields:
         left = [a for a in field.algorithms if (a.collective, a.name) not in banned]
-        plan = _plan(options, field, progress)
+        hints = _hints(field, left, zip(fields, plain, strict=False))
+        plan = replace(_plan(topology, options, field, progress), hints=hints)
         searches.append(Search(source, plan, field.collective, left, field.others))
-        plain.append(searches[-1].run())
+        plain.append(searches[-1].scout())
         banned |= {(f.collective, f.candidate.algorithm) for f in plain[-1].failures}
     composed = _compositions(searches, plain)
     wrong += _wrong_among(source, plain, composed, progress)
     banned |= {(check.collective, check.candidate.algorithm) for check in wrong}
+    fields_of = list(zip(searches, (field.collective for field in fields), strict=True))
+    for (search, name), by_size in zip(fields_of, composed, strict=True):
+        search.leave_out(_of_collective(banned, name))
+        search.compose(_without(banned, name, by_size))
+        banned |= {(name, failure.candidate.algorithm) for failure in search.failures}
+    for launch in range(1, options.protocol.launches + 1):
+        for search, name in fields_of:
+            search.leave_out(_of_collective(banned, name))
+            search.confirm(launch)
+            banned |= {(name, failure.candidate.algorithm) for failure in search.failures}
     outcomes: list[Outcome] = []
-    for search, one, by_size in zip(searches, plain, composed, strict=True):
-        outcomes.append(search.compose(_without(banned, one.collective, by_size)))
-        banned |= {(f.collective, f.candidate.algorithm) for f in outcomes[-1].failures}
+    for search, name in fields_of:
+        search.leave_out(_of_collective(banned, name))
+        outcomes.append(search.conclude())
+        banned |= {(name, failure.candidate.algorithm) for failure in search.failures}
     decision = DecisionTable(
         cluster=topology.name,
         topology_hash=topology.hash,
@@ -137,12 +159,29 @@ def tune(
         tables=tuple(
             table
             for name in options.collectives
-            for table in of_all_ranks(
+            for table in of_all_shapes(
                 name, [t for one in outcomes if one.collective == name for t in one.tables]
             )
         ),
     )
     return Tuned(decision, tuple(outcomes), wrong)
+
+
+def _hints(
+    field: _Field, left: Sequence[Algorithm], before: Iterable[tuple[_Field, Outcome]]
+) -> Mapping[int, tuple[Candidate, ...]]:
+    """Return what the searches before say of a field's candidates.
+
+    The whole cluster and named groups have schedules of their own, of which no other search knows.
+    """
+    if field.communicator.group is not None:
+        return {}
+    known = (
+        Known(other.communicator.shape, outcome)
+        for other, outcome in before
+        if other.collective == field.collective
+    )
+    return hints_from(known, field.communicator.shape, {a.name for a in left})
 
 
 #: Compositions that may win, by size.
@@ -179,6 +218,11 @@ def _wrong_among(
     )
 
 
+def _of_collective(banned: Set[tuple[str, str]], collective: str) -> Set[str]:
+    """Return the algorithms of a collective that are banned."""
+    return {name for of, name in banned if of == collective}
+
+
 def _without(banned: Set[tuple[str, str]], collective: str, by_size: _BySize) -> _BySize:
     """Return the compositions that are not banned."""
     return {
@@ -195,56 +239,84 @@ class _Field:
         others: algorithms that may serve parts of compositions there, by ``collective/name``.
     """
 
-    collective: str
+    described: Collective
     communicator: Communicator
     kinds: tuple[str, ...]
     algorithms: tuple[Algorithm, ...]
     others: Mapping[str, Algorithm]
 
+    @property
+    def collective(self) -> str:
+        """The collective's name."""
+        return self.described.name
+
 
 def _fields(
     topology: Topology,
     catalogue: Catalogue,
-    collectives: Sequence[str],
+    options: Options,
     kinds: Mapping[Communicator, tuple[str, ...]],
 ) -> tuple[_Field, ...]:
     algorithms = {one: _algorithms(catalogue, topology, one) for one in kinds}
     others = {one: {f"{a.collective}/{a.name}": a for a in algorithms[one]} for one in kinds}
     return tuple(
         _Field(
-            name, one, made, tuple(a for a in algorithms[one] if a.collective == name), others[one]
+            catalogue.collective(name),
+            one,
+            made,
+            tuple(a for a in algorithms[one] if a.collective == name),
+            others[one],
         )
-        for name in collectives
+        for name in options.collectives
         for one, made in kinds.items()
-        if made
+        if made and options.wants(name, one.name)
     )
 
 
-def _plan(options: Options, field: _Field, progress: Callable[[str], None]) -> Plan:
+def _sizes(field: _Field, options: Options) -> tuple[int, ...]:
+    communicator = field.communicator
+    return sizes_of(field.described, options, len(communicator.ranks), communicator.name)
+
+
+def _plan(
+    topology: Topology, options: Options, field: _Field, progress: Callable[[str], None]
+) -> Plan:
     ranks = len(field.communicator.ranks)
+    seen = as_seen_by(topology, field.communicator)
+
+    @cache
+    def bound(size: int) -> float:
+        found = bound_or_none(seen, field.described, size)
+        return found.seconds if found else 0.0
+
     return Plan(
         ranks,
-        sizes_of(field.collective, options, ranks),
+        _sizes(field, options),
         options.timing,
         options.budget,
         progress,
         field.communicator.name,
         field.kinds,
+        options.protocol,
+        bound=bound,
+        hosts=field.communicator.hosts,
     )
 
 
 def _algorithms(
     catalogue: Catalogue, topology: Topology, communicator: Communicator
 ) -> tuple[Algorithm, ...]:
-    """Return the algorithms that can run on a communicator."""
+    """Return the algorithms that can run on a communicator.
+
+    On some hosts, one that uses its tables on all of them is what others are without tables.
+    """
     if communicator.group is not None:
         return applicable(catalogue, tuple(groups_of(topology))[communicator.group].topology)
-    count = len(communicator.ranks)
-    hosts = len({topology.ranks[rank] for rank in communicator.ranks})
+    count, hosts, everyone = len(communicator.ranks), communicator.hosts, len(set(topology.ranks))
     return tuple(
         algorithm
         for algorithm in applicable(catalogue, topology)
         if algorithm.works_for(count)
-        and not algorithm.has_tables
-        and (algorithm.needs != "leaders" or 1 < hosts < count)
+        and (not algorithm.has_tables or (algorithm.serves_other_hosts and hosts == everyone))
+        and (algorithm.needs not in ("leaders", "hosts") or 1 < hosts < count)
     )

@@ -49,7 +49,7 @@ def test_a_formula_comes_to_its_value(text, value):
 @pytest.fixture(scope="module")
 def quotients() -> str:
     """The functions that formulas in C call, as the library has them."""
-    text = (TEMPLATES / "libcoll" / "formula.h.j2").read_text(encoding="utf-8")
+    text = (TEMPLATES / "libcoll" / "formula.h").read_text(encoding="utf-8")
     return text[text.index("static inline double larger") : text.index("/* The most ranks")]
 
 

@@ -9,6 +9,7 @@ import pytest
 from stagegen.catalogue import load_catalogue
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.catalogue.references import cited_in, load_works
+from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
 from stagegen.schedule import SYNC_KINDS
 
@@ -16,6 +17,7 @@ CATALOGUE = load_catalogue()
 BARE = "summary: It works.\ncost: α\nreference: Faraj 2006, §1"
 GOOD = f"{BARE}\nscratch: 0"
 PARAMETER = "parameters: {{segment: {{{}}}}}"
+RANGE = "parameters: {{segment: {{meaning: a, values: {{{}}}, default: {}}}}}"
 WHOLE = "meaning: bytes, values: [1, 2], default: 1"
 
 
@@ -26,8 +28,16 @@ def write(root: Path, text: str, name: str = "alltoall/mine.c.j2") -> Path:
     return path
 
 
+def describe(root: Path, *collectives: str) -> None:
+    """Write the descriptions of collectives, and the template of their native routines."""
+    write(root, f"{{#---\n{GOOD}\n---#}}\n", "libcoll/native.c.j2")
+    for name in collectives:
+        text = (TEMPLATES / name / "collective.yaml").read_text(encoding="utf-8")
+        write(root, text, f"{name}/collective.yaml")
+
+
 def load(root: Path, front_matter: str, name: str = "alltoall/mine.c.j2"):
-    write(root, f"{{#---\n{GOOD}\n---#}}\n", "alltoall/native.c.j2")
+    describe(root, "alltoall")
     write(root, f"{{#---\n{front_matter}\n---#}}\nint x;\n", name)
     return load_catalogue(root)
 
@@ -57,10 +67,10 @@ MISTAKES = {
     ),
     "parts that need": (f"{GOOD}\nparts: [alltoall: n]\nneeds: order", 6, "uses or needs"),
     "unknown schedule": (f"{GOOD}\nneeds: magic", 6, "`needs`: expected one of aapc, hosts, ring"),
-    "kind of nothing": (f"{GOOD}\nkind: none", 1, "`kind` is none, but has to be nothing without"),
+    "kind of nothing": (f"{GOOD}\nkind: none", 6, "`kind` is none, but has to be nothing without"),
     "no kind": (f"{GOOD}\nneeds: aapc", 1, "`kind` is None, but has to be none, dummy, sender,"),
-    "kind of another": (f"{GOOD}\nneeds: ring\nkind: binary", 1, "is binary, but has to be lr2,"),
-    "barriers of some ranks": (f"{GOOD}\nneeds: hosts\nkind: barrier", 1, "has to be none, sender"),
+    "kind of another": (f"{GOOD}\nneeds: ring\nkind: binary", 7, "is binary, but has to be lr2,"),
+    "barriers of some ranks": (f"{GOOD}\nneeds: hosts\nkind: barrier", 7, "has to be none, sender"),
     "ranks no number": (f"{GOOD}\nmax_ranks: many", 6, "`max_ranks`: expected a number"),
     "negative size": (f"{GOOD}\nmin_bytes: -1", 6, "`min_bytes`: expected a number"),
     "size no number": (f"{GOOD}\nmax_bytes: 1KiB", 6, "`max_bytes`: expected a number"),
@@ -78,6 +88,45 @@ MISTAKES = {
     "no values": (
         f"{GOOD}\n" + PARAMETER.format("meaning: a, values: [], default: 1"), 6, "ascending"
     ),
+    "no list": (
+        f"{GOOD}\n" + PARAMETER.format("meaning: a, values: 7, default: 7"), 6, "`parameters`:"
+    ),
+    "range without an end": (
+        f"{GOOD}\n" + RANGE.format("from: 1", 1), 6, "from and to"
+    ),
+    "range with more": (
+        f"{GOOD}\n" + RANGE.format("from: 1, to: p, by: 2", 1), 6,
+        "`segment` need from and to, and maybe times",
+    ),
+    "range from nothing": (
+        f"{GOOD}\n" + RANGE.format("from: 0, to: p", 1), 6,
+        "must begin `from` 1 or more",
+    ),
+    "range to hosts": (
+        f"{GOOD}\n" + RANGE.format("from: 1, to: m", 1), 6,
+        "and the names n, p",
+    ),
+    "range that stands still": (
+        f"{GOOD}\n" + RANGE.format("from: 1, to: p, times: 1", 1),
+        6, "`times` of `segment` must be 2 or more",
+    ),
+    "default before the range": (
+        f"{GOOD}\n" + RANGE.format("from: 2, to: p", 1), 6,
+        "default of `segment` is not one",
+    ),
+    "default beside the range": (
+        f"{GOOD}\n" + RANGE.format("from: 2, to: p, times: 2", 6),
+        6, "default of `segment` is not one",
+    ),
+    "default beyond the range": (
+        f"{GOOD}\n" + RANGE.format("from: 2, to: 9", 10), 6,
+        "default of `segment` is not one",
+    ),
+    "range of tables": (
+        f"{GOOD}\nneeds: aapc\nkind: sender\n"
+        "parameters: {window: {meaning: a, values: {from: 1, to: p}, default: 1}}", 8,
+        "each value of `window` has a table here: list them",
+    ),
     "default elsewhere": (
         f"{GOOD}\n" + PARAMETER.format("meaning: a, values: [1, 2], default: 3"), 6, "default of"
     ),
@@ -88,8 +137,23 @@ MISTAKES = {
     "uses no path": (f"{GOOD}\nuses: [flat]", 6, "`uses`: expected a list of collective/"),
     "uses a number": (f"{GOOD}\nuses: [7]", 6, "`uses`: expected a list of collective/"),
     "dense without pack": (
-        f"{GOOD}\nconstraints: [dense]", 6, "`dense`: alltoall/_call.c.j2 has no pack and unpack"
+        f"{GOOD}\nconstraints: [dense]", 6, "`dense`: alltoall/view.c has no pack and unpack"
     ),
+    "variants a list": (f"{GOOD}\nvariants: [a]", 6, "`variants`: expected a mapping from names"),
+    "no variants": (f"{GOOD}\nvariants: {{}}", 6, "`variants`: expected a mapping from names"),
+    "variant a text": (f"{GOOD}\nvariants: {{a: b}}", 6, "`variants`: expected a mapping"),
+    "variant's mistake": (
+        f"{GOOD}\nvariants:\n  one:\n    cost: β\n  two:\n    max_ranks: many", 10, "`max_ranks`:"
+    ),
+    "common mistake": (
+        f"{GOOD}\nmax_ranks: many\nvariants:\n  one:\n    cost: β", 6, "`max_ranks`: expected a"
+    ),
+    "variant lacks a key": (f"{BARE}\nvariants:\n  one:\n    cost: β", 6, "lacks `scratch`"),
+    "unknown key of a variant": (
+        f"{GOOD}\nvariants:\n  one:\n    cost: β\n    speed: high", 9, "unknown in the front matter"
+    ),
+    "traits a text": (f"{GOOD}\ntraits: fast", 6, "`traits`: expected a mapping from names"),
+    "traits a list": (f"{GOOD}\ntraits: {{a: [1]}}", 6, "`traits`: expected a mapping from names"),
     "parameter's name": (
         f"{GOOD}\nparameters: {{Seg-ment: {{{WHOLE}}}}}", 6, "needs a name"
     ),
@@ -106,8 +170,13 @@ def test_a_mistake_is_told_with_its_place(tmp_path, text, line, message):
     assert caught.value.exit_status == 2
 
 
+def test_a_wrong_name_of_a_variant_is_told(tmp_path):
+    with pytest.raises(InputError, match=r"`Own-Way`: an algorithm is named \[a-z\]"):
+        load(tmp_path, f"{GOOD}\nvariants:\n  Own-Way:\n    cost: β")
+
+
 def test_dense_blocks_are_allowed_where_the_collective_packs(tmp_path):
-    write(tmp_path, "{.measure = a, .pack = b, .unpack = c}", "alltoall/_call.c.j2")
+    write(tmp_path, "{.measure = a, .pack = b, .unpack = c}", "alltoall/view.c")
     catalogue = load(tmp_path, f"{GOOD}\nconstraints: [dense]")
     assert catalogue.find("alltoall", "mine").constraints == ("dense",)
 
@@ -117,7 +186,7 @@ def test_a_missing_front_matter_is_told_with_its_file(tmp_path, text):
     path = write(tmp_path, text)
     with pytest.raises(InputError, match="front matter is missing") as caught:
         load_catalogue(tmp_path)
-    assert (caught.value.file, caught.value.line) == (path, 1)
+    assert (caught.value.file, caught.value.line) == (str(path), 1)
 
 
 def test_a_wrong_file_name_is_refused(tmp_path):
@@ -125,16 +194,25 @@ def test_a_wrong_file_name_is_refused(tmp_path):
         load(tmp_path, GOOD, "alltoall/My-Ring.c.j2")
 
 
-def test_every_collective_needs_the_native_routine(tmp_path):
-    with pytest.raises(InputError, match=r"there is no native\.c\.j2"):
+def test_every_collective_has_a_description(tmp_path):
+    with pytest.raises(InputError, match=r"gather has no collective\.yaml") as caught:
         load(tmp_path, GOOD, "gather/flat.c.j2")
+    assert caught.value.file == str(tmp_path / "gather/flat.c.j2")
+
+
+def test_every_collective_has_its_native_routine(tmp_path):
+    describe(tmp_path, "gather", "alltoall")
+    assert load_catalogue(tmp_path).collectives == ("alltoall", "gather")
+    with pytest.raises(InputError, match="there is a second alltoall/native"):
+        load(tmp_path, GOOD, "alltoall/native.c.j2")
 
 
 def test_one_parameter_has_one_meaning(tmp_path):
     load(tmp_path, f"{GOOD}\n" + PARAMETER.format(WHOLE))
     other = PARAMETER.format(WHOLE.replace("bytes", "elements"))
-    with pytest.raises(InputError, match="different meanings"):
+    with pytest.raises(InputError, match=r"`segment` has another meaning in .*mine\.c\.j2") as e:
         load(tmp_path, f"{GOOD}\n{other}", "alltoall/other.c.j2")
+    assert e.value.file == str(tmp_path / "alltoall/other.c.j2")
 
 
 def test_an_unknown_algorithm_is_told_with_those_that_there_are():
@@ -147,6 +225,41 @@ def test_an_unknown_algorithm_is_told_with_those_that_there_are():
 def test_a_file_with_an_underscore_is_no_algorithm(tmp_path):
     write(tmp_path, "{# shared #}", "alltoall/_shared.c.j2")
     assert {a.name for a in load(tmp_path, GOOD).algorithms} == {"mine", "native"}
+
+
+VARIANTS = """
+traits: {turns: 1}
+variants:
+  once:
+  twice:
+    summary: It works twice.
+    traits: {turns: 2}
+  bcast/thrice:
+    cost: 3α
+    max_ranks: 3
+"""
+
+
+def test_variants_are_algorithms_of_one_file_with_keys_in_common(tmp_path):
+    describe(tmp_path, "bcast")
+    catalogue = load(tmp_path, GOOD + VARIANTS)
+    once, twice = (catalogue.find("alltoall", name) for name in ("once", "twice"))
+    thrice = catalogue.find("bcast", "thrice")
+    assert {a.template.as_posix() for a in (once, twice, thrice)} == {"alltoall/mine.c.j2"}
+    assert "mine" not in {a.name for a in catalogue.algorithms}
+    assert (once.summary, once.cost, once.traits) == ("It works.", "α", (("turns", 1),))
+    assert (twice.summary, twice.cost, twice.traits) == ("It works twice.", "α", (("turns", 2),))
+    assert (thrice.cost, thrice.max_ranks, once.max_ranks) == ("3α", 3, None)
+    assert len({once.hash, twice.hash, thrice.hash}) == 3
+
+
+def test_two_algorithms_of_one_name_are_refused(tmp_path):
+    write(tmp_path, f"{{#---\n{GOOD}\nvariants:\n  mine:\n---#}}\n", "alltoall/other.c.j2")
+    with pytest.raises(
+        InputError, match=r"there is a second alltoall/mine, in .*/mine\.c\.j2"
+    ) as e:
+        load(tmp_path, GOOD)
+    assert e.value.file == str(tmp_path / "alltoall/other.c.j2")
 
 
 @pytest.mark.parametrize("algorithm", CATALOGUE.algorithms, ids=lambda a: a.routine)
@@ -223,7 +336,7 @@ def test_an_algorithm_works_up_to_its_most_ranks_and_for_powers_of_two_if_it_ask
 def test_a_part_of_no_collective_is_refused(tmp_path):
     with pytest.raises(InputError, match="there is no collective gather") as caught:
         load(tmp_path, f"{GOOD}\nparts: [gather: n]")
-    assert caught.value.file == tmp_path / "alltoall/mine.c.j2"
+    assert caught.value.file == str(tmp_path / "alltoall/mine.c.j2")
 
 
 def test_a_part_may_be_of_the_same_collective(tmp_path):

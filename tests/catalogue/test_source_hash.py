@@ -28,25 +28,42 @@ scratch: n
 ---#}
 {% include "_shared/_loop.c.j2" %}
 {{ banner }}
+#include "engine.h"
 /* Around the ring. */
 int ring(void) {
     return 1; // done
 }
 """
 LOOP = '{# Shared. #}\n#include "coll.h"\nconst char *text = "a /* no comment */  b";\n'
+DESCRIPTION = """summary: Every rank gets the message of the root.
+arguments: [buffer, count, datatype, root, comm]
+send: nothing
+recv: one
+size: whole
+bound: bcast
+view: the message
+"""
 VIEW = "static void view(void) {}\n"
 FILES = {
-    "bcast/native.c.j2": NATIVE,
+    "bcast/collective.yaml": DESCRIPTION,
+    "libcoll/native.c.j2": NATIVE,
     "bcast/ring.c.j2": RING,
-    "bcast/_call.c.j2": VIEW,
+    "bcast/view.c": VIEW,
     "bcast/_other.c.j2": "int other;\n",
     "_shared/_loop.c.j2": LOOP,
+    "engines/engine.h": '#include "inner.h"\nint turn(void); /* Turns. */\n',
+    "engines/engine.c": '#include "engine.h"\nint turn(void) { return inner(); }\n',
+    "engines/inner.h": "int inner(void);\n",
+    "engines/inner.c": '#include "inner.h"\nint inner(void) { return 7; }\n',
+    "engines/unused.c": "int unused;\n",
 }
 
 
 def hashes(root: Path, **changes: tuple[str, str]) -> dict[str, str]:
     """Return the hashes of templates in which a file has one text replaced by another."""
-    by_stem = {Path(name).name.partition(".")[0].strip("_"): name for name in FILES}
+    by_stem = {
+        Path(name).name.partition(".")[0].strip("_"): name for name in sorted(FILES, reverse=True)
+    }
     for name, text in FILES.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,6 +92,9 @@ def before(tmp_path):
         {"ring": ("section 4.1", "section 4.2")},
         {"loop": ("{# Shared. #}\n", "")},
         {"other": ("int other;", "long other;")},
+        {"collective": ("Every rank gets", "All ranks get")},
+        {"collective": ("bound: bcast", "bound: reduce")},
+        {"unused": ("int unused;", "long unused;")},
     ],
 )
 def test_what_only_people_read_changes_no_hash(before, tmp_path, change):
@@ -89,8 +109,11 @@ def test_what_only_people_read_changes_no_hash(before, tmp_path, change):
         ({"ring": ("default: 4096", "default: 1024")}, {"bcast/ring"}),
         ({"ring": ("scratch: n", "scratch: 2 * n")}, {"bcast/ring"}),
         ({"loop": ("*/  b", "*/ b")}, {"bcast/ring"}),
+        ({"engine": ("return inner()", "return 1 + inner()")}, {"bcast/ring"}),
+        ({"inner": ("return 7", "return 8")}, {"bcast/ring"}),
         ({"native": ("{{ banner }}", "{{ banner }} int n;")}, {"bcast/native"}),
-        ({"call": ("view(void)", "view(int n)")}, {"bcast/native", "bcast/ring"}),
+        ({"view": ("view(void)", "view(int n)")}, {"bcast/native", "bcast/ring"}),
+        ({"collective": ("recv: one", "recv: all")}, {"bcast/native", "bcast/ring"}),
     ],
 )
 def test_what_is_compiled_changes_the_hash_of_its_routines(before, tmp_path, change, changed):
@@ -105,7 +128,7 @@ def test_the_hash_does_not_depend_on_the_place(before, tmp_path):
 def test_a_shared_template_that_is_missing_is_told(tmp_path):
     with pytest.raises(InputError, match=r"_gone\.c\.j2.*no template") as caught:
         hashes(tmp_path, ring=("_shared/_loop", "_shared/_gone"))
-    assert caught.value.file == tmp_path / "bcast/ring.c.j2"
+    assert caught.value.file == str(tmp_path / "bcast/ring.c.j2")
 
 
 def test_tokens_keep_texts_whole():

@@ -10,7 +10,7 @@ from stagegen.data import TOPOLOGIES
 from stagegen.errors import GenerateError, InputError
 from stagegen.generate import Build, Renderer, runtime_sources
 from stagegen.topology import load_topology
-from tests.catalogue.test_front_matter import GOOD, load, write
+from tests.catalogue.test_front_matter import GOOD, describe, load, write
 
 CATALOGUE = load_catalogue()
 NATIVES = tuple(a for a in CATALOGUE.algorithms if a.name == NATIVE)
@@ -36,7 +36,7 @@ ALLOWED = {
 
 def load_pair(root, used: str, user: str):
     write(root, f"{{#---\n{GOOD}\n{used}\n---#}}\n", "bcast/other.c.j2")
-    write(root, f"{{#---\n{GOOD}\n---#}}\n", "bcast/native.c.j2")
+    describe(root, "bcast")
     return load(root, f"{USES}\n{user}")
 
 
@@ -44,7 +44,7 @@ def load_pair(root, used: str, user: str):
 def test_what_asks_for_less_than_the_used_one_is_refused(tmp_path, used, user):
     with pytest.raises(InputError, match="bcast/other asks for more than this") as caught:
         load_pair(tmp_path, used, user)
-    assert caught.value.file == tmp_path / "alltoall/mine.c.j2"
+    assert caught.value.file == str(tmp_path / "alltoall/mine.c.j2")
 
 
 @pytest.mark.parametrize(("used", "user"), ALLOWED.values(), ids=ALLOWED)

@@ -13,6 +13,7 @@ from stagegen.generate.routines import c_parameters
 from stagegen.generate.sources import runtime_sources
 from stagegen.library.rules import CRule, CTable
 from stagegen.topology import Group, load_topology, topology_yaml
+from stagegen.tune.shapes import Shape
 from tests.schedule.rated import with_rates
 from tests.strategies import make_topology
 
@@ -32,7 +33,7 @@ CLUSTERS = {
         groups=(Group("left", ("n3", "n0", "n1")), Group("one-each", ("n0", "n2", "n4"))),
     ),
 }
-ARRAY = re.compile(r"static const (?:short|int) (\w+)\[\] = \{([^{}]*)\};")
+ARRAY = re.compile(r"static const (?:short|int|struct \w+) (\w+)\[\] = \{([^;=]*)\};")
 _RULES = {
     "alltoall": [
         ("148", "bruck", {"radix": 2}),
@@ -79,9 +80,11 @@ def _tables(build):
             for upto, name, own in rules
             for option, parameters in ((name, own), ("native", {}))
         )
-        count = group.topology.rank_count
+        ranks = group.topology.ranks
+        shape = Shape.of(len(set(ranks)), len(ranks))
+        hosts, per_host = ((str(n), str(n)) for n in (shape.hosts, shape.ranks_per_host))
         name = f"{collective}_cluster{group.suffix}"
-        yield CTable(name, collective, "cluster", group.number, False, count, str(count), rows)
+        yield CTable(name, collective, "cluster", group.number, shape, hosts, per_host, True, rows)
 
 
 def _find(index, collective, name, group):
@@ -93,6 +96,12 @@ def scheduled(topology) -> list[str]:
     """The routines of a topology that have tables; some only use others that have."""
     found = (a for a in applicable(load_catalogue(), topology) if a.has_tables and not a.uses)
     return sorted(algorithm.routine for algorithm in found)
+
+
+def file_of_tables(folder: Path, routine: str) -> Path:
+    """The file that has a routine's tables: its own, or the C file."""
+    own = folder / "src" / f"{routine}.tables.h"
+    return own if own.is_file() else folder / "src" / f"{routine}.c"
 
 
 def edit(file: Path, old: str, new: str) -> None:

@@ -52,10 +52,11 @@ def from_log(topology: Path, log: Path, output: Path) -> subprocess.CompletedPro
 
 
 def contents(folder: Path) -> dict[str, bytes]:
+    """All files but the events of the runs, which have times."""
     return {
         p.relative_to(folder).as_posix(): p.read_bytes()
         for p in sorted(folder.rglob("*"))
-        if p.is_file()
+        if p.is_file() and p.name != "tune.log"
     }
 
 

@@ -17,6 +17,7 @@ from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.topology import load_topology
 from stagegen.tune import DecisionTable
+from stagegen.tune.shapes import Shape
 from tests.cli.test_tune import stagegen
 from tests.library.schemas import validate
 
@@ -105,7 +106,7 @@ def tuned(tmp_path_factory):
     topology.write_text(TOPOLOGY)
     catalogue = few_routines(load_catalogue())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cli, "load_catalogue", lambda: catalogue)
+        patch.setattr(cli, "load_catalogue", lambda **_: catalogue)
         words = ["tune", "--topology", topology, "--output", output, "--budget", "0"]
         words += ["--sizes", "1,4KiB", "--communicators", ",".join(COMMUNICATORS)]
         result = stagegen(*words)
@@ -139,15 +140,18 @@ def test_routines_with_tables_are_only_measured_where_they_have_them(tuned):
     assert {name for name, routine in seen if routine == "topology_linear"} == set(COMMUNICATORS)
 
 
-def test_the_decision_has_tables_for_all_numbers_of_ranks(tuned):
+def test_the_decision_has_tables_for_all_shapes(tuned):
     validate("decision", tuned.decision.to_json())
-    tables = [(t.communicator, t.ranks, t.ranks_from, t.ranks_to) for t in tuned.decision.tables]
-    ranged = [(2, 1, 2), (3, 3, 3), (4, 4, 5), (7, 6, 14), (None, 15, None)]
+    tables = [
+        (t.communicator, t.ranks, t.hosts.first, t.hosts.last, t.confirmed)
+        for t in tuned.decision.tables
+    ]
     assert tables == [
-        ("cluster", 7, 7, 7),
-        ("group left", 3, 3, 3),
-        *(("hosts", *one) for one in ranged),
-        *(("other", *one) for one in ranged),
+        ("cluster", 7, 7, 7, True),
+        ("group left", 3, 3, 3, True),
+        *(("hosts", n, n, n, True) for n in (2, 3, 4, 7)),
+        *(("hosts", *one, False) for one in [(2, 2, 2), (3, 3, 3), (4, 4, 5), (7, 6, None)]),
+        *(("other", *one, False) for one in [(2, 2, 2), (3, 3, 3), (4, 4, 5), (7, 6, 14)]),
     ]
 
 
@@ -161,8 +165,12 @@ def test_the_report_tells_of_every_communicator_and_the_rule_between_them(tuned)
     text = " ".join((tuned.folder / "report.html").read_text().split())
     assert "bcast on 4 ranks: half" in text
     assert "The ranks of the group left, in any order" in text
-    assert "6 to 14 ranks on hosts of the cluster, from what was measured with 7" in text
-    assert "nearest by ratio, at most 2 times as many" in text
+    assert (
+        "1 or more ranks on each of 6 or more hosts: measured with 7x1, else predicted and not "
+        "confirmed" in text
+    )
+    assert "predicted from 7x1 on the cluster, not confirmed" in text
+    assert "at most 2 times as many or as few hosts" in text
 
 
 def test_the_library_serves_each_communicator_as_decided(tuned, tmp_path):
@@ -175,7 +183,7 @@ def test_the_library_serves_each_communicator_as_decided(tuned, tmp_path):
     subprocess.run([*command, "-pthread"], cwd=tmp_path, check=True, timeout=120)
     answers = run(tmp_path / "main", topology, tmp_path / "answers")
     assert answers == {
-        (name, size, tuned.decision.table("bcast", kind, ranks).choice(size).algorithm)
+        (name, size, tuned.decision.table("bcast", kind, Shape(ranks, 1)).choice(size).algorithm)
         for name, (kind, ranks) in WHO.items()
         for size in (4**k for k in range(9))
     }

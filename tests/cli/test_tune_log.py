@@ -11,7 +11,8 @@ import pytest
 
 from stagegen.catalogue import Catalogue, load_catalogue
 from stagegen.errors import MeasurementError
-from stagegen.measure.live import require_comparable
+from stagegen.measure.launch.local import LocalLauncher
+from stagegen.measure.session import SessionError
 from tests.cli.test_tune import CLUSTER, contents, from_log, recorded, stagegen
 from tests.library.recorded import cost
 from tests.library.schemas import validate
@@ -51,6 +52,11 @@ HEADERS = [
     {"timing": {"mechanism": ["barrier"], "computation": 0}},
     {"timing": {"mechanism": "stopwatch", "computation": 0}},
     {"timing": {"mechanism": "barrier", "computation": "0"}},
+    {"timing": {"mechanism": "barrier", "computation": 0, "metric": "fastest"}},
+    {"timing": {"mechanism": "barrier", "computation": 0, "computation_ms": -1}},
+    {"timing": {"mechanism": "barrier", "computation": 0, "iterations": []}},
+    {"timing": {"mechanism": "barrier", "computation": 0, "iterations": [[64, 2], [1, 3]]}},
+    {"timing": {"mechanism": "arrival", "computation": 0, "hash": 5}},
     {"budget": "20"},
     {"budget": -1},
     {"budget": float("nan")},
@@ -73,6 +79,8 @@ DIFFERENT = {
     "--collectives": "bcast",
     "--communicators": "whole,half",
     "--timing": "mpptest",
+    "--metric": "mean",
+    "--iterations": "source",
     "--budget": "3",
 }
 
@@ -95,7 +103,8 @@ def test_options_that_are_those_of_the_log_change_nothing(recorded, tmp_path):
     log, _, folder, _ = recorded
     words = ["tune", "--topology", CLUSTER, "--output", tmp_path, "--from-log", log]
     options = ["--sizes", "1,1024,16384,65536", "--timing", "barrier", "--budget", "20"]
-    assert stagegen(*words, *options, "--computation", "100").returncode == 0
+    options += ["--metric", "slowest", "--iterations", "adaptive", "--computation", "100"]
+    assert stagegen(*words, *options).returncode == 0
     assert contents(tmp_path) == contents(folder)
 
 
@@ -106,18 +115,18 @@ class Starter:
     """Starts sessions of a cost model, or fails as it is told."""
 
     def __init__(
-        self, log, before, fails: str = "", deadly: str = "", environment=ENVIRONMENT, noise=0.01
+        self, log, admission, fails: str = "", deadly: str = "", environment=ENVIRONMENT, noise=0.01
     ):
-        self.log, self.before, self.fails, self.deadly = log, before, fails, deadly
+        self.log, self.admission, self.fails, self.deadly = log, admission, fails, deadly
         self.environment, self.scale = environment, 1.0
         self.model = Model(cost, noise=noise)
 
     def __call__(self):
         if self.fails == "start":
             raise MeasurementError("the session did not start")
-        require_comparable(self.environment, self.before)
+        allowed = self.admission.admit(self.environment)
         form = self.environment.to_json()
-        self.log.write({"kind": "session", "environment": form, "mpi": "a model"})
+        self.log.write(*allowed, {"kind": "session", "environment": form, "mpi": "a model"})
         return self
 
     def use(self, communicator, ranks):
@@ -129,7 +138,7 @@ class Starter:
     def measure(self, request, timeout):
         algorithms = [candidate.algorithm for candidate in request.candidates]
         if self.fails == "measure" or self.deadly in algorithms:
-            raise MeasurementError(f"the job has ended ({', '.join(algorithms)})")
+            raise SessionError(f"the job has ended ({', '.join(algorithms)})")
         return self.model.measure(request)
 
     def close(self):
@@ -137,30 +146,34 @@ class Starter:
 
 
 def tuned(monkeypatch, output: Path, *words: str, **how) -> subprocess.CompletedProcess[str]:
-    def starter(folder, files, toolchain, launcher, topology, log, before):
-        return Starter(log, before, **how)
+    def starter(folder, files, toolchain, launcher, topology, log, admission, computes):
+        return Starter(log, admission, **how)
 
     monkeypatch.setattr("stagegen.cli.tune.SessionStarter", starter)
-    monkeypatch.setattr("stagegen.cli.tune.Toolchain.find", lambda mpicc: None)
+    monkeypatch.setattr(
+        "stagegen.cli.tune.launcher_and_toolchain", lambda *_: (LocalLauncher(), None, "")
+    )
+    words = ("--communicators", "whole", *words)
     words = ("--launcher", "local", "--collectives", "alltoall", "--sizes", "1,65536", *words)
     return stagegen("tune", "--topology", CLUSTER, "--output", output, *words)
 
 
 def use_catalogue(monkeypatch, catalogue: Catalogue) -> None:
-    monkeypatch.setattr("stagegen.cli.tune.load_catalogue", lambda: catalogue)
+    monkeypatch.setattr("stagegen.cli.tune.load_catalogue", lambda **_: catalogue)
 
 
 def without(routine: str) -> Catalogue:
-    return Catalogue(tuple(a for a in CATALOGUE.algorithms if a.full_name != routine))
+    return replace(
+        CATALOGUE, algorithms=tuple(a for a in CATALOGUE.algorithms if a.full_name != routine)
+    )
 
 
 def with_changed(routine: str) -> Catalogue:
     """Return the catalogue as it is after a change of one routine."""
-    return Catalogue(
-        tuple(
-            replace(a, hash="0" * 64) if a.full_name == routine else a for a in CATALOGUE.algorithms
-        )
+    changed = (
+        replace(a, hash="0" * 64) if a.full_name == routine else a for a in CATALOGUE.algorithms
     )
+    return replace(CATALOGUE, algorithms=tuple(changed))
 
 
 def algorithms_measured(path: Path, before: bytes) -> set[str]:
@@ -250,6 +263,52 @@ def test_a_stopped_run_goes_on_but_not_under_other_conditions(tmp_path, monkeypa
     assert path.read_bytes() == before
     assert tuned(monkeypatch, tmp_path, "--resume").returncode == 0
     assert path.read_bytes().startswith(before)
+
+
+def test_environments_are_mixed_only_if_asked_for_and_then_said_to_be(tmp_path, monkeypatch):
+    live = tmp_path / "live"
+    path = live / "measurements.jsonl"
+    assert tuned(monkeypatch, live, fails="measure").returncode == 1
+    other = replace(ENVIRONMENT, scale=0.5, congestion_control="reno")
+    resumed = tuned(monkeypatch, live, "--resume", "--mix-environments", environment=other)
+    assert resumed.returncode == 0, resumed.stderr
+    said = " ".join(resumed.stderr.split())
+    assert "environments are mixed: scale, congestion_control differ" in said
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in records:
+        validate("measurements", record)
+    allowed = [r for r in records if r["kind"] == "mixed"]
+    assert allowed == [{"kind": "mixed", "facts": ["scale", "congestion_control"]}]
+    decision = json.loads((live / "decision.json").read_text())
+    validate("decision", decision)
+    assert decision["mixed"] == ["scale", "congestion_control"]
+    assert "environments are mixed, as was asked for" in (live / "report.html").read_text()
+    again = from_log(CLUSTER, path, tmp_path / "again")
+    assert again.returncode == 0, again.stderr
+    assert contents(live) == contents(tmp_path / "again")
+
+
+def test_a_mixed_log_whose_user_did_not_ask_makes_no_table(tmp_path, monkeypatch):
+    assert tuned(monkeypatch, tmp_path / "live").returncode == 0
+    path = tmp_path / "mixed.jsonl"
+    header, session, *rest = (tmp_path / "live" / "measurements.jsonl").read_text().splitlines()
+    other = json.loads(session)
+    other["environment"]["mpi_version"] = "9"
+    text = "\n".join([header, session, json.dumps(other), *rest, ""])
+    path.write_text(text)
+    refused = from_log(CLUSTER, path, tmp_path / "no")
+    assert refused.returncode == 2
+    assert "mpi_version 0, this is 9" in " ".join(refused.stderr.split())
+    assert not (tmp_path / "no").exists()
+    words = ["tune", "--topology", CLUSTER, "--from-log", path, "--mix-environments"]
+    asked = stagegen(*words, "--output", tmp_path / "yes")
+    assert asked.returncode == 0, asked.stderr
+    assert path.read_text() == text, "only the folder's own copy says what was asked for"
+    own = tmp_path / "yes" / "measurements.jsonl"
+    assert own.read_text() == text + '{"kind": "mixed", "facts": ["mpi_version"]}\n'
+    assert json.loads((tmp_path / "yes" / "decision.json").read_text())["mixed"] == ["mpi_version"]
+    assert from_log(CLUSTER, own, tmp_path / "again").returncode == 0
+    assert contents(tmp_path / "yes") == contents(tmp_path / "again")
 
 
 def test_a_routine_that_fails_is_reported_and_left_out_again_from_the_log(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 
 from stagegen.audit import audit_folder
 from stagegen.errors import ScheduleError
-from tests.cli.folders import ARRAY, CLUSTERS, scheduled, write_folder
+from tests.cli.folders import ARRAY, CLUSTERS, file_of_tables, scheduled, write_folder
 
 DAMAGED = {
     "fig-3-2": scheduled(CLUSTERS["fig-3-2"]),
@@ -18,17 +18,18 @@ DAMAGED = {
     "capacity 2": ["alltoall_aapc_receiver_window", "alltoall_aapc_sender_partial"],
 }
 CASES = [(name, routine) for name, routines in DAMAGED.items() for routine in routines]
-ENUM = re.compile(r"\benum \w* ?\{([^{}]*)\}")
+CONSTANTS = re.compile(r"(?:\benum \w*|\bschedule =) ?\{([^{}]*)\}")
+OF_SCHEMES = {"AAPC_NO_TOKENS", "AAPC_SENDER", "AAPC_RECEIVER"}, {"true", "false"}
 UNPROVEN = {"IN_FLIGHT"}
 """Constants that a schedule has nothing to do with."""
 
 
 class Damage:
-    """A folder with one routine, whose file is written again and again."""
+    """A folder with one routine, whose tables are written again and again."""
 
     def __init__(self, cluster, routine, folder):
         write_folder(CLUSTERS[cluster], folder, routine)
-        self.folder, self.file = folder, folder / "src" / f"{routine}.c"
+        self.folder, self.file = folder, file_of_tables(folder, routine)
         self.text = self.file.read_text()
         assert self.told(self.text) is None
         # Blanks for comments: what stands there is damaged to no effect.
@@ -46,6 +47,11 @@ class Damage:
 
     def with_text(self, start: int, end: int, new: str) -> str:
         return self.text[:start] + new + self.text[end:]
+
+    def sees_scheme(self, start: int, end: int, new: str) -> None:
+        """Another scheme is seen if the name of the routine says which one it is."""
+        if "aapc_" in self.file.name:
+            self.sees(start, end, new)
 
     def sees(self, start: int, end: int, new: str) -> None:
         near = self.text[max(0, start - 30) : end + 30]
@@ -74,19 +80,28 @@ def test_every_changed_number_is_seen(damage):
 
 def test_every_changed_constant_is_seen(damage):
     found = 0
-    for enum in ENUM.finditer(damage.bare):
-        for item in re.finditer(r"(\w+) = (-?\d+)", enum[1]):
-            start, end = enum.start(1) + item.start(2), enum.start(1) + item.end(2)
-            if item[1] not in UNPROVEN:
+    for group in CONSTANTS.finditer(damage.bare):
+        for item in re.finditer(r"(\w+) = (-?\w+)", group[1]):
+            start, end = group.start(1) + item.start(2), group.start(1) + item.end(2)
+            if re.fullmatch(r"-?\d+", item[2]) and item[1] not in UNPROVEN:
                 found += 1
                 damage.sees(start, end, str(int(item[2]) + 1))
                 damage.sees(start, end, str(int(item[2]) - 1))
-        names = re.findall(r"\w+", enum[1])
-        if names[-1].endswith(("_FIELDS", "REQUESTS")):
-            damage.sees(enum.start(1), enum.end(1), enum[1].replace(names[0], "OTHER", 1))
-            swapped = enum[1].replace(names[0], "?").replace(names[1], names[0])
-            damage.sees(enum.start(1), enum.end(1), swapped.replace("?", names[1]))
+            for others in OF_SCHEMES:
+                for other in others - {item[2]} if item[2] in others else ():
+                    found += 1
+                    damage.sees_scheme(start, end, other)
     assert found or re.search(r"\bring\[\]", damage.text)  # a ring has none that must be so
+
+
+def test_every_changed_member_is_seen(damage):
+    """A member of `schedule` that is left out, stands twice, or has another name."""
+    members = list(re.finditer(r"^    \.(\w+) = \w+,$", damage.bare, re.MULTILINE))
+    assert bool(members) == damage.file.name.endswith(".tables.h")
+    for member in members:
+        start, end, text = member.start(), member.end(), member[0]
+        for other in ("", f"{text}\n{text}", text.replace(member[1], "other", 1)):
+            damage.sees(start, end, other)
 
 
 def test_every_other_declaration_is_seen(damage):

@@ -52,10 +52,11 @@ def test_the_catalogue_has_the_sample(catalogue_root):
 def test_the_sample_gives_the_same_bytes_as_native(catalogue_root, tmp_path, ranks):
     topology = support.cluster(ranks)
     catalogue = load_catalogue(catalogue_root)
-    renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash, catalogue_root)
+    hashes = (topology.hash, catalogue.hash)
+    renderer = Renderer("a test", topology.name, *hashes, catalogue.templates)
     write_files(tmp_path, measuring_sources(session_build(topology, catalogue), renderer))
     run_make(tmp_path, support.toolchain())
-    candidates = list(variants(sample_of(catalogue_root)))
+    candidates = list(variants(sample_of(catalogue_root), 1024, ranks))
     assert len(candidates) == 3
     session, _ = start_session(LocalLauncher(), topology, tmp_path / "session", tmp_path)
     with closing(session):
@@ -75,7 +76,7 @@ def keys_of_the_page() -> list[str]:
 def test_the_page_has_a_line_for_all_that_a_front_matter_says_of_an_algorithm():
     """What an algorithm is beyond its place in the folders and its hash is in its front matter."""
     others = {"collective", "name", "template", "hash"}
-    said = {field.name for field in fields(Algorithm)} - others
+    said = {field.name for field in fields(Algorithm)} - others | {"variants"}
     assert sorted(keys_of_the_page()) == sorted(said)
 
 
@@ -84,7 +85,9 @@ def test_each_key_of_the_page_is_read(key, tmp_path):
     """A value that no key may have is refused for what it is, not as that of an unknown key."""
     known = {"summary": "It works.", "cost": "α", "reference": "Faraj 2006, §1", "scratch": 0}
     text = yaml.safe_dump({**known, key: [[]]})
-    (tmp_path / "bcast").mkdir()
-    (tmp_path / "bcast" / "native.c.j2").write_text(f"{{#---\n{text}---#}}\n", encoding="utf-8")
+    for folder in ("bcast", "libcoll"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(TEMPLATES / "bcast" / "collective.yaml", tmp_path / "bcast")
+    (tmp_path / "libcoll" / "native.c.j2").write_text(f"{{#---\n{text}---#}}\n", encoding="utf-8")
     with pytest.raises(InputError, match=f"the front matter's `{key}`: "):
         load_catalogue(tmp_path)

@@ -10,6 +10,7 @@ import re
 import runpy
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from math import isqrt
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ TEXT = PAGE.read_text(encoding="utf-8")
 MAIN = runpy.run_path(str(SCRIPT))["main"]
 
 FRONT_MATTER = re.compile(r"\{#---\n(.*?)\n---#\}", re.DOTALL)
+SECTION = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 #: Name, template, summary and facts of an algorithm.
 ENTRY = re.compile(r"^### \[(\w+)\]\(\.\./templates/(\S+)\)\n\n(.+)\n\n((?:- .+\n)+)", re.MULTILINE)
 
@@ -35,6 +37,7 @@ CONSTRAINTS = {
 PLACES = {
     "order": "ranks on hosts of the cluster, any number on each, in any order",
     "leaders": "ranks on several hosts of the cluster, more than one on some, in any order",
+    "hosts": "ranks on several hosts of the cluster, more than one on some, in any order",
 }
 LINK = re.compile(r"\[([^]]*)\]\(https://[^)]*\)")
 LIMIT = re.compile(r"at (most|least) ([\d,]+) (ranks|bytes)")
@@ -45,13 +48,26 @@ Facts = Mapping[str, list[str]]
 
 
 def front_matters() -> dict[str, dict]:
-    """The YAML of every algorithm but the native ones, by its template."""
+    """The keys of every algorithm but the native ones, by its full name; `template` is its file."""
     found = {}
     for path in sorted(TEMPLATES.glob("*/[!_]*.c.j2")):
         head = FRONT_MATTER.match(path.read_text(encoding="utf-8"))
         if head is not None and path.name != "native.c.j2":
-            found[path.relative_to(TEMPLATES).as_posix()] = yaml.safe_load(head[1])
+            common = {**yaml.safe_load(head[1]), "template": path.relative_to(TEMPLATES).as_posix()}
+            rows = common.pop("variants", {path.name.partition(".")[0]: {}})
+            for name, own in rows.items():
+                full_name = name if "/" in name else f"{path.parent.name}/{name}"
+                found[full_name] = {**common, **(own or {})}
     return found
+
+
+def entries() -> list[tuple[str, str, str, str]]:
+    """The full name, template, summary and facts of every algorithm on the page."""
+    return [
+        (f"{collective}/{name}", template, summary, lines)
+        for collective, text in SECTION.findall(TEXT)
+        for name, template, summary, lines in ENTRY.findall(text)
+    ]
 
 
 def facts(lines: str) -> Facts:
@@ -64,9 +80,19 @@ def facts(lines: str) -> Facts:
 
 
 KEYS = front_matters()
-TOLD = {template: (name, text, facts(lines)) for name, template, text, lines in ENTRY.findall(TEXT)}
+TOLD = {name: (template, text, facts(lines)) for name, template, text, lines in entries()}
 
-every_template = pytest.mark.parametrize("template", KEYS)
+every_algorithm = pytest.mark.parametrize("name", KEYS)
+
+
+def a_range(listed: str) -> dict:
+    """The range of values such as "1, 2, 4, … up to `p`; **4**", as a front matter has it."""
+    match = re.fullmatch(r"(\d+), \d+, (\d+), … up to `(.+)`; \*\*\d+\*\*", listed)
+    if match is None:
+        return {}
+    start, third = int(match[1]), int(match[2])
+    steps = {} if third == start + 2 else {"times": isqrt(third // start)}
+    return {"from": start, "to": match[3], **steps}
 
 
 def parameters(told: Facts) -> dict[str, dict]:
@@ -76,8 +102,8 @@ def parameters(told: Facts) -> dict[str, dict]:
         if what.startswith("`"):
             (text,) = told[what]
             meaning, _, listed = text.rpartition(": ")
-            values = [int(value.strip("*")) for value in listed.split(", ")]
             (default,) = re.findall(r"\*\*(\d+)\*\*", listed)
+            values = a_range(listed) or [int(value.strip("*")) for value in listed.split(", ")]
             found[what.strip("`")] = {"meaning": meaning, "values": values, "default": int(default)}
     return found
 
@@ -91,42 +117,42 @@ def test_the_page_is_up_to_date():
     assert MAIN(["--check"]) == 0, "run python docs/tools/catalogue.py"
 
 
-@every_template
-def test_every_work_that_is_cited_is_listed_with_its_number(template):
+@every_algorithm
+def test_every_work_that_is_cited_is_listed_with_its_number(name):
     works = yaml.safe_load((TEMPLATES / "references.yaml").read_text(encoding="utf-8"))
-    *_, told = TOLD[template]
+    *_, told = TOLD[name]
     (reference,) = told["Reference"]
     bare = LINK.sub(r"\1", reference)
-    cited = [name for name in works if re.search(rf"(?<![\w,] ){re.escape(name)}", bare)]
-    assert cited or template.endswith("native.c.j2"), "it cites no work that is known"
-    for name in cited:
-        assert f"\n- {name}: {works[name]['work']}" in TEXT
-        number = works[name].get("at", "").partition(":")[2]
+    cited = [work for work in works if re.search(rf"(?<![\w,] ){re.escape(work)}", bare)]
+    assert cited, "it cites no work that is known"
+    for work in cited:
+        assert f"\n- {work}: {works[work]['work']}" in TEXT
+        number = works[work].get("at", "").partition(":")[2]
         assert number in reference
 
 
 def test_every_algorithm_is_on_the_page_once_and_counted():
-    assert sorted(template for _, template, *_ in ENTRY.findall(TEXT)) == sorted(KEYS)
+    assert sorted(name for name, *_ in entries()) == sorted(KEYS)
     counted = {name: int(number) for name, number in re.findall(r"\[(\w+)\]\(#\1\) (\d+)", TEXT)}
-    assert Counter(counted) == Counter(template.partition("/")[0] for template in KEYS)
+    assert Counter(counted) == Counter(name.partition("/")[0] for name in KEYS)
 
 
-@every_template
-def test_the_page_says_what_the_front_matter_says(template):
-    keys, (name, summary, told) = KEYS[template], TOLD[template]
-    assert (f"{name}.c.j2", summary) == (Path(template).name, keys["summary"])
+@every_algorithm
+def test_the_page_says_what_the_front_matter_says(name):
+    keys, (template, summary, told) = KEYS[name], TOLD[name]
+    assert (template, summary) == (keys["template"], keys["summary"])
     assert (told["Cost"], told["Wins"]) == ([keys["cost"]], [keys["wins"]] * ("wins" in keys))
     assert [LINK.sub(r"\1", text) for text in told["Reference"]] == [keys["reference"]]
     assert parameters(told) == keys.get("parameters", {})
-    wanted = [{name: str(size) for name, size in part.items()} for part in keys.get("parts", [])]
+    wanted = [{of: str(size) for of, size in part.items()} for part in keys.get("parts", [])]
     assert parts(told) == wanted
 
 
-@every_template
-def test_the_page_says_what_an_algorithm_needs_and_nothing_else(template):
-    keys, needs = KEYS[template], list(TOLD[template][2]["Needs"])
-    for name in keys.get("constraints", ()):
-        needs.remove(CONSTRAINTS[name])
+@every_algorithm
+def test_the_page_says_what_an_algorithm_needs_and_nothing_else(name):
+    keys, needs = KEYS[name], list(TOLD[name][2]["Needs"])
+    for constraint in keys.get("constraints", ()):
+        needs.remove(CONSTRAINTS[constraint])
     limits = {
         (word, unit): int(number.replace(",", ""))
         for need in needs
@@ -137,7 +163,9 @@ def test_the_page_says_what_an_algorithm_needs_and_nothing_else(template):
     assert len(places) == ("needs" in keys)
     for place in places:
         made = f"made from its `{keys['needs']}`, kind `{keys.get('kind')}`"
-        assert place == PLACES.get(keys["needs"]) or place.endswith(made)
+        served = PLACES.get(keys["needs"])
+        both = f"{served}; made from its `{keys['needs']}`"
+        assert place in (served, both) or place.endswith(made)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ CATALOGUE = load_catalogue()
 GUIDELINES = [tuple(match) for match in ROW.findall(PAGE.read_text(encoding="utf-8"))]
 
 #: What the catalogue has no collective for: the template does it itself.
-BY_ITSELF = {"scatterv"}
+BY_ITSELF = {"reduce_local", "scatterv"}
 
 
 @pytest.mark.parametrize(("left", "right", "name"), GUIDELINES, ids=lambda value: value)
@@ -32,3 +33,25 @@ def test_all_compositions_are_guidelines():
     known = [(a.collective, a.name) for a in CATALOGUE.algorithms if a.parts]
     assert sorted(listed) == known
     assert len(set(listed)) == len(listed) > 30
+
+
+TUNED = re.compile(r"^\| [^|]+ \| (\w+) \| ((?:`of_\w+`(?:, )?)+) \| ([^|]*) ?\|$", re.MULTILINE)
+SUBROUTINES = TUNED.findall(PAGE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("collective", "tuned", "fixed"), SUBROUTINES)
+def test_what_the_source_makes_of_others_has_tuned_parts(collective, tuned, fixed):
+    """Faraj 2006, §4.1.1.4: each part runs the tuned routine, whatever fixed ones there are."""
+    names = [a.name for a in CATALOGUE.of(collective)]
+    for name in re.findall(r"`(\w+)`", tuned):
+        assert CATALOGUE.find(collective, name).parts
+        assert not CATALOGUE.find(collective, name).uses
+    for pattern in re.findall(r"`([\w*]+)`", fixed):
+        assert [name for name in names if fnmatchcase(name, pattern)]
+
+
+def test_all_that_use_fixed_routines_have_a_counterpart_with_tuned_ones():
+    fixed = {a.full_name for a in CATALOGUE.algorithms if a.uses}
+    patterns = [f"{c}/{p}" for c, _, told in SUBROUTINES for p in re.findall(r"`([\w*]+)`", told)]
+    assert len(fixed) > 30
+    assert not [name for name in fixed if not any(fnmatchcase(name, p) for p in patterns)]

@@ -16,12 +16,10 @@
 static volatile long sum;
 
 static void read_position(int position) {
-    const int step = first_step[position], last_step = first_step[position + 1];
-    const int token = first_token[position], last_token = first_token[position + 1];
-    for (int i = step * STEP_FIELDS; i < last_step * STEP_FIELDS; ++i)
-        sum += steps[i];
-    for (int i = token * TOKEN_FIELDS; i < last_token * TOKEN_FIELDS; ++i)
-        sum += tokens[i];
+    for (int i = first_step[position]; i < first_step[position + 1]; ++i)
+        sum += steps[i].phase + steps[i].owed;
+    for (int i = first_token[position]; i < first_token[position + 1]; ++i)
+        sum += tokens[i].peer + tokens[i].windows;
 }
 
 /* Print of the mapping of an address what /proc/self/smaps says, and return where it is. */

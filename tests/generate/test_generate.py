@@ -13,6 +13,7 @@ import pytest
 
 from stagegen.catalogue import Algorithm, applicable
 from stagegen.catalogue.cluster_schedules import LEADER_BYTES
+from stagegen.catalogue.templates import templates_of
 from stagegen.data import TEMPLATES, TOPOLOGIES
 from stagegen.errors import GenerateError
 from stagegen.generate import (
@@ -35,7 +36,7 @@ FORMATTER = Path(sys.executable).parent / "clang-format"
 
 
 def renderer(root: Path = TEMPLATES) -> Renderer:
-    return Renderer("a command", "name", "0" * 64, "1" * 64, root)
+    return Renderer("a command", "name", "0" * 64, "1" * 64, templates_of(root))
 
 
 def generated(name: str) -> dict[str, str]:
@@ -211,10 +212,16 @@ TEMPLATE_MISTAKES = {
     ("text", "message"), TEMPLATE_MISTAKES.values(), ids=list(TEMPLATE_MISTAKES)
 )
 def test_a_wrong_template_is_an_error_that_names_it(tmp_path, text, message):
-    (tmp_path / "bad.c.j2").write_text(text)
+    (tmp_path / "bcast").mkdir()
+    (tmp_path / "bcast" / "bad.c.j2").write_text(text)
     with pytest.raises(GenerateError, match=message) as caught:
-        renderer(tmp_path).render("bad.c.j2", {})
+        renderer(tmp_path).render("bcast/bad.c.j2", {})
     assert "bad.c.j2" in str(caught.value) or "nowhere.j2" in str(caught.value)
+
+
+def test_a_missing_plain_file_is_told(tmp_path):
+    with pytest.raises(GenerateError, match=r"scan/view\.c: there is no such file"):
+        renderer(tmp_path).plain("scan/view.c")
 
 
 def test_files_that_did_not_change_keep_their_time(tmp_path):
@@ -252,7 +259,9 @@ def test_what_the_compiler_says_is_in_the_error(tmp_path):
 
 
 def test_a_missing_compiler_is_an_error_that_says_how_to_get_it(monkeypatch):
-    with pytest.raises(GenerateError, match="no-such-mpicc was not found; install MPICH or"):
+    with pytest.raises(
+        GenerateError, match="no-such-mpicc was not found; install MPICH or Open MPI"
+    ):
         Toolchain.find("no-such-mpicc")
     monkeypatch.setenv("MPICC", "nor-this")
     with pytest.raises(GenerateError, match="nor-this was not found"):

@@ -1,4 +1,4 @@
-"""What generated routines compute about their steps, compiled by itself and called from here."""
+"""What routines and engines compute about their steps, compiled by itself and called from here."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import math
 import re
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from stagegen.catalogue import groups_of
+from stagegen.data import ENGINES, TEMPLATES
 from stagegen.generate import Renderer, Toolchain
 from stagegen.generate.routines import render_routine
 from tests.mpi import support
@@ -37,30 +39,45 @@ def function(tmp_path_factory) -> Callable[..., ctypes.CDLL]:
             source += found[1]
         folder = tmp_path_factory.mktemp(algorithm.routine)
         (folder / "functions.c").write_text(source, encoding="utf-8")
-        command = [Toolchain.find().mpicc, "-std=c11", "-shared", "-fPIC", "-o", "functions.so"]
-        subprocess.run([*command, "functions.c"], check=True, cwd=folder)
-        return ctypes.CDLL(str(folder / "functions.so"))
+        return shared_library(folder / "functions.c", folder)
 
     return load
 
 
-@pytest.mark.parametrize("collective", ["alltoall", "allgather"])
-def test_every_two_ranks_are_partners_in_one_step(function, collective):
-    library = function(collective, "pair", "steps_of", "partner_of")
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory) -> Callable[[str], ctypes.CDLL]:
+    """An engine that needs nothing of libcoll, as a library."""
+
+    def load(name: str) -> ctypes.CDLL:
+        return shared_library(TEMPLATES / ENGINES / f"{name}.c", tmp_path_factory.mktemp(name))
+
+    return load
+
+
+def shared_library(source: Path, folder: Path) -> ctypes.CDLL:
+    """A C file, compiled in a folder and loaded."""
+    library = folder / f"{source.stem}.so"
+    command = [Toolchain.find().mpicc, "-std=c11", "-shared", "-fPIC", "-o", library, source]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(library))
+
+
+def test_every_two_ranks_are_partners_in_one_step(engine):
+    library = engine("steps")
     for p in RANKS:
-        steps = library.steps_of(p)
+        steps = library.coll_pair_steps(p)
         assert steps == p - 1 + p % 2
         met = []
         for step in range(1, steps + 1):
-            partners = [library.partner_of(rank, step, p) for rank in range(p)]
+            partners = [library.coll_pair_partner(rank, step, p) for rank in range(p)]
             assert [partners[partner] for partner in partners] == list(range(p))
             met += [(rank, partner) for rank, partner in enumerate(partners) if rank < partner]
         assert sorted(met) == list(itertools.combinations(range(p), 2))
 
 
-@pytest.mark.parametrize("name", ["ring_n_mpi_barriers", "pair_n_mpi_barriers"])
-def test_so_many_barriers_are_spread_evenly(function, name):
-    is_due = function("alltoall", name, "is_due").is_due
+def test_so_many_barriers_are_spread_evenly(engine):
+    is_due = engine("steps").coll_barrier_is_due
+    is_due.restype = ctypes.c_bool
     for steps, barriers in itertools.product(range(1, 40), range(1, 45)):
         due = [step for step in range(1, steps + 1) if is_due(step, steps, barriers)]
         assert len(due) == min(barriers, steps - 1)
@@ -69,13 +86,12 @@ def test_so_many_barriers_are_spread_evenly(function, name):
         assert max(lengths) - min(lengths) <= 1
 
 
-@pytest.mark.parametrize("collective", ["alltoall", "allgather"])
 @pytest.mark.parametrize("dimensions", [2, 3])
-def test_sides_of_meshes_need_the_fewest_messages(function, collective, dimensions):
-    library = function(collective, f"mesh_{dimensions}d", "short_side", "find_sides")
+def test_sides_of_meshes_need_the_fewest_messages(engine, dimensions):
+    library = engine("mesh_sides")
     for p in range(2, 200):
         sides = (ctypes.c_int * dimensions)()
-        library.find_sides(p, sides)
+        library.coll_mesh_sides(p, dimensions, sides)
         assert math.prod(sides) == p
         divisors = [d for d in range(1, p + 1) if p % d == 0]
         shapes = itertools.product(divisors, repeat=dimensions)

@@ -10,7 +10,7 @@ import pytest
 
 from stagegen.catalogue import applicable, groups_of
 from stagegen.generate import Renderer
-from stagegen.generate.routines import render_routine
+from stagegen.generate.routines import routine_files
 from stagegen.generate.tables import aapc_tables
 from stagegen.schedule import (
     SCHEMES,
@@ -22,6 +22,7 @@ from stagegen.schedule import (
     schedule_rows,
 )
 from stagegen.schedule.alltoall.schedule import alltoall_phases, with_sync
+from stagegen.topology import Topology
 from tests.generate import c_tables
 from tests.mpi import support
 from tests.schedule.rated import with_rates
@@ -37,7 +38,18 @@ RINGS = [name for name, a in ALGORITHMS.items() if a.needs == "ring" and not a.u
 
 @lru_cache
 def text_of(routine: str) -> str:
-    return render_routine(ALGORITHMS[routine], RENDERER, groups_of(TOPOLOGY)[0])
+    return files_of(routine)[f"{routine}.c"]
+
+
+def data_of(routine: str, topology: Topology = TOPOLOGY) -> str:
+    """The file of tables of a routine."""
+    return files_of(routine, topology)[f"{routine}.tables.h"]
+
+
+def files_of(routine: str, topology: Topology = TOPOLOGY) -> dict[str, str]:
+    algorithm = ALGORITHMS[routine]
+    collective = support.CATALOGUE.collective(algorithm.collective)
+    return routine_files(algorithm, RENDERER, groups_of(topology)[0], collective)
 
 
 def parameter(routine: str, name: str) -> tuple[int, ...]:
@@ -53,25 +65,30 @@ def test_a_table_of_phases_is_the_schedule(routine):
     wanted = schedule_rows(
         *(with_sync(TOPOLOGY, phases, kind, every, window) for window in windows)
     )
-    assert c_tables.steps_of(text_of(routine)) == wanted.rows
-    assert c_tables.constant(text_of(routine), "PHASES") == len(phases.phases)
+    data = data_of(routine)
+    assert c_tables.steps_of(data) == wanted.rows
+    told, scheme = c_tables.members(data), SCHEMES[kind]
+    assert told["phases"] == str(len(phases.phases))
+    assert told["giver"] == f"AAPC_{(scheme.giver or 'no_tokens').upper()}"
+    assert (told["blocks"], told["barriers"]) == (
+        str(scheme.blocks).lower(),
+        str(scheme.barriers).lower(),
+    )
+    assert ("dummies" in told, "tokens" in told) == (scheme.dummies, scheme.giver is not None)
 
 
 def test_steps_say_the_places_of_messages_where_links_differ():
     topology = with_rates(make_topology([3, 3], [0]), {}, {"s1": 2 * 10**9})
     phases = alltoall_phases(topology)
-    algorithm = ALGORITHMS["alltoall_aapc_receiver"]
-    text = render_routine(algorithm, RENDERER, groups_of(topology)[0])
     wanted = schedule_rows(with_sync(topology, phases, "receiver"), placed=True)
-    assert c_tables.steps_of(text) == wanted.rows
+    assert c_tables.steps_of(data_of("alltoall_aapc_receiver", topology)) == wanted.rows
     for rank, row in enumerate(wanted.rows):
         for step in row:
             has = step.send_to is not None
             assert not has or phases.phases[step.phase][step.place] == (rank, step.send_to)
             assert has or step.place is None
-    assert "PLACE" not in text_of("alltoall_aapc_receiver")
-    plain = render_routine(ALGORITHMS["alltoall_aapc_none"], RENDERER, groups_of(topology)[0])
-    assert "PLACE" not in plain
+    assert "places" not in c_tables.tables(data_of("alltoall_aapc_receiver"))
+    assert "places" not in c_tables.tables(data_of("alltoall_aapc_none", topology))
 
 
 @pytest.mark.parametrize("routine", TREES)
@@ -113,8 +130,8 @@ def test_the_header_says_what_is_proven_for_each_value(routine):
             assert f"{name.replace('_', ' ')} {value}:" in head.replace("_", " ")
 
 
-TABLES = 256 * 255 * 9 * 2 // 1024
-"""Kilobytes: 256 ranks, as many steps less one, of five numbers and two tokens of two."""
+TABLES = 256 * (255 * 5 + 2 * 254 * 3) * 4 // 1024
+"""Kilobytes: of 256 ranks, each with 255 steps of five numbers and 508 tokens of three."""
 
 
 def ring_rows(ranks: int) -> Rows:
@@ -139,13 +156,14 @@ def ring_rows(ranks: int) -> Rows:
 def rss_program() -> Path:
     """The routine of 256 ranks with `rss.c` around it."""
     algorithm = ALGORITHMS["alltoall_aapc_receiver"]
-    schedule = {**aapc_tables(ring_rows(256), windowed=False), "parameters": [], "sends_most": 2}
-    values = {"schedule": schedule, "banner": "", "contract": "", "signature": "int serve("
-        "const struct coll_call *call, const struct coll_comm *cc, "
+    schedule = aapc_tables(ring_rows(256))
+    values = {"schedule": schedule, "banner": "", "contract": "", "function": "serve",
+        "signature": "int serve(const struct coll_call *call, const struct coll_comm *cc, "
         "const struct coll_parameters *parameters)", "algorithm": algorithm}  # fmt: skip
     folder = support.scratch() / "rss"
     folder.mkdir()
     (folder / "routine.c").write_text(RENDERER.render(algorithm.template.as_posix(), values))
+    (folder / "serve.tables.h").write_text(RENDERER.render("alltoall/_tables.h.j2", values))
     command = [support.toolchain().mpicc, "-O1", '-DROUTINE="routine.c"', f"-I{folder}"]
     command += [f"-I{support.library(2) / 'src'}", str(Path(__file__).parent / "rss.c")]
     command += [str(support.library(2) / "libcoll.a"), "-pthread", "-o", str(folder / "rss")]
@@ -163,7 +181,7 @@ def mapping(what: str) -> dict[str, int]:
 def test_a_process_uses_the_pages_of_its_own_rows_and_writes_to_none():
     """So all other pages are the file's: shared by all processes, and never needed by this one.
 
-    The rows of a position are 13 KB in two tables, its places in two others are 16 bytes.
+    The rows of a position are 11 KB in two tables, its places in two others are 16 bytes.
     """
     one, every = mapping("one"), mapping("all")
     assert one["Size"] == every["Size"] >= TABLES

@@ -19,7 +19,9 @@ def receive(source):
     while part := stream.recv(1 << 16):
         received += len(part)
     rate = received * 8 / (time.monotonic() - begin)
-    print(f"{source}:{rank} {rate:.0f}", flush=True)
+    # In one write: an unbuffered print writes the end of the line apart, which others may break.
+    sys.stdout.write(f"{source}:{rank} {rate:.0f}\n")
+    sys.stdout.flush()
 
 
 def send(destination):

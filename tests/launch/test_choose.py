@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from stagegen.errors import InputError
-from stagegen.measure.launch.registry import LAUNCHERS, choose_launcher, make_launcher
+from stagegen.measure.launch.local import LocalLauncher
+from stagegen.measure.launch.registry import (
+    choose_launcher,
+    launcher_names,
+    make_launcher,
+    register,
+)
 
 TEXT = """\
 name: two
@@ -31,17 +37,63 @@ def test_the_first_reason_that_holds_decides(cluster, asked, more, name, because
     assert sentence == f"launcher {name}: {because}"
 
 
-@pytest.mark.parametrize("name", ["slurm", "openmpi", "smpi", "nonsense"])
+@pytest.mark.parametrize(
+    ("nodes", "name"),
+    [("one.invalid,two.invalid,three", "slurm"), ("one.invalid", "lab"), (None, "lab")],
+)
+def test_an_allocation_with_all_hosts_goes_before_ssh(cluster, monkeypatch, nodes, name):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
+    if nodes:
+        monkeypatch.setenv("SLURM_JOB_NODELIST", nodes)
+    assert choose_launcher(cluster(TEXT))[0].name == name
+
+
+@pytest.mark.parametrize("name", ["smpi", "nonsense"])
 def test_a_launcher_that_is_not_there_is_an_input_error(cluster, name):
-    with pytest.raises(InputError, match=rf"'{name}' does not exist .* lab, hydra, local"):
+    with pytest.raises(InputError, match=rf"'{name}' does not exist .* lab, hydra, openmpi, slurm"):
         choose_launcher(cluster(), name)
 
 
-def test_a_topology_may_name_a_launcher_that_is_not_there(cluster):
-    with pytest.raises(InputError, match="slurm"):
-        choose_launcher(cluster(TEXT + "launcher: slurm\n"))
+def test_a_topology_that_names_an_unknown_launcher_is_wrong_at_that_line(cluster, tmp_path):
+    topology = cluster(TEXT + "launcher: smpi\n")
+    with pytest.raises(InputError, match=r"cluster\.yaml:5: launcher 'smpi' does not exist"):
+        choose_launcher(topology, file=tmp_path / "cluster.yaml")
 
 
-@pytest.mark.parametrize("name", LAUNCHERS)
+@pytest.mark.parametrize("word", ["Slurm", "-x", "a b"])
+def test_a_launchers_name_in_a_topology_is_a_plain_word(cluster, word):
+    with pytest.raises(InputError, match=r"cluster\.yaml:5: launcher '.*' must consist of"):
+        cluster(TEXT + f"launcher: '{word}'\n")
+
+
+@pytest.fixture
+def own_launcher(tmp_path, monkeypatch):
+    """A package of a user's with a launcher, as pip installs it."""
+    (tmp_path / "pigeons.py").write_text(
+        "from stagegen.measure.launch.local import LocalLauncher\n"
+        "def make(mpiexec):\n    return LocalLauncher(mpiexec, name='pigeons')\n"
+    )
+    told = tmp_path / "pigeons-1.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Name: pigeons\nVersion: 1\n")
+    (told / "entry_points.txt").write_text("[stagegen.launchers]\npigeons = pigeons:make\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.usefixtures("own_launcher")
+def test_a_package_adds_a_launcher_by_an_entry_point(cluster):
+    assert launcher_names()[-1] == "pigeons"
+    launcher, sentence = choose_launcher(cluster(TEXT + "launcher: pigeons\n"))
+    assert launcher.name == "pigeons"
+    assert sentence == "launcher pigeons: the topology's own"
+
+
+def test_a_registered_launcher_does_not_take_anothers_name():
+    with pytest.raises(InputError, match="already a launcher named lab"):
+        register("lab", LocalLauncher)
+
+
+@pytest.mark.parametrize("name", launcher_names())
 def test_every_launcher_knows_its_name(name):
     assert make_launcher(name).name == name

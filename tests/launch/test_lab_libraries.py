@@ -127,7 +127,9 @@ def test_hydra_calls_ssh_with_the_hosts_addresses(cluster, tmp_path, monkeypatch
     launcher = HydraLauncher(installed("mpich").mpiexec)
     shell = tmp_path / "ssh"
     shell.write_text(
-        f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\n[ "$1" = -x ] && shift\nshift\nexec sh -c "$*"\n'
+        f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\n'
+        "while getopts xo: option; do :; done\n"
+        'shift "$OPTIND"\nexec sh -c "$*"\n'
     )
     shell.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")

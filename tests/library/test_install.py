@@ -111,7 +111,8 @@ def test_a_program_links_with_pkg_config(folder, tmp_path):
     libraries = pkg_config(tmp_path, "--libs")
     assert libraries == [f"-L{tmp_path}/lib", "-lcoll"]
     program = tmp_path / "choices"
-    command = [support.toolchain().mpicc, *flags, str(support.HERE / "choices.c"), "-o"]
+    command = [support.toolchain().mpicc, *flags, f"-I{folder / 'check'}"]
+    command += [str(support.HERE / "choices.c"), "-o"]
     command += [str(program), *libraries, f"-Wl,-rpath,{tmp_path}/lib"]
     subprocess.run(command, check=True, timeout=60)
     result = support.run(RANKS, program, "alltoall")

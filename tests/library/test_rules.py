@@ -16,16 +16,19 @@ from stagegen.library.rules import c_tables
 from stagegen.measure.records import Candidate
 from stagegen.tune import DecisionTable, Rule, Table
 from stagegen.tune.decision import CLUSTER, HOSTS, ONE_HOST, OTHER
-from stagegen.tune.ranges import of_all_ranks
+from stagegen.tune.ranges import of_all_shapes
+from stagegen.tune.shapes import Shape
 from tests.strategies import make_topology
 
 CATALOGUE = load_catalogue()
 TOPOLOGY = make_topology([2, 2], [0])
 GROUPS = ["whole", "left", "right"]
 NAMES = ("native", "one", "three", "two")
+OWN = {CLUSTER: Shape(20, 2), "group left": Shape(8, 1), "group right": Shape(1, 8)}
 BUILD = Build.of(TOPOLOGY, CATALOGUE, CATALOGUE.algorithms)
 
-#: Reads `collective kind group size bytes`, prints the names of all that may serve, in order.
+#: Reads `collective kind group hosts ranks_per_host bytes`, prints the names of all that may serve,
+#: in order.
 PROGRAM = """
 #include <stdio.h>
 #include <string.h>
@@ -34,12 +37,12 @@ PROGRAM = """
 const struct coll_routine coll_routines[] = {%s};
 
 int main(void) {
-    int collective, kind, group, size, one_host;
+    int collective, kind, group, hosts, ranks;
     long bytes;
-    while (scanf("%%d %%d %%d %%d %%d %%ld", &collective, &kind, &group, &size, &one_host,
+    while (scanf("%%d %%d %%d %%d %%d %%ld", &collective, &kind, &group, &hosts, &ranks,
                  &bytes) == 6) {
         struct coll_comm cc = {
-            .kind = (enum coll_kind)kind, .group = group, .size = size, .one_host = one_host};
+            .kind = (enum coll_kind)kind, .group = group, .hosts = hosts, .ranks_per_host = ranks};
         coll_find_rule((enum coll_collective)collective, &cc, (MPI_Aint)(97 - bytes %% 97));
         const struct coll_rule *rule =
             coll_find_rule((enum coll_collective)collective, &cc, (MPI_Aint)bytes);
@@ -58,15 +61,15 @@ class Question:
 
     collective: str
     kind: str
-    size: int
+    shape: Shape
     bytes: int
 
     def line(self) -> str:
         group = {CLUSTER: 0, "group left": 1, "group right": 2}.get(self.kind, -1)
         kind = {OTHER: 1, HOSTS: 2, ONE_HOST: 1 + self.bytes % 2}.get(self.kind, 3)
         number = CATALOGUE.collectives.index(self.collective)
-        shared = int(self.kind == ONE_HOST)
-        return f"{number} {kind} {group} {self.size} {shared} {self.bytes}\n"
+        shape = f"{self.shape.hosts} {self.shape.ranks_per_host}"
+        return f"{number} {kind} {group} {shape} {self.bytes}\n"
 
 
 def some_rules(chance: random.Random) -> tuple[Rule, ...]:
@@ -80,18 +83,22 @@ def some_rules(chance: random.Random) -> tuple[Rule, ...]:
 
 
 def some_tables(chance: random.Random, collective: str) -> list[Table]:
-    kinds = chance.sample([CLUSTER, "group left", "group right"], chance.randint(0, 3))
-    sizes = [(kind, chance.randint(1, 40)) for kind in sorted(kinds)]
-    for count in chance.sample(range(1, 40), chance.randint(1, 4)):
-        sizes += [(HOSTS, count), (OTHER, count)]
-    for count in chance.sample(range(1, 40), chance.randint(0, 2)):
-        sizes.append((ONE_HOST, count))
-    return [Table(collective, kind, n, some_rules(chance), n, n) for kind, n in sizes]
+    kinds = chance.sample(sorted(OWN), chance.randint(0, 3))
+    shapes = [(kind, OWN[kind]) for kind in sorted(kinds)]
+    for _ in range(chance.randint(1, 6)):
+        shape = Shape(chance.randint(2, 20), chance.randint(1, 8))
+        shapes += [(HOSTS, shape), (OTHER, shape)]
+    for ranks in chance.sample(range(2, 9), chance.randint(0, 2)):
+        shapes.append((ONE_HOST, Shape(1, ranks)))
+    return [
+        Table.exactly(collective, kind, shape.ranks, shape.hosts, some_rules(chance))
+        for kind, shape in dict.fromkeys(shapes)
+    ]
 
 
 def some_decision(chance: random.Random) -> DecisionTable:
     collectives = chance.sample(CATALOGUE.collectives, 5)
-    tables = [t for name in collectives for t in of_all_ranks(name, some_tables(chance, name))]
+    tables = [t for name in collectives for t in of_all_shapes(name, some_tables(chance, name))]
     return DecisionTable("c", "0" * 64, "1" * 64, True, tuple(tables))
 
 
@@ -112,7 +119,7 @@ def compiled(decision: DecisionTable, folder):
         "tables": c_tables(decision, routines(), GROUPS),
     }
     for name in ("coll.h", "dispatch.h", "rules.c"):
-        (folder / name).write_text(renderer.render(f"libcoll/{name}.j2", values))
+        (folder / name).write_text(renderer.made(f"libcoll/{name}", values))
     rows = (f'{{.name = "{one.algorithm}"}}' for one in routines())
     (folder / "main.c").write_text(PROGRAM % ", ".join(rows))
     command = [Toolchain.find().mpicc, "-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused"]
@@ -121,8 +128,16 @@ def compiled(decision: DecisionTable, folder):
     return folder / "main"
 
 
+def asked(kind: str, chance: random.Random) -> list[Shape]:
+    """Shapes of communicators; those of the cluster and of a group have always the same."""
+    if kind in OWN:
+        return [OWN[kind]] * 3
+    hosts = [1] if kind == ONE_HOST else [2, 3, 4, 5, 6, 8, 11, 16, 23, 40, 2000]
+    return [Shape(n, ranks) for n in hosts for ranks in (1, 2, 3, 4, 7, chance.randint(1, 99))]
+
+
 def expected(decision: DecisionTable, question: Question) -> str:
-    table = decision.table(question.collective, question.kind, question.size)
+    table = decision.table(question.collective, question.kind, question.shape)
     if table is None:
         return "native"
     return " ".join(option.algorithm for option in table.rule(question.bytes).options)
@@ -136,10 +151,10 @@ def test_the_dispatcher_s_rules_are_the_decision_table(seed, tmp_path):
     program = compiled(decision, tmp_path)
     kinds = (CLUSTER, "group left", "group right", ONE_HOST, HOSTS, OTHER)
     questions = [
-        Question(name, kind, size, chance.randint(0, 120))
+        Question(name, kind, shape, chance.randint(0, 120))
         for name in CATALOGUE.collectives
         for kind in kinds
-        for size in range(1, 85)
+        for shape in asked(kind, chance)
     ]
     text = "".join(question.line() for question in questions)
     result = subprocess.run([program], input=text, capture_output=True, text=True, check=True)

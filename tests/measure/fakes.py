@@ -49,7 +49,10 @@ class Model:
     def measure(self, request: Request) -> Measurement:
         before = self.asked.count(request)
         self.asked.append(request)
-        chance = random.Random(f"{self.seed} {before} {request}")
+        specs = [candidate.spec for candidate in request.candidates]
+        how = (request.collective, request.communicator, request.size, request.settle)
+        many = (request.calls, request.repetitions)
+        chance = random.Random(f"{self.seed} {before} {how} {many} {specs}")
         seconds = tuple(
             tuple(
                 self.cost(candidate, request.size) * (1 + self.noise * chance.expovariate(1))

@@ -12,6 +12,10 @@ from stagegen.measure.log import read_log
 from tests.measure.fakes import ENVIRONMENT
 from tests.measure.test_log import HEADER, RECORDS
 
+MACHINE = {
+    "hosts": ["n0"], "ranks": 1, "cores": 2, "binding": ["0-1"], "kernel": "6.1", "governor": "",
+    "network": {}, "variables": {}, "controls": {},
+}  # fmt: skip
 SESSION = {"kind": "session", "environment": ENVIRONMENT.to_json(), "mpi": "a model"}
 
 
@@ -48,8 +52,13 @@ DAMAGE = [
     (2, {"settle": 1}),
     (2, {"timing": "stopwatch"}),
     (2, {"timing": ["barrier"]}),
+    (2, {"timing": "arrival", "timing_hash": 5}),
+    (2, {"metric": "fastest"}),
+    (2, {"computation_ms": -1.0}),
+    (2, {"computation_ms": "25"}),
     (2, {"collective": 3}),
     (2, {"communicator": 3}),
+    (2, {"launch": -1}),
     (0, {"communicator": None}),
     (3, {"communicator": ["whole"]}),
     (0, {"routine": 3}),
@@ -68,11 +77,14 @@ def test_a_damaged_record_is_told_with_file_and_line(tmp_path, number, damage):
     damaged(tmp_path, {**RECORDS[number], **damage})
 
 
+#: Old logs have none of these.
+LATER = {"communicator", "launch", "computation_ms", "metric"}
+
 MISSING = [
     (record, key)
     for record in [*RECORDS[1:], SESSION]
     for key in record
-    if key not in ("kind", "communicator")  # old logs have none
+    if key not in {"kind", *LATER}
 ]
 
 
@@ -82,7 +94,7 @@ def test_a_record_without_one_of_its_keys_is_told_with_it(tmp_path, record, miss
     assert missing in damaged(tmp_path, left)
 
 
-OLD = {"congestion_control"}  # old logs have none
+OLD = {"congestion_control", "mpi_library", "machines", "program_hash"}  # old logs have none
 
 
 @pytest.mark.parametrize("name", sorted(SESSION["environment"].keys() - OLD))
@@ -95,10 +107,27 @@ def test_an_environment_that_lacks_something_is_told_with_it(tmp_path, name):
     "change",
     [{"scale": 0}, {"scale": "1"}, {"scale": 2.0}, {"cpus": 0}, {"notes": "a"}, {"notes": [1]},
      {"representative": "yes"}, {"launcher": None}, {"more": 1},
-     {"congestion_control": 3}],
+     {"congestion_control": 3}, {"mpi_library": 3}, {"program_hash": []}, {"machines": 3},
+     {"machines": [3]}, {"machines": [{}]}, {"machines": [{**MACHINE, "hosts": []}]},
+     {"machines": [{**MACHINE, "hosts": "n0"}]}, {"machines": [{**MACHINE, "ranks": 0}]},
+     {"machines": [{**MACHINE, "cores": -1}]}, {"machines": [{**MACHINE, "binding": [0]}]},
+     {"machines": [{**MACHINE, "kernel": None}]}, {"machines": [{**MACHINE, "network": []}]},
+     {"machines": [{**MACHINE, "variables": {"FI_PROVIDER": 1}}]}],
 )  # fmt: skip
 def test_an_environment_with_something_strange_is_told(tmp_path, change):
     damaged(tmp_path, {**SESSION, "environment": {**SESSION["environment"], **change}})
+
+
+def test_a_machine_that_lacks_something_is_told_with_it(tmp_path):
+    for name in MACHINE:
+        machine = {key: value for key, value in MACHINE.items() if key != name}
+        environment = {**SESSION["environment"], "machines": [machine]}
+        assert name in damaged(tmp_path, {**SESSION, "environment": environment})
+
+
+@pytest.mark.parametrize("facts", [None, "kernel", [3], {}])
+def test_a_record_that_allows_nothing_sensible_is_told(tmp_path, facts):
+    damaged(tmp_path, {"kind": "mixed", "facts": facts})
 
 
 def test_an_environment_that_is_none_is_told(tmp_path):

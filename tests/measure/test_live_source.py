@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
-from stagegen.errors import InputError, MeasurementError
-from stagegen.measure.live import require_comparable
+from stagegen.errors import MeasurementError
 from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter, read_log
-from stagegen.measure.records import Candidate, CandidateFailed, Request, Timing
-from stagegen.measure.session import Session
-from tests.measure.fakes import ENVIRONMENT, request
+from stagegen.measure.records import (
+    Candidate,
+    CandidateFailed,
+    Measurement,
+    Request,
+    Timing,
+)
+from stagegen.measure.session import Session, SessionError
+from stagegen.measure.source import LogSource
+from tests.measure.fakes import request
 from tests.measure.test_session import DIE, FLAT, GOOD, RING, session
 
 # A driver that ends when the words are in a command.
@@ -53,7 +60,7 @@ def test_a_session_that_cannot_start_is_no_wrong_routine(tmp_path):
 
 def test_measurements_are_in_the_log_when_they_are_answered(tmp_path):
     source = live(tmp_path, GOOD)
-    asked = Request("bcast", 64, Timing("computation", 7), True, 2, 3, (RING, FLAT))
+    asked = Request("bcast", 64, Timing("computation", 7.5), True, 2, 3, (RING, FLAT))
     measured = source.measure(asked)
     (record,) = read_log(tmp_path / "log.jsonl")[1]
     source.close()
@@ -167,6 +174,17 @@ def test_all_calls_may_take_a_hundred_times_their_bound_and_there_is_patience_be
     assert time_out(measure, 1e-6, scale=0.25) - patience == pytest.approx(12)
 
 
+def measure_with_computation(source: LiveSource) -> None:
+    """The same, with 20 ms of computation before each call."""
+    timing = Timing("computation", 20.0)
+    source.measure(Request("alltoall", 1000, timing, True, 4, 3, (NATIVE, RING)))
+
+
+def test_computation_before_calls_may_take_a_hundred_times_as_long_as_asked_for():
+    more = time_out(measure_with_computation, 1e-6) - time_out(measure, 1e-6)
+    assert more == pytest.approx(100 * 30 * 0.02)
+
+
 def test_a_check_may_take_a_hundred_times_the_bound_of_a_hundred_messages_of_16_kib():
     """Of 1 ns for a byte: 0.16384 s."""
     patience = time_out(check_of_a_ring, 0.0)
@@ -175,21 +193,50 @@ def test_a_check_may_take_a_hundred_times_the_bound_of_a_hundred_messages_of_16_
     assert time_out(check_of_a_ring, 1e-9, scale=0.25) - patience == pytest.approx(0.65536)
 
 
-def test_measurements_of_different_conditions_are_not_put_together():
-    require_comparable(ENVIRONMENT, [])
-    require_comparable(ENVIRONMENT, [replace(ENVIRONMENT, kernel="7", cpus=64)])
-    require_comparable(ENVIRONMENT, [replace(ENVIRONMENT, congestion_control=None)])
-    for name, other in (
-        ("launcher", "lab"),
-        ("scale", 0.5),
-        ("mpi", "openmpi"),
-        ("mpi_version", "9"),
-        ("congestion_control", "reno"),
-    ):
-        before = [ENVIRONMENT, replace(ENVIRONMENT, **{name: other})]
-        with pytest.raises(InputError, match=f"measured with {name} {other}") as caught:
-            require_comparable(ENVIRONMENT, before)
-        assert caught.value.exit_status == 2
+class Slow:
+    """A session in which some routines take long, besides their calls, and some never end."""
+
+    scale = 1.0
+
+    def __init__(self, seconds: dict[str, float], limits: list[float]):
+        self.seconds, self.limits = seconds, limits
+
+    def use(self, communicator, ranks):
+        pass
+
+    def measure(self, asked, timeout):
+        self.limits.append(timeout)
+        if sum(self.seconds.get(one.algorithm, 0.0) for one in asked.candidates) > timeout:
+            raise SessionError(f"no answer within {timeout:.0f} s")
+        return Measurement(asked, ((1e-3,) * asked.repetitions,) * len(asked.candidates))
+
+    def close(self):
+        pass
+
+
+def slow(seconds: dict[str, float]) -> tuple[LiveSource, list[float]]:
+    """A source with such sessions that knows how long a call takes, and its limits from then on."""
+    limits: list[float] = []
+    source = LiveSource(lambda: Slow(seconds, limits), NoLog(), lambda name, size: 0.0)
+    source.measure(request(NATIVE, FLAT))
+    limits.clear()
+    return source, limits
+
+
+def test_a_routine_that_is_slower_than_its_first_limit_is_measured_nevertheless():
+    source, limits = slow({"ring": 25.0})
+    measured = source.measure(request(NATIVE, RING))
+    assert measured.request.candidates == (NATIVE, RING)
+    first, native, alone, again = limits
+    assert first < 25.0 < min(native, alone, again)
+
+
+def test_a_routine_that_hangs_costs_two_limits_that_were_learned():
+    source, limits = slow({"ring": math.inf})
+    with pytest.raises(CandidateFailed, match="no answer within"):
+        source.measure(request(NATIVE, RING))
+    first, _, alone = limits
+    assert first + alone < 60.0
 
 
 # A driver that repeats what it is told.
@@ -230,7 +277,8 @@ def test_a_new_session_is_told_of_the_communicator_again(tmp_path):
     )
     source.measure(replace(request(FLAT), communicator="half"))
     source.close()
-    assert told(tmp_path) == ["communicator 0", "measure alltoall", "quit"]
+    native, alone, again = ["measure alltoall"] * 3
+    assert told(tmp_path) == ["communicator 0", native, alone, again, "quit"]
 
 
 def test_what_checks_elsewhere_ends_before_anything_is_timed(tmp_path):
@@ -247,3 +295,33 @@ def test_what_checks_elsewhere_ends_before_anything_is_timed(tmp_path):
     assert told(tmp_path / "here") == ["check bcast", "check bcast", "quit"]
     source.close()
     assert told(tmp_path / "there") == ["measure alltoall", "quit"]
+
+
+def test_each_launch_is_a_job_of_its_own(tmp_path):
+    started: list[Session] = []
+
+    def start() -> Session:
+        started.append(session(ECHO, tmp_path))
+        return started[-1]
+
+    log = LogWriter(tmp_path / "log.jsonl")
+    source = LiveSource(start, log, lambda name, size: 0.0)
+    jobs = []
+    for launch in (0, 0, 1, 1, 2):
+        asked = replace(request(FLAT), launch=launch)
+        assert source.measure(asked).request == asked
+        jobs.append(len(started))
+    source.close()
+    assert jobs == [1, 1, 2, 2, 3]
+    launches = [Measurement.from_json(one).request.launch for one in log.written]
+    assert launches == [0, 0, 1, 1, 2]
+
+
+def test_a_log_answers_each_launch_with_its_own_times():
+    asked = replace(request(FLAT), launch=2)
+    known = Measurement(asked, ((1.0,),)).to_json()
+    assert LogSource([known]).measure(asked).seconds == ((1.0,),)
+    with pytest.raises(MeasurementError, match="lacks"):
+        LogSource([known]).measure(request(FLAT))
+    del known["launch"]  # as in logs of before there were launches
+    assert LogSource([known]).measure(request(FLAT)).seconds == ((1.0,),)

@@ -81,6 +81,56 @@ def test_a_torn_line_is_cut_off_before_more_is_written(tmp_path):
         assert read_log(path) == (HEADER, [*RECORDS[:whole], RECORDS[0]])
 
 
+def test_zeros_of_a_machine_that_lost_its_power_are_cut_off(tmp_path):
+    path = tmp_path / "log.jsonl"
+    data = written(path)
+    line = json.dumps(RECORDS[2]).encode() + b"\n"
+    for end in (b"\0" * 50, line[:20] + b"\0" * 40 + line[60:], b"\0\0\n\0\n", b"\0\n" + line[:9]):
+        path.write_bytes(data + end)
+        assert read_log(path) == (HEADER, RECORDS)
+        log = LogWriter(path)
+        log.write(RECORDS[0])
+        log.close()
+        assert read_log(path) == (HEADER, [*RECORDS, RECORDS[0]])
+    path.write_bytes(data + b"\0\n" + line)
+    with pytest.raises(InputError, match="not JSON"):
+        read_log(path)
+
+
+def test_lines_are_on_the_disk_and_so_is_the_entry_in_the_folder(tmp_path, monkeypatch):
+    synced = []
+    fsync = os.fsync
+
+    def noted(number: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{number}").readlink()))
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    path = tmp_path / "log.jsonl"
+    log = LogWriter(path, HEADER)
+    log.write(RECORDS[0])
+    assert str(tmp_path) in synced
+    assert synced.index(str(tmp_path)) < synced.index(str(path))
+    synced.clear()
+    log.write(RECORDS[1])
+    assert synced == [str(path)]
+    log.close()
+
+
+@pytest.mark.parametrize("step", ["link", "replace"])
+def test_a_new_log_that_is_cut_off_while_it_begins_leaves_the_old_one(tmp_path, monkeypatch, step):
+    path = tmp_path / "log.jsonl"
+    before = written(path)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(*((os, "link") if step == "link" else (Path, "replace")), killed)
+    with pytest.raises(KeyboardInterrupt):
+        LogWriter(path, HEADER).write(RECORDS[0])
+    assert path.read_bytes() == before
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_full_disk_is_an_error_that_says_how_to_go_on(tmp_path):
     path = tmp_path / "log.jsonl"
@@ -97,24 +147,26 @@ def test_a_full_disk_is_an_error_that_says_how_to_go_on(tmp_path):
 
 def test_a_disk_that_fills_up_in_the_middle_of_a_line_leaves_whole_lines(tmp_path, monkeypatch):
     path = tmp_path / "log.jsonl"
-    written(path)
+    before = written(path)
     log = LogWriter(path)
+    stream = log._stream
+    room = [10, 0]
 
     class Full:
         """Takes ten bytes and then no more."""
 
-        def write(self, data: bytes) -> int:
-            with path.open("ab") as stream:
-                stream.write(data[:10])
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        def __getattr__(self, name):
+            return getattr(stream, name)
 
-        def close(self) -> None:
-            pass
+        def write(self, data: bytes) -> int:
+            if left := room.pop(0):
+                return stream.write(data[:left])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(log, "_stream", Full())
     with pytest.raises(MeasurementError, match="No space left"):
         log.write(RECORDS[0])
-    assert read_log(path) == (HEADER, RECORDS)
+    assert path.read_bytes() == before
     again = LogWriter(path)
     again.write(RECORDS[2])
     again.close()

@@ -21,8 +21,8 @@ for line in sys.stdin:
         for word in words[2:]:
             print(json.dumps({"routine": word, "cases": 3, "wrong": 0, "first_wrong": ""}))
     if words[0] == "measure":
-        for word in words[8:]:
-            print(json.dumps({"routine": word, "seconds": [0.5] * int(words[7])}))
+        for word in words[9:]:
+            print(json.dumps({"routine": word, "seconds": [0.5] * int(words[8])}))
     print(json.dumps({"done": True}))
 """
 HANG = "import time; time.sleep(600)"

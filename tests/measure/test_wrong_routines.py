@@ -30,17 +30,23 @@ RANKS = 4
 PIPELINES = {
     f"{kind}_{tree}" for kind in ("pipelined", "topology") for tree in ("linear", "binary", "kary")
 }
+PAIRS = {
+    f"{collective} pair{between}"
+    for collective in ("alltoall", "alltoallv")
+    for between in ("", "_light_barrier", "_mpi_barrier", "_n_mpi_barriers")
+}
 MISTAKES = [
-    ("alltoall/pair.c.j2", '("coll_sendrecv")',
-     r'("coll_sendrecv", "        if (step == 2)\n            continue;\n")', {"alltoall pair"}),
+    ("alltoall/pair.c.j2", "COLL_TRY(coll_sendrecv(", "if (step != 2) COLL_TRY(coll_sendrecv(",
+     PAIRS),
     ("alltoall/bruck.c.j2", "cc->rank - i + cc->size", "cc->rank + i", {"alltoall bruck"}),
-    ("allgather/_ring.c.j2", "place - step + p", "place + step", {"allgather ring"}),
+    ("engines/ring_allgather.c", "step < p - 1", "step < p - 2",
+     {"allgather ring", "allgatherv ring"}),
     ("allgather/recursive_doubling.c.j2", "(call, theirs), d", "(call, mine), d",
      {"allgather recursive_doubling"}),
     ("bcast/flat.c.j2", "PMPI_Send(call->recv, bytes", "PMPI_Send(call->recv, bytes - 1",
      {"bcast flat"}),
-    ("bcast/_pipeline.c.j2", "(int)rest : segment_size", "(int)rest - (rest > 1) : segment_size",
-     {f"bcast {name}" for name in PIPELINES}),
+    ("engines/pipeline_down.c", "(int)rest : segment_size",
+     "(int)rest - (rest > 1) : segment_size", {f"bcast {name}" for name in PIPELINES}),
 ]  # fmt: skip
 
 
@@ -56,7 +62,7 @@ def broken(tmp_path_factory):
         (root / name).write_text(text.replace(right, mistake), encoding="utf-8")
     topology, catalogue = support.cluster(RANKS), load_catalogue(root)
     catalogue = replace(catalogue, algorithms=applicable(catalogue, topology))
-    renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash, root)
+    renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash, catalogue.templates)
     write_files(folder / "session", measuring_sources(session_build(topology, catalogue), renderer))
     run_make(folder / "session", support.toolchain())
     return folder / "session", catalogue

@@ -71,7 +71,8 @@ class Part(Catalogue):
 @lru_cache
 def small_catalogue() -> Part:
     """Return native and a few more of every collective: what is soon built."""
-    return Part(tuple(_few_of_each(support.CATALOGUE.algorithms)))
+    whole = support.CATALOGUE
+    return Part(tuple(_few_of_each(whole.algorithms)), whole.descriptions, whole.templates)
 
 
 def _few_of_each(algorithms: Iterable[Algorithm]) -> Iterable[Algorithm]:
@@ -135,7 +136,7 @@ def compiled(compiler: str, source: Path, *options: str | Path) -> Path:
 def c_program(mpi: Mpi, folder: Path, source: str, *options: str | Path) -> Path:
     """Compile a C program of this folder and link it with a library's archive."""
     flags = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-pthread")
-    includes = (f"-I{folder / 'include'}", f"-I{folder / 'src'}")
+    includes = [f"-I{folder / name}" for name in ("include", "src", "check")]
     archive = folder / "libcoll.a"
     return compiled(mpi.mpicc, support.HERE / source, *flags, *includes, *options, archive)
 

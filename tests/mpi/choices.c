@@ -11,16 +11,16 @@
 enum { STEP = 64, BYTES_MOST = 128 * STEP };
 
 static int collective_count;
-static char **collectives;
+static char **names;
 
 static void print(const char *name, MPI_Comm comm) {
     int rank;
     MPI_Comm_rank(comm, &rank);
     for (int i = 0; i < collective_count; ++i) {
         for (int bytes = 1; bytes < BYTES_MOST; bytes += STEP) {
-            const char *choice = libcoll_choice(collectives[i], bytes, comm);
+            const char *choice = libcoll_choice(names[i], bytes, comm);
             if (rank == 0)
-                printf("%s %s %d %s\n", name, collectives[i], bytes, choice);
+                printf("%s %s %d %s\n", name, names[i], bytes, choice);
         }
     }
 }
@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
     MPI_Comm comm;
     MPI_Init(&argc, &argv);
     collective_count = argc - 1;
-    collectives = argv + 1;
+    names = argv + 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     print("world", MPI_COMM_WORLD);

@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
     MPI_Comm twin;
     MPI_Init(&argc, &argv);
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
-    for (int kind = 0; kind < KINDS; ++kind) {
+    for (int kind = 0; kind < COLLECTIVES; ++kind) {
         EXPECT(rules_of_call(kind, twin) == 1);
         EXPECT(rules_of_call(kind, MPI_COMM_WORLD) == 1);
         EXPECT(rules_of_call(kind, MPI_COMM_WORLD) <= 1); /* none if the first one was native */

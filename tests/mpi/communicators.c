@@ -44,8 +44,8 @@ static void use(MPI_Comm comm, int number) {
     if (comm == MPI_COMM_NULL)
         return;
     MPI_Comm_size(comm, &size);
-    EXPECT(
-        !differs(number / 4 % KINDS, 1 + 64 * (number % 5), number % size, (unsigned)number, comm));
+    EXPECT(!differs(number / 4 % COLLECTIVES, 1 + 64 * (number % 5), number % size,
+                    (unsigned)number, comm));
 }
 
 /*

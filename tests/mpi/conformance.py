@@ -31,17 +31,22 @@ class Way:
 
     def environment(self, library: Path) -> dict[str, str]:
         """Return what `make check` sets for this way."""
-        if self.name != SANITIZED.name:
+        if "SANITIZE" not in " ".join(self.variables):
             return {}
         leaks = f"suppressions={library / 'check' / 'leaks.txt'}:print_suppressions=0"
         return {"ASAN_OPTIONS": "verify_asan_link_order=0", "LSAN_OPTIONS": leaks}
 
 
 PLAIN = Way("plain")
-SANITIZED = Way(
-    "address, undefined", ("SANITIZE=address,undefined", "CFLAGS=-O1"), "build/address-undefined"
-)
+SANITIZE = ("SANITIZE=address,undefined", "CFLAGS=-O1")
+SANITIZED = Way("address, undefined", SANITIZE, "build/address-undefined")
 SYNCHRONOUS = Way("synchronous", ("SYNCHRONOUS=1",), "build/synchronous")
+#: Finds what either finds, in half the time.
+BOTH = Way(
+    "address, undefined; synchronous",
+    (*SANITIZE, "SYNCHRONOUS=1"),
+    "build/address-undefined-synchronous",
+)
 
 
 @dataclass(frozen=True)

@@ -318,11 +318,9 @@ int main(int argc, char **argv) {
     MPI_Datatype type = particle_type();
     for (int i = 0; i < coll_routine_count; ++i) {
         const struct coll_routine *routine = &coll_routines[i];
-        const int uneven = routine->collective == COLL_ALLTOALLV ||
-                           routine->collective == COLL_ALLGATHERV ||
-                           routine->collective == COLL_BARRIER;
-        if ((routine->constraints & COLL_UNPREPARED) || uneven ||
-            coll_views[routine->collective]->reduces)
+        const struct coll_shape *shape = &coll_shapes[routine->collective];
+        if ((routine->constraints & COLL_UNPREPARED) || shape->uneven || shape->reduces ||
+            shape->recv == COLL_NOTHING)
             continue;
         tried += (routine->constraints & COLL_DENSE) != 0;
         expect_no_packing(routine, type, rank, size);

@@ -7,7 +7,7 @@
 static int called;
 
 static void call_all(MPI_Comm comm) {
-    for (int kind = 0; kind < KINDS; ++kind)
+    for (int kind = 0; kind < COLLECTIVES; ++kind)
         for (int bytes = 0; bytes < 1200; bytes += 400)
             EXPECT(!differs(kind, bytes, 0, 1, comm));
 }

@@ -133,7 +133,7 @@ static const struct {
 #endif
 };
 
-static int is_untold(const struct kind *kind, const struct mistake *mistake) {
+static int is_untold(const struct collective *kind, const struct mistake *mistake) {
 #ifdef OPEN_MPI
     if (mistake->needs_checks)
         return 1;
@@ -148,7 +148,14 @@ static int is_untold(const struct kind *kind, const struct mistake *mistake) {
 }
 
 static struct arguments correct(void) {
-    return (struct arguments){buffer, COUNT, MPI_INT, other, COUNT, MPI_INT, MPI_SUM, 0, comm};
+    return (struct arguments){.send = buffer,
+                              .send_count = COUNT,
+                              .send_type = MPI_INT,
+                              .recv = other,
+                              .recv_count = COUNT,
+                              .recv_type = MPI_INT,
+                              .op = MPI_SUM,
+                              .comm = comm};
 }
 
 static int class_of(int error) {
@@ -157,11 +164,12 @@ static int class_of(int error) {
     return class;
 }
 
-static void compare(const struct kind *kind, const char *name, const struct arguments *wrong) {
+static void compare(const struct collective *kind, const char *name,
+                    const struct arguments *wrong) {
     handled = elsewhere = 0;
-    const int expected = class_of(kind->call(wrong, 1));
+    const int expected = class_of(call(kind, wrong, 1));
     const int by_native = handled;
-    const int actual = class_of(kind->call(wrong, 0));
+    const int actual = class_of(call(kind, wrong, 0));
     if (expected == actual && handled == 2 * by_native && elsewhere == 0)
         return;
     fprintf(stderr, "%s, %s: class %d in place of %d, handler told %d times in place of %d\n",
@@ -169,21 +177,21 @@ static void compare(const struct kind *kind, const char *name, const struct argu
     ++failures;
 }
 
-static void compare_sides(const struct kind *kind, const struct mistake *mistake, int receiving,
-                          int sending) {
+static void compare_sides(const struct collective *kind, const struct mistake *mistake,
+                          int receiving, int sending) {
     struct arguments wrong = correct();
     if (receiving)
         mistake->make(&wrong);
     if (sending)
         mistake->make_sending(&wrong);
     compare(kind, mistake->name, &wrong);
-    for (int k = 0; k < KINDS; ++k)
+    for (int k = 0; k < COLLECTIVES; ++k)
         EXPECT(!differs(k, 100, 0, 1, comm)); /* and it works on */
 }
 
 /* Every rank makes the mistake. With a root, both sides do: one side is not for all ranks to see.
  */
-static void compare_with(const struct kind *kind, const struct mistake *mistake) {
+static void compare_with(const struct collective *kind, const struct mistake *mistake) {
     const int two_sides = (kind->has & SENDS) != 0 && (mistake->has & RECEIVES) != 0;
     if ((kind->has & mistake->has) != mistake->has || is_untold(kind, mistake))
         return;
@@ -198,9 +206,9 @@ static void compare_with(const struct kind *kind, const struct mistake *mistake)
 }
 
 static void compare_all(void) {
-    for (int k = 0; k < KINDS; ++k)
+    for (int k = 0; k < COLLECTIVES; ++k)
         for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; ++i)
-            compare_with(&kinds[k], &mistakes[i]);
+            compare_with(&collectives[k], &mistakes[i]);
 }
 
 /* Another communicator's handlers are told: whose, is the MPI library's choice. */
@@ -209,31 +217,32 @@ static void no_communicator(void) {
     PMPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     struct arguments wrong = correct();
     wrong.comm = MPI_COMM_NULL;
-    for (int k = 0; k < KINDS; ++k) {
+    for (int k = 0; k < COLLECTIVES; ++k) {
 #ifdef OPEN_MPI /* 4.1 crashes in the others */
-        if (kinds[k].has & SENDS)
+        if (collectives[k].has & SENDS)
             continue;
 #endif
-        EXPECT(class_of(kinds[k].call(&wrong, 0)) == class_of(kinds[k].call(&wrong, 1)));
+        EXPECT(class_of(call(&collectives[k], &wrong, 0)) ==
+               class_of(call(&collectives[k], &wrong, 1)));
     }
 }
 
-static const struct kind *find(const char *name) {
+static const struct collective *find(const char *name) {
     int k = 0;
-    while (k < KINDS - 1 && strcmp(kinds[k].name, name) != 0)
+    while (k < COLLECTIVES - 1 && strcmp(collectives[k].name, name) != 0)
         ++k;
-    return &kinds[k];
+    return &collectives[k];
 }
 
 /* The last rank expects less than is sent, which it alone sees. */
-static int truncated(const struct kind *kind) {
+static int truncated(const struct collective *kind) {
     struct arguments arguments = correct();
     if (rank == size - 1)
         arguments.send_count = arguments.recv_count = COUNT / 2;
-    return kind->call(&arguments, 0);
+    return call(kind, &arguments, 0);
 }
 
-static void truncate_message(const struct kind *kind) {
+static void truncate_message(const struct collective *kind) {
     EXPECT(class_of(truncated(kind)) == (rank == size - 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
     EXPECT(handled == (rank == size - 1));
     EXPECT(elsewhere == 0);
@@ -243,7 +252,7 @@ static void truncate_message(const struct kind *kind) {
  * A barrier can be called on no communicator only. A rank for which the mistake does not count, as
  * one that only sends, ends its call; the barrier holds it until the others end the program.
  */
-static void make_mistake(const struct kind *kind) {
+static void make_mistake(const struct collective *kind) {
     struct arguments wrong = correct();
     if (kind->has & REDUCES)
         wrong.op = MPI_OP_NULL;
@@ -251,7 +260,7 @@ static void make_mistake(const struct kind *kind) {
         wrong.recv_count = -1;
     else
         wrong.comm = MPI_COMM_NULL;
-    kind->call(&wrong, 0);
+    call(kind, &wrong, 0);
     PMPI_Barrier(comm);
 }
 
@@ -267,8 +276,8 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     const char *mode = argc == 3 ? argv[1] : "";
-    const struct kind *kind = find(argc == 3 ? argv[2] : "");
-    for (int k = 0; k < KINDS; ++k)
+    const struct collective *kind = find(argc == 3 ? argv[2] : "");
+    for (int k = 0; k < COLLECTIVES; ++k)
         EXPECT(!differs(k, 100, 0, 1, comm));
     if (strcmp(mode, "fatal") == 0 || strcmp(mode, "fatal-inside") == 0) {
         mode[5] == '\0' ? make_mistake(kind) : (void)truncated(kind);

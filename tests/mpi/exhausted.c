@@ -19,7 +19,7 @@ static int take_all(void) {
 }
 
 static void use(MPI_Comm comm) {
-    for (int kind = 0; kind < KINDS; ++kind)
+    for (int kind = 0; kind < COLLECTIVES; ++kind)
         EXPECT(!differs(kind, BYTES, 1, (unsigned)kind, comm));
 }
 

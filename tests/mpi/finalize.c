@@ -9,7 +9,7 @@
 static int called;
 
 static void call_all(void) {
-    for (int kind = 0; kind < KINDS; ++kind)
+    for (int kind = 0; kind < COLLECTIVES; ++kind)
         for (int bytes = 0; bytes < 500; bytes += 100)
             EXPECT(!differs(kind, bytes, 1, 5, MPI_COMM_WORLD));
 }

@@ -13,7 +13,7 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const int calls = argc > 1 ? atoi(argv[1]) : 100;
     for (int call = 0; call < calls; ++call) {
-        const int kind = (int)(next_random(&state) % KINDS);
+        const int kind = (int)(next_random(&state) % COLLECTIVES);
         const int root = (int)(next_random(&state) % (unsigned)size);
         const int which = (int)(next_random(&state) % 3);
         const unsigned most = call % 50 == 0 ? 100000 : 1400;

@@ -36,41 +36,10 @@ static struct large_blocks large_blocks_of(MPI_Count count) {
 /* The call with large counts: `count` in place of both counts of the arguments. */
 static int call_large(int kind, const struct arguments *a, MPI_Count count, int native) {
     const struct large_blocks each = large_blocks_of(count);
-    switch (kind) {
-    case 0:
-        return CALL(native, Allgather_c)(a->send, count, a->send_type, a->recv, count, a->recv_type,
-                                         a->comm);
-    case 1:
-        return CALL(native, Allgatherv_c)(a->send, count, a->send_type, a->recv, each.counts,
-                                          each.places, a->recv_type, a->comm);
-    case 2:
-        return CALL(native, Allreduce_c)(a->send, a->recv, count, a->recv_type, a->op, a->comm);
-    case 3:
-        return CALL(native, Alltoall_c)(a->send, count, a->send_type, a->recv, count, a->recv_type,
-                                        a->comm);
-    case 4:
-        return CALL(native, Alltoallv_c)(a->send, each.counts, each.places, a->send_type, a->recv,
-                                         each.counts, each.places, a->recv_type, a->comm);
-    case 6:
-        return CALL(native, Bcast_c)(a->recv, count, a->recv_type, a->root, a->comm);
-    case 7:
-        return CALL(native, Gather_c)(a->send, count, a->send_type, a->recv, count, a->recv_type,
-                                      a->root, a->comm);
-    case 8:
-        return CALL(native, Reduce_c)(a->send, a->recv, count, a->recv_type, a->op, a->root,
-                                      a->comm);
-    case 9:
-        return CALL(native, Reduce_scatter_c)(a->send, a->recv, each.counts, a->recv_type, a->op,
-                                              a->comm);
-    case 10:
-        return CALL(native, Reduce_scatter_block_c)(a->send, a->recv, count, a->recv_type, a->op,
-                                                    a->comm);
-    case 11:
-        return CALL(native, Scatter_c)(a->send, count, a->send_type, a->recv, count, a->recv_type,
-                                       a->root, a->comm);
-    default: /* a barrier has no count */
-        return CALL(native, Barrier)(a->comm);
-    }
+    const struct large large = {count, each.counts, each.places};
+    if (collectives[kind].call_large == NULL) /* a barrier has no count */
+        return call(&collectives[kind], a, native);
+    return collectives[kind].call_large(a, &large, native);
 }
 
 /* Both on buffers of so many bytes, filled alike. */
@@ -91,7 +60,7 @@ static void compare(int kind, struct arguments *arguments, MPI_Count count, size
 
 static void small(void) {
     const size_t bytes = (size_t)(COUNT + 1) * sizeof(int) * (size_t)size;
-    for (int kind = 0; kind < KINDS; ++kind)
+    for (int kind = 0; kind < COLLECTIVES; ++kind)
         for (int root = 0; root < size; ++root) {
             struct arguments arguments = {.send_type = MPI_INT,
                                           .recv_type = MPI_INT,
@@ -116,10 +85,10 @@ static void many_of_nothing(void) {
     MPI_Type_contiguous(0, MPI_INT, &empty);
     MPI_Type_commit(&empty);
     MPI_Op_create(add_nothing, 1, &op);
-    for (int kind = 0; kind < KINDS; ++kind) {
+    for (int kind = 0; kind < COLLECTIVES; ++kind) {
         struct arguments arguments = {
             .send_type = empty, .recv_type = empty, .op = op, .comm = MPI_COMM_WORLD};
-        if (!(kinds[kind].has & REDUCES))
+        if (!(collectives[kind].has & REDUCES))
             compare(kind, &arguments, (MPI_Count)INT_MAX + 5, 64);
     }
     MPI_Op_free(&op);

@@ -29,6 +29,35 @@ static inline int finish(void) {
     return all == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+enum { PEERS_MOST = 64 };
+
+/* Blocks for, or from, so many ranks: `count` elements each, and one more left free behind. */
+struct blocks {
+    int counts[PEERS_MOST], places[PEERS_MOST];
+};
+
+static inline struct blocks blocks_of(int count) {
+    struct blocks blocks;
+    for (int i = 0; i < PEERS_MOST; ++i) {
+        blocks.counts[i] = count;
+        blocks.places[i] = i * (count + 1);
+    }
+    return blocks;
+}
+
+/* Blocks that may differ in length are as long as the counts of the arguments say. */
+static inline int call(const struct collective *collective, const struct arguments *arguments,
+                       int native) {
+    const struct blocks to = blocks_of(arguments->send_count);
+    const struct blocks from = blocks_of(arguments->recv_count);
+    struct arguments all = *arguments;
+    all.send_counts = to.counts;
+    all.send_places = to.places;
+    all.recv_counts = from.counts;
+    all.recv_places = from.places;
+    return collective->call(&all, native);
+}
+
 static inline unsigned next_random(unsigned *state) {
     *state = *state * 1664525U + 1013904223U;
     return *state >> 8;
@@ -49,11 +78,18 @@ static inline int differs(int kind, int bytes, int root, unsigned seed, MPI_Comm
         input[i] = (char)next_random(&state);
     memcpy(expected, input, room);
     memcpy(actual, input, room);
-    struct arguments arguments = {input,    bytes,    MPI_BYTE, expected, bytes,
-                                  MPI_BYTE, MPI_BXOR, root,     comm};
-    int failed = kinds[kind].call(&arguments, 1) != MPI_SUCCESS;
+    struct arguments arguments = {.send = input,
+                                  .send_count = bytes,
+                                  .send_type = MPI_BYTE,
+                                  .recv = expected,
+                                  .recv_count = bytes,
+                                  .recv_type = MPI_BYTE,
+                                  .op = MPI_BXOR,
+                                  .root = root,
+                                  .comm = comm};
+    int failed = call(&collectives[kind], &arguments, 1) != MPI_SUCCESS;
     arguments.recv = actual;
-    failed |= kinds[kind].call(&arguments, 0) != MPI_SUCCESS;
+    failed |= call(&collectives[kind], &arguments, 0) != MPI_SUCCESS;
     failed |= memcmp(expected, actual, room) != 0;
     free(input);
     free(expected);

@@ -14,8 +14,6 @@
 /* Of what is asked of a session, the routines: NAME:parameter=value:... */
 #include "request.h"
 
-#include "conformance.h"
-
 enum { LIVE_MOST = 1 << 16 };
 
 static struct {
@@ -87,7 +85,7 @@ static void keep_left(void *left, void *right, int *count, MPI_Datatype *type) {
     memcpy(right, left, (size_t)*count * (size_t)extent);
 }
 
-static struct buffers make_buffers(const struct coll_case *kind, int count, int size,
+static struct buffers make_buffers(const struct coll_shape *kind, int count, int size,
                                    const struct variant *variant) {
     const size_t room = 2 * (size_t)LARGE * (size_t)(count + 1) * (size_t)size;
     struct buffers b = {calloc(room, 1),
@@ -97,7 +95,7 @@ static struct buffers make_buffers(const struct coll_case *kind, int count, int 
                         MPI_BYTE,
                         MPI_BXOR};
     for (int i = 0; i < size; ++i) {
-        const long long whole = kind->of_whole ? count : (long long)count * size;
+        const long long whole = kind->whole ? count : (long long)count * size;
         b.places[i] = (int)(whole * i / size);
         b.counts[i] = (int)(whole * (i + 1) / size) - b.places[i];
     }
@@ -126,7 +124,7 @@ static void free_buffers(struct buffers *b) {
 
 static struct coll_call make_call(enum coll_collective collective, const struct buffers *b,
                                   int count, int rank, const struct variant *variant) {
-    const struct coll_case *kind = coll_cases[collective];
+    const struct coll_shape *kind = &coll_shapes[collective];
     const int uneven = kind->uneven;
     struct coll_call call = {.collective = collective,
                              .comm = MPI_COMM_WORLD,
@@ -143,7 +141,7 @@ static struct coll_call make_call(enum coll_collective collective, const struct 
         call.recv_blocks = call.send_blocks;
     }
     if (variant->in_place && (!kind->rooted || rank == variant->root)) {
-        if (kind->in_place == CASE_RECV_AT_ROOT)
+        if (kind->in_place == COLL_RECVBUF)
             call.recvbuf = MPI_IN_PLACE;
         else
             call.sendbuf = MPI_IN_PLACE;
@@ -178,9 +176,9 @@ static double taken(const struct candidate *candidate, struct coll_call *call, s
 /* Whether a collective and a routine have calls of that variant. */
 static int allows(enum coll_collective collective, const struct coll_routine *routine,
                   const struct variant *variant) {
-    const struct coll_case *kind = coll_cases[collective];
+    const struct coll_shape *kind = &coll_shapes[collective];
     const int reorders = (routine->constraints & COLL_COMMUTATIVE) != 0;
-    return !(variant->in_place && kind->in_place == CASE_NEVER) &&
+    return !(variant->in_place && kind->in_place == COLL_NEVER) &&
            !(variant->root > 0 && !kind->rooted) &&
            !(variant->ordered && (!kind->reduces || reorders));
 }
@@ -192,9 +190,9 @@ static void try(enum coll_collective collective, const struct candidate *candida
         const struct variant variant = {bits & 1 ? cc->size - 1 : 0, bits & 2, bits & 4, bits & 8};
         if (!allows(collective, candidate->routine, &variant))
             continue;
-        const int large = coll_cases[collective]->reduces && variant.odd;
+        const int large = coll_shapes[collective].reduces && variant.odd;
         const int count = large ? (bytes + LARGE - 1) / LARGE : bytes;
-        struct buffers buffers = make_buffers(coll_cases[collective], count, cc->size, &variant);
+        struct buffers buffers = make_buffers(&coll_shapes[collective], count, cc->size, &variant);
         struct coll_call call = make_call(collective, &buffers, count, cc->rank, &variant);
         const double here = taken(candidate, &call, cc, &bound);
         most = here > most ? here : most;

@@ -34,7 +34,7 @@ static void again(int times) {
         MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);
         MPI_Comm_set_attr(comm, key, data);
     }
-    for (int kind = 0; kind < KINDS; ++kind)
+    for (int kind = 0; kind < COLLECTIVES; ++kind)
         EXPECT(!differs(kind, 400, 0, 1, comm));
     if (times > 0) {
         MPI_Comm_get_attr(comm, key, &value, &found);
@@ -57,7 +57,7 @@ static void *library(void *unused) {
     MPI_Comm comm = everyone(session);
     atomic_store(&begun, 1);
     for (int call = 0; call < CALLS; ++call) {
-        EXPECT(!differs(call % KINDS, 400, 0, 1, comm));
+        EXPECT(!differs(call % COLLECTIVES, 400, 0, 1, comm));
         usleep(SHORT_WHILE);
     }
     MPI_Comm_free(&comm);

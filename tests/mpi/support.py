@@ -16,7 +16,8 @@ from pathlib import Path
 
 from stagegen.catalogue import Algorithm, Catalogue, applicable, load_catalogue, with_native
 from stagegen.data import DRIVERS
-from stagegen.generate import Toolchain, run_make
+from stagegen.generate import Renderer, Toolchain, run_make, write_files
+from stagegen.generate.sources import CALLS, calls_header
 from stagegen.library import write_library
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.local import LocalLauncher
@@ -53,15 +54,22 @@ def cluster(ranks: int, slots: int = 1) -> Topology:
 
 
 def tables(topology: Topology, catalogue: Catalogue = CATALOGUE) -> tuple[Table, ...]:
-    """One rule per algorithm: in the k-th range of STEP bytes the k-th algorithm serves."""
+    """One rule per algorithm: in the k-th range of STEP bytes the k-th algorithm serves.
+
+    They are for as many ranks as the cluster has, on however many hosts.
+    """
+    count = topology.rank_count
+    several = range(2, count + 1)
     return tuple(
-        Table(
-            name, kind, count, tuple(_rules(serving(topology, name, kind, catalogue))), count, count
+        Table.exactly(
+            name, kind, count, hosts, tuple(_rules(serving(topology, name, kind, catalogue)))
         )
         for name in catalogue.collectives
-        for kind in ("cluster", "hosts", "other")
-        for count in (topology.rank_count,)
-    )
+        for kind, numbers in (
+            ("cluster", (len(set(topology.ranks)),)), ("hosts", several), ("other", several)
+        )
+        for hosts in numbers
+    )  # fmt: skip
 
 
 def serving(
@@ -100,6 +108,15 @@ def scratch() -> Path:
     return folder
 
 
+@lru_cache
+def calls() -> Path:
+    """A folder with `calls.h`, for programs that are compiled without a library."""
+    folder = scratch() / "calls"
+    renderer = Renderer("a test", "name", "0" * 64, CATALOGUE.hash)
+    write_files(folder, {CALLS: calls_header(CATALOGUE, renderer)})
+    return folder
+
+
 @contextmanager
 def to_be_made(name: str) -> Iterator[tuple[Path, bool]]:
     """A folder that all processes of the tests share, and whether it is left to us to fill it."""
@@ -134,7 +151,8 @@ def compiled(source: str, ranks: int, *options: str) -> Path:
     folder = library(ranks)
     program = scratch() / "-".join([Path(source).stem, str(ranks), *map(_plain, options)])
     command = [toolchain().mpicc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g"]
-    command += [f"-I{folder / 'include'}", *options, str(HERE / source), "-o", str(program)]
+    command += [f"-I{folder / 'include'}", f"-I{folder / 'check'}", *options]
+    command += [str(HERE / source), "-o", str(program)]
     command += [str(folder / "libcoll.a"), "-pthread"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

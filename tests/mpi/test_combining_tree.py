@@ -17,6 +17,7 @@ from tests.mpi.test_places import CLUSTERS, ask, communicators, line_of, program
 
 TREE = support.CATALOGUE.find("barrier", "combining_tree")
 (ARITY,) = TREE.parameters
+VALUES = ARITY.sample_at(0, 17)
 
 Steps = list[list[int]]  # of each rank: a rank it sends a token to, or -1 - one that it waits for
 
@@ -73,7 +74,7 @@ def switches_of(topology: Topology) -> dict[str, str]:
     return {host.name: host.switch for host in topology.hosts}
 
 
-@pytest.mark.parametrize("arity", ARITY.values)
+@pytest.mark.parametrize("arity", VALUES)
 @pytest.mark.parametrize("index", range(len(CLUSTERS)))
 def test_a_barrier_holds_all_ranks_and_follows_the_switches(index, arity):
     topology = CLUSTERS[index]
@@ -95,7 +96,7 @@ def test_a_rank_has_as_many_children_as_told():
     topology = next(t for t in CLUSTERS if any(h.slots > 2 for h in t.hosts))
     host = next(h for h in topology.hosts if h.slots > 2).name
     hosts = [host] * 20
-    for arity in ARITY.values:
+    for arity in VALUES:
         (steps,) = steps_of(CLUSTERS.index(topology), arity, [hosts])
         below = [sum(parent == rank for parent, _ in edges(steps)) for rank in range(20)]
         assert max(below) == arity

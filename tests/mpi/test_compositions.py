@@ -125,7 +125,7 @@ def library(mpi: builds.Mpi) -> Path:
     folder = support.scratch() / f"compositions-{mpi.mpicc.replace('/', '-')}"
     topology = support.cluster(RANKS)
     tables = tuple(
-        Table(name, "cluster", RANKS, tuple(rules(name, RANKS)), RANKS, RANKS)
+        Table.exactly(name, "cluster", RANKS, RANKS, tuple(rules(name, RANKS)))
         for name in support.CATALOGUE.collectives
     )
     decision = DecisionTable(topology.name, topology.hash, some().hash, False, tables)

@@ -14,12 +14,13 @@ import pytest
 from stagegen.catalogue import applicable
 from stagegen.generate import write_files
 from tests.mpi import support
-from tests.mpi.conformance import PLAIN, SANITIZED, SYNCHRONOUS, Way, built, check
+from tests.mpi.conformance import BOTH, PLAIN, SANITIZED, SYNCHRONOUS, Way, built, check
 
 pytestmark = pytest.mark.mpi
 
-#: Clusters that smaller numbers of ranks are parts of; others have the builds for them, too.
-COMMON = 8
+#: A cluster that smaller numbers of ranks are parts of; others have the builds for it, too.
+COMMON = 6
+LARGER = 8
 LARGE = 16
 LARGEST = 32
 MINUTES = 60.0
@@ -31,7 +32,8 @@ def slow(*values: object) -> object:
 
 
 WHOLE = [
-    *((ranks, "quick") for ranks in (3, COMMON)),
+    *((ranks, "quick") for ranks in (3, 4, COMMON)),
+    slow(LARGER, "quick"),
     *(slow(ranks, "full") for ranks in (*range(1, 9), LARGE)),
     *(slow(ranks, "quick") for ranks in (*range(9, 18), 24, LARGEST)),
 ]
@@ -47,7 +49,8 @@ def test_all_ranks_of_a_cluster_get_the_bytes_of_native(ranks, level):
 
 
 PARTS = [
-    *((ranks, COMMON) for ranks in (1, 4, 7)),
+    *((ranks, COMMON) for ranks in (1, 4, 5)),
+    *(slow(ranks, LARGER) for ranks in (1, 4, 7)),
     *(slow(ranks, LARGEST) for ranks in (2, 6, 9, 11, 13, 17, 24)),
 ]
 
@@ -69,19 +72,22 @@ def test_several_ranks_on_a_host_get_the_bytes_of_native(ranks, slots, level):
 
 #: Ranks, those of the cluster, how many are on a host. Fewer of the cluster have its build.
 SANITIZERS = [
-    (5, COMMON, 1, "quick"),
-    (COMMON, COMMON, 1, "quick"),
-    slow(5, 5, 1, "quick"),
+    *(slow(ranks, ranks, 1, "quick") for ranks in (5, COMMON)),
     slow(7, 7, 3, "quick"),
-    *(slow(ranks, COMMON, 1, "full") for ranks in (3, 5, COMMON)),
+    *(slow(ranks, LARGER, 1, "quick") for ranks in (5, LARGER)),
+    *(slow(ranks, LARGER, 1, "full") for ranks in (3, 5, LARGER)),
 ]
 BUFFERLESS = [
-    (3, COMMON, 1, "quick"),
-    (COMMON, COMMON, 1, "quick"),
-    slow(5, 5, 1, "quick"),
+    *(slow(ranks, ranks, 1, "quick") for ranks in (5, COMMON)),
     slow(7, 7, 3, "quick"),
-    *(slow(ranks, COMMON, 1, "full") for ranks in (5, COMMON)),
+    *(slow(ranks, LARGER, 1, "quick") for ranks in (3, LARGER)),
+    *(slow(ranks, LARGER, 1, "full") for ranks in (5, LARGER)),
 ]
+
+
+def test_sanitizers_find_nothing_where_nothing_is_buffered():
+    """Both of the next tests in one, for `make test`."""
+    assert check(COMMON, way=BOTH).passed
 
 
 @pytest.mark.parametrize(("ranks", "cluster", "slots", "level"), SANITIZERS)
@@ -111,35 +117,35 @@ def test_every_algorithm_is_among_them():
 
 def test_synchronous_builds_send_synchronously():
     folder = support.library(COMMON)
-    built(folder, SYNCHRONOUS)
-    built(folder, PLAIN)
-    for build, word in (("build", b"PMPI_Isend"), ("build/synchronous", b"PMPI_Issend")):
-        assert word in (folder / build / "alltoall_spreading_simple.o").read_bytes()
+    for way, word in ((PLAIN, b"PMPI_Isend"), (BOTH, b"PMPI_Issend")):
+        built(folder, way)
+        assert word in (folder / way.folder / "post_all.o").read_bytes()
 
 
-#: Mistakes of a routine, and what tells of them.
+#: Mistakes of a routine or of its engine, and what tells of them.
 MISTAKES = {
-    "leak": (SANITIZED, "free(requests);", "(void)0;", "LeakSanitizer"),
+    "leak": (SANITIZED, "post_all", "free(requests);", "(void)0;", "LeakSanitizer"),
     "overflow": (
         SANITIZED,
+        "allgather_simple",
         "return ",
         "volatile int i = 0x7fffffff; i += cc->size; return ",
         "overflow",
     ),
-    "wrong byte": (PLAIN, "return ", "call->recv[0] ^= 1; return ", "WRONG"),
+    "wrong byte": (PLAIN, "allgather_simple", "return ", "call->recv[0] ^= 1; return ", "WRONG"),
 }
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_are_found(name, tmp_path):
     """A routine that is damaged: otherwise these tests could not fail."""
-    way, text, damage, found = MISTAKES[name]
+    way, file, text, damage, found = MISTAKES[name]
     topology = support.cluster(2)
     wanted = [("allgather", "simple"), ("bcast", "pipelined_linear")]
     catalogue = support.few([support.CATALOGUE.find(*names) for names in wanted])
     decision = support.decision(topology, catalogue)
     support.write_library(tmp_path, topology, catalogue, decision, {})
-    source = "src/allgather_simple.c"
+    source = f"src/{file}.c"
     head, end = (tmp_path / source).read_text().rsplit(text, 1)
     write_files(tmp_path, {source: f"{head}{damage}{end}"})
     result = support.run(
@@ -165,7 +171,7 @@ def make_check(*words: str) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("way", [PLAIN, SANITIZED], ids=lambda way: way.name)
+@pytest.mark.parametrize("way", [PLAIN, BOTH], ids=lambda way: way.name)
 def test_make_check_passes_with_plain_mpiexec(way: Way):
     output = make_check("NP=3", "LEVEL=quick", *way.variables)
     assert re.search(r"3 ranks: \d+ passed, 0 failed", output)

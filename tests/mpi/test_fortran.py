@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from stagegen.errors import GenerateError
-from stagegen.library.fortran import fortran_functions
+from stagegen.catalogue import Collective
+from stagegen.library.fortran import fortran_function
 from tests.mpi import builds, support
 
 mpi_test = pytest.mark.mpi
@@ -113,26 +113,18 @@ def calls(stderr: str) -> dict[str, int]:
     return found
 
 
-def test_functions_follow_from_the_prototypes_in_c():
-    (function,) = fortran_functions(
-        [
-            "LIBCOLL_EXPORT int MPI_Some_call(const void *out, const int counts[],\n"
-            "                             MPI_Op op, int root, MPI_Comm comm) {\n}\n"
-            "LIBCOLL_EXPORT int MPI_Some_call_c(const void *out, MPI_Count count) {\n}\n"
-        ]
-    )
+def test_functions_follow_from_the_arguments_of_a_collective():
+    arguments = ("sendbuf", "recvbuf", "recvcounts", "datatype", "op", "root", "comm")
+    one = Collective("some_call", "It is none.", arguments, "one", "one", None, "whole", "", None)
+    function = fortran_function(one)
     assert (function.lower, function.upper) == ("some_call", "SOME_CALL")
     assert function.has_buffers
     assert " ".join(function.c_head.split()) == (
-        "static void some_call(const void *out, const MPI_Fint counts[], const MPI_Fint *op, "
-        "const MPI_Fint *root, const MPI_Fint *comm, MPI_Fint *ierror) {"
+        "static void some_call(const void *sendbuf, void *recvbuf, const MPI_Fint recvcounts[], "
+        "const MPI_Fint *datatype, const MPI_Fint *op, const MPI_Fint *root, const MPI_Fint *comm, "
+        "MPI_Fint *ierror) {"
     )
     assert " ".join(function.c_call.split()) == (
-        "answer(ierror, MPI_Some_call(address(out), counts, operation_of(*op), (int)*root, "
-        "communicator_of(*comm)));"
+        "answer(ierror, MPI_Some_call(address(sendbuf), address(recvbuf), recvcounts, "
+        "datatype_of(*datatype), operation_of(*op), (int)*root, communicator_of(*comm)));"
     )
-
-
-def test_an_argument_that_fortran_cannot_pass_is_an_error():
-    with pytest.raises(GenerateError, match="MPI_Odd: Fortran cannot pass 'char \\*\\*words'"):
-        fortran_functions(["LIBCOLL_EXPORT int MPI_Odd(char **words) {\n"])

@@ -46,8 +46,9 @@ def served(program: Path, preload: tuple[Path, ...] = (), **variables: str) -> t
 
 
 def preloaded(stub: Path) -> tuple[Path, tuple[Path, ...]]:
-    program = builds.compiled(support.toolchain().mpicc, support.HERE / "uneven.c")
-    return program, (stub, support.library(RANKS) / "libcoll.so")
+    library = support.library(RANKS)
+    words = (support.toolchain().mpicc, support.HERE / "uneven.c", f"-I{library / 'check'}")
+    return builds.compiled(*words), (stub, library / "libcoll.so")
 
 
 def linked(stub: Path) -> tuple[Path, tuple[Path, ...]]:

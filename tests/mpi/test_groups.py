@@ -22,6 +22,7 @@ from stagegen.generate import run_make
 from stagegen.library import write_library
 from stagegen.topology import Group, Topology
 from stagegen.tune import DecisionTable, Rule, Table
+from stagegen.tune.ranges import of_all_shapes
 from stagegen.tune.search import default_candidate
 from tests.mpi import support
 from tests.strategies import make_topology
@@ -57,8 +58,9 @@ def fits(topology: Topology, ranks: list[int], kind: int, group: int) -> dict[tu
     found = {}
     for algorithm in _algorithms(topology):
         name = (algorithm.collective, algorithm.name)
-        if algorithm.needs == "order" or (algorithm.needs == "leaders" and leaders):
-            found[name] = 0
+        of_leaders = algorithm.needs == "leaders" or algorithm.serves_other_hosts
+        if algorithm.needs == "order" or (of_leaders and leaders):
+            found[name] = max(group, 0) if algorithm.serves_other_hosts else 0
         elif algorithm.has_tables and kind == CLUSTER:
             own = groups_of(topology)[group].topology
             if algorithm.routine in {a.routine for a in applicable(support.CATALOGUE, own)}:
@@ -83,9 +85,10 @@ def _rules(topology: Topology) -> Iterator[Table]:
         )
         kinds = ["cluster", *(f"group {group.name}" for group in topology.groups)]
         for kind, group in zip(kinds, groups_of(topology), strict=True):
-            count = group.topology.rank_count
-            yield Table(collective, kind, count, (with_tables,), count, count)
-        yield Table(collective, "hosts", 4, (in_order,), 1, None)
+            ranks = group.topology.ranks
+            yield Table.exactly(collective, kind, len(ranks), len(set(ranks)), (with_tables,))
+        measured = Table.exactly(collective, "hosts", 5, 3, (in_order,))
+        yield from of_all_shapes(collective, [measured])
 
 
 def _holding(algorithms: Iterable[Algorithm]) -> Iterator[Table]:
@@ -95,7 +98,8 @@ def _holding(algorithms: Iterable[Algorithm]) -> Iterator[Table]:
         if algorithm.name != NATIVE:
             by_collective[algorithm.collective].append(default_candidate(algorithm))
     for collective, (first, *others) in by_collective.items():
-        yield Table(collective, "other", 1, (Rule(0, first, None, tuple(others)),), 1, 1)
+        rules = (Rule(0, first, None, tuple(others)),)
+        yield Table.exactly(collective, "other", 1, 1, rules)
 
 
 @lru_cache
@@ -112,10 +116,10 @@ def program() -> Path:
     name = (TOPOLOGY.name, TOPOLOGY.hash, catalogue.hash)
     write_library(folder, TOPOLOGY, support.CATALOGUE, DecisionTable(*name, False, tables), {})
     run_make(folder, support.toolchain(), "libcoll.a")
-    checks = [*(folder / "check").glob("ca*.c"), folder / "check" / "conformance.c"]
+    checks = folder / "check" / "conformance.c"
     command = [support.toolchain().mpicc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra"]
     command += ["-Werror", "-g", f"-I{folder / 'src'}", f"-I{folder / 'include'}"]
-    command += [f"-I{folder / 'check'}", str(support.HERE / "subsets.c"), *map(str, checks)]
+    command += [f"-I{folder / 'check'}", str(support.HERE / "subsets.c"), str(checks)]
     command += [str(folder / "libcoll.a"), "-pthread", "-o", str(folder / "subsets")]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
@@ -196,3 +200,29 @@ def test_with_a_strange_host_a_communicator_is_none_of_the_cluster():
     assert found["the first group"]["kind"] == [[str(OTHER), "group", "-1"]]
     assert found["the first group"]["routine"] == []
     assert found["one rank of each switch"]["kind"] == [[str(HOSTS), "group", "-1"]]
+
+
+#: Other numbers of ranks on the hosts than the topology has: 3 + 1 + 2 ranks on three of them, and
+#: all hosts with 2 on two.
+UNEVEN = {
+    "3 + 1 + 2": (["n3", "n0", "n3", "n1", "n0", "n3", "n5", "n4"], [4, 2, 3, 0, 1, 5]),
+    "1 + 3 + 2, in order": (["n0", "n2", "n2", "n2", "n5", "n5", "n1", "n4"], [0, 1, 2, 3, 4, 5]),
+    "all hosts": (["n5", "n1", "n0", "n1", "n4", "n3", "n2", "n4"], [6, 0, 7, 5, 1, 3, 2, 4]),
+    "7 on a host, 1 on another": (["n2"] * 4 + ["n4"] + ["n2"] * 3, [7, 6, 5, 4, 3, 2, 1, 0]),
+}
+
+
+@pytest.mark.parametrize("name", UNEVEN)
+def test_leaders_are_those_of_the_communicator_whatever_ranks_its_hosts_have(name, monkeypatch):
+    hosts, ranks = UNEVEN[name]
+    monkeypatch.setitem(COMMUNICATORS, name, (ranks, HOSTS, -1))
+    found = answers([name], hosts)[name]
+    assert found["kind"] == [[str(HOSTS), "group", "-1"]]
+    served = {(collective, algorithm) for collective, algorithm, *_ in found["routine"]}
+    by_leaders = {
+        (a.collective, a.name)
+        for a in _algorithms(TOPOLOGY)
+        if a.needs == "leaders" or a.serves_other_hosts
+    }
+    assert len(by_leaders) == 5
+    assert by_leaders <= served

@@ -31,7 +31,9 @@ UNLIKE = {
 
 @lru_cache
 def unlinked(source: str, mpicc: str, *options: str) -> Path:
-    return builds.compiled(mpicc, support.HERE / source, "-std=c11", "-D_GNU_SOURCE", *options)
+    calls = f"-I{support.library(RANKS) / 'check'}"
+    source_file = support.HERE / source
+    return builds.compiled(mpicc, source_file, "-std=c11", "-D_GNU_SOURCE", calls, *options)
 
 
 def run(setting: str, *, library: Path, variables: dict[str, str] | None = None):
@@ -111,9 +113,9 @@ def test_the_trace_tells_what_communicators_are():
 def test_the_trace_tells_which_host_is_not_known():
     found = traced(["n0", "Elsewhere", "n2", "n3"])
     why = f"other: rank 1 is on 'Elsewhere', which is no host of {support.cluster(RANKS).name}"
-    assert ("MPI_COMM_WORLD", "4", "", why, "a") in found
+    assert ("MPI_COMM_WORLD", "4", " on 4 hosts", why, "a") in found
     reversed_why = why.replace("rank 1", "rank 2")
-    assert ("", "4", "", reversed_why, "a") in found
+    assert ("", "4", " on 4 hosts", reversed_why, "a") in found
 
 
 def test_the_trace_tells_of_one_host():

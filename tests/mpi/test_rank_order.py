@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from stagegen.tune.tuner import ONE_SIZE
 from tests.mpi import support
 
 pytestmark = pytest.mark.mpi
@@ -50,11 +49,11 @@ def choices(hosts: list[str], variables: dict[str, str] | None = None) -> dict[s
 
 
 def routines(kind: str) -> set[str]:
-    """The routines of all rules; collectives of one size have but the first."""
+    """The routines of all rules; collectives with one rule have but the first."""
     topology, found = support.cluster(RANKS), set()
-    for name in support.CATALOGUE.collectives:
-        serving = support.serving(topology, name, kind)
-        found |= {a.routine for a in (serving[:1] if name in ONE_SIZE else serving)}
+    for one in support.CATALOGUE.described:
+        serving = support.serving(topology, one.name, kind)
+        found |= {a.routine for a in (serving[:1] if one.has_one_rule else serving)}
     return found
 
 

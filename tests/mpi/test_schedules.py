@@ -88,7 +88,8 @@ def candidates(collective: str, topology: Topology) -> list[Candidate]:
     for algorithm in applicable(FROM_SCHEDULES, topology):
         if algorithm.collective != collective or algorithm.name == NATIVE:
             continue
-        values = {p.name: p.values for p in algorithm.parameters}
+        ranks = topology.rank_count
+        values = {p.name: p.sample_at(0, ranks) for p in algorithm.parameters}
         if "segment_size" in values:
             values["segment_size"] = SEGMENTS
         found += (

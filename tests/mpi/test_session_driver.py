@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
+import socket
 import subprocess
+from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from subprocess import PIPE
 from time import monotonic
 from typing import Any
 
 import pytest
 
 from stagegen.generate import Renderer, measuring_sources, run_make, session_build, write_files
+from stagegen.generate.timings import Mechanism
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.local import LocalLauncher
+from stagegen.measure.machines import as_ranges, machines_of
+from stagegen.measure.session import Session
 from tests.mpi import support
 
 pytestmark = pytest.mark.mpi
@@ -23,12 +31,45 @@ MOST = 512
 """Routines that a command can name."""
 
 
+#: Mechanisms that give numbers in place of times.
+RANKED = """
+#include "timing.h"
+
+/* On rank r, call i takes (r + 1) (i + 1) s. */
+static int repeat(const struct timed *timed, double *seconds) {
+    int rank;
+    TIMING_TRY(PMPI_Comm_rank(timed->comm, &rank));
+    for (long i = 0; i < timed->calls; ++i)
+        seconds[i] = (rank + 1.0) * ((double)i + 1.0);
+    return MPI_SUCCESS;
+}
+
+const struct timing by_ranked = {.name = "ranked", .each_call = 1, .repeat = repeat};
+"""
+TELLING = """
+#include "timing.h"
+
+/* Its time of all calls is the bound and, as a fraction, the seconds of the computation. */
+static int repeat(const struct timed *timed, double *seconds) {
+    *seconds = (double)timed->bound + timed->computation;
+    return MPI_SUCCESS;
+}
+
+const struct timing by_telling = {.name = "telling", .each_call = 0, .repeat = repeat};
+"""
+OWN = (
+    Mechanism("ranked", RANKED, Path("ranked.c")),
+    Mechanism("telling", TELLING, Path("telling.c")),
+)
+
+
 @lru_cache
 def session() -> Path:
     folder = support.scratch() / "session"
     topology = support.cluster(2)
     renderer = Renderer("a test", topology.name, topology.hash, support.CATALOGUE.hash)
-    write_files(folder, measuring_sources(session_build(topology, support.CATALOGUE), renderer))
+    build = session_build(topology, support.CATALOGUE)
+    write_files(folder, measuring_sources(build, renderer, OWN))
     run_make(folder, support.toolchain())
     return folder / "session"
 
@@ -49,6 +90,17 @@ def answers(*lines: str, end: str = "\n") -> list[list[dict[str, Any]]]:
             found[-1].append(answer)
     assert not found.pop()
     return found
+
+
+def together(folder: Path, ranks: int, *lines: str) -> list[dict[str, Any]]:
+    """Run a session on several ranks; return the answers to all commands."""
+    (folder / "commands").write_text("\n".join([*lines, "quit", ""]))
+    with (folder / "commands").open() as commands, (folder / "answers").open("wb") as out:
+        job = Job((str(session()),), {"LIBCOLL_PLACEMENT": "rank"})
+        job = replace(job, streams=Streams(commands, out, subprocess.STDOUT))
+        with LocalLauncher().start(job, support.cluster(ranks)) as running:
+            assert running.wait(120) == 0
+    return [json.loads(line) for line in (folder / "answers").read_text().splitlines()]
 
 
 def error(answer: list[dict[str, Any]]) -> str:
@@ -83,12 +135,15 @@ def test_the_last_line_needs_no_end():
 @pytest.mark.parametrize(
     "line",
     [
-        "measure bcast 8 barrier 0 0 1 flat",
-        "measure bcast 8 nonsense 0 0 1 1 flat",
-        "measure bcast 8 barrier 0 0 0 1 flat",
-        "measure bcast -8 barrier 0 0 1 1 flat",
-        "measure nonsense 8 barrier 0 0 1 1 flat",
-        "measure bcast 8 barrier 0 0 1 1 flat:nonsense=1",
+        "measure bcast 8 barrier 0 0 1 1 flat",
+        "measure bcast 8 nonsense 0 slowest 0 1 1 flat",
+        "measure bcast 8 barrier 0 nonsense 0 1 1 flat",
+        "measure bcast 8 barrier -1 slowest 0 1 1 flat",
+        "measure bcast 8 barrier nan slowest 0 1 1 flat",
+        "measure bcast 8 barrier 0 slowest 0 0 1 flat",
+        "measure bcast -8 barrier 0 slowest 0 1 1 flat",
+        "measure nonsense 8 barrier 0 slowest 0 1 1 flat",
+        "measure bcast 8 barrier 0 slowest 0 1 1 flat:nonsense=1",
         "check bcast nonsense",
         "check bcast :",
         "communicator 1",
@@ -104,17 +159,66 @@ def test_a_wrong_command_is_told_and_the_next_one_answered(line):
     assert hello[0]["ranks"] == 1
 
 
+def test_a_rank_tells_where_it_runs(monkeypatch):
+    """Variables of MPI libraries are told, whatever bytes they have; others are not."""
+    monkeypatch.setenv("FI_STAGEGEN", 'a "quoted"\\ tab\t, \xe4')
+    monkeypatch.setenv("UNRELATED_FI_X", "1")
+    monkeypatch.setenv("MPIR_CVAR_COLLECTIVE_FALLBACK", "error")
+    (told,), (hello,) = answers("environment", "hello")
+    assert (told["rank"], told["host"]) == (0, socket.gethostname())
+    assert told["kernel"] == platform.release()
+    assert {cpu for cpu, _ in told["cpus"]} == os.sched_getaffinity(0)
+    tcp = Path("/proc/sys/net/ipv4/tcp_rmem").read_text().split()
+    assert told["network"]["ipv4.tcp_rmem"].split(" ") == tcp
+    assert told["variables"]["FI_STAGEGEN"].startswith('a "quoted"\\ tab\t, ')
+    assert "UNRELATED_FI_X" not in told["variables"]
+    assert told["controls"]["MPIR_CVAR_COLLECTIVE_FALLBACK"] != ""
+    assert hello["ranks"] == 1
+    (machine,) = machines_of([told])
+    assert machine.ranks == 1 <= machine.cores
+
+
+def test_all_ranks_tell_where_they_run_also_on_fewer_cpus(tmp_path):
+    """Rank 1 is bound to a single CPU by its parent."""
+    cpu = min(os.sched_getaffinity(0))
+    script = f'[ "$PMI_RANK" = 1 ] && exec taskset -c {cpu} "$0" || exec "$0"'
+    job = Job(("sh", "-c", script, str(session())), streams=Streams(PIPE, PIPE))
+    with closing(Session(LocalLauncher().start(job, support.cluster(2)))) as running:
+        (machine,) = running.environment()
+    assert (machine.hosts, machine.ranks) == ((socket.gethostname(),), 2)
+    assert machine.binding == (as_ranges(os.sched_getaffinity(0)), str(cpu))
+
+
 @pytest.mark.parametrize("timing", ["mpptest", "barrier", "computation"])
 @pytest.mark.parametrize("settle", [0, 1])
 def test_a_time_for_each_repetition_of_each_routine(timing, settle):
     begin = monotonic()
-    (times,) = answers(f"measure bcast 8 {timing} 1 {settle} 4 3 flat binomial")
+    (times,) = answers(f"measure bcast 8 {timing} 0.5 slowest {settle} 4 3 flat binomial")
     whole = monotonic() - begin
     assert [time["routine"] for time in times] == ["flat", "binomial"]
     assert all(len(time["seconds"]) == 3 for time in times)
     every = [seconds for time in times for seconds in time["seconds"]]
     assert min(every) >= 0
     assert 4 * sum(every) <= whole, "its time is the mean of its four calls"
+
+
+def test_each_rank_says_once_how_much_it_computes():
+    found = answers("calibrate", "measure bcast 8 telling 10 slowest 0 1 2 flat", "calibrate")
+    (first,), (measured,), (second,) = found
+    (rate,) = first["rates"]
+    assert second == first
+    assert len(str(rate).rstrip("0")) <= 2, "two digits count"
+    assert measured["seconds"] == [10 * rate + 0.01] * 2
+
+
+#: The times of three calls on ranks 0 to 2: 1, 2, 3 times as long on each next one.
+METRICS = {"slowest": 3 * (1 + 2 + 3) / 3, "mean": 2 * (1 + 2 + 3) / 3}
+
+
+def test_the_slowest_rank_or_the_mean_over_the_ranks_counts(tmp_path):
+    lines = [f"measure bcast 8 ranked 0 {metric} 0 3 2 flat native" for metric in METRICS]
+    found = [one["seconds"] for one in together(tmp_path, 3, *lines) if "seconds" in one]
+    assert found == [[METRICS["slowest"]] * 2] * 2 + [[METRICS["mean"]] * 2] * 2
 
 
 #: What follows each of these is done on so many ranks.
@@ -127,15 +231,13 @@ def test_some_ranks_check_and_time_and_the_others_wait(tmp_path):
     lines = [
         line
         for command in COMMUNICATORS
-        for line in (command, "check bcast flat", "measure bcast 64 barrier 0 1 2 3 flat native")
+        for line in (
+            command,
+            "check bcast flat",
+            "measure bcast 64 barrier 0 slowest 1 2 3 flat native",
+        )
     ]
-    (tmp_path / "commands").write_text("\n".join([*lines, "hello", "quit", ""]))
-    with (tmp_path / "commands").open() as commands, (tmp_path / "answers").open("wb") as out:
-        job = Job((str(session()),), {"LIBCOLL_PLACEMENT": "rank"})
-        job = replace(job, streams=Streams(commands, out, subprocess.STDOUT))
-        with LocalLauncher().start(job, support.cluster(5)) as running:
-            assert running.wait(120) == 0
-    found = [json.loads(line) for line in (tmp_path / "answers").read_text().splitlines()]
+    found = together(tmp_path, 5, *lines, "hello")
     checks = [one for one in found if "cases" in one]
     times = [one["seconds"] for one in found if "seconds" in one]
     assert all(one["cases"] > 0 and one["wrong"] == 0 for one in checks)

@@ -1,4 +1,4 @@
-"""What routines call: the MPI library by names that nobody intercepts, and no collective of it."""
+"""What routines and engines call of MPI: names that nobody intercepts, and no collective."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from functools import lru_cache
 import pytest
 
 from stagegen.catalogue.algorithm import NATIVE
+from stagegen.data import ENGINES, TEMPLATES
 from tests.mpi import support
 
 pytestmark = pytest.mark.mpi
 
 #: Numbers of ranks, and of those on a host. Other tests need libraries for them, too.
-CLUSTERS = [(5, 1), (8, 1), (7, 3)]
-ALGORITHMS = {algorithm.routine: algorithm for algorithm in support.CATALOGUE.algorithms}
+CLUSTERS = [(4, 1), (5, 1), (6, 1), (7, 3)]
+NATIVES = {a.routine for a in support.CATALOGUE.algorithms if a.name == NATIVE}
+FILES = {
+    *(algorithm.routine for algorithm in support.CATALOGUE.algorithms),
+    *(path.stem for path in (TEMPLATES / ENGINES).glob("*.c")),
+}
 
 _BLOCKS = {f"PMPI_{name.capitalize()}" for name in support.CATALOGUE.collectives} - {"PMPI_Barrier"}
 #: The MPI library's collectives. A barrier may stand between the steps of a routine.
@@ -25,23 +30,24 @@ COLLECTIVES = _BLOCKS | {f"{name}_c" for name in _BLOCKS}
 
 @lru_cache
 def called(ranks: int, slots: int) -> dict[str, set[str]]:
-    """What each routine of a library leaves to others, by the names that the linker sees."""
+    """What each routine and engine of a library leaves to others, by the linker's names."""
     archive = support.library(ranks, slots) / "libcoll.a"
-    command = ["nm", "-A", "-u", archive]
+    command = ["nm", "-A", archive]
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = defaultdict(set)
-    for name, symbol in re.findall(r":(\w+)\.o: +\w (\w+)$", listing, re.MULTILINE):
-        if name in ALGORITHMS:
-            found[name].add(symbol)
+    for name, kind, symbol in re.findall(r":(\w+)\.o:\s*\w* (\w) (\w+)$", listing, re.MULTILINE):
+        if name in FILES:
+            found[name] |= {symbol} if kind == "U" else set()
     return found
 
 
-def test_the_libraries_have_every_routine_together():
-    assert set().union(*(called(*cluster) for cluster in CLUSTERS)) == set(ALGORITHMS)
+def test_the_libraries_have_every_routine_and_engine_together():
+    found = set().union(*(called(*cluster) for cluster in CLUSTERS))
+    assert found == FILES
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
-def test_no_routine_calls_what_a_profiler_intercepts(cluster):
+def test_nothing_calls_what_a_profiler_intercepts(cluster):
     seen = {
         (name, symbol)
         for name, symbols in called(*cluster).items()
@@ -56,7 +62,7 @@ def test_only_native_routines_are_collectives_of_the_mpi_library(cluster):
     lazy = {
         name
         for name, symbols in called(*cluster).items()
-        if symbols & COLLECTIVES and ALGORITHMS[name].name != NATIVE
+        if symbols & COLLECTIVES and name not in NATIVES
     }
     assert lazy == set()
     assert called(*cluster)["alltoall_native"] & COLLECTIVES, "those names are not what is called"

@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
         MPI_Comm comm;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         tests[i](comm);
-        for (int kind = 0; kind < KINDS; ++kind)
+        for (int kind = 0; kind < COLLECTIVES; ++kind)
             EXPECT(!differs(kind, 100, 0, 1, comm));
         MPI_Comm_free(&comm);
     }

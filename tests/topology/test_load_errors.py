@@ -41,7 +41,7 @@ REPLACED = [
     ("name: good", "name: 12", 1, 'write "12"'),
     ("name: good", "name: [good]", 1, "single value"),
     ("name: good", "name:", 1, "empty"),
-    ("launcher: lab", "launcher: lob", 13, "unknown launcher 'lob'; did you mean 'lab'?"),
+    ("launcher: lab", "launcher: Lab", 13, "launcher 'Lab' must consist of a-z, 0-9"),
     ("launcher: lab", "name: twice", 13, "'name' is already given on line 1"),
     ("100Mbit", "100MB", 2, "unknown unit 'MB'"),
     ("100Mbit", "-100Mbit", 2, "not positive"),

@@ -6,9 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from stagegen.catalogue import groups_of
 from stagegen.errors import InputError
-from stagegen.topology import Group
-from stagegen.tune.communicators import as_seen_by, default_names, find_communicators
+from stagegen.topology import Group, load_topology
+from stagegen.tune.communicators import (
+    as_seen_by,
+    default_names,
+    find_communicators,
+    job_shapes,
+)
 from stagegen.tune.tuner import kinds_of
 from tests.strategies import make_topology
 
@@ -52,7 +58,9 @@ def test_each_is_there_once_and_in_the_order_that_was_asked_for():
     assert names == ["3", "whole", "half"]
 
 
-@pytest.mark.parametrize("name", ["", "everyone", "1", "8", "9", "-2", "2.5", "left"])
+@pytest.mark.parametrize(
+    "name", ["", "everyone", "1", "8", "9", "-2", "2.5", "left", "9x1", "2x2", "0x2", "x1"]
+)
 def test_what_there_is_not_is_told_with_what_there_is(name):
     with pytest.raises(InputError, match="choose from whole, per-switch, per-host, half, or"):
         find_communicators(CYCLIC, [name])
@@ -63,10 +71,41 @@ def test_a_single_rank_is_no_communicator_to_tune_for():
         find_communicators(make_topology([4], []), ["per-switch"])
 
 
-def test_unless_told_all_ranks_and_the_named_groups_are_tuned_for():
-    assert default_names(CYCLIC) == ("whole",)
+def test_unless_told_all_ranks_the_named_groups_and_jobs_on_parts_are_tuned_for():
+    assert default_names(CYCLIC) == ("whole", "4x1", "2x1")
     groups = (Group("left", ("n0", "n3")), Group("edge", ("n7", "n1", "n2")))
-    assert default_names(replace(CYCLIC, groups=groups)) == ("whole", "left", "edge")
+    assert default_names(replace(CYCLIC, groups=groups)) == ("whole", "left", "edge", "4x1", "2x1")
+
+
+@pytest.mark.parametrize(
+    ("name", "jobs"),
+    [
+        ("slots-4x2x2", ["4x2", "8x1", "2x2", "4x1", "1x2", "2x1"]),
+        ("chain-4x4-cyclic", ["8x1", "4x1", "2x1"]),
+        ("three-level-48", ["24x1", "12x1", "6x1", "2x1"]),
+        ("fig-3-2", ["3x1", "2x1"]),
+    ],
+)
+def test_jobs_have_2_and_an_eighth_a_quarter_and_half_of_the_hosts(name, jobs):
+    topology = load_topology(f"topologies/{name}.yaml")
+    assert default_names(topology) == (*(g.name for g in groups_of(topology)), *jobs)
+    for one in find_communicators(topology, jobs):
+        assert str(one.shape) == one.name
+        assert len(one.ranks) == one.shape.ranks
+
+
+def test_a_job_has_full_hosts_that_are_next_to_each_other():
+    (job,) = find_communicators(CYCLIC, ["4x1"])
+    assert {CYCLIC.ranks[rank] for rank in job.ranks} == {"n0", "n1", "n2", "n3"}
+    assert job.ranks == tuple(sorted(job.ranks))
+    (pair,) = find_communicators(SLOTS, ["2x2"])
+    assert [SLOTS.ranks[rank] for rank in pair.ranks] == ["n0", "n0", "n3", "n3"]
+    assert [str(shape) for shape in job_shapes(SLOTS)] == ["2x2", "4x1", "1x3", "2x1"]
+
+
+def test_hosts_with_different_numbers_of_ranks_have_their_mean_rounded_up():
+    (whole,) = find_communicators(SLOTS, ["whole"])
+    assert (len(whole.ranks), str(whole.shape)) == (7, "4x2")
 
 
 def test_the_cluster_as_a_communicator_sees_it_has_its_ranks_and_their_distances():
@@ -82,7 +121,7 @@ def test_measurements_on_one_host_serve_one_host():
         groups=(Group("alone", ("n1",)), Group("pair", ("n0", "n2"))),
     )
     found = find_communicators(topology, ["whole", "alone", "per-host", "pair"])
-    assert [one.one_host for one in found] == [False, True, False, False]
+    assert [one.hosts for one in found] == [3, 1, 3, 2]
     assert {one.name: kinds for one, kinds in kinds_of(found).items()} == {
         "whole": ("cluster", "hosts", "other"),
         "alone": ("group alone", "one-host"),
@@ -91,12 +130,13 @@ def test_measurements_on_one_host_serve_one_host():
     }
 
 
-def test_measurements_of_as_many_ranks_serve_once():
-    found = find_communicators(CYCLIC, ["whole", "per-host", "half", "4"])
+def test_measurements_of_a_shape_serve_once():
+    found = find_communicators(CYCLIC, ["whole", "per-host", "half", "4", "4x1"])
     made = {one.name: kinds for one, kinds in kinds_of(found).items()}
     assert made == {
         "whole": ("cluster", "hosts", "other"),
         "per-host": (),
         "half": ("hosts", "other"),
         "4": (),
+        "4x1": (),
     }

@@ -16,6 +16,7 @@ from stagegen.tune import DecisionTable
 from stagegen.tune.candidates import part_size
 from stagegen.tune.compositions import TOO_SLOW
 from stagegen.tune.scope import Options
+from stagegen.tune.shapes import Shape
 from stagegen.tune.tuner import Tuned, tune
 from tests.library.schemas import validate
 from tests.measure.fakes import Model
@@ -51,7 +52,7 @@ def catalogue(*without: str) -> Catalogue:
         if algorithm.name in NAMES.get(algorithm.collective, ("native",))
         and algorithm.name not in without
     )
-    return Catalogue(chosen)
+    return replace(CATALOGUE, algorithms=chosen)
 
 
 class Costs(Model):
@@ -78,7 +79,7 @@ def tuned(source, options: Options = OPTIONS, *without: str) -> Tuned:
 
 
 def choice(found: Tuned, kind: str, size: int = 4096, ranks: int = 6) -> Candidate:
-    table = found.decision.table("allreduce", kind, ranks)
+    table = found.decision.table("allreduce", kind, Shape(ranks, 1))
     assert table is not None
     return table.choice(size)
 
@@ -121,8 +122,9 @@ def test_compositions_come_after_all_other_searches():
     without: list = []
     tuned(Recorder(Costs(noise=0.01), with_them))
     tuned(Recorder(Costs(noise=0.01), without), OPTIONS, COMPOSED, "of_halves")
-    assert with_them[: len(without)] == without
-    later = with_them[len(without) :]
+    scouted = [record for record in without if record.get("launch", 0) == 0]
+    assert with_them[: len(scouted)] == scouted
+    later = [one for one in with_them[len(scouted) :] if one.get("launch", 0) == 0]
     assert {record["collective"] for record in later} == {"allreduce"}
     assert all("of_" in json.dumps(record) for record in later)
 
@@ -251,3 +253,55 @@ def test_what_is_no_spec_is_refused(spec):
 def test_sizes_of_parts_follow_from_the_call(collective, name, size, ranks, sizes):
     parts = CATALOGUE.find(collective, name).parts
     assert [part_size(part, size, ranks) for part in parts] == sizes
+
+
+#: Algorithms of the source that are made of tuned ones, and the collectives of their parts.
+SOURCE = {
+    "of_allgather": ("allgather",),
+    "of_alltoall_and_allgather": ("alltoall", "allgather"),
+    "of_reduce_scatter_block_and_allgather": ("reduce_scatter_block", "allgather"),
+    "of_reduce_and_bcast": ("reduce", "bcast"),
+}
+#: Of each collective one that is fast for parts of few bytes, and one for longer ones.
+SHORT_AND_LONG = {
+    "allgather": ("bruck", "ring"),
+    "alltoall": ("bruck", "pair"),
+    "bcast": ("binomial", "pipelined_linear"),
+    "reduce": ("binomial", "pipelined_linear"),
+    "reduce_scatter_block": ("recursive_halving", "ring"),
+}
+FEW_BYTES = 1024
+
+
+class BySize(Costs):
+    """Each of the two takes a millisecond where it is the fast one, and others take eight."""
+
+    def measure(self, asked):
+        for collective, names in SHORT_AND_LONG.items():
+            short, long = names if asked.size <= FEW_BYTES else names[::-1]
+            if collective == asked.collective:
+                self.fast = {**self.fast, (collective, short): 1.0, (collective, long): 2.0}
+        return super().measure(asked)
+
+
+@pytest.mark.parametrize("name", SOURCE)
+def test_a_part_runs_what_the_table_has_for_its_own_size(name):
+    """Faraj 2006, §4.1.1.4: at 4 KiB on six ranks a block of Rab2 has 688 bytes."""
+    wanted = {f"{c}/{n}" for c in SOURCE[name] for n in SHORT_AND_LONG[c]} | {f"allreduce/{name}"}
+    chosen = tuple(a for a in CATALOGUE.algorithms if a.full_name in wanted or a.name == "native")
+    options = replace(OPTIONS, collectives=tuple(sorted({"allreduce", *SOURCE[name]})))
+    options = replace(options, sizes=(64, FEW_BYTES, 4096))
+    model = BySize({}, more=0.5)
+    found = tune(TOPOLOGY, replace(CATALOGUE, algorithms=chosen), options, model, lambda: True)
+    tables = {t.collective: t for t in found.decision.tables if t.communicator == "cluster"}
+    for size in options.sizes:
+        candidate = tables["allreduce"].choice(size)
+        parts = CATALOGUE.find("allreduce", name).parts
+        assert candidate.algorithm == name
+        assert [bound.collective for bound in candidate.bound] == list(SOURCE[name])
+        for bound, part in zip(candidate.bound, parts, strict=True):
+            own = part_size(part, size, 6)
+            assert bound.candidate == tables[part.collective].choice(own)
+            short, long = SHORT_AND_LONG[part.collective]
+            assert bound.candidate.algorithm == (short if own <= FEW_BYTES else long)
+    validate("decision", json.loads(found.decision.to_text()))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stagegen.catalogue import Parameter
+from stagegen.catalogue.formula import Formula
+from stagegen.catalogue.values import Range
 from stagegen.errors import InputError, MeasurementError
 from stagegen.measure.records import Candidate
 from stagegen.tune.contest import named_candidate, require_right, time_in_turn
@@ -13,8 +15,11 @@ from tests.tune.test_race_search import algorithm
 
 SEGMENT = Parameter("segment_size", "bytes of a segment", (8, 64, 512), 512)
 WINDOW = Parameter("window", "messages at a time", (1, 2, 4), 1)
+RADIX = Parameter("radix", "base of numbers", Range(2, Formula("min(p, 64)")), 2)
+PIECE = Parameter("piece", "bytes of a piece", Range(512, Formula("n"), 2), 512)
 KNOWN = {
     "aapc": algorithm("aapc", parameters=(SEGMENT, WINDOW)),
+    "bruck": algorithm("bruck", parameters=(RADIX, PIECE)),
     "native": algorithm("native"),
 }
 NATIVE, RING, TREE = Candidate("native"), Candidate("ring"), Candidate("tree")
@@ -34,13 +39,21 @@ def test_what_is_not_asked_for_is_the_default(spec, values):
     assert named_candidate(KNOWN, spec) == wanted
 
 
+def test_a_range_has_its_values_on_any_ranks_and_bytes_may_be_any_number():
+    wanted = Candidate("bruck", (("piece", 3), ("radix", 64)))
+    assert named_candidate(KNOWN, "bruck:radix=64:piece=3") == wanted
+
+
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("rings", "no algorithm rings can run here; choose from aapc, native"),
+        ("rings", "no algorithm rings can run here; choose from aapc, bruck, native"),
         ("aapc:windows=2", "no parameter windows; it has segment_size, window"),
         ("native:window=2", "no parameter window; it has none"),
         ("aapc:window=3", "window must be one of 1, 2, 4"),
+        ("bruck:radix=1", r"radix must be one of 2, 3, 4, … up to min\(p, 64\)"),
+        ("bruck:radix=65", "radix must be one of 2, 3"),
+        ("bruck:piece=0", "piece must be one of 512, 1024, 2048, … up to n"),
         ("aapc:window", "expected NAME or NAME:PARAMETER=NUMBER"),
         ("", "expected NAME"),
     ],

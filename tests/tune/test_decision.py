@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stagegen.catalogue import load_catalogue
 from stagegen.cli._sizes import parse_sizes
+from stagegen.cli._tune_log import new_header
+from stagegen.data import TOPOLOGIES
 from stagegen.errors import InputError
+from stagegen.measure.iterations import PRESETS, Iterations
 from stagegen.measure.records import Candidate, Timing
+from stagegen.topology import load_topology
 from stagegen.tune import DecisionTable, Rule, Table
 from stagegen.tune.scope import Options, grid
+from stagegen.tune.shapes import Range, Shape
 from tests.library.schemas import validate
 
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
+
+CLUSTER = load_topology(TOPOLOGIES / "quickstart.yaml")
+CATALOGUE = load_catalogue()
 
 names = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
 candidates = st.builds(
@@ -28,6 +38,11 @@ candidates = st.builds(
 others = st.lists(candidates.filter(lambda one: one.algorithm != "native"), max_size=3).map(tuple)
 
 
+ranges = st.tuples(st.integers(1, 64), st.none() | st.integers(0, 64)).map(
+    lambda pair: Range(pair[0], None if pair[1] is None else sum(pair))
+)
+
+
 @st.composite
 def tables(draw) -> Table:
     starts = sorted(draw(st.sets(st.integers(1, 1 << 24), max_size=6)) | {0})
@@ -36,9 +51,12 @@ def tables(draw) -> Table:
         for start in starts
     )
     kind = draw(st.sampled_from(["cluster", "group left", "one-host", "hosts", "other"]))
-    first = draw(st.integers(1, 64))
-    last = draw(st.none() | st.integers(first, 99))
-    return Table(draw(names), kind, draw(st.none() | st.integers(1, 64)), rules, first, last)
+    shape = Shape(draw(st.integers(1, 64)), draw(st.integers(1, 64)))
+    ranks = draw(st.integers(shape.hosts, shape.ranks))
+    own = Table.exactly(draw(names), kind, ranks, shape.hosts, rules)
+    if draw(st.booleans()):
+        return own
+    return replace(own, hosts=draw(ranges), ranks_per_host=draw(ranges), confirmed=False)
 
 
 @st.composite
@@ -74,7 +92,7 @@ def test_rules_are_disjoint_and_without_gaps(table):
 
 
 def table(collective: str, kind: str, *rules: Rule, ranks: int = 4) -> Table:
-    return Table(collective, kind, ranks, rules, ranks, ranks)
+    return Table.exactly(collective, kind, ranks, ranks, rules)
 
 
 @pytest.mark.parametrize("starts", [(), (1,), (0, 0), (0, 9, 5)])
@@ -92,7 +110,8 @@ GOOD = DecisionTable(
     "damage",
     [
         {"version": 1},
-        {"version": 3},
+        {"version": 2},
+        {"version": 4},
         {"tables": None},
         {"tables": [{}]},
         {"tables": [{**GOOD["tables"][0], "rules": []}]},
@@ -136,9 +155,19 @@ def test_the_sizes_option_takes_ranges_and_lists(text, sizes):
     assert parse_sizes(None, None, text) == sizes
 
 
-@given(st.sampled_from(["mpptest", "barrier", "computation"]), st.integers(0, 99))
-def test_options_survive_the_log_s_header(mechanism, computation):
-    options = Options(("alltoall", "bcast"), (1, 64), Timing(mechanism, computation), 2.5)
+TIMINGS = st.builds(
+    Timing,
+    st.sampled_from(["mpptest", "barrier", "computation"]),
+    st.floats(0, 1000),
+    st.sampled_from(["slowest", "mean"]),
+    st.sampled_from([*PRESETS.values(), Iterations(((1, 7), (64, 2)))]),
+)
+
+
+@given(TIMINGS | st.builds(Timing, st.just("arrival"), hash=st.just("1" * 64)))
+def test_options_survive_the_log_s_header(timing):
+    options = Options(("alltoall", "bcast"), (1, 64), timing, 2.5)
+    validate("measurements", new_header(CLUSTER, CATALOGUE, options))
     assert Options.from_json(json.loads(json.dumps(options.to_json()))) == options
 
 

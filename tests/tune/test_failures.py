@@ -51,7 +51,7 @@ def test_a_routine_that_fails_at_one_size_is_never_chosen_at_any():
 
 
 def test_a_routine_that_fails_between_two_sizes_is_never_chosen_at_any():
-    costs = by_name(native=line(1e-2, 1e-6), quick=line(1e-3, 2e-6), ring=line(5e-3, 2e-6))
+    costs = by_name(native=line(1e-3, 1e-7), quick=line(1e-4, 2e-7), ring=line(5e-4, 2e-7))
 
     class Between(Deadly):
         def measure(self, asked):

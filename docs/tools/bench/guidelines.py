@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from docs.tools.bench.rows import Row
-from stagegen.tune.tuner import ONE_SIZE
+from stagegen.catalogue import load_collectives
+
+COLLECTIVES = {one.name: one for one in load_collectives()}
 
 #: A guideline is broken by more than this share of the right side, and by more than the noise.
 TOLERANCE = 0.03
@@ -36,7 +38,7 @@ class Part:
 
     def bytes(self, size: int, ranks: int) -> int | None:
         """Return its size for one of the left side, as it counts; None if that is no number."""
-        if self.collective in ONE_SIZE and ONE_SIZE[self.collective] == 0:
+        if not COLLECTIVES[self.collective].has_data:
             return 0
         factor = {"p": Fraction(ranks), "1/p": Fraction(1, ranks), "1": Fraction(1)}[self.size]
         scaled = size * factor

@@ -75,6 +75,7 @@ class Part:
     def _tune(self, anew: bool) -> None:
         sizes = ",".join(map(str, self.cluster.tuned_at(self.collective)))
         words = ["--collectives", self.collective, "--sizes", sizes, "--output", self.folder]
+        words += ["--communicators", "whole"]  # only its calls are compared
         resume = (self.folder / LOG).exists() and not anew
         self._stagegen("tune", *words, *(["--resume"] if resume else []))
 

@@ -20,7 +20,6 @@ from stagegen.catalogue import load_catalogue
 from stagegen.data import TOPOLOGIES
 from stagegen.generate.write import write_file
 from stagegen.topology import RankMap, Topology, load_topology, topology_yaml
-from stagegen.tune.tuner import ONE_SIZE, WHOLE
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -84,9 +83,10 @@ class Cluster:
 
     def compared(self, collective: str) -> tuple[int, ...]:
         """Return the sizes in bytes at which a collective is compared, as it counts them."""
-        if ONE_SIZE.get(collective) == 0:
+        described = CATALOGUE.collective(collective)
+        if not described.has_data:
             return (0,)
-        if collective in WHOLE:
+        if described.counts_whole:
             ranks = self.topology().rank_count
             # The shortest messages are compared as such, too: they cost nothing.
             short = (size for size in self.sizes if size <= 64)

@@ -4,7 +4,7 @@ r"""Where the time of an alltoall in phases goes, from the time stamps of its me
       --collective alltoall --algorithms aapc_receiver --sizes 64KiB
     python docs/tools/figures/aapc_phases.py --topology cluster.yaml --size 64KiB .
 
-Every rank leaves a file of its latest call (templates/libcoll/stamps.c.j2). The clocks must be
+Every rank leaves a file of its latest call (templates/libcoll/stamps.c). The clocks must be
 one, as they are in the lab. Milliseconds are given as least, median, 90th percentile and most.
 """
 
@@ -19,8 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stagegen.report.bounds import bound_or_none
-from stagegen.schedule import Message, PhaseSchedule, alltoall_schedule
+from stagegen.schedule import Message, PhaseSchedule, alltoall_schedule, lower_bound
 from stagegen.topology import Topology, load_topology
 from stagegen.topology.units import parse_size
 
@@ -69,10 +68,9 @@ def bottleneck_users(topology: Topology, schedule: PhaseSchedule) -> list[Messag
 def describe(topology: Topology, stamps: Stamps, size: int) -> Iterable[str]:
     """Yield what the stamps say, a line each."""
     schedule = alltoall_schedule(topology, "receiver")
-    bound = bound_or_none(topology, "alltoall", size, 0)
+    bound = lower_bound(topology, "alltoall", size)
     total = max(stamps.ended)
-    if bound is not None:
-        yield f"all: {1e3 * total:.1f} ms, {total / bound.seconds:.3f} × the bound"
+    yield f"all: {1e3 * total:.1f} ms, {total / bound.seconds:.3f} × the bound"
     spans = [stamps.arrived[m] - stamps.started[m] for m in stamps.arrived]
     yield f"a message, from its start to the arrival of its body: {_range(spans)}"
     awaited: dict[Message, float] = {}

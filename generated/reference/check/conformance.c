@@ -2,7 +2,7 @@
  * Compares routines with the MPI library's own, byte by byte.
  *
  * The same input goes through PMPI and through the routine; the whole buffers are then compared,
- * the gaps between the elements included. The case_*.c of a collective says which calls it allows.
+ * the gaps between the elements included. A collective's shape (coll.h) says which calls it allows.
  */
 #include "conformance.h"
 
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls.h"
 #include "definition.h"
 
 struct test {
@@ -26,10 +27,10 @@ struct test {
 static struct coll_call make_call(const struct test *test, const struct trial *trial,
                                   const struct side *send, const struct side *recv, MPI_Op op,
                                   char *sendbuf, char *recvbuf) {
-    const struct coll_case *kind = test->caller.kind;
-    const int at_root = kind->rooted && test->caller.rank == trial->root;
+    const struct coll_shape *kind = test->caller.kind;
+    const int at_root = !kind->rooted || test->caller.rank == trial->root;
     const int times =
-        kind->uneven && kind->send == CASE_ONE ? weight(trial, test->caller.rank, 0, 0) : 1;
+        kind->uneven && kind->send == COLL_ONE ? weight(trial, test->caller.rank, 0, 0) : 1;
     struct coll_call call = {.collective = test->collective,
                              .comm = test->caller.comm,
                              .sendbuf = sendbuf,
@@ -42,23 +43,41 @@ static struct coll_call make_call(const struct test *test, const struct trial *t
                              .recv_blocks = {.counts = recv->counts, .displacements = recv->places},
                              .op = op,
                              .root = trial->root};
-    if (kind->rooted && !at_root && kind->send == CASE_ALL)
+    if (coll_is_from_root(kind) && !at_root)
         call.sendbuf = NULL;
-    if (kind->rooted && !at_root && kind->send == CASE_ONE)
+    if (coll_is_to_root(kind) && !at_root)
         call.recvbuf = NULL;
-    if (trial->in_place && (at_root || !kind->rooted)) {
-        if (kind->in_place == CASE_RECV_AT_ROOT)
-            call.recvbuf = MPI_IN_PLACE;
-        else
-            call.sendbuf = MPI_IN_PLACE;
-    }
+    if (trial->in_place && at_root && kind->in_place == COLL_RECVBUF)
+        call.recvbuf = MPI_IN_PLACE;
+    if (trial->in_place && at_root && kind->in_place == COLL_SENDBUF)
+        call.sendbuf = MPI_IN_PLACE;
     return call;
+}
+
+/* The MPI_ function; `collectives` has them in the order of the constants of coll.h. */
+static int call_entry(const struct coll_call *call) {
+    const struct arguments arguments = {
+        .send = call->sendbuf,
+        .send_count = call->send_count,
+        .send_type = call->send_type,
+        .recv = call->recvbuf,
+        .recv_count = call->recv_count,
+        .recv_type = call->recv_type,
+        .op = call->op,
+        .root = call->root,
+        .comm = call->comm,
+        .send_counts = call->send_blocks.counts,
+        .send_places = call->send_blocks.displacements,
+        .recv_counts = call->recv_blocks.counts,
+        .recv_places = call->recv_blocks.displacements,
+    };
+    return collectives[call->collective].call(&arguments, 0);
 }
 
 static int call_routine(struct test *test, struct coll_call *call) {
     struct coll_comm *cc;
     if (test->routine == NULL)
-        return test->caller.kind->entry(call);
+        return call_entry(call);
     COLL_TRY(coll_comm_get(call->comm, &cc));
     COLL_TRY(coll_views[test->collective]->measure(call));
     if (call->bytes > 0 && !(coll_applicable(test->routine, cc, call->bytes) &&
@@ -152,7 +171,7 @@ static int run(struct test *test, struct conformance_report *report) {
 int conformance_check(enum coll_collective collective, const struct coll_routine *routine,
                       const struct coll_parameters *parameters, MPI_Comm comm,
                       enum conformance_level level, struct conformance_report *report) {
-    struct test test = {.caller = {.kind = coll_cases[collective], .comm = comm},
+    struct test test = {.caller = {.kind = &coll_shapes[collective], .comm = comm},
                         .collective = collective,
                         .routine = routine,
                         .parameters = parameters};

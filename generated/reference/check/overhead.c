@@ -11,15 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "calls.h"
+#include "message.h"
 
 enum { ROUNDS = 501, CALLS = 100, WARM_UP = 20 };
 
 /* The mean nanoseconds of CALLS calls. */
-static double batch(collective_call *call, const struct message *message) {
+static double batch(const struct collective *collective, const struct message *message, int side) {
     const double start = PMPI_Wtime();
     for (int i = 0; i < CALLS; ++i)
-        call(message);
+        make_call(collective, message, side);
     return (PMPI_Wtime() - start) * 1e9 / CALLS;
 }
 
@@ -34,15 +34,14 @@ static double median(double *values) {
 }
 
 /* The two sides take turns, and also take turns at going first. */
-static void measure(int which, int bytes, int rank, int size) {
+static void measure(const struct collective *collective, int bytes, int rank, int size) {
     static double nanoseconds[SIDES][ROUNDS], overhead[ROUNDS];
-    collective_call *const *calls = collectives[which].calls;
-    struct message message = make_message(collectives[which].traits, bytes, rank, size);
+    struct message message = make_message(collective, bytes, rank, size);
     for (int round = -WARM_UP; round < ROUNDS; ++round) {
         double spent[SIDES];
         for (int turn = 0; turn < SIDES; ++turn) {
             const int side = (round + WARM_UP + turn) % SIDES;
-            spent[side] = batch(calls[side], &message);
+            spent[side] = batch(collective, &message, side);
         }
         if (round < 0)
             continue;
@@ -52,7 +51,7 @@ static void measure(int which, int bytes, int rank, int size) {
     }
     free_message(&message);
     if (rank == 0)
-        printf("%-20s %10.1f %10.1f %10.1f\n", collectives[which].name, median(nanoseconds[NATIVE]),
+        printf("%-20s %10.1f %10.1f %10.1f\n", collective->name, median(nanoseconds[NATIVE]),
                median(nanoseconds[TUNED]), median(overhead));
 }
 
@@ -64,7 +63,7 @@ int main(int argc, char **argv) {
     if (rank == 0)
         printf("%-20s %10s %10s %10s\n", "ns", "direct", "called", "overhead");
     for (int which = 0; which < COLLECTIVES; ++which)
-        measure(which, argc > 1 ? atoi(argv[1]) : 0, rank, size);
+        measure(&collectives[which], argc > 1 ? atoi(argv[1]) : 0, rank, size);
     MPI_Finalize();
     return EXIT_SUCCESS;
 }

@@ -6,13 +6,14 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from stagegen.errors import InputError
 from stagegen.measure.launch.lifeline import ChildProcess
 from stagegen.measure.launch.mpi import Mpi
+from stagegen.measure.machines import Machine
 from stagegen.topology import Topology
 
 
@@ -69,6 +70,11 @@ class Job:
             raise InputError(f"topology {topology.name} has no host named {', '.join(unknown)}")
         return hosts
 
+    def variables(self) -> dict[str, str]:
+        """Return the ranks' variables, ``LD_PRELOAD`` among them if something is preloaded."""
+        preload = self.preload_variable()
+        return {**({"LD_PRELOAD": preload} if preload else {}), **self.environment}
+
     def preload_variable(self) -> str:
         """Return the value of ``LD_PRELOAD`` for the ranks; empty if nothing is preloaded.
 
@@ -93,6 +99,9 @@ class Environment:
         cpus: how many CPUs the starting process may use.
         notes: sentences for people.
         congestion_control: of TCP, such as `cubic`; None if unknown, as in old records.
+        mpi_library: as the MPI library itself says it; None if unknown, as in old records.
+        machines: the hosts of the ranks, as these see them; none if unknown, as in old records.
+        program_hash: of the sources of the session program.
     """
 
     launcher: str
@@ -105,15 +114,30 @@ class Environment:
     cpus: int
     notes: tuple[str, ...] = ()
     congestion_control: str | None = None
+    mpi_library: str | None = None
+    machines: tuple[Machine, ...] = ()
+    program_hash: str | None = None
+
+    @property
+    def crowded(self) -> tuple[Machine, ...]:
+        """The hosts whose ranks must share cores."""
+        return tuple(machine for machine in self.machines if machine.is_crowded)
 
     def to_json(self) -> dict[str, Any]:
         """Return the canonical JSON form."""
-        return {**asdict(self), "notes": list(self.notes)}
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        machines = [machine.to_json() for machine in self.machines]
+        return {**own, "notes": list(self.notes), "machines": machines}
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Environment:
-        """Make an environment from its canonical JSON form."""
-        return cls(**{**form, "notes": tuple(form["notes"])})
+        """Make an environment from its canonical JSON form.
+
+        Raises:
+            KeyError, TypeError, ValueError: it does not have that form.
+        """
+        machines = tuple(Machine.from_json(one) for one in form.get("machines", ()))
+        return cls(**{**form, "notes": tuple(form["notes"]), "machines": machines})
 
 
 def here(
@@ -202,6 +226,10 @@ class Launcher(Protocol):
     @property
     def name(self) -> str:
         """Its name in ``--launcher`` and in the topology's ``launcher:`` key."""
+
+    @property
+    def flavours(self) -> tuple[str, ...]:
+        """The MPI libraries whose programs it can start."""
 
     @property
     def emulates(self) -> bool:

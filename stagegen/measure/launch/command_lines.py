@@ -1,4 +1,4 @@
-"""The command lines of ``mpiexec``: MPICH's (Hydra) and Open MPI's (PRRTE since version 5)."""
+"""The command lines that start ranks: MPICH's Hydra, Open MPI's ``mpirun``, Slurm's ``srun``."""
 
 from __future__ import annotations
 
@@ -7,16 +7,28 @@ from pathlib import Path
 
 from stagegen.measure.launch.mpi import Mpi
 
-#: By version: the option that sets a parameter of the launcher, and the parameters for the remote
-#: shell, for starting all hosts from here, for the network, and for the launcher's own folder.
+#: By version: the option that sets a parameter of the launcher, and what it calls the remote shell,
+#: its options, starting all hosts from here, the network, and the launcher's own folder.
 _CONTROL = {
     "4": (
         "--mca",
-        ("plm_rsh_agent", "plm_rsh_no_tree_spawn", "oob_tcp_if_include", "orte_tmpdir_base"),
+        {
+            "shell": "plm_rsh_agent",
+            "shell_options": "plm_rsh_args",
+            "flat": "plm_rsh_no_tree_spawn",
+            "network": "oob_tcp_if_include",
+            "folder": "orte_tmpdir_base",
+        },
     ),
     "5": (
         "--prtemca",
-        ("plm_ssh_agent", "plm_ssh_no_tree_spawn", "prte_if_include", "prte_tmpdir_base"),
+        {
+            "shell": "plm_ssh_agent",
+            "shell_options": "plm_ssh_args",
+            "flat": "plm_ssh_no_tree_spawn",
+            "network": "prte_if_include",
+            "folder": "prte_tmpdir_base",
+        },
     ),
 }
 
@@ -57,45 +69,71 @@ def openmpi_command(
     hosts: Sequence[str],
     *,
     variables: Mapping[str, str],
-    remote_shell: Path,
-    subnet: str,
-    session_folder: Path,
+    control: Mapping[str, str],
+    data: Mapping[str, str],
+    options: Sequence[str] = (),
 ) -> list[str]:
     """Return the command line that puts rank r on the r-th host.
+
+    Each entry of ``--host`` is one slot, and ``--map-by seq`` takes them in their order.
 
     Args:
         mpi: an Open MPI.
         program: the program and its arguments.
-        hosts: the host of each rank; a host may occur several times.
+        hosts: where the launcher reaches the host of each rank; a host may occur several times.
         variables: set for the ranks.
-        remote_shell: called as ssh is.
-        subnet: the network of the hosts, as ADDRESS/LENGTH.
-        session_folder: where it keeps its own files.
+        control: parameters of the launcher by their names in `_CONTROL`.
+        data: parameters of the MPI library.
+        options: further options of ``mpirun``.
     """
     option, names = _CONTROL["4" if mpi.version.startswith("4.") else "5"]
-    control = dict(zip(names, (str(remote_shell), "1", subnet, str(session_folder)), strict=True))
-    data = {
-        "btl": "tcp,self",
-        "btl_tcp_if_include": subnet,
-        "pml": "ob1",
-        "mpi_yield_when_idle": "1",
-    }
-    command = [str(mpi.mpiexec), "--allow-run-as-root"]  # every user is root inside the lab
+    command = [str(mpi.mpiexec), *options]
     for name, value in control.items():
-        command += [option, name, value]
+        command += [option, names[name], value]
     for name, value in data.items():
         command += ["--mca", name, value]
     for name, value in sorted(variables.items()):
         command += ["-x", f"{name}={value}"]
-    entries = [f"{host}:1" for host in hosts]
-    command += [
-        "--host",
-        ",".join(entries),
-        "--map-by",
-        "seq",
-        "--bind-to",
-        "none",
-        "-n",
-        str(len(hosts)),
-    ]
+    entries = ",".join(f"{host}:1" for host in hosts)
+    command += ["--host", entries, "--map-by", "seq", "-n", str(len(hosts))]
     return [*command, *program]
+
+
+#: Seconds that srun gives the other ranks of a job after the first one has ended.
+SLURM_WAIT = 30
+
+
+def slurm_command(
+    srun: Path,
+    plugin: str,
+    program: Sequence[str],
+    nodes: Sequence[str],
+    *,
+    variables: Mapping[str, str],
+) -> list[str]:
+    """Return the command line that puts rank r on the r-th node of an allocation.
+
+    ``env`` sets the variables, since a value in ``--export`` cannot hold a comma. The step overlaps
+    others: the one before may still be ending. When a rank has ended, the others have
+    :data:`SLURM_WAIT` seconds to do so. With ``--kill-on-bad-exit=1``, srun would end them at once,
+    and the status of the job would be that of the signal.
+
+    Args:
+        srun: of Slurm 20.11 or later.
+        plugin: the value of ``--mpi``.
+        program: the program and its arguments.
+        nodes: the node of each rank; a node may occur several times.
+        variables: set for the ranks.
+    """
+    return [
+        str(srun),
+        f"--mpi={plugin}",
+        *("--overlap", "--kill-on-bad-exit=0", f"--wait={SLURM_WAIT}"),
+        *("--export=ALL", "--input=0", "--unbuffered"),
+        f"--nodes={len(set(nodes))}",
+        f"--ntasks={len(nodes)}",
+        "--distribution=arbitrary",
+        f"--nodelist={','.join(nodes)}",
+        *("env", *(f"{name}={value}" for name, value in sorted(variables.items()))),
+        *program,
+    ]

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import socket
+import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from stagegen.errors import InputError
 from stagegen.measure.launch.base import Environment, Job, RunningJob, here
 from stagegen.measure.launch.command_lines import hydra_command
-from stagegen.measure.launch.mpi import find_mpi
+from stagegen.measure.launch.mpi import find_mpi, require_flavour
 from stagegen.measure.launch.mpiexec import start_mpiexec
+from stagegen.measure.launch.ssh import SSH_OPTIONS, addresses, why_unresolved
 from stagegen.topology import Topology
 
-
-def unresolved(topology: Topology) -> list[str]:
-    """Return the addresses of hosts with ranks that no name service knows, in file order."""
-    missing = []
-    for host in topology.hosts:
-        if host.name in topology.ranks and not _resolves(host.address or host.name):
-            missing.append(host.address or host.name)
-    return missing
-
-
-def _resolves(name: str) -> bool:
-    try:
-        socket.getaddrinfo(name, None)
-    except OSError:
-        return False
-    return True
+# Hydra's own variable for more options of its remote shell.
+_SSH_VARIABLE = "HYDRA_LAUNCHER_EXTRA_ARGS"
 
 
 @dataclass(frozen=True)
@@ -40,20 +28,20 @@ class HydraLauncher:
     """
 
     mpiexec: Path | None = None
+    flavours: tuple[str, ...] = ("mpich",)
     name: str = "hydra"
     emulates: bool = False
 
     def why_unavailable(self, topology: Topology, mpi: str = "mpich") -> str | None:
         """Return why the cluster cannot be reached; looks names up, but contacts no host."""
         try:
-            _mpich_only(mpi)
+            require_flavour(self.name, self.flavours, mpi)
             find_mpi(mpi, self.mpiexec)
         except InputError as error:
             return str(error)
-        if missing := unresolved(topology):
-            shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
-            return f"no address is known for {shown}; give hosts an `address:` in the topology"
-        return None
+        if shutil.which("ssh") is None:
+            return "ssh was not found; install an ssh client (Debian: openssh-client)"
+        return why_unresolved(topology)
 
     def environment(self, topology: Topology, mpi: str = "mpich") -> Environment:
         """Return the record of the cluster itself."""
@@ -62,19 +50,10 @@ class HydraLauncher:
 
     def start(self, job: Job, topology: Topology) -> RunningJob:
         """Start a job on the topology's hosts, reached by their address or name."""
-        _mpich_only(job.mpi)
+        require_flavour(self.name, self.flavours, job.mpi)
         mpi = find_mpi(job.mpi, self.mpiexec)
-        hosts = [topology.host_by_name[name].address or name for name in job.rank_hosts(topology)]
-        variables = dict(job.environment)
-        if preload := job.preload_variable():
-            variables["LD_PRELOAD"] = preload
-        command = hydra_command(mpi, job.program, hosts, variables=variables)
-        return start_mpiexec(command, job.streams, self.environment(topology, job.mpi))
-
-
-def _mpich_only(flavour: str) -> None:
-    if flavour != "mpich":
-        raise InputError(
-            f"launcher hydra is MPICH's own and cannot start programs of {flavour}; "
-            "use the lab, or build the program with MPICH"
-        )
+        hosts = addresses(topology, job.rank_hosts(topology))
+        command = hydra_command(mpi, job.program, hosts, variables=job.variables())
+        environment = self.environment(topology, job.mpi)
+        own = {_SSH_VARIABLE: os.environ.get(_SSH_VARIABLE, SSH_OPTIONS)}
+        return start_mpiexec(command, job.streams, environment, own)

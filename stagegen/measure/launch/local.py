@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stagegen.errors import StagegenError
+from stagegen.generate import FLAVOURS
 from stagegen.measure.launch.base import Environment, Job, RunningJob, here
 from stagegen.measure.launch.idle import idle_library
 from stagegen.measure.launch.mpi import Mpi, find_mpi
@@ -55,6 +56,7 @@ class LocalLauncher:
     """
 
     mpiexec: Path | None = None
+    flavours: tuple[str, ...] = tuple(FLAVOURS)
     name: str = "local"
     emulates: bool = False
 

@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from stagegen.errors import InputError
+from stagegen.generate import FLAVOURS, Toolchain
 
 VARIABLE = "STAGEGEN_MPIEXEC"
-FLAVOURS = ("mpich", "openmpi")
 
 # Debian and others install several MPI libraries beside each other under such names.
 _PROGRAMS = {
@@ -26,7 +26,6 @@ _SIGNS = {
     "mpich": re.compile(r"HYDRA build details:\s+Version:\s+(\S+)"),
     "openmpi": re.compile(r"\((?:Open MPI|OpenRTE)\) (\S+)"),
 }
-_TITLES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 
 
 @dataclass(frozen=True)
@@ -83,11 +82,40 @@ def find_mpi(flavour: str = "mpich", mpiexec: Path | None = None) -> Mpi:
         if mpi is not None and mpi.flavour == flavour:
             return mpi
         others.append(str(candidate))
-    besides = f" (not {_TITLES[flavour]}: {', '.join(others)})" if others else ""
+    besides = f" (not {FLAVOURS[flavour]}: {', '.join(others)})" if others else ""
     raise InputError(
-        f"no mpiexec of {_TITLES[flavour]} found beside Python or in PATH{besides}; "
+        f"no mpiexec of {FLAVOURS[flavour]} found beside Python or in PATH{besides}; "
         f"install one, for example with `pip install {flavour}`, or name one in {VARIABLE}"
     )
+
+
+def require_flavour(launcher: str, flavours: tuple[str, ...], flavour: str) -> None:
+    """Refuse a program that a launcher cannot start.
+
+    Raises:
+        InputError: it was built with another MPI library.
+    """
+    if flavour not in flavours:
+        raise InputError(
+            f"launcher {launcher} cannot start programs of {flavour}; build the program with "
+            f"{' or '.join(FLAVOURS[one] for one in flavours)}, or use another launcher"
+        )
+
+
+def mpiexec_beside(toolchain: Toolchain) -> Path | None:
+    """Return the ``mpiexec`` that was installed with a compiler, if it is where it belongs.
+
+    The variable STAGEGEN_MPIEXEC goes first, as everywhere: then None.
+    """
+    if os.environ.get(VARIABLE):
+        return None
+    compiler = Path(toolchain.mpicc)
+    for program in _PROGRAMS[toolchain.flavour]:
+        beside = compiler.with_name(program)
+        mpi = identify(beside) if beside.exists() else None
+        if mpi is not None and mpi.flavour == toolchain.flavour:
+            return beside
+    return None
 
 
 def _wanted(mpiexec: Path, flavour: str) -> Mpi:
@@ -97,8 +125,8 @@ def _wanted(mpiexec: Path, flavour: str) -> Mpi:
         raise InputError(f"{mpiexec}: not an mpiexec of MPICH or Open MPI that runs here")
     if mpi.flavour != flavour:
         raise InputError(
-            f"{mpiexec} belongs to {_TITLES[mpi.flavour]} {mpi.version}, but the program is to "
-            f"be run with {_TITLES[flavour]}; name another one in {VARIABLE}, "
+            f"{mpiexec} belongs to {FLAVOURS[mpi.flavour]} {mpi.version}, but the program is to "
+            f"be run with {FLAVOURS[flavour]}; name another one in {VARIABLE}, "
             f"or ask for --mpi {mpi.flavour}"
         )
     return mpi

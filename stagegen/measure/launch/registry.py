@@ -1,22 +1,58 @@
-"""The launcher that a command uses by default, and why."""
+"""All launchers by their names, and the one that a command uses by default, and why.
+
+This is the only list of launchers: ``--launcher`` and the topology's ``launcher:`` are looked up
+here. A Python package adds its own by entry points of the group ``stagegen.launchers``, others
+with `register`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import is_dataclass, replace
+from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any, cast
 
 from stagegen.errors import InputError
+from stagegen.generate import Toolchain
 from stagegen.measure.launch.base import Launcher
-from stagegen.measure.launch.hydra import HydraLauncher, unresolved
+from stagegen.measure.launch.hydra import HydraLauncher
 from stagegen.measure.launch.lab.launcher import LabLauncher
 from stagegen.measure.launch.local import LocalLauncher
-from stagegen.topology import Topology
+from stagegen.measure.launch.mpi import mpiexec_beside
+from stagegen.measure.launch.openmpi import OpenMpiLauncher
+from stagegen.measure.launch.slurm import SlurmLauncher, allocated
+from stagegen.measure.launch.ssh import unresolved
+from stagegen.topology import Topology, line_of_key
 
-LAUNCHERS: dict[str, Callable[[Path | None], Launcher]] = {
+GROUP = "stagegen.launchers"
+
+#: Makes a launcher from the ``mpiexec`` to use; None lets it look for one.
+Factory = Callable[[Path | None], Launcher]
+
+_LAUNCHERS: dict[str, Factory] = {
     "lab": LabLauncher,
     "hydra": HydraLauncher,
+    "openmpi": OpenMpiLauncher,
+    "slurm": SlurmLauncher,
     "local": LocalLauncher,
 }
+
+
+def register(name: str, factory: Factory) -> None:
+    """Add a user's own launcher.
+
+    Raises:
+        InputError: the name is taken.
+    """
+    if _LAUNCHERS.setdefault(name, factory) is not factory:
+        raise InputError(f"there is already a launcher named {name}; choose another name")
+
+
+def launcher_names() -> tuple[str, ...]:
+    """Return the names of all launchers: stagegen's own first."""
+    added = (point.name for point in entry_points(group=GROUP))
+    return tuple(dict.fromkeys([*_LAUNCHERS, *added]))
 
 
 def make_launcher(name: str, mpiexec: Path | None = None) -> Launcher:
@@ -25,15 +61,34 @@ def make_launcher(name: str, mpiexec: Path | None = None) -> Launcher:
     Raises:
         InputError: there is none with this name.
     """
-    if name not in LAUNCHERS:
-        raise InputError(
-            f"launcher {name!r} does not exist in this version; use one of {', '.join(LAUNCHERS)}"
-        )
-    return LAUNCHERS[name](mpiexec)
+    if factory := _LAUNCHERS.get(name):
+        return factory(mpiexec)
+    for point in entry_points(group=GROUP, name=name):
+        made: Launcher = point.load()(mpiexec)
+        return made
+    names = ", ".join(launcher_names())
+    raise InputError(f"launcher {name!r} does not exist in this version; use one of {names}")
+
+
+def with_mpi_of(launcher: Launcher, toolchain: Toolchain) -> Launcher:
+    """Return the same launcher with the ``mpiexec`` that belongs to a compiler.
+
+    Several MPI libraries, or versions of one, may be installed: a program is started by its own.
+    """
+    mpiexec = mpiexec_beside(toolchain)
+    if mpiexec is None:
+        return launcher
+    if not is_dataclass(launcher):
+        return make_launcher(launcher.name, mpiexec)
+    made: Launcher = replace(cast(Any, launcher), mpiexec=mpiexec)
+    return made
 
 
 def choose_launcher(
-    topology: Topology, asked: str | None = None, mpiexec: Path | None = None
+    topology: Topology,
+    asked: str | None = None,
+    mpiexec: Path | None = None,
+    file: Path | str | None = None,
 ) -> tuple[Launcher, str]:
     """Choose a launcher: the one asked for, else the topology's, else by what can be reached.
 
@@ -41,6 +96,7 @@ def choose_launcher(
         topology: the cluster.
         asked: the value of ``--launcher``, if given.
         mpiexec: the one to use, whatever else is installed.
+        file: the topology's file, for errors that name its line.
 
     Returns:
         The launcher, and a sentence that says which it is and why.
@@ -52,12 +108,26 @@ def choose_launcher(
         return make_launcher(asked, mpiexec), f"launcher {asked}: asked for"
     if topology.launcher is not None:
         reason = f"launcher {topology.launcher}: the topology's own"
-        return make_launcher(topology.launcher, mpiexec), reason
+        return _of_file(topology.launcher, mpiexec, file), reason
+    name, reason = _reachable(topology)
+    return make_launcher(name, mpiexec), f"launcher {name}: {reason}"
+
+
+def _of_file(name: str, mpiexec: Path | None, file: Path | str | None) -> Launcher:
+    try:
+        return make_launcher(name, mpiexec)
+    except InputError as error:
+        if file is None:
+            raise
+        raise InputError(error.message, file, line_of_key(file, "launcher")) from error
+
+
+def _reachable(topology: Topology) -> tuple[str, str]:
+    """Return the launcher by which the topology's hosts can be reached from here, and why."""
+    if allocated(topology):
+        return "slurm", "this allocation has all hosts of the topology"
     missing = unresolved(topology)
     if not missing:
-        reason = "launcher hydra: all hosts of the topology have an address"
-        return make_launcher("hydra", mpiexec), reason
-    reason = f"launcher lab: no address is known for {missing[0]}"
-    if len(missing) > 1:
-        reason += f" and {len(missing) - 1} more"
-    return make_launcher("lab", mpiexec), reason
+        return "hydra", "all hosts of the topology have an address"
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    return "lab", f"no address is known for {missing[0]}{more}"

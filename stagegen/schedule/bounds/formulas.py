@@ -25,6 +25,8 @@ class Formula:
             the root (True) or away from it (False); None for all edges.
         per_rank: whether a block belongs to a rank, so that ranks may have blocks of
             different sizes.
+        pairs: whether a block belongs to a pair of ranks.
+        star: whether all links around some switches together may need longer than any of them.
     """
 
     name: str
@@ -32,6 +34,8 @@ class Formula:
     blocks: Callable[[int, int], int]
     root_beyond: bool | None = None
     per_rank: bool = True
+    pairs: bool = False
+    star: bool = False
 
 
 def _product(before: int, beyond: int) -> int:
@@ -55,7 +59,10 @@ def _nothing(_before: int, _beyond: int) -> int:
 
 
 _PAIRS = Formula(
-    "bottleneck link: |M_u| * |M_v| * size / rate", "Faraj 2006, section 3.2.1", _product
+    "bottleneck link: |M_u| * |M_v| * size / rate",
+    "Faraj 2006, section 3.2.1",
+    _product,
+    pairs=True,
 )
 _FROM_ALL = Formula("bottleneck link: |M_u| * size / rate", "Faraj 2006, section 3.3", _before)
 _TO_ALL = Formula("bottleneck link: |M_v| * size / rate", THEORY, _beyond)
@@ -70,7 +77,7 @@ _SLOWEST = "slowest link: size / rate"
 FORMULAS = {
     "alltoall": _PAIRS,
     "allgather": _FROM_ALL,
-    "allreduce": Formula(_SLOWEST, THEORY, _whole, per_rank=False),
+    "allreduce": Formula(_SLOWEST, THEORY, _whole, per_rank=False, star=True),
     "bcast": Formula(
         _SLOWEST, "Faraj 2006, section 3.4.1", _whole, root_beyond=False, per_rank=False
     ),
@@ -85,7 +92,7 @@ FORMULAS = {
     "gatherv": _GATHER,
     "scatterv": _SCATTER,
 }
-"""By collective."""
+"""By collective. The description of a collective names the row that holds for it."""
 COLLECTIVES = tuple(FORMULAS)
 
 STAR_NAME = "links around {switches}: 2 * ({sides} - 1) * size / sum of their rates"

@@ -104,7 +104,7 @@ def lower_bound(topology: Topology, collective: str, size: int, root: int | None
     sides = network.sums([1] * topology.rank_count)
     load = _limit(network, [formula.blocks(*side) * size for side in sides], formula, root)
     name, reference = formula.name, formula.reference
-    if collective == "allreduce" and (star := densest_star(topology)) is not None:
+    if formula.star and (star := densest_star(topology)) is not None:
         together = _Load(star.edges, 2 * (len(star.edges) - 1) * size, star.rate)
         if together.seconds > load.seconds:
             switches = f"{star.switches} switches" if star.switches > 1 else "1 switch"
@@ -168,7 +168,7 @@ def _latency(topology: Topology, formula: Formula, root: int | None) -> float:
 
 def _carried(network: Cuts, collective: str, formula: Formula, sizes: Sequence[Any]) -> list[int]:
     """Return the bytes that must cross each edge where ranks have sizes of their own."""
-    ranks, pairs = len(network.order), collective.startswith("alltoall")
+    ranks, pairs = len(network.order), formula.pairs
     rows = sizes if pairs else [sizes]
     if len(rows) != (ranks if pairs else 1) or any(len(row) != ranks for row in rows):
         wanted = f"{ranks} × {ranks}" if pairs else str(ranks)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stagegen.errors import LaunchError, StagegenError
+from stagegen.generate import FLAVOURS
 from stagegen.measure.launch.base import Environment, Job, RunningJob, here
 from stagegen.measure.launch.command_lines import hydra_command, openmpi_command
 from stagegen.measure.launch.idle import idle_library
@@ -47,6 +48,14 @@ _MPICH_VARIABLES = {
     "FI_PROVIDER": "tcp",
     "FI_TCP_IFACE": HOST_DEVICE,
 }
+_OPENMPI_PARAMETERS = {
+    "btl": "tcp,self",
+    "btl_tcp_if_include": str(SUBNET),
+    "pml": "ob1",
+    "mpi_yield_when_idle": "1",
+}
+# Every user is root inside the lab; all hosts have the CPUs of one machine.
+_OPENMPI_OPTIONS = ("--allow-run-as-root", "--bind-to", "none")
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,7 @@ class LabLauncher:
     """
 
     mpiexec: Path | None = None
+    flavours: tuple[str, ...] = tuple(FLAVOURS)
     name: str = "lab"
     emulates: bool = True
 
@@ -119,9 +129,14 @@ def lab_command(mpi: Mpi, job: Job, topology: Topology) -> list[str]:
             program,
             hosts,
             variables=_variables(job, shared),
-            remote_shell=_SHELL,
-            subnet=str(SUBNET),
-            session_folder=_SESSIONS,
+            control={
+                "shell": str(_SHELL),
+                "flat": "1",
+                "network": str(SUBNET),
+                "folder": str(_SESSIONS),
+            },
+            data=_OPENMPI_PARAMETERS,
+            options=_OPENMPI_OPTIONS,
         )
     return hydra_command(
         mpi,

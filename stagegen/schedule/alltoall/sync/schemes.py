@@ -42,18 +42,6 @@ class Scheme:
         same = np.asarray(first_phase) // block_size == np.asarray(then_phase) // block_size
         return same == self.barriers if self.blocks else np.full_like(same, fill_value=True)
 
-    def sends(self, window: int) -> int:
-        """Return how many of its messages a rank has requests for, in a program of two streams.
-
-        One more than the window: an early token lets a message start while the last segment of
-        an earlier one is on its way. Partial schemes without barriers give a block no tokens: only
-        the requests keep a rank's own messages apart there.
-
-        Args:
-            window: how many messages the tokens let a host's link carry at a time.
-        """
-        return window if self.blocks and not self.barriers else window + 1
-
 
 SCHEMES = {
     "none": Scheme(),

@@ -1,0 +1,191 @@
+"""Reads the tables of a routine: a file that is nothing but data, or tables in a C file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from stagegen.audit.c_text import number, numbers, read_source, rows_of
+from stagegen.errors import ScheduleError
+
+DATA = ".tables.h"
+"""How the name of a routine's file of tables ends, after the name of its function."""
+
+NOBODY = -1
+"""Stands for no rank. A table without records has one record of it throughout."""
+
+_ITEM = re.compile(
+    r"\s*(?:"
+    r"enum \{(?P<constants>[^{}]*)\};"
+    r"|static const int (?P<numbers>\w+)\[\] = \{(?P<body>[^{}]*)\};"
+    r"|static const struct (?P<record>\w+) (?P<records>\w+)\[\] = \{(?P<rows>[^;=]*)\};"
+    r"|static const struct (?P<type>\w+) (?P<struct>\w+) = \{(?P<members>[^{}]*)\};"
+    r")"
+)
+_ROW = re.compile(r"\{([^{}]*)\},\s*")
+_MEMBER = re.compile(r"\.(\w+) = (\w+),\s*")
+_CONSTANT = re.compile(r"(\w+) = (-?\w+)(?:,\s*|\Z)")
+_ARRAY = re.compile(r"^static const (short|int) (\w+)\[\] = \{([^{}]*)\};$", re.M)
+_ENUM = re.compile(r"\benum \{([^{}]*)\}")
+_MOST = {"short": 2**15 - 1, "int": 2**31 - 1}
+
+Record = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables and constants.
+
+    Attributes:
+        constants: by name, the values of enumerations.
+        arrays: by name, the numbers of each table of numbers.
+        records: by name, the type and the records of each table of records.
+        structs: by name, the type and the members of each single record.
+        code: what else the file holds.
+    """
+
+    constants: Mapping[str, int]
+    arrays: Mapping[str, Record]
+    records: Mapping[str, tuple[str, Sequence[Record]]]
+    structs: Mapping[str, tuple[str, Mapping[str, str]]]
+    code: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all tables, in alphabetical order."""
+        return sorted((*self.arrays, *self.records))
+
+    def array(self, name: str) -> Record:
+        """Return a table of numbers.
+
+        Raises:
+            ScheduleError: there is none of that name.
+        """
+        if name not in self.arrays:
+            raise ScheduleError(f"there is no table {name}[]")
+        return self.arrays[name]
+
+    def records_of(self, name: str, record: str, members: int) -> Sequence[Record]:
+        """Return a table of records; none if its only one is the record that stands for nothing.
+
+        Raises:
+            ScheduleError: there is none of that name and type, or a record has other members.
+        """
+        found, rows = self.records.get(name, ("", ()))
+        if found != record:
+            raise ScheduleError(f"there is no table {name}[] of struct {record}")
+        for row in rows:
+            if len(row) != members:
+                raise ScheduleError(f"{name}[] has a record of {len(row)} numbers, not {members}")
+        return () if list(rows) == [(NOBODY,) * members] else rows
+
+    def members_of(self, name: str, struct: str) -> Mapping[str, str]:
+        """Return the members of a single record.
+
+        Raises:
+            ScheduleError: there is none of that name and type.
+        """
+        found, members = self.structs.get(name, ("", {}))
+        if found != struct:
+            raise ScheduleError(f"there is no struct {struct} {name}")
+        return members
+
+    def divided(self, name: str, parts: int, count: int, what: str) -> Record:
+        """Return a table that says where each part of `count` records begins, and the last ends.
+
+        Raises:
+            ScheduleError: it does not divide the records.
+        """
+        first = self.array(name)
+        if len(first) != parts + 1:
+            raise ScheduleError(f"{name}[] has {len(first)} numbers, not {parts + 1}")
+        ascending = all(one <= other for one, other in pairwise(first))
+        if not ascending or (first[0], first[-1]) != (0, count):
+            raise ScheduleError(f"{name}[] does not divide the {count} {what} into {parts} parts")
+        return first
+
+
+def read_data_file(path: Path) -> Tables:
+    """Return the contents of a file that holds constants and tables, and nothing else.
+
+    Raises:
+        InputError: it cannot be read.
+        ScheduleError: it holds something else, or defines a name twice.
+    """
+    text = read_source(path).rstrip()
+    constants: dict[str, int] = {}
+    arrays: dict[str, Record] = {}
+    records: dict[str, tuple[str, Sequence[Record]]] = {}
+    structs: dict[str, tuple[str, Mapping[str, str]]] = {}
+    at = 0
+    while at < len(text):
+        item = _ITEM.match(text, at)
+        if item is None:
+            raise ScheduleError(f"{' '.join(text[at:].split())[:60]!r} is not understood")
+        at = item.end()
+        name = item["numbers"] or item["records"] or item["struct"]
+        if name in {*arrays, *records, *structs}:
+            raise ScheduleError(f"table {name}[] is defined twice")
+        if item["constants"] is not None:
+            _add_constants(constants, item["constants"])
+        elif item["numbers"] is not None:
+            arrays[name] = _numbers(name, item["body"], "int")
+        elif item["records"] is not None:
+            rows = rows_of(name, item["rows"], _ROW)
+            records[name] = item["record"], [_numbers(name, row[1], "int") for row in rows]
+        else:
+            structs[name] = item["type"], _members(name, item["members"])
+    return Tables(constants, arrays, records, structs)
+
+
+def read_tables(path: Path) -> Tables:
+    """Return the tables of numbers in a C file, and the constants that are numbers.
+
+    Raises:
+        InputError: it cannot be read.
+        ScheduleError: its tables, or its lines for the preprocessor, are not understood.
+    """
+    text = read_source(path)
+    arrays: dict[str, Record] = {}
+    for c_type, name, body in _ARRAY.findall(text):
+        if name in arrays:
+            raise ScheduleError(f"table {name}[] is defined twice")
+        arrays[name] = _numbers(name, body, c_type)
+    code = _ARRAY.sub("", text)
+    constants: dict[str, int] = {}
+    for body in _ENUM.findall(code):
+        for name, value in re.findall(r"(\w+) = (-?\d+)(?=\s*(?:,|\Z))", body):
+            constants[name] = int(value)
+    return Tables(constants, arrays, {}, {}, code)
+
+
+def has_tables(code: str) -> bool:
+    """Tell whether the text of a C file has tables of numbers."""
+    return _ARRAY.search(code) is not None
+
+
+def _numbers(name: str, body: str, c_type: str) -> Record:
+    found = numbers(name, body)
+    if max(map(abs, found), default=0) > _MOST[c_type]:
+        raise ScheduleError(f"table {name}[] has a number that is too large for {c_type}")
+    return found
+
+
+def _add_constants(constants: dict[str, int], body: str) -> None:
+    for item in rows_of("enum", body, _CONSTANT):
+        value = number(item[2])
+        if value is None or item[1] in constants:
+            raise ScheduleError(f"the constant {item[0].strip()!r} is not understood")
+        constants[item[1]] = value
+
+
+def _members(name: str, body: str) -> Mapping[str, str]:
+    members: dict[str, str] = {}
+    for item in rows_of(name, body, _MEMBER):
+        if item[1] in members:
+            raise ScheduleError(f"{name}.{item[1]} is given twice")
+        members[item[1]] = item[2]
+    return members

@@ -1,0 +1,33 @@
+"""A user's own parts in commands, from `stagegen.yaml` beside the topology file and packages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stagegen.catalogue.templates import Root
+from stagegen.errors import InputError
+from stagegen.measure.launch.registry import register
+from stagegen.parts import Parts, find_parts
+from stagegen.topology import Topology
+
+
+def added_to(topology_file: str, topology: Topology) -> tuple[Root, ...]:
+    """Return the templates that a user adds, and let ``--launcher`` find the user's launchers.
+
+    Raises:
+        InputError: a part is wrong, or its name is taken; says where.
+        GenerateError: a generator failed.
+    """
+    parts = own_parts(topology_file, topology)
+    for one in parts.launchers:
+        try:
+            register(one.name, one.value)
+        except InputError as error:
+            raise InputError(error.message, one.place) from error
+    return parts.roots
+
+
+def own_parts(topology_file: str | None, topology: Topology | None) -> Parts:
+    """Return a user's own parts; without a topology file, those of the current folder."""
+    folder = Path() if topology_file is None else Path(topology_file).parent
+    return find_parts(folder, topology)

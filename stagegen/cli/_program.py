@@ -1,0 +1,65 @@
+"""``--for``: tune what a program calls, as its traces say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from stagegen.topology import Topology
+from stagegen.tune.program import Program, program_of, read_trace
+from stagegen.tune.scope import Options
+
+#: What a trace says, so that it cannot be asked for otherwise.
+_SAID = ("collectives", "communicators", "sizes")
+
+program_option = click.option(
+    "--for",
+    "traces",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="TRACE",
+    help="Tune only what a program calls: a file that LIBCOLL_TRACE=json:FILE wrote; may be given "
+    "several times.",
+)
+
+
+def options_for(traces: tuple[Path, ...], topology: Topology, options: Options) -> Options:
+    """Return options for a program; without traces, as they are. Says what is covered.
+
+    Raises:
+        InputError: a trace cannot be read, or no table can serve its calls.
+        click.UsageError: options say what the traces say.
+    """
+    if not traces:
+        return options
+    context = click.get_current_context()
+    for name in _SAID:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--for and --{name} exclude each other")
+    program = program_of((one for path in traces for one in read_trace(path, topology)), topology)
+    click.echo(_summary(program), err=True)
+    wanted = program.wanted
+    sizes = sorted({size for one in wanted for size in one.sizes if size > 0})
+    return replace(
+        options,
+        collectives=tuple(sorted({one.collective for one in wanted})),
+        communicators=tuple(dict.fromkeys(one.communicator for one in wanted)),
+        sizes=tuple(sizes) or options.sizes,
+        wanted=wanted,
+    )
+
+
+def _summary(program: Program) -> str:
+    count = sum(len(one.sizes) for one in program.wanted)
+    text = f"{count} sizes of {len({one.collective for one in program.wanted})} collectives take "
+    text += (
+        f"{program.covered / program.seconds:.1%} of the time in the traces"
+        if (program.seconds)
+        else "all calls of the traces"
+    )
+    if program.unknown > 0:
+        text += f"; no table can serve {program.unknown / program.seconds:.1%}"
+    return text

@@ -1,0 +1,141 @@
+"""How the measuring session times the calls of a repetition (docs/timing.md).
+
+The mechanisms are C files, of stagegen or a user's own (:mod:`stagegen.generate.timings`). Those of
+Faraj 2006, Fig. 4.3, are there: (a) mpptest, (b) barrier, (c) computation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stagegen.generate.timings import BUILT_IN
+from stagegen.measure.entries import entry, natural, number
+from stagegen.measure.iterations import ADAPTIVE, PRESETS, Iterations
+
+TIMINGS = tuple(BUILT_IN)
+
+#: How the times of all ranks become one: the slowest rank's, or the mean over the ranks, as in
+#: Faraj 2006, §4.1.2.2.
+METRICS = ("slowest", "mean")
+
+#: If times decide, a repetition has enough calls to last this many seconds, at most CALLS_MOST.
+REPETITION_SECONDS = 0.02
+CALLS_MOST = 8
+
+#: If times decide, a repetition has at least so many calls, however long they take. Without a
+#: barrier between calls, a mechanism is about what one call does to the next, and the first call of
+#: a repetition has none before it. Of 5 calls, 4 are as they are in a program. 5 is also the
+#: source's least ITER (Faraj 2006, §4.1.2.2). With a barrier before each call, one call is enough.
+CALLS_LEAST = 5
+CALLS_LEAST_APART = 1
+
+#: The mechanisms that have a barrier before each call.
+APART = frozenset({"barrier"})
+
+#: The mechanisms that never compute; a user's own may.
+IDLE = frozenset({"barrier", "mpptest"})
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How a repetition is timed.
+
+    Attributes:
+        mechanism: one of :data:`TIMINGS`, or the name of a user's own.
+        computation_ms: what a rank computes before each call, in milliseconds; 0 if the mechanism
+            never computes.
+        metric: one of :data:`METRICS`.
+        iterations: how many calls make a repetition.
+        hash: of a user's own mechanism; else empty.
+        operations: of logs from before computation was given in milliseconds: the BOUND of
+            Fig. 4.3 (c), in thousands of operations.
+    """
+
+    mechanism: str = "barrier"
+    computation_ms: float = 0.0
+    metric: str = "slowest"
+    iterations: Iterations = PRESETS[ADAPTIVE]
+    hash: str = ""
+    operations: int = 0
+
+    def calls(self, size: int, seconds: float | None = None) -> int:
+        """Return ITER: how many calls make a repetition.
+
+        Args:
+            size: of the message, in bytes.
+            seconds: what a call takes; None if nobody knows yet, as in a first look.
+        """
+        fixed = self.iterations.at(size)
+        if fixed is not None:
+            return fixed
+        least = CALLS_LEAST_APART if self.mechanism in APART else CALLS_LEAST
+        if seconds is None:
+            return least
+        return max(least, min(CALLS_MOST, math.ceil(REPETITION_SECONDS / max(seconds, 1e-9))))
+
+    @property
+    def recorded(self) -> Timing:
+        """What a record tells of it: a record counts its calls, whatever decided their number."""
+        return replace(self, iterations=PRESETS[ADAPTIVE])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form of the log's header."""
+        return {
+            "mechanism": self.mechanism,
+            **self._common(),
+            "iterations": self.iterations.to_json(),
+            **({"hash": self.hash} if self.hash else {}),
+        }
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the entries of the record of a measurement."""
+        own = {"timing_hash": self.hash} if self.hash else {}
+        return {"timing": self.mechanism, **self._common(), **own}
+
+    def _common(self) -> dict[str, Any]:
+        return {
+            "computation": self.operations,
+            "computation_ms": self.computation_ms,
+            "metric": self.metric,
+        }
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> Timing:
+        """Read the form of the log's header.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is damaged.
+        """
+        iterations = Iterations.from_json(form.get("iterations", ADAPTIVE))
+        return replace(_read(form, "mechanism", "hash"), iterations=iterations)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Timing:
+        """Read the entries of the record of a measurement.
+
+        Raises:
+            KeyError, TypeError, ValueError: they are damaged.
+        """
+        return _read(record, "timing", "timing_hash")
+
+
+def _read(form: Mapping[str, Any], name: str, own: str) -> Timing:
+    """Read what header and records have in common; old logs have neither metric nor milliseconds.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is damaged.
+    """
+    mechanism = entry(form, name, str)
+    digest = entry(form, own, str) if own in form else ""
+    if mechanism not in TIMINGS and not digest:
+        raise ValueError(f"`{name}` must be one of {', '.join(TIMINGS)}, or have `{own}`")
+    metric = form.get("metric", METRICS[0])
+    if metric not in METRICS:
+        raise ValueError(f"`metric` must be one of {', '.join(METRICS)}")
+    milliseconds = number(form.get("computation_ms", 0.0))
+    return Timing(
+        mechanism, milliseconds, metric, hash=digest, operations=natural(form, "computation")
+    )

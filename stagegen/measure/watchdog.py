@@ -1,0 +1,128 @@
+"""How long a command of a session may take before it counts as one that hangs.
+
+A job that hangs looks like one that is slow. So the limit is generous where nothing is known, and
+draws closer as measurements show how long calls take; after a command that ran into a limit, the
+next limit is longer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+
+from stagegen.measure.records import Candidate, Measurement, Request
+
+#: Seconds that a command may take beyond SLOWEST times its lower bound, whatever was seen.
+PATIENCE = 120.0
+SLOWEST = 100
+
+#: The part of the patience that a command gets even if all others took no time at all.
+LEAST = 1 / 12
+
+#: How many times as long as foreseen a command may take.
+MARGIN = 10
+
+#: How many times as long as the first attempt an attempt after a failure may take.
+LONGER = 4
+
+#: A check has at most about CHECK_CASES cases, of at most about CHECK_SIZE bytes.
+CHECK_CASES = 100
+CHECK_SIZE = 16 * 1024
+
+
+class Watchdog:
+    """Limits of commands, learned from what earlier commands took.
+
+    Args:
+        bound: lower bound in seconds of a collective and size.
+        patience: seconds that a command may take beyond :data:`SLOWEST` times its bound.
+    """
+
+    def __init__(self, bound: Callable[[str, int], float], patience: float = PATIENCE):
+        self._bound = bound
+        self._patience = patience
+        self._slowest: dict[tuple[str, str], dict[Candidate, dict[int, float]]]
+        self._slowest = defaultdict(lambda: defaultdict(dict))
+        self._excess: float | None = None
+        self._longest_check: float | None = None
+
+    def of_check(self, collective: str, scale: float, attempt: int = 0) -> float:
+        """Return the limit in seconds for the check of one routine.
+
+        Args:
+            collective: which one.
+            scale: the factor by which all link rates are multiplied.
+            attempt: how many attempts have failed before.
+        """
+        most = self._most(collective, CHECK_SIZE, CHECK_CASES, scale)
+        return self._limit(self._longest_check, 0.0, attempt, most)
+
+    def of(self, request: Request, scale: float, attempt: int = 0) -> float:
+        """Return the limit in seconds for a request; arguments as for a check."""
+        turns = (request.calls + request.settle) * request.repetitions
+        calls = turns * len(request.candidates)
+        computing = calls * request.timing.computation_ms / 1e3
+        most = self._most(request.collective, request.size, calls, scale) + SLOWEST * computing
+        take = [self._foreseen(request, candidate, scale) for candidate in request.candidates]
+        known = [seconds for seconds in take if seconds is not None]
+        if len(known) < len(take):
+            return most
+        return self._limit(self._excess, turns * sum(known) + computing, attempt, most)
+
+    def checked(self, seconds: float) -> None:
+        """Learn how long a check took that came to its end."""
+        self._longest_check = max(seconds, self._longest_check or 0.0)
+
+    def measured(self, measurement: Measurement, seconds: float) -> None:
+        """Learn from a measurement, and from the seconds that its command took."""
+        request = measurement.request
+        of_all = self._slowest[request.collective, request.communicator]
+        for candidate, times in measurement.by_candidate().items():
+            sizes = of_all[candidate]
+            sizes[request.size] = max(*times, sizes.get(request.size, 0.0))
+        calls = request.calls + request.settle
+        turns = calls * request.repetitions * len(request.candidates)
+        computing = turns * request.timing.computation_ms / 1e3
+        excess = seconds - calls * sum(map(sum, measurement.seconds)) - computing
+        self._excess = max(excess, self._excess or 0.0)
+
+    def _most(self, collective: str, size: int, calls: int, scale: float) -> float:
+        """Return the limit that holds where nothing was learned."""
+        return self._patience + SLOWEST * calls * self._bound(collective, size) / scale
+
+    def _limit(self, longest: float | None, foreseen: float, attempt: int, most: float) -> float:
+        """Return a limit that was learned, but at most ``most`` seconds.
+
+        Args:
+            longest: the seconds that any command took beyond its calls; None if none has ended.
+            foreseen: the seconds that the calls will take.
+            attempt: how many attempts have failed before.
+            most: seconds.
+        """
+        if longest is None:
+            return most
+        beyond = max(LEAST * self._patience, MARGIN * longest)
+        return float(min(most, LONGER**attempt * (beyond + MARGIN * foreseen)))
+
+    def _foreseen(self, request: Request, candidate: Candidate, scale: float) -> float | None:
+        """Return the seconds of a call, if the collective was measured: the slowest call like it.
+
+        Of a candidate that was not measured, no more is expected than of the slowest one.
+        """
+        known = self._slowest[request.collective, request.communicator]
+        like = [known[candidate]] if candidate in known else list(known.values())
+        return max((self._at(request, sizes, scale) for sizes in like), default=None)
+
+    def _at(self, request: Request, seconds: dict[int, float], scale: float) -> float:
+        """Return the seconds that are foreseen at a size, from those at the nearest size.
+
+        They grow no faster than the size, and no faster than SLOWEST / MARGIN times the bound. A
+        smaller size may take as long as a larger one.
+        """
+        size = request.size
+        nearest = min(seconds, key=lambda known: (abs(known - size), known))
+        if size <= nearest:
+            return seconds[nearest]
+        more = self._bound(request.collective, size) - self._bound(request.collective, nearest)
+        by_bound = seconds[nearest] + SLOWEST / MARGIN * more / scale
+        return min(by_bound, seconds[nearest] * (size + 1) / (nearest + 1))

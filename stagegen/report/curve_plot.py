@@ -1,0 +1,71 @@
+"""The plot of all curves of a collective: a panel for each parameter, a line for each size."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from stagegen.report.curves import Curves
+from stagegen.report.plots import drawn
+from stagegen.report.units import format_bytes
+
+COLUMNS = 3
+#: Inches of a panel.
+WIDTH, HEIGHT = 2.9, 2.0
+#: Above this many times the least time, a curve leaves its panel: what is far off is not compared.
+MOST = 4.0
+_LABELS = 6
+
+
+def curve_plot(panels: Sequence[Curves], in_bytes: Container[str]) -> str:
+    """Return a plot of the times over the values, each relative to the least at its size.
+
+    Args:
+        panels: what to plot, at least one.
+        in_bytes: names of the parameters that are numbers of bytes.
+    """
+    from matplotlib import colormaps  # noqa: PLC0415 - an optional dependency
+    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.lines import Line2D  # noqa: PLC0415
+
+    sizes = sorted({curve.size for panel in panels for curve in panel.by_size})
+    shades = colormaps["viridis"]
+    colours = {size: shades(0.9 * i / max(1, len(sizes) - 1)) for i, size in enumerate(sizes)}
+    columns = min(COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+
+    def draw() -> Figure:
+        figure = Figure(figsize=(WIDTH * columns + 1.2, HEIGHT * rows), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for place, axes in enumerate(grid.flat):
+            if place < len(panels):
+                _panel(axes, panels[place], colours, panels[place].parameter in in_bytes)
+            else:
+                axes.set_axis_off()
+        handles = [Line2D([], [], color=colours[n], label=format_bytes(n)) for n in sizes]
+        figure.legend(handles=handles, loc="outside right upper", frameon=False)
+        return figure
+
+    return drawn(draw)
+
+
+def _panel(axes: Any, curves: Curves, colours: Mapping[int, Any], in_bytes: bool) -> None:
+    for curve in curves.by_size:
+        values = [value for value, _ in curve.points]
+        axes.plot(values, curve.relative, "-", color=colours[curve.size], linewidth=1)
+        axes.plot([curve.best[0]], [1.0], "o", color=colours[curve.size], markersize=4)
+    every = sorted({value for curve in curves.by_size for value, _ in curve.points})
+    axes.set_title(curves.title, fontsize=8)
+    axes.set_xscale("log" if every[0] > 0 else "symlog", base=2)
+    axes.set_xticks(every[:: -(-len(every) // _LABELS)])
+    axes.minorticks_off()
+    axes.xaxis.set_major_formatter(lambda v, _: _value(round(v), in_bytes))
+    axes.tick_params(labelsize=7)
+    highest = max(max(curve.relative) for curve in curves.by_size)
+    axes.set_ylim(0.97, min(MOST, max(1.1, 1.03 * highest)))
+    axes.set_ylabel("× the best", fontsize=7)
+    axes.grid(visible=True, alpha=0.3)
+
+
+def _value(value: int, in_bytes: bool) -> str:
+    return format_bytes(value) if in_bytes else str(value)

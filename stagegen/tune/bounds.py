@@ -1,0 +1,46 @@
+"""The lower bound of any collective of the catalogue, where there is one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from stagegen.catalogue import Collective
+from stagegen.schedule import Bound, lower_bound, lower_bound_of_sizes
+from stagegen.topology import Topology
+
+
+def bound_or_none(
+    topology: Topology, collective: Collective, size: int, root: int | None = None
+) -> Bound | None:
+    """Return the lower bound, or None for a collective without one.
+
+    A size of all blocks together is divided as calls are measured: as evenly as can be.
+
+    Args:
+        topology: the cluster.
+        collective: of the catalogue.
+        size: in bytes, as tuning and the generated library count it.
+        root: of a collective with a root; None for a bound that holds for any root.
+    """
+    if collective.bound is None:
+        return None
+    if not collective.is_divided:
+        bound = lower_bound(topology, collective.bound, size, root)
+    else:
+        ranks = topology.rank_count
+        ends = [size * place // ranks for place in range(ranks + 1)]
+        sizes = [end - start for start, end in pairwise(ends)]
+        bound = lower_bound_of_sizes(topology, collective.bound, sizes, root)
+    return replace(bound, collective=collective.name)
+
+
+def patience(
+    topology: Topology, collective: Collective, size: int, root: int | None = None
+) -> float:
+    """Return the seconds that a call's time limit is based on: its bound, or a higher one.
+
+    No collective moves more than an alltoall with blocks of as many bytes.
+    """
+    bound = bound_or_none(topology, collective, size, root)
+    return (bound or lower_bound(topology, "alltoall", size)).seconds

@@ -1,0 +1,146 @@
+"""How long tuning will still take, from what measured requests took."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from stagegen.catalogue import Catalogue
+from stagegen.measure.records import Measurement
+from stagegen.topology import Topology
+from stagegen.tune.communicators import find_communicators
+from stagegen.tune.scope import Options
+from stagegen.tune.tuner import kinds_of, sizes_of
+
+#: Seconds that are added to a race's lower bound to compare its cost with that of other races:
+#: however short its calls are, a repetition lasts about so long.
+LATENCY = 0.02
+
+#: What a race costs of what the first look at the same collective costs, until one of its kind has
+#: been measured: of compositions (generated/reference: 174 s after 374 s), and in a later launch.
+SHARES = {"first": 1.0, "composed": 0.5, "launch": 0.5}
+
+
+@dataclass(frozen=True)
+class Race:
+    """What is measured at one size, in one pass.
+
+    Attributes:
+        collective: which one.
+        communicator: the name of the ranks that call.
+        size: in bytes.
+        composed: whether compositions race, after the other routines.
+        launch: of the job that measures; 0 is the first, which scouts.
+    """
+
+    collective: str
+    communicator: str
+    size: int
+    composed: bool = False
+    launch: int = 0
+
+    @property
+    def kind(self) -> str:
+        """A key of :data:`SHARES`."""
+        return "launch" if self.launch else "composed" if self.composed else "first"
+
+
+def races(
+    topology: Topology, catalogue: Catalogue, options: Options, launches: int = 0
+) -> tuple[Race, ...]:
+    """Return what tuning is going to measure, in its order; it may leave some out.
+
+    Args:
+        topology: the cluster.
+        catalogue: all algorithms.
+        options: what to tune.
+        launches: how many jobs measure again what the first one has found.
+    """
+    found = kinds_of(find_communicators(topology, options.communicators))
+    first = [
+        Race(name, one.name, size)
+        for name in options.collectives
+        for one, made in found.items()
+        if made and options.wants(name, one.name)
+        for size in sizes_of(catalogue.collective(name), options, len(one.ranks), one.name)
+    ]
+    with_parts = {algorithm.collective for algorithm in catalogue.algorithms if algorithm.parts}
+    composed = [replace(one, composed=True) for one in first if one.collective in with_parts]
+    later = [replace(one, launch=n) for n in range(1, launches + 1) for one in first]
+    return (*first, *composed, *later)
+
+
+class Forecast:
+    """Says how much is done, and how long the rest will take.
+
+    A race that is still to come costs, per second of its lower bound and :data:`LATENCY`, what the
+    races of its kind and collective have cost, or those of all collectives while none of its own
+    is done. What is measured between the sizes, crossovers and rematches, counts as a part of that.
+    Races that were passed over are done, and have cost nothing.
+
+    Args:
+        expected: the races, in their order.
+        bound: lower bound in seconds of a collective and size.
+    """
+
+    def __init__(self, expected: Sequence[Race], bound: Callable[[str, int], float]):
+        self._races = tuple(dict.fromkeys(expected))
+        self._places = {race: place for place, race in enumerate(self._races)}
+        self._weights = [LATENCY + bound(one.collective, one.size) for one in self._races]
+        self._spent: dict[tuple[str, str], float] = defaultdict(float)
+        self._passed: dict[tuple[str, str], float] = defaultdict(float)
+        self._measured = 0.0
+        self._taken = 0.0
+        #: How many races are over, or have begun.
+        self.done = 0
+
+    def add(self, measurement: Measurement, seconds: float | None = None) -> None:
+        """Count a measurement.
+
+        Args:
+            measurement: made, or known from a log.
+            seconds: that it took to make; None if it was known.
+        """
+        request = measurement.request
+        composed = not request.launch and any(one.bound for one in request.candidates)
+        race = Race(
+            request.collective, request.communicator, request.size, composed, request.launch
+        )
+        measured = (request.calls + request.settle) * sum(map(sum, measurement.seconds))
+        self._spent[race.kind, race.collective] += measured
+        while self.done <= self._places.get(race, -1):
+            passed = self._races[self.done]
+            self._passed[passed.kind, passed.collective] += self._weights[self.done]
+            self.done += 1
+        if seconds is not None:
+            self._measured += measured
+            self._taken += seconds
+
+    @property
+    def total(self) -> int:
+        """How many races there are."""
+        return len(self._races)
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that tuning will still take; None while nothing has been measured."""
+        if not self.done:
+            return None
+        rates = {(race.kind, race.collective): 0.0 for race in self._races[self.done :]}
+        rates = {key: self._rate(*key) for key in rates}
+        rest = zip(self._races[self.done :], self._weights[self.done :], strict=True)
+        measured = sum(weight * rates[race.kind, race.collective] for race, weight in rest)
+        beyond = self._taken / self._measured if self._measured else 1.0
+        return measured * max(1.0, beyond)
+
+    def _rate(self, kind: str, collective: str) -> float:
+        """Return the seconds that races like this have cost, for each second of their weight."""
+        for alike, share in (
+            ([(kind, collective)], 1.0),
+            ([key for key in self._passed if key[0] == kind], 1.0),
+            ([("first", collective)], SHARES[kind]),
+        ):
+            if weight := sum(self._passed.get(key, 0.0) for key in alike):
+                return share * sum(self._spent[key] for key in alike) / weight
+        return SHARES[kind] * sum(self._spent.values()) / sum(self._passed.values())

@@ -1,0 +1,294 @@
+"""Lost time: what the choices of one table cost by measured times, beside those of another.
+
+At one size, the loss of a choice is its time over that of the reference's choice, both measured in
+the same way. Over sizes, it is the geometric mean of these ratios. A size weighs as many octaves as
+it stands for: half of those to the next smaller size, and half of those to the next larger one. So
+a finer grid does not change the mean, and no size outweighs others by its seconds. Over several
+tables, it is the geometric mean of theirs, each as much as any other.
+
+A reference that is worse than what it is compared with makes a loss below 0. The loss of A against
+B and that of B against A, by the same times, cancel out.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TypeAlias
+
+from stagegen.measure.records import Candidate, Measurement
+from stagegen.measure.timing import Timing
+from stagegen.tune.decision import DecisionTable, Table
+
+#: Returns the candidate for a message of so many bytes.
+Choice: TypeAlias = Callable[[int], Candidate]
+
+#: How repetitions were made: timing mechanism, settled or not, calls. Only alike ones compare.
+_Protocol: TypeAlias = tuple[Timing, bool, int]
+
+
+#: As few repetitions can show that one candidate is faster than another
+#: (:func:`stagegen.measure.statistics.is_faster`).
+ENOUGH = 4
+
+
+class Times:
+    """The times of a log, by what was called, on which ranks, and at which size.
+
+    Args:
+        measurements: in the order of the log.
+    """
+
+    def __init__(self, measurements: Iterable[Measurement]):
+        self._seconds: dict[
+            tuple[str, str], dict[int, dict[_Protocol, dict[Candidate, list[float]]]]
+        ] = defaultdict(lambda: defaultdict(lambda: defaultdict(lambda: defaultdict(list))))
+        for one in measurements:
+            asked = one.request
+            protocol = (asked.timing, asked.settle, asked.calls)
+            times = self._seconds[asked.collective, asked.communicator][asked.size][protocol]
+            for candidate, seconds in one.by_candidate().items():
+                times[candidate] += seconds
+
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """The collectives that were measured, each with the name of a communicator; sorted."""
+        return tuple(sorted(self._seconds))
+
+    def sizes(self, collective: str, communicator: str) -> tuple[int, ...]:
+        """Return the sizes in bytes at which anything was measured, ascending."""
+        return tuple(sorted(self._seconds.get((collective, communicator), ())))
+
+    def ratio(
+        self, collective: str, communicator: str, size: int, used: Candidate, other: Candidate
+    ) -> float | None:
+        """Return the median time of one candidate over that of another; None if not measured.
+
+        Of several protocols that timed both, the one with the most repetitions counts.
+        """
+        if used == other:
+            return 1.0
+        pair = _most(self._at(collective, communicator, size), used, other)
+        return None if pair is None else _ratio(pair)
+
+    def fastest(
+        self,
+        collective: str,
+        communicator: str,
+        size: int,
+        may_serve: Callable[[Candidate], bool] = lambda _: True,
+    ) -> Candidate | None:
+        """Return the candidate with the least median; None if there is none.
+
+        It is the best of those that were timed most thoroughly, by the protocol with the most
+        repetitions; or a candidate that was faster than that one by another protocol, with at least
+        :data:`ENOUGH` repetitions of each. Of equals it is the first by name.
+        """
+        rounds = [
+            {candidate: times[candidate] for candidate in sorted(times) if may_serve(candidate)}
+            for times in self._at(collective, communicator, size)
+        ]
+        thorough = max(rounds, key=lambda times: max(map(len, times.values()), default=0))
+        if not thorough:
+            return None
+        best = min(thorough, key=lambda candidate: statistics.median(thorough[candidate]))
+        for challenger in sorted({candidate for times in rounds for candidate in times}):
+            pair = _most(rounds, challenger, best)
+            if pair is not None and min(map(len, pair)) >= ENOUGH and _ratio(pair) < 1:
+                best = challenger
+        return best
+
+    def _at(
+        self, collective: str, communicator: str, size: int
+    ) -> Sequence[Mapping[Candidate, Sequence[float]]]:
+        by_size = self._seconds.get((collective, communicator), {})
+        return tuple(by_size[size].values()) if size in by_size else ({},)
+
+
+def _most(
+    rounds: Iterable[Mapping[Candidate, Sequence[float]]], used: Candidate, other: Candidate
+) -> tuple[Sequence[float], Sequence[float]] | None:
+    """Return the times of two candidates by the protocol that timed both most often."""
+    found = [(times[used], times[other]) for times in rounds if used in times and other in times]
+    return max(found, key=lambda pair: min(map(len, pair)), default=None)
+
+
+def _ratio(pair: tuple[Sequence[float], Sequence[float]]) -> float:
+    """Return the ratio of two medians."""
+    used, other = pair
+    return statistics.median(used) / statistics.median(other)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What choices cost beside others, by size.
+
+    Attributes:
+        ratios: by size in bytes, the time of the choice over that of the reference's choice.
+        unmeasured: the sizes where the choices differ and one of them was not timed.
+    """
+
+    ratios: Mapping[int, float]
+    unmeasured: tuple[int, ...] = ()
+
+    @property
+    def share(self) -> float | None:
+        """The time lost as a share of the reference's time; None if nothing is known."""
+        return _beyond_one(self.ratios.items()) if self.ratios else None
+
+    def between(self, first: int, last: int | None) -> Loss:
+        """Return the part for messages from ``first`` to ``last`` bytes, None for no end.
+
+        Sizes keep the weights that they have among themselves.
+        """
+        end = math.inf if last is None else last
+        return Loss(
+            {size: ratio for size, ratio in self.ratios.items() if first <= size <= end},
+            tuple(size for size in self.unmeasured if first <= size <= end),
+        )
+
+
+def weights(sizes: Iterable[int]) -> dict[int, float]:
+    """Return the octaves that each size stands for; 1 if it is the only one.
+
+    Sizes of 0 and 1 byte are the same octave.
+    """
+    ordered = sorted(set(sizes))
+    if len(ordered) == 1:
+        return {ordered[0]: 1.0}
+    found = dict.fromkeys(ordered, 0.0)
+    for low, high in pairwise(ordered):
+        half = (math.log2(max(high, 1)) - math.log2(max(low, 1))) / 2
+        found[low] += half
+        found[high] += half
+    return found
+
+
+def _beyond_one(ratios: Iterable[tuple[int, float]]) -> float:
+    """Return the weighted geometric mean of ratios by size, less 1."""
+    by_size = dict(ratios)
+    weight = weights(by_size)
+    whole = sum(weight.values())
+    if whole == 0:  # of 0 and 1 byte only
+        weight, whole = dict.fromkeys(by_size, 1.0), float(len(by_size))
+    logs = (weight[size] * math.log(ratio) for size, ratio in by_size.items())
+    return math.exp(math.fsum(logs) / whole) - 1
+
+
+def lost(used: Choice, reference: Choice, times: Times, collective: str, communicator: str) -> Loss:
+    """Return what the choices of ``used`` cost beside those of ``reference``.
+
+    Args:
+        used: the choices that serve.
+        reference: the choices that they are compared with.
+        times: of the measurements that decide.
+        collective: which one.
+        communicator: its name in the measurements.
+    """
+    ratios: dict[int, float] = {}
+    unmeasured: list[int] = []
+    for size in times.sizes(collective, communicator):
+        ratio = times.ratio(collective, communicator, size, used(size), reference(size))
+        if ratio is None:
+            unmeasured.append(size)
+        else:
+            ratios[size] = ratio
+    return Loss(ratios, tuple(unmeasured))
+
+
+#: What tells apart what tables are made from: collective, kind of communicators, and
+#: how many ranks and hosts were measured.
+Key: TypeAlias = tuple[str, str, int, int]
+
+#: By kind of tables, ranks and hosts: the name of the communicator that was measured for them.
+Measured: TypeAlias = Mapping[tuple[str, int, int], str]
+
+
+def key_of(table: Table) -> Key:
+    """Return the key of a table; one that predicts has that of what it is made from."""
+    return table.collective, table.communicator, table.ranks, table.shape.hosts
+
+
+def by_key(decision: DecisionTable) -> dict[Key, Table]:
+    """Return one table of each key: those with the same key have the same rules."""
+    return {key_of(table): table for table in decision.tables}
+
+
+def loss_of_tables(
+    used: DecisionTable, reference: DecisionTable, times: Times, measured: Measured
+) -> dict[Key, Loss]:
+    """Return what each table of ``used`` costs beside that of ``reference`` with the same key.
+
+    Tables that only one of them has, and tables whose communicator ``times`` does not have, are
+    left out.
+
+    Args:
+        used: whose choices serve.
+        reference: whose choices they are compared with.
+        times: of the measurements that decide; those of ``reference``, to see what its cluster
+            would lose.
+        measured: the names of communicators in ``times``.
+    """
+    others = by_key(reference)
+    return {
+        key: lost(table.choice, others[key].choice, times, key[0], measured[key[1:]])
+        for key, table in by_key(used).items()
+        if key in others and (key[0], measured.get(key[1:])) in times.places
+    }
+
+
+def loss_to_fastest(
+    used: DecisionTable,
+    times: Times,
+    measured: Measured,
+    may_serve: Callable[[str, str, Candidate], bool] = lambda *_: True,
+) -> dict[Key, Loss]:
+    """Return what each table costs beside the fastest candidate of ``times`` at every size.
+
+    With the times of all candidates at all sizes, it is the loss to exhaustive measurement.
+
+    Args:
+        used: whose choices serve.
+        times: of the measurements that decide.
+        measured: the names of communicators in ``times``.
+        may_serve: whether a candidate of a collective may serve a kind of communicators.
+    """
+    found: dict[Key, Loss] = {}
+    for key, table in by_key(used).items():
+        name = measured.get(key[1:])
+        if name is not None and (key[0], name) in times.places:
+            fastest = _fastest(times, key, name, table.choice, may_serve)
+            found[key] = lost(table.choice, fastest, times, key[0], name)
+    return found
+
+
+def _fastest(
+    times: Times,
+    key: Key,
+    communicator: str,
+    otherwise: Choice,
+    may_serve: Callable[[str, str, Candidate], bool],
+) -> Choice:
+    """Return the choice that was fastest of what may serve, if anything was timed."""
+    collective, kind, *_ = key
+
+    def choice(size: int) -> Candidate:
+        able = partial(may_serve, collective, kind)
+        return times.fastest(collective, communicator, size, able) or otherwise(size)
+
+    return choice
+
+
+def total(losses: Iterable[Loss]) -> float | None:
+    """Return the share of time lost over several tables, each as much as any other.
+
+    None if nothing is known of any.
+    """
+    shares = [loss.share for loss in losses]
+    logs = [math.log1p(share) for share in shares if share is not None]
+    return math.exp(math.fsum(logs) / len(logs)) - 1 if logs else None

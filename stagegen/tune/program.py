@@ -1,0 +1,160 @@
+"""What a program calls, from its traces: the subjects that are worth tuning for it.
+
+A trace is the file that `LIBCOLL_TRACE=json:FILE` writes (`templates/libcoll/histogram.c`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stagegen.errors import InputError
+from stagegen.measure.entries import entry, natural, number
+from stagegen.measure.records import WHOLE
+from stagegen.topology import Topology
+from stagegen.tune.communicators import job_of
+from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, ONE_HOST
+from stagegen.tune.scope import Wanted
+from stagegen.tune.shapes import Shape
+
+VERSION = 1
+
+#: What takes the last share of the time in collectives is not tuned for.
+LEFT_OUT = 0.005
+
+#: A size is served by what was measured at a more important one that is so near.
+NEAR = 1.15
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Calls that count as one.
+
+    Attributes:
+        collective: which one.
+        communicator: the kind of table that served them, such as `cluster` or `group NAME`.
+        ranks: of the communicators.
+        hosts: on which they are; None if that is not known.
+        size: in bytes.
+        calls: how many.
+        seconds: what all of them took on rank 0 of their communicators.
+    """
+
+    collective: str
+    communicator: str
+    ranks: int
+    hosts: int | None
+    size: int
+    calls: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Program:
+    """What tuning for a program is to do.
+
+    Attributes:
+        wanted: the subjects, those that take the most time first.
+        seconds: what the traces' calls took in all.
+        covered: what those took that the subjects are for.
+        unknown: what those took that no table can serve: on hosts that the topology lacks.
+    """
+
+    wanted: tuple[Wanted, ...]
+    seconds: float
+    covered: float
+    unknown: float
+
+
+def read_trace(path: Path, topology: Topology) -> tuple[Calls, ...]:
+    """Read a trace.
+
+    Raises:
+        InputError: it is none, or one of another topology.
+    """
+    try:
+        form = json.loads(path.read_text(encoding="utf-8"))
+        if entry(form, "version", int) != VERSION:
+            raise InputError(f"a trace of version {form['version']}; {VERSION} is needed", path)
+        if entry(form, "topology_hash", str) != topology.hash:
+            raise InputError("this trace was written with a library for another topology", path)
+        return tuple(map(_read_calls, entry(form, "calls", list)))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path) from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"not a file of LIBCOLL_TRACE=json:FILE: {error!r}", path) from error
+
+
+def _read_calls(form: Mapping[str, Any]) -> Calls:
+    hosts = None if form["hosts"] is None else natural(form, "hosts", 1)
+    return Calls(
+        entry(form, "collective", str),
+        entry(form, "communicator", str),
+        natural(form, "ranks", 1),
+        hosts,
+        natural(form, "bytes"),
+        natural(form, "calls", 1),
+        number(form["seconds"]),
+    )
+
+
+def program_of(traces: Iterable[Calls], topology: Topology) -> Program:
+    """Return what to tune for a program.
+
+    Calls count by the time that they took. The least important ones, :data:`LEFT_OUT` of the time,
+    are left out. If sizes are near each other (:data:`NEAR`), only the most important one counts.
+
+    Raises:
+        InputError: no table can serve any of the calls.
+    """
+    seconds: dict[tuple[str, str, int], float] = defaultdict(float)
+    total = unknown = 0.0
+    for one in traces:
+        total += one.seconds
+        name = _name_of(one, topology)
+        if name is None:
+            unknown += one.seconds
+        else:
+            seconds[one.collective, name, one.size] += one.seconds
+    if not seconds:
+        raise InputError("the traces have no call that a table could serve")
+    kept = list(_most_important(seconds))
+    subjects: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for collective, name, size in kept:
+        sizes = subjects[collective, name]
+        if not any(_near(size, other) for other in sizes):
+            sizes.append(size)
+    wanted = (Wanted(*subject, tuple(sorted(sizes))) for subject, sizes in subjects.items())
+    return Program(tuple(wanted), total, sum(seconds[key] for key in kept), unknown)
+
+
+def _most_important(
+    seconds: Mapping[tuple[str, str, int], float],
+) -> Iterator[tuple[str, str, int]]:
+    """Yield what takes the most time first, until little of the time is left."""
+    left = total = sum(seconds.values())
+    for key in sorted(seconds, key=lambda key: (-seconds[key], key)):
+        if left > LEFT_OUT * total or left == total:
+            yield key
+        left -= seconds[key]
+
+
+def _near(size: int, other: int) -> bool:
+    low, high = sorted((size, other))
+    return high <= NEAR * low
+
+
+def _name_of(calls: Calls, topology: Topology) -> str | None:
+    """Return the name of the communicator to tune for; None if no table serves the calls."""
+    if calls.communicator == CLUSTER:
+        return WHOLE
+    kind, _, group = calls.communicator.partition(" ")
+    if kind == GROUP:
+        return group
+    if kind not in (HOSTS, ONE_HOST) or calls.hosts is None or calls.ranks < 2:
+        return None
+    return job_of(topology, Shape.of(calls.hosts, calls.ranks))

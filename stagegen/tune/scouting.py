@@ -1,0 +1,240 @@
+"""Scouting one collective, size by size: parameters, looks, and the middles between odd sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
+from math import sqrt
+
+from stagegen.catalogue import Algorithm
+from stagegen.measure.records import Candidate, Request
+from stagegen.measure.source import Source
+from stagegen.tune.candidates import at_size, default_candidate
+from stagegen.tune.decision import NATIVE_CANDIDATE
+from stagegen.tune.launches import Point
+from stagegen.tune.parameters import Tuner, choices
+from stagegen.tune.plan import Plan
+from stagegen.tune.prediction import Prediction
+from stagegen.tune.race import (
+    NEAR_FACTOR,
+    NEAREST,
+    SHORT_SECONDS,
+    Field,
+    Times,
+    distinct,
+    in_random_order,
+    least,
+    look,
+    look_at_few,
+    look_quickly,
+    try_short,
+)
+
+#: A size is confirmed by few candidates if the same algorithm won so many sizes before it, by a
+#: margin that grew from each to the next.
+STEADY_SIZES = 3
+
+#: The middle of two sizes is measured if the winner's time at one is off the line through its
+#: neighbours, or grows between them against the bound, by more than this factor.
+ODD = 1.25
+
+#: Sizes nearer to each other than this factor have no middle; those of the bound's slope need more.
+APART = 1.9
+APART_BY_BOUND = 2.1
+
+#: No size is put between others more often than this, as halves of halves.
+DEPTH = 3
+
+
+@dataclass
+class Scout:
+    """Scouts the sizes of one collective on one communicator.
+
+    Attributes:
+        source: of the measurements.
+        plan: what is tuned.
+        request: returns the request for one look at candidates at a size.
+        make_field: returns the race of candidates, with their groups.
+        parameters: of each algorithm, as the last size left them.
+    """
+
+    source: Source
+    plan: Plan
+    request: Callable[[int, tuple[Candidate, ...]], Request]
+    make_field: Callable[[Iterable[Candidate]], Field]
+    parameters: dict[str, Candidate] = field(default_factory=dict)
+    tuned: set[str] = field(default_factory=set)
+
+    def at(
+        self,
+        size: int,
+        algorithms: Sequence[Algorithm],
+        prediction: Prediction,
+        below: Sequence[Point],
+    ) -> Point:
+        """Look at all that may win at a size, and tune their parameters.
+
+        Args:
+            size: in bytes.
+            algorithms: that can do the size.
+            prediction: from the sizes below.
+            below: what is known of these, ascending.
+        """
+        for algorithm in algorithms:
+            known = self.parameters.get(algorithm.name, default_candidate(algorithm))
+            self.parameters[algorithm.name] = at_size(algorithm, known, size, self.plan.ranks)
+        everyone = self.make_field(self.parameters[a.name] for a in algorithms)
+        seen: Times = {}
+        hinted = self._hinted(size)
+        named = hinted or steady_winners(size, everyone, below, prediction)
+        if named:
+            few = [c for c in distinct((*named, NATIVE_CANDIDATE)) if c in everyone.candidates]
+            look_at_few(self.source, self._asked(size, everyone), few, seen)
+        if not named or not self._holds(everyone, hinted or named[:1], seen):
+            seen = look(self.source, self._asked(size, everyone), everyone, prediction)
+        self._tune(size, algorithms, everyone, seen)
+        found = self.make_field(seen)
+        return Point(found, seen, try_short(self.source, self._asked(size, found), found, seen))
+
+    def quickly(self, size: int, algorithms: Sequence[Algorithm], prediction: Prediction) -> Times:
+        """Look once at all that may win at a size that is not tuned itself."""
+        everyone = self.make_field(
+            at_size(a, self.parameters.get(a.name, default_candidate(a)), size, self.plan.ranks)
+            for a in algorithms
+        )
+        return look_quickly(self.source, self._asked(size, everyone), everyone, prediction)
+
+    def between(self, size: int, candidates: Sequence[Candidate]) -> Point:
+        """Look at some candidates at a size between two others."""
+        found = self.make_field(candidates)
+        seen: Times = {}
+        look_at_few(self.source, self._asked(size, found), candidates, seen)
+        return Point(found, seen, try_short(self.source, self._asked(size, found), found, seen))
+
+    def _asked(self, size: int, found: Field) -> Request:
+        return in_random_order(self.request(size, found.candidates), self.plan.protocol.seed)
+
+    def _hinted(self, size: int) -> list[Candidate]:
+        """Return the two best of the plan's hints for a size that can run here."""
+        hinted = (self.parameters.get(c.algorithm) for c in self.plan.hints.get(size, ()))
+        return [c for c in hinted if c is not None][:2]
+
+    @staticmethod
+    def _holds(everyone: Field, expected: Sequence[Candidate], seen: Times) -> bool:
+        """Whether one of the expected winners won, and each group has someone."""
+        best = least(seen)
+        if any(not group & best.keys() for group in everyone.groups):
+            return False
+        return min(best, key=best.__getitem__) in expected
+
+    def _tune(
+        self, size: int, algorithms: Sequence[Algorithm], everyone: Field, seen: Times
+    ) -> None:
+        """Tune the parameters of those that may win; their best values take part from then on.
+
+        The parameters of an earlier size are a good guess: an algorithm that is behind with them is
+        not tuned again, as that takes as long as several races.
+        """
+        contenders = set(everyone.nearest(least(seen), NEAR_FACTOR, NEAREST))
+        for algorithm in algorithms:
+            known = self.parameters[algorithm.name]
+            first = algorithm.name not in self.tuned
+            if known not in seen or not choices(algorithm, size, self.plan.ranks):
+                continue
+            if known not in contenders and not first:
+                continue
+            seconds = min(seen[known])
+            self.tuned.add(algorithm.name)
+            tuner = Tuner(self.source, self.request, size, self.plan.ranks)
+            best, times = tuner.tune(algorithm, known, seconds, is_first=first)
+            self.parameters[algorithm.name] = best
+            if times and best != known:
+                del seen[known]
+                seen[best] = times
+
+
+def steady_winners(
+    size: int, everyone: Field, below: Sequence[Point], prediction: Prediction
+) -> list[Candidate]:
+    """Return the winners of each group at the last sizes by a growing margin, with challengers.
+
+    A challenger has the best prediction after the winner's, if this does not rule it out. The list
+    is empty if some group has no such winner.
+    """
+    last = below[-STEADY_SIZES:]
+    named: list[Candidate] = []
+    for number, group in enumerate(everyone.groups):
+        ranked = [_ranking(point, number) for point in last]
+        winners = {one[0][1].algorithm for one in ranked if one}
+        margins = [one[1][0] / one[0][0] for one in ranked if len(one) > 1]
+        if len(margins) < STEADY_SIZES or len(winners) > 1:
+            return []
+        if sorted(margins) != margins or margins[0] <= 1:
+            return []
+        predicted = sorted(
+            (seconds, candidate)
+            for candidate in group
+            if (seconds := prediction.expected(candidate.algorithm, size)) is not None
+        )
+        winner = [entry for entry in predicted if entry[1].algorithm in winners]
+        if not winner:
+            return []
+        others = [c for _, c in predicted if c != winner[0][1]]
+        rivals = (c for c in others if prediction.least(c.algorithm, size) <= winner[0][0])
+        named += [winner[0][1], *islice(rivals, 1)]
+    return list(distinct(named))
+
+
+def _ranking(point: Point, number: int) -> list[tuple[float, Candidate]]:
+    """Return the least times of a group, the best first, each algorithm once."""
+    if number >= len(point.field.groups):
+        return []
+    best = least(point.seen)
+    ranked = sorted((best[c], c) for c in point.field.groups[number] if c in best)
+    first: dict[str, tuple[float, Candidate]] = {}
+    for entry in ranked:
+        first.setdefault(entry[1].algorithm, entry)
+    return list(first.values())
+
+
+def odd_middles(
+    times: Mapping[int, float], bound: Callable[[int], float], depth: Mapping[int, int]
+) -> list[int]:
+    """Return the sizes to measure between others, as the winners' times there are odd.
+
+    Args:
+        times: the winner's seconds at each size.
+        bound: the lower bound in seconds for a size.
+        depth: how often each size was put between others.
+    """
+    sizes = sorted(times)
+    odd: set[tuple[int, int]] = set()
+    for low, here, high in zip(sizes, sizes[1:], sizes[2:], strict=False):
+        share = (here - low) / (high - low)
+        line = times[low] + share * (times[high] - times[low])
+        if times[here] > ODD * line or times[here] < line / ODD:
+            odd |= {(low, here), (here, high)} if times[here] > line else set()
+    odd = {pair for pair in odd if pair[1] >= APART * pair[0]}
+    for low, high in pairwise(sizes):
+        growth = bound(high) - bound(low)
+        if (
+            growth > 0
+            and high > APART_BY_BOUND * low
+            and times[high] > 2 * times[low]
+            and times[high] - times[low] > ODD * growth
+        ):
+            odd.add((low, high))
+    middles = {
+        round(sqrt(low * high)): 1 + max(depth.get(low, 0), depth.get(high, 0))
+        for low, high in odd
+        if low > 0
+    }
+    return sorted(
+        middle for middle, deep in middles.items() if deep <= DEPTH and middle not in times
+    )
+
+
+def is_short(point: Point) -> bool:
+    """Whether calls take so little time that measuring more of them costs next to nothing."""
+    return point.fastest < SHORT_SECONDS

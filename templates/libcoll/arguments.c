@@ -1,0 +1,143 @@
+/* Mistakes in arguments are for the MPI library to find, which says best what is wrong. */
+#include <limits.h>
+#include <stddef.h>
+
+#include "dispatch.h"
+
+/*
+ * Wrong arguments are left to the MPI library, which says best what is wrong with them, and
+ * before anything here asks it about them and calls another communicator's error handler. A
+ * rank decides this alone, so only what is an error by the MPI standard may be found here: a
+ * correct call passes on every rank. No buffer is an error where there is data of a predefined
+ * type; other types may bring their own addresses (MPI_BOTTOM, which may be NULL).
+ */
+static int valid_buffer(const void *buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm) {
+    if (comm == MPI_COMM_NULL || type == MPI_DATATYPE_NULL || count < 0)
+        return 0;
+    return buffer != MPI_IN_PLACE && (buffer != NULL || count == 0 || !coll_is_predefined(type));
+}
+
+/* Blocks of different lengths for, or from, so many ranks. */
+static int valid_blocks(const void *buffer, const struct coll_blocks *blocks, int size,
+                        MPI_Datatype type, MPI_Comm comm) {
+    MPI_Count most = 0;
+    if (!coll_is_uneven(blocks))
+        return 0;
+    for (int rank = 0; rank < size; ++rank) {
+        const MPI_Count count = coll_count_of(blocks, rank);
+        if (count < 0)
+            return 0;
+        most = count > most ? count : most;
+    }
+    return valid_buffer(buffer, most, type, comm);
+}
+
+/*
+ * One buffer for both is an error where it must overlap itself; not so with displacements. Open MPI
+ * takes no offence at it, and programs rely on that where a rank's own block is at its place: only
+ * on one rank of them the two are the same.
+ */
+static int overlap(const struct coll_call *call, MPI_Datatype sent) {
+#ifdef OPEN_MPI
+    const int tolerated = 1;
+#else
+    const int tolerated = 0;
+#endif
+    return !tolerated && call->sendbuf == call->recvbuf && call->sendbuf != MPI_BOTTOM &&
+           coll_is_predefined(sent) && coll_is_predefined(call->recv_type);
+}
+
+/* What this rank of `size` sends. It is in the receive buffer if the call is in place. */
+static int valid_sent(const struct coll_call *call, const struct coll_shape *shape, int in_place,
+                      int size) {
+    if (shape->reduces) {
+        const void *input = in_place ? call->recvbuf : call->sendbuf;
+        return shape->uneven
+                   ? valid_blocks(input, &call->recv_blocks, size, call->recv_type, call->comm)
+                   : valid_buffer(input, call->recv_count, call->recv_type, call->comm);
+    }
+    if (shape->send == COLL_NOTHING || in_place)
+        return 1;
+    return shape->uneven && shape->send == COLL_ALL
+               ? valid_blocks(call->sendbuf, &call->send_blocks, size, call->send_type, call->comm)
+               : valid_buffer(call->sendbuf, call->send_count, call->send_type, call->comm);
+}
+
+/* What this rank receives; of a reduction whose result is scattered in any lengths, its own. */
+static int valid_received(const struct coll_call *call, const struct coll_shape *shape, int rank,
+                          int size) {
+    if (shape->recv == COLL_NOTHING)
+        return 1;
+    if (shape->uneven && shape->recv == COLL_ALL)
+        return valid_blocks(call->recvbuf, &call->recv_blocks, size, call->recv_type, call->comm);
+    const int scattered = shape->uneven && shape->reduces;
+    const MPI_Count count = scattered ? coll_count_of(&call->recv_blocks, rank) : call->recv_count;
+    return valid_buffer(call->recvbuf, count, call->recv_type, call->comm);
+}
+
+/* Whether both sides of a call on this rank are in one buffer, and may not be. */
+static int overlaps(const struct coll_call *call, const struct coll_shape *shape, int rank) {
+    if (shape->send == COLL_NOTHING)
+        return 0;
+    if (shape->uneven)
+        return shape->reduces && coll_count_of(&call->recv_blocks, rank) > 0 &&
+               overlap(call, call->recv_type);
+    return overlap(call, shape->reduces ? call->recv_type : call->send_type);
+}
+
+/*
+ * Whether a rank's arguments are free of mistakes, as far as its shape tells. Where there is a
+ * root, what is sent or what is received counts there only, and only there may the call be in
+ * place; negative roots are for intercommunicators, which are native on all ranks, or wrong.
+ */
+int coll_valid(const struct coll_call *call) {
+    const struct coll_shape *shape = &coll_shapes[call->collective];
+    int rank = 0, size = 1;
+    if (shape->rooted && call->root < 0)
+        return 0;
+    if ((shape->uneven || (shape->rooted && shape->send != COLL_NOTHING)) &&
+        (coll_member(call->comm, &rank, &size) != MPI_SUCCESS || size == 0))
+        return 0;
+    const int at_root = !shape->rooted || rank == call->root;
+    const int sends = at_root || !coll_is_from_root(shape);
+    const int receives = at_root || !coll_is_to_root(shape);
+    const int send_in_place =
+        at_root && shape->in_place == COLL_SENDBUF && call->sendbuf == MPI_IN_PLACE;
+    const int recv_in_place =
+        at_root && shape->in_place == COLL_RECVBUF && call->recvbuf == MPI_IN_PLACE;
+    if (sends && !valid_sent(call, shape, send_in_place, size))
+        return 0;
+    if (receives && !recv_in_place && !valid_received(call, shape, rank, size))
+        return 0;
+    if (sends && receives && !send_in_place && !recv_in_place && overlaps(call, shape, rank))
+        return 0;
+    return !shape->reduces ||
+           (call->op != MPI_OP_NULL && coll_operates_on(call->op, call->recv_type));
+}
+
+#if MPI_VERSION >= 4
+/* Whether arguments that count on the root may count on this rank. */
+int coll_may_be_root(int root, MPI_Comm comm) {
+    int rank, size;
+    if (comm == MPI_COMM_NULL || coll_member(comm, &rank, &size) != MPI_SUCCESS || size == 0)
+        return 1;
+    return rank == root;
+}
+
+/* Any number of elements without data is as good as none, and an int counts that. */
+MPI_Count coll_with_data(MPI_Count count, MPI_Datatype type) {
+    return count > INT_MAX && type != MPI_DATATYPE_NULL && coll_is_empty(count, type) ? 0 : count;
+}
+
+/*
+ * A call with counts of 64 bits (mpi4py makes no others). More than INT_MAX elements are more
+ * bytes than that or, of an empty type, none: native on all ranks.
+ */
+int coll_fits(enum coll_collective collective, MPI_Count sendcount, MPI_Count recvcount) {
+    if (sendcount >= 0 && sendcount <= INT_MAX && recvcount >= 0 && recvcount <= INT_MAX)
+        return 1;
+    if (!coll_off(MPI_COMM_NULL))
+        coll_trace_count(coll_native[collective], (MPI_Aint)INT_MAX + 1);
+    return 0;
+}
+#endif

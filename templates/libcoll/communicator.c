@@ -1,0 +1,416 @@
+/* What a communicator is: which of its ranks are next to each other in the network. */
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll.h"
+
+/*
+ * MPI libraries can have only so many communicators at a time (MPICH 2,048). The application
+ * shall hardly miss those that we take: beyond this many private duplicates, there are no more.
+ */
+enum { LIVE_MOST = 128 };
+
+static atomic_int live;
+
+static int keyval = MPI_KEYVAL_INVALID;
+static pthread_mutex_t keyval_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void free_data(struct coll_comm *cc) {
+    while (cc->combining != NULL && *cc->combining != NULL) {
+        struct coll_combining *first = *cc->combining;
+        *cc->combining = first->next;
+        free(first);
+    }
+    free(cc->combining);
+    free(cc->memory);
+    free(cc);
+}
+
+static int delete_comm(MPI_Comm comm, int key, void *attribute, void *extra) {
+    (void)key;
+    (void)extra;
+    struct coll_comm *cc = attribute;
+    int error = MPI_SUCCESS;
+    coll_forget(comm);
+    if (cc->comm != MPI_COMM_NULL) {
+        atomic_fetch_sub(&live, 1);
+        error = PMPI_Comm_free(&cc->comm);
+    }
+    free_data(cc);
+    return error;
+}
+
+/* Numbers that all tables of a communicator take. */
+static size_t numbers_of(const struct coll_comm *cc) {
+    return 7 * (size_t)cc->size + 1;
+}
+
+/* Where the tables are in cc->memory; those of a group only where there is one. */
+static void lay_out(struct coll_comm *cc) {
+    const size_t size = (size_t)cc->size;
+    cc->order = cc->memory;
+    cc->place_of = cc->order + size;
+    cc->first_place = cc->place_of + size;
+    cc->host_place = cc->first_place + size + 1;
+    cc->depth_before = cc->host_place + size;
+    cc->rank_of = cc->depth_before + size;
+    cc->position_of = cc->rank_of + size;
+}
+
+static void leave_out_group(struct coll_comm *cc) {
+    cc->rank_of = cc->position_of = NULL;
+}
+
+static int copy_tables(struct coll_comm *copy, const struct coll_comm *cc) {
+    copy->memory = malloc(numbers_of(cc) * sizeof *copy->memory);
+    if (copy->memory == NULL)
+        return MPI_ERR_NO_MEM;
+    memcpy(copy->memory, cc->memory, numbers_of(cc) * sizeof *copy->memory);
+    lay_out(copy);
+    if (cc->rank_of == NULL)
+        leave_out_group(copy);
+    return MPI_SUCCESS;
+}
+
+static struct coll_comm *copy_of(const struct coll_comm *cc) {
+    struct coll_comm *copy = malloc(sizeof *copy);
+    if (copy == NULL)
+        return NULL;
+    *copy = *cc;
+    copy->comm = MPI_COMM_NULL;
+    copy->told = 0;
+    copy->memory = NULL;
+    copy->combining = calloc(1, sizeof *copy->combining);
+    if (copy->combining == NULL || (cc->memory != NULL && copy_tables(copy, cc) != MPI_SUCCESS)) {
+        free_data(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+/* A duplicate inherits what is known of the ranks; a private one it has to get for itself. */
+static int copy_comm(MPI_Comm comm, int key, void *extra, void *attribute, void *copy, int *flag) {
+    (void)comm;
+    (void)key;
+    (void)extra;
+    const struct coll_comm *cc = attribute;
+    *flag = cc->why != COLL_WHY_LIMIT && cc->why != COLL_WHY_CONTEXTS;
+    if (!*flag)
+        return MPI_SUCCESS;
+    struct coll_comm *made = copy_of(cc);
+    *(struct coll_comm **)copy = made;
+    return made == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+}
+
+/* The key under which our data hangs on communicators. */
+static int get_keyval(int *key) {
+    int error = MPI_SUCCESS;
+    pthread_mutex_lock(&keyval_lock);
+    if (keyval == MPI_KEYVAL_INVALID)
+        error = PMPI_Comm_create_keyval(copy_comm, delete_comm, &keyval, NULL);
+    *key = keyval;
+    pthread_mutex_unlock(&keyval_lock);
+    return error;
+}
+
+/*
+ * Put the ranks in depth-first order of their hosts: those of a host next to each other, in their
+ * own order. `next` has a 0 for every host of the cluster and one more.
+ */
+static void put_in_order(struct coll_comm *cc, const int *hosts, int *next) {
+    int hosts_before = 0;
+    for (int rank = 0; rank < cc->size; ++rank)
+        ++next[coll_cluster_place_of(hosts[rank]) + 1];
+    for (int place = 0; place < coll_cluster_hosts; ++place) {
+        if (place == coll_cluster_place_of(hosts[cc->rank]))
+            cc->host = hosts_before;
+        if (next[place + 1] > 0) {
+            cc->host_place[hosts_before] = place;
+            cc->first_place[hosts_before++] = next[place];
+        }
+        next[place + 1] += next[place];
+    }
+    cc->first_place[cc->hosts] = cc->size;
+    for (int rank = 0; rank < cc->size; ++rank) {
+        cc->place_of[rank] = next[coll_cluster_place_of(hosts[rank])]++;
+        cc->order[cc->place_of[rank]] = rank;
+    }
+}
+
+/*
+ * How deep in the tree of switches each place meets the one before: of hosts that are next to each
+ * other here, as near to the root as any two between them; INT_MAX for ranks of one host.
+ */
+static void find_depths(struct coll_comm *cc, const int *hosts) {
+    for (int place = 1; place < cc->size; ++place) {
+        int at = coll_cluster_place_of(hosts[cc->order[place - 1]]), depth = INT_MAX;
+        while (at < coll_cluster_place_of(hosts[cc->order[place]]))
+            if (coll_cluster_depth_before(++at) < depth)
+                depth = coll_cluster_depth_before(at);
+        cc->depth_before[place] = depth;
+    }
+}
+
+/*
+ * If every position of a group can be given its own rank, fill rank_of and position_of and return
+ * 1. The k-th rank on a host takes the k-th position of that host, so any order of the ranks gets
+ * the schedule of the machines that they really run on.
+ */
+static int is_group(struct coll_comm *cc, const int *hosts, int group) {
+    if (cc->size != coll_cluster_group_size(group))
+        return 0;
+    for (int rank = 0; rank < cc->size; ++rank)
+        cc->position_of[rank] = -1;
+    for (int position = 0; position < cc->size; ++position) {
+        int rank = 0;
+        const int host = coll_cluster_host_of(group, position);
+        while (rank < cc->size && (hosts[rank] != host || cc->position_of[rank] != -1))
+            ++rank;
+        if (rank == cc->size)
+            return 0;
+        cc->position_of[rank] = position;
+        cc->rank_of[position] = rank;
+    }
+    return 1;
+}
+
+static int find_group(struct coll_comm *cc, const int *hosts) {
+    for (int group = 0; group < coll_cluster_groups; ++group)
+        if (is_group(cc, hosts, group))
+            return group;
+    return -1;
+}
+
+/* The kind that follows from the hosts of all ranks, and from nothing else. */
+static enum coll_kind kind_of(const struct coll_comm *cc, const int *hosts) {
+    for (int rank = 0; rank < cc->size; ++rank)
+        if (hosts[rank] < 0)
+            return COLL_KIND_OTHER;
+    return COLL_KIND_HOSTS;
+}
+
+static int compare_hosts(const void *left, const void *right) {
+    const int a = *(const int *)left, b = *(const int *)right;
+    return (a > b) - (a < b);
+}
+
+/* On how many hosts the ranks are, known or not, and how many are on each in the mean. */
+static int find_shape(struct coll_comm *cc, const int *hosts) {
+    int *sorted = malloc((size_t)cc->size * sizeof *sorted);
+    if (sorted == NULL)
+        return MPI_ERR_NO_MEM;
+    memcpy(sorted, hosts, (size_t)cc->size * sizeof *sorted);
+    qsort(sorted, (size_t)cc->size, sizeof *sorted, compare_hosts);
+    cc->hosts = 1;
+    for (int rank = 1; rank < cc->size; ++rank)
+        cc->hosts += sorted[rank] != sorted[rank - 1];
+    free(sorted);
+    cc->ranks_per_host = (cc->size + cc->hosts - 1) / cc->hosts;
+    return MPI_SUCCESS;
+}
+
+/* Find what is known of the ranks, whose hosts are hosts[rank], equal on all of them. */
+static int locate(struct coll_comm *cc, const int *hosts) {
+    cc->kind = kind_of(cc, hosts);
+    COLL_TRY(find_shape(cc, hosts));
+    if (cc->kind < COLL_KIND_HOSTS)
+        return MPI_SUCCESS;
+    cc->memory = malloc(numbers_of(cc) * sizeof *cc->memory);
+    int *next = calloc((size_t)coll_cluster_hosts + 1, sizeof *next);
+    if (cc->memory == NULL || next == NULL) {
+        free(next);
+        return MPI_ERR_NO_MEM;
+    }
+    lay_out(cc);
+    put_in_order(cc, hosts, next);
+    free(next);
+    find_depths(cc, hosts);
+    cc->group = find_group(cc, hosts);
+    if (cc->group >= 0)
+        cc->kind = COLL_KIND_CLUSTER;
+    else
+        leave_out_group(cc);
+    return MPI_SUCCESS;
+}
+
+static int locate_peers(struct coll_comm *cc, const struct coll_peers *peers) {
+    if (peers->unlike >= 0) {
+        cc->why = COLL_WHY_UNLIKE;
+        cc->odd_rank = peers->unlike;
+        return MPI_SUCCESS;
+    }
+    if (peers->stranger >= 0) {
+        cc->why = COLL_WHY_STRANGER;
+        cc->odd_rank = peers->stranger;
+        memcpy(cc->odd_name, peers->name, sizeof cc->odd_name);
+    }
+    return locate(cc, peers->hosts);
+}
+
+/* Find the communicator's kind from what is known of all its ranks: alike on all of them. */
+static int identify(MPI_Comm comm, struct coll_comm *cc) {
+    struct coll_peers peers = {.hosts = malloc((size_t)cc->size * sizeof *peers.hosts)};
+    int error = peers.hosts == NULL ? MPI_ERR_NO_MEM : coll_peers_of(comm, cc->size, &peers);
+    if (error == MPI_SUCCESS)
+        error = locate_peers(cc, &peers);
+    free(peers.hosts);
+    return error;
+}
+
+static int create(MPI_Comm comm, struct coll_comm *cc) {
+    int inter;
+    cc->comm = MPI_COMM_NULL;
+    cc->kind = COLL_KIND_NATIVE;
+    cc->group = -1;
+    cc->combining = calloc(1, sizeof *cc->combining);
+    if (cc->combining == NULL)
+        return MPI_ERR_NO_MEM;
+    COLL_TRY(PMPI_Comm_test_inter(comm, &inter));
+    COLL_TRY(PMPI_Comm_rank(comm, &cc->rank));
+    COLL_TRY(PMPI_Comm_size(comm, &cc->size));
+    if (!inter && cc->size > 1)
+        return identify(comm, cc);
+    cc->why = inter ? COLL_WHY_INTER : COLL_WHY_SINGLE;
+    return MPI_SUCCESS;
+}
+
+static struct coll_comm self = {
+    .comm = MPI_COMM_NULL, .size = 1, .group = -1, .why = COLL_WHY_SINGLE};
+
+/* The data that hangs on a communicator; made, and hung there, by its first call. */
+static int find(MPI_Comm comm, struct coll_comm **cc) {
+    int key, found;
+    if (comm == MPI_COMM_SELF) { /* whose attributes end with MPI itself: it has none of ours */
+        *cc = &self;
+        return MPI_SUCCESS;
+    }
+    COLL_TRY(get_keyval(&key));
+    COLL_TRY(PMPI_Comm_get_attr(comm, key, cc, &found));
+    if (found)
+        return MPI_SUCCESS;
+    *cc = calloc(1, sizeof **cc);
+    if (*cc == NULL)
+        return MPI_ERR_NO_MEM;
+    int error = create(comm, *cc);
+    if (error == MPI_SUCCESS)
+        error = PMPI_Comm_set_attr(comm, key, *cc);
+    if (error != MPI_SUCCESS)
+        delete_comm(comm, key, *cc, NULL);
+    return error;
+}
+
+/*
+ * The data of a communicator. Its first call is collective over the communicator where its ranks
+ * have not met before: see peers.c.
+ */
+int coll_comm_get(MPI_Comm comm, struct coll_comm **cc) {
+    *cc = coll_cached(comm);
+    if (*cc != NULL)
+        return MPI_SUCCESS;
+    COLL_TRY(find(comm, cc));
+    if ((*cc)->kind != COLL_KIND_NATIVE) /* which an intercommunicator is: see coll_member */
+        coll_cache(comm, *cc);
+    return MPI_SUCCESS;
+}
+
+/* Made from the group: MPI_Comm_dup would call the copy functions of the application. */
+static int duplicate(MPI_Comm comm, MPI_Comm *twin) {
+    MPI_Group group;
+    COLL_TRY(PMPI_Comm_group(comm, &group));
+    const int error = PMPI_Comm_create(comm, group, twin);
+    COLL_TRY(PMPI_Group_free(&group));
+    COLL_TRY(error);
+    return PMPI_Comm_set_errhandler(*twin, MPI_ERRORS_RETURN);
+}
+
+/* Leave the communicator to the MPI library for good. All ranks do, or none. */
+static void retire(struct coll_comm *cc, enum coll_why why) {
+    cc->kind = COLL_KIND_NATIVE;
+    cc->why = why;
+    cc->comm = MPI_COMM_NULL; /* a rank that has it cannot free it without the others */
+}
+
+static int all_say(MPI_Comm comm, int yes, int *all) {
+    return PMPI_Allreduce(&yes, all, 1, MPI_INT, MPI_MIN, comm);
+}
+
+static int make_private(MPI_Comm comm, struct coll_comm *cc) {
+    int all = 0;
+    COLL_TRY(all_say(comm, atomic_load(&live) < LIVE_MOST, &all));
+    if (!all) {
+        retire(cc, COLL_WHY_LIMIT);
+        return MPI_SUCCESS;
+    }
+    const int made = duplicate(comm, &cc->comm) == MPI_SUCCESS;
+    const int error = all_say(comm, made, &all);
+    if (error == MPI_SUCCESS && all)
+        atomic_fetch_add(&live, 1);
+    else if (error == MPI_SUCCESS)
+        retire(cc, COLL_WHY_CONTEXTS);
+    else
+        cc->comm = MPI_COMM_NULL;
+    return error;
+}
+
+/*
+ * Make the private duplicate when the first routine of ours needs it; collective. Where a rank
+ * has too many, or cannot have it (MPI libraries run out of contexts), the kind becomes
+ * COLL_KIND_NATIVE on all.
+ */
+int coll_comm_private(MPI_Comm comm, struct coll_comm *cc) {
+    MPI_Errhandler handler;
+    if (cc->comm != MPI_COMM_NULL || cc->kind == COLL_KIND_NATIVE)
+        return MPI_SUCCESS;
+    COLL_TRY(coll_begin_quiet(comm, &handler));
+    const int error = make_private(comm, cc);
+    COLL_TRY(coll_end_quiet(comm, &handler));
+    return error;
+}
+
+/* The private duplicate of a communicator, if it has one. Asks nobody, and makes nothing. */
+MPI_Comm coll_comm_twin(MPI_Comm comm) {
+    struct coll_comm *cc = NULL;
+    int found = 0;
+    pthread_mutex_lock(&keyval_lock);
+    if (keyval != MPI_KEYVAL_INVALID &&
+        PMPI_Comm_get_attr(comm, keyval, &cc, &found) != MPI_SUCCESS)
+        found = 0;
+    pthread_mutex_unlock(&keyval_lock);
+    return found ? cc->comm : MPI_COMM_NULL;
+}
+
+/* Free what hangs on MPI_COMM_WORLD, which MPI frees when it is too late. */
+void coll_comm_leave_world(void) {
+    void *cc;
+    int found;
+    pthread_mutex_lock(&keyval_lock);
+    if (keyval != MPI_KEYVAL_INVALID &&
+        PMPI_Comm_get_attr(MPI_COMM_WORLD, keyval, &cc, &found) == MPI_SUCCESS && found)
+        PMPI_Comm_delete_attr(MPI_COMM_WORLD, keyval);
+    pthread_mutex_unlock(&keyval_lock);
+    coll_peers_part(MPI_COMM_WORLD);
+}
+
+/* And the keys, where no communicators stay. */
+void coll_comm_finalize(void) {
+    coll_comm_leave_world();
+    coll_types_finalize();
+    pthread_mutex_lock(&keyval_lock);
+    if (keyval != MPI_KEYVAL_INVALID)
+        PMPI_Comm_free_keyval(&keyval);
+    pthread_mutex_unlock(&keyval_lock);
+}
+
+/* MPI has ended: what it knew by numbers, they will be others' if it begins again. */
+void coll_comm_restart(void) {
+    pthread_mutex_lock(&keyval_lock);
+    keyval = MPI_KEYVAL_INVALID;
+    pthread_mutex_unlock(&keyval_lock);
+    atomic_store(&live, 0);
+    coll_peers_restart();
+    coll_types_restart();
+    coll_forget_all();
+}

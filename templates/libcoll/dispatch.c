@@ -1,0 +1,196 @@
+/* Which routine serves a call; the entry points of collectives are made of it. */
+#include <limits.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "dispatch.h"
+#include "libcoll.h"
+
+struct choice {
+    const struct coll_routine *routine;
+    const struct coll_parameters *parameters;
+};
+
+static struct choice native_for(const struct coll_call *call) {
+    return (struct choice){coll_native[call->collective], NULL};
+}
+
+/* Whether all calls there are native, on all ranks alike. */
+static int is_native(const struct coll_comm *cc) {
+    return cc->kind == COLL_KIND_NATIVE || coll_settings()->gpu_support != NULL;
+}
+
+/*
+ * The parts of a reduction get the application's types. Where its elements reach over others,
+ * pieces of a vector are not such vectors. Only the application's own operations take such
+ * elements: whole calls serve these.
+ */
+static int fits_parts(const struct coll_routine *routine, const struct coll_call *call) {
+    return !(routine->constraints & COLL_OF_PARTS) || !coll_shapes[call->collective].reduces ||
+           coll_is_lasting(MPI_BYTE, call->op);
+}
+
+/* Whether a routine can do a call there, with the memory that it may take. */
+static int can(const struct coll_routine *routine, const struct coll_parameters *parameters,
+               const struct coll_call *call, const struct coll_comm *cc) {
+    return coll_applicable(routine, cc, call->bytes) &&
+           !(call->ordered && (routine->constraints & COLL_COMMUTATIVE)) &&
+           fits_parts(routine, call) && coll_parts_can(routine, parameters, call, cc) &&
+           coll_scratch_ok(routine, parameters, call, cc);
+}
+
+/*
+ * The first that can of those that were tuned for this size and communicator, of which the native
+ * routine is the last; and that one where nothing was tuned.
+ */
+static struct choice tuned(const struct coll_call *call, struct coll_comm *cc) {
+    const struct coll_rule *rule = coll_find_rule(call->collective, cc, call->bytes);
+    if (rule == NULL)
+        return native_for(call);
+    while (!can(rule->routine, &rule->parameters, call, cc))
+        ++rule;
+    return (struct choice){rule->routine, &rule->parameters};
+}
+
+/* Sizes that the MPI library serves on every communicator. */
+static int for_native(const struct coll_call *call) {
+    return call->bytes > INT_MAX || (call->bytes == 0 && !coll_shapes[call->collective].unsized);
+}
+
+/*
+ * Choose from what is equal on all ranks, and from nothing else: the message size, the
+ * communicator's kind and size, whether the operation commutes, and the environment.
+ */
+static struct choice choose(const struct coll_call *call, struct coll_comm *cc) {
+    if (is_native(cc) || for_native(call) || call->root >= cc->size)
+        return native_for(call);
+    const struct coll_routine *fixed = coll_settings()->fixed[call->collective];
+    if (fixed != NULL)
+        return (struct choice){fixed, &fixed->defaults};
+    const struct choice by_rule = tuned(call, cc);
+    const struct coll_routine *named = coll_settings()->forced[call->collective];
+    const struct coll_routine *forced = named == NULL ? NULL : coll_routine_for(named, cc);
+    if (forced == NULL || forced == by_rule.routine || !can(forced, &forced->defaults, call, cc))
+        return by_rule;
+    return (struct choice){forced, &forced->defaults};
+}
+
+/* What is known of a communicator; if that it is native, its calls will not come here again. */
+static int look_up(MPI_Comm comm, struct coll_comm **cc) {
+    coll_watch_world();
+    COLL_TRY(coll_comm_get(comm, cc));
+    if (is_native(*cc))
+        coll_cache_native(comm);
+    return MPI_SUCCESS;
+}
+
+/* For calls that are native anyway: a single rank is looked up, where that is not collective. */
+static int look_up_alone(MPI_Comm comm) {
+    struct coll_comm *cc;
+    int size;
+    COLL_TRY(PMPI_Comm_size(comm, &size));
+    if (size > 1)
+        return MPI_SUCCESS;
+    COLL_TRY(look_up(comm, &cc));
+    coll_trace_communicator(comm, cc);
+    return MPI_SUCCESS;
+}
+
+/* The routine for `call`. The first calls on a communicator are collective in here. */
+static int find_choice(const struct coll_call *call, struct coll_comm **cc, struct choice *found) {
+    COLL_TRY(look_up(call->comm, cc));
+    *found = choose(call, *cc);
+    if (found->routine != coll_native[call->collective]) {
+        COLL_TRY(coll_comm_private(call->comm, *cc));
+        if (is_native(*cc)) /* there can be no private communicator */
+            *found = native_for(call);
+    }
+    coll_trace_communicator(call->comm, *cc);
+    return MPI_SUCCESS;
+}
+
+/* Run a call, of the native routine, too, for LIBCOLL_TRACE=json:FILE. */
+static int run_timed(const struct choice *choice, const struct coll_call *call,
+                     struct coll_comm *cc, int *error) {
+    struct coll_histogram_entry *entry = coll_histogram_find(call, cc, choice->routine);
+    const double start = PMPI_Wtime();
+    const int is_of_mpi = choice->routine == coll_native[call->collective];
+    *error = is_of_mpi ? choice->routine->run(call, NULL, NULL)
+                       : coll_run(choice->routine, call, cc, choice->parameters);
+    coll_histogram_add(entry, PMPI_Wtime() - start);
+    if (*error != MPI_SUCCESS && !is_of_mpi)
+        PMPI_Comm_call_errhandler(call->comm, *error);
+    return 1;
+}
+
+/*
+ * Serve `call` and return 1, or return 0 where the MPI library is to do it. Whether ranks meet
+ * in here must not depend on a rank alone, so the sizes that are native anyway come first. The
+ * errors that arrive here have not been told to the communicator's error handler yet.
+ */
+static int serve(const struct coll_call *call, int *error) {
+    struct coll_comm *cc = NULL;
+    struct choice choice = native_for(call);
+    *error = for_native(call) ? look_up_alone(call->comm) : find_choice(call, &cc, &choice);
+    if (*error == MPI_SUCCESS) {
+        coll_trace_count(choice.routine, call->bytes);
+        if (coll_settings()->histogram != NULL)
+            return run_timed(&choice, call, cc, error);
+        if (choice.routine == coll_native[call->collective]) {
+            if (cc != NULL || call->bytes == 0) /* else nothing tells when the handle is freed */
+                coll_cache_native_call(call);
+            return 0;
+        }
+        *error = coll_run(choice.routine, call, cc, choice.parameters);
+    }
+    if (*error != MPI_SUCCESS)
+        PMPI_Comm_call_errhandler(call->comm, *error);
+    return 1;
+}
+
+/* Off by the environment, or on that communicator: alike on all ranks. */
+int coll_off(MPI_Comm comm) {
+    return coll_settings()->disabled || coll_is_over(comm) || coll_is_dying(comm);
+}
+
+/* Native whatever the call is, and nobody counts it: there is nothing to find out. */
+static int passes(const struct coll_call *call) {
+    if (coll_settings()->tracing)
+        return coll_off(call->comm);
+    return coll_cached_native(call->comm) || coll_cached_native_call(call) || coll_off(call->comm);
+}
+
+int coll_enter(struct coll_call *call) {
+    int error;
+    if (!passes(call) && call->comm != MPI_COMM_NULL && coll_valid(call) &&
+        coll_views[call->collective]->measure(call) == MPI_SUCCESS && serve(call, &error))
+        return error;
+    return coll_native[call->collective]->run(call, NULL, NULL);
+}
+
+LIBCOLL_EXPORT const char *libcoll_choice(const char *collective, MPI_Aint bytes, MPI_Comm comm) {
+    struct coll_comm *cc = NULL;
+    if (!coll_off(comm) && coll_comm_get(comm, &cc) != MPI_SUCCESS)
+        return NULL;
+    for (int i = 0; i < COLL_COLLECTIVES; ++i) {
+        struct coll_call call = {
+            .collective = (enum coll_collective)i, .recv_type = MPI_BYTE, .bytes = bytes};
+        if (coll_shapes[i].unsized)
+            call.bytes = 0;
+        if (strcmp(coll_collective_names[i], collective) == 0)
+            return coll_off(comm) ? "native" : choose(&call, cc).routine->name;
+    }
+    return NULL;
+}
+
+LIBCOLL_EXPORT const char *libcoll_version(void) {
+    return LIBCOLL_VERSION;
+}
+
+LIBCOLL_EXPORT const char *libcoll_cluster(void) {
+    return coll_cluster_name;
+}
+
+LIBCOLL_EXPORT const char *libcoll_topology_hash(void) {
+    return coll_cluster_hash;
+}

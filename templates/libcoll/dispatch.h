@@ -1,0 +1,84 @@
+/* Inside libcoll: what entry points are made of; rules, settings and trace. */
+#ifndef DISPATCH_H
+#define DISPATCH_H
+
+#include "coll.h"
+
+/* Messages of up to `upto` bytes that no earlier rule takes, or that it cannot do. */
+struct coll_rule {
+    MPI_Aint upto;
+    const struct coll_routine *routine;
+    struct coll_parameters parameters;
+};
+
+/* rules.c: the rule for a message on a communicator, or NULL where nothing was tuned. */
+const struct coll_rule *coll_find_rule(enum coll_collective collective, struct coll_comm *cc,
+                                       MPI_Aint bytes);
+
+/* The shape that was measured for the rules that serve a communicator, in words for the trace. */
+void coll_describe_rules(const struct coll_comm *cc, char *text, size_t room);
+
+/*
+ * dispatch.c: the whole of an entry point. Serves the call if its arguments are valid, else leaves
+ * it to the MPI library; returns what the entry point is to return.
+ */
+int coll_enter(struct coll_call *call);
+int coll_off(MPI_Comm comm);
+
+/* lifetime.c: whether a communicator is being freed, or gone with the world. */
+int coll_is_dying(MPI_Comm comm);
+int coll_is_over(MPI_Comm comm);
+void coll_watch_world(void);
+
+/* native_cache.c: whether the latest such call was native, and so this one is; note that it was. */
+int coll_cached_native_call(const struct coll_call *call);
+void coll_cache_native_call(const struct coll_call *call);
+
+/* arguments.c: whether arguments are free of mistakes; and large counts. */
+int coll_valid(const struct coll_call *call);
+int coll_may_be_root(int root, MPI_Comm comm);
+MPI_Count coll_with_data(MPI_Count count, MPI_Datatype type);
+int coll_fits(enum coll_collective collective, MPI_Count sendcount, MPI_Count recvcount);
+
+/*
+ * scratch.c: bytes that a call allocates at most on any rank, if that routine serves it, and
+ * whether it may; alike on all ranks. Infinite where no rank knows: such calls are for the MPI
+ * library if a limit is set.
+ */
+double coll_scratch(const struct coll_routine *routine, const struct coll_parameters *parameters,
+                    const struct coll_call *call, const struct coll_comm *cc);
+int coll_scratch_ok(const struct coll_routine *routine, const struct coll_parameters *parameters,
+                    const struct coll_call *call, const struct coll_comm *cc);
+
+/* operations.c */
+int coll_operates_on(MPI_Op op, MPI_Datatype type);
+int coll_is_lasting(MPI_Datatype type, MPI_Op op);
+
+/* settings.c: the environment, read once. */
+struct coll_settings {
+    int disabled, tracing;
+    const char *histogram;   /* the FILE of LIBCOLL_TRACE=json:FILE, or NULL */
+    const char *gpu_support; /* why buffers may be on a GPU, so that all is native; or NULL */
+    int scratch_is_set;
+    double scratch_most; /* bytes that a call may allocate */
+    const struct coll_routine *forced[COLL_COLLECTIVES];
+    const struct coll_routine *fixed[COLL_COLLECTIVES]; /* LIBCOLL_DETERMINISTIC */
+};
+const struct coll_settings *coll_settings(void);
+
+/* trace.c */
+void coll_trace_count(const struct coll_routine *routine, MPI_Aint bytes);
+void coll_trace_communicator(MPI_Comm comm, struct coll_comm *cc);
+void coll_trace_print(void);
+
+/*
+ * histogram.c: the entry to which a call counts, or NULL if it does not count; count a call; write
+ * the file at MPI_Finalize.
+ */
+struct coll_histogram_entry *coll_histogram_find(const struct coll_call *call,
+                                                 const struct coll_comm *cc,
+                                                 const struct coll_routine *routine);
+void coll_histogram_add(struct coll_histogram_entry *entry, double seconds);
+void coll_histogram_write(void);
+
+#endif

@@ -1,0 +1,213 @@
+"""``stagegen validate``: exit statuses and JSON, by a model and for real on this machine."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import jsonschema
+import pytest
+
+from stagegen.measure.launch.local import LocalLauncher
+from stagegen.measure.records import Candidate
+from tests.cli.test_tune import CLUSTER, from_log, recorded, stagegen
+from tests.cli.test_tune_log import Starter
+from tests.library.recorded import cost
+from tests.measure.fakes import ENVIRONMENT, Model
+
+__all__ = ["recorded"]  # the fixture
+
+INTERVAL = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+ROUTINE = {
+    "required": [
+        "routine", "median_s", "interval_s", "ratio", "ratio_interval", "repetitions",
+    ],
+    "additionalProperties": False,
+    "properties": {
+        "routine": {"type": "string"},
+        "median_s": {"type": "number", "exclusiveMinimum": 0},
+        "interval_s": INTERVAL,
+        "ratio": {"type": "number", "exclusiveMinimum": 0},
+        "ratio_interval": INTERVAL,
+        "repetitions": {"type": "integer", "minimum": 1},
+    },
+}  # fmt: skip
+SCHEMA = {
+    "type": "object",
+    "required": [
+        "environment", "environments_differ", "timing", "seed", "drawn", "measured", "holds",
+        "rows",
+    ],
+    "additionalProperties": False,
+    "properties": {
+        "environment": {"type": "object"},
+        "environments_differ": {"type": "array", "items": {"type": "string"}},
+        "timing": {"type": "string"},
+        "seed": {"type": "integer"},
+        "drawn": {"type": "integer", "minimum": 1},
+        "measured": {"type": "integer", "minimum": 1},
+        "holds": {"type": "boolean"},
+        "rows": {
+            "type": "array",
+            "items": {
+                "additionalProperties": False,
+                "required": [
+                    "collective", "communicator", "ranks", "hosts", "size", "choice", "holds",
+                    "beaten_by",
+                    "why", "routines",
+                ],
+                "properties": {
+                    "collective": {"type": "string"},
+                    "communicator": {"type": "string"},
+                    "ranks": {"type": "integer", "minimum": 2},
+                    "hosts": {"type": "integer", "minimum": 1},
+                    "size": {"type": "integer", "minimum": 0},
+                    "choice": {"type": "string"},
+                    "holds": {"type": "boolean"},
+                    "beaten_by": {"type": "array", "items": {"type": "string"}},
+                    "why": {"type": "string"},
+                    "routines": {"type": "array", "items": ROUTINE},
+                },
+            },
+        },
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(recorded, tmp_path):
+    """A generated folder of its own, since validate builds below it."""
+    path = tmp_path / "folder"
+    assert from_log(CLUSTER, recorded[0], path).returncode == 0
+    return path
+
+
+def validated(monkeypatch, folder, *words, slower=(), environment=ENVIRONMENT):
+    """Validate with times of the model that made the folder, but for some that are slower now."""
+
+    def starter(place, files, toolchain, launcher, topology, log, *, computes):
+        made = Starter(log, AdmitsAll(), environment=environment)
+        made.model = Model(
+            lambda c, size: cost(c, size) * (3 if c.algorithm in slower else 1), noise=0.01
+        )
+        return made
+
+    monkeypatch.setattr("stagegen.cli.validate.SessionStarter", starter)
+    monkeypatch.setattr(
+        "stagegen.cli.validate.launcher_and_toolchain", lambda *_: (LocalLauncher(), None, "")
+    )
+    return stagegen("validate", folder, "--launcher", "local", *words)
+
+
+class AdmitsAll:
+    def admit(self, *environments):
+        return ()
+
+
+def test_a_decision_holds_if_the_model_has_no_faster_rival(monkeypatch, folder):
+    result = validated(monkeypatch, folder, "--sample", "60", "--format", "json")
+    answer = json.loads(result.stdout)
+    jsonschema.validate(answer, SCHEMA)
+    assert answer["measured"] == answer["drawn"] == 60
+    assert answer["environments_differ"] == []
+    for row in answer["rows"]:
+        specs = [one["routine"] for one in row["routines"]]
+        first, *others = (cost(Candidate.from_spec(spec), row["size"]) for spec in specs)
+        if min(others) > 0.98 * first:
+            assert row["holds"]
+        if min(others) < 0.95 * first:
+            assert not row["holds"]
+    held = [row["holds"] for row in answer["rows"]]
+    assert answer["holds"] == all(held) == (result.returncode == 0)
+    assert sum(held) > 50
+    again = validated(monkeypatch, folder, "--sample", "60", "--format", "json")
+    assert json.loads(again.stdout) == answer
+    other = validated(monkeypatch, folder, "--sample", "60", "--seed", "1", "--format", "json")
+    assert json.loads(other.stdout)["rows"] != answer["rows"]
+
+
+def test_a_routine_that_became_slow_does_not_hold(monkeypatch, folder):
+    decision = json.loads((folder / "decision.json").read_text())
+    chosen = {rule["algorithm"] for one in decision["tables"] for rule in one["rules"]} - {"native"}
+    words = ("--sample", "40", "--format", "json")
+    result = validated(monkeypatch, folder, *words, slower=chosen)
+    assert result.returncode == 1
+    answer = json.loads(result.stdout)
+    jsonschema.validate(answer, SCHEMA)
+    assert not answer["holds"]
+    lost = [row for row in answer["rows"] if not row["holds"]]
+    assert lost
+    for row in lost:
+        ratios = {one["routine"]: one["ratio"] for one in row["routines"]}
+        assert all(ratios[faster] < 1 for faster in row["beaten_by"])
+    text = validated(monkeypatch, folder, "--sample", "40", slower=chosen)
+    assert text.returncode == 1
+    assert "decisions hold; 40 were drawn" in text.stdout
+
+
+def test_another_environment_is_said_to_be_one(monkeypatch, folder):
+    other = replace(ENVIRONMENT, congestion_control="reno")
+    result = validated(monkeypatch, folder, "--sample", "1", environment=other)
+    assert "made in another environment: congestion_control differ" in result.stdout
+
+
+def test_a_budget_ends_the_sample_after_at_least_one(monkeypatch, folder):
+    words = ("--sample", "9", "--budget", "0", "--format", "json")
+    answer = json.loads(validated(monkeypatch, folder, *words).stdout)
+    assert (answer["measured"], answer["drawn"]) == (1, 9)
+
+
+def test_a_folder_without_its_log_is_validated_too(monkeypatch, folder):
+    (folder / "measurements.jsonl").unlink()
+    result = validated(monkeypatch, folder, "--sample", "5", "--format", "json")
+    assert result.returncode in (0, 1), result.stderr
+    jsonschema.validate(json.loads(result.stdout), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("decision.json", "{"),
+        ("decision.json", "[]"),
+        ("decision.json", '{"version": 2}'),
+        ("decision.json", '{"version": 1}'),
+        ("measurements.jsonl", "{}\n"),
+        ("topology.yaml", "name: other\nswitches: {s0: {hosts: [a, b]}}\n"),
+    ],
+)
+def test_a_damaged_folder_is_told_with_its_file(folder, file, text):
+    (folder / file).write_text(text)
+    result = stagegen("validate", folder, "--launcher", "local")
+    assert result.returncode == 2
+    assert result.stderr.startswith(str(folder / file))
+
+
+def test_what_is_no_folder_is_told(tmp_path):
+    for path in (tmp_path, tmp_path / "none"):
+        result = stagegen("validate", path)
+        assert result.returncode == 2
+        assert str(path) in result.stderr
+
+
+def test_a_routine_that_has_changed_since_is_told(monkeypatch, folder):
+    log = folder / "measurements.jsonl"
+    header, *rest = log.read_text().splitlines(keepends=True)
+    form = json.loads(header)
+    form["routines"] = dict.fromkeys(form["routines"], "0" * 64)
+    log.write_text(json.dumps(form) + "\n" + "".join(rest))
+    result = validated(monkeypatch, folder, "--sample", "2")
+    assert result.returncode == 2
+    assert "have changed since they were measured" in result.stderr
+
+
+@pytest.mark.mpi
+def test_decisions_are_measured_again_for_real(folder):
+    """The times are of this machine: whatever they say, status and verdicts agree with them."""
+    words = ("--launcher", "local", "--sample", "2", "--repetitions", "4", "--format", "json")
+    result = stagegen("validate", folder, *words)
+    assert result.returncode in (0, 1), result.stderr
+    answer = json.loads(result.stdout)
+    jsonschema.validate(answer, SCHEMA)
+    assert answer["environment"]["machines"]
+    assert answer["holds"] == (result.returncode == 0)
+    assert answer["measured"] == len(answer["rows"]) == 2

@@ -1,0 +1,42 @@
+"""The command line of stagegen, with a launcher `model` and, if asked for, other templates.
+
+The launcher starts one process of `driver.py` in place of a job. Nothing is compiled for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import stagegen.data
+
+if "TEMPLATES" in os.environ:
+    stagegen.data.TEMPLATES = Path(os.environ["TEMPLATES"])
+
+import stagegen.measure.live as live
+from stagegen.cli import main
+from stagegen.measure.launch.base import Job, RunningJob
+from stagegen.measure.launch.local import LocalLauncher
+from stagegen.measure.launch.mpiexec import start_mpiexec
+from stagegen.measure.launch.registry import register
+from stagegen.topology import Topology
+
+DRIVER = Path(__file__).with_name("driver.py")
+
+
+class ModelLauncher(LocalLauncher):
+    name = "model"
+
+    def start(self, job: Job, topology: Topology) -> RunningJob:
+        os.environ["RANKS"] = str(topology.rank_count)
+        command = [sys.executable, "-I", "-S", str(DRIVER), *job.program]
+        return start_mpiexec(command, job.streams, self.environment(topology, job.mpi))
+
+
+register("model", ModelLauncher)
+if "model" in sys.argv:
+    live.run_make = lambda folder, toolchain: None
+
+if __name__ == "__main__":
+    main()

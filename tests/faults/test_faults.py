@@ -1,0 +1,201 @@
+"""Whatever ends a tuning run: it goes on with `--resume`, to the table that its log gives."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.faults.tuning import REPOSITORY, Tuning, ended, processes, wait_until
+from tests.library.schemas import validate
+
+
+@pytest.fixture
+def tuning(tmp_path):
+    return Tuning(tmp_path)
+
+
+def faults(tuning: Tuning, *several: dict) -> None:
+    tuning.environment["FAULTS"] = json.dumps(several)
+
+
+def require_done(result: subprocess.CompletedProcess[str], tuning: Tuning) -> None:
+    assert result.returncode == 0, result.stderr
+    for line in tuning.log.read_text().splitlines():
+        validate("measurements", json.loads(line))
+    tuning.require_same_from_log()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_in_order_and_it_goes_on(tuning, number):
+    result = tuning.interrupt(number, after=5)
+    assert result.returncode == 128 + number
+    assert f"ended by {number.name}: what was measured is in {tuning.log}" in result.stderr
+    assert "go on with --resume" in result.stderr
+    assert not (tuning.output / ".tuning").exists()
+    before = tuning.log.read_bytes()
+    require_done(tuning.run("--resume"), tuning)
+    assert tuning.log.read_bytes().startswith(before)
+
+
+def test_a_killed_run_goes_on_again_and_again(tuning):
+    """Each run makes a few measurements and is killed, in whatever it is doing."""
+    tuning.interrupt(signal.SIGKILL, 3)
+    for after in (1, 6):
+        before = tuning.log.read_bytes()
+        assert tuning.interrupt(signal.SIGKILL, after, "--resume").returncode == -signal.SIGKILL
+        assert tuning.log.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
+    wait_until(lambda: not processes(str(tuning.output)))
+    with tuning.log.open("ab") as log:
+        log.write(b'{"kind": "measurement", "collective": "bc')
+    require_done(tuning.run("--resume"), tuning)
+
+
+def test_two_runs_do_not_write_one_folder(tuning):
+    process = tuning.start()
+    wait_until(lambda: len(tuning.records("check")) > 0, process)
+    process.send_signal(signal.SIGSTOP)  # it must not end before the second one has begun
+    second = tuning.run("--resume")
+    process.send_signal(signal.SIGCONT)
+    assert second.returncode == 1
+    assert f"process {process.pid} on " in second.stderr
+    assert "is tuning into" in second.stderr
+    require_done(ended(process), tuning)
+
+
+CALL = ["bcast", "4096", "binomial"]
+
+
+@pytest.mark.parametrize(
+    ("does", "why"),
+    [("crash", "SIGSEGV"), ("exit", "has ended with status 3"), ("hang", "no answer within")],
+)
+def test_a_routine_that_fails_when_timed_is_recorded_and_left_out(tuning, does, why):
+    tuning.options += ("--patience", "12")
+    faults(tuning, {"words": ["measure", *CALL], "does": does})
+    result = tuning.run()
+    (failure,) = tuning.records("failure")
+    assert why in failure["why"]
+    assert failure["size"] == 4096
+    assert failure["output"][-1].startswith(f"rank 1 is about to {does}")
+    assert "\x1b" not in "".join(failure["output"])
+    assert "failed when timed, never chosen: bcast binomial" in result.stderr
+    decision = json.loads((tuning.output / "decision.json").read_text())
+    assert '"algorithm": "binomial"' not in json.dumps(decision)
+    require_done(result, tuning)
+
+
+def test_a_run_that_is_killed_after_a_failure_goes_on(tuning):
+    """One routine fails at each of two sizes; the run is killed between, and after."""
+    faults(
+        tuning,
+        {"words": ["measure", "1", "flat"], "does": "crash"},
+        {"words": ["measure", "4096", "binomial"], "does": "crash"},
+    )
+    process = tuning.start()
+    for _ in range(2):
+        count = len(tuning.records("failure")) + 1
+        wait_until(lambda count=count: len(tuning.records("failure")) >= count, process)
+        process.kill()
+        ended(process)
+        process = tuning.start("--resume")
+    require_done(ended(process), tuning)
+    assert [one["routine"] for one in tuning.records("failure")] == ["flat", "binomial"]
+
+
+@pytest.mark.parametrize("does", ["crash", "hang"])
+def test_a_routine_that_fails_when_checked_is_recorded_and_left_out(tuning, does):
+    tuning.options += ("--patience", "12")
+    faults(tuning, {"words": ["check", "flat"], "does": does})
+    result = tuning.run()
+    wrong = [one for one in tuning.records("check") if one["wrong"]]
+    assert [(one["routine"], one["wrong"]) for one in wrong] == [("flat", -1)]
+    assert wrong[0]["output"][-1].startswith(f"rank 1 is about to {does}")
+    assert "wrong result, never chosen: bcast flat" in result.stderr
+    require_done(result, tuning)
+
+
+def test_a_failure_that_does_not_come_again_costs_no_routine(tuning, tmp_path):
+    faults(
+        tuning,
+        {"words": ["measure", *CALL], "does": "crash", "once": str(tmp_path / "a")},
+        {"words": ["check", "flat"], "does": "crash", "once": str(tmp_path / "b")},
+    )
+    result = tuning.run()
+    assert tuning.records("failure") == []
+    assert not any(one["wrong"] for one in tuning.records("check"))
+    assert (tmp_path / "a").exists()
+    assert (tmp_path / "b").exists()
+    require_done(result, tuning)
+
+
+def test_a_job_that_is_slow_but_lives_is_not_given_up(tuning):
+    """It takes longer than its first limit, unless the machine is slow, too; and it does always."""
+    tuning.options += ("--patience", "18")
+    faults(tuning, {"words": ["measure", *CALL], "does": "slow"})
+    result = tuning.run()
+    assert tuning.records("failure") == []
+    require_done(result, tuning)
+
+
+def test_a_host_that_dies_is_named_and_the_run_goes_on_when_it_is_back(tuning, tmp_path):
+    dead = tmp_path / "dead"
+    tuning.environment["DEAD_HOST"] = str(dead)
+    process = tuning.start()
+    wait_until(lambda: len(tuning.records("measurement")) >= 4, process)
+    dead.touch()
+    result = ended(process)
+    assert result.returncode == 1
+    assert "ssh: connect to host n1" in result.stderr
+    assert "the job's output is about n1" in result.stderr
+    assert "go on with --resume" in result.stderr
+    assert tuning.records("failure") == []
+    before = tuning.log.read_bytes()
+    result = tuning.run("--resume")
+    assert result.returncode == 1
+    assert "the session did not start" in result.stderr
+    assert tuning.log.read_bytes() == before
+    dead.unlink()
+    require_done(tuning.run("--resume"), tuning)
+
+
+UNSHARE = ["unshare", "--user", "--map-root-user", "--mount"]
+
+
+def why_no_namespaces() -> str:
+    """Why this machine has no small disk for us; nothing if it has."""
+    mount = "mount -t tmpfs -o size=1m tmpfs /mnt"
+    try:
+        tried = subprocess.run(
+            [*UNSHARE, "sh", "-c", mount], capture_output=True, text=True, timeout=20, check=False
+        )
+    except OSError as error:
+        return str(error)
+    return tried.stderr.strip() or "refused" if tried.returncode else ""
+
+
+def test_a_full_disk_ends_a_run_and_it_goes_on_when_there_is_room(tmp_path):
+    if why := why_no_namespaces():
+        pytest.skip(f"no mount namespaces: {why}")
+    command = [*UNSHARE, sys.executable, "-m", "tests.faults.full_disk", str(tmp_path)]
+    result = subprocess.run(
+        command, capture_output=True, text=True, timeout=200, check=False, cwd=REPOSITORY
+    )
+    assert result.returncode == 0, result.stderr
+    said = json.loads(result.stdout)
+    for run in ("full", "again"):
+        status, text = said[run]
+        assert status == 1
+        assert "No space left on device" in text
+        assert "go on with --resume" in text
+    assert said["whole"]
+    assert said["goes on"]
+    status, text = said["resumed"]
+    assert status == 0, text
+    tuning = Tuning(tmp_path)
+    tuning.output.rmdir()
+    (tmp_path / "copy").rename(tuning.output)
+    tuning.require_same_from_log()

@@ -1,0 +1,68 @@
+"""The MPI libraries that are installed here, each with its compiler, for tests of launchers."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from stagegen.generate import FLAVOURS, Toolchain
+from stagegen.measure.launch.mpi import mpiexec_beside
+
+#: By kind: the names of compilers. There is no package of Open MPI 5 in Debian 12, so a variable
+#: names its mpicc.
+COMPILERS = {
+    "wheel": str(Path(sys.executable).with_name("mpicc")),
+    "mpich": "mpicc.mpich",
+    "openmpi": "mpicc.openmpi",
+    "openmpi5": os.environ.get("STAGEGEN_TEST_OPENMPI5", "STAGEGEN_TEST_OPENMPI5"),
+}
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An MPI library and the test program built with it.
+
+    Attributes:
+        flavour: `mpich` or `openmpi`.
+        toolchain: builds for it.
+        mpiexec: starts its programs.
+        places: the program of places.c.
+    """
+
+    flavour: str
+    toolchain: Toolchain
+    mpiexec: Path
+    places: Path
+
+    @property
+    def title(self) -> str:
+        """How its version begins, as places.c prints it."""
+        return f"{FLAVOURS[self.flavour]} Version"[:8]
+
+
+@lru_cache
+def installed(kind: str) -> Installed:
+    """Return an MPI library; skips the test where it is not installed."""
+    mpicc = shutil.which(COMPILERS[kind])
+    if mpicc is None:
+        pytest.skip(f"no {COMPILERS[kind]}")
+    toolchain = Toolchain(mpicc, "make")
+    mpiexec = mpiexec_beside(toolchain)
+    if mpiexec is None:
+        pytest.skip(f"no mpiexec beside {mpicc}")
+    folder = Path(tempfile.mkdtemp(prefix="stagegen-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    program = folder / "places"
+    source = Path(__file__).with_name("places.c")
+    words = ["-O1", "-Wall", "-Wextra", "-Werror", "-o", str(program), str(source)]
+    subprocess.run([mpicc, *words], check=True)
+    return Installed(toolchain.flavour, toolchain, mpiexec, program)

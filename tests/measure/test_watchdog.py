@@ -1,0 +1,99 @@
+"""How long commands may take: generous where nothing is known, then what was learned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stagegen.measure.records import Candidate, Measurement
+from stagegen.measure.watchdog import LEAST, LONGER, MARGIN, PATIENCE, SLOWEST, Watchdog
+from tests.measure.fakes import request
+
+RING, FLAT = Candidate("ring"), Candidate("flat")
+LEAST_SECONDS = LEAST * PATIENCE
+
+
+def watchdog(seconds_per_byte: float = 0.0) -> Watchdog:
+    return Watchdog(lambda name, size: seconds_per_byte * size)
+
+
+def answer(*seconds: float, size: int = 1024, candidate: Candidate = RING) -> Measurement:
+    return Measurement(request(candidate, size=size, repetitions=len(seconds)), (seconds,))
+
+
+def test_what_was_measured_sets_the_limit_and_never_above_the_first_one():
+    one = watchdog()
+    assert one.of(request(RING), 1.0) == PATIENCE
+    one.measured(answer(0.5, 2.0), 2.5)
+    assert one.of(request(RING), 1.0) == pytest.approx(LEAST_SECONDS + MARGIN * 2.0)
+    assert one.of(request(RING, repetitions=3), 1.0) == pytest.approx(LEAST_SECONDS + MARGIN * 6.0)
+    assert one.of(request(RING, repetitions=1000), 1.0) == PATIENCE
+
+
+def test_an_attempt_after_a_failure_may_take_longer():
+    one = watchdog()
+    one.measured(answer(0.1), 0.1)
+    first = one.of(request(RING), 1.0)
+    assert one.of(request(RING), 1.0, 1) == pytest.approx(LONGER * first)
+    assert one.of(request(RING), 1.0, 9) == PATIENCE
+
+
+def test_of_a_routine_that_was_not_measured_no_more_is_expected_than_of_the_slowest():
+    one = watchdog()
+    one.measured(answer(0.1, candidate=RING), 0.1)
+    one.measured(answer(0.5, candidate=Candidate("pair")), 0.5)
+    assert one.of(request(FLAT), 1.0) == pytest.approx(LEAST_SECONDS + MARGIN * 0.5)
+    assert one.of(request(RING, FLAT), 1.0) == pytest.approx(LEAST_SECONDS + MARGIN * 0.6)
+
+
+def test_another_collective_or_communicator_is_not_known():
+    one = watchdog()
+    one.measured(answer(0.1), 0.1)
+    assert one.of(replace(request(RING), collective="bcast"), 1.0) == PATIENCE
+    assert one.of(replace(request(RING), communicator="half"), 1.0) == PATIENCE
+
+
+def test_larger_messages_may_take_longer_in_proportion_and_smaller_ones_as_long():
+    one = watchdog(1.0)
+    one.measured(answer(0.1, size=999), 0.1)
+    assert one.of(request(RING, size=1999), 1.0) == pytest.approx(LEAST_SECONDS + MARGIN * 0.2)
+    assert one.of(request(RING, size=1), 1.0) == pytest.approx(LEAST_SECONDS + MARGIN * 0.1)
+
+
+def test_beyond_short_messages_the_bound_says_how_times_grow():
+    one = watchdog(1e-6)
+    one.measured(answer(0.001, size=1), 0.001)
+    by_bound = SLOWEST * 1e-6 * 999_999
+    expected = LEAST_SECONDS + MARGIN * 0.001 + by_bound
+    assert one.of(request(RING, size=1_000_000), 1.0) == pytest.approx(expected)
+    slow = one.of(request(RING, size=1_000_000), 0.5)
+    assert slow - expected == pytest.approx(by_bound)
+
+
+def test_a_command_that_takes_long_beside_its_calls_makes_later_limits_longer():
+    one = watchdog()
+    one.measured(answer(0.5), 3.5)
+    assert one.of(request(RING), 1.0) == pytest.approx(MARGIN * (3.0 + 0.5))
+    one.measured(answer(0.5), 0.5)
+    assert one.of(request(RING), 1.0) == pytest.approx(MARGIN * (3.0 + 0.5))
+
+
+def test_a_rank_that_computes_before_each_call_gets_the_time_for_it():
+    one = watchdog()
+    asked = request(RING)
+    asked = replace(asked, timing=replace(asked.timing, computation_ms=2000.0))
+    assert one.of(asked, 1.0) == pytest.approx(PATIENCE + SLOWEST * 2.0)
+    one.measured(Measurement(asked, ((0.1,),)), 2.1)
+    assert one.of(asked, 1.0) == pytest.approx(LEAST_SECONDS + MARGIN * 2.1)
+
+
+def test_checks_learn_from_checks():
+    one = watchdog()
+    assert one.of_check("bcast", 1.0) == PATIENCE
+    one.checked(0.1)
+    assert one.of_check("bcast", 1.0) == pytest.approx(LEAST_SECONDS)
+    one.checked(3.0)
+    one.checked(0.2)
+    assert one.of_check("alltoall", 1.0) == pytest.approx(MARGIN * 3.0)
+    assert one.of_check("alltoall", 1.0, 1) == pytest.approx(min(PATIENCE, LONGER * MARGIN * 3.0))
