@@ -13,7 +13,7 @@ from stagegen.generate import FLAVOURS
 from stagegen.measure.launch.base import INHERIT, Job
 from stagegen.measure.launch.lab.capacity import SHARE, Capacity, machine_capacity
 from stagegen.measure.launch.lab.launcher import LabLauncher
-from stagegen.measure.launch.lab.process import latency_possible, why_no_lab
+from stagegen.measure.launch.lab.process import lab_delay, why_no_lab
 from stagegen.measure.launch.mpi import find_mpi
 from stagegen.topology import format_bandwidth, load_topology
 
@@ -67,7 +67,7 @@ def check(again: bool) -> None:
     click.echo("lab: works here")
     for flavour in FLAVOURS:
         click.echo(f"{flavour}: {_mpi(flavour)}")
-    click.echo(f"latency: {'emulated' if latency_possible() else 'not emulated (no netem)'}")
+    click.echo(f"latency: {lab_delay().means}")
     click.echo(f"capacity: {_capacity(machine_capacity(again))}")
 
 

@@ -8,6 +8,7 @@ from stagegen.data import TOPOLOGIES
 from stagegen.errors import InputError
 from stagegen.measure.launch.lab import capacity as lab_capacity
 from stagegen.measure.launch.lab.capacity import Capacity, demand, lab_scale, machine_capacity
+from stagegen.measure.launch.lab.latency import NETEM, RELAY
 from stagegen.measure.launch.lab.process import why_no_lab
 from stagegen.topology import load_topology
 
@@ -29,6 +30,21 @@ def test_a_link_carries_no_more_than_the_hosts_beside_it(cluster):
         "links: [{ends: [s0, s1], bandwidth: 1Gbit}, {ends: [s1, s2]}]\n"
     )
     assert demand(cluster(text)) == 2 * 40e6 + 2 * 10e6
+
+
+@pytest.mark.parametrize(("hosts", "link"), [("50us", "50us"), ("50us", "5ms"), ("5ms", "50us")])
+def test_a_link_with_a_relay_counts_as_several(cluster, hosts, link):
+    text = (
+        (
+            f"name: x\ndefaults: {{bandwidth: 10Mbit, latency: {hosts}}}\n"
+            f"switches: {{s0: [a], s1: [b]}}\nlinks: [{{ends: [s0, s1], latency: {link}}}]\n"
+        )
+        .replace("[a]", "{hosts: [a]}")
+        .replace("[b]", "{hosts: [b]}")
+    )
+    weights = [lab_capacity.RELAYED if latency == "5ms" else 1 for latency in (hosts, hosts, link)]
+    assert demand(cluster(text), RELAY) == 2 * 10e6 * sum(weights)
+    assert demand(cluster(text), NETEM) == demand(cluster(text)) == 2 * 10e6 * 3
 
 
 def test_the_benchmark_cluster_asks_for_its_38_link_directions():

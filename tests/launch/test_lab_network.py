@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stagegen.data import TOPOLOGIES
+from stagegen.measure.launch.lab.latency import NETEM
 from stagegen.measure.launch.lab.network import (
     burst,
     host_address,
@@ -73,7 +74,7 @@ def test_rates_are_scaled_alike_or_left_out(cluster):
 
 
 def test_latency_delays_both_ends_of_a_cable(cluster):
-    spaces = by_name(plan_network(cluster(), emulate_latency=True))
+    spaces = by_name(plan_network(cluster(), delay=NETEM))
     for name in ("n0", "switch:s0"):
         assert any("netem delay 50us" in line for line in spaces[name].tc)
         assert any("parent 1:1" in line and "tbf rate" in line for line in spaces[name].tc)

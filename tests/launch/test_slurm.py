@@ -13,7 +13,7 @@ import pytest
 
 from stagegen.errors import LaunchError
 from stagegen.measure.launch.base import Job
-from stagegen.measure.launch.idle import idle_library
+from stagegen.measure.launch.helpers import idle_library
 from stagegen.measure.launch.slurm import SlurmLauncher
 from tests.launch.installed import installed
 from tests.launch.slurm_cluster import in_allocation, slurm_cluster

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stagegen.measure.launch.base import Streams
-from stagegen.measure.launch.idle import idle_library
+from stagegen.measure.launch.helpers import idle_library
 from stagegen.measure.launch.lab.network import plan_network
 from stagegen.measure.launch.lab.process import start_in_network, why_no_lab
 from stagegen.measure.launch.registry import make_launcher

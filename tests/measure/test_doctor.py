@@ -9,7 +9,7 @@ import pytest
 from stagegen.measure.doctor.facts import Clocks, Facts, read_clocks, read_facts
 from stagegen.measure.doctor.judge import Case, judge
 from stagegen.measure.doctor.visit import Visit
-from stagegen.topology import Host, RankMap, Switch, Topology
+from stagegen.topology import Host, Link, RankMap, Switch, Topology
 from tests.measure.fakes import ENVIRONMENT
 
 HOSTS = ("a", "b", "c")
@@ -43,8 +43,26 @@ def troubles(case: Case) -> dict[str, tuple[str, tuple[str, ...]]]:
 
 def test_a_healthy_cluster_has_no_trouble_and_one_finding_for_each_check():
     checks = [one.check for one in judge(CASE)]
-    assert len(checks) == len(set(checks)) == 10
+    assert len(checks) == len(set(checks)) == 11
     assert troubles(CASE) == {}
+
+
+@pytest.mark.parametrize(
+    ("latency", "how", "status"),
+    [
+        (13e-3, "none", "warn"),
+        (13e-3, "relay", "ok"),
+        (13e-3, "real", "ok"),
+        (5e-5, "none", "ok"),
+    ],
+)
+def test_a_long_link_without_its_latency_is_told(latency, how, status):
+    switches = (Switch("s", HOSTS), Switch("t", ()))
+    topology = replace(TOPOLOGY, switches=switches, links=(Link(("s", "t"), 10**8, latency),))
+    environment = replace(CASE.environment, latency=how)
+    case = replace(CASE, topology=topology, environment=environment)
+    (found,) = (one for one in judge(case) if one.check == "latency")
+    assert found.status == status
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,9 @@ from stagegen.topology import Topology
 #: Seconds by which clocks may differ: logs of several hosts still tell what came first.
 SKEW = 1.0
 
+#: The latency of a link, in seconds, from which on it decides which algorithm wins.
+LONG = 1e-3
+
 #: The part of a host's link, and the bytes in a second, above which it is not idle.
 SHARE, QUIET = 0.01, 10_000
 
@@ -180,6 +183,24 @@ def _cores(case: Case) -> Finding:
     return Finding("cores", WARN, what, "lower the hosts' slots: waiting ranks take CPUs", full)
 
 
+def _latency(case: Case) -> Finding:
+    how = case.environment.latency
+    long = [link.ends for link in case.topology.links if link.latency >= LONG]
+    if how != "none" or not long:
+        return Finding("latency", OK, _LATENCIES.get(how, how))
+    what = f"not emulated on {_list([' - '.join(ends) for ends in long])}"
+    advice = "measure on the cluster, or in the lab with STAGEGEN_LAB_LATENCY=relay"
+    return Finding("latency", WARN, what, advice)
+
+
+_LATENCIES = {
+    "real": "the links' own",
+    "emulated": "emulated on every link (netem)",
+    "relay": "emulated on long links (relay)",
+    "none": "not emulated; no link is a long one",
+}
+
+
 def _traffic(case: Case) -> Finding:
     def limit(host: str) -> float:
         rate = case.topology.host_by_name[host].bandwidth * case.environment.scale
@@ -204,6 +225,7 @@ _CHECKS: tuple[Callable[[Case], Finding], ...] = (
     _clock,
     _governor,
     _cores,
+    _latency,
     _traffic,
 )
 

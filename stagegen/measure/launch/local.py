@@ -9,7 +9,7 @@ from pathlib import Path
 from stagegen.errors import StagegenError
 from stagegen.generate import FLAVOURS
 from stagegen.measure.launch.base import Environment, Job, RunningJob, here
-from stagegen.measure.launch.idle import idle_library
+from stagegen.measure.launch.helpers import idle_library
 from stagegen.measure.launch.mpi import Mpi, find_mpi
 from stagegen.measure.launch.mpiexec import start_mpiexec
 from stagegen.topology import Topology

@@ -20,11 +20,13 @@ from pathlib import Path
 from stagegen.errors import InputError, LaunchError
 from stagegen.measure.launch.base import Streams
 from stagegen.measure.launch.cache import cache_folder, write_whole
+from stagegen.measure.launch.lab.latency import NONE, Delay
 from stagegen.measure.launch.lab.network import host_address, plan_network
-from stagegen.measure.launch.lab.process import start_in_network
+from stagegen.measure.launch.lab.process import lab_delay, start_in_network
 from stagegen.topology import Host, Link, RankMap, Switch, Topology, format_bandwidth
 
 SHARE = 0.5  # of the capacity that the links may use
+RELAYED = 3  # links without a relay cost as much CPU time as one with a relay
 TRIES = 3  # measurements before rates are scaled down: a busy machine looks slow
 VARIABLE = "STAGEGEN_LAB_SCALE"
 
@@ -63,11 +65,16 @@ class Scale:
     note: str | None = None
 
 
-def demand(topology: Topology) -> float:
+def demand(topology: Topology, delay: Delay = NONE) -> float:
     """Return the sum of the rates at which all links can be busy at once.
 
     A host's link can be busy in both directions. A link between switches carries no more, in
-    each direction, than the hosts on either side of it can send or take.
+    each direction, than the hosts on either side of it can send or take. A link with a relay
+    counts as `RELAYED` links.
+
+    Args:
+        topology: the cluster.
+        delay: what gives links their latency.
 
     Returns:
         In bit/s times links.
@@ -75,7 +82,11 @@ def demand(topology: Topology) -> float:
     used = {host.name for host in topology.hosts if host.name in topology.ranks}
     rates = {host.name: host.bandwidth for host in topology.hosts if host.name in used}
     total = sum(rates.values())
-    demanded = 2.0 * total
+    demanded = sum(
+        2.0 * rates[host.name] * _weight(delay, host.latency)
+        for host in topology.hosts
+        if host.name in used
+    )
     for link in topology.links:
         beyond = _switches_beyond(topology, link)
         side = sum(
@@ -83,8 +94,12 @@ def demand(topology: Topology) -> float:
             for host in topology.hosts
             if host.name in used and host.switch in beyond
         )
-        demanded += 2.0 * min(link.rate, side, total - side)
+        demanded += 2.0 * min(link.rate, side, total - side) * _weight(delay, link.latency)
     return demanded
+
+
+def _weight(delay: Delay, latency: float) -> int:
+    return RELAYED if delay.by == "relay" and delay.covers(latency) else 1
 
 
 def _switches_beyond(topology: Topology, cut: Link) -> set[str]:
@@ -111,7 +126,7 @@ def lab_scale(topology: Topology) -> Scale:
     """
     if os.environ.get(VARIABLE):
         return _wanted(os.environ[VARIABLE])
-    demanded = demand(topology)
+    demanded = demand(topology, lab_delay())
     capacity = machine_capacity()
     while SHARE * capacity.rate < demanded and capacity.tries < TRIES:
         capacity = measure_capacity(capacity)

@@ -26,10 +26,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-SETUP_FAILED = 125  # exit status of a lab that could not be built; the reason is on stderr
+LAB_FAILED = 125  # exit status of a lab that could not be built, or that broke
 RUN = Path("/run")
 NETNS = RUN / "netns"
 UTS = RUN / "uts"
@@ -86,6 +87,10 @@ while True:
 
 class SetupError(Exception):
     """A step of the set-up failed; says which and what the kernel answered."""
+
+
+class RelayError(Exception):
+    """A relay ended, so a link carries nothing any more; says which."""
 
 
 def _check(result: int, step: str) -> None:
@@ -199,8 +204,39 @@ def _name_hosts(hosts_file: str) -> None:
         script.chmod(0o755)
 
 
-def build(plan: dict[str, Any]) -> None:
+@dataclass(frozen=True)
+class _Relay:
+    """A running relay, and the two ends of its link in words."""
+
+    process: subprocess.Popen[bytes]
+    link: str
+
+
+def _start_relays(program: str, relays: list[dict[str, Any]]) -> dict[int, _Relay]:
+    """Start the relay of each long link; return them by their process numbers."""
+    running = {}
+    for relay in relays:
+        with _inside(relay["namespace"]):
+            started = subprocess.Popen(
+                [program, *relay["words"]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+            )
+        assert started.stdout is not None
+        with started.stdout as answer:
+            if answer.readline() != b"ready\n":
+                raise SetupError(f"the relay of the link {relay['link']} did not start")
+        running[started.pid] = _Relay(started, relay["link"])
+    return running
+
+
+def build(plan: dict[str, Any], relay: str) -> dict[int, _Relay]:
     """Build the network of a plan (`stagegen.measure.launch.lab.network.NetworkPlan`).
+
+    Args:
+        plan: the plan.
+        relay: the path of the relay's program.
+
+    Returns:
+        The running relays, by their process numbers.
 
     Raises:
         SetupError: naming the step that failed.
@@ -212,6 +248,7 @@ def build(plan: dict[str, Any]) -> None:
     for namespace in plan["namespaces"]:
         _configure(namespace)
     _name_hosts(plan["hosts_file"])
+    return _start_relays(relay, plan["relays"])
 
 
 def _die_with(lifeline: int) -> None:
@@ -266,11 +303,20 @@ def _keep_awake() -> None:
         _occupy_when_idle()
 
 
-def _run(command: list[str]) -> int:
-    """Run a command and reap every orphan until it ends; return its raw wait status."""
+def _run(command: list[str], relays: dict[int, _Relay]) -> int:
+    """Run a command and reap every orphan until it ends; return its raw wait status.
+
+    Raises:
+        RelayError: one of the relays has ended.
+    """
     child = subprocess.Popen(command)
     while True:
         process, status = os.waitpid(-1, 0)
+        if process in relays:
+            code = os.waitstatus_to_exitcode(status)
+            how = f"signal {-code}" if code < 0 else f"exit status {code}"
+            link = relays[process].link
+            raise RelayError(f"the relay of the link {link} ended ({how}), so the job ends, too")
         if process == child.pid:
             child.returncode = os.waitstatus_to_exitcode(status)
             return child.returncode
@@ -305,6 +351,12 @@ def _failures() -> list[int]:
         return []
 
 
+def _broken(why: str) -> int:
+    """Say why the lab broke; return the exit status for it."""
+    print(f"lab: {why}", file=sys.stderr, flush=True)
+    return LAB_FAILED
+
+
 def main() -> NoReturn:
     """Read the plan, build it, run its command, exit with the program's status."""
     channel = socket.socket(fileno=int(sys.argv[1]))
@@ -315,13 +367,16 @@ def main() -> NoReturn:
     with channel, channel.makefile() as stream:
         job = json.load(stream)
         try:
-            build(job["network"])
+            relays = build(job["network"], job["relay"])
             _keep_awake()
         except (SetupError, OSError) as error:
             channel.sendall(json.dumps(str(error)).encode() + b"\n")
-            sys.exit(SETUP_FAILED)
+            sys.exit(LAB_FAILED)
         channel.sendall(b'"ready"\n')
-    sys.exit(exit_status(_run(job["command"]), _failures()))
+    try:
+        sys.exit(exit_status(_run(job["command"], relays), _failures()))
+    except RelayError as error:
+        sys.exit(_broken(str(error)))
 
 
 if __name__ == "__main__":

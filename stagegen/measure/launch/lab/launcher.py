@@ -14,7 +14,7 @@ from stagegen.errors import LaunchError, StagegenError
 from stagegen.generate import FLAVOURS
 from stagegen.measure.launch.base import Environment, Job, RunningJob, here
 from stagegen.measure.launch.command_lines import hydra_command, openmpi_command
-from stagegen.measure.launch.idle import idle_library
+from stagegen.measure.launch.helpers import idle_library
 from stagegen.measure.launch.lab.capacity import lab_scale
 from stagegen.measure.launch.lab.network import (
     CONTROL_DEVICE,
@@ -24,7 +24,7 @@ from stagegen.measure.launch.lab.network import (
 )
 from stagegen.measure.launch.lab.process import (
     congestion_control,
-    latency_possible,
+    lab_delay,
     machine_congestion_control,
     start_in_network,
     why_no_lab,
@@ -83,8 +83,8 @@ class LabLauncher:
     def environment(self, topology: Topology, mpi: str = "mpich") -> Environment:
         """Return the record of the lab of a topology, with the scale of its rates."""
         scale = lab_scale(topology)
-        emulated = latency_possible()
-        notes = [] if emulated else ["latency not emulated: the kernel has no netem"]
+        delay = lab_delay()
+        notes = [delay.note(topology)]
         asked, own = congestion_control(), machine_congestion_control()
         whose = asked or f"{own}, the machine's own"
         notes.append(f"TCP congestion control: {whose}")
@@ -94,7 +94,7 @@ class LabLauncher:
             self.name,
             find_mpi(mpi, self.mpiexec),
             representative=True,
-            latency="emulated" if emulated else "none",
+            latency=delay.record(topology),
             scale=scale.factor,
             notes=tuple(notes),
             congestion_control=asked or own,
@@ -111,7 +111,7 @@ class LabLauncher:
         plan = plan_network(
             topology,
             environment.scale,
-            emulate_latency=environment.latency == "emulated",
+            lab_delay(),
             congestion=congestion_control(),
         )
         command = lab_command(find_mpi(job.mpi, self.mpiexec), job, topology)

@@ -6,14 +6,17 @@ A switch is a network namespace ``switch:NAME`` with a bridge. A host is a netwo
 namespace ``NAME`` with one device ``eth0``, whose other end is a port of its switch's bridge. A
 link is a pair of ports of two bridges. Both ends of every pair have a token bucket, which
 limits each direction of each cable on its own (full duplex). One more port, without a limit,
-leads to the lab's outer namespace, where ``mpiexec`` runs.
+leads to the lab's outer namespace, where ``mpiexec`` runs. A long link is two pairs, with a
+namespace between them in which a relay holds every frame for the link's latency.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
+from typing import TypeAlias
 
+from stagegen.measure.launch.lab.latency import NONE, Delay
 from stagegen.topology import Host, RankMap, Switch, Topology
 
 SUBNET = IPv4Network("10.77.0.0/16")
@@ -36,6 +39,13 @@ _HOST_SYSCTLS = (
 _SWITCH_SYSCTLS = _HOST_SYSCTLS[:2]
 _FIRST_INDEX = 10000  # PRRTE keeps an index in 16 bits
 _NETEM_PACKETS = 10000  # more than a delay of 10 ms holds at 10 Gbit/s
+_RELAY_ENDS = ("near", "far")
+_SWITCH = "switch:"
+_UNLIMITED = 10_000_000_000  # bit/s: what bounds a relay's memory if links have no limit
+
+
+#: The end of a cable: the name of a namespace, None for the outer one, and of a device.
+_End: TypeAlias = tuple[str | None, str]
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,21 @@ class NamespacePlan:
 
 
 @dataclass(frozen=True)
+class RelayPlan:
+    """The relay of a long link.
+
+    Attributes:
+        namespace: of the two devices between which it carries frames.
+        link: the link's two ends, for people.
+        words: the arguments of ``lab_relay.c``.
+    """
+
+    namespace: str
+    link: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class NetworkPlan:
     """A whole lab network.
 
@@ -68,33 +93,60 @@ class NetworkPlan:
         cables: lines for ``ip -batch``, run in the outer namespace: all veth pairs.
         namespaces: all namespaces, the outer one last.
         hosts_file: what ``/etc/hosts`` says inside the lab.
+        relays: those of the long links.
     """
 
     hostname: str
     cables: tuple[str, ...]
     namespaces: tuple[NamespacePlan, ...]
     hosts_file: str
+    relays: tuple[RelayPlan, ...] = ()
 
 
 @dataclass(frozen=True)
 class _Cable:
-    """One veth pair: its two ends as (namespace, device), rate in bit/s, latency in seconds."""
+    """One cable: its two ends as (namespace, device), rate in bit/s, latency in seconds.
 
-    ends: tuple[tuple[str | None, str], tuple[str | None, str]]
+    It is a veth pair or, with a relay, one from either end to the relay's namespace.
+    """
+
+    ends: tuple[_End, _End]
     rate: float | None
     latency: float
+    relayed: bool = False
 
-    def line(self, number: int) -> str:
-        """Return the ``ip`` line that makes the pair.
+    @property
+    def relay_namespace(self) -> str:
+        """The namespace of its relay, if it has one."""
+        return f"relay:{self.ends[1][1]}"
 
-        No near end has the index of a far end: if both ends of a pair have the same index, Linux
-        may take a second to notice that the cable is plugged in.
-        """
-        (near, port), (far, peer) = self.ends
-        near_part = f" netns {near}" if near else ""
-        far_part = f" netns {far}" if far else ""
-        index = _FIRST_INDEX + number
-        return f"link add name {port} index {index}{near_part} type veth peer name {peer}{far_part}"
+    def pairs(self) -> tuple[tuple[_End, _End], ...]:
+        """Return the ends of its veth pairs."""
+        if not self.relayed:
+            return (self.ends,)
+        middle = ((self.relay_namespace, device) for device in _RELAY_ENDS)
+        return tuple(zip(self.ends, middle, strict=True))
+
+    def relay(self) -> RelayPlan:
+        """Return what its relay is to do."""
+        rate = _UNLIMITED if self.rate is None else round(self.rate)
+        numbers = (round(self.latency * 1e9), rate, QUEUE_BYTES)
+        ends = (str(namespace).removeprefix(_SWITCH) for namespace, _ in self.ends)
+        words = (*_RELAY_ENDS, *map(str, numbers))
+        return RelayPlan(self.relay_namespace, " - ".join(ends), words)
+
+
+def _pair_line(number: int, ends: tuple[_End, _End]) -> str:
+    """Return the ``ip`` line that makes a veth pair.
+
+    No near end has the index of a far end: if both ends of a pair have the same index, Linux
+    may take a second to notice that the cable is plugged in.
+    """
+    (near, port), (far, peer) = ends
+    near_part = f" netns {near}" if near else ""
+    far_part = f" netns {far}" if far else ""
+    index = _FIRST_INDEX + number
+    return f"link add name {port} index {index}{near_part} type veth peer name {peer}{far_part}"
 
 
 def host_address(index: int) -> str:
@@ -104,28 +156,32 @@ def host_address(index: int) -> str:
 
 def switch_namespace(switch: str) -> str:
     """Return the name of a switch's namespace; hosts use their own names, so none clash."""
-    return f"switch:{switch}"
+    return f"{_SWITCH}{switch}"
 
 
-def _cables(topology: Topology, scale: float | None) -> list[_Cable]:
-    """List all veth pairs: hosts in file order, then links, then the control port."""
+def _cables(topology: Topology, scale: float | None, delay: Delay) -> list[_Cable]:
+    """List all cables: hosts in file order, then links, then the control port."""
 
     def rate(bandwidth: float) -> float | None:
         return None if scale is None else bandwidth * scale
+
+    def relayed(latency: float) -> bool:
+        return delay.by == "relay" and delay.covers(latency)
 
     hosts = [
         _Cable(
             ((host.name, HOST_DEVICE), (switch_namespace(host.switch), f"h{index}")),
             rate(host.bandwidth),
             host.latency,
+            relayed(host.latency),
         )
         for index, host in enumerate(topology.hosts)
     ]
     links = []
     for index, link in enumerate(topology.links):
         near, far = (switch_namespace(end) for end in link.ends)
-        capacity = rate(link.rate)
-        links.append(_Cable(((near, f"l{index}"), (far, f"l{index}")), capacity, link.latency))
+        ends = ((near, f"l{index}"), (far, f"l{index}"))
+        links.append(_Cable(ends, rate(link.rate), link.latency, relayed(link.latency)))
     control = _Cable(
         ((switch_namespace(topology.switches[0].name), "control"), (None, CONTROL_DEVICE)),
         None,
@@ -134,12 +190,12 @@ def _cables(topology: Topology, scale: float | None) -> list[_Cable]:
     return [*hosts, *links, control]
 
 
-def _shaping(device: str, cable: _Cable, emulate_latency: bool) -> list[str]:
-    """Return the ``tc`` lines of one end of a cable: rate, and delay where asked for."""
+def _shaping(device: str, cable: _Cable, netem: bool) -> list[str]:
+    """Return the ``tc`` lines of one end of a cable: rate, and delay by netem if asked for."""
     if cable.rate is None:
         return []
     tbf = f"tbf rate {round(cable.rate)}bit burst {burst(cable.rate)} limit {QUEUE_BYTES}"
-    if not emulate_latency or cable.latency <= 0:
+    if not netem or cable.latency <= 0:
         return [f"qdisc add dev {device} root {tbf}"]
     microseconds = round(cable.latency * 1e6)
     return [
@@ -159,20 +215,20 @@ def burst(rate: float) -> int:
     return max(BURST_BYTES, round(rate * 400e-6 / 8))
 
 
-def _switch_plan(switch: str, ports: list[tuple[str, _Cable]], latency: bool) -> NamespacePlan:
+def _switch_plan(switch: str, ports: list[tuple[str, _Cable]], netem: bool) -> NamespacePlan:
     ip = [
         f"link add name {BRIDGE} type bridge stp_state 0 mcast_snooping 0",
         f"link set dev {BRIDGE} up",
     ]
     for port, _ in ports:
         ip += [f"link set dev {port} master {BRIDGE}", f"link set dev {port} up"]
-    tc = [line for port, cable in ports for line in _shaping(port, cable, latency)]
+    tc = [line for port, cable in ports for line in _shaping(port, cable, netem)]
     name = switch_namespace(switch)
     return NamespacePlan(name, None, _SWITCH_SYSCTLS, (), tuple(ip), tuple(tc))
 
 
 def _host_plan(
-    name: str, address: str, cable: _Cable, latency: bool, congestion: str | None
+    name: str, address: str, cable: _Cable, netem: bool, congestion: str | None
 ) -> NamespacePlan:
     control = f" congctl {congestion}" if congestion else ""
     ip = (
@@ -181,8 +237,13 @@ def _host_plan(
         f"link set dev {HOST_DEVICE} up",
         f"route add {SUBNET} dev {HOST_DEVICE} src {address}{control}",
     )
-    tc = tuple(_shaping(HOST_DEVICE, cable, latency))
+    tc = tuple(_shaping(HOST_DEVICE, cable, netem))
     return NamespacePlan(name, name, _HOST_SYSCTLS, (HOST_DEVICE,), ip, tc)
+
+
+def _relay_space(relay: RelayPlan) -> NamespacePlan:
+    ip = tuple(f"link set dev {device} up" for device in _RELAY_ENDS)
+    return NamespacePlan(relay.namespace, None, _SWITCH_SYSCTLS, (), ip, ())
 
 
 def _outer_plan() -> NamespacePlan:
@@ -203,7 +264,7 @@ def _hosts_file(topology: Topology) -> str:
 def plan_network(
     topology: Topology,
     scale: float | None = 1.0,
-    emulate_latency: bool = False,
+    delay: Delay = NONE,
     congestion: str | None = None,
 ) -> NetworkPlan:
     """Plan the lab of a topology.
@@ -211,36 +272,40 @@ def plan_network(
     Args:
         topology: the cluster.
         scale: every link's rate is multiplied by it; None leaves all links without a limit.
-        emulate_latency: delay packets on both ends of every cable (the kernel needs netem).
+        delay: what gives links their latency.
         congestion: the hosts' TCP congestion control; None is the machine's own.
 
     Returns:
         The plan; the same for the same arguments.
     """
-    cables = _cables(topology, scale)
+    cables = _cables(topology, scale, delay)
+    netem = delay.by == "netem"
+    relays = tuple(cable.relay() for cable in cables if cable.relayed)
+    pairs = [ends for cable in cables for ends in cable.pairs()]
     ports: dict[str | None, list[tuple[str, _Cable]]] = {}
     for cable in cables:
         for namespace, device in cable.ends:
             ports.setdefault(namespace, []).append((device, cable))
     switches = [
-        _switch_plan(switch.name, ports.get(switch_namespace(switch.name), []), emulate_latency)
+        _switch_plan(switch.name, ports.get(switch_namespace(switch.name), []), netem)
         for switch in topology.switches
     ]
     hosts = [
-        _host_plan(host.name, host_address(index), cables[index], emulate_latency, congestion)
+        _host_plan(host.name, host_address(index), cables[index], netem, congestion)
         for index, host in enumerate(topology.hosts)
     ]
     return NetworkPlan(
         hostname=OUTER_HOSTNAME,
-        cables=tuple(cable.line(number) for number, cable in enumerate(cables)),
-        namespaces=(*switches, *hosts, _outer_plan()),
+        cables=tuple(_pair_line(number, ends) for number, ends in enumerate(pairs)),
+        namespaces=(*switches, *hosts, *map(_relay_space, relays), _outer_plan()),
         hosts_file=_hosts_file(topology),
+        relays=relays,
     )
 
 
-def minimal_plan(emulate_latency: bool = False) -> NetworkPlan:
+def minimal_plan(delay: Delay = NONE) -> NetworkPlan:
     """Return a lab of two hosts on one switch, to find out whether labs are possible at all."""
     names = ("a", "b")
     hosts = tuple(Host(name, "s", 10_000_000, 1e-4) for name in names)
     topology = Topology("minimal", (Switch("s", names),), hosts, (), RankMap("block", names))
-    return plan_network(topology, emulate_latency=emulate_latency)
+    return plan_network(topology, delay=delay)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from stagegen.errors import InputError, LaunchError
 from stagegen.measure.launch.base import Streams
+from stagegen.measure.launch.helpers import relay_program
+from stagegen.measure.launch.lab.latency import NETEM, RELAY, VARIABLE, Delay, read_delay
 from stagegen.measure.launch.lab.network import NetworkPlan, minimal_plan
 from stagegen.measure.launch.lifeline import READY, ChildProcess, start_child
 
@@ -89,7 +91,8 @@ def _start(
 ) -> tuple[ChildProcess, str]:
     environment = {**os.environ, **variables, "PATH": _search_path()}
     environment.pop("LD_PRELOAD", None)
-    message = json.dumps({"network": asdict(plan), "command": list(command)})
+    relay = str(relay_program()) if plan.relays else ""
+    message = json.dumps({"network": asdict(plan), "relay": relay, "command": list(command)})
     return start_child(
         lambda channel, lifeline: [
             *_unshare(),
@@ -112,9 +115,26 @@ def why_no_lab() -> str | None:
 
 
 @lru_cache(maxsize=1)
-def latency_possible() -> bool:
+def netem_possible() -> bool:
     """Return whether the kernel can delay packets (netem)."""
-    return why_no_lab() is None and try_plan(minimal_plan(emulate_latency=True)) is None
+    return why_no_lab() is None and try_plan(minimal_plan(NETEM)) is None
+
+
+def lab_delay() -> Delay:
+    """Return what emulates latency here: netem where the kernel has it, or else the relay.
+
+    STAGEGEN_LAB_LATENCY overrides it.
+
+    Raises:
+        InputError: the variable has a wrong value, or asks for what the kernel lacks.
+    """
+    asked = os.environ.get(VARIABLE)
+    if not asked:
+        return NETEM if netem_possible() else RELAY
+    delay = read_delay(asked)
+    if delay == NETEM and not netem_possible():
+        raise InputError(f"{VARIABLE}={asked}: the kernel has no netem; relay works without it")
+    return delay
 
 
 def machine_congestion_control() -> str:
