@@ -3,6 +3,7 @@
 # make check-all    the tests with their slow cross products; their totals in docs/conformance.md
 # make conformance  the conformance tests of it, and the page
 # make bench        tune and compare several clusters in the lab; needs a quiet machine, and hours
+# make bench-tuning     time and loss of tunings on a model, in a minute; BENCH_TUNING_OPTIONS= for the lab
 # make bench-schedule   time making, proving and compiling schedules of up to 100,000 hosts
 # make reference   measure generated/reference again, after a change of a template
 # make lint, make format, make clean
@@ -23,6 +24,8 @@ BENCH_CONGESTION ?=
 BENCH_COLLECTIVES ?=
 # Such as --anew, or --page-only.
 BENCH_OPTIONS ?=
+# Of docs/tools/bench_tuning; without --model it measures in the lab, for hours.
+BENCH_TUNING_OPTIONS ?= --model
 
 # Files of tests at a time.
 WORKERS ?= 2
@@ -87,6 +90,10 @@ bench: $(VENV)/.use
 bench-schedule: $(VENV)/.use
 	@$(BIN)/python docs/tools/bench_schedule.py
 
+# docs/bench-tuning.md has what the lab's parts are called with.
+bench-tuning: $(VENV)/.use
+	@$(BIN)/python -m docs.tools.bench_tuning $(BENCH_TUNING_OPTIONS)
+
 # After a change of how candidates are searched or timed; generated/README.md says what else there is.
 reference: $(VENV)/.use
 	$(BIN)/python docs/tools/reference.py --measure
@@ -99,4 +106,4 @@ format: $(VENV)/.develop
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: all quickstart lint test check-all conformance bench bench-schedule reference format clean
+.PHONY: all quickstart lint test check-all conformance bench bench-tuning bench-schedule reference format clean

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ from click.core import ParameterSource
 
 from stagegen.topology import Topology
 from stagegen.tune.program import Program, program_of, read_trace
+from stagegen.tune.program import options_for as program_options
 from stagegen.tune.scope import Options
 
 #: What a trace says, so that it cannot be asked for otherwise.
@@ -41,15 +41,7 @@ def options_for(traces: tuple[Path, ...], topology: Topology, options: Options) 
             raise click.UsageError(f"--for and --{name} exclude each other")
     program = program_of((one for path in traces for one in read_trace(path, topology)), topology)
     click.echo(_summary(program), err=True)
-    wanted = program.wanted
-    sizes = sorted({size for one in wanted for size in one.sizes if size > 0})
-    return replace(
-        options,
-        collectives=tuple(sorted({one.collective for one in wanted})),
-        communicators=tuple(dict.fromkeys(one.communicator for one in wanted)),
-        sizes=tuple(sizes) or options.sizes,
-        wanted=wanted,
-    )
+    return program_options(program, options)
 
 
 def _summary(program: Program) -> str:

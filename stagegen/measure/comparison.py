@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,14 +109,22 @@ class Bench:
         topology: the cluster.
         library: the generated folder.
         toolchain: builds driver and library.
+        variables: of the ranks' environment, beyond those of every session.
     """
 
-    def __init__(self, launcher: Launcher, topology: Topology, library: Path, toolchain: Toolchain):
+    def __init__(
+        self,
+        launcher: Launcher,
+        topology: Topology,
+        library: Path,
+        toolchain: Toolchain,
+        variables: Mapping[str, str] | None = None,
+    ):
         preload = library_of(library, toolchain)
         folder = library / "build"
         program = build_bench(library, topology, toolchain)
         self._session, self.environment = start_session(
-            launcher, topology, program, folder, (preload,), mpi=toolchain.flavour
+            launcher, topology, program, folder, (preload,), variables, toolchain.flavour
         )
         self.hello = self._session.hello()
         if not self.hello["preloaded"]:

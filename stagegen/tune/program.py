@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from stagegen.measure.records import WHOLE
 from stagegen.topology import Topology
 from stagegen.tune.communicators import job_of
 from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, ONE_HOST
-from stagegen.tune.scope import Wanted
+from stagegen.tune.scope import Options, Wanted
 from stagegen.tune.shapes import Shape
 
 VERSION = 1
@@ -130,6 +130,18 @@ def program_of(traces: Iterable[Calls], topology: Topology) -> Program:
             sizes.append(size)
     wanted = (Wanted(*subject, tuple(sorted(sizes))) for subject, sizes in subjects.items())
     return Program(tuple(wanted), total, sum(seconds[key] for key in kept), unknown)
+
+
+def options_for(program: Program, options: Options) -> Options:
+    """Return options that tune what a program calls, and nothing else."""
+    sizes = sorted({size for one in program.wanted for size in one.sizes if size > 0})
+    return replace(
+        options,
+        collectives=tuple(sorted({one.collective for one in program.wanted})),
+        communicators=tuple(dict.fromkeys(one.communicator for one in program.wanted)),
+        sizes=tuple(sizes) or options.sizes,
+        wanted=program.wanted,
+    )
 
 
 def _most_important(

@@ -18,6 +18,7 @@ from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable
 from stagegen.tune.hints import Known, hints_from
 from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.ranges import of_all_shapes
+from stagegen.tune.rules import eligible
 from stagegen.tune.scope import Options
 from stagegen.tune.search import Search
 
@@ -264,13 +265,18 @@ def _fields(
             catalogue.collective(name),
             one,
             made,
-            tuple(a for a in algorithms[one] if a.collective == name),
+            tuple(a for a in algorithms[one] if a.collective == name and _may_serve(made, a)),
             others[one],
         )
         for name in options.collectives
         for one, made in kinds.items()
         if made and options.wants(name, one.name)
     )
+
+
+def _may_serve(kinds: Sequence[str], algorithm: Algorithm) -> bool:
+    """Whether an algorithm may serve any of the kinds of tables; else it is not worth timing."""
+    return any(eligible(kind, algorithm) for kind in kinds)
 
 
 def _sizes(field: _Field, options: Options) -> tuple[int, ...]:

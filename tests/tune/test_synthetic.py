@@ -8,6 +8,7 @@ import statistics
 
 import pytest
 
+from docs.tools.bench_tuning.model import Cluster, lines
 from stagegen.measure.records import Candidate
 from stagegen.measure.source import LogSource
 from stagegen.tune.plan import Plan
@@ -15,7 +16,6 @@ from stagegen.tune.protocol import Protocol
 from stagegen.tune.search import Outcome, Search
 from tests.measure.fakes import TIMING
 from tests.tune.recorder import Recorder
-from tests.tune.synthetic import Cluster, lines
 from tests.tune.test_race_search import SIZES, algorithm
 
 RATE = 64 * 8 / 20e6

@@ -9,11 +9,15 @@ import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request
 
-#: Seconds that a launch of the job takes, and a request beyond its calls.
-START, REQUEST = 5.0, 0.003
+#: The true seconds of a call: by collective, candidate, and size in bytes.
+Truth: TypeAlias = Callable[[str, Candidate, int], float]
+
+#: Seconds that a launch of the job takes, a request beyond its calls, and a check.
+START, REQUEST, CHECK = 5.0, 0.003, 0.05
 
 #: A lost packet costs a call this many seconds.
 HICCUP = 0.2
@@ -24,15 +28,19 @@ class Cluster:
     """Answers requests with times that are drawn around the true ones.
 
     Attributes:
-        truth: the true seconds of a collective, candidate and size.
+        truth: the true seconds of each call.
         seed: of all that is random.
         noise: the standard deviation of the logarithm of a call's time.
         luck: that of what a candidate has in a launch, at all sizes alike.
         hiccups: the probability that a call loses a packet.
         latency: seconds of noise that short calls have beside that, always above 0.
+        seconds: what all of it has taken.
+        calls: how many were made.
+        by_launch: the seconds of each launch.
+        asked: all requests, in their order.
     """
 
-    truth: Callable[[str, Candidate, int], float]
+    truth: Truth
     seed: int = 1
     noise: float = 0.03
     luck: float = 0.01
@@ -50,9 +58,12 @@ class Cluster:
     def check(
         self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
     ) -> list[Check]:
+        """Find every routine right, as long as one counts for a check."""
+        self.seconds += CHECK * len(candidates)
         return [Check(collective, c, 1, 0, "", communicator) for c in candidates]
 
     def measure(self, request: Request) -> Measurement:
+        """Draw the times that a request asks for."""
         if request.launch != self._launch:
             self._launch = request.launch
             self._spend(request, START)
@@ -74,19 +85,22 @@ class Cluster:
         return sum(times) / len(times)
 
     def _call(self, request: Request, candidate: Candidate) -> float:
-        true = self.truth(request.collective, candidate, request.size)
+        true = self._true(request, candidate)
         place = f"{self.seed} {request.launch} {request.collective} {candidate.spec}"
         luck = random.Random(place).gauss(0, self.luck)
         time = true * math.exp(luck + self._chance.gauss(0, self.noise))
         time += self.latency * self._chance.expovariate(1)
         return time + HICCUP * (self._chance.random() < self.hiccups)
 
+    def _true(self, request: Request, candidate: Candidate) -> float:
+        return self.truth(request.collective, candidate, request.size)
+
     def _spend(self, request: Request, seconds: float) -> None:
         self.seconds += seconds
         self.by_launch[request.launch] = self.by_launch.get(request.launch, 0.0) + seconds
 
 
-def lines(costs: Mapping[str, tuple[float, float]]) -> Callable[[str, Candidate, int], float]:
+def lines(costs: Mapping[str, tuple[float, float]]) -> Truth:
     """Return the truth in which each algorithm takes α + βn, by its name."""
 
     def truth(collective: str, candidate: Candidate, size: int) -> float:

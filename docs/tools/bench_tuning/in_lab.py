@@ -1,0 +1,261 @@
+"""The parts in the lab. Each keeps what it has measured, and goes on there when started again."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from docs.tools.bench_tuning.drawn import Job, draw_jobs, draw_program, trace_of, whole_calls
+from docs.tools.bench_tuning.exhaustive import MEETING, Exhaustive
+from docs.tools.bench_tuning.plan import CATALOGUE, Setting
+from docs.tools.bench_tuning.results import Row, summary
+from docs.tools.bench_tuning.runs import Clock, kept, listed, stagegen, tuned
+from stagegen.catalogue.algorithm import NATIVE
+from stagegen.cli._launch import launcher_and_toolchain
+from stagegen.measure.comparison import Bench
+from stagegen.measure.records import WHOLE, Candidate
+from stagegen.tune.bounds import patience
+from stagegen.tune.decision import CLUSTER, NATIVE_CANDIDATE
+from stagegen.tune.loss import Loss, Times, total
+from stagegen.tune.recorded import Recorded, read_recorded
+from stagegen.tune.shapes import Shape
+
+#: Repetitions of each call in a job; short calls get more.
+REPETITIONS = 5
+
+
+class InLab:
+    """A setting in the lab.
+
+    Args:
+        setting: cluster, collectives and sizes; the seed of what is drawn.
+        clock: of this run.
+        folder: where tunings are kept; the setting's own if None.
+    """
+
+    def __init__(self, setting: Setting, clock: Clock, folder: Path | None = None):
+        self.setting = setting
+        self._clock = clock
+        self._folder = folder or setting.folder
+
+    def result(self) -> dict[str, Any]:
+        """Return what the part brings, after all of its measurements.
+
+        Raises:
+            OutOfTime: the clock says so; start it again.
+            subprocess.CalledProcessError: a command failed; it has said why.
+            MeasurementError: a job failed.
+        """
+        parts: Mapping[str, Callable[[], dict[str, Any]]] = {
+            "whole": self._whole,
+            "exhaustive": self._exhaustive,
+            "twice": self._twice,
+            "program": self._program,
+            "shapes": self._shapes,
+            "jobs": self._in_jobs,
+        }
+        return parts[self.setting.part]()
+
+    def _tuned(self, name: str, *words: object) -> dict[str, Any]:
+        """Tune into a folder of this name; return the seconds and the number of runs."""
+        asked = self.setting
+        more: list[object] = ["--topology", asked.file, "--launcher", "lab", *words]
+        if "--for" not in words:
+            more += ["--collectives", listed(asked.collectives), "--sizes", listed(asked.sizes)]
+        return tuned(self._clock, self._folder / name, *more)
+
+    def _full(self) -> dict[str, Any]:
+        return self._tuned("whole", "--communicators", WHOLE)
+
+    def _whole(self) -> dict[str, Any]:
+        found = self._full()
+        log = self._recorded("whole")
+        times = log.times()
+        assert times is not None
+        return {**found, "least_seconds": least_seconds(self.setting, log, times)}
+
+    def _exhaustive(self) -> dict[str, Any]:
+        self._full()
+        log = self._recorded("whole")
+        measured = Exhaustive(self.setting, self._folder / "exhaustive", self._clock)
+        losses = {name: self._lost(log, measured, name) for name in self.setting.collectives}
+        return {
+            "loss": total(losses.values()),
+            "by_collective": {name: loss.share for name, loss in losses.items()},
+            "unmeasured": sum(len(loss.unmeasured) for loss in losses.values()),
+        }
+
+    def _lost(self, log: Recorded, measured: Exhaustive, collective: str) -> Loss:
+        """Return what the table's choices cost beside the best of all candidates."""
+        times = log.times()
+        ratios: dict[int, float] = {}
+        unmeasured: list[int] = []
+        for size in self.setting.sizes_of(collective):
+            choice = self._choice("whole", collective, size)
+            plain = () if choice.bound else (choice,)
+            met = measured.meeting(collective, size, plain)
+            ours = met.get(choice)
+            if ours is None and times is not None:  # a composition, by the tuning's own log
+                ours = times.ratio(collective, WHOLE, size, choice, NATIVE_CANDIDATE)
+            if ours is None:
+                unmeasured.append(size)
+            else:
+                ratios[size] = max(1.0, ours / min(met.values()))
+        return Loss(ratios, tuple(unmeasured))
+
+    def _twice(self) -> dict[str, Any]:
+        first = self._full()
+        second = self._tuned("twice", "--communicators", WHOLE, "--seed", 2)
+        words = ["diff", self._folder / "whole", self._folder / "twice", "--format", "json"]
+        found = json.loads(stagegen(self._clock, *words))
+        shares = [table[way] for table in found["tables"] for way in ("a_in_b", "b_in_a")]
+        return {
+            **found["total"],
+            "worst": max((abs(share) for share in shares if share is not None), default=None),
+            "seconds": [first["seconds"], second["seconds"]],
+        }
+
+    def _program(self) -> dict[str, Any]:
+        full = self._full()
+        natives = Natives(self._recorded("whole"))
+        asked = self.setting
+        calls = draw_program(
+            asked.topology,
+            CATALOGUE,
+            asked.collectives,
+            asked.seed,
+            natives,
+            asked.sizes[-1],
+        )
+        trace = self._folder / "program.json"
+        kept(trace, lambda: json.loads(trace_of(calls, asked.topology)))
+        part = self._tuned("program", "--for", trace)
+        measured = Exhaustive(asked, self._folder / "program-compared", self._clock)
+        times_of_part = self._recorded("program").times()
+        used = full_seconds = left_out = 0.0
+        for (name, size), count in whole_calls(calls).items():
+            ours = self._choice("program", name, size)
+            other = self._choice("whole", name, size)
+            ratio = self._over(measured, times_of_part, name, size, ours, other)
+            seconds = count * natives(name, size)
+            if ratio is None:
+                left_out += seconds
+            else:
+                used += seconds * ratio
+                full_seconds += seconds
+        return {
+            "seconds": part["seconds"],
+            "full_seconds": full["seconds"],
+            "loss": used / full_seconds - 1,
+            "called": len(calls),
+            "left_out": left_out / (left_out + full_seconds),
+        }
+
+    @staticmethod
+    def _over(
+        measured: Exhaustive,
+        times: Times | None,
+        collective: str,
+        size: int,
+        used: Candidate,
+        other: Candidate,
+    ) -> float | None:
+        """Return the time of one choice over another's, from a contest of the two, or the log."""
+        if used == other:
+            return 1.0
+        if not used.bound and not other.bound:
+            pair = (other, used)
+            return measured.ratios(collective, size, pair, MEETING, "pair")[used]
+        return times.ratio(collective, WHOLE, size, used, other) if times else None
+
+    def _shapes(self) -> dict[str, Any]:
+        whole = self._full()
+        every = self._tuned("shapes")
+        return {
+            "seconds": every["seconds"],
+            "whole_seconds": whole["seconds"],
+            "communicators": len(self.setting.communicators),
+        }
+
+    def _in_jobs(self) -> dict[str, Any]:
+        found = self._tuned("shapes")
+        rows: list[Any] = []
+        for number, job in enumerate(draw_jobs(self.setting.topology, self.setting.seed)):
+            path = self._folder / "jobs" / f"{self.setting.seed}-{number}.json"
+            self._clock.require_time()
+            rows += kept(path, partial(self._in_job, job))
+        return {**found, **summary([Row(**row) for row in rows])}
+
+    def _in_job(self, job: Job) -> list[Any]:
+        """Time native and tuned calls in turn in a job of its own on its hosts."""
+        asked = self.setting
+        topology = job.topology(asked.topology)
+        launcher, toolchain, _ = launcher_and_toolchain(topology, asked.file, "lab", None)
+        rows = []
+        # Ranks find their places by their hosts' names, as in a user's job.
+        named = {"LIBCOLL_PLACEMENT": ""}
+        library = self._folder / "shapes"
+        with closing(Bench(launcher, topology, library, toolchain, named)) as bench:
+            for collective in asked.collectives:
+                described = CATALOGUE.collective(collective)
+                for size in asked.sizes if described.has_data else (0,):
+                    bound = patience(topology, described, size, 0) / bench.environment.scale
+                    one = bench.compare(collective, size, REPETITIONS, bound)
+                    speedup = statistics.median(one.native) / statistics.median(one.tuned)
+                    rows.append(asdict(Row(collective, size, job.name, one.routine, speedup)))
+        return rows
+
+    def _recorded(self, name: str) -> Recorded:
+        return read_recorded(self._folder / name, None)
+
+    def _choice(self, name: str, collective: str, size: int) -> Candidate:
+        """Return what a tuning's table chooses for all ranks of the cluster."""
+        decision = self._recorded(name).decision
+        ranks = self.setting.topology.ranks
+        shape = Shape.of(len(set(ranks)), len(ranks))
+        table = decision.table(collective, CLUSTER, shape) if decision else None
+        return table.choice(size) if table else NATIVE_CANDIDATE
+
+
+class Natives:
+    """The median seconds of native calls on the whole cluster, by a tuning's log.
+
+    Args:
+        log: of the tuning.
+    """
+
+    def __init__(self, log: Recorded):
+        seconds: dict[str, dict[int, list[float]]] = {}
+        for record in log.records:
+            if record["kind"] == "measurement" and record["communicator"] == WHOLE:
+                sizes = seconds.setdefault(record["collective"], {})
+                sizes.setdefault(record["size"], []).extend(record["seconds"].get(NATIVE, ()))
+        self._seconds = {
+            name: {size: statistics.median(times) for size, times in sizes.items() if times}
+            for name, sizes in seconds.items()
+        }
+
+    def __call__(self, collective: str, size: int) -> float:
+        """Return the seconds at the measured size that is nearest by ratio."""
+        known = self._seconds[collective]
+        return known[min(known, key=lambda one: abs(math.log((one + 1) / (size + 1))))]
+
+
+def least_seconds(setting: Setting, log: Recorded, times: Times) -> float:
+    """Return what two calls of the best routine and two of native take at every size."""
+    natives = Natives(log)
+    seconds = 0.0
+    for collective in setting.collectives:
+        for size in setting.sizes_of(collective):
+            native = natives(collective, size)
+            best = times.fastest(collective, WHOLE, size) or NATIVE_CANDIDATE
+            ratio = times.ratio(collective, WHOLE, size, best, NATIVE_CANDIDATE)
+            seconds += 2 * native * (1 + min(1.0, 1.0 if ratio is None else ratio))
+    return seconds

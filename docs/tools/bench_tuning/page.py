@@ -1,0 +1,143 @@
+"""docs/bench-tuning.md, from what was measured so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from docs.tools.bench_tuning.plan import LAB, PARTS
+from docs.tools.bench_tuning.results import SLOWER, Result
+
+PAGE = Path("docs/bench-tuning.md")
+
+#: Between these lines the tool writes; the rest of the page is written by hand.
+BEGIN, END = "<!-- begin of results -->", "<!-- end of results -->"
+
+
+def page(text: str, found: Sequence[Result]) -> str:
+    """Return the page with these results."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    parts = (_part(part, [one for one in found if one.part == part]) for part in PARTS)
+    return f"{before}{BEGIN}\n\n" + "\n".join(parts) + f"\n{END}{after}"
+
+
+def _part(part: str, found: Sequence[Result]) -> str:
+    heading = f"## {PARTS[part][0].upper()}{PARTS[part][1:]}\n\n"
+    if not found:
+        return f"{heading}Not measured yet.\n"
+    titles, cells = _COLUMNS[part]
+    first = ["of", "cluster", "collectives", "sizes", "seed"]
+    rows = [[*first, *titles, "goal"], ["---"] * len(first) + ["---:"] * len(titles) + ["---"]]
+    rows += [[*_setting(one), *cells(one.values), _goal(one)] for one in found]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    more = "".join(_more(one) for one in found)
+    return f"{heading}{table}\n{more}"
+
+
+def _setting(one: Result) -> list[str]:
+    of = "the lab" if one.source == LAB else "the model"
+    lists = (text.replace("+", ", ") for text in (one.collectives, one.sizes))
+    return [of, one.cluster, *lists, str(one.seed)]
+
+
+def _whole(values: Mapping[str, Any]) -> list[str]:
+    seconds, least = values["seconds"], values["least_seconds"]
+    return [_minutes(seconds), _minutes(least), f"{seconds / least:.1f} ×", _runs(values)]
+
+
+def _exhaustive(values: Mapping[str, Any]) -> list[str]:
+    shares = {name: share for name, share in values["by_collective"].items() if share is not None}
+    worst = max(shares, key=lambda name: shares[name])
+    return [_percent(values["loss"]), f"{worst} {_percent(shares[worst])}"]
+
+
+def _twice(values: Mapping[str, Any]) -> list[str]:
+    ways = [_percent(values[name]) for name in ("a_in_b", "b_in_a", "worst")]
+    return [*ways, *map(_minutes, values["seconds"])]
+
+
+def _program(values: Mapping[str, Any]) -> list[str]:
+    share = values["seconds"] / values["full_seconds"]
+    times = [_minutes(values[name]) for name in ("seconds", "full_seconds")]
+    return [str(values["called"]), *times, f"{share:.0%}", _percent(values["loss"])]
+
+
+def _shapes(values: Mapping[str, Any]) -> list[str]:
+    share = values["seconds"] / values["whole_seconds"]
+    times = [_minutes(values[name]) for name in ("seconds", "whole_seconds")]
+    return [str(values["communicators"]), *times, f"{share:.2f} ×"]
+
+
+def _jobs(values: Mapping[str, Any]) -> list[str]:
+    worst = min(values["worst"].values(), key=lambda one: one["speedup"])
+    counts = [str(values[name]) for name in ("jobs", "compared", "slower")]
+    return [*counts, f"{worst['speedup']:.2f}"]
+
+
+_COLUMNS: Mapping[str, tuple[list[str], Callable[[Mapping[str, Any]], list[str]]]] = {
+    "whole": (["tuning", "the least", "tuning over the least", "runs"], _whole),
+    "exhaustive": (["loss", "the most"], _exhaustive),
+    "twice": (["first in second", "second in first", "the most", "first", "second"], _twice),
+    "program": (["calls", "with --for", "full", "share", "loss"], _program),
+    "shapes": (["communicators", "all", "whole cluster", "all over whole"], _shapes),
+    "jobs": (["jobs", "calls", f"below {SLOWER}", "the least speed-up"], _jobs),
+}
+
+
+#: What is aimed at, in words, and whether a result has it.
+_GOALS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
+    "whole": ("at most 20 min", lambda of: of["seconds"] <= 20 * 60),
+    "exhaustive": ("at most 3 %", lambda of: of["loss"] <= 0.03),
+    "twice": ("at most 3 %", lambda of: max(of["a_in_b"], of["b_in_a"]) <= 0.03),
+    "program": (
+        "at most 20 % of the time, at most 3 % lost",
+        lambda of: of["seconds"] <= 0.2 * of["full_seconds"] and of["loss"] <= 0.03,
+    ),
+    "shapes": ("at most 2 ×", lambda of: of["seconds"] <= 2 * of["whole_seconds"]),
+    "jobs": (f"none below {SLOWER}", lambda of: of["slower"] == 0),
+}
+
+
+def _goal(one: Result) -> str:
+    """Return the goal, and whether it is met; the time of tuning has one for all collectives."""
+    if one.part == "whole" and (one.collectives, one.sizes) != ("all", "default"):
+        return "–"
+    text, is_met = _GOALS[one.part]
+    return f"{text}: {'met' if is_met(one.values) else '**missed**'}"
+
+
+def _more(one: Result) -> str:
+    """Return what a row has no room for."""
+    if one.part == "exhaustive":
+        shares = one.values["by_collective"]
+        listed = ", ".join(f"{name} {_percent(share)}" for name, share in shares.items())
+        return f"\nBy collective, of {_setting(one)[0]}: {listed}.\n"
+    if one.part == "jobs":
+        lines = "\n".join(_worst(one.values))
+        head = "| collective | calls below | the least speed-up | bytes | by | ranks on each of |\n"
+        title = f"\nOf {_setting(one)[0]}, on {one.cluster}:\n\n"
+        return f"{title}{head}|---|---:|---:|---:|---|---|\n{lines}\n"
+    return ""
+
+
+def _worst(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, row in values["worst"].items():
+        count = values["slower_by"][name]
+        yield (
+            f"| {name} | {count} | {row['speedup']:.2f} | {row['size']} | {row['routine']} "
+            f"| {row['job']} |"
+        )
+
+
+def _runs(values: Mapping[str, Any]) -> str:
+    return str(values.get("runs", 1))
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.1f} min"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"

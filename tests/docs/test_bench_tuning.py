@@ -1,0 +1,229 @@
+"""``make bench-tuning``: what it draws, what it does on the model, and what it keeps."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from docs.tools.bench_tuning import in_lab, runs
+from docs.tools.bench_tuning.by_model import Modelled
+from docs.tools.bench_tuning.drawn import draw_jobs, draw_program, trace_of, whole_calls
+from docs.tools.bench_tuning.exhaustive import Exhaustive, plain_candidates
+from docs.tools.bench_tuning.in_lab import InLab, Natives, least_seconds
+from docs.tools.bench_tuning.page import BEGIN, END, PAGE, page
+from docs.tools.bench_tuning.plan import CATALOGUE, LAB, MODEL, PARTS, Setting
+from docs.tools.bench_tuning.results import (
+    Row,
+    read_results,
+    result_of,
+    summary,
+    with_result,
+    write_results,
+)
+from docs.tools.bench_tuning.runs import DONE, Clock, OutOfTime, seconds_of_runs
+from docs.tools.bench_tuning.truth import CatalogueTruth
+from stagegen.measure.records import WHOLE
+from stagegen.tune.decision import NATIVE_CANDIDATE
+from stagegen.tune.program import program_of, read_trace
+from stagegen.tune.recorded import read_recorded
+from tests.library.schemas import validate
+
+REFERENCE = Path("generated/reference")
+
+
+def model(part: str, **more) -> Setting:
+    few = {"collectives": ("bcast",), "sizes": (1, 4096, 65536)}
+    return Setting.of(part, MODEL, **{**few, **more})
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_jobs_differ_and_fit_the_cluster(seed):
+    cluster = Setting.of("jobs", MODEL).topology
+    jobs = draw_jobs(cluster, seed)
+    assert len(set(jobs)) == len(jobs) == 10
+    assert jobs == draw_jobs(cluster, seed) != draw_jobs(cluster, seed + 2)
+    slots = Counter(cluster.ranks)
+    for job in jobs:
+        topology, ranks = job.topology(cluster), job.communicator(cluster).ranks
+        assert topology.rank_count == len(ranks) == len(set(ranks)) >= 2
+        assert Counter(topology.ranks) == Counter(cluster.ranks[rank] for rank in ranks)
+        assert all(slots[host] >= count for host, count in Counter(topology.ranks).items())
+
+
+def test_a_program_is_a_trace_that_tuning_reads(tmp_path):
+    cluster = Setting.of("program", MODEL).topology
+    calls = draw_program(cluster, CATALOGUE, ("barrier", "bcast"), 1, lambda name, size: 1e-3)
+    assert {one.size for one in calls if one.collective == "barrier"} == {0}
+    text = trace_of(calls, cluster)
+    validate("trace", json.loads(text))
+    (tmp_path / "trace").write_text(text)
+    assert read_trace(tmp_path / "trace", cluster) == calls
+    wanted = {(w.collective, s) for w in program_of(calls, cluster).wanted for s in w.sizes}
+    assert wanted <= set(whole_calls(calls))
+
+
+def test_the_truth_is_above_the_bound_and_the_best_is_the_least():
+    setting = model("whole")
+    truth = CatalogueTruth(setting.topology, CATALOGUE, setting.communicators)
+    other = CatalogueTruth(setting.topology, CATALOGUE, setting.communicators, seed=2)
+    for name, size in (("bcast", 65536), ("alltoall", 4096), ("barrier", 0)):
+        seconds, best = truth.best(name, size, WHOLE)
+        assert truth(name, best, size, WHOLE) == seconds > truth._bounds(name, size, WHOLE)
+        plain = [NATIVE_CANDIDATE, *plain_candidates(setting, name, size)]
+        times = [truth(name, candidate, size, WHOLE) for candidate in plain]
+        assert seconds <= min(times)
+        assert times != [other(name, candidate, size, WHOLE) for candidate in plain]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_on_the_model(part):
+    jobs = {"collectives": ("alltoall", "barrier"), "sizes": (1, 1024)} if part == "jobs" else {}
+    values = Modelled(model(part, **jobs)).result()
+    assert values == Modelled(model(part, **jobs)).result(), "the same seed, the same result"
+    text = page(f"{BEGIN}{END}", [result_of(model(part, **jobs), values)])
+    assert "| the model |" in text
+    if part == "whole":
+        assert values["seconds"] > values["least_seconds"] > 0
+    if part == "exhaustive":
+        assert 0 <= values["loss"] < 0.1
+    if part == "twice":
+        assert (1 + values["a_in_b"]) * (1 + values["b_in_a"]) == pytest.approx(1)
+    if part in ("program", "shapes"):
+        assert values["seconds"] > 0
+    if part == "jobs":
+        assert (values["jobs"], values["compared"]) == (10, 10 * (2 + 1))
+
+
+def test_seconds_of_runs_begin_anew_where_times_fall():
+    events = "\n".join(
+        ["      0.10 INFO    a", "     12.50 DEBUG   b", "  more of b", "      0.00 INFO    c",
+         "      3.25 WARNING d"]
+    )  # fmt: skip
+    assert seconds_of_runs(events) == [12.5, 3.25]
+    assert seconds_of_runs("") == []
+
+
+def test_a_run_that_is_out_of_time_is_told_to_stop(monkeypatch, tmp_path):
+    script = (
+        "import signal, sys, time, pathlib\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (pathlib.Path(sys.argv[-1]).touch(), "
+        "sys.exit(143)))\n"
+        "print('x', flush=True); time.sleep(60)\n"
+    )
+    (tmp_path / "stagegen.py").write_text(script)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OutOfTime):
+        runs.stagegen(Clock.of(2.0), "tune", tmp_path / "stopped")
+    assert (tmp_path / "stopped").exists()
+    with pytest.raises(OutOfTime):
+        Clock.of(-1.0).require_time()
+
+
+def test_a_tuning_goes_on_and_is_done_once(monkeypatch, tmp_path):
+    asked = []
+
+    def answer(clock, *words):
+        asked.append(words)
+        folder = Path(words[words.index("--output") + 1])
+        folder.mkdir(exist_ok=True)
+        with (folder / "tune.log").open("a") as events:
+            events.write("      2.00 INFO    x\n      1.00 INFO    y\n")
+        (folder / "measurements.jsonl").write_text("")
+        if len(asked) == 1:
+            raise OutOfTime
+        return ""
+
+    monkeypatch.setattr(runs, "stagegen", answer)
+    with pytest.raises(OutOfTime):
+        runs.tuned(Clock(), tmp_path / "whole", "--topology", "T")
+    found = runs.tuned(Clock(), tmp_path / "whole", "--topology", "T")
+    assert found == runs.tuned(Clock(), tmp_path / "whole", "--topology", "T")
+    assert found["runs"] == 3, "2.00, then 1.00 to 2.00, then 1.00"
+    assert [words[-1] == "--resume" for words in asked] == [False, True]
+
+
+def reference() -> Setting:
+    header = json.loads((REFERENCE / "measurements.jsonl").open().readline())
+    names, sizes = tuple(header["collectives"]), tuple(header["sizes"])
+    return Setting.of("whole", LAB, str(REFERENCE / "topology.yaml"), names, sizes)
+
+
+def test_the_least_that_any_tuner_needs_follows_from_a_log():
+    setting, log = reference(), read_recorded(REFERENCE)
+    natives, times = Natives(log), log.times()
+    sizes = [(name, size) for name in setting.collectives for size in setting.sizes_of(name)]
+    of_native = sum(natives(name, size) for name, size in sizes)
+    assert 2 * of_native < least_seconds(setting, log, times) <= 4 * of_native
+    name, size = sizes[-1]
+    assert natives(name, size + 1) == natives(name, size), "the nearest one counts"
+
+
+def test_the_exhaustive_measurement_is_kept_and_the_best_meet_the_choice(monkeypatch, tmp_path):
+    setting = model("exhaustive")
+    asked = []
+
+    def compare(clock, *words):
+        options = dict(zip(words[1::2], map(str, words[2::2]), strict=True))
+        asked.append(options)
+        specs = options["--algorithms"].split(",")
+        assert specs[0] == "native"
+        rows = [{"routine": spec, "ratio": 1 + len(spec) / 100} for spec in specs]
+        return json.dumps({"rows": rows})
+
+    monkeypatch.setattr("docs.tools.bench_tuning.exhaustive.stagegen", compare)
+    everyone = plain_candidates(setting, "bcast", 65536)
+    choice = max(everyone, key=lambda c: len(c.spec))
+    met = Exhaustive(setting, tmp_path, Clock()).meeting("bcast", 65536, (choice,))
+    best = sorted(everyone, key=lambda c: (len(c.spec), c))[:3]
+    assert met.keys() >= {NATIVE_CANDIDATE, choice, *best}
+    looked = {spec for one in asked[:-1] for spec in one["--algorithms"].split(",")}
+    assert looked == {"native", *(candidate.spec for candidate in everyone)}
+    count = len(asked)
+    assert Exhaustive(setting, tmp_path, Clock()).meeting("bcast", 65536, (choice,)) == met
+    assert len(asked) == count, "nothing is measured twice"
+
+
+def test_the_lab_part_reports_what_the_folder_has(monkeypatch, tmp_path):
+    setting = reference()
+    (tmp_path / "whole").symlink_to(REFERENCE.resolve())
+    done = {"seconds": 100.0, "runs": 2}
+    monkeypatch.setattr(in_lab, "tuned", lambda *_: done)
+    values = InLab(setting, Clock(), tmp_path).result()
+    assert values["runs"] == 2
+    assert 0 < values["least_seconds"] < values["seconds"]
+    assert not (REFERENCE / DONE).exists()
+
+
+def test_results_replace_those_of_the_same_setting(tmp_path):
+    first, second = (result_of(model("whole"), {"seconds": s}) for s in (1.0, 2.0))
+    other = result_of(model("twice"), {"a_in_b": 0.123456})
+    found = with_result(with_result(with_result((), other), first), second)
+    assert [one.values for one in found] == [{"seconds": 2.0}, {"a_in_b": 0.1235}]
+    write_results(found, tmp_path / "results")
+    assert read_results(tmp_path / "results") == found
+    assert read_results(tmp_path / "none") == ()
+
+
+def test_a_summary_counts_slow_calls_and_names_the_slowest():
+    rows = [Row("bcast", 1, "a", "ring", 0.96), Row("bcast", 2, "b", "ring", 0.5),
+            Row("barrier", 0, "a", "native", 1.0)]  # fmt: skip
+    found = summary(rows)
+    assert (found["slower"], found["slower_by"]) == (2, {"barrier": 0, "bcast": 2})
+    assert found["worst"]["bcast"]["job"] == "b"
+
+
+def test_the_page_is_of_the_results():
+    text = PAGE.read_text(encoding="utf-8")
+    assert page(text, read_results()) == text
+    assert page(text, ()).count("Not measured yet") == len(PARTS)
+
+
+def test_a_wrong_word_is_a_usage_error():
+    command = [sys.executable, "-m", "docs.tools.bench_tuning", "--parts", "none"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 2
