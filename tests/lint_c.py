@@ -14,6 +14,7 @@ from pathlib import Path
 from stagegen.data import DRIVERS, TOPOLOGIES
 from stagegen.generate import Renderer, Toolchain, measuring_sources, session_build, write_files
 from stagegen.library import library_files
+from stagegen.recording.build import recorder_sources
 from stagegen.topology import load_topology
 from tests.mpi import support
 
@@ -22,13 +23,14 @@ WARNINGS = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-fsynta
 
 
 def generate(folder: Path) -> None:
-    """Write a session and a library with all algorithms that 8 ranks can run."""
+    """Write the recorder, and a session and a library with all algorithms that 8 ranks can run."""
     topology = load_topology(TOPOLOGIES / "quickstart.yaml")
     catalogue = support.CATALOGUE
     renderer = Renderer("make lint", topology.name, topology.hash, catalogue.hash)
     write_files(folder / "session", measuring_sources(session_build(topology, catalogue), renderer))
     decision = support.decision(topology)
     write_files(folder / "library", library_files(topology, catalogue, decision))
+    write_files(folder / "recorder", recorder_sources(catalogue))
 
 
 def complaints(folder: Path) -> list[str]:

@@ -17,6 +17,7 @@ ORDER = [
     "catalogue",
     "parts",
     "generate",
+    "recording",
     "measure",
     "tune",
     "library",

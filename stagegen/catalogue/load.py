@@ -13,7 +13,7 @@ from stagegen.catalogue.collective import FILE, Collective, collectives_of
 from stagegen.catalogue.front_matter import read_algorithms
 from stagegen.catalogue.selection import EVERYTHING, Selection
 from stagegen.catalogue.source_hash import SourceHashes, hash_of
-from stagegen.catalogue.templates import SKELETON, Root, Templates, templates_of
+from stagegen.catalogue.templates import RESERVED, SKELETON, Root, Templates, templates_of
 from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
 
@@ -157,7 +157,7 @@ def load_catalogue(root: Path = TEMPLATES, added: Iterable[Root] = ()) -> Catalo
 def _is_apart(path: str) -> bool:
     """Tell whether a template is no algorithm of a collective's own folder."""
     folder, _, name = path.partition("/")
-    return folder == SKELETON or name.startswith("_")
+    return folder in RESERVED or name.startswith("_")
 
 
 def _place(catalogue: Catalogue, algorithm: Algorithm) -> str:

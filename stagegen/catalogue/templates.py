@@ -22,7 +22,7 @@ SKELETON = "libcoll"
 _READ = ("*/*.j2", "*/*.c", "*/*.h", "*/collective.yaml", "references.yaml")
 
 #: Folders that only the repository's own root has.
-_RESERVED = (SKELETON, "report")
+RESERVED = (SKELETON, "recorder", "report")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Templates:
                 folder, _, name = path.partition("/")
                 if path in seen and name:
                     raise InputError(f"also in {seen[path].place(path)}", root.place(path))
-                if folder in _RESERVED and name:
+                if folder in RESERVED and name:
                     message = f"`{folder}` is a folder of stagegen's own templates"
                     raise InputError(message, root.place(path))
                 if folder == ENGINES and name in taken:

@@ -13,8 +13,8 @@ from stagegen.catalogue import Catalogue
 from stagegen.catalogue.collective import sizes_in_words
 from stagegen.data import DRIVERS
 from stagegen.generate import Renderer, library_build, runtime_sources, write_files
+from stagegen.generate.fortran import fortran_function
 from stagegen.generate.sources import build_source, calls_of, check_sources, runtime_values
-from stagegen.library.fortran import fortran_function
 from stagegen.library.rules import c_tables, chosen_algorithms
 from stagegen.parts.find import parts_file
 from stagegen.topology import Topology, topology_yaml

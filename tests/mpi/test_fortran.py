@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stagegen.catalogue import Collective
-from stagegen.library.fortran import fortran_function
+from stagegen.generate.fortran import fortran_function
 from tests.mpi import builds, support
 
 mpi_test = pytest.mark.mpi

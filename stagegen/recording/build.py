@@ -1,0 +1,111 @@
+"""Building the recorder, and the programs that belong to it, on their first use."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stagegen.catalogue import Catalogue, load_catalogue
+from stagegen.data import DRIVERS
+from stagegen.generate import Renderer, Toolchain, run_make, write_files
+from stagegen.generate.fortran import FortranFunction, fortran_function
+from stagegen.generate.sources import CALLS, calls_header
+from stagegen.recording.functions import Function, functions_of
+
+#: The library that is preloaded; the benchmark of its cost; messages between two ranks.
+RECORDER, OVERHEAD, EXCHANGE = "recorder.so", "overhead", "exchange"
+
+_FOLDER = "recorder"
+_SOURCES = (
+    "calls.c",
+    "clock.c",
+    "communicators.c",
+    "gather.c",
+    "lifetime.c",
+    "operations.c",
+    "sites.c",
+    "store.c",
+)
+_HEADERS = ("libcoll.h", "recorder.h")
+_DRIVERS = ("exchange.c", "message.h", "overhead.c")
+#: What Fortran compilers make of a name.
+_SPELLINGS = ("{0}", "{0}_", "{0}__")
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A function for Fortran whose calls' sites are noted.
+
+    Attributes:
+        names: its symbols.
+        arguments: how many it has.
+    """
+
+    names: tuple[str, ...]
+    arguments: int
+
+
+def _noted(function: Function) -> Noted:
+    lower = f"mpi_{function.name}"
+    names = [spelling.format(lower) for spelling in _SPELLINGS] + [lower.upper()]
+    if function.collective != "barrier":
+        names += [f"{lower}_f08ts_", f"{lower}_f08ts_large_"]
+    return Noted(tuple(names), len(function.all_arguments) + 1)
+
+
+def _fortran(catalogue: Catalogue) -> Iterator[FortranFunction]:
+    """Yield the functions that convert Fortran's arguments, with the site of the call noted."""
+    for one in catalogue.descriptions:
+        function = fortran_function(one)
+        note = "    recorder_fortran_site = __builtin_return_address(0);"
+        call = f"{note}\n{function.c_call}\n    recorder_fortran_site = NULL;"
+        yield replace(function, c_call=call)
+
+
+def recorder_sources(catalogue: Catalogue) -> dict[str, str]:
+    """Return the files of the recorder's folder.
+
+    Raises:
+        GenerateError: a template is wrong.
+    """
+    renderer = Renderer("stagegen record", "any", "0" * 64, catalogue.hash)
+    functions = functions_of(catalogue)
+    values = {
+        "functions": functions,
+        "fortran": [_noted(function) for function in functions],
+        "sources": sorted([*_SOURCES, "entries.c", "fortran.c", "fortran_sites.c"]),
+    }
+    with_data = {"functions": list(_fortran(catalogue))}
+    return {
+        **{name: renderer.plain(f"{_FOLDER}/{name}") for name in (*_SOURCES, *_HEADERS)},
+        **{name: (DRIVERS / name).read_text(encoding="utf-8") for name in _DRIVERS},
+        "entries.c": renderer.render(f"{_FOLDER}/entries.c.j2", values),
+        "fortran.c": renderer.render("libcoll/fortran.c.j2", with_data),
+        "fortran_sites.c": renderer.render(f"{_FOLDER}/fortran_sites.c.j2", values),
+        "Makefile": renderer.render(f"{_FOLDER}/Makefile.j2", values),
+        CALLS: calls_header(catalogue, renderer),
+    }
+
+
+def built(target: str, cache: Path, toolchain: Toolchain) -> Path:
+    """Return the recorder or one of its programs, from the cache if it was built before.
+
+    Args:
+        target: :data:`RECORDER`, :data:`OVERHEAD` or :data:`EXCHANGE`.
+        cache: a folder that all hosts see.
+        toolchain: of the MPI library that the program uses.
+
+    Raises:
+        GenerateError: it cannot be built.
+    """
+    files = recorder_sources(load_catalogue())
+    digest = hashlib.sha256()
+    for text in (str(Path(toolchain.mpicc).resolve()), *files, *files.values()):
+        digest.update(text.encode() + b"\0")
+    folder = cache / f"recorder-{digest.hexdigest()[:16]}"
+    if not (folder / target).exists():
+        write_files(folder, files)
+        run_make(folder, toolchain, target)
+    return folder / target

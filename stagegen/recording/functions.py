@@ -1,0 +1,212 @@
+"""The functions of MPI that the recorder watches, and their C, from their arguments.
+
+They are the collectives of the catalogue, and those of MPI that it does not have; each with its
+non-blocking and its persistent form, and with large counts where the MPI library has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from stagegen.catalogue import Catalogue
+from stagegen.generate.calls import hanging
+
+BLOCKING, NONBLOCKING, PERSISTENT = "blocking", "nonblocking", "persistent"
+#: How a call ends: with the operation, before it, or with nothing but a request.
+MODES = (BLOCKING, NONBLOCKING, PERSISTENT)
+
+_GATHERED = "sendbuf sendcount sendtype recvbuf recvcounts displs recvtype"
+_EXCHANGED = "sendbuf sendcounts sdispls {} recvbuf recvcounts rdispls {} comm"
+
+#: Collectives of MPI by the arguments of their functions, in order.
+_ARGUMENTS: Mapping[str, str] = {
+    "alltoallw": _EXCHANGED.format("sendtypes", "recvtypes"),
+    "exscan": "sendbuf recvbuf count datatype op comm",
+    "gatherv": f"{_GATHERED} root comm",
+    "neighbor_allgather": "sendbuf sendcount sendtype recvbuf recvcount recvtype comm",
+    "neighbor_allgatherv": f"{_GATHERED} comm",
+    "neighbor_alltoall": "sendbuf sendcount sendtype recvbuf recvcount recvtype comm",
+    "neighbor_alltoallv": _EXCHANGED.format("sendtype", "recvtype"),
+    "neighbor_alltoallw": "sendbuf sendcounts sdispls_a sendtypes recvbuf recvcounts rdispls_a "
+    "recvtypes comm",
+    "scan": "sendbuf recvbuf count datatype op comm",
+    "scatterv": "sendbuf sendcounts displs sendtype recvbuf recvcount recvtype root comm",
+}
+
+#: Arguments of one form each.
+_TYPES: Mapping[str, str] = {
+    "sendbuf": "const void *{}",
+    "recvbuf": "void *{}",
+    "buffer": "void *{}",
+    "sendtype": "MPI_Datatype {}",
+    "recvtype": "MPI_Datatype {}",
+    "datatype": "MPI_Datatype {}",
+    "sendtypes": "const MPI_Datatype {}[]",
+    "recvtypes": "const MPI_Datatype {}[]",
+    "op": "MPI_Op {}",
+    "root": "int {}",
+    "comm": "MPI_Comm {}",
+    "info": "MPI_Info {}",
+    "request": "MPI_Request *{}",
+    "sdispls_a": "const MPI_Aint {}[]",
+    "rdispls_a": "const MPI_Aint {}[]",
+}
+_COUNT = {False: "int {}", True: "MPI_Count {}"}
+_COUNTS = {False: "const int {}[]", True: "const MPI_Count {}[]"}
+_DISPLACEMENTS = {False: "const int {}[]", True: "const MPI_Aint {}[]"}
+_SIZED: Mapping[str, Mapping[bool, str]] = {
+    **dict.fromkeys(("sendcount", "recvcount", "count"), _COUNT),
+    **dict.fromkeys(("sendcounts", "recvcounts"), _COUNTS),
+    **dict.fromkeys(("sdispls", "rdispls", "displs"), _DISPLACEMENTS),
+}
+
+#: The members of ``struct recorder_call``; for counts, also those of large ones.
+_MEMBERS: Mapping[str, tuple[str, str]] = {
+    "sendcount": ("send.count", "send.count"),
+    "sendcounts": ("send.counts", "send.large_counts"),
+    "sendtype": ("send.type", "send.type"),
+    "sendtypes": ("send.types", "send.types"),
+    "recvcount": ("recv.count", "recv.count"),
+    "count": ("recv.count", "recv.count"),
+    "recvcounts": ("recv.counts", "recv.large_counts"),
+    "recvtype": ("recv.type", "recv.type"),
+    "datatype": ("recv.type", "recv.type"),
+    "recvtypes": ("recv.types", "recv.types"),
+    "op": ("op", "op"),
+    "root": ("root", "root"),
+}
+#: What a form has behind the arguments of the blocking one.
+_BEHIND = {BLOCKING: (), NONBLOCKING: ("request",), PERSISTENT: ("info", "request")}
+
+
+@dataclass(frozen=True)
+class Form:
+    """A function in C.
+
+    Attributes:
+        condition: of the preprocessor under which it exists; empty if it always does.
+        head: of its definition.
+        members: of ``struct recorder_call``, and the arguments that they are set to.
+        call: of the next library's function.
+    """
+
+    condition: str
+    head: str
+    members: tuple[tuple[str, str], ...]
+    call: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of MPI that is recorded.
+
+    Attributes:
+        index: its place in the recorder's table.
+        collective: such as ``reduce_scatter``.
+        mode: one of :data:`MODES`.
+        arguments: of the blocking form, by their names in the MPI standard.
+    """
+
+    index: int
+    collective: str
+    mode: str
+    arguments: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name without ``MPI_`` in small letters, such as ``ibcast`` or ``bcast_init``."""
+        return self.c_name.lower()
+
+    @property
+    def c_name(self) -> str:
+        """Its name without ``MPI_`` in C, such as ``Ibcast``."""
+        if self.mode == NONBLOCKING:
+            return f"I{self.collective}"
+        suffix = "_init" if self.mode == PERSISTENT else ""
+        return self.collective.capitalize() + suffix
+
+    @property
+    def all_arguments(self) -> tuple[str, ...]:
+        """Those of this form."""
+        return (*self.arguments, *_BEHIND[self.mode])
+
+    @property
+    def flags(self) -> str:
+        """What the recorder has to know to read the arguments, in C."""
+        has_two_sides = {"sendtype", "recvtype"} <= set(self.arguments)
+        found = {
+            "RECORDER_ROOTED": "root" in self.arguments,
+            "RECORDER_SENDS_AT_ROOT": has_two_sides and self.collective.startswith("scatter"),
+            "RECORDER_RECEIVES_AT_ROOT": has_two_sides
+            and "root" in self.arguments
+            and self.collective.startswith("gather"),
+            "RECORDER_OF_RECEIVER": self.collective.startswith("scatter"),
+            "RECORDER_OF_NEIGHBOURS": self.collective.startswith("neighbor"),
+        }
+        return " | ".join(name for name, value in found.items() if value) or "0"
+
+    @property
+    def forms(self) -> Iterator[Form]:
+        """Its functions in C: with counts of ``int``, and with large ones if it has counts."""
+        version = "MPI_VERSION >= 4" if self.mode == PERSISTENT else ""
+        yield self._form(False, version)
+        if set(self.arguments) & set(_SIZED):
+            yield self._form(True, "MPI_VERSION >= 4")
+
+    def _form(self, large: bool, condition: str) -> Form:
+        name = f"MPI_{self.c_name}{'_c' if large else ''}"
+        declared = [_declaration(argument, large) for argument in self.all_arguments]
+        given = [argument.removesuffix("_a") for argument in self.all_arguments]
+        members = [
+            (_MEMBERS[argument][large], argument)
+            for argument in self.arguments
+            if argument in _MEMBERS
+        ]
+        return Form(
+            condition,
+            hanging(f"RECORDER_EXPORT int {name}(", declared, ") {"),
+            (*members, *self._constants),
+            hanging(f"    const int error = NEXT({name})(", given, ");"),
+        )
+
+    @property
+    def _constants(self) -> Iterator[tuple[str, str]]:
+        """Yield the members that do not stand for one argument each."""
+        receiver = "RECORDER_OF_RECEIVER" in self.flags
+        buffer = "recvbuf" if receiver else "sendbuf"
+        if buffer in self.arguments:
+            yield "in_place", f"{buffer} == MPI_IN_PLACE"
+        if "op" not in self.arguments:
+            yield "op", "MPI_OP_NULL"
+        yield "send.present", str(int(bool({"sendtype", "sendtypes"} & set(self.arguments))))
+        received = {"recvtype", "recvtypes", "datatype"} & set(self.arguments)
+        yield "recv.present", str(int(bool(received)))
+
+
+def _declaration(argument: str, large: bool) -> str:
+    form = _SIZED[argument][large] if argument in _SIZED else _TYPES[argument]
+    return form.format(argument.removesuffix("_a"))
+
+
+def functions_of(catalogue: Catalogue) -> tuple[Function, ...]:
+    """Return what is recorded: the catalogue's collectives, and all others of MPI."""
+    own = {one.name: one.arguments for one in catalogue.descriptions}
+    others = {name: tuple(text.split()) for name, text in _ARGUMENTS.items()}
+    arguments = {**others, **own}
+    return tuple(_numbered(arguments))
+
+
+def _numbered(arguments: Mapping[str, Sequence[str]]) -> Iterator[Function]:
+    pairs = ((name, mode) for name in sorted(arguments) for mode in MODES)
+    for index, (name, mode) in enumerate(pairs):
+        yield Function(index, name, mode, tuple(arguments[name]))
+
+
+def collective_of(name: str) -> tuple[str, str]:
+    """Return the collective and the mode of a recorded function, such as ``ibcast``."""
+    if name.endswith("_init"):
+        return name.removesuffix("_init"), PERSISTENT
+    if name.startswith("i"):
+        return name[1:], NONBLOCKING
+    return name, BLOCKING

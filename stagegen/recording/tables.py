@@ -1,0 +1,65 @@
+"""The events of a communicator, side by side: those whose sequence numbers all ranks have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stagegen.recording.model import Array, Communicator, Rank, Recording
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The calls that all ranks of a communicator have recorded.
+
+    Attributes:
+        place: of the communicator in the recording.
+        communicator: the communicator.
+        columns: each rank, in the communicator's order, with its events; all have as many, of the
+            same sequence numbers and functions.
+        unmatched: how many calls lack some rank.
+    """
+
+    place: int
+    communicator: Communicator
+    columns: tuple[tuple[Rank, Array], ...]
+    unmatched: int
+
+    def times(self, name: str) -> Array:
+        """Return [call, rank] of ``arrival`` or ``exit``, each of its rank's own clock."""
+        return np.stack([events[name] for _, events in self.columns], axis=1)
+
+
+def tables_of(recording: Recording) -> Iterator[Table]:
+    """Yield the table of each communicator; without columns if some rank is not recorded."""
+    for place, communicator in enumerate(recording.communicators):
+        own = [rank for rank in recording.ranks if place in rank.communicators]
+        columns = [(rank, _events(rank, place)) for rank in own]
+        most = max((len(events) for _, events in columns), default=0)
+        by_number = {rank.rank: (rank, events) for rank, events in columns}
+        if any(number not in by_number for number in communicator.ranks):
+            yield Table(place, communicator, (), most)
+            continue
+        ordered = [by_number[number] for number in communicator.ranks]
+        kept = _shared(ordered)
+        yield Table(place, communicator, kept, most - len(kept[0][1]))
+
+
+def _events(rank: Rank, place: int) -> Array:
+    """Return the events of a rank on a communicator, by ascending sequence."""
+    local = rank.communicators.index(place)
+    events = rank.events[rank.events["communicator"] == local]
+    ordered: Array = events[np.argsort(events["sequence"], kind="stable")]
+    return ordered
+
+
+def _shared(columns: Sequence[tuple[Rank, Array]]) -> tuple[tuple[Rank, Array], ...]:
+    shared = columns[0][1]["sequence"]
+    for _, events in columns[1:]:
+        shared = np.intersect1d(shared, events["sequence"], assume_unique=True)
+    kept = [(rank, events[np.isin(events["sequence"], shared)]) for rank, events in columns]
+    first = kept[0][1]["function"]
+    same = np.all([events["function"] == first for _, events in kept], axis=0)
+    return tuple((rank, events[same]) for rank, events in kept)

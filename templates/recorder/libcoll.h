@@ -1,0 +1,2 @@
+/* The functions for Fortran are those of libcoll; here they call the recorder's. */
+#include "recorder.h"

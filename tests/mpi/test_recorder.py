@@ -1,0 +1,165 @@
+"""Programs that are recorded: what is found of them is what they did."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from stagegen.recording import Recording, arrival_patterns, read
+from stagegen.recording.build import RECORDER, built
+from stagegen.recording.calls import Calls, align
+from stagegen.recording.functions import BLOCKING, NONBLOCKING, PERSISTENT
+from tests.mpi import builds, support
+
+pytestmark = pytest.mark.mpi
+
+RANKS = 4
+#: Each rank has a clock of its own, 2000 s ahead of the one before, that runs too fast.
+WRONG_CLOCKS = {"STAGEGEN_RECORD_CLOCK": "2000,40"}
+#: Seconds in which what a rank leaves behind is written.
+PATIENCE = 20.0
+
+
+@lru_cache
+def recorder() -> Path:
+    return built(RECORDER, support.scratch(), support.toolchain())
+
+
+@lru_cache
+def plain_program() -> Path:
+    flags = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread")
+    return builds.compiled(support.toolchain().mpicc, support.HERE / "recorded.c", *flags)
+
+
+def run(folder: Path, *words: str | Path, program: Path | None = None, library: bool = False,
+        **variables: str):  # fmt: skip
+    """Run a program with the recorder; return the folder of its parts and the result."""
+    preload = [recorder(), *([support.library(RANKS) / "libcoll.so"] if library else [])]
+    settings = {"STAGEGEN_RECORD": str(folder / "out"), **variables}
+    (folder / "out.parts").mkdir(exist_ok=True)
+    compiled = program or plain_program()
+    result = support.run(RANKS, compiled, *words, variables=settings, preload=tuple(preload))
+    parts = folder / "out.parts"
+    deadline = time.monotonic() + PATIENCE
+    while list(parts.glob("*.writing")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return parts, result
+
+
+def recorded(folder: Path, *words: str | Path, **options) -> Recording:
+    parts, result = run(folder, *words, **options)
+    assert result.returncode == 0, result.stderr
+    assert [path.suffix for path in parts.iterdir()] == [".part"]
+    return read(parts)
+
+
+def found(recording: Recording, collective: str, mode: str = BLOCKING) -> list[Calls]:
+    aligned = align(recording)
+    assert aligned.unmatched == 0
+    return [one for one in aligned.calls if (one.collective, one.mode) == (collective, mode)]
+
+
+@pytest.mark.parametrize("variables", [{}, WRONG_CLOCKS], ids=["one clock", "wrong clocks"])
+def test_injected_delays_come_back_within_the_stated_error(tmp_path, variables):
+    """The program reads the right clock before and after each call: an arrival is in between."""
+    parts, result = run(tmp_path, "delays", **variables)
+    assert result.returncode == 0, result.stderr
+    recording = read(parts)
+    aligned = align(recording)
+    (calls,) = (one for one in aligned.calls if one.collective == "allreduce")
+    error = aligned.clocks.error + 1e-8
+    assert (error > 1e-8) == bool(variables)
+    told = [tuple(map(int, line.split())) for line in result.stdout.splitlines()]
+    assert len(told) == 4 * RANKS
+    for rank, call, before, after in told:
+        seconds = calls.arrivals[call][calls.ranks.index(rank)] + aligned.clocks.origin
+        assert before * 1e-9 - error <= seconds <= after * 1e-9 + error
+    (pattern,) = (one for one in arrival_patterns(recording) if one.collective == "allreduce")
+    for call, offsets in enumerate(pattern.offsets):
+        before = [one[2] * 1e-9 for one in told if one[1] == call]
+        after = [one[3] * 1e-9 for one in told if one[1] == call]
+        assert max(before) - min(after) - error <= max(offsets) <= max(after) - min(before) + error
+
+
+@pytest.mark.parametrize("library", [False, True], ids=["alone", "with libcoll"])
+def test_calls_of_all_kinds_are_kept_as_they_were_made(tmp_path, library):
+    recording = recorded(tmp_path, "kinds", library=library)
+    assert recording.finished
+    whole = tuple(range(RANKS))
+    both = found(recording, "alltoall")
+    assert [(one.size, one.ranks, len(one.sequences)) for one in both] == [(8, whole, 1)] * 2
+    assert len({one.site for one in both}) == 2
+    sizes = {
+        ("allreduce", BLOCKING): 16, ("gather", BLOCKING): 12, ("scan", BLOCKING): 28,
+        ("allreduce", NONBLOCKING): 20, ("gatherv", BLOCKING): 10,
+    }  # fmt: skip
+    for (collective, mode), size in sizes.items():
+        assert [one.size for one in found(recording, collective, mode)] == [size]
+    persistent = [one.size for one in found(recording, "bcast", PERSISTENT)]
+    assert persistent in ([8], [])
+    own = [0, 2], [1, 3]
+    broadcasts = {(one.size, one.ranks) for one in found(recording, "bcast")}
+    halves = {(size, tuple(ranks)) for size in (12, 20) for ranks in own}
+    assert broadcasts == {(8, whole), *halves, (24, (0, 2, 1, 3))}
+    barriers = [one.ranks for one in found(recording, "barrier")]
+    assert sorted(map(sorted, barriers)) == [[0, 1, 2, 3]] * 2
+
+
+def test_a_rank_keeps_its_own_counts_its_types_and_its_operation(tmp_path):
+    recording = recorded(tmp_path, "kinds")
+    for rank in recording.ranks:
+        names = [recording.functions[i] for i in rank.events["function"]]
+        of = {name: rank.events[names.index(name)] for name in names}
+        counts = tuple((rank.rank + i) % 3 for i in range(RANKS))
+        assert rank.counts_at(int(of["alltoallv"]["send_counts"])) == counts
+        assert of["alltoallv"]["sent"] == sum(counts)
+        assert (of["gather"]["root"], of["alltoall"]["root"]) == (1, -1)
+        assert recording.operations[of["allreduce"]["operation"]] == "max"
+        vector = rank.events[names.index("bcast")]
+        assert (vector["received_bytes"], vector["recv_extent"]) == (8, 16)
+
+
+def test_threads_on_communicators_of_their_own(tmp_path):
+    recording = recorded(tmp_path, "threads", "200")
+    first, second = found(recording, "allreduce")
+    assert first.communicator != second.communicator
+    assert first.site == second.site
+    for calls in (first, second):
+        assert list(calls.sequences) == list(range(200))
+        assert (calls.exits >= calls.arrivals).all()
+
+
+def test_memory_is_bounded_and_what_is_left_out_is_counted(tmp_path):
+    room, calls = 9557, 12000
+    recording = recorded(tmp_path, "many", str(calls), STAGEGEN_RECORD_LIMIT="1")
+    for rank in recording.ranks:
+        assert len(rank.events) == room
+        assert rank.dropped == calls - room
+    (barriers,) = found(recording, "barrier")
+    assert len(barriers.sequences) == room
+
+
+@pytest.mark.parametrize("how", ["abort", "exit", "kill", "term", "error"])
+def test_however_a_program_ends_it_leaves_what_it_did(tmp_path, how):
+    parts, result = run(tmp_path, how)
+    assert result.returncode != 0
+    recording = read(parts)
+    assert recording.missing == ()
+    assert not recording.finished
+    done = Counter(len(one.sequences) for one in found_of_all(recording))
+    assert done == {3: 1}
+
+
+def found_of_all(recording: Recording) -> list[Calls]:
+    return [one for one in align(recording).calls if one.collective == "barrier"]
+
+
+def test_without_the_variable_nothing_is_recorded(tmp_path):
+    compiled = plain_program()
+    result = support.run(RANKS, compiled, "many", "3", preload=(recorder(),))
+    assert result.returncode == 0, result.stderr
+    assert list(tmp_path.iterdir()) == []
