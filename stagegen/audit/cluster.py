@@ -40,10 +40,12 @@ def check_cluster(topology: Topology, path: Path) -> Ring:
         for name, value in _wanted(topology).items():
             if told[name] != value:
                 raise ScheduleError(f"{name} disagrees with topology.yaml")
-        tables = (_table(code, name) for name in ("place_of_host", "depth_before_place"))
-        return _depth_first(topology, *tables)
+        tables = [_table(code, name) for name in ("place_of_host", "depth_before_place")]
+        order = _depth_first(topology, *tables)
+        _check_places(topology, code, tables[0])
     except ScheduleError as error:
         raise ScheduleError(f"{path}: {error}") from error
+    return order
 
 
 def _wanted(topology: Topology) -> dict[str, object]:
@@ -88,6 +90,21 @@ def _told(code: str) -> dict[str, object]:
 def _table(code: str, name: str) -> tuple[int, ...]:
     pattern = rf"(?m)^static const int {name}\[\] = \{{([^{{}}]*)\}};$"
     return numbers(name, only(pattern, code, f"{name}[]")[1])
+
+
+def _check_places(topology: Topology, code: str, places: tuple[int, ...]) -> None:
+    """Check which switch and site the host at each place has; a place may be wrong, or missing."""
+    switches = [switch.name for switch in topology.switches if switch.hosts]
+    site_of = {name: at for at, site in enumerate(topology.sites) for name in site.switches}
+    told = {name: _table(code, name) for name in ("switch_of_place", "site_of_place")}
+    for place, host in zip(places, topology.hosts, strict=False):
+        wanted = {
+            "switch_of_place": switches.index(host.switch),
+            "site_of_place": site_of.get(host.switch, 0),
+        }
+        for name, value in wanted.items():
+            if len(told[name]) != len(topology.hosts) or told[name][place : place + 1] != (value,):
+                raise ScheduleError(f"{name}[{place}] disagrees with topology.yaml")
 
 
 def _depth_first(topology: Topology, places: tuple[int, ...], depths: tuple[int, ...]) -> Ring:

@@ -40,8 +40,17 @@ OF_TABLES = {
 }
 
 #: What an algorithm may need without a table, for any ranks on hosts of the cluster: their
-#: depth-first order (LR1 and the linear tree follow it); the same order, of the hosts' leaders.
-PLACES = {"order": "COLL_NEEDS_ORDER", "leaders": "COLL_NEEDS_LEADERS"}
+#: depth-first order (LR1 and the linear tree follow it); the same order, of the hosts' leaders;
+#: the switches, or the sites, that the ranks are on.
+PLACES = {
+    "order": "COLL_NEEDS_ORDER",
+    "leaders": "COLL_NEEDS_LEADERS",
+    "switches": "COLL_NEEDS_SWITCHES",
+    "sites": "COLL_NEEDS_SITES",
+}
+
+#: Needs for which the ranks must be in several parts, one of which has several of them.
+LEVELS = frozenset({"leaders", "hosts", "switches", "sites"})
 
 #: What an algorithm needs whose template brings its own tables, for all ranks of one topology.
 OWN_TABLES = "tables"
@@ -51,6 +60,8 @@ RANKS_SERVED = {
     "order": "ranks on hosts of the cluster, any number on each, in any order",
     "leaders": "ranks on several hosts of the cluster, more than one on some, in any order",
     "hosts": "ranks on several hosts of the cluster, more than one on some, in any order",
+    "switches": "ranks at several switches of the cluster, more than one at some, in any order",
+    "sites": "ranks at several sites of the cluster, more than one at some, in any order",
 }
 
 
@@ -168,6 +179,7 @@ class Algorithm:
         template: path of the template below ``templates/``.
         deterministic: whether it serves ``LIBCOLL_DETERMINISTIC``: the order of its operands
             follows from the number of ranks alone.
+        arrivals: whether what it does depends on the order in which ranks arrive.
         uses: algorithms of other collectives whose routines it calls, as ``collective/name``.
         parts: of a composition, the calls that it is made of; the routines that serve them are
             bound when the composition is measured.
@@ -195,6 +207,7 @@ class Algorithm:
     template: PurePosixPath
     topology: str | None = None
     deterministic: bool = False
+    arrivals: bool = False
     uses: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
     scratch: Formula = NOTHING
@@ -222,6 +235,7 @@ class Algorithm:
             f"{self.constraints} {self.needs} {self.kind} {self.max_ranks} {self.min_bytes}",
             f"{self.max_bytes} {self.deterministic} {self.uses} {self.scratch.text}",
             *(f"{name} {value}" for name, value in self.traits),
+            *(["arrivals"] if self.arrivals else []),
             *([self.topology] if self.topology else []),
         )
 

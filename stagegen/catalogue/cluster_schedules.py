@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from math import inf
@@ -18,6 +18,28 @@ from stagegen.topology import Topology
 INT_MOST = 2**31 - 1
 LEADER_BYTES = 2**30
 """The most bytes that a host's leader may keep for a hierarchical alltoall."""
+
+
+def why_undivided(topology: Topology, level: str, hosts: Sequence[str]) -> str | None:
+    """Return why ranks on these hosts are not in several parts of a level, one with several ranks.
+
+    Args:
+        topology: the cluster.
+        level: one of :data:`stagegen.catalogue.algorithm.LEVELS`.
+        hosts: of each rank.
+    """
+    where, numbers = {
+        "switches": ("at one switch", topology.switch_numbers),
+        "sites": ("at one site", topology.site_numbers),
+    }.get(level, ("on one host", {host: number for number, host in enumerate(hosts)}))
+    parts = {numbers[host] for host in hosts}
+    if len(parts) == 1:
+        return f"all ranks are {where}"
+    part = {"switches": "switch", "sites": "site"}.get(level, "host")
+    if len(parts) == len(hosts):
+        return f"no {part} has several ranks"
+    same = part == "switch" and len(parts) == len(set(hosts))
+    return "each switch has one host, so that switches are hosts" if same else None
 
 
 @lru_cache(maxsize=32)
@@ -40,7 +62,8 @@ class ClusterSchedules:
         """Return why the topology lacks the schedule that an algorithm needs; None if it has it.
 
         It has none if there is no such ring, or none with fewer hops than earlier kinds; if a link
-        is too slow for phases; and, for hierarchical algorithms, if no host has several ranks.
+        is too slow for phases; and, for hierarchical algorithms, if no host, switch or site has
+        several ranks.
         """
         if algorithm.needs is None:
             return None
@@ -50,6 +73,8 @@ class ClusterSchedules:
             "aapc": lambda _: self._no_phases,
             "hosts": lambda _: self._no_phases or self._no_leaders,
             "leaders": lambda _: self._no_leaders,
+            "sites": lambda _: why_undivided(self.topology, "sites", self.topology.ranks),
+            "switches": lambda _: why_undivided(self.topology, "switches", self.topology.ranks),
             "ring": lambda one: self._no_ring[one.kind or ""],
             OWN_TABLES: self._not_own,
         }

@@ -101,6 +101,7 @@ def _read_algorithm(
         reference=values.take("reference", text_of),
         template=PurePosixPath(path),
         deterministic=values.take("deterministic", _truth, default=False),
+        arrivals=values.take("arrivals", _truth, default=False),
         uses=values.take("uses", _algorithms, default=()),
         parts=values.take("parts", _parts, default=()),
         scratch=values.take("scratch", lambda value: read_formula(value, names)),

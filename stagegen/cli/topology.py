@@ -164,6 +164,8 @@ def _text(facts: _Facts) -> Iterator[str]:
     yield from ("", *columns(_link_rows(facts)))
     if topology.groups:
         yield from ("", *columns(_group_rows(topology)))
+    if topology.sites:
+        yield from ("", *columns(_site_rows(topology)))
     if topology.blocked:
         yield "blocked by the spanning tree: " + ", ".join(
             f"{one}–{other}" for one, other in (link.ends for link in topology.blocked)
@@ -194,6 +196,16 @@ def _group_rows(topology: Topology) -> Iterator[tuple[str, ...]]:
     for group in topology.groups:
         count = sum(host in group.hosts for host in topology.ranks)
         yield group.name, str(count), ", ".join(group.hosts)
+
+
+def _site_rows(topology: Topology) -> Iterator[tuple[str, ...]]:
+    """Yield one row for each site."""
+    yield "site", "hosts", "ranks", "switches"
+    numbers = topology.site_numbers
+    for number, site in enumerate(topology.sites):
+        hosts = sum(found == number for found in numbers.values())
+        ranks = sum(numbers[host] == number for host in topology.ranks)
+        yield site.name, str(hosts), str(ranks), ", ".join(site.switches)
 
 
 def _link_rows(facts: _Facts) -> Iterator[tuple[str, ...]]:

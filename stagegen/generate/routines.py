@@ -72,6 +72,8 @@ def describe(algorithm: Algorithm, group: RankGroup, index: int) -> Routine:
         flags.append("COLL_OF_PARTS")
     if algorithm.deterministic:
         flags.append("COLL_FIXED_ORDER")
+    if algorithm.arrivals:
+        flags.append("COLL_WATCHES_ARRIVALS")
     return Routine(
         algorithm=algorithm.name,
         collective=algorithm.collective,

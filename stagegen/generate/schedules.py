@@ -52,6 +52,8 @@ class TableMaker:
             "leaders": self._in_order,
             "order": self._in_order,
             "ring": self._ring,
+            "sites": self._in_order,
+            "switches": self._in_order,
             "tree": self._tree,
             OWN_TABLES: self._brought,
         }

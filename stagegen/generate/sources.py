@@ -17,6 +17,7 @@ from stagegen.generate.render import Renderer
 from stagegen.generate.routines import routine_files
 from stagegen.generate.tables import numbers
 from stagegen.generate.timings import Mechanism, timing_sources
+from stagegen.topology import Topology
 
 #: Runtime that the library and the measuring session share.
 RUNTIME = (
@@ -122,9 +123,17 @@ def runtime_values(build: Build) -> Mapping[str, Any]:
         "groups": groups,
         "place_of_host": numbers(depth_first_places(topology)),
         "depth_before_place": numbers(meeting_depths(topology)),
+        "switch_of_place": numbers(_by_place(topology, topology.switch_numbers)),
+        "site_of_place": numbers(_by_place(topology, topology.site_numbers)),
         "first_position": numbers(accumulate((g.topology.rank_count for g in groups), initial=0)),
         "host_of_position": numbers(host_index[n] for g in groups for n in g.topology.ranks),
     }
+
+
+def _by_place(topology: Topology, of_host: Mapping[str, int]) -> list[int]:
+    """Return a number of each host, in the depth-first order of all hosts."""
+    places = zip(depth_first_places(topology), topology.hosts, strict=True)
+    return [of_host[host.name] for _, host in sorted(places, key=lambda pair: pair[0])]
 
 
 def check_sources(build: Build, renderer: Renderer) -> dict[str, str]:

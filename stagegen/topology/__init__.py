@@ -3,7 +3,7 @@
 from stagegen.topology.groups import restricted_to
 from stagegen.topology.hostlist import expand_hostlist
 from stagegen.topology.load import line_of_key, load_topology
-from stagegen.topology.model import WHOLE, Group, Host, Link, RankMap, Switch, Topology
+from stagegen.topology.model import WHOLE, Group, Host, Link, RankMap, Site, Switch, Topology
 from stagegen.topology.tree import Edge, RankTree
 from stagegen.topology.units import (
     format_bandwidth,
@@ -22,6 +22,7 @@ __all__ = [
     "Link",
     "RankMap",
     "RankTree",
+    "Site",
     "Switch",
     "Topology",
     "expand_hostlist",

@@ -19,6 +19,7 @@ from stagegen.topology.named_groups import read_groups
 from stagegen.topology.nodes_section import read_hosts, read_switches
 from stagegen.topology.rank_order import read_ranks
 from stagegen.topology.sections import Wiring, read_rate
+from stagegen.topology.sites_section import read_sites
 
 _TOP_KEYS = (
     "name",
@@ -28,6 +29,7 @@ _TOP_KEYS = (
     "hosts",
     "ranks",
     "groups",
+    "sites",
     "spanning_tree",
     "launcher",
 )
@@ -95,4 +97,5 @@ def load_topology(path: Path | str) -> Topology:
         spanning_root=spanning_root,
         blocked=blocked,
         groups=read_groups(doc, keys.get("groups"), {host.name for host in hosts}, rank_map),
+        sites=read_sites(doc, keys.get("sites"), switches),
     )

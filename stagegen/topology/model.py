@@ -100,6 +100,19 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Site:
+    """Switches at one place, where hosts are nearer to each other than to those of other sites.
+
+    Attributes:
+        name: unique among the sites.
+        switches: their names, in the order of the file.
+    """
+
+    name: str
+    switches: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Topology:
     """A cluster as a tree of switches with hosts, and its ranks.
 
@@ -113,6 +126,7 @@ class Topology:
         spanning_root: the switch from which the spanning tree was taken, if the file asks.
         blocked: links that the spanning tree leaves out.
         groups: in file order.
+        sites: in file order; none, or so that each switch with hosts is in one of them.
     """
 
     name: str
@@ -124,6 +138,7 @@ class Topology:
     spanning_root: str | None = None
     blocked: tuple[Link, ...] = ()
     groups: tuple[Group, ...] = ()
+    sites: tuple[Site, ...] = ()
 
     @property
     def ranks(self) -> tuple[str, ...]:
@@ -139,6 +154,19 @@ class Topology:
     def host_by_name(self) -> Mapping[str, Host]:
         """Hosts by their names."""
         return {host.name: host for host in self.hosts}
+
+    @cached_property
+    def site_numbers(self) -> Mapping[str, int]:
+        """The number of each host's site, by the host's name; 0 for all without sites."""
+        of = {name: number for number, site in enumerate(self.sites) for name in site.switches}
+        return {host.name: of.get(host.switch, 0) for host in self.hosts}
+
+    @cached_property
+    def switch_numbers(self) -> Mapping[str, int]:
+        """The number of each host's switch among those with hosts, by the host's name."""
+        with_hosts = (switch for switch in self.switches if switch.hosts)
+        of = {switch.name: number for number, switch in enumerate(with_hosts)}
+        return {host.name: of[host.switch] for host in self.hosts}
 
     @cached_property
     def tree(self) -> RankTree:
@@ -196,6 +224,7 @@ class Topology:
             "rank_order": self.rank_map.order,
             "ranks": list(self.ranks),
             "groups": [asdict(group) for group in self.groups],
+            "sites": [asdict(site) for site in self.sites],
         }
 
     @cached_property
@@ -203,13 +232,15 @@ class Topology:
         """SHA-256 of what schedules and measurements depend on.
 
         That is: switches, hosts (slots, rates, latencies), the links of the tree, the host of
-        each rank, and the groups if there are any, all in file order. Name, launcher, addresses
-        and blocked links may change without making generated files stale.
+        each rank, and the groups and sites if there are any, all in file order. Name, launcher,
+        addresses and blocked links may change without making generated files stale.
         """
         form = self.to_json()
         matters = {key: form[key] for key in ("switches", "links", "ranks")}
         if self.groups:
             matters["groups"] = form["groups"]
+        if self.sites:
+            matters["sites"] = form["sites"]
         matters["hosts"] = [{**host, "address": None} for host in form["hosts"]]
         text = json.dumps(matters, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()

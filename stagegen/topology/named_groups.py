@@ -11,7 +11,8 @@ from stagegen.topology.document import Document, did_you_mean
 from stagegen.topology.model import WHOLE, Group, RankMap
 from stagegen.topology.sections import host_names, line_of
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]*", re.ASCII)
+#: Names of groups and of sites.
+NAME = re.compile(r"[a-z0-9][a-z0-9-]*", re.ASCII)
 
 
 def read_groups(
@@ -34,7 +35,7 @@ def read_groups(
 
 def _read_name(doc: Document, node: yaml.Node) -> str:
     name = doc.text(node, "the name of a group")
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         doc.fail(node, f"group {name!r} must consist of a-z, 0-9 and '-', as in left-half")
     if name == WHOLE:
         doc.fail(node, f"the group {WHOLE} is all ranks; give this one another name")

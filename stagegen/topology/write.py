@@ -62,6 +62,9 @@ def _lines(topology: Topology) -> Iterator[str]:
     if topology.groups:
         yield "groups:"
         yield from (f"  {_word(group.name)}: {_words(group.hosts)}" for group in topology.groups)
+    if topology.sites:
+        yield "sites:"
+        yield from (f"  {_word(site.name)}: {_words(site.switches)}" for site in topology.sites)
 
 
 def topology_yaml(topology: Topology) -> str:

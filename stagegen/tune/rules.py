@@ -19,7 +19,7 @@ from stagegen.tune.race import Sample
 ALTERNATIVES = 3
 
 #: Conditions on calls or ranks that can differ among the calls that one rule serves.
-_UNSEEN = frozenset({"commutative", "leaders", "power_of_two"})
+_UNSEEN = frozenset({"commutative", "leaders", "power_of_two", "sites", "switches"})
 
 
 def eligible(kind: str, algorithm: Algorithm) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from stagegen.catalogue import Algorithm, Catalogue, Collective, applicable, groups_of
+from stagegen.catalogue.algorithm import LEVELS
+from stagegen.catalogue.cluster_schedules import why_undivided
 from stagegen.measure.records import WHOLE, Candidate, Check
 from stagegen.measure.source import Source
 from stagegen.topology import Topology
@@ -319,10 +321,14 @@ def _algorithms(
     if communicator.group is not None:
         return applicable(catalogue, tuple(groups_of(topology))[communicator.group].topology)
     count, hosts, everyone = len(communicator.ranks), communicator.hosts, len(set(topology.ranks))
+    of_ranks = [topology.ranks[rank] for rank in communicator.ranks]
     return tuple(
         algorithm
         for algorithm in applicable(catalogue, topology)
         if algorithm.works_for(count)
         and (not algorithm.has_tables or (algorithm.serves_other_hosts and hosts == everyone))
-        and (algorithm.needs not in ("leaders", "hosts") or 1 < hosts < count)
+        and (
+            algorithm.needs not in LEVELS
+            or why_undivided(topology, algorithm.needs, of_ranks) is None
+        )
     )

@@ -25,6 +25,12 @@ static void free_data(struct coll_comm *cc) {
         free(first);
     }
     free(cc->combining);
+    while (cc->states != NULL && *cc->states != NULL) {
+        struct coll_state *first = *cc->states;
+        *cc->states = first->next;
+        free(first);
+    }
+    free(cc->states);
     free(cc->memory);
     free(cc);
 }
@@ -45,7 +51,7 @@ static int delete_comm(MPI_Comm comm, int key, void *attribute, void *extra) {
 
 /* Numbers that all tables of a communicator take. */
 static size_t numbers_of(const struct coll_comm *cc) {
-    return 7 * (size_t)cc->size + 1;
+    return 7 * (size_t)cc->size + 1 + COLL_LEVELS * (2 * (size_t)cc->size + 1);
 }
 
 /* Where the tables are in cc->memory; those of a group only where there is one. */
@@ -58,6 +64,12 @@ static void lay_out(struct coll_comm *cc) {
     cc->depth_before = cc->host_place + size;
     cc->rank_of = cc->depth_before + size;
     cc->position_of = cc->rank_of + size;
+    int *next = cc->position_of + size;
+    for (int level = 0; level < COLL_LEVELS; ++level) {
+        cc->levels[level].first = next;
+        cc->levels[level].ranks = next + size + 1;
+        next += 2 * size + 1;
+    }
 }
 
 static void leave_out_group(struct coll_comm *cc) {
@@ -84,7 +96,9 @@ static struct coll_comm *copy_of(const struct coll_comm *cc) {
     copy->told = 0;
     copy->memory = NULL;
     copy->combining = calloc(1, sizeof *copy->combining);
-    if (copy->combining == NULL || (cc->memory != NULL && copy_tables(copy, cc) != MPI_SUCCESS)) {
+    copy->states = calloc(1, sizeof *copy->states);
+    if (copy->combining == NULL || copy->states == NULL ||
+        (cc->memory != NULL && copy_tables(copy, cc) != MPI_SUCCESS)) {
         free_data(copy);
         return NULL;
     }
@@ -152,6 +166,41 @@ static void find_depths(struct coll_comm *cc, const int *hosts) {
                 depth = coll_cluster_depth_before(at);
         cc->depth_before[place] = depth;
     }
+}
+
+static int number_at(enum coll_level level, int place) {
+    return level == COLL_LEVEL_SITES ? coll_cluster_site_of(place) : coll_cluster_switch_of(place);
+}
+
+/*
+ * Put the ranks in the parts of a level: a part has what the places of one switch, or of one site,
+ * have, and comes where its first place is. Its other places need not follow. `part_of` is room for
+ * a number for every host of the cluster.
+ */
+static void divide(struct coll_comm *cc, enum coll_level level, const int *hosts, int *part_of) {
+    struct coll_parted *parted = &cc->levels[level];
+    int *next = parted->first;
+    for (int number = 0; number < coll_cluster_hosts; ++number)
+        part_of[number] = -1;
+    memset(next, 0, ((size_t)cc->size + 1) * sizeof *next);
+    parted->parts = 0;
+    for (int place = 0; place < cc->size; ++place) {
+        int *part = &part_of[number_at(level, coll_cluster_place_of(hosts[cc->order[place]]))];
+        if (*part < 0)
+            *part = parted->parts++;
+        ++next[*part];
+    }
+    for (int part = parted->parts, end = cc->size; part >= 0; --part) {
+        end -= next[part];
+        next[part] = end;
+    }
+    for (int place = 0; place < cc->size; ++place) {
+        const int rank = cc->order[place];
+        parted->ranks[next[part_of[number_at(level, coll_cluster_place_of(hosts[rank]))]]++] = rank;
+    }
+    memmove(next + 1, next, (size_t)parted->parts * sizeof *next);
+    next[0] = 0;
+    parted->part = part_of[number_at(level, coll_cluster_place_of(hosts[cc->rank]))];
 }
 
 /*
@@ -226,8 +275,10 @@ static int locate(struct coll_comm *cc, const int *hosts) {
     }
     lay_out(cc);
     put_in_order(cc, hosts, next);
-    free(next);
     find_depths(cc, hosts);
+    for (int level = 0; level < COLL_LEVELS; ++level)
+        divide(cc, (enum coll_level)level, hosts, next);
+    free(next);
     cc->group = find_group(cc, hosts);
     if (cc->group >= 0)
         cc->kind = COLL_KIND_CLUSTER;
@@ -266,7 +317,8 @@ static int create(MPI_Comm comm, struct coll_comm *cc) {
     cc->kind = COLL_KIND_NATIVE;
     cc->group = -1;
     cc->combining = calloc(1, sizeof *cc->combining);
-    if (cc->combining == NULL)
+    cc->states = calloc(1, sizeof *cc->states);
+    if (cc->combining == NULL || cc->states == NULL)
         return MPI_ERR_NO_MEM;
     COLL_TRY(PMPI_Comm_test_inter(comm, &inter));
     COLL_TRY(PMPI_Comm_rank(comm, &cc->rank));
@@ -380,6 +432,25 @@ MPI_Comm coll_comm_twin(MPI_Comm comm) {
         found = 0;
     pthread_mutex_unlock(&keyval_lock);
     return found ? cc->comm : MPI_COMM_NULL;
+}
+
+/*
+ * What a routine keeps of a communicator, by its `owner`: so many bytes, 0 when it first asks; NULL
+ * if there is no memory. It ends with the communicator, and a duplicate has its own.
+ */
+void *coll_comm_state(const struct coll_comm *cc, const void *owner, size_t bytes) {
+    struct coll_state *state = *cc->states;
+    while (state != NULL && state->owner != owner)
+        state = state->next;
+    if (state == NULL) {
+        state = calloc(1, sizeof *state + bytes);
+        if (state == NULL)
+            return NULL;
+        state->owner = owner;
+        state->next = *cc->states;
+        *cc->states = state;
+    }
+    return state + 1;
 }
 
 /* Free what hangs on MPI_COMM_WORLD, which MPI frees when it is too late. */

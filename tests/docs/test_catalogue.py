@@ -38,6 +38,8 @@ PLACES = {
     "order": "ranks on hosts of the cluster, any number on each, in any order",
     "leaders": "ranks on several hosts of the cluster, more than one on some, in any order",
     "hosts": "ranks on several hosts of the cluster, more than one on some, in any order",
+    "switches": "ranks at several switches of the cluster, more than one at some, in any order",
+    "sites": "ranks at several sites of the cluster, more than one at some, in any order",
 }
 LINK = re.compile(r"\[([^]]*)\]\(https://[^)]*\)")
 LIMIT = re.compile(r"at (most|least) ([\d,]+) (ranks|bytes)")

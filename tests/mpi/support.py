@@ -21,7 +21,7 @@ from stagegen.generate.sources import CALLS, calls_header
 from stagegen.library import write_library
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.local import LocalLauncher
-from stagegen.topology import Topology
+from stagegen.topology import Site, Topology
 from stagegen.tune import DecisionTable, Rule, Table
 from stagegen.tune.rules import eligible
 from stagegen.tune.search import default_candidate
@@ -41,6 +41,7 @@ def cluster(ranks: int, slots: int = 1) -> Topology:
     """A chain of switches, uneven where it can be; the last host may be smaller.
 
     Of an odd number of hosts it has four switches and a ring LR3, else up to three and a ring LR2.
+    The first switch is a site, and all others are another one.
     """
     hosts = -(-ranks // slots)
     first = -(-hosts // 2)
@@ -50,7 +51,11 @@ def cluster(ranks: int, slots: int = 1) -> Topology:
         [first - 1, hosts - first - 1, 1, 1] if has_lr3 else [first, hosts - first - third, third]
     )
     shared = {f"n{i}": min(slots, ranks - i * slots) for i in range(hosts)}
-    return make_topology(sizes, range(len(sizes) - 1), slots=shared)
+    topology = make_topology(sizes, range(len(sizes) - 1), slots=shared)
+    first_site, *others = (switch.name for switch in topology.switches)
+    if hosts == sizes[0]:
+        return topology
+    return replace(topology, sites=(Site("near", (first_site,)), Site("far", tuple(others))))
 
 
 def tables(topology: Topology, catalogue: Catalogue = CATALOGUE) -> tuple[Table, ...]:

@@ -28,6 +28,9 @@ launcher: lab
 groups:
   left: [n0, n1]
   two-four: "n[1,3]"
+sites:
+  west: [s0, core]
+  east: s1
 """
 
 REPLACED = [
@@ -127,6 +130,23 @@ REPLACED = [
     ("left: [n0, n1]", 'left: "n[0-3]"', 15, "has the same hosts as whole, which is always there"),
     ('two-four: "n[1,3]"', "two-four: [n1, n0]", 16, "the same hosts as left (line 15)"),
     ("ranks: block", "ranks: [n0, n1, n2]", 16, "group two-four: host n3 has no rank"),
+    ("sites:", "site:", 17, "did you mean 'sites'?"),
+    ("west:", "West:", 18, "site 'West' must consist of a-z, 0-9 and '-'"),
+    ("west:", "7:", 18, 'write "7"'),
+    ("east:", "west:", 19, "'west' is already given on line 18"),
+    (
+        "west: [s0, core]",
+        "west: [s0, s2]",
+        18,
+        "site west names the unknown switch 's2'",
+    ),
+    ("west: [s0, core]", "west: [s0, n0]", 18, "site west names the unknown switch 'n0'"),
+    ("west: [s0, core]", "west: [core, core]", 18, "switch core is already in site west (line 18)"),
+    ("west: [s0, core]", "west: [core]", 18, "site west has no hosts; name a switch with hosts"),
+    ("west: [s0, core]", "west:", 18, "empty"),
+    ("east: s1", "east: s0", 19, "switch s0 is already in site west (line 18)"),
+    ("  east: s1\n", "", 18, "one site makes no difference; name two or more"),
+    ("east: s1", "east: {s1: 1}", 19, "single value"),
     ("launcher: lab", "--- \nname: x", 13, "single document"),
     ("launcher: lab", "launcher: \x07", 13, "control character"),
 ]

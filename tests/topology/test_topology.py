@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 
 from stagegen.data import TOPOLOGIES
-from stagegen.topology import Group, load_topology, restricted_to, topology_yaml
+from stagegen.errors import InputError
+from stagegen.topology import Group, Site, load_topology, restricted_to, topology_yaml
 from tests.strategies import make_topology, oracle_paths, topologies
 
 SHIPPED = sorted(TOPOLOGIES.glob("*.yaml"))
@@ -143,8 +144,9 @@ def test_hash_is_of_what_matters():
     assert topology.hash == other_name.hash == same_by_list.hash
     grouped = replace(topology, groups=(Group("left", ("n0", "n1")),))
     renamed = replace(topology, groups=(Group("right", ("n0", "n1")),))
-    hashes = (t.hash for t in (topology, reordered, faster, grouped, renamed))
-    assert len(set(hashes)) == 5
+    sited = replace(topology, sites=(Site("a", ("s0",)), Site("b", ("s1",))))
+    hashes = (t.hash for t in (topology, reordered, faster, grouped, renamed, sited))
+    assert len(set(hashes)) == 6
 
 
 def test_groups_are_lists_or_host_lists(tmp_path):
@@ -159,6 +161,28 @@ def test_groups_are_lists_or_host_lists(tmp_path):
     assert load(tmp_path, topology_yaml(topology)) == topology
     assert load(tmp_path, WITH_SLOTS + "groups:\n").groups == ()
     assert restricted_to(topology, ["a", "b"]).groups == ()
+
+
+def test_sites_are_groups_of_switches(tmp_path):
+    text = """\
+name: two-sites
+switches:
+  a: {hosts: [n0, n1]}
+  b: {hosts: n2}
+  core: {}
+  c: {hosts: n3}
+links: [{ends: [a, core]}, {ends: [core, b]}, {ends: [core, c]}]
+"""
+    topology = load(tmp_path, text + "sites: {north: [c], south: [a, b]}\n")
+    assert topology.sites == (Site("north", ("c",)), Site("south", ("a", "b")))
+    assert topology.site_numbers == {"n0": 1, "n1": 1, "n2": 1, "n3": 0}
+    assert load(tmp_path, topology_yaml(topology)) == topology
+    assert restricted_to(topology, ["n0", "n3"]).sites == topology.sites
+    whole = load(tmp_path, text)
+    assert whole.sites == load(tmp_path, text + "sites:\n").sites == ()
+    assert set(whole.site_numbers.values()) == {0}
+    with pytest.raises(InputError, match="switch b has hosts and is in no site; add it to one"):
+        load(tmp_path, text + "sites: {north: [c], south: [a]}\n")
 
 
 @given(topologies())

@@ -7,4 +7,4 @@
  */
 #include "coll.h"
 
-const unsigned long long coll_build = 0x07050542cfcac183;
+const unsigned long long coll_build = 0xf286e322cbe983de;

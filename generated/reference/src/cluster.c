@@ -52,6 +52,14 @@ static const int depth_before_place[] = {
     0, 0, 0, 1,
 };
 
+/* The switch and the site of the host at each place; a cluster without sites is one site. */
+static const int switch_of_place[] = {
+    0, 0, 1, 1,
+};
+static const int site_of_place[] = {
+    0, 0, 0, 0,
+};
+
 /* The whole cluster, then its groups in the order of the topology file. */
 const char *const coll_cluster_group_names[] = {
     "whole",
@@ -74,6 +82,14 @@ int coll_cluster_place_of(int host) {
 
 int coll_cluster_depth_before(int place) {
     return depth_before_place[place];
+}
+
+int coll_cluster_switch_of(int place) {
+    return switch_of_place[place];
+}
+
+int coll_cluster_site_of(int place) {
+    return site_of_place[place];
 }
 
 int coll_cluster_group_size(int group) {

@@ -96,6 +96,26 @@ struct coll_combining {
     int child[]; /* the nearest first */
 };
 
+/* Levels above hosts at which ranks are near each other. */
+enum coll_level { COLL_LEVEL_SWITCHES, COLL_LEVEL_SITES, COLL_LEVELS };
+
+/* The ranks part by part, at one level. The parts, and the ranks of each, go by their places. */
+struct coll_parted {
+    int parts;
+    int part;   /* of this rank */
+    int *first; /* [part] -> where its ranks begin; [parts] -> size */
+    int *ranks; /* part by part */
+};
+
+/*
+ * What a routine keeps of a communicator from call to call, made by coll_comm_state: its own data
+ * comes behind it. Calls on a communicator come one after the other, so nothing locks it.
+ */
+struct coll_state {
+    const void *owner; /* whose it is: an address of the routine */
+    struct coll_state *next;
+};
+
 /* From `rank_of` on each kind has what the kinds before it have; other pointers are NULL. */
 struct coll_comm {
     MPI_Comm comm; /* private duplicate: our tags never meet the application's; or none yet */
@@ -111,6 +131,7 @@ struct coll_comm {
     int told; /* what LIBCOLL_TRACE has said of it: see trace.c */
 
     struct coll_combining **combining; /* a list of those that were needed so far */
+    struct coll_state **states;        /* the same of what routines keep */
 
     /* COLL_KIND_HOSTS: the ranks by their hosts, and the hosts in depth-first order. */
     int *order;        /* [place] -> rank; the ranks of a host are next to each other, ascending */
@@ -119,6 +140,8 @@ struct coll_comm {
     int *host_place;   /* [h] -> its place among all hosts of the cluster: see cluster.c */
     int host;          /* which of them this rank is on */
     int *depth_before; /* [place] -> how deep in the tree of switches it meets the one before */
+
+    struct coll_parted levels[COLL_LEVELS];
 
     /* COLL_KIND_CLUSTER: the ranks of the schedules. */
     int group;        /* 0 the whole cluster, k its k-th group in the topology file; else -1 */
@@ -213,12 +236,18 @@ typedef int coll_function(const struct coll_call *call, const struct coll_comm *
 enum coll_constraint {
     COLL_ANY = 0,
     COLL_POWER_OF_TWO = 1 << 0,
-    COLL_NEEDS_CLUSTER = 1 << 1, /* has tables of the cluster, or of one of its groups */
-    COLL_UNPREPARED = 1 << 2,    /* takes the application's arguments: the native routine */
-    COLL_DENSE = 1 << 3,         /* of the data: blocks are plain bytes, see struct coll_call */
-    COLL_NEEDS_ORDER = 1 << 4,   /* reads order and place_of: COLL_KIND_HOSTS or more */
-    COLL_NEEDS_LEADERS = 1 << 5, /* the same, of several hosts, of which one has several ranks */
-    COLL_OF_PARTS = 1 << 6,      /* a composition: it makes calls of other collectives */
+    COLL_NEEDS_CLUSTER = 1 << 1,  /* has tables of the cluster, or of one of its groups */
+    COLL_UNPREPARED = 1 << 2,     /* takes the application's arguments: the native routine */
+    COLL_DENSE = 1 << 3,          /* of the data: blocks are plain bytes, see struct coll_call */
+    COLL_NEEDS_ORDER = 1 << 4,    /* reads order and place_of: COLL_KIND_HOSTS or more */
+    COLL_NEEDS_LEADERS = 1 << 5,  /* the same, of several hosts, of which one has several ranks */
+    COLL_OF_PARTS = 1 << 6,       /* a composition: it makes calls of other collectives */
+    COLL_NEEDS_SWITCHES = 1 << 7, /* as leaders, with switches for hosts */
+    COLL_NEEDS_SITES = 1 << 10,   /* as leaders, with sites for hosts */
+    COLL_NEEDS_PLACES =
+        COLL_NEEDS_ORDER | COLL_NEEDS_LEADERS | COLL_NEEDS_SWITCHES | COLL_NEEDS_SITES,
+
+    COLL_WATCHES_ARRIVALS = 1 << 11, /* what it does depends on the order of arrivals */
 
     COLL_COMMUTATIVE = 1 << 8, /* reorders the operands of a reduction */
     COLL_FIXED_ORDER = 1 << 9, /* serves LIBCOLL_DETERMINISTIC: an order that p alone decides */
@@ -265,7 +294,9 @@ int coll_cluster_self(char *name); /* or a negative number from its name, which 
 unsigned coll_hash(const char *text);
 int coll_cluster_place_of(int host);      /* in depth-first order of all hosts */
 int coll_cluster_depth_before(int place); /* where it meets the place before in the tree */
-int coll_cluster_group_size(int group);   /* ranks */
+int coll_cluster_switch_of(int place);    /* of the host there */
+int coll_cluster_site_of(int place);
+int coll_cluster_group_size(int group); /* ranks */
 int coll_cluster_host_of(int group, int position);
 
 /* build.c: a hash of all files of the library */
@@ -294,6 +325,7 @@ int coll_end_quiet(MPI_Comm comm, MPI_Errhandler *handler);
 int coll_comm_get(MPI_Comm comm, struct coll_comm **cc);
 int coll_comm_private(MPI_Comm comm, struct coll_comm *cc);
 MPI_Comm coll_comm_twin(MPI_Comm comm);
+void *coll_comm_state(const struct coll_comm *cc, const void *owner, size_t bytes);
 void coll_comm_leave_world(void);
 void coll_comm_finalize(void);
 void coll_comm_restart(void);

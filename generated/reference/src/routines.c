@@ -298,15 +298,23 @@ const struct coll_routine *coll_routine_for(const struct coll_routine *routine,
     return routine;
 }
 
+/* Whether there are several parts, one of which has several ranks. */
+static int is_divided(const struct coll_comm *cc, int parts) {
+    return 1 < parts && parts < cc->size;
+}
+
 /* Whether the topology of a communicator is what a routine asks for. */
 static int fits(const struct coll_routine *routine, const struct coll_comm *cc) {
     const int of_group = (routine->constraints & COLL_NEEDS_CLUSTER) || routine->group > 0;
     if (of_group && cc->group != routine->group)
         return 0;
-    if ((routine->constraints & (COLL_NEEDS_ORDER | COLL_NEEDS_LEADERS)) &&
-        cc->kind < COLL_KIND_HOSTS)
+    if ((routine->constraints & COLL_NEEDS_PLACES) && cc->kind < COLL_KIND_HOSTS)
         return 0;
-    return !(routine->constraints & COLL_NEEDS_LEADERS) || (1 < cc->hosts && cc->hosts < cc->size);
+    return !((routine->constraints & COLL_NEEDS_LEADERS) && !is_divided(cc, cc->hosts)) &&
+           !((routine->constraints & COLL_NEEDS_SWITCHES) &&
+             !is_divided(cc, cc->levels[COLL_LEVEL_SWITCHES].parts)) &&
+           !((routine->constraints & COLL_NEEDS_SITES) &&
+             !is_divided(cc, cc->levels[COLL_LEVEL_SITES].parts));
 }
 
 int coll_applicable(const struct coll_routine *routine, const struct coll_comm *cc,
