@@ -31,6 +31,8 @@ EXPECTED_RANKS = {
     "slow-uplink-16": 16,
     "three-level-48": 48,
     "two-level-32-uplink4": 32,
+    "two-sites-20": 20,
+    "two-sites-6": 6,
     "two-switch-16": 16,
 }
 
