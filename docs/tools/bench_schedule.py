@@ -219,8 +219,8 @@ def line(row: Row, found: dict[str, Any]) -> str:
 
 def plot(numbers: dict[str, list[dict[str, Any]]], path: Path) -> None:
     """Draw how the times grow, with both axes logarithmic."""
-    import matplotlib as mpl  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    import matplotlib as mpl  # noqa: PLC0415 - an optional dependency
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
 
     mpl.rcParams.update({"svg.hashsalt": "stagegen", "svg.fonttype": "none", "font.size": 9})
     figure = Figure(figsize=(7.5, 4.2), layout="constrained")

@@ -6,6 +6,7 @@ Each launch that requests name is a job of its own; after a failure a launch goe
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -80,7 +81,7 @@ class LiveSource:
         for attempt in range(ATTEMPTS):
             session = self._checking.open()
             session.use(communicator, self._ranks[communicator])
-            limit = self._watchdog.of_check(collective, session.scale, attempt)
+            limit = self._watchdog.of_check(collective, self._scale_of_checks(session), attempt)
             begin = time.monotonic()
             try:
                 (answer,) = session.check(collective, [candidate], limit)
@@ -92,6 +93,10 @@ class LiveSource:
                 self._watchdog.checked(time.monotonic() - begin)
                 return answer
         return check
+
+    def _scale_of_checks(self, session: Session) -> float:
+        """Return the factor of the links' rates; elsewhere, no message crosses such a link."""
+        return session.scale if self._checking is self._timing else math.inf
 
     def measure(self, request: Request) -> Measurement:
         """Measure and log. After a failure find the candidate at fault; if none is, try again.

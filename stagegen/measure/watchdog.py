@@ -2,7 +2,12 @@
 
 A job that hangs looks like one that is slow. So the limit is generous where nothing is known, and
 draws closer as measurements show how long calls take; after a command that ran into a limit, the
-next limit is longer.
+next limit is longer. Where nothing is known, the first attempt has a part of the patience, and only
+the next one has all of it.
+
+Calls of a collective, or on ranks, of which nothing was measured are foreseen as α + βn: α is what
+the slowest call took at the least size of anything measured, and βn is generous, a multiple of the
+lower bound.
 """
 
 from __future__ import annotations
@@ -63,11 +68,8 @@ class Watchdog:
         calls = turns * len(request.candidates)
         computing = calls * request.timing.computation_ms / 1e3
         most = self._most(request.collective, request.size, calls, scale) + SLOWEST * computing
-        take = [self._foreseen(request, candidate, scale) for candidate in request.candidates]
-        known = [seconds for seconds in take if seconds is not None]
-        if len(known) < len(take):
-            return most
-        return self._limit(self._excess, turns * sum(known) + computing, attempt, most)
+        take = (self._foreseen(request, candidate, scale) for candidate in request.candidates)
+        return self._limit(self._excess, turns * sum(take) + computing, attempt, most)
 
     def checked(self, seconds: float) -> None:
         """Learn how long a check took that came to its end."""
@@ -87,31 +89,40 @@ class Watchdog:
         self._excess = max(excess, self._excess or 0.0)
 
     def _most(self, collective: str, size: int, calls: int, scale: float) -> float:
-        """Return the limit that holds where nothing was learned."""
+        """Return the limit that is never exceeded."""
         return self._patience + SLOWEST * calls * self._bound(collective, size) / scale
 
     def _limit(self, longest: float | None, foreseen: float, attempt: int, most: float) -> float:
         """Return a limit that was learned, but at most ``most`` seconds.
 
         Args:
-            longest: the seconds that any command took beyond its calls; None if none has ended.
+            longest: the seconds that any command took beyond its calls; None if none has ended, so
+                that nothing is known.
             foreseen: the seconds that the calls will take.
             attempt: how many attempts have failed before.
             most: seconds.
         """
         if longest is None:
-            return most
+            return most / LONGER if attempt == 0 else most
         beyond = max(LEAST * self._patience, MARGIN * longest)
         return float(min(most, LONGER**attempt * (beyond + MARGIN * foreseen)))
 
-    def _foreseen(self, request: Request, candidate: Candidate, scale: float) -> float | None:
-        """Return the seconds of a call, if the collective was measured: the slowest call like it.
+    def _foreseen(self, request: Request, candidate: Candidate, scale: float) -> float:
+        """Return the seconds of a call, from the slowest call like it; 0 if nothing was measured.
 
         Of a candidate that was not measured, no more is expected than of the slowest one.
         """
-        known = self._slowest[request.collective, request.communicator]
+        known = self._slowest.get((request.collective, request.communicator))
+        if not known:
+            return self._unseen(request, scale)
         like = [known[candidate]] if candidate in known else list(known.values())
-        return max((self._at(request, sizes, scale) for sizes in like), default=None)
+        return max(self._at(request, sizes, scale) for sizes in like)
+
+    def _unseen(self, request: Request, scale: float) -> float:
+        """Return the seconds of a call of a collective, or on ranks, of which nothing is known."""
+        first = (sizes[min(sizes)] for known in self._slowest.values() for sizes in known.values())
+        bound = self._bound(request.collective, request.size)
+        return max(first, default=0.0) + SLOWEST / MARGIN * bound / scale
 
     def _at(self, request: Request, seconds: dict[int, float], scale: float) -> float:
         """Return the seconds that are foreseen at a size, from those at the nearest size.

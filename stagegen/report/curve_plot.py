@@ -25,8 +25,8 @@ def curve_plot(panels: Sequence[Curves], in_bytes: Container[str]) -> str:
         in_bytes: names of the parameters that are numbers of bytes.
     """
     from matplotlib import colormaps  # noqa: PLC0415 - an optional dependency
-    from matplotlib.figure import Figure  # noqa: PLC0415
-    from matplotlib.lines import Line2D  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415 - likewise
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - likewise
 
     sizes = sorted({curve.size for panel in panels for curve in panel.by_size})
     shades = colormaps["viridis"]

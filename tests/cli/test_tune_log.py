@@ -149,7 +149,7 @@ def tuned(monkeypatch, output: Path, *words: str, **how) -> subprocess.Completed
     def starter(folder, files, toolchain, launcher, topology, log, admission, computes):
         return Starter(log, admission, **how)
 
-    monkeypatch.setattr("stagegen.cli.tune.SessionStarter", starter)
+    monkeypatch.setattr("stagegen.cli._tune_run.SessionStarter", starter)
     monkeypatch.setattr(
         "stagegen.cli.tune.launcher_and_toolchain", lambda *_: (LocalLauncher(), None, "")
     )

@@ -28,6 +28,7 @@ switches:
 links:
   - {ends: [s0, s1]}
 """
+PACKAGES = ("generator", "launcher", "package")
 QUICK = ["--launcher", "local", "--sizes", "64", "--budget", "0.1", "--communicators", "whole"]
 
 
@@ -54,14 +55,14 @@ def cluster(tmp_path) -> Path:
 def packages(tmp_path_factory) -> Path:
     """A folder with the packages of the examples, installed by pip from copies."""
     copies, target = tmp_path_factory.mktemp("copies"), tmp_path_factory.mktemp("site")
-    for name in ("generator", "launcher"):
+    for name in ("algorithm", "timing", *PACKAGES):
         shutil.copytree(EXAMPLES / name, copies / name)
     isolated = [] if find_spec("hatchling") is None else ["--no-build-isolation"]
     subprocess.run(
         [
             sys.executable, "-m", "pip", "install", "--no-deps", "--quiet", *isolated,
             "--disable-pip-version-check", "--target", target,
-            copies / "generator", copies / "launcher",
+            *(copies / name for name in PACKAGES),
         ],
         check=True, cwd=copies,
     )  # fmt: skip
@@ -133,6 +134,60 @@ def test_a_generator_and_a_launcher_of_packages(cluster, packages, tmp_path):
         assert table["communicator"] == "cluster" or served == {"native"}
     shutil.rmtree(cluster)
     made_again(out, tmp_path)
+
+
+@pytest.mark.mpi
+def test_templates_and_a_timing_mechanism_of_a_package(cluster, packages, tmp_path):
+    out = tmp_path / "out"
+    words = ["--algorithms", "star", "--timing", "arrival", "--computation", "1", *QUICK]
+    tune = ["tune", "--topology", cluster / "topology.yaml", *words, "--output", out]
+    result = run(*tune, cwd=tmp_path)
+    assert result.returncode == 2, "without the package, both names are unknown"
+    result = run(*tune, cwd=tmp_path, path=(packages,))
+    assert result.returncode == 0, result.stderr
+    assert measured(out) == {"star", "native"}
+    header = json.loads((out / "measurements.jsonl").open().readline())
+    assert header["timing"]["mechanism"] == "arrival"
+    assert b"stagegen_star" not in b"".join(contents(out).values()), "no path of the package"
+    list(audit_folder(out))
+    made_again(out, tmp_path)
+
+
+def test_only_the_packages_that_are_listed_count(cluster, packages, tmp_path):
+    words = ["catalogue", "--topology", cluster / "topology.yaml", "--collectives", "allgather"]
+
+    def names() -> list[str]:
+        result = run(*words, cwd=tmp_path, path=(packages,))
+        assert result.returncode == 0, result.stderr
+        return result.stdout.split()
+
+    assert "allgather/star" in names()
+    (cluster / "stagegen.yaml").write_text("packages: [stagegen-greedy]\n")
+    assert "allgather/star" not in names()
+
+
+@pytest.mark.parametrize(
+    ("group", "value", "why"),
+    [
+        ("templates", "stagegen_broken:FOLDER", "there is no folder"),
+        ("timings", "stagegen_broken:FOLDER", "there is no file"),
+        ("templates", "stagegen_broken:NOTHING", "AttributeError"),
+        ("timings", "stagegen_none:FILE", "ModuleNotFoundError"),
+    ],
+)
+def test_a_broken_entry_point_names_its_package(cluster, tmp_path, group, value, why):
+    site = tmp_path / "site"
+    about = site / "stagegen_broken-1.0.dist-info"
+    about.mkdir(parents=True)
+    (site / "stagegen_broken.py").write_text("FOLDER = '/nowhere/at/all'\n")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: stagegen-broken\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[stagegen.{group}]\nbad = {value}\n")
+    timing = ["--timing", "bad"] if group == "timings" else []
+    tune = ["tune", "--topology", cluster / "topology.yaml", *timing, *QUICK]
+    result = run(*tune, cwd=tmp_path, path=(site,))
+    assert result.returncode == 2
+    assert f"package stagegen-broken, stagegen.{group}: bad" in result.stderr
+    assert why in result.stderr
 
 
 def test_the_tables_of_the_generator_are_phases_of_its_pattern(cluster, packages, tmp_path):

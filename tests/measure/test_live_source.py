@@ -20,6 +20,7 @@ from stagegen.measure.records import (
 )
 from stagegen.measure.session import Session, SessionError
 from stagegen.measure.source import LogSource
+from stagegen.measure.watchdog import LONGER
 from tests.measure.fakes import request
 from tests.measure.test_session import DIE, FLAT, GOOD, RING, session
 
@@ -148,13 +149,17 @@ class NoLog:
         pass
 
 
-def time_out(ask, seconds_per_byte: float, scale: float = 1.0) -> float:
-    """Return how long what is asked of a source may take, where a byte takes so long at least."""
+def time_out(ask, seconds_per_byte: float, scale: float = 1.0, elsewhere: bool = False) -> float:
+    """Return how long what is asked of a source may take, where a byte takes so long at least.
+
+    It is the limit of a second attempt: the first one has a part of it.
+    """
     one = Hurried(scale)
-    source = LiveSource(lambda: one, NoLog(), lambda name, size: seconds_per_byte * size)
+    bound = lambda name, size: seconds_per_byte * size  # noqa: E731
+    source = LiveSource(lambda: one, NoLog(), bound, None, (lambda: one) if elsewhere else None)
     with suppress(MeasurementError):
         ask(source)
-    return one.timeouts[0]
+    return LONGER * one.timeouts[0]
 
 
 def check_of_a_ring(source: LiveSource) -> None:
@@ -191,6 +196,12 @@ def test_a_check_may_take_a_hundred_times_the_bound_of_a_hundred_messages_of_16_
     assert patience == time_out(measure, 0.0)
     assert time_out(check_of_a_ring, 1e-9) - patience == pytest.approx(0.16384)
     assert time_out(check_of_a_ring, 1e-9, scale=0.25) - patience == pytest.approx(0.65536)
+
+
+def test_links_do_not_count_for_a_check_that_runs_elsewhere():
+    slow = 1.0
+    assert time_out(check_of_a_ring, slow, elsewhere=True) == time_out(check_of_a_ring, 0.0)
+    assert time_out(measure, slow, elsewhere=True) == time_out(measure, slow)
 
 
 class Slow:

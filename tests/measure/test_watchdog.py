@@ -24,7 +24,8 @@ def answer(*seconds: float, size: int = 1024, candidate: Candidate = RING) -> Me
 
 def test_what_was_measured_sets_the_limit_and_never_above_the_first_one():
     one = watchdog()
-    assert one.of(request(RING), 1.0) == PATIENCE
+    assert one.of(request(RING), 1.0) == PATIENCE / LONGER
+    assert one.of(request(RING), 1.0, 1) == one.of(request(RING), 1.0, 2) == PATIENCE
     one.measured(answer(0.5, 2.0), 2.5)
     assert one.of(request(RING), 1.0) == pytest.approx(LEAST_SECONDS + MARGIN * 2.0)
     assert one.of(request(RING, repetitions=3), 1.0) == pytest.approx(LEAST_SECONDS + MARGIN * 6.0)
@@ -47,11 +48,26 @@ def test_of_a_routine_that_was_not_measured_no_more_is_expected_than_of_the_slow
     assert one.of(request(RING, FLAT), 1.0) == pytest.approx(LEAST_SECONDS + MARGIN * 0.6)
 
 
-def test_another_collective_or_communicator_is_not_known():
-    one = watchdog()
-    one.measured(answer(0.1), 0.1)
-    assert one.of(replace(request(RING), collective="bcast"), 1.0) == PATIENCE
-    assert one.of(replace(request(RING), communicator="half"), 1.0) == PATIENCE
+def test_another_collective_or_communicator_is_foreseen_from_what_is_known():
+    """It takes what the slowest call took at the least size, and a multiple of its own bound."""
+    one = watchdog(1e-3)
+    one.measured(answer(0.1, size=10), 0.1)
+    one.measured(answer(7.0, size=1000), 7.0)
+    for asked in (
+        replace(request(RING, size=50), collective="bcast"),
+        replace(request(RING, size=50), communicator="half"),
+    ):
+        foreseen = 0.1 + SLOWEST / MARGIN * 0.05
+        assert one.of(asked, 1.0) == pytest.approx(LEAST_SECONDS + MARGIN * foreseen)
+        assert one.of(asked, 0.5) > one.of(asked, 1.0)
+        assert one.of(asked, 1.0, 9) == pytest.approx(PATIENCE + SLOWEST * 0.05)
+
+
+def test_the_first_hang_costs_less_than_the_patience():
+    one = watchdog(1.0)
+    first = one.of(request(RING, size=10), 1.0)
+    assert first == pytest.approx((PATIENCE + SLOWEST * 10) / LONGER)
+    assert one.of(request(RING, size=10), 1.0, 1) == pytest.approx(LONGER * first)
 
 
 def test_larger_messages_may_take_longer_in_proportion_and_smaller_ones_as_long():
@@ -83,14 +99,15 @@ def test_a_rank_that_computes_before_each_call_gets_the_time_for_it():
     one = watchdog()
     asked = request(RING)
     asked = replace(asked, timing=replace(asked.timing, computation_ms=2000.0))
-    assert one.of(asked, 1.0) == pytest.approx(PATIENCE + SLOWEST * 2.0)
+    assert one.of(asked, 1.0, 1) == pytest.approx(PATIENCE + SLOWEST * 2.0)
     one.measured(Measurement(asked, ((0.1,),)), 2.1)
     assert one.of(asked, 1.0) == pytest.approx(LEAST_SECONDS + MARGIN * 2.1)
 
 
 def test_checks_learn_from_checks():
     one = watchdog()
-    assert one.of_check("bcast", 1.0) == PATIENCE
+    assert one.of_check("bcast", 1.0) == PATIENCE / LONGER
+    assert one.of_check("bcast", 1.0, 1) == PATIENCE
     one.checked(0.1)
     assert one.of_check("bcast", 1.0) == pytest.approx(LEAST_SECONDS)
     one.checked(3.0)

@@ -28,7 +28,7 @@ def plot(results: Sequence[Result], path: str) -> None:
     The last place is for the legend.
     """
     import matplotlib as mpl  # noqa: PLC0415 - only for the picture
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
 
     mpl.rcParams.update({"svg.hashsalt": "stagegen", "svg.fonttype": "none", "font.size": 9})
     rows = [row for result in results for row in result.rows]

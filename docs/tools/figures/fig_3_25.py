@@ -128,7 +128,7 @@ def measure(hosts: int) -> dict[str, dict[str, Any]]:
 def plot(numbers: dict[str, Any], path: Path) -> None:
     """Draw both parts of the figure."""
     mpl.rcParams.update({"svg.hashsalt": "stagegen", "svg.fonttype": "none", "font.size": 9})
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
 
     figure = Figure(figsize=(7.5, 3.2), layout="constrained")
     both, optimal = figure.subplots(1, 2)

@@ -86,7 +86,7 @@ def measure(hosts: int, per_switch: int) -> dict[str, Any]:
 def plot(numbers: dict[str, Any], path: Path) -> None:
     """Draw a panel for each number of hosts per switch."""
     mpl.rcParams.update({"svg.hashsalt": "stagegen", "svg.fonttype": "none", "font.size": 9})
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
 
     figure = Figure(figsize=(7.5, 3.2), layout="constrained")
     lines = {

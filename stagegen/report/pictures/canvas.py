@@ -57,7 +57,7 @@ class Canvas:
 
     def __post_init__(self) -> None:
         _matplotlib()
-        from matplotlib.figure import Figure  # noqa: PLC0415
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
 
         self._figure = Figure(figsize=(self.width, self.height), facecolor="white")
         self._axes = self._figure.add_axes((0, 0, 1, 1))
@@ -85,7 +85,7 @@ class Canvas:
         """Fill rectangles, as one group of the drawing."""
         if not boxes:
             return
-        from matplotlib.collections import PolyCollection  # noqa: PLC0415
+        from matplotlib.collections import PolyCollection  # noqa: PLC0415 - an optional dependency
 
         corners = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h)] for x, y, w, h, _ in boxes]
         colours = [colour for *_, colour in boxes]
@@ -100,7 +100,7 @@ class Canvas:
 
     def circle(self, x: float, y: float, radius: float, colour: Any, **style: Any) -> None:
         """Draw a filled circle."""
-        from matplotlib.patches import Circle  # noqa: PLC0415
+        from matplotlib.patches import Circle  # noqa: PLC0415 - an optional dependency
 
         self._axes.add_patch(Circle((x, y), radius, facecolor=colour, zorder=4, **style))
 
@@ -108,8 +108,8 @@ class Canvas:
         self, start: tuple[float, float], end: tuple[float, float], depth: float, **style: Any
     ) -> None:
         """Draw an arrow that hangs down by `depth` below both of its ends."""
-        from matplotlib.patches import FancyArrowPatch  # noqa: PLC0415
-        from matplotlib.path import Path  # noqa: PLC0415
+        from matplotlib.patches import FancyArrowPatch  # noqa: PLC0415 - an optional dependency
+        from matplotlib.path import Path  # noqa: PLC0415 - an optional dependency
 
         low = min(start[1], end[1]) - depth * 4 / 3  # a cubic curve reaches 3/4 of it
         points = [start, (start[0], low), (end[0], low), end]
