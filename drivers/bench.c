@@ -4,6 +4,7 @@
  * standard input, one per line, and answers in JSON, one object per line.
  *
  *   hello
+ *   environment
  *   compare COLLECTIVE BYTES SETTLE CALLS REPETITIONS
  *   quit
  *
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "environment.h"
 #include "message.h"
 #include "metric.h"
 #include "serve.h"
@@ -116,6 +118,8 @@ static int hello(void) {
 }
 
 static int obey(char *line) {
+    if (strncmp(line, "environment", 11) == 0)
+        return print_environment(control);
     return strncmp(line, "hello", 5) == 0 ? hello() : compare(line);
 }
 

@@ -13,8 +13,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "coll.h"
-
 /* Settings of the kernel that change how long messages take, below /proc/sys/net. */
 static const char *const network_settings[] = {
     "core.busy_poll",
@@ -279,12 +277,16 @@ static int print_all(const char *own, int longest, int rank, int size, MPI_Comm 
 
 int print_environment(MPI_Comm comm) {
     int rank, size;
-    COLL_TRY(PMPI_Comm_rank(comm, &rank));
-    COLL_TRY(PMPI_Comm_size(comm, &size));
+    int error = PMPI_Comm_rank(comm, &rank);
+    if (error == MPI_SUCCESS)
+        error = PMPI_Comm_size(comm, &size);
+    if (error != MPI_SUCCESS)
+        return error;
     char *own = describe(rank);
     int longest = own == NULL ? 0 : (int)strlen(own) + 1;
-    COLL_TRY(PMPI_Allreduce(MPI_IN_PLACE, &longest, 1, MPI_INT, MPI_MAX, comm));
-    const int error = own == NULL ? MPI_ERR_NO_MEM : print_all(own, longest, rank, size, comm);
+    error = PMPI_Allreduce(MPI_IN_PLACE, &longest, 1, MPI_INT, MPI_MAX, comm);
+    if (error == MPI_SUCCESS)
+        error = own == NULL ? MPI_ERR_NO_MEM : print_all(own, longest, rank, size, comm);
     free(own);
     return error;
 }

@@ -17,12 +17,17 @@ from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import format_option, launcher_option, print_json, topology_option
 from stagegen.cli._sizes import parse_sizes, timed
 from stagegen.errors import InputError
+from stagegen.measure.comparable import differences
 from stagegen.measure.comparison import Bench, Comparison
+from stagegen.measure.launch.base import Environment
+from stagegen.measure.live import environments
+from stagegen.measure.log import read_log
 from stagegen.measure.statistics import Summary, summarize
 from stagegen.parts import templates_beside
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import Topology, load_topology
 from stagegen.tune.bounds import bound_or_none, patience
+from stagegen.tune.recorded import LOG
 
 _ROOT = 0
 """The root of collectives that have one, as in drivers/bench.c."""
@@ -105,16 +110,30 @@ def command(
     chosen, toolchain, why = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
     console.print(why)
     with closing(Bench(chosen, topology, library, toolchain)) as bench:
+        differ = _tell_differences(library, bench.environment, console)
         points = [(known[name], size) for name in names for size in timed(known[name], sizes)]
         rows = [
             _measure(bench, topology, collective, size, repetitions)
             for collective, size in track(points, "comparing", console=console, transient=True)
         ]
-        environment = {**bench.environment.to_json(), "mpi_library": bench.hello["mpi"]}
     if output_format == "json":
-        print_json({"environment": environment, "rows": [row.to_json() for row in rows]})
+        environment = bench.environment.to_json()
+        forms = [row.to_json() for row in rows]
+        print_json({"environment": environment, "environments_differ": differ, "rows": forms})
     else:
         _print_table(rows)
+
+
+def _tell_differences(library: Path, now: Environment, console: Console) -> list[str]:
+    """Say how this job differs from those that the library was tuned by; return the facts."""
+    path = library / LOG
+    tuned = environments(read_log(path)[1]) if path.is_file() else []
+    found = {one.fact: one.text for then in tuned for one in differences(then, now)}
+    for text in found.values():
+        console.print(f"another environment than the tuning's: {text}", soft_wrap=True)
+    if not now.representative:
+        console.print("; ".join(now.notes) or "not representative: this is not the cluster")
+    return list(found)
 
 
 def _measure(

@@ -13,10 +13,13 @@ from stagegen.data import DRIVERS
 from stagegen.errors import GenerateError, InputError, MeasurementError
 from stagegen.generate import Renderer, Toolchain, run_make, write_files
 from stagegen.generate.sources import CALLS, calls_header
-from stagegen.measure.launch.base import Launcher
-from stagegen.measure.live import start_session
+from stagegen.measure.launch.base import Environment, Launcher
+from stagegen.measure.live import as_seen, start_session
 from stagegen.parts import templates_beside
 from stagegen.topology import Topology
+
+#: The sources of the benchmark driver.
+SOURCES = ("bench.c", "environment.c")
 
 #: Seconds that a comparison may take beyond a hundred times its lower bound.
 PATIENCE = 120.0
@@ -81,7 +84,8 @@ def build_bench(library: Path, topology: Topology, toolchain: Toolchain) -> Path
     write_files(folder, {CALLS: calls_header(catalogue, renderer)})
     program = folder / "bench"
     command = [toolchain.mpicc, "-O2", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
-    command += [f"-I{folder}", "-o", str(program), str(DRIVERS / "bench.c"), "-ldl"]
+    sources = [str(DRIVERS / name) for name in SOURCES]
+    command += [f"-I{folder}", "-o", str(program), *sources, "-ldl"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise GenerateError(f"building the benchmark failed:\n{result.stderr}")
@@ -104,6 +108,9 @@ def library_of(folder: Path, toolchain: Toolchain) -> Path:
 class Bench:
     """A running comparison session.
 
+    Attributes:
+        environment: where it runs, as its ranks see it.
+
     Args:
         launcher: starts it.
         topology: the cluster.
@@ -123,13 +130,23 @@ class Bench:
         preload = library_of(library, toolchain)
         folder = library / "build"
         program = build_bench(library, topology, toolchain)
-        self._session, self.environment = start_session(
+        self._session, environment = start_session(
             launcher, topology, program, folder, (preload,), variables, toolchain.flavour
         )
-        self.hello = self._session.hello()
-        if not self.hello["preloaded"]:
+        try:
+            self.environment = self._greet(environment, preload, is_lab=launcher.emulates)
+        except BaseException:  # interrupts, too: nothing else knows of this job yet
             self._session.close()
+            raise
+
+    def _greet(self, environment: Environment, preload: Path, *, is_lab: bool) -> Environment:
+        """Return the environment, as the ranks see it, of a job that has the library."""
+        hello = self._session.hello()
+        if not hello["preloaded"]:
             raise MeasurementError(f"{preload} could not be preloaded into the ranks")
+        files = {name: (DRIVERS / name).read_text(encoding="utf-8") for name in SOURCES}
+        machines = self._session.environment()
+        return as_seen(environment, machines, hello["mpi"], files, is_lab=is_lab)
 
     def compare(self, collective: str, size: int, repetitions: int, bound: float) -> Comparison:
         """Time native and tuned in turn, with enough calls in each repetition.

@@ -23,7 +23,7 @@ REFERENCE = Path(__file__).resolve().parents[2] / "generated" / "reference"
 NUMBER = {"type": "number", "minimum": 0}
 SCHEMA = {
     "type": "object",
-    "required": ["environment", "rows"],
+    "required": ["environment", "environments_differ", "rows"],
     "properties": {
         "environment": {
             "type": "object",
@@ -75,6 +75,9 @@ def test_json_pairs_native_and_tuned(tmp_path: Path) -> None:
     jsonschema.validate(answer, SCHEMA)
     assert answer["environment"]["launcher"] == "local"
     assert answer["environment"]["representative"] is False
+    assert sum(one["ranks"] * len(one["hosts"]) for one in answer["environment"]["machines"]) > 1
+    assert "launcher" in answer["environments_differ"], "the reference was tuned in the lab"
+    assert "another environment than the tuning's: launcher lab" in " ".join(result.stderr.split())
     points = [(row["collective"], row["size"]) for row in answer["rows"]]
     others = [name for name in load_catalogue().collectives if name != "barrier"]
     assert sorted(points) == sorted([("barrier", 0), *((c, s) for c in others for s in (1, 65536))])
