@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrivals.h"
 #include "coll.h"
 #include "metric.h"
 #include "serve.h"
@@ -26,6 +27,7 @@ struct request {
     const struct timing *timing;
     double computation; /* in milliseconds */
     enum metric metric;
+    struct arrivals arrivals; /* if ranks come late */
     long bytes, settle, calls, repetitions;
     int candidate_count;
     struct candidate candidates[ROUTINES];
@@ -137,18 +139,34 @@ static inline const struct timing *find_timing(const char *name) {
     return NULL;
 }
 
+/* Read NAME, or NAME:… if ranks come late. Returns 0 if it is wrong. */
+static inline int parse_timing(char *text, struct request *request) {
+    char *plan = strchr(text, ':');
+    if (plan != NULL)
+        *plan++ = '\0';
+    request->timing = find_timing(text);
+    if (request->timing == NULL || (plan != NULL) != request->timing->late)
+        return 0;
+    return plan == NULL || arrivals_parse(plan, &request->arrivals);
+}
+
+/* Times of ranks that come late are not those of the slowest one: it was the first to come. */
+static inline int parse_metric(const char *text, struct request *request) {
+    request->metric = metric_of(text);
+    return request->metric < METRICS &&
+           request->metric != (request->timing->late ? METRIC_SLOWEST : METRIC_LAST);
+}
+
 static inline int parse_numbers(char *line, struct request *request, int *rest) {
-    static char collective[64], timing[64], metric[64];
-    if (sscanf(line, "measure %63s %ld %63s %lf %63s %ld %ld %ld %n", collective, &request->bytes,
+    static char collective[64], timing[160], metric[64];
+    if (sscanf(line, "measure %63s %ld %159s %lf %63s %ld %ld %ld %n", collective, &request->bytes,
                timing, &request->computation, metric, &request->settle, &request->calls,
                &request->repetitions, rest) != 8) {
         complain("not a measure command", "see the head of session.c");
         return 0;
     }
-    request->timing = find_timing(timing);
-    request->metric = metric_of(metric);
     if (request->bytes < 0 || request->calls < 1 || request->repetitions < 1 ||
-        request->timing == NULL || request->metric == METRICS ||
+        !parse_timing(timing, request) || !parse_metric(metric, request) ||
         !(request->computation >= 0 && request->computation <= COMPUTATION_MOST)) {
         complain("not a measure command", timing);
         return 0;

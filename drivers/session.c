@@ -8,6 +8,8 @@
  *   communicator RANK...
  *   check COLLECTIVE ROUTINE...
  *   calibrate
+ *   message COLLECTIVE BYTES
+ *   delays CALL RANK DELAY...
  *   measure COLLECTIVE BYTES TIMING COMPUTATION METRIC SETTLE CALLS REPETITIONS ROUTINE...
  *   quit
  *
@@ -18,24 +20,32 @@
  * the mechanism says so; `calibrate` answers with what the ranks compute in one. A repetition is
  * CALLS calls, after an untimed one if SETTLE is 1. METRIC says what the time of a call is: that of
  * its slowest rank, or the mean over the ranks. The time of a repetition is the mean of its calls;
- * mpptest times all of them as one. The routines take turns: each is timed once per repetition, and
- * every repetition begins with another one, so that a drift of the machine hits all alike.
+ * mpptest times all of them as one. If ranks come late (imbalance, replay), TIMING also has the
+ * plan: imbalance:unit=1000:most=16:seed=1:first=0, where the unit is in nanoseconds and `first` is
+ * the number of the first experiment; `delays` gives the recorded calls of a replay, in
+ * microseconds, and `message` answers with the time of a message of an operation's size, which a
+ * unit may be. The routines take turns: each is timed once per repetition, and every repetition
+ * begins with another one, so that a drift of the machine hits all alike.
  *
  * Commands after `communicator` check and time on these ranks of the job, in that order; without
  * ranks, on all. The others wait for the next command meanwhile, and send nothing.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrivals.h"
 #include "calibration.h"
 #include "coll.h"
 #include "conformance.h"
 #include "environment.h"
 #include "members.h"
+#include "message_time.h"
 #include "metric.h"
 #include "request.h"
 #include "serve.h"
+#include "shared_clock.h"
 #include "timing.h"
 
 struct buffers {
@@ -101,13 +111,22 @@ static int run_trial(const void *what) {
     return coll_run(trial->routine, trial->call, trial->cc, trial->parameters);
 }
 
+/* What this rank measures: for each candidate, each repetition, each call. */
+struct times {
+    double *seconds;
+    double *arrivals; /* if ranks come late; else NULL */
+    double *delays;   /* of one repetition, likewise */
+    double behind;    /* by how much this rank came later than planned at the most */
+};
+
 /*
  * Time one repetition on this rank: seconds[] of each call, or of a call on average. An untimed
  * call may come first: TCP connections remember earlier traffic (congestion windows, losses), and a
  * routine should meet the network as it leaves it itself, not as the candidate before did.
  */
 static int repeat(const struct request *request, const struct candidate *candidate,
-                  const struct coll_call *call, struct coll_comm *cc, double *seconds) {
+                  const struct coll_call *call, struct coll_comm *cc, double *seconds,
+                  const double *delays, double *arrivals) {
     const struct coll_routine *routine = coll_routine_for(candidate->routine, cc);
     const struct trial trial = {routine, call, cc, &candidate->parameters};
     const struct timed timed = {.call = run_trial,
@@ -115,7 +134,9 @@ static int repeat(const struct request *request, const struct candidate *candida
                                 .calls = request->calls,
                                 .computation = request->computation / 1e3,
                                 .bound = calibration_bound(request->computation),
-                                .comm = members.comm};
+                                .comm = members.comm,
+                                .delays = delays,
+                                .arrivals = arrivals};
     if (request->settle) {
         COLL_TRY(timing_barrier(members.comm));
         COLL_TRY(run_trial(&trial));
@@ -124,29 +145,75 @@ static int repeat(const struct request *request, const struct candidate *candida
     return request->timing->repeat(&timed, seconds);
 }
 
+/* As `repeat`, for ranks that come late. */
+static int repeat_late(const struct request *request, const struct candidate *candidate,
+                       const struct coll_call *call, struct coll_comm *cc, long repetition,
+                       size_t at, struct times *times) {
+    double *arrivals = &times->arrivals[at];
+    arrivals_delays(&request->arrivals, repetition, members.rank, request->calls, times->delays);
+    COLL_TRY(repeat(request, candidate, call, cc, &times->seconds[at], times->delays, arrivals));
+    for (long i = 0; i < request->calls; ++i)
+        if (arrivals[i] - times->delays[i] > times->behind)
+            times->behind = arrivals[i] - times->delays[i];
+    return MPI_SUCCESS;
+}
+
 static int run_repetitions(const struct request *request, const struct buffers *buffers,
-                           double *seconds) {
+                           struct times *times) {
     const int each = intervals(request);
+    const int late = request->timing->late;
     struct coll_call call;
     struct coll_comm *cc;
     COLL_TRY(coll_comm_get(members.comm, &cc));
     COLL_TRY(make_call(request, buffers, &call));
+    if (late)
+        COLL_TRY(shared_clock_open(members.comm));
     for (long repetition = 0; repetition < request->repetitions; ++repetition) {
+        if (late)
+            COLL_TRY(shared_clock_align(members.comm));
         for (int turn = 0; turn < request->candidate_count; ++turn) {
             const int i = (int)((repetition + turn) % request->candidate_count);
-            COLL_TRY(repeat(request, &request->candidates[i], &call, cc,
-                            &seconds[(i * request->repetitions + repetition) * each]));
+            const struct candidate *candidate = &request->candidates[i];
+            const size_t at = (size_t)((i * request->repetitions + repetition) * each);
+            COLL_TRY(late ? repeat_late(request, candidate, &call, cc, repetition, at, times)
+                          : repeat(request, candidate, &call, cc, &times->seconds[at], NULL, NULL));
         }
     }
     return MPI_SUCCESS;
 }
 
-static void print_times(const struct request *request, const double *seconds) {
+/* What rank 0 gets, for each candidate and repetition: the time by the metric, or what is known of
+ * ranks that come late. */
+struct results {
+    double *seconds; /* as many as candidates times repetitions; of late ranks `lateness`, too */
+    struct lateness lateness;
+    double behind, clock_error;
+};
+
+static void print_list(const char *name, const double *values, long count) {
+    printf(", \"%s\": [", name);
+    for (long i = 0; i < count; ++i)
+        printf("%s%.9f", i == 0 ? "" : ", ", values[i]);
+    printf("]");
+}
+
+static void print_results(const struct request *request, const struct results *results) {
+    const struct lateness *late = &results->lateness;
     for (int i = 0; i < request->candidate_count; ++i) {
-        printf("{\"routine\": \"%s\", \"seconds\": [", request->candidates[i].text);
-        for (long r = 0; r < request->repetitions; ++r)
-            printf("%s%.9f", r == 0 ? "" : ", ", seconds[i * request->repetitions + r]);
-        printf("]}\n");
+        const long at = i * request->repetitions, count = request->repetitions;
+        printf("{\"routine\": \"%s\"", request->candidates[i].text);
+        if (request->timing->late) {
+            print_list("seconds", &(request->metric == METRIC_MEAN ? late->mean : late->last)[at],
+                       count);
+            print_list("mean", &late->mean[at], count);
+            print_list("last", &late->last[at], count);
+            print_list("spread", &late->spread[at], count);
+            printf(", \"behind\": %.9f, \"clock_error\": %.9f", results->behind,
+                   results->clock_error);
+        } else {
+            print_list("seconds", &results->seconds[at], count);
+        }
+        printf("}\n");
     }
 }
 
@@ -168,32 +235,62 @@ static void release(struct buffers *buffers) {
     free(buffers->places);
 }
 
-/* The times of all repetitions, on the first of the members; rank 0 gets them. */
-static int time_members(const struct request *request, int times, double *seconds, double *means) {
+/* Make one time of those of all ranks, on the first of the members. */
+static int reduce_times(const struct request *request, int count, const struct times *times,
+                        struct results *results) {
+    const int each = intervals(request);
+    if (!request->timing->late)
+        return metric_reduce(request->metric, times->seconds, count, each, results->seconds,
+                             members.comm);
+    COLL_TRY(metric_lateness(times->seconds, times->arrivals, count, each, &results->lateness,
+                             members.comm));
+    results->clock_error = shared_clock_error();
+    return PMPI_Reduce(&times->behind, &results->behind, 1, MPI_DOUBLE, MPI_MAX, 0, members.comm);
+}
+
+/* The times of all repetitions, on the first of the members. */
+static int time_members(const struct request *request, int count, struct results *results) {
+    const size_t all = (size_t)count * (size_t)intervals(request) + 1;
+    const int late = request->timing->late;
     struct buffers buffers;
+    struct times times = {.seconds = calloc(all, sizeof(double)),
+                          .arrivals = late ? calloc(all, sizeof(double)) : NULL,
+                          .delays = late ? calloc((size_t)request->calls, sizeof(double)) : NULL};
     int error = MPI_ERR_NO_MEM;
-    if (allocate(request, &buffers))
-        error = run_repetitions(request, &buffers, seconds);
+    if (allocate(request, &buffers) && times.seconds != NULL &&
+        (!late || (times.arrivals != NULL && times.delays != NULL)))
+        error = run_repetitions(request, &buffers, &times);
     if (error == MPI_SUCCESS)
-        error =
-            metric_reduce(request->metric, seconds, times, intervals(request), means, members.comm);
+        error = reduce_times(request, count, &times, results);
     release(&buffers);
+    free(times.seconds);
+    free(times.arrivals);
+    free(times.delays);
     return error;
 }
 
+/* A replay needs a recording of as many ranks as are members; all ranks of the job know both. */
+static int has_recording(const struct request *request) {
+    return !request->timing->late || request->arrivals.most > 0 || arrivals_ranks() == members.size;
+}
+
 static int measure(struct request *request) {
-    const size_t times = (size_t)request->candidate_count * (size_t)request->repetitions;
-    double *seconds = calloc(times * (size_t)intervals(request) + 1, sizeof *seconds);
-    double *means = calloc(times + 1, sizeof *means);
-    int error = seconds == NULL || means == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
-    if (error == MPI_SUCCESS && is_member())
-        error = time_members(request, (int)times, seconds, means);
+    const size_t count = (size_t)request->candidate_count * (size_t)request->repetitions;
+    double *room = calloc(4 * count + 3, sizeof *room);
+    if (room == NULL)
+        return MPI_ERR_NO_MEM;
+    struct results results = {.seconds = room,
+                              .lateness = {room + count, room + 2 * count, room + 3 * count}};
+    int error = is_member() ? time_members(request, (int)count, &results) : MPI_SUCCESS;
+    room[4 * count] = results.behind;
+    room[4 * count + 1] = results.clock_error;
     if (error == MPI_SUCCESS)
-        error = bring(means, times * sizeof *means);
+        error = bring(room, (4 * count + 2) * sizeof *room);
+    results.behind = room[4 * count];
+    results.clock_error = room[4 * count + 1];
     if (error == MPI_SUCCESS && world_rank == 0)
-        print_times(request, means);
-    free(seconds);
-    free(means);
+        print_results(request, &results);
+    free(room);
     return error;
 }
 
@@ -252,6 +349,33 @@ static int calibrate(void) {
     return error;
 }
 
+/* The bytes of a message of an operation; if blocks of a whole differ, their mean. */
+static long message_bytes(enum coll_collective collective, long bytes) {
+    const struct coll_shape *kind = &coll_shapes[collective];
+    return kind->whole && kind->uneven ? bytes / members.size : bytes;
+}
+
+/* The time of a message of an operation's size, on the members. */
+static int tell_message_time(const char *line) {
+    char name[64];
+    long bytes;
+    double seconds = 0;
+    enum coll_collective collective;
+    if (sscanf(line, "message %63s %ld", name, &bytes) != 2 || bytes < 0 || bytes > INT_MAX) {
+        complain("not a message command", "see the head of session.c");
+        return MPI_SUCCESS;
+    }
+    if (!parse_collective(name, &collective))
+        return MPI_SUCCESS;
+    bytes = message_bytes(collective, bytes);
+    if (is_member())
+        COLL_TRY(message_time(members.comm, bytes, &seconds));
+    COLL_TRY(bring(&seconds, sizeof seconds));
+    if (world_rank == 0)
+        printf("{\"bytes\": %ld, \"message\": %.9f}\n", bytes, seconds);
+    return MPI_SUCCESS;
+}
+
 /* Carry out one command; returns an MPI error code. */
 static int obey(char *line) {
     struct request request = {0};
@@ -263,8 +387,17 @@ static int obey(char *line) {
         return calibrate();
     if (strncmp(line, "environment", 11) == 0)
         return print_environment(control);
-    if (strncmp(line, "measure ", 8) == 0) {
-        if (parse_numbers(line, &request, &rest) && parse_candidates(line + rest, &request))
+    if (strncmp(line, "message ", 8) == 0)
+        return tell_message_time(line);
+    if (strncmp(line, "delays ", 7) == 0) {
+        if (!arrivals_keep(line + 7))
+            complain("not delays", "see arrivals.h");
+    } else if (strncmp(line, "measure ", 8) == 0) {
+        if (!parse_numbers(line, &request, &rest) || !parse_candidates(line + rest, &request))
+            ;
+        else if (!has_recording(&request))
+            complain("replay", "there are no delays for these ranks");
+        else
             error = measure(&request);
     } else if (sscanf(line, "check %63s %n", collective, &rest) == 1) {
         if (parse_collective(collective, &request.collective) &&
@@ -274,8 +407,8 @@ static int obey(char *line) {
         error = choose_members(line + 12);
     } else {
         complain("unknown command",
-                 "expected hello, environment, communicator, check, calibrate, measure or quit, on "
-                 "one line");
+                 "expected hello, environment, communicator, check, calibrate, message, delays, "
+                 "measure or quit, on one line");
     }
     for (int i = 0; i < request.candidate_count; ++i)
         free((char *)request.candidates[i].text);

@@ -14,6 +14,8 @@ struct timed {
     double computation;            /* in seconds, as asked for */
     long bound;                    /* BOUND of the figure: on this rank it takes as long */
     MPI_Comm comm;
+    const double *delays; /* if ranks come late: by how many seconds, for each call; else NULL */
+    double *arrivals;     /* and when they came, which `repeat` gives; else NULL */
 };
 
 /* A timing mechanism. All ranks call `repeat` together, right after a barrier. */
@@ -21,6 +23,7 @@ struct timing {
     const char *name;
     /* Whether it has a time for each call; else one for all, that of a call on average. */
     int each_call;
+    int late; /* whether ranks come late by the delays of arrivals.h */
     /* Gives the seconds on this rank; returns an MPI error code. */
     int (*repeat)(const struct timed *timed, double *seconds);
 };

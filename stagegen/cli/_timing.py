@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from stagegen.cli._arrivals import PLANS, read_plan
 from stagegen.cli._parts import own_parts
 from stagegen.errors import InputError
 from stagegen.generate.timings import BUILT_IN, Mechanism, read_mechanism
-from stagegen.measure.iterations import ADAPTIVE, Iterations
-from stagegen.measure.timing import IDLE, METRICS, Timing
+from stagegen.measure.arrivals import Arrivals, Imbalance, Replay
+from stagegen.measure.iterations import ADAPTIVE, PRESETS, Iterations
+from stagegen.measure.timing import IDLE, METRICS, Timing, metrics_of
 
 #: Milliseconds of computation; the source took 25 (Faraj 2006, §4.1.2.4).
 COMPUTATION = 25.0
@@ -24,20 +27,36 @@ COMPUTATION_MOST = 60_000.0
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _mechanism(ctx: click.Context, _param: click.Parameter, text: str) -> Mechanism:
+@dataclass(frozen=True)
+class Chosen:
+    """What ``--timing`` says.
+
+    Attributes:
+        mechanism: of stagegen, or a user's own.
+        arrivals: how late ranks come, if the mechanism is about that.
+    """
+
+    mechanism: Mechanism
+    arrivals: Arrivals | None = None
+
+
+def _mechanism(ctx: click.Context, _param: click.Parameter, text: str) -> Chosen:
     """Return a mechanism of stagegen by its name, or a user's own: in a file, or by name.
 
     Raises:
         InputError: the file is none, or the user's parts are wrong.
-        click.BadParameter: there is none of that name.
+        click.BadParameter: there is none of that name, or it lacks what it needs.
     """
+    name, _, _ = text.partition(":")
+    if name in PLANS:
+        return Chosen(BUILT_IN[name], read_plan(text))
     if text in BUILT_IN:
-        return BUILT_IN[text]
+        return Chosen(BUILT_IN[text])
     if text.endswith(".c"):
-        return read_mechanism(Path(text))
+        return Chosen(read_mechanism(Path(text)))
     own = own_parts(ctx.params.get("topology_file"), None).timings
     if text in own:
-        return read_mechanism(own[text])
+        return Chosen(read_mechanism(own[text]))
     names = ", ".join((*BUILT_IN, *own))
     raise click.BadParameter(f"{text!r} is none of {names}; a file of your own ends in .c")
 
@@ -58,7 +77,9 @@ _OPTIONS = (
         metavar="NAME|FILE.c",
         default="barrier",
         show_default=True,
-        help=f"How calls are timed: {', '.join(BUILT_IN)}, or a C file; see docs/timing.md.",
+        help="How calls are timed: barrier, mpptest, computation, imbalance:F (ranks come late by "
+        "random delays below F message times, or below a time such as 20ms), replay:FILE#SITE (as "
+        "late as in a recorded program), or a C file; see docs/timing.md.",
     ),
     click.option(
         "--computation",
@@ -72,9 +93,8 @@ _OPTIONS = (
     click.option(
         "--metric",
         type=click.Choice(METRICS),
-        default=METRICS[0],
-        show_default=True,
-        help="The time of a call: that of its slowest rank, or the mean over the ranks.",
+        help="The time of a call: that of its slowest rank (default), or the mean over the ranks. "
+        "If ranks come late: the mean (default), or from the last arrival to the last exit.",
     ),
     click.option(
         "--iterations",
@@ -94,20 +114,56 @@ def timing_options(command: _Command) -> _Command:
 
 
 def timing_of(
-    mechanism: Mechanism, computation: float, metric: str, iterations: Iterations
+    chosen: Chosen,
+    computation: float = COMPUTATION,
+    metric: str | None = None,
+    iterations: Iterations | None = None,
+    seed: int = 1,
 ) -> Timing:
-    """Return what the options ask for."""
+    """Return what the options ask for.
+
+    Raises:
+        click.BadParameter: the metric is none of the mechanism.
+    """
+    mechanism, arrivals = chosen.mechanism, chosen.arrivals
+    metrics = metrics_of(mechanism.name)
+    if metric is not None and metric not in metrics:
+        why = (
+            "the rank that was slowest is the one that waited longest for the others"
+            if arrivals
+            else "only imbalance and replay know when ranks arrive"
+        )
+        raise click.BadParameter(
+            f"{metric} is no metric of {mechanism.name}: {why}; choose {' or '.join(metrics)}",
+            param_hint="--metric",
+        )
+    if isinstance(arrivals, Imbalance):
+        arrivals = replace(arrivals, seed=seed)
     milliseconds = 0.0 if mechanism.name in IDLE else computation
-    return Timing(mechanism.name, milliseconds, metric, iterations, mechanism.hash)
+    return Timing(
+        mechanism.name,
+        milliseconds,
+        metric or metrics[0],
+        iterations or PRESETS[ADAPTIVE],
+        mechanism.hash,
+        arrivals=arrivals,
+    )
 
 
-def mechanism_to_resume(given: Mechanism, logged: Timing, path: Path) -> Mechanism:
+def to_resume(given: Chosen, logged: Timing, path: Path) -> Chosen:
     """Return the mechanism with which a log goes on; the options were compared with it before.
 
     Raises:
-        InputError: it is a user's own, and its file was not named; or it computed by the number of
-            operations.
+        InputError: it is a user's own, or replays a recording, and its file was not named; or it
+            computed by the number of operations.
     """
+    if isinstance(logged.arrivals, Replay) and given.arrivals != logged.arrivals:
+        raise InputError(
+            f"this log was measured with other delays: a {logged.arrivals.text}; name the same "
+            "recording with --timing replay:FILE#SITE",
+            path,
+            1,
+        )
     if logged.operations:
         raise InputError(
             "this log gives the computation in operations, not in milliseconds; measure anew",
@@ -115,8 +171,9 @@ def mechanism_to_resume(given: Mechanism, logged: Timing, path: Path) -> Mechani
             1,
         )
     if not logged.hash:
-        return BUILT_IN[logged.mechanism]
-    if given.hash != logged.hash:
+        arrivals = given.arrivals if isinstance(logged.arrivals, Replay) else logged.arrivals
+        return Chosen(BUILT_IN[logged.mechanism], arrivals)
+    if given.mechanism.hash != logged.hash:
         raise InputError(
             f"this log was measured with {logged.mechanism}.c; name it with --timing", path, 1
         )

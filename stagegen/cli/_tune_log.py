@@ -141,7 +141,12 @@ def _named(options: Options, computation: float) -> dict[str, object]:
         "collectives": options.collectives,
         "communicators": options.communicators,
         "sizes": options.sizes,
-        "timing": (options.timing.mechanism, options.timing.hash),
+        "timing": (
+            options.timing.mechanism,
+            options.timing.hash,
+            # --seed is compared by itself.
+            options.timing.arrivals and options.timing.arrivals.unseeded,
+        ),
         "computation": computation,
         "metric": options.timing.metric,
         "iterations": options.timing.iterations,

@@ -13,12 +13,12 @@ from stagegen.catalogue import Catalogue
 from stagegen.cli._alone import alone_in
 from stagegen.cli._endings import Stopped, StoppedError, endings
 from stagegen.cli._progress import Display, Watch, shown
-from stagegen.cli._timing import mechanism_to_resume
+from stagegen.cli._timing import Chosen, to_resume
 from stagegen.cli._tune_folder import copy_log, write_folder
 from stagegen.cli._tune_log import LOG, new_header, read_tuning
 from stagegen.errors import InputError, MeasurementError, StagegenError
 from stagegen.generate import Renderer, Toolchain, measuring_sources, session_build
-from stagegen.generate.timings import Mechanism, require_sound
+from stagegen.generate.timings import require_sound
 from stagegen.library.folder import COMMAND
 from stagegen.measure.comparable import Admission, mixed_facts
 from stagegen.measure.launch.base import Launcher
@@ -75,7 +75,7 @@ def measure(
     launcher: Launcher,
     toolchain: Toolchain,
     why: str,
-    mechanism: Mechanism,
+    timing: Chosen,
     resume: bool,
     patience: float,
     display: Display,
@@ -90,12 +90,14 @@ def measure(
             tuning = read_tuning(path, run.topology, run.catalogue, options, resume)
             options, known, restated = tuning.options, tuning.records, tuning.restated
             run = replace(run, catalogue=tuning.catalogue)
-            mechanism = mechanism_to_resume(mechanism, options.timing, path)
-        require_sound(mechanism, toolchain)
+            timing = to_resume(timing, options.timing, path)
+            # A log does not hold the delays of a replay.
+            options = replace(options, timing=replace(options.timing, arrivals=timing.arrivals))
+        require_sound(timing.mechanism, toolchain)
         admission = _admission(known, run.mix)
         restated = (*restated, *admission.admit())
         log = LogWriter(path, None if resume else new_header(run.topology, run.catalogue, options))
-        live = _live(run, options, launcher, toolchain, mechanism, log, admission, patience)
+        live = _live(run, options, launcher, toolchain, timing, log, admission, patience)
         with shown(display, run.output / EVENTS), _resumable(log, path):
             _EVENTS.info("%s", why)
             to_come = races(run.topology, run.catalogue, options, options.protocol.launches)
@@ -144,7 +146,7 @@ def _live(
     options: Options,
     launcher: Launcher,
     toolchain: Toolchain,
-    mechanism: Mechanism,
+    timing: Chosen,
     log: LogWriter,
     admission: Admission,
     patience: float,
@@ -157,7 +159,7 @@ def _live(
     hashes = (run.topology.hash, run.catalogue.hash)
     renderer = Renderer(COMMAND, run.topology.name, *hashes, run.catalogue.templates)
     build = session_build(run.topology, run.catalogue, options.collectives)
-    files = measuring_sources(build, renderer, (mechanism,))
+    files = measuring_sources(build, renderer, (timing.mechanism,))
     folder = run.output / "build" / "session"
     computes = options.timing.computation_ms > 0
     starter = SessionStarter(

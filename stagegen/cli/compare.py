@@ -14,24 +14,31 @@ from rich.progress import track
 from rich.table import Table
 
 from stagegen.catalogue import Catalogue, Collective, applicable, load_catalogue, with_native
+from stagegen.cli._arrivals import fitting
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import format_option, launcher_option, print_json, topology_option
 from stagegen.cli._parts import added_to
 from stagegen.cli._sizes import parse_sizes, timed
+from stagegen.cli._timing import Chosen, timing_of, timing_options
 from stagegen.cli._tune_log import LOG, new_header
 from stagegen.errors import InputError
 from stagegen.generate import Renderer, measuring_sources, session_build
+from stagegen.generate.timings import require_sound
+from stagegen.measure.arrivals import EXPERIMENTS
+from stagegen.measure.iterations import Iterations
 from stagegen.measure.launch.base import Environment
 from stagegen.measure.live import SessionStarter, environments
 from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter, read_log
-from stagegen.measure.records import Candidate
-from stagegen.measure.timing import Timing
+from stagegen.measure.records import WHOLE, Candidate
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import Topology, load_topology
 from stagegen.tune.bounds import bound_or_none, patience
 from stagegen.tune.contest import Contestant, named_candidate, require_right, time_in_turn
 from stagegen.tune.scope import Options
+
+#: Repetitions unless ranks come late.
+REPETITIONS = 9
 
 _ROOT = 0
 """The root of collectives that have one, as in drivers/session.c."""
@@ -67,6 +74,7 @@ class _Row:
             "ratio_interval": [ratio.low, ratio.high],
             "repetitions": seconds.count,
             "seconds": list(self.contestant.repetitions),
+            **({"late": self.contestant.late.to_json()} if self.contestant.late else {}),
         }
 
 
@@ -89,9 +97,12 @@ class _Row:
 @click.option(
     "--repetitions",
     type=click.IntRange(min=1),
-    default=9,
-    show_default=True,
-    help="Repetitions of each; more if a call takes milliseconds, fewer if seconds.",
+    help=f"Repetitions of each; default: {REPETITIONS}, more if a call takes milliseconds, fewer "
+    f"if seconds. If ranks come late: experiments, default {EXPERIMENTS}.",
+)
+@timing_options
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of random delays."
 )
 @launcher_option
 @click.option(
@@ -106,7 +117,12 @@ def command(
     collective: str,
     algorithms: str,
     sizes: tuple[int, ...],
-    repetitions: int,
+    repetitions: int | None,
+    timing: Chosen,
+    computation: float,
+    metric: str | None,
+    iterations: Iterations,
+    seed: int,
     launcher: str | None,
     output: Path | None,
     mpicc: str | None,
@@ -125,22 +141,28 @@ def command(
     console = Console(stderr=True, highlight=False)
     chosen, toolchain, why = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
     console.print(why)
-    options = Options((collective,), sizes, Timing(), 0.0)
+    how = timing_of(timing, computation, metric, iterations, seed)
+    fitting(how.arrivals, topology, (WHOLE,), asked=True)
+    require_sound(timing.mechanism, toolchain)
+    options = Options((collective,), sizes, how, 0.0)
     log = LogWriter(folder / LOG, new_header(topology, catalogue, options))
     hashes = (topology.hash, catalogue.hash)
     renderer = Renderer(_COMMAND, topology.name, *hashes, catalogue.templates)
-    files = measuring_sources(session_build(topology, catalogue, (collective,)), renderer)
-    starter = SessionStarter(folder, files, toolchain, chosen, topology, log)
+    build = session_build(topology, catalogue, (collective,))
+    files = measuring_sources(build, renderer, (timing.mechanism,))
+    computes = how.computation_ms > 0
+    starter = SessionStarter(folder, files, toolchain, chosen, topology, log, computes=computes)
     source = LiveSource(
         starter,
         log,
         lambda name, size: patience(topology, catalogue.collective(name), size, _ROOT),
         start_check=starter.start_here if chosen.emulates else None,
     )
+    many = repetitions or (EXPERIMENTS if how.arrivals else REPETITIONS)
     with closing(log), closing(source):
         require_right(source, collective, candidates)
         contests = [
-            (size, time_in_turn(source, collective, size, candidates, repetitions))
+            (size, time_in_turn(source, collective, size, candidates, many, timing=how))
             for size in track(points, "comparing", console=console, transient=True)
         ]
     environment = environments(read_log(folder / LOG)[1])[-1]

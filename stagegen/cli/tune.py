@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from stagegen.catalogue import load_catalogue
+from stagegen.cli._arrivals import fitting
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import (
     catalogue_selecting,
@@ -26,9 +27,8 @@ from stagegen.cli._progress import choose_display, progress_options
 from stagegen.cli._protocol import protocol_options
 from stagegen.cli._sbatch import job_script
 from stagegen.cli._sizes import parse_sizes
-from stagegen.cli._timing import timing_of, timing_options
+from stagegen.cli._timing import Chosen, timing_of, timing_options
 from stagegen.cli._tune_run import Run, from_log, measure
-from stagegen.generate.timings import Mechanism
 from stagegen.generate.write import write_file
 from stagegen.measure.iterations import Iterations
 from stagegen.measure.watchdog import PATIENCE
@@ -129,9 +129,9 @@ def command(
     communicators: str | None,
     sizes: tuple[int, ...],
     traces: tuple[Path, ...],
-    timing: Mechanism,
+    timing: Chosen,
     computation: float,
-    metric: str,
+    metric: str | None,
     iterations: Iterations,
     launches: int,
     width: float,
@@ -164,9 +164,9 @@ def command(
     options = Options(
         collectives_of(run.catalogue, collectives),
         sizes,
-        timing_of(timing, computation, metric, iterations),
+        timing_of(timing, computation, metric, iterations, seed),
         budget,
-        _communicators(topology, communicators),
+        _communicators(topology, communicators, timing),
         catalogue.selection,
         Protocol(launches, width, gain, seed),
     )
@@ -192,7 +192,8 @@ def _write_script(path: Path, text: str) -> None:
         click.echo(f"{path}: sbatch {path}")
 
 
-def _communicators(topology: Topology, names: str | None) -> tuple[str, ...]:
+def _communicators(topology: Topology, names: str | None, timing: Chosen) -> tuple[str, ...]:
     """Return the communicators to tune for; an unknown name is an InputError (status 2)."""
     chosen = default_names(topology) if names is None else tuple(names.split(","))
-    return tuple(one.name for one in find_communicators(topology, chosen))
+    found = tuple(one.name for one in find_communicators(topology, chosen))
+    return fitting(timing.arrivals, topology, found, asked=names is not None)

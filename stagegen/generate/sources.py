@@ -50,16 +50,22 @@ CHECK_DRIVERS = (
 #: The header that names every collective.
 CALLS = "calls.h"
 SESSION_DRIVERS = (
+    "arrivals.c",
+    "arrivals.h",
     "calibration.c",
     "calibration.h",
     "compute.c",
     "environment.c",
     "environment.h",
     "members.h",
+    "message_time.c",
+    "message_time.h",
     "metric.h",
     "request.h",
     "serve.h",
     "session.c",
+    "shared_clock.c",
+    "shared_clock.h",
     "timing.h",
 )
 

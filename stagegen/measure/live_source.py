@@ -129,16 +129,17 @@ class LiveSource:
         raise AssertionError("the last attempt returns or raises")
 
     def _measure(self, session: Session, request: Request, attempt: int) -> Measurement:
-        limit = self._watchdog.of(request, session.scale, attempt)
-        begin = time.monotonic()
         try:
             session.use(request.communicator, self._ranks[request.communicator])
+            late = session.make_late(request) if request.timing.arrivals else 0.0
+            limit = self._watchdog.of(request, session.scale, attempt, late)
+            begin = time.monotonic()
             measurement = session.measure(request, limit)
         except SessionError as error:
             self._timing.close()
             _tell(error)
             raise
-        self._watchdog.measured(measurement, time.monotonic() - begin)
+        self._watchdog.measured(measurement, time.monotonic() - begin, late)
         return measurement
 
     def _culprit(self, request: Request) -> Failure | None:

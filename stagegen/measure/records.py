@@ -9,6 +9,7 @@ from typing import Any
 
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import MeasurementError
+from stagegen.measure.arrivals import LAUNCH, Lateness
 from stagegen.measure.entries import entry, natural, times
 from stagegen.measure.timing import Timing
 
@@ -97,6 +98,8 @@ class Request:
         communicator: the name of the ranks that call, as the user asked for them.
         launch: which launch of the job is to answer, from 0: what differs between launches, such
             as where memory lies, changes times.
+        first: if ranks come late, the number of the first repetition's experiment in this launch;
+            else 0. Equal experiments have equal delays, whatever the size and the candidates.
     """
 
     collective: str
@@ -108,6 +111,12 @@ class Request:
     candidates: tuple[Candidate, ...]
     communicator: str = WHOLE
     launch: int = 0
+    first: int = 0
+
+    @property
+    def experiment(self) -> int:
+        """The number of the first repetition's experiment, among those of all launches."""
+        return LAUNCH * self.launch + self.first
 
 
 def _communicator(record: Mapping[str, Any]) -> str:
@@ -139,10 +148,12 @@ class Measurement:
         request: what was asked for.
         seconds: for each of its candidates the time of each repetition, in seconds: the mean
             of its calls, over the ranks as the request's metric says.
+        lateness: what else is known if ranks come late; else None.
     """
 
     request: Request
     seconds: tuple[tuple[float, ...], ...]
+    lateness: Lateness | None = None
 
     def by_candidate(self) -> dict[Candidate, tuple[float, ...]]:
         """Return the repetitions of each candidate."""
@@ -150,6 +161,9 @@ class Measurement:
 
     def to_json(self) -> dict[str, Any]:
         """Return the record of the log: one line, so that it is complete or not there at all."""
+        first = {"first": self.request.first} if self.request.timing.arrivals else {}
+        specs = [candidate.spec for candidate in self.request.candidates]
+        late = {"lateness": self.lateness.to_json(specs)} if self.lateness else {}
         return {
             "kind": "measurement",
             "collective": self.request.collective,
@@ -159,6 +173,8 @@ class Measurement:
             "settle": self.request.settle,
             "calls": self.request.calls,
             "launch": self.request.launch,
+            **first,
+            **late,
             "seconds": {c.spec: list(times) for c, times in self.by_candidate().items()},
         }
 
@@ -183,8 +199,10 @@ class Measurement:
             candidates=tuple(map(Candidate.from_spec, answers)),
             communicator=_communicator(record),
             launch=natural(record, "launch") if "launch" in record else 0,  # old logs have one
+            first=natural(record, "first") if "first" in record else 0,
         )
-        return cls(request, seconds)
+        late = entry(record, "lateness", dict) if "lateness" in record else None
+        return cls(request, seconds, Lateness.from_json(late, list(answers)) if late else None)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from stagegen.errors import MeasurementError
-from stagegen.measure.entries import entry, natural, rates, times
+from stagegen.measure.arrivals import Imbalance, Lateness, Replay
+from stagegen.measure.entries import entry, natural, number, rates, times
 from stagegen.measure.launch.base import RunningJob
 from stagegen.measure.machines import Machine, machines_of
 from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request
@@ -23,6 +24,9 @@ START_TIMEOUT = 120.0
 
 #: Seconds in which a job that says something unexpected may say the rest, and end.
 LAST_WORDS = 1.0
+
+#: So many delays of a recorded call are given in a command at the most.
+DELAYS = 1000
 
 #: What is kept of a job's output: so many lines at the most, each of so many letters.
 LINES, LETTERS = 20, 200
@@ -59,6 +63,8 @@ class Session:
         self._busy = False
         self._communicator = WHOLE
         self._complaints = complaints
+        self._messages: dict[tuple[str, str, int], float] = {}
+        self._replayed = ""
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         if job.stdin is None or job.stdout is None:
             raise MeasurementError("the session needs pipes to its standard input and output")
@@ -136,15 +142,60 @@ class Session:
         command = " ".join(["check", collective, *specs])
         return self._ask(command, f"checking {collective}", timeout, read)
 
+    def make_late(self, request: Request) -> float:
+        """Get ready for a request to which ranks come late.
+
+        Returns:
+            The seconds by which a rank is late at the most; 0 if none is.
+
+        Raises:
+            SessionError: the job ended or did not answer in time.
+        """
+        arrivals = request.timing.arrivals
+        if arrivals is None:
+            return 0.0
+        if isinstance(arrivals, Replay):
+            self._replay(arrivals)
+        return arrivals.longest(self._message(request))
+
+    def _message(self, request: Request) -> float | None:
+        """Return the seconds of a message of the operation's size, if its delays depend on it."""
+        arrivals = request.timing.arrivals
+        if not isinstance(arrivals, Imbalance) or not arrivals.in_messages:
+            return None
+        key = self._communicator, request.collective, request.size
+        if key not in self._messages:
+            command = f"message {request.collective} {request.size}"
+            what = f"timing a message of {request.collective} of {request.size} bytes"
+            self._messages[key] = self._ask(
+                command, what, START_TIMEOUT, lambda answers: number(answers[0]["message"])
+            )
+        return self._messages[key]
+
+    def _replay(self, replay: Replay) -> None:
+        """Give the session the recorded delays, if it does not have them."""
+        if self._replayed == replay.hash:
+            return
+        for call, delays in enumerate(replay.delays):
+            for rank in range(0, len(delays), DELAYS):
+                some = " ".join(map(str, delays[rank : rank + DELAYS]))
+                what = f"giving the delays of recorded call {call}"
+                self._ask(f"delays {call} {rank} {some}", what, START_TIMEOUT, lambda _: None)
+        self._replayed = replay.hash
+
     def measure(self, request: Request, timeout: float) -> Measurement:
-        """Time the candidates of a request in turn.
+        """Time the candidates of a request in turn; if ranks come late, after ``make_late``.
 
         Raises:
             SessionError: the job ended or did not answer within ``timeout`` seconds.
         """
         specs = " ".join(candidate.spec for candidate in request.candidates)
+        arrivals, message = request.timing.arrivals, self._message(request)
+        timing = request.timing.mechanism
+        if arrivals is not None:
+            timing = arrivals.word(request.experiment, message)
         command = (
-            f"measure {request.collective} {request.size} {request.timing.mechanism} "
+            f"measure {request.collective} {request.size} {timing} "
             f"{request.timing.computation_ms} {request.timing.metric} {request.settle:d} "
             f"{request.calls} {request.repetitions} {specs}"
         )
@@ -157,7 +208,9 @@ class Session:
             seconds = tuple(times(answer["seconds"]) for answer in answers)
             if {len(repetitions) for repetitions in seconds} != {request.repetitions}:
                 raise ValueError("a wrong number of repetitions")
-            return Measurement(request, seconds)
+            if arrivals is None:
+                return Measurement(request, seconds)
+            return Measurement(request, seconds, _lateness(answers, message))
 
         return self._ask(command, what, timeout, read)
 
@@ -299,6 +352,22 @@ def _plain(line: bytes) -> str:
     """Return a line as text that a terminal only shows."""
     text = line.decode(errors="replace").rstrip()
     return "".join(letter if letter.isprintable() else " " for letter in text)[:LETTERS]
+
+
+def _lateness(answers: Answers, message: float | None) -> Lateness:
+    """Return what the answers to a measurement tell of ranks that come late.
+
+    Raises:
+        KeyError, TypeError, ValueError: they do not.
+    """
+    return Lateness(
+        message,
+        number(answers[0]["behind"]),
+        number(answers[0]["clock_error"]),
+        tuple(times(answer["mean"]) for answer in answers),
+        tuple(times(answer["last"]) for answer in answers),
+        tuple(tuple(map(number, answer["spread"])) for answer in answers),
+    )
 
 
 def _expect(specs: list[str], answers: Answers) -> None:

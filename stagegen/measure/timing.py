@@ -12,14 +12,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stagegen.generate.timings import BUILT_IN
+from stagegen.measure.arrivals import METRICS_LATE, Arrivals, arrivals_from_json
 from stagegen.measure.entries import entry, natural, number
 from stagegen.measure.iterations import ADAPTIVE, PRESETS, Iterations
 
 TIMINGS = tuple(BUILT_IN)
 
 #: How the times of all ranks become one: the slowest rank's, or the mean over the ranks, as in
-#: Faraj 2006, §4.1.2.2.
-METRICS = ("slowest", "mean")
+#: Faraj 2006, §4.1.2.2; if ranks come late, the mean, or the time from the last arrival to the last
+#: exit. The first of each is the default.
+METRICS_PLAIN = ("slowest", "mean")
+METRICS = tuple(dict.fromkeys((*METRICS_PLAIN, *METRICS_LATE)))
+
+#: The mechanisms in which ranks come late.
+LATE = frozenset({"imbalance", "replay"})
 
 #: If times decide, a repetition has enough calls to last this many seconds, at most CALLS_MOST.
 REPETITION_SECONDS = 0.02
@@ -33,10 +39,10 @@ CALLS_LEAST = 5
 CALLS_LEAST_APART = 1
 
 #: The mechanisms that have a barrier before each call.
-APART = frozenset({"barrier"})
+APART = frozenset({"barrier", *LATE})
 
 #: The mechanisms that never compute; a user's own may.
-IDLE = frozenset({"barrier", "mpptest"})
+IDLE = frozenset({"barrier", "mpptest", *LATE})
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,7 @@ class Timing:
             never computes.
         metric: one of :data:`METRICS`.
         iterations: how many calls make a repetition.
+        arrivals: how late ranks come, if the mechanism is one of :data:`LATE`; else None.
         hash: of a user's own mechanism; else empty.
         operations: of logs from before computation was given in milliseconds: the BOUND of
             Fig. 4.3 (c), in thousands of operations.
@@ -60,6 +67,7 @@ class Timing:
     iterations: Iterations = PRESETS[ADAPTIVE]
     hash: str = ""
     operations: int = 0
+    arrivals: Arrivals | None = None
 
     def calls(self, size: int, seconds: float | None = None) -> int:
         """Return ITER: how many calls make a repetition.
@@ -96,10 +104,12 @@ class Timing:
         return {"timing": self.mechanism, **self._common(), **own}
 
     def _common(self) -> dict[str, Any]:
+        late = {"arrivals": self.arrivals.to_json()} if self.arrivals else {}
         return {
             "computation": self.operations,
             "computation_ms": self.computation_ms,
             "metric": self.metric,
+            **late,
         }
 
     @classmethod
@@ -122,6 +132,11 @@ class Timing:
         return _read(record, "timing", "timing_hash")
 
 
+def metrics_of(mechanism: str) -> tuple[str, ...]:
+    """Return the metrics of a mechanism; the first is the default."""
+    return METRICS_LATE if mechanism in LATE else METRICS_PLAIN
+
+
 def _read(form: Mapping[str, Any], name: str, own: str) -> Timing:
     """Read what header and records have in common; old logs have neither metric nor milliseconds.
 
@@ -132,10 +147,16 @@ def _read(form: Mapping[str, Any], name: str, own: str) -> Timing:
     digest = entry(form, own, str) if own in form else ""
     if mechanism not in TIMINGS and not digest:
         raise ValueError(f"`{name}` must be one of {', '.join(TIMINGS)}, or have `{own}`")
+    arrivals = arrivals_from_json(entry(form, "arrivals", dict)) if mechanism in LATE else None
     metric = form.get("metric", METRICS[0])
-    if metric not in METRICS:
-        raise ValueError(f"`metric` must be one of {', '.join(METRICS)}")
+    if metric not in metrics_of(mechanism):
+        raise ValueError(f"`metric` must be one of {', '.join(metrics_of(mechanism))}")
     milliseconds = number(form.get("computation_ms", 0.0))
     return Timing(
-        mechanism, milliseconds, metric, hash=digest, operations=natural(form, "computation")
+        mechanism,
+        milliseconds,
+        metric,
+        hash=digest,
+        operations=natural(form, "computation"),
+        arrivals=arrivals,
     )

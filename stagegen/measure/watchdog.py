@@ -62,21 +62,35 @@ class Watchdog:
         most = self._most(collective, CHECK_SIZE, CHECK_CASES, scale)
         return self._limit(self._longest_check, 0.0, attempt, most)
 
-    def of(self, request: Request, scale: float, attempt: int = 0) -> float:
-        """Return the limit in seconds for a request; arguments as for a check."""
+    def of(self, request: Request, scale: float, attempt: int = 0, late: float = 0.0) -> float:
+        """Return the limit in seconds for a request.
+
+        Args:
+            request: what is asked for.
+            scale: as for a check.
+            attempt: likewise.
+            late: the seconds by which ranks come late to a call at the most.
+        """
         turns = (request.calls + request.settle) * request.repetitions
         calls = turns * len(request.candidates)
-        computing = calls * request.timing.computation_ms / 1e3
+        computing, waiting = calls * request.timing.computation_ms / 1e3, calls * late
         most = self._most(request.collective, request.size, calls, scale) + SLOWEST * computing
+        most += MARGIN * waiting
         take = (self._foreseen(request, candidate, scale) for candidate in request.candidates)
-        return self._limit(self._excess, turns * sum(take) + computing, attempt, most)
+        return self._limit(self._excess, turns * sum(take) + computing + waiting, attempt, most)
 
     def checked(self, seconds: float) -> None:
         """Learn how long a check took that came to its end."""
         self._longest_check = max(seconds, self._longest_check or 0.0)
 
-    def measured(self, measurement: Measurement, seconds: float) -> None:
-        """Learn from a measurement, and from the seconds that its command took."""
+    def measured(self, measurement: Measurement, seconds: float, late: float = 0.0) -> None:
+        """Learn from a measurement, and from the seconds that its command took.
+
+        Args:
+            measurement: the answer.
+            seconds: that the command took.
+            late: as for its limit.
+        """
         request = measurement.request
         of_all = self._slowest[request.collective, request.communicator]
         for candidate, times in measurement.by_candidate().items():
@@ -84,7 +98,7 @@ class Watchdog:
             sizes[request.size] = max(*times, sizes.get(request.size, 0.0))
         calls = request.calls + request.settle
         turns = calls * request.repetitions * len(request.candidates)
-        computing = turns * request.timing.computation_ms / 1e3
+        computing = turns * (request.timing.computation_ms / 1e3 + late)
         excess = seconds - calls * sum(map(sum, measurement.seconds)) - computing
         self._excess = max(excess, self._excess or 0.0)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from stagegen.catalogue import Algorithm
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import InputError, MeasurementError
 from stagegen.measure.comparison import repetitions_for
-from stagegen.measure.records import WHOLE, Candidate, Request
+from stagegen.measure.records import WHOLE, Candidate, Measurement, Request
 from stagegen.measure.source import Source
 from stagegen.measure.statistics import Summary, paired_ratio, summarize
 from stagegen.measure.timing import Timing
@@ -26,12 +28,49 @@ class Contestant:
         seconds: its median time, with the interval.
         ratio: its time over the first candidate's, from pairs of the same round.
         repetitions: the seconds of each round.
+        late: what else is known if ranks come late; else None.
     """
 
     candidate: Candidate
     seconds: Summary
     ratio: Summary
     repetitions: tuple[float, ...]
+    late: Late | None = None
+
+
+@dataclass(frozen=True)
+class Late:
+    """What else is known of a candidate if ranks come late; of each round, in seconds.
+
+    Attributes:
+        mean: the elapsed time, a mean over the ranks.
+        last: from the last arrival to the last exit.
+        spread: from the first arrival to the last.
+        message: the time of a message of the operation's size; None if nobody needed it.
+        behind: by how much any rank came later than planned at the most.
+        clock_error: of the clock that the ranks share.
+    """
+
+    mean: tuple[float, ...]
+    last: tuple[float, ...]
+    spread: tuple[float, ...]
+    message: float | None
+    behind: float
+    clock_error: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form of a row."""
+        lists = {"mean": self.mean, "last": self.last, "spread": self.spread}
+        medians = {f"{name}_s": statistics.median(values) for name, values in lists.items()}
+        intervals = {f"{name}_interval_s": _interval(values) for name, values in lists.items()}
+        return {
+            **medians,
+            **intervals,
+            "message_s": self.message,
+            "behind_s": self.behind,
+            "clock_error_s": self.clock_error,
+            "rounds": {name: list(values) for name, values in lists.items()},
+        }
 
 
 def named_candidate(algorithms: Mapping[str, Algorithm], spec: str) -> Candidate:
@@ -98,7 +137,8 @@ def time_in_turn(
         collective: which one.
         size: in bytes.
         candidates: the first is the reference for the others.
-        repetitions: of each; fewer if a call takes seconds, more if milliseconds.
+        repetitions: of each; fewer if a call takes seconds, more if milliseconds. If ranks come
+            late, so many experiments.
         communicator: the name of the ranks that call.
         timing: how; the default mechanism if None.
 
@@ -110,10 +150,27 @@ def time_in_turn(
     scout = Request(collective, size, timing, False, calls, 1, tuple(candidates), communicator)
     look = source.measure(scout).seconds
     fastest, slowest = min(map(min, look)), max(map(min, look))
-    request = decisive(scout, fastest, repetitions_for(slowest, repetitions))
-    times = source.measure(request).by_candidate()
+    many = repetitions if timing.arrivals else repetitions_for(slowest, repetitions)
+    measurement = source.measure(decisive(scout, fastest, many))
+    times = measurement.by_candidate()
     first = times[candidates[0]]
     return tuple(
-        Contestant(candidate, summarize(seconds), paired_ratio(seconds, first), seconds)
-        for candidate, seconds in times.items()
+        Contestant(candidate, summarize(seconds), paired_ratio(seconds, first), seconds, late)
+        for (candidate, seconds), late in zip(times.items(), _late(measurement), strict=True)
     )
+
+
+def _late(measurement: Measurement) -> Sequence[Late | None]:
+    """Return what is known of each candidate if ranks come late."""
+    known = measurement.lateness
+    if known is None:
+        return [None] * len(measurement.seconds)
+    return [
+        Late(*lists, known.message, known.behind, known.clock_error)
+        for lists in zip(known.mean, known.last, known.spread, strict=True)
+    ]
+
+
+def _interval(values: Sequence[float]) -> list[float]:
+    summary = summarize(values)
+    return [summary.low, summary.high]

@@ -16,6 +16,7 @@ from typing import Any
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import InputError
 from stagegen.measure.records import Bound, Candidate
+from stagegen.measure.timing import Timing
 from stagegen.tune.shapes import Range, Shape
 
 VERSION = 3
@@ -138,6 +139,7 @@ class DecisionTable:
         representative: whether the cluster itself was measured.
         tables: sorted by collective; of each the most special communicators first.
         mixed: facts in which the environments that were measured differ, as the user allowed.
+        timing: how calls were timed, if ranks came late to them; else None.
     """
 
     cluster: str
@@ -146,6 +148,7 @@ class DecisionTable:
     representative: bool
     tables: tuple[Table, ...]
     mixed: tuple[str, ...] = ()
+    timing: Timing | None = None
 
     def table(self, collective: str, communicator: str, shape: Shape) -> Table | None:
         """Return the table that serves a communicator, or None if that was not tuned.
@@ -174,6 +177,7 @@ class DecisionTable:
             "catalogue_hash": self.catalogue_hash,
             "representative": self.representative,
             **({"mixed": list(self.mixed)} if self.mixed else {}),
+            **({"timing": self.timing.to_json()} if self.timing else {}),
             "fallback": NATIVE,
             "tables": [_table_json(table) for table in self.tables],
         }
@@ -202,6 +206,7 @@ class DecisionTable:
                 representative=data["representative"],
                 tables=tuple(_read_table(table) for table in data["tables"]),
                 mixed=tuple(data.get("mixed", ())),
+                timing=Timing.from_json(data["timing"]) if "timing" in data else None,
             )
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise InputError(f"not a decision table: {error!r}") from error

@@ -17,6 +17,7 @@ from stagegen.tune.checking import CheckedSource, find_wrong, find_wrong_among
 from stagegen.tune.communicators import Communicator, as_seen_by, find_communicators
 from stagegen.tune.compositions import Compositions
 from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable
+from stagegen.tune.experiments import Experiments
 from stagegen.tune.hints import Known, hints_from
 from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.ranges import of_all_shapes
@@ -112,7 +113,7 @@ def tune(
     """
     found = kinds_of(find_communicators(topology, options.communicators))
     fields = _fields(topology, catalogue, options, found)
-    source = CheckedSource(source)
+    source = CheckedSource(Experiments(source))
     wrong = tuple(
         check
         for field in fields
@@ -166,6 +167,7 @@ def tune(
                 name, [t for one in outcomes if one.collective == name for t in one.tables]
             )
         ),
+        timing=options.timing if options.timing.arrivals else None,
     )
     return Tuned(decision, tuple(outcomes), wrong)
 

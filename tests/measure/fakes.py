@@ -8,6 +8,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from hypothesis import strategies as st
+
+from stagegen.measure.arrivals import METRICS_LATE, Imbalance, Replay
 from stagegen.measure.launch.base import PIPES, Environment, RunningJob
 from stagegen.measure.launch.mpiexec import start_mpiexec
 from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request, Timing
@@ -16,6 +19,18 @@ ENVIRONMENT = Environment(
     "fake", True, 1.0, "real", "mpich", "0", "0", 2, congestion_control="cubic"
 )
 TIMING = Timing("barrier", 0)
+
+
+def late_timings() -> st.SearchStrategy[Timing]:
+    """Timings in which ranks come late."""
+    metrics = st.sampled_from(METRICS_LATE)
+    imbalances = st.builds(Imbalance, st.integers(1, 4096), st.booleans(), st.integers(0, 1 << 40))
+    seconds = st.floats(0, 10, allow_subnormal=False)
+    calls = st.lists(st.lists(seconds, min_size=3, max_size=3), min_size=1, max_size=4)
+    replays = calls.map(lambda offsets: Replay.of("libx.so+0x10", offsets))
+    return st.builds(Timing, st.just("imbalance"), metric=metrics, arrivals=imbalances) | st.builds(
+        Timing, st.just("replay"), metric=metrics, arrivals=replays
+    )
 
 
 class Model:

@@ -10,13 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.errors import MeasurementError
+from stagegen.measure.arrivals import Imbalance, Lateness
 from stagegen.measure.iterations import PRESETS, Iterations
 from stagegen.measure.records import Candidate, Measurement
 from stagegen.measure.source import LogSource
-from stagegen.measure.timing import CALLS_LEAST, CALLS_MOST, METRICS, REPETITION_SECONDS, Timing
+from stagegen.measure.timing import (
+    CALLS_LEAST,
+    CALLS_MOST,
+    METRICS_PLAIN,
+    REPETITION_SECONDS,
+    Timing,
+)
 from stagegen.topology import parse_size
 from tests.library.schemas import validate
-from tests.measure.fakes import request
+from tests.measure.fakes import late_timings, request
 
 SIZES = st.integers(0, 1 << 30)
 SECONDS = st.floats(1e-9, 100.0)
@@ -106,17 +113,55 @@ def test_damaged_iterations_are_refused(form):
         Iterations.from_json(form)
 
 
-TIMINGS = st.builds(
-    Timing, st.sampled_from(EVERY), st.floats(0, 60000), st.sampled_from(METRICS)
-) | st.builds(Timing, st.just("arrival"), hash=st.just("1" * 64))
+TIMINGS = (
+    st.builds(Timing, st.sampled_from(EVERY), st.floats(0, 60000), st.sampled_from(METRICS_PLAIN))
+    | st.builds(Timing, st.just("arrival"), hash=st.just("1" * 64))
+    | late_timings()
+)
 
 
 @given(TIMINGS)
 def test_a_record_says_how_it_was_timed(timing):
-    measured = Measurement(replace(request(Candidate("ring")), timing=timing), ((0.25,),))
+    asked = replace(request(Candidate("ring")), timing=timing, first=7 if timing.arrivals else 0)
+    late = Lateness(1e-3, 1e-4, 0.0, ((0.25,),), ((0.1,),), ((0.0,),))
+    measured = Measurement(asked, ((0.25,),), late if timing.arrivals else None)
     record = json.loads(json.dumps(measured.to_json()))
     assert Measurement.from_json(record) == measured
     validate("measurements", record)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Timing("imbalance", metric="mean", arrivals=Imbalance(16, True, seed=2)),
+        Timing("imbalance", metric="mean", arrivals=Imbalance(17, True)),
+        Timing("imbalance", metric="mean", arrivals=Imbalance(16, False)),
+        Timing("imbalance", metric="last", arrivals=Imbalance(16, True)),
+    ],
+)
+def test_measurements_under_other_arrivals_are_not_taken(other):
+    timing = Timing("imbalance", metric="mean", arrivals=Imbalance(16, True))
+    asked = replace(request(Candidate("ring")), timing=timing)
+    source = LogSource([Measurement(asked, ((0.25,),)).to_json()])
+    for wrong in (replace(asked, timing=other), replace(asked, first=1)):
+        with pytest.raises(MeasurementError, match="log lacks"):
+            source.measure(wrong)
+    assert source.measure(asked).seconds == ((0.25,),)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"arrivals": None}, {"arrivals": {}}, {"metric": "slowest"},
+        {"arrivals": {"plan": "imbalance", "most": 0, "unit": "us", "seed": 1}},
+        {"arrivals": {"plan": "imbalance", "most": 1, "unit": "s", "seed": 1}},
+        {"arrivals": {"plan": "other"}},
+    ],
+)  # fmt: skip
+def test_a_record_of_late_ranks_needs_their_plan_and_a_metric_of_theirs(damage):
+    timing = Timing("imbalance", metric="mean", arrivals=Imbalance(16, True))
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Timing.from_record({**timing.to_record(), **damage})
 
 
 @pytest.mark.parametrize("form", ["header", "record"])
@@ -134,7 +179,7 @@ def test_measurements_by_another_mechanism_metric_or_file_are_not_taken():
     source = LogSource([Measurement(asked, ((0.25,),)).to_json()])
     for other in (
         Timing("mpptest"), Timing(metric="mean"), Timing("computation", 25.0),
-        Timing("arrival", hash="1" * 64),
+        Timing("arrival", hash="1" * 64), Timing("imbalance", arrivals=Imbalance(16, True)),
     ):  # fmt: skip
         with pytest.raises(MeasurementError, match="log lacks"):
             source.measure(replace(asked, timing=other))

@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from statistics import fmean
 from subprocess import PIPE
 from time import monotonic
 from typing import Any
@@ -19,6 +20,7 @@ import pytest
 
 from stagegen.generate import Renderer, measuring_sources, run_make, session_build, write_files
 from stagegen.generate.timings import Mechanism
+from stagegen.measure.arrivals import Imbalance
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.machines import as_ranges, machines_of
@@ -57,7 +59,24 @@ static int repeat(const struct timed *timed, double *seconds) {
 
 const struct timing by_telling = {.name = "telling", .each_call = 0, .repeat = repeat};
 """
+PLANNED = """
+#include "timing.h"
+
+/* Nobody waits: rank r comes as late as it should, and goes 10 + r seconds after the meeting. */
+static int repeat(const struct timed *timed, double *seconds) {
+    int rank;
+    TIMING_TRY(PMPI_Comm_rank(timed->comm, &rank));
+    for (long i = 0; i < timed->calls; ++i) {
+        timed->arrivals[i] = timed->delays[i];
+        seconds[i] = 10.0 + rank - timed->delays[i];
+    }
+    return MPI_SUCCESS;
+}
+
+const struct timing by_planned = {.name = "planned", .each_call = 1, .late = 1, .repeat = repeat};
+"""
 OWN = (
+    Mechanism("planned", PLANNED, Path("planned.c")),
     Mechanism("ranked", RANKED, Path("ranked.c")),
     Mechanism("telling", TELLING, Path("telling.c")),
 )
@@ -146,6 +165,24 @@ def test_the_last_line_needs_no_end():
         "measure bcast 8 barrier 0 slowest 0 1 1 flat:nonsense=1",
         "check bcast nonsense",
         "check bcast :",
+        "measure bcast 8 imbalance 0 mean 0 1 1 flat",
+        "measure bcast 8 imbalance: 0 mean 0 1 1 flat",
+        "measure bcast 8 imbalance:unit=1:most=-1:seed=1:first=0 0 mean 0 1 1 flat",
+        "measure bcast 8 imbalance:unit=-1:most=1:seed=1:first=0 0 mean 0 1 1 flat",
+        "measure bcast 8 imbalance:unit=1:most=1:seed=1:first=0x 0 mean 0 1 1 flat",
+        "measure bcast 8 imbalance:unit=1:most=1:seed=1:first=0 0 slowest 0 1 1 flat",
+        "measure bcast 8 barrier:unit=1:most=1:seed=1:first=0 0 mean 0 1 1 flat",
+        "measure bcast 8 barrier 0 last 0 1 1 flat",
+        "measure bcast 8 replay:unit=0:most=0:seed=0:first=0 0 mean 0 1 1 flat",
+        "delays 0 1 5",
+        "delays 1 0 5",
+        "delays 0 0 -5",
+        "delays 0 0 nan",
+        "delays 0 0 x",
+        "delays 0 0",
+        "message bcast",
+        "message bcast -1",
+        "message nonsense 8",
         "communicator 1",
         "communicator -1",
         "communicator 0 0",
@@ -249,3 +286,79 @@ def test_some_ranks_check_and_time_and_the_others_wait(tmp_path):
         if ranks > 1
     )
     assert not [one for one in found if "error" in one]
+
+
+RANKS, CALLS, EXPERIMENTS = 3, 2, 4
+
+
+def late_lists(delays: list[list[float]]) -> dict[str, list[float]]:
+    """What ``planned`` should give for the delays of each rank in each experiment, in seconds."""
+    exits = [10.0 + rank for rank in range(RANKS)]
+    return {
+        "mean": [fmean(e - d for e, d in zip(exits, late, strict=True)) for late in delays],
+        "last": [max(exits) - max(late) for late in delays],
+        "spread": [max(late) - min(late) for late in delays],
+    }
+
+
+@pytest.mark.parametrize("metric", ["mean", "last"])
+def test_all_routines_meet_the_delays_that_seed_experiment_and_rank_decide(tmp_path, metric):
+    """The draws are those of :class:`Imbalance`; the metrics, those of an oracle."""
+    plan, first = Imbalance(1000, False, seed=12345678901234567890 % (1 << 63)), 3_000_007
+    word = plan.word(first, None).replace("imbalance", "planned")
+    command = f"measure bcast 8 {word} 0 {metric} 0 {CALLS} {EXPERIMENTS} flat native"
+    found = [one for one in together(tmp_path, RANKS, command) if "seconds" in one]
+    assert [one["routine"] for one in found] == ["flat", "native"]
+    drawn = [
+        [1e-6 * plan.draw(first + experiment, rank) for rank in range(RANKS)]
+        for experiment in range(EXPERIMENTS)
+    ]
+    expected = late_lists(drawn)
+    for one in found:
+        for name, values in expected.items():
+            assert one[name] == pytest.approx(values, abs=1e-8)
+        assert one["seconds"] == one[metric]
+        assert (one["behind"], one["clock_error"]) == (0, 0)
+
+
+def test_a_recording_is_replayed_call_by_call_and_only_on_as_many_ranks(tmp_path):
+    """Four recorded calls, three experiments of two calls: the fifth call is the first again.
+
+    Rank 2 is so late that the first one's call takes as long; the time after the last arrival does
+    not have that in it.
+    """
+    calls = [[0, 5, 9000000], [7, 0, 9], [1, 1, 0], [0, 4, 4]]
+    give = [f"delays {call} {rank} {late}" for call, late_of in enumerate(calls)
+            for rank, late in enumerate(late_of)]  # fmt: skip
+    measure = "measure bcast 8 planned:unit=0:most=0:seed=0:first=0 0 last 0 2 3 flat"
+    lines = [*give, measure, "communicator 0 1", measure]
+    *found, last = (one for one in together(tmp_path, RANKS, *lines) if "done" not in one)
+    assert "no delays for these ranks" in last["error"]
+    (one,) = found
+    used = [[1e-6 * late for late in calls[i % len(calls)]] for i in range(6)]
+    each = late_lists(used)
+    for name, values in each.items():
+        means = [fmean(values[i : i + 2]) for i in (0, 2, 4)]
+        assert one[name] == pytest.approx(means, abs=1e-8)
+    slowest = max(10.0 + rank - late for rank, late in enumerate(used[0]))
+    assert slowest > 10.9 > 3.1 > each["last"][0]
+
+
+def test_ranks_wait_for_their_delays_on_the_clock_that_they_share(tmp_path):
+    """What is drawn and what happens differ by what is reported, and by no more."""
+    plan = Imbalance(20000, False, seed=3)
+    command = f"measure allreduce 8 {plan.word(0, None)} 0 mean 1 2 3 native recursive_doubling"
+    found = [one for one in together(tmp_path, RANKS, command) if "seconds" in one]
+    for one in found:
+        for experiment, spread in enumerate(one["spread"]):
+            drawn = [1e-6 * plan.draw(experiment, rank) for rank in range(RANKS)]
+            assert abs(spread - (max(drawn) - min(drawn))) <= one["behind"] + 1e-8
+            assert one["mean"][experiment] >= max(drawn) - fmean(drawn) - one["behind"]
+        assert one["clock_error"] == 0, "all ranks are on one kernel"
+
+
+def test_the_time_of_a_message_is_of_the_operation_s_size(tmp_path):
+    lines = ["message bcast 4096", "message reduce_scatter 4096", "message barrier 0"]
+    found = [one for one in together(tmp_path, 4, *lines) if "message" in one]
+    assert [one["bytes"] for one in found] == [4096, 1024, 0]
+    assert all(one["message"] > 0 for one in found)

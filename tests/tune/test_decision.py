@@ -21,6 +21,7 @@ from stagegen.tune import DecisionTable, Rule, Table
 from stagegen.tune.scope import Options, grid
 from stagegen.tune.shapes import Range, Shape
 from tests.library.schemas import validate
+from tests.measure.fakes import late_timings
 
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
@@ -62,7 +63,8 @@ def tables(draw) -> Table:
 @st.composite
 def decisions(draw) -> DecisionTable:
     made = tuple(draw(st.lists(tables(), max_size=4)))
-    return DecisionTable("a-cluster", "0" * 64, "f" * 64, draw(st.booleans()), made)
+    timing = draw(st.none() | late_timings())
+    return DecisionTable("a-cluster", "0" * 64, "f" * 64, draw(st.booleans()), made, (), timing)
 
 
 @given(decisions())
@@ -164,7 +166,7 @@ TIMINGS = st.builds(
 )
 
 
-@given(TIMINGS | st.builds(Timing, st.just("arrival"), hash=st.just("1" * 64)))
+@given(TIMINGS | late_timings() | st.builds(Timing, st.just("arrival"), hash=st.just("1" * 64)))
 def test_options_survive_the_log_s_header(timing):
     options = Options(("alltoall", "bcast"), (1, 64), timing, 2.5)
     validate("measurements", new_header(CLUSTER, CATALOGUE, options))

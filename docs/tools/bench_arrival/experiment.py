@@ -1,0 +1,52 @@
+"""What an experiment is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+#: What points brought, as JSON, by their names; those that were not measured yet are missing.
+Found = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Target:
+    """One promise about an experiment.
+
+    Attributes:
+        met: whether it is kept; None where nothing was measured that could tell.
+        text: what was promised, beside what was seen.
+    """
+
+    met: bool | None
+    text: str
+
+    def __str__(self) -> str:
+        word = {True: "met", False: "MISSED", None: "not measured"}[self.met]
+        return f"{word:12} {self.text}"
+
+
+def _no_targets(_found: Found) -> Sequence[Target]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment: its points are measured one by one, and each is kept.
+
+    Attributes:
+        name: that of its file, of its folder and of its place in docs/arrival.md.
+        what: a line about it.
+        points: by name, what measures each. It gets a folder of its own for what it makes, and
+            returns JSON. A point takes minutes at the most, so that little is lost by a stop.
+        report: Markdown of what was found; not called before there is a point.
+        targets: what was promised.
+    """
+
+    name: str
+    what: str
+    points: Mapping[str, Callable[[Path], Any]]
+    report: Callable[[Found], str]
+    targets: Callable[[Found], Sequence[Target]] = _no_targets

@@ -1,0 +1,1 @@
+"""The experiments: each file but this one defines an ``EXPERIMENT``, whose name is the file's."""

@@ -1,0 +1,92 @@
+"""Faraj 2006, Figs. 4.21 and 4.22: alltoall algorithms while the imbalance factor grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from docs.tools.bench_arrival.experiment import Experiment, Found
+from docs.tools.bench_arrival.page import milliseconds, table
+from docs.tools.bench_arrival.stagegen import answer
+
+#: One switch with 16 hosts, as the source's Beowulf cluster; 20 Mbit/s, which two CPUs can emulate.
+TOPOLOGY = """\
+name: beowulf-16
+defaults: {bandwidth: 20Mbit, latency: 50us}
+launcher: lab
+switches:
+  s0: {hosts: "n[0-15]"}
+"""
+
+#: The algorithms of §4.2.4. Its *simple* is the spreading one of §4.1.1.1, as is the repository's.
+ALGORITHMS = ("native", "simple", "bruck", "pair", "ring")
+
+#: MAX_IMBALANCE_FACTOR of the figures; with 1, no rank is late.
+FACTORS = (1, 2, 3, 5, 9, 17, 33, 65, 129, 257)
+
+SIZES = {"1 B": 1, "64 KiB": 64 << 10}
+
+#: Experiments, and calls of each; the source has 32 of 100. A call of 64 KiB takes a second here.
+EXPERIMENTS = {"1 B": (32, 10), "64 KiB": (32, 1)}
+
+
+def _measure(size: str, factor: int, folder: Path) -> Any:
+    path = folder / "topology.yaml"
+    path.write_text(TOPOLOGY, encoding="utf-8")
+    many, calls = EXPERIMENTS[size]
+    return answer(
+        "compare",
+        *("--topology", path, "--collective", "alltoall", "--sizes", SIZES[size]),
+        *("--algorithms", ",".join(ALGORITHMS), "--timing", f"imbalance:{factor}"),
+        *("--repetitions", many, "--iterations", calls, "--output", folder / "build"),
+    )
+
+
+def _points() -> Mapping[str, Any]:
+    return {
+        f"{size} factor {factor}": partial(_measure, size, factor)
+        for size in SIZES
+        for factor in FACTORS
+    }
+
+
+def _report(found: Found) -> str:
+    sections = [_section(size, found) for size in SIZES]
+    return "\n\n".join(section for section in sections if section)
+
+
+def _section(size: str, found: Found) -> str:
+    """Return the table of a size."""
+    rows = []
+    for factor in FACTORS:
+        result = found.get(f"{size} factor {factor}")
+        if result is None:
+            continue
+        of = {row["routine"]: row["late"] for row in result["rows"]}
+        best = min(of[name]["mean_s"] for name in ALGORITHMS)
+        cells = [_cell(of[name], of[name]["mean_s"] == best) for name in ALGORITHMS]
+        first = of[ALGORITHMS[0]]
+        omega = first["spread_s"] / first["message_s"]
+        count = str(len(first["rounds"]["mean"]))
+        rows.append([str(factor), *cells, f"{omega:.1f}", count])
+    if not rows:
+        return ""
+    titles = ["MAX", *ALGORITHMS, "ω / T", "experiments"]
+    return f"{size}: ē ± half of its 95 % interval | last exit, ms\n\n{table(titles, rows)}"
+
+
+def _cell(late: Mapping[str, Any], is_best: bool) -> str:
+    low, high = late["mean_interval_s"]
+    mean = milliseconds(late["mean_s"])
+    text = f"{mean} ± {milliseconds((high - low) / 2)}, {milliseconds(late['last_s'])}"
+    return f"**{text}**" if is_best else text
+
+
+EXPERIMENT = Experiment(
+    "fig_4_22",
+    "alltoall algorithms while the imbalance factor grows (Faraj 2006, Figs. 4.21 and 4.22)",
+    _points(),
+    _report,
+)

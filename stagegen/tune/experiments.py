@@ -1,0 +1,47 @@
+"""A source for ranks that come late: numbers experiments, and makes looks of several.
+
+Every repetition is an experiment with delays of its own, and one pattern of arrivals says little.
+So a look at candidates is the mean of some experiments, the same ones for all looks at a size.
+Equal requests, such as the rounds of a launch, go on with further experiments.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import replace
+
+from stagegen.measure.arrivals import LOOK
+from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request
+from stagegen.measure.source import Source
+
+
+class Experiments:
+    """Numbers the experiments of requests. What is asked before decides, so a log answers alike.
+
+    Args:
+        source: of checks and measurements.
+    """
+
+    def __init__(self, source: Source):
+        self._source = source
+        self._done: Counter[Hashable] = Counter()
+
+    def check(
+        self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
+    ) -> list[Check]:
+        """Pass checks on: they have no arrivals."""
+        return self._source.check(collective, candidates, communicator)
+
+    def measure(self, request: Request) -> Measurement:
+        """Measure in experiments that equal requests have not had."""
+        if request.timing.arrivals is None:
+            return self._source.measure(request)
+        if request.launch == 0 and request.repetitions == 1:
+            many = self._source.measure(replace(request, repetitions=LOOK))
+            return Measurement(request, tuple((statistics.fmean(s),) for s in many.seconds))
+        key = replace(request, repetitions=0)
+        numbered = replace(request, first=self._done[key])
+        self._done[key] += request.repetitions
+        return replace(self._source.measure(numbered), request=request)

@@ -1,0 +1,97 @@
+"""Plans of ranks that come late: what is drawn, what is replayed, and what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from stagegen.measure.arrivals import CALLS_MOST, FACTOR_MOST, Imbalance, Replay, arrivals_from_json
+
+SEEDS = st.integers(0, 1 << 62)
+
+
+@given(SEEDS, st.integers(1, FACTOR_MOST), st.integers(0, 1 << 30), st.integers(0, 10_000))
+def test_a_draw_is_below_max_and_always_the_same(seed, most, experiment, rank):
+    plan = Imbalance(most, True, seed)
+    assert 0 <= plan.draw(experiment, rank) < most
+    assert plan.draw(experiment, rank) == Imbalance(most, False, seed).draw(experiment, rank)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 1 << 40])
+@pytest.mark.parametrize("most", [2, 16, 257])
+def test_draws_are_uniform_over_ranks_and_experiments(seed, most):
+    plan = Imbalance(most, True, seed)
+    for draws in (
+        [plan.draw(0, rank) for rank in range(4000)],
+        [plan.draw(experiment, 3) for experiment in range(4000)],
+    ):
+        counts = Counter(draws)
+        observed = [counts[value] for value in range(most)]
+        assert stats.chisquare(observed).pvalue > 1e-6
+
+
+def test_ranks_experiments_and_seeds_have_draws_of_their_own():
+    def drawn(seed: int, experiments: range, ranks: range) -> tuple[int, ...]:
+        plan = Imbalance(FACTOR_MOST, True, seed)
+        return tuple(plan.draw(e, r) for e in experiments for r in ranks)
+
+    assert len(set(drawn(1, range(1), range(64)))) > 48
+    assert len(set(drawn(1, range(64), range(1)))) > 48
+    assert drawn(1, range(8), range(8)) != drawn(2, range(8), range(8))
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("16", Imbalance(16, True)), ("1", Imbalance(1, True)), ("20ms", Imbalance(20000, False)),
+        ("1.5ms", Imbalance(1500, False)), ("7us", Imbalance(7, False)),
+        ("2s", Imbalance(2_000_000, False)),
+    ],
+)  # fmt: skip
+def test_max_is_a_factor_or_a_time(text, plan):
+    assert Imbalance.parse(text) == plan
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1.5", "x", "16x", "0ms", "61s", "5000", "ms"])
+def test_another_max_is_refused_and_what_to_give_is_said(text):
+    with pytest.raises(ValueError, match=r"imbalance:16|must be from"):
+        Imbalance.parse(text)
+
+
+def test_the_longest_delay_is_one_unit_below_max():
+    assert Imbalance(16, True).longest(2.0) == 30.0
+    assert Imbalance(1001, False).longest(None) == pytest.approx(1e-3)
+    assert Replay.of("x", [[1.0, 1.5], [2.0, 2.25]]).longest() == 0.5
+
+
+@given(st.integers(1, 5), st.data())
+def test_a_recording_keeps_the_differences_within_each_call(ranks, data):
+    times = st.floats(0, 1000, allow_subnormal=False)
+    calls = st.lists(st.lists(times, min_size=ranks, max_size=ranks), min_size=1, max_size=20)
+    offsets = data.draw(calls)
+    replay = Replay.of("site", offsets)
+    assert (replay.ranks, replay.calls) == (ranks, len(offsets))
+    for call, delays in zip(offsets, replay.delays, strict=True):
+        assert min(delays) == 0
+        assert delays == tuple(round(1e6 * (time - min(call))) for time in call)
+    assert arrivals_from_json(replay.to_json()) == replay
+
+
+def test_of_a_long_recording_calls_are_taken_evenly():
+    offsets = [[0.0, call * 1e-6] for call in range(10 * CALLS_MOST)]
+    replay = Replay.of("site", offsets)
+    assert [late for _, late in replay.delays] == list(range(0, 10 * CALLS_MOST, 10))
+
+
+def test_other_delays_are_another_plan():
+    assert Replay.of("site", [[0.0, 1.0]]) != Replay.of("site", [[0.0, 1.1]])
+
+
+@pytest.mark.parametrize("offsets", [[], [[]], [[0.0, 1.0], [0.0]]])
+def test_a_recording_without_calls_or_of_uneven_calls_is_refused(offsets):
+    with pytest.raises(ValueError, match="recording"):
+        Replay.of("site", offsets)

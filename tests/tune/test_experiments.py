@@ -1,0 +1,94 @@
+"""Tuning for ranks that come late: experiments are numbered, and looks are of several."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stagegen.catalogue import load_catalogue
+from stagegen.data import TOPOLOGIES
+from stagegen.measure.arrivals import LOOK, Imbalance
+from stagegen.measure.records import Candidate, Measurement
+from stagegen.measure.source import LogSource
+from stagegen.measure.timing import Timing
+from stagegen.topology import load_topology
+from stagegen.tune.experiments import Experiments
+from stagegen.tune.protocol import Protocol
+from stagegen.tune.scope import Options
+from stagegen.tune.tuner import tune
+from tests.measure.fakes import Model, request
+
+LATE = Timing("imbalance", metric="mean", arrivals=Imbalance(16, True))
+TOPOLOGY = load_topology(TOPOLOGIES / "quickstart.yaml")
+CATALOGUE = load_catalogue()
+RING, PAIR = Candidate("ring"), Candidate("pair")
+
+
+class Log(Model):
+    """Records of all that was measured."""
+
+    def measure(self, request):
+        measured = super().measure(request)
+        self.records.append(measured.to_json())
+        return measured
+
+    records: list
+
+
+def test_equal_requests_have_further_experiments_and_others_the_same():
+    model = Model(lambda _candidate, _size: 1.0)
+    source = Experiments(model)
+    asked = replace(request(RING, PAIR, repetitions=3), timing=LATE, launch=1)
+    other = replace(asked, candidates=(PAIR,))
+    for one in (asked, asked, other, replace(asked, repetitions=5), replace(asked, launch=2)):
+        answer = source.measure(one)
+        assert answer.request == one
+    assert [one.first for one in model.asked] == [0, 3, 0, 6, 0]
+    assert model.asked[0].experiment != model.asked[-1].experiment
+
+
+def test_a_look_is_the_mean_of_the_same_experiments():
+    """The mean, not the least: that would be the time of the mildest pattern."""
+    model = Model(lambda _candidate, _size: 1.0, noise=0.5)
+    source = Experiments(model)
+    asked = replace(request(RING, repetitions=1), timing=LATE)
+    ((mean,),) = source.measure(asked).seconds
+    source.measure(asked)
+    assert [(one.first, one.repetitions) for one in model.asked] == [(0, LOOK)] * 2
+    assert mean > 1.0
+    again = Model(lambda _candidate, _size: 1.0, noise=0.5)
+    ((*many,),) = again.measure(replace(asked, repetitions=LOOK)).seconds
+    assert mean == pytest.approx(sum(many) / LOOK)
+
+
+def test_without_late_ranks_requests_stay_as_they_are():
+    model = Model(lambda _candidate, _size: 1.0)
+    source = Experiments(model)
+    for _ in range(2):
+        source.measure(request(RING, repetitions=1))
+    assert [(one.first, one.repetitions) for one in model.asked] == [(0, 1)] * 2
+
+
+def cost(candidate: Candidate, size: int) -> float:
+    """One algorithm stands imbalance."""
+    return 1e-3 * (1 if candidate.algorithm == "simple" else 2) * (1 + size / 1024)
+
+
+def test_tuning_under_imbalance_chooses_again_from_its_log_alone():
+    options = Options(
+        ("alltoall",), (64, 4096), LATE, 0.5, ("whole",), protocol=Protocol(launches=5)
+    )
+    model = Log(cost, noise=0.05)
+    model.records = []
+    tuned = tune(TOPOLOGY, CATALOGUE, options, model, lambda: True)
+    checks = [check.to_json() for check in Model(cost).check("alltoall", tuple(model.checked))]
+    again = tune(TOPOLOGY, CATALOGUE, options, LogSource([*checks, *model.records]), lambda: True)
+    assert again.decision == tuned.decision
+    assert tuned.decision.timing == LATE
+    table = tuned.decision.tables[0]
+    assert {rule.candidate.algorithm for rule in table.rules} == {"simple"}
+    assert all(one.timing == LATE for one in model.asked)
+    launches = {one.launch for one in model.asked}
+    assert min(launches) == 0 < max(launches)
+    assert all(Measurement.from_json(r).request.timing.arrivals for r in model.records)
