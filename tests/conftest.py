@@ -19,6 +19,8 @@ SHARED = "STAGEGEN_TESTS_SHARED"
 if shutil.which("ccache"):
     for wrapper in ("MPICH_CC", "OMPI_CC"):
         os.environ.setdefault(wrapper, "ccache cc")
+    # Headers that were written just now count too, else each file is preprocessed first.
+    os.environ.setdefault("CCACHE_SLOPPINESS", "include_file_mtime,include_file_ctime")
 
 
 def pytest_configure(config: pytest.Config) -> None:

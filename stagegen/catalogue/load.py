@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -131,7 +131,12 @@ def load_catalogue(root: Path = TEMPLATES, added: Iterable[Root] = ()) -> Catalo
             algorithms have one name or give one parameter different meanings, one uses an
             algorithm that it cannot use, or a part names an unknown collective.
     """
-    templates = templates_of(root, added)
+    return _catalogue_of(templates_of(root, added))
+
+
+@lru_cache(maxsize=8)
+def _catalogue_of(templates: Templates) -> Catalogue:
+    """Return the catalogue of templates; a process that audits several folders reads them once."""
     descriptions = collectives_of(templates)
     paths = (path for path in templates.matching("*/*.c.j2") if not _is_apart(path))
     read = (read_algorithms(path, templates) for path in paths)

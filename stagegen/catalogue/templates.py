@@ -39,6 +39,10 @@ class Root:
     files: Mapping[str, str]
     label: str = "templates"
 
+    def __hash__(self) -> int:
+        """Of the names alone: roots that differ in a text alone are rare."""
+        return hash((self.name, self.label, frozenset(self.files)))
+
     def place(self, path: str) -> str:
         """Return what messages call a file."""
         return str(Path(self.name) / path)

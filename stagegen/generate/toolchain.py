@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 
 from stagegen.errors import GenerateError
@@ -43,6 +45,14 @@ class Toolchain:
     def flavour(self) -> str:
         """The MPI library that it builds for: `mpich` (and what descends from it) or `openmpi`."""
         return _flavour(self.mpicc)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """What make is told: the wrapper, and the compiler that it calls, which starts sooner.
+
+        The wrapper is a script that takes longer than the compiler for a small file.
+        """
+        return f"MPICC={self.mpicc}", f"COMPILE={_compile(self.mpicc)}"
 
     @classmethod
     def find(cls, mpicc: str | None = None, flavours: Sequence[str] = tuple(FLAVOURS)) -> Toolchain:
@@ -111,6 +121,35 @@ def _flavour(mpicc: str) -> str:
     return "openmpi" if "Open MPI" in asked.stdout + asked.stderr else "mpich"
 
 
+#: How the words of a wrapper begin that the compiler needs to compile, and those only for linking.
+_COMPILING = ("-I", "-D", "-U", "-f", "-m", "-pthread")
+_LINKING = ("-L", "-l", "-Wl,", "-O", "-g")
+
+
+def _compile(mpicc: str) -> str:
+    """Return the command with which a wrapper compiles; the wrapper itself if it does not tell."""
+    return _compile_with(mpicc, *(os.environ.get(name) for name in ("MPICH_CC", "OMPI_CC")))
+
+
+@lru_cache(maxsize=64)
+def _compile_with(mpicc: str, *_: str | None) -> str:
+    """Ask the wrapper once for each value of the variables that change its answer."""
+    try:
+        asked = subprocess.run(
+            [mpicc, "-show"], capture_output=True, text=True, timeout=20, check=False
+        )
+        words = shlex.split(asked.stdout) if asked.returncode == 0 else []
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return mpicc
+    programs = list(takewhile(lambda word: not word.startswith("-"), words))
+    options = words[len(programs) :]
+    known = all(option.startswith((*_COMPILING, *_LINKING)) for option in options)
+    flags = [option for option in options if option.startswith(_COMPILING)]
+    if not known or not flags or not programs or not all(map(shutil.which, programs)):
+        return mpicc
+    return shlex.join([*programs, *flags])
+
+
 def run_make(folder: Path, toolchain: Toolchain, target: str | None = None) -> None:
     """Run make in ``folder``, one at a time; after a build that was cut off, make all anew.
 
@@ -120,7 +159,7 @@ def run_make(folder: Path, toolchain: Toolchain, target: str | None = None) -> N
         GenerateError: it failed; the message ends with the compiler's own.
     """
     command = [toolchain.make, "-C", str(folder), f"-j{os.cpu_count() or 1}", "-s"]
-    command += [f"MPICC={toolchain.mpicc}", *([target] if target else [])]
+    command += [*toolchain.variables, *([target] if target else [])]
     with _building(folder) as (descriptors, cut_off):
         status, output = _run([*command, *(["-B"] if cut_off else [])], descriptors)
     if status != 0:

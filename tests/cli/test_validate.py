@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import pytest
 
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.records import Candidate
-from tests.cli.test_tune import CLUSTER, from_log, recorded, stagegen
+from tests.cli.test_tune import recorded, stagegen
 from tests.cli.test_tune_log import Starter
 from tests.library.recorded import cost
 from tests.measure.fakes import ENVIRONMENT, Model
@@ -77,9 +79,7 @@ SCHEMA = {
 @pytest.fixture
 def folder(recorded, tmp_path):
     """A generated folder of its own, since validate builds below it."""
-    path = tmp_path / "folder"
-    assert from_log(CLUSTER, recorded[0], path).returncode == 0
-    return path
+    return Path(shutil.copytree(recorded[2], tmp_path / "folder"))
 
 
 def validated(monkeypatch, folder, *words, slower=(), environment=ENVIRONMENT):

@@ -48,7 +48,7 @@ def test_the_catalogue_has_the_sample(catalogue_root):
     assert [parameter.name for parameter in sample.parameters] == ["segment_size"]
 
 
-@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 5])
 def test_the_sample_gives_the_same_bytes_as_native(catalogue_root, tmp_path, ranks):
     topology = support.cluster(ranks)
     catalogue = load_catalogue(catalogue_root)

@@ -37,6 +37,26 @@ def folder(path: Path, slowly: str = "true") -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("cc -I/opt/mpi -L/opt/lib -Wl,-rpath -Wl,/opt/lib -lmpi", "cc -I/opt/mpi"),
+        ("env cc -m64 '-I/o p' -lmpi", "env cc -m64 '-I/o p'"),
+        ("", None),
+        ("cc -lmpi", None),
+        ("cc -isystem /opt/mpi -I/opt -lmpi", None),
+        ("no-such-compiler -I/opt/mpi", None),
+        ("cc '-I/opt", None),
+    ],
+)
+def test_the_compiler_of_a_wrapper_is_used_only_if_it_is_known(tmp_path, said, wanted):
+    wrapper = tmp_path / "mpicc"
+    wrapper.write_text(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\n", encoding="utf-8")
+    wrapper.chmod(0o755)
+    _, told = Toolchain(str(wrapper), "make").variables
+    assert told == f"COMPILE={wanted or wrapper}"
+
+
 def begun(path: Path) -> int:
     said = path / "said"
     return said.read_text().count("begin") if said.exists() else 0

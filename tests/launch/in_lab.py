@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from stagegen.measure.launch import hydra, openmpi
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.registry import make_launcher
 from stagegen.topology import load_topology
@@ -36,6 +38,8 @@ UsePAM no
 PidFile none
 """
 PATIENCE = 20.0  # seconds
+#: The seconds that ssh waits for a host that is down, in place of the launchers'.
+TIMEOUT = "ConnectTimeout=3"
 
 
 def prepare() -> None:
@@ -73,6 +77,8 @@ def main() -> int:
             serve(host.name)
     for host in asked["down"]:
         subprocess.run([SHELL, host, "ip link set dev eth0 down"], check=True)
+    for module in (hydra, openmpi):
+        module.SSH_OPTIONS = re.sub(r"ConnectTimeout=\d+", TIMEOUT, module.SSH_OPTIONS)
     launcher = make_launcher(asked["launcher"], Path(asked["mpiexec"]))
     if reason := launcher.why_unavailable(topology, asked["mpi"]):
         sys.exit(reason)

@@ -106,7 +106,7 @@ def library(
     with support.to_be_made(name) as (folder, empty):
         if empty:
             write_library(folder, topology, catalogue, support.decision(topology, catalogue), {})
-            _substitute(folder / "Makefile", "CFLAGS ?= -O2", " ".join(["CFLAGS = -O1", *flags]))
+            _substitute(folder / "Makefile", "CFLAGS ?= -O2", " ".join(["CFLAGS = -O2", *flags]))
             for target in ("libcoll.so", "libcoll.a"):
                 run_make(folder, Toolchain(mpi.mpicc, support.toolchain().make), target)
     return folder

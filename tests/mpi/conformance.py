@@ -76,7 +76,7 @@ def built(library: Path, way: Way) -> Path:
     """Build the check in this way; return the program."""
     target = f"{way.folder}/check"
     tools = support.toolchain()
-    command = [tools.make, "-C", library, "-s", f"-j{os.cpu_count()}", f"MPICC={tools.mpicc}"]
+    command = [tools.make, "-C", library, "-s", f"-j{os.cpu_count()}", *tools.variables]
     result = subprocess.run(
         [*command, *way.variables, target], capture_output=True, text=True, check=False
     )

@@ -141,7 +141,9 @@ MPIS = {
 }
 
 
-@pytest.mark.parametrize("name", MPIS)
+@pytest.mark.parametrize(
+    "name", ["wheel", "openmpi", pytest.param("mpich", marks=pytest.mark.slow)]
+)
 def test_a_library_serves_calls_with_them(name):
     mpi = MPIS[name]()
     program = builds.c_program(mpi, library(mpi), "served.c")

@@ -14,7 +14,7 @@ RANKS = 13
 UNEVEN = ("allgatherv", "alltoallv")
 DENSE = ("allgather", "alltoall", "bcast", "gather", "scatter")
 
-LIBRARIES = ("environment", "mpich", "openmpi")
+LIBRARIES = ("environment", "openmpi", pytest.param("mpich", marks=pytest.mark.slow))
 
 
 def mpi_of(which: str) -> builds.Mpi:

@@ -21,7 +21,7 @@ from tests.mpi import support
 pytestmark = pytest.mark.mpi
 
 #: Few, odd, no power of any radix, one more than a power of two, more than any radix.
-RANKS = (2, 3, 6, 9)
+RANKS = (2, 3, 6, pytest.param(9, marks=pytest.mark.slow))
 
 #: About the longest message of a check, in bytes.
 LONGEST = 16 * 1024

@@ -124,7 +124,9 @@ def test_correct_calls_that_differ_between_ranks_are_right(ranks):
     passes("uneven.c", ranks, timeout=60)
 
 
-@pytest.mark.parametrize(("ranks", "calls"), [(4, 1000), (6, 200)])
+@pytest.mark.parametrize(
+    ("ranks", "calls"), [(4, 1000), pytest.param(6, 200, marks=pytest.mark.slow)]
+)
 def test_calls_back_to_back_do_not_mix(ranks, calls):
     passes("interleaved.c", ranks, str(calls))
 
