@@ -11,6 +11,8 @@ from stagegen.recording.parts import Part, merged, read_parts
 
 #: Parts end so; they are in the folder FILE.parts beside the recording FILE.
 PART, PARTS = ".part", ".parts"
+#: What a process may still write ends so.
+WRITING = ".writing"
 
 
 def read(path: Path) -> Recording:

@@ -1,6 +1,7 @@
 """What a program calls, from its traces: the subjects that are worth tuning for it.
 
-A trace is the file that `LIBCOLL_TRACE=json:FILE` writes (`templates/libcoll/histogram.c`).
+A trace is the file that `LIBCOLL_TRACE=json:FILE` writes (`templates/libcoll/histogram.c`), or a
+recording of ``stagegen record``.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import Any
 from stagegen.errors import InputError
 from stagegen.measure.entries import entry, natural, number
 from stagegen.measure.records import WHOLE
+from stagegen.recording.container import is_recording
 from stagegen.topology import Topology
 from stagegen.tune.communicators import job_of
 from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, ONE_HOST
+from stagegen.tune.recorded_program import recorded_form
 from stagegen.tune.scope import Options, Wanted
 from stagegen.tune.shapes import Shape
 
@@ -77,7 +80,7 @@ def read_trace(path: Path, topology: Topology) -> tuple[Calls, ...]:
         InputError: it is none, or one of another topology.
     """
     try:
-        form = json.loads(path.read_text(encoding="utf-8"))
+        form = _form(path, topology)
         if entry(form, "version", int) != VERSION:
             raise InputError(f"a trace of version {form['version']}; {VERSION} is needed", path)
         if entry(form, "topology_hash", str) != topology.hash:
@@ -87,6 +90,14 @@ def read_trace(path: Path, topology: Topology) -> tuple[Calls, ...]:
         raise InputError(f"cannot be read: {error.strerror}", path) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"not a file of LIBCOLL_TRACE=json:FILE: {error!r}", path) from error
+
+
+def _form(path: Path, topology: Topology) -> Mapping[str, Any]:
+    """Return the form of a trace, or of the recording that the file is."""
+    if is_recording(path) or path.is_dir():
+        return recorded_form(path, topology)
+    form: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return form
 
 
 def _read_calls(form: Mapping[str, Any]) -> Calls:

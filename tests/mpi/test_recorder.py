@@ -26,7 +26,9 @@ PATIENCE = 20.0
 
 @lru_cache
 def recorder() -> Path:
-    return built(RECORDER, support.scratch(), support.toolchain())
+    with support.to_be_made("recorder") as (folder, _):
+        folder.mkdir(exist_ok=True)
+        return built(RECORDER, folder, support.toolchain())
 
 
 @lru_cache

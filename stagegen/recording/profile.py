@@ -1,0 +1,144 @@
+"""Which collectives take a program's time, and what of it tuning can gain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stagegen.recording.calls import Calls, align
+from stagegen.recording.functions import BLOCKING
+from stagegen.recording.metrics import metrics_of
+from stagegen.recording.model import Recording
+
+
+@dataclass(frozen=True)
+class Row:
+    """Blocking calls of one site and size, on communicators of as many ranks and hosts.
+
+    Attributes:
+        site: the call site.
+        collective: such as ``alltoall``.
+        size: bytes.
+        ranks: of the communicators.
+        hosts: on which these ranks are.
+        host_names: the names of these hosts, sorted; of the first communicator.
+        calls: how many.
+        elapsed: seconds that the ranks spent in the calls, the sum over the calls of the means over
+            the ranks.
+        waiting: what of it passed before the last rank arrived: the program's own imbalance.
+        operation: the rest, which tuning can shorten.
+    """
+
+    site: str
+    collective: str
+    size: int
+    ranks: int
+    hosts: int
+    host_names: tuple[str, ...]
+    calls: int
+    elapsed: float
+    waiting: float
+    operation: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form for programs."""
+        return {
+            "site": self.site,
+            "collective": self.collective,
+            "size": self.size,
+            "ranks": self.ranks,
+            "hosts": self.hosts,
+            "calls": self.calls,
+            "elapsed_s": self.elapsed,
+            "waiting_s": self.waiting,
+            "operation_s": self.operation,
+        }
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Where the time of a program goes.
+
+    Attributes:
+        seconds: from MPI_Init to MPI_Finalize, the mean over the ranks that came to the latter;
+            None if none did.
+        rows: those that take the most time first; each weighs as many ranks as it has.
+        size: the number of ranks of the program.
+        clock_error: of the times, in seconds.
+    """
+
+    seconds: float | None
+    rows: tuple[Row, ...]
+    size: int
+    clock_error: float
+
+    def total(self, name: str) -> float:
+        """Return the sum of ``elapsed``, ``waiting`` or ``operation`` in seconds of all ranks."""
+        return float(sum(getattr(row, name) * row.ranks for row in self.rows)) / self.size
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form for programs; times in seconds."""
+        return {
+            "program_s": self.seconds,
+            "ranks": self.size,
+            "clock_error_s": self.clock_error,
+            "elapsed_s": self.total("elapsed"),
+            "waiting_s": self.total("waiting"),
+            "operation_s": self.total("operation"),
+            "rows": [row.to_json() for row in self.rows],
+        }
+
+
+def profile_of(recording: Recording) -> Profile:
+    """Return the profile of a recording."""
+    aligned = align(recording)
+    found: dict[tuple[str, str, int, int, int], list[Row]] = {}
+    for calls in aligned.calls:
+        if calls.mode == BLOCKING:
+            row = _row(recording, calls)
+            key = row.site, row.collective, row.size, row.ranks, row.hosts
+            found.setdefault(key, []).append(row)
+    rows = (_sum(rows) for rows in found.values())
+    ordered = sorted(rows, key=_importance)
+    ended = [(rank.ended - rank.begun) * 1e-9 for rank in recording.ranks if rank.ended]
+    seconds = sum(ended) / len(ended) if ended else None
+    return Profile(seconds, tuple(ordered), recording.size, aligned.clocks.error)
+
+
+def _importance(row: Row) -> tuple[float, str, int]:
+    return -row.elapsed * row.ranks, row.site, row.size
+
+
+def _row(recording: Recording, calls: Calls) -> Row:
+    metrics = metrics_of(calls)
+    hosts = tuple(sorted({recording.by_rank[rank].host for rank in calls.ranks}))
+    return Row(
+        calls.site,
+        calls.collective,
+        calls.size,
+        len(calls.ranks),
+        len(hosts),
+        hosts,
+        len(calls.sequences),
+        float(np.nansum(metrics.elapsed)),
+        float(np.nansum(metrics.waiting)),
+        float(np.nansum(metrics.operation)),
+    )
+
+
+def _sum(rows: list[Row]) -> Row:
+    first = rows[0]
+    return Row(
+        first.site,
+        first.collective,
+        first.size,
+        first.ranks,
+        first.hosts,
+        first.host_names,
+        sum(row.calls for row in rows),
+        sum(row.elapsed for row in rows),
+        sum(row.waiting for row in rows),
+        sum(row.operation for row in rows),
+    )

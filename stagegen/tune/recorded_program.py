@@ -1,0 +1,73 @@
+"""What a recorded program calls, as a histogram of calls that tuning reads.
+
+The file is that of ``LIBCOLL_TRACE=json:FILE``, but for the routines, which a recording does not
+know. What counts is the time of the operations: no table shortens the waiting for a late rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from stagegen import __version__
+from stagegen.catalogue import load_catalogue
+from stagegen.recording import read
+from stagegen.recording.profile import Profile, Row, profile_of
+from stagegen.topology import Topology
+from stagegen.tune.decision import CLUSTER, HOSTS, ONE_HOST, OTHER
+
+#: What stands for the routine, which nobody knows.
+UNKNOWN = "unknown"
+
+_SIZELESS = ("none", "unknown")
+
+
+def trace_form(profile: Profile, topology: Topology) -> dict[str, Any]:
+    """Return the histogram of a profile for a cluster, in the form of the file."""
+    return {
+        "version": 1,
+        "library": __version__,
+        "cluster": topology.name,
+        "topology_hash": topology.hash,
+        "left_out": 0,
+        "calls": list(_calls(profile, topology)),
+    }
+
+
+def recorded_form(path: Path, topology: Topology) -> dict[str, Any]:
+    """Return the histogram of a recording.
+
+    Raises:
+        InputError: it is none, or is damaged.
+    """
+    return trace_form(profile_of(read(path)), topology)
+
+
+def _calls(profile: Profile, topology: Topology) -> Iterator[dict[str, Any]]:
+    """Yield an entry for each collective that can be tuned, kind of communicator, and size."""
+    known = {one.name: one for one in load_catalogue().descriptions}
+    for row in profile.rows:
+        if row.collective in known and row.ranks > 1:
+            kind, hosts = _kind(row, topology)
+            sizeless = known[row.collective].size in _SIZELESS
+            yield {
+                "collective": row.collective,
+                "communicator": kind,
+                "ranks": row.ranks,
+                "hosts": hosts,
+                "bytes": 0 if sizeless else row.size,
+                "routine": UNKNOWN,
+                "calls": row.calls,
+                "seconds": row.operation,
+            }
+
+
+def _kind(row: Row, topology: Topology) -> tuple[str, int | None]:
+    """Return the kind of table that serves such communicators, and their hosts if known."""
+    own = {host.name.lower() for host in topology.hosts}
+    if not all(name.lower() in own for name in row.host_names):
+        return (ONE_HOST, 1) if row.hosts == 1 else (OTHER, None)
+    if row.ranks == topology.rank_count and row.hosts == len(set(topology.ranks)):
+        return CLUSTER, row.hosts
+    return (ONE_HOST if row.hosts == 1 else HOSTS), row.hosts

@@ -1,0 +1,70 @@
+"""The programs of docs/examples/programs give right results, and are recorded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from stagegen.recording import arrival_patterns, read
+from stagegen.recording.calls import align
+from tests.mpi import support
+from tests.mpi.test_recorder import RANKS, run
+
+pytestmark = pytest.mark.mpi
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples" / "programs"
+#: Each with arguments, and what its loop calls: collective, size and number of calls.
+PROGRAMS = {
+    "work": (("6", "1", "1024"), {("alltoall", 1024, 6)}),
+    "fourier": (("32", "3"), {("alltoall", 8 * 8 * 16, 12), ("allreduce", 16, 3)}),
+    "bodies": (("8", "7"), {("allgather", 8 * 24, 7)}),
+    "sort": (("500", "4"), {("allreduce", 4096, 4), ("alltoall", 4, 4)}),
+    "stencil": (("2", "25"), {("allreduce", 8, 25)}),
+}
+
+
+@lru_cache
+def programs() -> Path:
+    """Compile all of them in a folder of the tests."""
+    with support.to_be_made("examples") as (folder, empty):
+        if empty:
+            mpicc = support.toolchain().mpicc
+            words = ["make", "-s", "-f", str(FOLDER / "Makefile"), f"VPATH={FOLDER}"]
+            folder.mkdir(exist_ok=True)
+            subprocess.run([*words, f"MPICC={mpicc}"], cwd=folder, check=True)
+    return folder
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_is_right_and_its_calls_are_recorded(tmp_path, name):
+    arguments, expected = PROGRAMS[name]
+    parts, result = run(tmp_path, *arguments, program=programs() / name)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.startswith("right")
+    recording = read(parts)
+    aligned = align(recording)
+    assert aligned.unmatched == 0
+    found = {(one.collective, one.size, len(one.sequences)) for one in aligned.calls}
+    assert expected <= found
+    assert all(one.site.startswith(f"{name}+0x") for one in aligned.calls)
+    assert all(pattern.ranks == tuple(range(RANKS)) for pattern in arrival_patterns(recording))
+
+
+def test_the_mean_block_stands_for_blocks_of_different_lengths(tmp_path):
+    parts, _ = run(tmp_path, "500", "4", program=programs() / "sort")
+    (moved,) = (one for one in align(read(parts)).calls if one.collective == "alltoallv")
+    assert len(moved.sequences) == 4
+    assert moved.size == 4 * 500 // RANKS
+
+
+def test_a_program_of_mpi4py_is_recorded(tmp_path):
+    pytest.importorskip("mpi4py")
+    parts, result = run(tmp_path, str(FOLDER / "transpose.py"), program=Path(sys.executable))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == ["right"]
+    found = {(one.collective, one.size): one for one in align(read(parts)).calls}
+    assert len(found["alltoall", 32].sequences) == 10
