@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from stagegen.errors import InputError
 from stagegen.measure.arrivals import Arrivals, Imbalance, Replay
 from stagegen.measure.timing import LATE
+from stagegen.recording import arrival_patterns, read
 from stagegen.topology import Topology
 from stagegen.tune.communicators import find_communicators
 
@@ -21,7 +23,7 @@ def read_plan(text: str) -> Arrivals:
 
     Raises:
         click.BadParameter: it is neither, or MAX is wrong; says what to give.
-        InputError: the file is no recording, or has no such site.
+        InputError: the file is no recording, or has no such site; says which there are.
     """
     name, _, rest = text.partition(":")
     if name == "imbalance":
@@ -29,7 +31,37 @@ def read_plan(text: str) -> Arrivals:
             return Imbalance.parse(rest)
         except ValueError as error:
             raise click.BadParameter(str(error)) from error
-    raise click.BadParameter(f"{text!r} is no plan of arrivals; give imbalance:F")
+    if not rest:
+        raise click.BadParameter("replay needs a recording: give replay:FILE or replay:FILE#SITE")
+    return _replay(rest)
+
+
+def _replay(text: str) -> Replay:
+    """Return the plan of ``FILE``, ``FILE#SITE``, ``FILE#SITE/SIZE`` or ``FILE#SITE/SIZE/RANKS``.
+
+    Calls of a site of one size, on different communicators with as many ranks, are one plan.
+
+    Raises:
+        InputError: the file is no recording, or it is not clear which calls are meant; lists them.
+    """
+    name, _, site = (text, "", "") if Path(text).exists() else text.rpartition("#")
+    path = Path(name or site)
+    if not path.exists():
+        raise InputError("there is no such file; make a recording with `stagegen record`", path)
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for pattern in arrival_patterns(read(path)):
+        full = f"{pattern.site}/{pattern.size}/{len(pattern.ranks)}"
+        found.setdefault(full, []).extend(pattern.offsets)
+    wanted = site if name else ""
+    fit = [full for full in found if not wanted or f"{full}/".startswith(f"{wanted}/")]
+    if len(fit) != 1:
+        listed = ", ".join(f"{one} ({len(found[one])} calls)" for one in (fit or found))
+        what = "has no calls of several ranks" if not found else (
+            f"has several kinds of calls that could be meant: {listed}" if fit
+            else f"has no calls of {wanted}; it has {listed}"
+        )  # fmt: skip
+        raise InputError(f"{what}; name one as SITE/SIZE/RANKS after #", path)
+    return Replay.of(fit[0], found[fit[0]])
 
 
 def fitting(

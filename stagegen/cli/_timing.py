@@ -61,6 +61,18 @@ def _mechanism(ctx: click.Context, _param: click.Parameter, text: str) -> Chosen
     raise click.BadParameter(f"{text!r} is none of {names}; a file of your own ends in .c")
 
 
+def arrivals_chosen(text: str) -> Chosen:
+    """Return what ``--arrivals`` says: ``imbalance:MAX``, or a recording, ``FILE#SITE``.
+
+    Raises:
+        InputError, click.BadParameter: as for ``--timing``.
+    """
+    name, separator, _ = text.partition(":")
+    is_plan = separator and name in PLANS
+    plan = text if is_plan or text in PLANS else f"replay:{text}"
+    return Chosen(BUILT_IN[plan.partition(":")[0]], read_plan(plan))
+
+
 def _iterations(_ctx: click.Context, _param: click.Parameter, text: str) -> Iterations:
     """Return what :meth:`Iterations.parse` reads; anything else is a usage error."""
     try:

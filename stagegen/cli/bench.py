@@ -13,21 +13,31 @@ from rich.progress import track
 from rich.table import Table
 
 from stagegen.catalogue import Collective, load_catalogue
+from stagegen.cli._arrivals import fitting
+from stagegen.cli._bench_tables import Asked, bench_tables
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import format_option, launcher_option, print_json, topology_option
 from stagegen.cli._sizes import parse_sizes, timed
+from stagegen.cli._timing import Chosen, arrivals_chosen, timing_of
 from stagegen.errors import InputError
+from stagegen.generate.timings import BUILT_IN
+from stagegen.measure.arrivals import EXPERIMENTS
 from stagegen.measure.comparable import differences
 from stagegen.measure.comparison import Bench, Comparison
 from stagegen.measure.launch.base import Environment
 from stagegen.measure.live import environments
 from stagegen.measure.log import read_log
+from stagegen.measure.records import WHOLE
 from stagegen.measure.statistics import Summary, summarize
+from stagegen.measure.timing import METRICS
 from stagegen.parts import templates_beside
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import Topology, load_topology
 from stagegen.tune.bounds import bound_or_none, patience
 from stagegen.tune.recorded import LOG
+
+#: Repetitions unless ranks come late.
+REPETITIONS = 9
 
 _ROOT = 0
 """The root of collectives that have one, as in drivers/bench.c."""
@@ -65,11 +75,12 @@ class _Row:
 @topology_option
 @click.option(
     "--library",
-    "library",
+    "libraries",
     required=True,
+    multiple=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The generated folder.",
+    help="The generated folder; several times: what their tables choose, against each other.",
 )
 @launcher_option
 @click.option("--collectives", metavar="A,B", help="Collectives to compare; default: all.")
@@ -83,14 +94,70 @@ class _Row:
 @click.option(
     "--repetitions",
     type=click.IntRange(min=1),
-    default=9,
-    show_default=True,
-    help="Repetitions of each; more if a call takes milliseconds, fewer if seconds.",
+    help=f"Repetitions of each; default: {REPETITIONS}, more if a call takes milliseconds, fewer "
+    f"if seconds. With --arrivals: experiments, default {EXPERIMENTS}.",
+)
+@click.option(
+    "--arrivals",
+    metavar="PLAN",
+    callback=lambda _ctx, _param, text: None if text is None else arrivals_chosen(text),
+    help="Ranks come late: imbalance:F (random delays below F message times, or below a time such "
+    "as 20ms) or FILE#SITE (as late as in a recorded program); see docs/timing.md.",
+)
+@click.option(
+    "--metric",
+    type=click.Choice(METRICS),
+    help="With --arrivals or several libraries: the time of a call; see docs/timing.md.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of random delays."
 )
 @click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: $MPICC, or as installed.")
 @format_option
 def command(
     topology_file: str,
+    libraries: tuple[Path, ...],
+    launcher: str | None,
+    collectives: str | None,
+    sizes: tuple[int, ...],
+    repetitions: int | None,
+    arrivals: Chosen | None,
+    metric: str | None,
+    seed: int,
+    mpicc: str | None,
+    output_format: str,
+) -> None:
+    """Compare a generated library with the native routines.
+
+    With --arrivals, or with several libraries: the routines that their tables choose, in turn in
+    one job.
+    """
+    topology = load_topology(topology_file)
+    if arrivals or metric or len(libraries) > 1:
+        chosen = arrivals or Chosen(BUILT_IN["barrier"])
+        timing = timing_of(chosen, metric=metric, seed=seed)
+        fitting(timing.arrivals, topology, (WHOLE,), asked=True)
+        named = tuple(collectives.split(",")) if collectives else None
+        many = repetitions or (EXPERIMENTS if arrivals else REPETITIONS)
+        asked = Asked(topology, topology_file, libraries, named, sizes, many, timing, chosen)
+        bench_tables(asked, launcher, mpicc, output_format == "json")
+        return
+    _bench(
+        topology_file,
+        topology,
+        libraries[0],
+        launcher,
+        collectives,
+        sizes,
+        repetitions or REPETITIONS,
+        mpicc,
+        output_format,
+    )
+
+
+def _bench(
+    topology_file: str,
+    topology: Topology,
     library: Path,
     launcher: str | None,
     collectives: str | None,
@@ -99,8 +166,7 @@ def command(
     mpicc: str | None,
     output_format: str,
 ) -> None:
-    """Compare a generated library with the native routines."""
-    topology = load_topology(topology_file)
+    """Compare the built library, preloaded, with the native routines, and print it."""
     catalogue = load_catalogue(added=templates_beside(library))
     known = {one.name: one for one in catalogue.descriptions}
     names = tuple(known) if collectives is None else tuple(collectives.split(","))

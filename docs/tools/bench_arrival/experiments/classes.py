@@ -1,0 +1,92 @@
+"""Faraj 2006, §4.2.5: which classes of algorithms stand imbalance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from docs.tools.bench_arrival.experiment import Experiment, Found
+from docs.tools.bench_arrival.page import milliseconds, table
+from docs.tools.bench_arrival.stagegen import answer
+from stagegen.data import TOPOLOGIES
+from stagegen.measure.statistics import paired_ratio
+
+TOPOLOGY = TOPOLOGIES / "quickstart.yaml"
+
+#: The classes of §4.2.5.1.
+COORDINATED, FORWARDING, DIRECT = "globally coordinated", "store-and-forward", "direct"
+
+#: Algorithms and their classes, by collective; the first is native, which may be any.
+CLASSES: Mapping[str, Mapping[str, str]] = {
+    "alltoall": {"native": "–", "pair": COORDINATED, "ring": COORDINATED, "bruck": COORDINATED,
+                 "spreading_simple": DIRECT},
+    "allgather": {"native": "–", "recursive_doubling": COORDINATED, "bruck": COORDINATED,
+                  "ring": FORWARDING, "spreading_simple": DIRECT},
+    "allreduce": {"native": "–", "recursive_doubling": COORDINATED, "rabenseifner": COORDINATED,
+                  "ring": FORWARDING, "reduce_bcast": FORWARDING},
+    "bcast": {"native": "–", "flat": DIRECT, "binomial": FORWARDING,
+              "pipelined_linear:segment_size=4096": FORWARDING},
+}  # fmt: skip
+
+SIZE = 16 << 10
+FACTORS = (1, 4, 16, 64)
+EXPERIMENTS = 32
+
+
+def _measure(collective: str, factor: int, folder: Path) -> Any:
+    return answer(
+        *("compare", "--topology", TOPOLOGY, "--collective", collective, "--sizes", SIZE),
+        *("--algorithms", ",".join(CLASSES[collective]), "--timing", f"imbalance:{factor}"),
+        *("--repetitions", EXPERIMENTS, "--iterations", 1),
+        *("--output", folder.parent / f"build-{collective}"),
+    )
+
+
+def _points() -> Iterator[tuple[str, Any]]:
+    for collective in CLASSES:
+        for factor in FACTORS:
+            yield f"{collective} factor {factor}", partial(_measure, collective, factor)
+
+
+def _report(found: Found) -> str:
+    sections = (_section(collective, found) for collective in CLASSES)
+    return "\n\n".join(section for section in sections if section)
+
+
+def _section(collective: str, found: Found) -> str:
+    """Return a row for each algorithm: the last exit after the last arrival, at each factor."""
+    known = {
+        factor: found[point]
+        for factor in FACTORS
+        if (point := f"{collective} factor {factor}") in found
+    }
+    if not known:
+        return ""
+    late = {factor: [row["late"] for row in result["rows"]] for factor, result in known.items()}
+    routines = [row["routine"] for row in next(iter(known.values()))["rows"]]
+    rows = []
+    for place, (routine, kind) in enumerate(
+        zip(routines, CLASSES[collective].values(), strict=True)
+    ):
+        cells = [_cell(late[factor][place], late[factor][0]) for factor in known]
+        rows.append([f"`{routine}`", kind, *cells])
+    titles = ["algorithm", "class", *(f"factor {factor}" for factor in known)]
+    what = (
+        f"{collective} of {SIZE >> 10} KiB: last exit after the last arrival, ms; ē over native's"
+    )
+    return f"{what}\n\n{table(titles, rows)}"
+
+
+def _cell(late: Mapping[str, Any], native: Mapping[str, Any]) -> str:
+    ratio = paired_ratio(late["rounds"]["mean"], native["rounds"]["mean"])
+    return f"{milliseconds(late['last_s'])}; {ratio.median:.2f}"
+
+
+EXPERIMENT = Experiment(
+    "classes",
+    "how classes of algorithms stand imbalance (Faraj 2006, §4.2.5)",
+    dict(_points()),
+    _report,
+)
