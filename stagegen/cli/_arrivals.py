@@ -1,8 +1,8 @@
-"""Plans of ranks that come late, as options name them: ``imbalance:16``, ``replay:FILE#SITE``."""
+"""Plans of ranks that come late: ``imbalance:16``, ``replay:FILE#SITE``, ``replay:15=2ms``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -11,15 +11,19 @@ from stagegen.errors import InputError
 from stagegen.measure.arrivals import Arrivals, Imbalance, Replay
 from stagegen.measure.timing import LATE
 from stagegen.recording import arrival_patterns, read
-from stagegen.topology import Topology
+from stagegen.topology import Topology, load_topology, parse_latency
 from stagegen.tune.communicators import find_communicators
 
 #: The mechanisms that have a plan.
 PLANS = LATE
 
 
-def read_plan(text: str) -> Arrivals:
-    """Return the plan of ``imbalance:MAX`` or ``replay:FILE#SITE``.
+def read_plan(text: str, topology_file: str | None = None) -> Arrivals:
+    """Return the plan of ``imbalance:MAX``, ``replay:FILE#SITE`` or ``replay:RANK=TIME,…``.
+
+    Args:
+        text: the plan.
+        topology_file: of the cluster, whose ranks come late.
 
     Raises:
         click.BadParameter: it is neither, or MAX is wrong; says what to give.
@@ -32,7 +36,11 @@ def read_plan(text: str) -> Arrivals:
         except ValueError as error:
             raise click.BadParameter(str(error)) from error
     if not rest:
-        raise click.BadParameter("replay needs a recording: give replay:FILE or replay:FILE#SITE")
+        raise click.BadParameter(
+            "replay needs a recording or late ranks: give replay:FILE#SITE or replay:RANK=TIME,…"
+        )
+    if topology_file is not None and (late := late_ranks(rest)):
+        return _fixed(rest, late, load_topology(topology_file).rank_count)
     return _replay(rest)
 
 
@@ -62,6 +70,26 @@ def _replay(text: str) -> Replay:
         )  # fmt: skip
         raise InputError(f"{what}; name one as SITE/SIZE/RANKS after #", path)
     return Replay.of(fit[0], found[fit[0]])
+
+
+def late_ranks(text: str) -> dict[int, float]:
+    """Return by how many seconds which ranks are late; nothing if the text is not RANK=TIME,…."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(rank.isascii() and rank.isdigit() and equals for rank, equals, _ in pairs):
+        return {}
+    try:
+        return {int(rank): parse_latency(time) for rank, _, time in pairs}
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _fixed(text: str, late: Mapping[int, float], count: int) -> Replay:
+    """Return the plan in which some of `count` ranks are late, in every call by the same time."""
+    if max(late) >= count:
+        raise click.BadParameter(f"there is no rank {max(late)}; the last one is {count - 1}")
+    if len(late) == count:
+        raise click.BadParameter("all ranks are late; leave out those that the others wait for")
+    return Replay.of(f"ranks {text}", [[late.get(rank, 0.0) for rank in range(count)]])
 
 
 def fitting(

@@ -49,7 +49,7 @@ def _mechanism(ctx: click.Context, _param: click.Parameter, text: str) -> Chosen
     """
     name, _, _ = text.partition(":")
     if name in PLANS:
-        return Chosen(BUILT_IN[name], read_plan(text))
+        return Chosen(BUILT_IN[name], read_plan(text, ctx.params.get("topology_file")))
     if text in BUILT_IN:
         return Chosen(BUILT_IN[text])
     if text.endswith(".c"):
@@ -91,7 +91,8 @@ _OPTIONS = (
         show_default=True,
         help="How calls are timed: barrier, mpptest, computation, imbalance:F (ranks come late by "
         "random delays below F message times, or below a time such as 20ms), replay:FILE#SITE (as "
-        "late as in a recorded program), or a C file; see docs/timing.md.",
+        "late as in a recorded program), replay:RANK=TIME,… (these ranks come "
+        "late), or a C file; see docs/timing.md.",
     ),
     click.option(
         "--computation",

@@ -14,13 +14,13 @@ from docs.tools.bench_arrival.page import with_report
 from docs.tools.bench_arrival.registry import find_experiments
 
 EVERY = find_experiments()
-PAGE = Path(__file__).resolve().parents[2] / program.PAGE
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_an_experiment_has_points_and_a_place_on_the_page(name):
     assert EVERY[name].points
-    text = PAGE.read_text(encoding="utf-8")
+    text = (ROOT / EVERY[name].page).read_text(encoding="utf-8")
     assert "something" in with_report(text, name, "something")
 
 
@@ -40,7 +40,8 @@ def experiment(asked: list[str], fails: str = "") -> Experiment:
         return point
 
     points = {name: lambda folder, name=name: measure(name, folder) for name in ("a 1", "a 2", "b")}
-    return Experiment("own", "nothing", points, lambda found: " ".join(found.values()))
+    page = Path("page.md")
+    return Experiment("own", "nothing", points, lambda found: " ".join(found.values()), page=page)
 
 
 def options(**given: object) -> argparse.Namespace:
@@ -70,10 +71,10 @@ def test_the_page_has_what_was_found_and_keeps_the_rest(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- own -->\nold\n<!-- end of own -->\nafter\n")
-    program.write_page([experiment([])], page)
+    program.write_pages([experiment([])])
     assert "old" in page.read_text(), "nothing was found"
     results.keep(experiment([]), "b", "new")
-    program.write_page([experiment([])], page)
+    program.write_pages([experiment([])])
     assert page.read_text() == "before\n<!-- own -->\nnew\n<!-- end of own -->\nafter\n"
 
 

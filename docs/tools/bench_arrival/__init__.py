@@ -6,7 +6,8 @@ Read it in this order:
 2. ``experiments/``: one file for each experiment; a file that is added there takes part;
 3. ``registry``: finds them;
 4. ``results``: keeps what each point brings as JSON;
-5. ``page``: puts the reports into docs/arrival.md, between the lines that name the experiment;
+5. ``page``: puts a report into the experiment's page (docs/arrival.md, docs/wide-area.md), between
+   the lines that name the experiment;
 6. ``stagegen``: runs a command of stagegen for a point.
 
 What was measured is kept, so it may be stopped and started again, or run part by part:

@@ -1,4 +1,4 @@
-"""``python -m docs.tools.bench_arrival``: measure what is left, write docs/arrival.md, judge.
+"""``python -m docs.tools.bench_arrival``: measure what is left, write the pages, judge.
 
 Needs a machine on which nothing else runs. What was measured is kept, so it may be stopped and
 started again. Exits with 1 if a target is missed.
@@ -12,14 +12,11 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
-from pathlib import Path
 
 from docs.tools.bench_arrival import results
 from docs.tools.bench_arrival.experiment import Experiment
 from docs.tools.bench_arrival.page import with_report
 from docs.tools.bench_arrival.registry import find_experiments
-
-PAGE = Path("docs/arrival.md")
 
 
 def main() -> int:
@@ -42,17 +39,16 @@ def main() -> int:
         print("stopped; what was measured is kept: go on likewise", file=sys.stderr)
         return 130
     if not arguments.no_page:
-        write_page(chosen)
+        write_pages(chosen)
     return 0 if judge(chosen) else 1
 
 
-def write_page(experiments: Sequence[Experiment], page: Path = PAGE) -> None:
-    """Put the reports of experiments with results into the page."""
-    text = page.read_text(encoding="utf-8")
+def write_pages(experiments: Sequence[Experiment]) -> None:
+    """Put the reports of experiments with results into their pages."""
     for one in experiments:
         if known := results.found(one):
-            text = with_report(text, one.name, one.report(known))
-    page.write_text(text, encoding="utf-8")
+            text = one.page.read_text(encoding="utf-8")
+            one.page.write_text(with_report(text, one.name, one.report(known)), encoding="utf-8")
 
 
 def judge(experiments: Sequence[Experiment]) -> bool:
@@ -108,7 +104,7 @@ def _arguments(every: Mapping[str, Experiment]) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="list experiments and their points")
     parser.add_argument("--anew", action="store_true", help="measure again what is there")
     parser.add_argument("--page-only", action="store_true", help="measure nothing")
-    parser.add_argument("--no-page", action="store_true", help="write no page, only judge")
+    parser.add_argument("--no-page", action="store_true", help="write no pages, only judge")
     return parser.parse_args()
 
 

@@ -28,6 +28,10 @@ class Target:
         return f"{word:12} {self.text}"
 
 
+#: The page of most experiments.
+PAGE = Path("docs/arrival.md")
+
+
 def _no_targets(_found: Found) -> Sequence[Target]:
     return ()
 
@@ -37,12 +41,13 @@ class Experiment:
     """An experiment: its points are measured one by one, and each is kept.
 
     Attributes:
-        name: that of its file, of its folder and of its place in docs/arrival.md.
+        name: that of its file, of its folder and of its place on its page.
         what: a line about it.
         points: by name, what measures each. It gets a folder of its own for what it makes, and
             returns JSON. A point takes minutes at the most, so that little is lost by a stop.
         report: Markdown of what was found; not called before there is a point.
         targets: what was promised.
+        page: where the report stands.
     """
 
     name: str
@@ -50,3 +55,4 @@ class Experiment:
     points: Mapping[str, Callable[[Path], Any]]
     report: Callable[[Found], str]
     targets: Callable[[Found], Sequence[Target]] = _no_targets
+    page: Path = PAGE

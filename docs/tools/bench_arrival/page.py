@@ -1,4 +1,4 @@
-"""docs/arrival.md: an experiment's report stands between two lines that name it."""
+"""Pages: an experiment's report stands between two lines that name it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def with_report(text: str, name: str, report: str) -> str:
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     between = re.compile(f"{re.escape(begin)}\n.*?{re.escape(end)}", re.DOTALL)
     if not between.search(text):
-        raise ValueError(f"docs/arrival.md has no lines {begin} and {end}")
+        raise ValueError(f"the page has no lines {begin} and {end}")
     return between.sub(lambda _: f"{begin}\n{report.strip()}\n{end}", text)
 
 

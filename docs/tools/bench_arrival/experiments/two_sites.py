@@ -1,0 +1,187 @@
+"""Proficz et al. 2020: allreduce on two sites 13 ms apart (Table 1, Figs. 5 to 9)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from docs.tools.bench_arrival.experiment import Experiment, Found, Target
+from docs.tools.bench_arrival.page import milliseconds, table
+from docs.tools.bench_arrival.stagegen import answer
+from stagegen.report.units import format_bytes
+
+PAGE = Path("docs/wide-area.md")
+
+#: As topologies/two-sites-20.yaml, with as many hosts at each site as asked for.
+TOPOLOGY = """\
+name: two-sites
+defaults: {{bandwidth: 20Mbit, latency: 50us}}
+launcher: lab
+switches:
+  gdansk: {{hosts: "g[0-{last}]"}}
+  warsaw: {{hosts: "w[0-{last}]"}}
+links:
+  - {{ends: [gdansk, warsaw], latency: 13ms}}
+sites:
+  ci-task: [gdansk]
+  icm: [warsaw]
+"""
+
+#: The algorithms of the source's §2 by its names, MPICH's own, and what the repository adds.
+SIX = {
+    "Ring": "ring",
+    "PRR": "pre_reduced_ring",
+    "Rab": "rabenseifner",
+    "Bfly": "recursive_doubling",
+    "HR1": "hr1_sites",
+    "HR2": "hr2_sites",
+}
+ALGORITHMS = {"native": "native", **SIX, "lanes": "lanes_sites"}
+
+HOSTS = 20
+#: 2 MiB at the source's 40 Gbit/s last as long as 1 KiB at the lab's 20 Mbit/s.
+SIZE = 1 << 10
+#: The source's longest delay, in ms.
+LATE = 500
+#: Experiments; the source has 128 to 256. Equal experiments have equal delays for all algorithms.
+EXPERIMENTS = 6
+
+#: What the source's Table 1 has for 2 MiB: the mean elapsed time in ms.
+TABLE_1 = {"Ring": 468, "PRR": 339, "Rab": 162, "Bfly": 91, "HR1": 44, "HR2": 47}
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """Hosts of both sites, bytes, and the longest delay in ms."""
+
+    hosts: int = HOSTS
+    size: int = SIZE
+    late: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.hosts} hosts {format_bytes(self.size)} {self.late} ms"
+
+
+PLAIN = _Setting()
+DELAYED = _Setting(late=LATE)
+OF_SIZE = [replace(PLAIN, size=size) for size in (SIZE, 16 << 10, 128 << 10, 1 << 20)]
+OF_HOSTS = [replace(PLAIN, hosts=hosts) for hosts in (4, 8, HOSTS)]
+OF_DELAY = [_Setting(hosts=18, late=late) for late in (0, 100, LATE)]
+
+
+def _late(settings: Iterable[_Setting]) -> list[_Setting]:
+    return [replace(one, late=LATE) for one in settings]
+
+
+#: The tables: what they are of, their first column's title, and their rows.
+TABLES: tuple[tuple[str, str, Sequence[_Setting]], ...] = (
+    ("Fig. 5: hosts, nobody late", "hosts", OF_HOSTS),
+    ("Fig. 6: sizes, nobody late", "size", OF_SIZE),
+    ("Fig. 7: delays, 18 hosts", "up to, ms", OF_DELAY),
+    (f"Fig. 8: sizes, delays up to {LATE} ms", "size", _late(OF_SIZE)),
+    (f"Fig. 9: hosts, delays up to {LATE} ms", "hosts", _late(OF_HOSTS)),
+)
+
+
+def _measure(setting: _Setting, folder: Path) -> Any:
+    path = folder / "topology.yaml"
+    path.write_text(TOPOLOGY.format(last=setting.hosts // 2 - 1), encoding="utf-8")
+    # Below 1 µs nobody is late, and yet all is measured in the same way.
+    delay = f"{setting.late}ms" if setting.late else "1us"
+    return answer(
+        "compare",
+        *("--topology", path, "--collective", "allreduce", "--sizes", setting.size),
+        *("--algorithms", ",".join(ALGORITHMS.values()), "--timing", f"imbalance:{delay}"),
+        *(
+            "--repetitions",
+            EXPERIMENTS,
+            "--iterations",
+            1,
+            "--output",
+            folder.parent / f"{setting.hosts}-hosts",
+        ),
+    )
+
+
+def _points() -> Mapping[str, Any]:
+    settings = dict.fromkeys(setting for _, _, rows in TABLES for setting in rows)
+    return {setting.name: partial(_measure, setting) for setting in settings}
+
+
+def _elapsed(result: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Return ē of each experiment, in seconds, by our names of the algorithms."""
+    of = {row["routine"].partition(":")[0]: row["late"]["rounds"]["mean"] for row in result["rows"]}
+    return {name: of[routine] for name, routine in ALGORITHMS.items()}
+
+
+def _report(found: Found) -> str:
+    sections = [_table_1(found), *(_section(*one, found) for one in TABLES)]
+    return "\n\n".join(section for section in sections if section)
+
+
+def _table_1(found: Found) -> str:
+    rows = []
+    for setting in (PLAIN, replace(PLAIN, size=1 << 20)):
+        if result := found.get(setting.name):
+            elapsed = {name: statistics.fmean(values) for name, values in _elapsed(result).items()}
+            cells = [_speedup(elapsed[name], elapsed["Ring"]) for name in ALGORITHMS]
+            rows.append([format_bytes(setting.size), *cells])
+    if not rows:
+        return ""
+    theirs = {name: _speedup(1e-3 * ms, 1e-3 * TABLE_1["Ring"]) for name, ms in TABLE_1.items()}
+    rows.append(["the source, 2 MiB", *(theirs.get(name, "") for name in ALGORITHMS)])
+    return (
+        f"Table 1: ē in ms, and how much faster than the ring\n\n{table(['', *ALGORITHMS], rows)}"
+    )
+
+
+def _speedup(seconds: float, ring: float) -> str:
+    return f"{milliseconds(seconds)}, {ring / seconds:.2f} ×"
+
+
+def _section(what: str, title: str, settings: Sequence[_Setting], found: Found) -> str:
+    value = {
+        "hosts": lambda one: str(one.hosts),
+        "size": lambda one: format_bytes(one.size),
+        "up to, ms": lambda one: str(one.late),
+    }[title]
+    rows = [
+        [value(one), *_cells(_elapsed(found[one.name]))] for one in settings if one.name in found
+    ]
+    return f"{what}: ē ± σ, ms\n\n{table([title, *ALGORITHMS], rows)}" if rows else ""
+
+
+def _cells(elapsed: Mapping[str, Sequence[float]]) -> list[str]:
+    means = {name: statistics.fmean(values) for name, values in elapsed.items()}
+    best = min(means.values())
+    texts = {
+        name: f"{milliseconds(mean)} ± {milliseconds(statistics.pstdev(elapsed[name]))}"
+        for name, mean in means.items()
+    }
+    return [f"**{texts[name]}**" if means[name] == best else texts[name] for name in ALGORITHMS]
+
+
+def _targets(found: Found) -> Sequence[Target]:
+    what = "1 MiB on 10 + 10 hosts: HR1, HR2 or better at least 1.5 × as fast as native"
+    result = found.get(replace(PLAIN, size=1 << 20).name)
+    if result is None:
+        return [Target(None, what)]
+    ratios = {row["routine"].partition(":")[0]: row["ratio"] for row in result["rows"]}
+    best = min(("hr1_sites", "hr2_sites", "lanes_sites"), key=ratios.__getitem__)
+    gain = 1 / ratios[best]
+    return [Target(gain >= 1.5, f"{what}: {gain:.2f} ({best})")]
+
+
+EXPERIMENT = Experiment(
+    "two_sites",
+    "allreduce on two sites 13 ms apart (Proficz et al. 2020, Table 1 and Figs. 5 to 9)",
+    _points(),
+    _report,
+    _targets,
+    page=PAGE,
+)
