@@ -36,7 +36,7 @@ _NAMED = {**{kind: kind for kind in SCHEMES}, "rounds": "none"}
 
 
 def scheme_kind(tables: Tables, function: str) -> str:
-    """Return the name of the scheme, one of `SYNC_KINDS`.
+    """Return the name of the scheme, one of `SCHEME_NAMES`.
 
     Args:
         tables: with `schedule`, which says what the scheme is.

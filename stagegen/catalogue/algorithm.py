@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from stagegen.catalogue.formula import NOTHING, Formula
 from stagegen.catalogue.values import Range, sample
-from stagegen.schedule import SYNC_KINDS
+from stagegen.schedule import SCHEME_NAMES
 
 NATIVE = "native"
 
@@ -25,7 +25,7 @@ CONSTRAINTS = {
 #: Schedules that an algorithm may be made from, as tables, and the kinds of each. `hosts` is an
 #: alltoall between the leaders of hosts with several ranks.
 SCHEDULES: dict[str, tuple[str, ...]] = {
-    "aapc": SYNC_KINDS,
+    "aapc": SCHEME_NAMES,
     "hosts": ("none", "sender", "receiver"),
     "ring": ("lr2", "lr3"),
     "tree": ("binary", "kary"),

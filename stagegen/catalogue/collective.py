@@ -30,12 +30,12 @@ class Argument:
     """An argument of an ``MPI_`` function.
 
     Attributes:
-        kind: what it is; with it, C and Fortran types are known.
+        role: what it is for; with it, C and Fortran types are known.
         member: the member of ``struct coll_call`` that holds it.
         large: the member for its large-count form, if that is another one.
     """
 
-    kind: str
+    role: str
     member: str
     large: str = ""
 
@@ -126,7 +126,7 @@ class Collective:
     @property
     def uneven(self) -> bool:
         """Whether blocks may differ in length."""
-        return any(ARGUMENTS[name].kind == "counts" for name in self.arguments)
+        return any(ARGUMENTS[name].role == "counts" for name in self.arguments)
 
     @property
     def has_data(self) -> bool:
@@ -243,7 +243,7 @@ def _receives(one: Collective) -> bool:
 def _kinds(one: Collective, side: str) -> set[str]:
     """Return the kinds of the arguments of one side."""
     found = {
-        ARGUMENTS[name].kind for name in one.arguments if ARGUMENTS[name].member.startswith(side)
+        ARGUMENTS[name].role for name in one.arguments if ARGUMENTS[name].member.startswith(side)
     }
     counts = found & {"count", "counts"}
     return found - counts | ({"count or counts"} if len(counts) == 1 else counts)

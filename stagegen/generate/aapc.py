@@ -25,7 +25,7 @@ class AapcTables:
 
     def _proof(self, schedule: PhaseSchedule) -> Proof:
         graph = schedule.sync
-        asked = graph.kind, graph.block_size, graph.window
+        asked = graph.scheme, graph.block_size, graph.window
         if asked not in self._proofs:
             self._proofs[asked] = verify_alltoall(self._schedules.topology, schedule)
         return self._proofs[asked]

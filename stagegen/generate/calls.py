@@ -95,7 +95,7 @@ class CallInC:
     @property
     def is_counted(self) -> bool:
         """Whether it has counts, and so a large-count form."""
-        return any(ARGUMENTS[name].kind in ("count", "counts") for name in self.arguments)
+        return any(ARGUMENTS[name].role in ("count", "counts") for name in self.arguments)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ class CallInC:
         return self._head("_c", {**_TYPES, **_LARGE_TYPES})
 
     def _head(self, suffix: str, types: Mapping[str, str]) -> str:
-        items = [types[ARGUMENTS[name].kind].format(name) for name in self.arguments]
+        items = [types[ARGUMENTS[name].role].format(name) for name in self.arguments]
         return hanging(f"LIBCOLL_EXPORT int MPI_{self.function}{suffix}(", items, ") {")
 
     @property
@@ -127,7 +127,7 @@ class CallInC:
         """The same in the large-count form; counts fit into an int there."""
         for name in self.arguments:
             argument = ARGUMENTS[name]
-            if argument.kind == "count":
+            if argument.role == "count":
                 yield argument.member, f"(int){self.counts.get(name, (name, ''))[0]}"
             else:
                 yield argument.large or argument.member, name
@@ -156,7 +156,7 @@ class CallInC:
     def must_fit(self) -> str | None:
         """The single large counts, sent and received, as arguments in C; None if there are none."""
         fit = {"send_count": "0", "recv_count": "0"}
-        singles = [name for name in self.arguments if ARGUMENTS[name].kind == "count"]
+        singles = [name for name in self.arguments if ARGUMENTS[name].role == "count"]
         for name in singles:
             fit[ARGUMENTS[name].member] = self.counts.get(name, (name, ""))[0]
         return ", ".join(fit.values()) if singles else None
@@ -183,7 +183,7 @@ class CallInC:
     def large_counts(self) -> str:
         """The large counts of blocks in a ``struct coll_call``."""
         return next(
-            ARGUMENTS[name].large for name in self.arguments if ARGUMENTS[name].kind == "counts"
+            ARGUMENTS[name].large for name in self.arguments if ARGUMENTS[name].role == "counts"
         )
 
     @property
@@ -204,8 +204,8 @@ class CallInC:
     def either_large(self) -> str:
         """In calls.h, the call by either name in the large-count form."""
         items = [
-            f"large->{_IN_LARGE[ARGUMENTS[name].kind]}"
-            if ARGUMENTS[name].kind in _IN_LARGE
+            f"large->{_IN_LARGE[ARGUMENTS[name].role]}"
+            if ARGUMENTS[name].role in _IN_LARGE
             else f"a->{_IN_CALLS.get(ARGUMENTS[name].member, ARGUMENTS[name].member)}"
             for name in self.arguments
         ]

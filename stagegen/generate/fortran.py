@@ -47,7 +47,7 @@ class FortranFunction:
 
 def fortran_function(collective: Collective) -> FortranFunction:
     """Return the Fortran function of a collective."""
-    passing = [(_PASSING[ARGUMENTS[name].kind], name) for name in collective.arguments]
+    passing = [(_PASSING[ARGUMENTS[name].role], name) for name in collective.arguments]
     parameters = [how[0].format(name) for how, name in passing]
     values = [how[1].format(name) for how, name in passing]
     function = collective.function

@@ -6,7 +6,7 @@ independently.
 
 from stagegen.schedule.alltoall.rows import Rows, Step, Token, schedule_rows
 from stagegen.schedule.alltoall.schedule import alltoall_schedule
-from stagegen.schedule.alltoall.sync.schemes import SCHEMES, SYNC_KINDS, Scheme
+from stagegen.schedule.alltoall.sync.schemes import SCHEME_NAMES, SCHEMES, Scheme
 from stagegen.schedule.bounds.lower import Bound, lower_bound, lower_bound_of_sizes
 from stagegen.schedule.model import (
     RING_KINDS,
@@ -27,7 +27,7 @@ from stagegen.schedule.trees.tree import broadcast_tree, reduce_tree
 __all__ = [
     "RING_KINDS",
     "SCHEMES",
-    "SYNC_KINDS",
+    "SCHEME_NAMES",
     "TREE_KINDS",
     "Bound",
     "Message",

@@ -11,7 +11,7 @@ from stagegen.catalogue.algorithm import NATIVE
 from stagegen.catalogue.references import cited_in, load_works
 from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
-from stagegen.schedule import SYNC_KINDS
+from stagegen.schedule import SCHEME_NAMES
 
 CATALOGUE = load_catalogue()
 BARE = "summary: It works.\ncost: α\nreference: Faraj 2006, §1"
@@ -300,7 +300,7 @@ def test_the_algorithms_of_the_dissertation_are_all_there():
 
 @pytest.mark.parametrize(
     ("needs", "kinds"),
-    [("aapc", SYNC_KINDS), ("ring", ("lr2", "lr3")), ("tree", ("binary", "kary"))],
+    [("aapc", SCHEME_NAMES), ("ring", ("lr2", "lr3")), ("tree", ("binary", "kary"))],
 )
 def test_every_kind_of_schedule_has_its_algorithm(needs, kinds):
     """LR1 and linear trees need no table, binomial and flat trees no topology."""

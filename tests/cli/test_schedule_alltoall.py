@@ -12,7 +12,7 @@ import pytest
 
 from stagegen.cli import main
 from stagegen.data import TOPOLOGIES
-from stagegen.schedule import SCHEMES, SYNC_KINDS, PhaseSchedule
+from stagegen.schedule import SCHEME_NAMES, SCHEMES, PhaseSchedule
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def run(monkeypatch, capsys):
     return call
 
 
-@pytest.mark.parametrize("kind", SYNC_KINDS)
+@pytest.mark.parametrize("kind", SCHEME_NAMES)
 def test_json_holds_what_the_scheme_has(run, kind):
     scheme = SCHEMES[kind]
     options = [*(["--block-size", "4"] if scheme.blocks else [])]

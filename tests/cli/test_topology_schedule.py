@@ -11,7 +11,7 @@ import pytest
 
 from stagegen.cli import main
 from stagegen.data import TOPOLOGIES
-from stagegen.schedule import SCHEMES, SYNC_KINDS
+from stagegen.schedule import SCHEME_NAMES, SCHEMES
 from stagegen.schedule.bounds.lower import COLLECTIVES
 
 FIGURE = str(TOPOLOGIES / "fig-3-2.yaml")
@@ -86,7 +86,7 @@ def run(monkeypatch, capsys):
     return call
 
 
-@pytest.mark.parametrize("sync", SYNC_KINDS)
+@pytest.mark.parametrize("sync", SCHEME_NAMES)
 def test_alltoall_json_keeps_to_the_contract(run, sync):
     options = ["--topology", FIGURE, "--sync", sync, "--format", "json"]
     status, out, err = run("schedule", "alltoall", *options)

@@ -17,7 +17,7 @@ from stagegen.report.pictures.layout import lay_out, lay_out_ring
 from stagegen.report.pictures.link_use import link_uses
 from stagegen.schedule import (
     RING_KINDS,
-    SYNC_KINDS,
+    SCHEME_NAMES,
     TREE_KINDS,
     alltoall_schedule,
     broadcast_tree,
@@ -106,7 +106,7 @@ def test_a_tree_has_an_arrow_for_each_edge_and_tells_its_height(topology, kind, 
     assert sorted(marks)[-1:] == worst
 
 
-@pytest.mark.parametrize("sync", SYNC_KINDS)
+@pytest.mark.parametrize("sync", SCHEME_NAMES)
 def test_every_message_of_an_alltoall_has_a_cell(topology, sync):
     schedule = alltoall_schedule(topology, sync)
     root = parse(draw(topology, schedule, "svg"))

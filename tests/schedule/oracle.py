@@ -187,7 +187,7 @@ class Oracle:
         placed = [(p, m) for p, messages in enumerate(schedule.phases) for m in messages]
         phase_of = {m: p for p, m in placed}
         every = set(itertools.permutations(range(self.ranks), 2))
-        scheme, equal = SCHEMES[schedule.sync.kind], all(c < 2 for c in self.capacity.values())
+        scheme, equal = SCHEMES[schedule.sync.scheme], all(c < 2 for c in self.capacity.values())
         return (
             sorted(map(tuple, (m for _, m in placed))) == sorted(every)
             and all(map(self.fits, schedule.phases))
@@ -206,7 +206,7 @@ class Oracle:
         first, then, token = sync
         if first not in phase_of or then not in phase_of or phase_of[first] >= phase_of[then]:
             return False
-        scheme, size = SCHEMES[schedule.sync.kind], schedule.sync.block_size
+        scheme, size = SCHEMES[schedule.sync.scheme], schedule.sync.block_size
         same_block = phase_of[first] // size == phase_of[then] // size
         if scheme.blocks and same_block != scheme.barriers:
             return False
@@ -229,7 +229,7 @@ class Oracle:
 
     def _is_ordered(self, schedule, phase_of) -> bool:
         """Whether the syncs order what they have to, and no token is for what others imply."""
-        scheme, size = SCHEMES[schedule.sync.kind], schedule.sync.block_size
+        scheme, size = SCHEMES[schedule.sync.scheme], schedule.sync.block_size
         pairs = [(first, then) for first, then, token in schedule.sync.syncs if token]
         if scheme.giver == "sender":
             pairs += self.own_sends(schedule.phases)
@@ -252,7 +252,7 @@ class Oracle:
         return all(nx.has_path(known, *self.wait(pair)) for pair in needed)
 
     def _dummies_are_valid(self, schedule) -> bool:
-        if not SCHEMES[schedule.sync.kind].dummies:
+        if not SCHEMES[schedule.sync.scheme].dummies:
             return not any(schedule.dummies)
         together = [
             (*real, *more) for real, more in zip(schedule.phases, schedule.dummies, strict=False)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from stagegen.data import TOPOLOGIES
 from stagegen.errors import InputError
-from stagegen.schedule import SCHEMES, SYNC_KINDS, PhaseSchedule
+from stagegen.schedule import SCHEME_NAMES, SCHEMES, PhaseSchedule
 from stagegen.schedule.alltoall.phases.root import default_root, root_candidates, rooted_view
 from stagegen.schedule.alltoall.schedule import alltoall_phases, alltoall_schedule, with_sync
 from stagegen.schedule.verify import verify
@@ -18,7 +18,7 @@ from tests.schedule.test_slow_links import slow_topologies
 from tests.strategies import fast_topologies, make_topology, small_trees, topologies
 
 
-@given(topologies(), st.sampled_from(SYNC_KINDS))
+@given(topologies(), st.sampled_from(SCHEME_NAMES))
 def test_every_schedule_is_proven(topology, sync):
     schedule = alltoall_schedule(topology, sync)
     proof = verify(topology, schedule)
@@ -30,7 +30,7 @@ def test_every_schedule_is_proven(topology, sync):
 @st.composite
 def with_parameters(draw) -> tuple[str, int, int]:
     """A scheme, and a block size and a window where it has them."""
-    kind = draw(st.sampled_from(SYNC_KINDS))
+    kind = draw(st.sampled_from(SCHEME_NAMES))
     scheme = SCHEMES[kind]
     block_size = draw(st.integers(1, 9)) if scheme.blocks else 1
     return kind, block_size, draw(st.integers(1, 3)) if scheme.giver else 1

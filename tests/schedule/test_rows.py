@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stagegen.data import TOPOLOGIES
 from stagegen.errors import ScheduleError
-from stagegen.schedule import SCHEMES, SYNC_KINDS, Message, Rows, Step, Token, schedule_rows
+from stagegen.schedule import SCHEME_NAMES, SCHEMES, Message, Rows, Step, Token, schedule_rows
 from stagegen.schedule.alltoall.schedule import alltoall_phases, with_sync
 from stagegen.topology import load_topology
 from tests.strategies import oracle_paths, topologies
@@ -219,7 +219,7 @@ def carry_out(topology, kind: str, block_size: int, window: int, seed: int) -> M
     return machine
 
 
-@given(clusters, st.sampled_from(SYNC_KINDS), st.integers(1, 5), st.integers(1, 3), st.integers())
+@given(clusters, st.sampled_from(SCHEME_NAMES), st.integers(1, 5), st.integers(1, 3), st.integers())
 def test_rows_deliver_everything_and_never_block(topology, kind, block_size, window, seed):
     machine = carry_out(topology, kind, block_size, window, seed)
     count = topology.rank_count
@@ -237,7 +237,7 @@ def test_without_synchronisation_messages_do_meet():
     assert carry_out(topology, "none", 1, 1, 1).most_contention > 1
 
 
-@given(topologies(), st.sampled_from(SYNC_KINDS))
+@given(topologies(), st.sampled_from(SCHEME_NAMES))
 def test_rows_hold_the_schedule(topology, kind):
     schedule = with_sync(topology, alltoall_phases(topology), kind)
     rows = schedule_rows(schedule)
@@ -309,7 +309,7 @@ def test_a_rank_that_sends_two_messages_of_a_phase_is_refused():
         schedule_rows(replace(phases, phases=both))
 
 
-@pytest.mark.parametrize("kind", SYNC_KINDS)
+@pytest.mark.parametrize("kind", SCHEME_NAMES)
 def test_single_rank_has_an_empty_row(kind, tmp_path):
     (tmp_path / "t.yaml").write_text("name: t\nswitches: {s: {hosts: [a]}}\n")
     topology = load_topology(tmp_path / "t.yaml")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stagegen.errors import InputError
-from stagegen.schedule import SCHEMES, SYNC_KINDS, Message
+from stagegen.schedule import SCHEME_NAMES, SCHEMES, Message
 from stagegen.schedule.alltoall.sync.synchronise import synchronise
 from tests.schedule.oracle import Oracle, with_link_rates
 from tests.strategies import make_topology, small_topologies, small_trees, topologies
@@ -143,12 +143,12 @@ def test_an_edge_carries_at_most_window_times_capacity(case, window):
             assert any(closure.has_edge(*wait) for wait in waits)
 
 
-@given(scheduled(), st.sampled_from(SYNC_KINDS), st.integers(1, 4), st.integers(1, 4))
+@given(scheduled(), st.sampled_from(SCHEME_NAMES), st.integers(1, 4), st.integers(1, 4))
 def test_every_scheme_is_its_part_of_the_full_set(case, kind, block_size, window):
     topology, _, phases = case
     scheme = SCHEMES[kind]
     graph = synchronise(topology, phases, kind, block_size, window)
-    assert graph.kind == kind
+    assert graph.scheme == kind
     assert graph.block_size == (block_size if scheme.blocks else 1)
     assert graph.window == (window if scheme.giver else 1)
     if scheme.giver is None:
@@ -213,5 +213,5 @@ def test_what_is_no_scheme_is_refused():
 
 def test_a_single_rank_has_nothing_to_wait_for():
     topology = make_topology([1], [])
-    for kind in SYNC_KINDS:
+    for kind in SCHEME_NAMES:
         assert synchronise(topology, (), kind).syncs == ()

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stagegen.errors import ScheduleError
-from stagegen.schedule import SCHEMES, SYNC_KINDS, Message, Sync, SyncGraph, alltoall_schedule
+from stagegen.schedule import SCHEME_NAMES, SCHEMES, Message, Sync, SyncGraph, alltoall_schedule
 from stagegen.schedule.verify import verify
 from stagegen.schedule.verify.kinds import KINDS
 from stagegen.schedule.verify.plan import Plan
@@ -24,7 +24,7 @@ several = small_topologies.filter(lambda topology: topology.rank_count >= 3)
 fast = st.lists(st.sampled_from([1, Fraction(3, 2), 2, 3]), min_size=1, max_size=4)
 kinds = st.sampled_from([kind for kind, scheme in SCHEMES.items() if scheme.giver])
 full = st.sampled_from(["sender", "receiver"])
-every_kind = st.sampled_from(SYNC_KINDS)
+every_kind = st.sampled_from(SCHEME_NAMES)
 SIZES = {"block_size": st.integers(1, 4), "window": st.integers(1, 3)}
 
 
@@ -187,7 +187,7 @@ def test_a_wrong_token_is_rejected(case, data):
 
 def rightful(schedule, first, then) -> Sync:
     """A sync with the token that it has to have."""
-    sender = SCHEMES[schedule.sync.kind].giver == "sender"
+    sender = SCHEMES[schedule.sync.scheme].giver == "sender"
     giver = first.source if sender else first.destination
     return Sync(first, then, None if then.source == giver else (giver, then.source))
 
@@ -295,7 +295,7 @@ def test_other_claims_are_checked():
         "not sorted": replace(schedule, subtrees=schedule.subtrees[::-1]),
         "ranks differ from": replace(schedule, ranks=schedule.ranks[::-1]),
         "unknown sync": replace(schedule, sync=SyncGraph("hope")),
-        "cannot hold syncs": replace(schedule, sync=replace(schedule.sync, kind="barrier")),
+        "cannot hold syncs": replace(schedule, sync=replace(schedule.sync, scheme="barrier")),
         "nothing makes": replace(schedule, sync=SyncGraph("receiver")),
         "no rank 9": replace(schedule, phases=((Message(0, 9),), *schedule.phases)),
         "to itself": replace(schedule, phases=((Message(1, 1),), *schedule.phases)),

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import click
 
 from stagegen.cli._schedule.common import print_schedule, schedule_options
-from stagegen.schedule import SCHEMES, SYNC_KINDS, Message, PhaseSchedule, alltoall_schedule
+from stagegen.schedule import SCHEME_NAMES, SCHEMES, Message, PhaseSchedule, alltoall_schedule
 from stagegen.topology import Topology
 
 
 @click.command("alltoall")
 @click.option(
     "--sync",
-    type=click.Choice(SYNC_KINDS),
+    type=click.Choice(SCHEME_NAMES),
     default="receiver",
     show_default=True,
     help="The scheme that keeps the phases apart.",
@@ -57,7 +57,7 @@ def _text(schedule: PhaseSchedule) -> Iterator[str]:
     for first, then, token in schedule.sync.syncs:
         told = "received" if token is None else f"token from {token[0]}"
         waits.setdefault(then, []).append(f"{first} ({told})")
-    scheme, last = SCHEMES[schedule.sync.kind], len(schedule.phases) - 1
+    scheme, last = SCHEMES[schedule.sync.scheme], len(schedule.phases) - 1
     for phase, messages in enumerate(schedule.phases):
         yield f"phase {phase}"
         for message in messages:
@@ -74,8 +74,8 @@ def _gap(schedule: PhaseSchedule) -> str:
 
 
 def _sync(schedule: PhaseSchedule) -> str:
-    scheme, graph = SCHEMES[schedule.sync.kind], schedule.sync
-    parts = [graph.kind]
+    scheme, graph = SCHEMES[schedule.sync.scheme], schedule.sync
+    parts = [graph.scheme]
     if scheme.blocks:
         parts.append(f"blocks of {graph.block_size} phases")
     if scheme.giver:

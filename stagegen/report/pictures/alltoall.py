@@ -59,7 +59,7 @@ def _explanation(chart: Chart) -> tuple[str, ...]:
         dummies = "; grey = dummy message" if any(schedule.dummies) else ""
         shown = f"A cell is a message: row = sender, {number}colour = {colour}{dummies}."
     limit = "a shared link" if _limit(chart) else "the ranks’ own links"
-    sync = f"synchronisation: {schedule.sync.kind}"
+    sync = f"synchronisation: {schedule.sync.scheme}"
     return shown, f"Around root {schedule.root}; {sync}; the bottleneck: {limit}."
 
 

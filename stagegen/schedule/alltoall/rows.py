@@ -129,7 +129,7 @@ def schedule_rows(schedule: PhaseSchedule, *others: PhaseSchedule, placed: bool 
                     place=places.get(rank),
                 )
             )
-    scheme = SCHEMES[schedule.sync.kind]
+    scheme = SCHEMES[schedule.sync.scheme]
     return Rows(len(schedule.phases), scheme, tuple(map(tuple, rows)), placed)
 
 
@@ -146,7 +146,7 @@ class _Tokens:
     """The tokens of schedules that differ in their windows, by the messages at their ends."""
 
     def __init__(self, schedules: Sequence[PhaseSchedule]):
-        self._giver = SCHEMES[schedules[0].sync.kind].giver
+        self._giver = SCHEMES[schedules[0].sync.scheme].giver
         self._awaited: dict[tuple[int, int], list[Token]] = defaultdict(list)
         self._owed: dict[tuple[int, int], list[Token]] = defaultdict(list)
         phase_of = {

@@ -15,7 +15,7 @@ from stagegen.schedule.alltoall.phases.capacity_phases import capacity_phases
 from stagegen.schedule.alltoall.phases.dummies import dummy_messages
 from stagegen.schedule.alltoall.phases.root import RootedView, rooted_view
 from stagegen.schedule.alltoall.phases.slow_links import slow_link_phases
-from stagegen.schedule.alltoall.sync.schemes import SCHEMES, SYNC_KINDS
+from stagegen.schedule.alltoall.sync.schemes import SCHEME_NAMES, SCHEMES
 from stagegen.schedule.alltoall.sync.synchronise import synchronise
 from stagegen.schedule.model import Message, PhaseSchedule, SyncGraph
 from stagegen.topology import Topology
@@ -35,7 +35,7 @@ def alltoall_schedule(
 
     Args:
         topology: the cluster.
-        sync: one of `SYNC_KINDS`.
+        sync: one of `SCHEME_NAMES`.
         root: the switch to make the schedule around, where several qualify.
         block_size: phases of a block, for schemes with blocks.
         window: how many times its capacity an edge may carry at a time, for schemes with
@@ -99,7 +99,7 @@ def with_sync(
     Args:
         topology: the cluster.
         schedule: phases for it, with any scheme.
-        kind: one of `SYNC_KINDS`.
+        kind: one of `SCHEME_NAMES`.
         block_size: as for :func:`alltoall_schedule`.
         window: as for :func:`alltoall_schedule`.
 
@@ -119,7 +119,7 @@ def check_scheme(kind: str, block_size: int, window: int) -> None:
         InputError: it does not; names the valid values.
     """
     if kind not in SCHEMES:
-        raise InputError(f"unknown sync {kind!r}; choose from {', '.join(SYNC_KINDS)}")
+        raise InputError(f"unknown sync {kind!r}; choose from {', '.join(SCHEME_NAMES)}")
     with_blocks = [name for name, scheme in SCHEMES.items() if scheme.blocks]
     with_window = [name for name, scheme in SCHEMES.items() if scheme.giver is not None]
     for name, value, having in (

@@ -41,7 +41,7 @@ class SyncGraph:
     """What keeps messages of different phases apart.
 
     Attributes:
-        kind: a scheme of :data:`stagegen.schedule.alltoall.sync.schemes.SCHEMES`.
+        scheme: its name in :data:`stagegen.schedule.alltoall.sync.schemes.SCHEMES`.
         syncs: sorted by the phase of `then`, its place in the phase, and the phase of `first`.
             Given the order of each rank's own sends, none of them follows from others. Empty for
             schemes without tokens.
@@ -50,7 +50,7 @@ class SyncGraph:
         window: an edge of capacity c carries at most window · c messages at a time.
     """
 
-    kind: str
+    scheme: str
     syncs: tuple[Sync, ...] = ()
     block_size: int = 1
     window: int = 1
@@ -96,7 +96,7 @@ class PhaseSchedule:
             "bound_phases": self.bound_phases,
             "phases": [[list(message) for message in phase] for phase in self.phases],
             "gap": self.gap,
-            "sync": self.sync.kind,
+            "sync": self.sync.scheme,
             "block_size": self.sync.block_size,
             "window": self.sync.window,
             "dummies": [[list(message) for message in phase] for phase in self.dummies],

@@ -70,17 +70,17 @@ def kind_of(sync: SyncGraph) -> Kind:
     Raises:
         ScheduleError: it is unknown, or has parameters or syncs that the scheme does not have.
     """
-    require(sync.kind in KINDS, f"unknown sync {sync.kind!r}")
-    kind = KINDS[sync.kind]
+    require(sync.scheme in KINDS, f"unknown sync {sync.scheme!r}")
+    kind = KINDS[sync.scheme]
     for name, number, used in (
         ("block size", sync.block_size, kind.blocks),
         ("window", sync.window, kind.giver is not None),
     ):
         require(number >= 1, f"the {name} is {number}, less than 1")
-        require(used or number == 1, f"sync {sync.kind} has no {name}")
+        require(used or number == 1, f"sync {sync.scheme} has no {name}")
     require(
         kind.giver is not None or not sync.syncs,
-        f"a schedule with sync {sync.kind} cannot hold syncs",
+        f"a schedule with sync {sync.scheme} cannot hold syncs",
     )
     return kind
 
@@ -89,4 +89,4 @@ def promise(sync: SyncGraph) -> str:
     """Return in words what a schedule's synchronisation keeps apart."""
     blocks = f"{sync.block_size} phase{'s' if sync.block_size > 1 else ''}"
     crowd = f", window {sync.window}" if sync.window > 1 else ""
-    return KINDS[sync.kind].promise.format(blocks=blocks, crowd=crowd)
+    return KINDS[sync.scheme].promise.format(blocks=blocks, crowd=crowd)

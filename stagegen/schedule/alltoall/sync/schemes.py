@@ -56,4 +56,4 @@ SCHEMES = {
     "barrier-partial-receiver": Scheme(giver="receiver", blocks=True, barriers=True),
 }
 """The ten schemes of Table 3.5 by their names here."""
-SYNC_KINDS = tuple(SCHEMES)
+SCHEME_NAMES = tuple(SCHEMES)

@@ -17,7 +17,7 @@ from stagegen.errors import InputError
 from stagegen.schedule.alltoall.sync.contention import Ints, Placed, predecessors
 from stagegen.schedule.alltoall.sync.overtaking import overtaken, with_pairs
 from stagegen.schedule.alltoall.sync.reduction import irredundant
-from stagegen.schedule.alltoall.sync.schemes import SCHEMES, SYNC_KINDS, Scheme
+from stagegen.schedule.alltoall.sync.schemes import SCHEME_NAMES, SCHEMES, Scheme
 from stagegen.schedule.model import Message, Sync, SyncGraph
 from stagegen.topology import Topology
 
@@ -38,7 +38,7 @@ def synchronise(
         topology: the cluster.
         phases: the messages that start in each phase, no edge used beyond its capacity. A link
             that is slower than the hosts' counts as one of capacity 1.
-        kind: one of `SYNC_KINDS`.
+        kind: one of `SCHEME_NAMES`.
         block_size: phases of a block, from 1; not used by schemes without blocks.
         window: how many times its capacity an edge may carry at a time, from 1; not used by
             schemes without tokens.
@@ -47,7 +47,7 @@ def synchronise(
         InputError: there is no such kind, or a block size or window is below 1.
     """
     if kind not in SCHEMES:
-        raise InputError(f"unknown sync {kind!r}; choose from {', '.join(SYNC_KINDS)}")
+        raise InputError(f"unknown sync {kind!r}; choose from {', '.join(SCHEME_NAMES)}")
     for name, number in (("block", block_size), ("window", window)):
         if number < 1:
             raise InputError(f"the size of a {name} is {number}; it must be at least 1")
