@@ -46,7 +46,8 @@ def curve_plot(panels: Sequence[Curves], in_bytes: Container[str]) -> str:
             corner = WIDTH * column + LEFT, down - HEIGHT * (row + 1) + BOTTOM
             extent = WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM - TOP
             inches = zip((*corner, *extent), (across, down, across, down), strict=True)
-            axes = figure.add_axes([own / whole for own, whole in inches])
+            left, bottom, width, height = (own / whole for own, whole in inches)
+            axes = figure.add_axes((left, bottom, width, height))
             _panel(axes, curves, colours, curves.parameter in in_bytes)
         handles = [Line2D([], [], color=colours[n], label=format_bytes(n)) for n in sizes]
         figure.legend(handles=handles, loc="upper right", frameon=False)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stagegen.recording.messages import read_message_times
 
 from docs.tools.bench_arrival.experiment import Experiment, Found
 from docs.tools.bench_arrival.page import milliseconds, table
@@ -19,6 +18,7 @@ from stagegen.generate import Toolchain
 from stagegen.measure.statistics import summarize
 from stagegen.recording import Recording, read
 from stagegen.recording.calls import align
+from stagegen.recording.messages import read_message_times
 
 TOPOLOGY = TOPOLOGIES / "quickstart.yaml"
 PROGRAM = Path("docs/examples/programs/work.c")
