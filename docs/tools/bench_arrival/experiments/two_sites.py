@@ -113,14 +113,14 @@ def _points() -> Mapping[str, Any]:
     return {setting.name: partial(_measure, setting) for setting in settings}
 
 
-def _elapsed(result: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Return ē of each experiment, in seconds, by our names of the algorithms."""
-    of = {row["routine"].partition(":")[0]: row["late"]["rounds"]["mean"] for row in result["rows"]}
+def _rounds(result: Mapping[str, Any], metric: str = "mean") -> dict[str, list[float]]:
+    """Return a metric of each experiment, in seconds, by the source's names of the algorithms."""
+    of = {row["routine"].partition(":")[0]: row["late"]["rounds"][metric] for row in result["rows"]}
     return {name: of[routine] for name, routine in ALGORITHMS.items()}
 
 
 def _report(found: Found) -> str:
-    sections = [_table_1(found), *(_section(*one, found) for one in TABLES)]
+    sections = [_table_1(found), _gains(found), *(_section(*one, found) for one in TABLES)]
     return "\n\n".join(section for section in sections if section)
 
 
@@ -128,7 +128,7 @@ def _table_1(found: Found) -> str:
     rows = []
     for setting in (PLAIN, replace(PLAIN, size=1 << 20)):
         if result := found.get(setting.name):
-            elapsed = {name: statistics.fmean(values) for name, values in _elapsed(result).items()}
+            elapsed = {name: statistics.fmean(values) for name, values in _rounds(result).items()}
             cells = [_speedup(elapsed[name], elapsed["Ring"]) for name in ALGORITHMS]
             rows.append([format_bytes(setting.size), *cells])
     if not rows:
@@ -138,6 +138,22 @@ def _table_1(found: Found) -> str:
     return (
         f"Table 1: ē in ms, and how much faster than the ring\n\n{table(['', *ALGORITHMS], rows)}"
     )
+
+
+def _gains(found: Found) -> str:
+    """Return how much faster than native each is, in the time of the mean and of the last rank."""
+    rows = []
+    for setting in (PLAIN, replace(PLAIN, size=1 << 20)):
+        if result := found.get(setting.name):
+            for metric, what in (("mean", "ē"), ("last", "last arrival to last exit")):
+                times = _rounds(result, metric)
+                cells = [f"{_ratio(times['native'], times[name]):.2f}" for name in ALGORITHMS]
+                rows.append([f"{format_bytes(setting.size)}, {what}", *cells])
+    return f"Native / this (medians of pairs)\n\n{table(['', *ALGORITHMS], rows)}" if rows else ""
+
+
+def _ratio(native: Sequence[float], own: Sequence[float]) -> float:
+    return statistics.median(a / b for a, b in zip(native, own, strict=True))
 
 
 def _speedup(seconds: float, ring: float) -> str:
@@ -151,7 +167,7 @@ def _section(what: str, title: str, settings: Sequence[_Setting], found: Found) 
         "up to, ms": lambda one: str(one.late),
     }[title]
     rows = [
-        [value(one), *_cells(_elapsed(found[one.name]))] for one in settings if one.name in found
+        [value(one), *_cells(_rounds(found[one.name]))] for one in settings if one.name in found
     ]
     return f"{what}: ē ± σ, ms\n\n{table([title, *ALGORITHMS], rows)}" if rows else ""
 
