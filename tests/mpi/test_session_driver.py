@@ -362,3 +362,31 @@ def test_the_time_of_a_message_is_of_the_operation_s_size(tmp_path):
     found = [one for one in together(tmp_path, 4, *lines) if "message" in one]
     assert [one["bytes"] for one in found] == [4096, 1024, 0]
     assert all(one["message"] > 0 for one in found)
+
+
+#: Rank 1 lives in a time namespace of its own, whose clock is ahead by 1000 s.
+AHEAD = ("unshare", "--time", "--monotonic", "1000", "--fork")
+
+
+@pytest.mark.skipif(
+    subprocess.run([*AHEAD, "true"], capture_output=True, check=False).returncode != 0,
+    reason="no time namespaces here",
+)
+def test_ranks_whose_clocks_differ_meet_at_the_same_time(tmp_path):
+    """Up to the error that is told: with a wrong clock they would differ by 1000 s."""
+    plan = Imbalance(5000, False, seed=5)
+    script = f'[ "$PMI_RANK" = 1 ] && exec {" ".join(AHEAD)} "$0" || exec "$0"'
+    command = f"measure allreduce 8 {plan.word(0, None)} 0 last 0 2 3 native"
+    (tmp_path / "commands").write_text(f"{command}\nquit\n")
+    with (tmp_path / "commands").open() as commands, (tmp_path / "answers").open("wb") as out:
+        job = Job(("sh", "-c", script, str(session())), {"LIBCOLL_PLACEMENT": "rank"})
+        job = replace(job, streams=Streams(commands, out, subprocess.STDOUT))
+        with LocalLauncher().start(job, support.cluster(RANKS)) as running:
+            assert running.wait(120) == 0
+    (one, _) = map(json.loads, (tmp_path / "answers").read_text().splitlines())
+    assert 0 < one["clock_error"] < 1
+    for experiment, spread in enumerate(one["spread"]):
+        drawn = [1e-6 * plan.draw(experiment, rank) for rank in range(RANKS)]
+        error = one["behind"] + 2 * one["clock_error"] + 1e-8
+        assert abs(spread - (max(drawn) - min(drawn))) <= error
+    assert all(seconds < 100 for seconds in one["last"])
