@@ -20,8 +20,9 @@
 
 enum { ROUND_TRIPS = 10, TAG = 0 };
 
-/* A sleep ends late by some microseconds: the rest is waited for in a loop, in seconds. */
-static const double SPIN = 5e-5;
+/* A sleep ends late by some microseconds: the rest is waited for in a loop, in seconds. Longer
+ * loops would take the CPU from other ranks that share it and are to come at the same time. */
+static const double SPIN = 1e-5;
 
 /* How far ahead a meeting is, in seconds: at least and at most. */
 static const double AHEAD_LEAST = 1e-4, AHEAD_MOST = 0.5;
