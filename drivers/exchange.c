@@ -12,7 +12,7 @@
 
 #include <mpi.h>
 
-enum { REPETITIONS = 101, WARM_UP = 10, TAG = 3, HOST = 64 };
+enum { REPETITIONS = 101, LEAST = 5, WARM_UP = 3, TAG = 3, HOST = 64, SECONDS = 1 };
 
 static int compare(const void *a, const void *b) {
     const double first = *(const double *)a, second = *(const double *)b;
@@ -27,16 +27,32 @@ static void exchange(char *data, int bytes, int other, int first) {
         MPI_Send(data, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD);
 }
 
+/* Fewer repetitions of long messages; rank 0 decides from the last of the warm-up. */
+static int repetitions(double seconds, int other, int first) {
+    int count = seconds * REPETITIONS < SECONDS ? REPETITIONS : (int)(SECONDS / seconds);
+    count = count < LEAST ? LEAST : count;
+    if (first)
+        MPI_Send(&count, 1, MPI_INT, other, TAG, MPI_COMM_WORLD);
+    else
+        MPI_Recv(&count, 1, MPI_INT, other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return count;
+}
+
 static double median_time(char *data, int bytes, int other, int first) {
-    double seconds[REPETITIONS];
-    for (int i = -WARM_UP; i < REPETITIONS; ++i) {
+    double seconds[REPETITIONS] = {0};
+    for (int i = 0; i < WARM_UP; ++i) {
         const double start = MPI_Wtime();
         exchange(data, bytes, other, first);
-        if (i >= 0)
-            seconds[i] = (MPI_Wtime() - start) / 2;
+        seconds[0] = MPI_Wtime() - start;
     }
-    qsort(seconds, REPETITIONS, sizeof seconds[0], compare);
-    return seconds[REPETITIONS / 2];
+    const int count = repetitions(seconds[0], other, first);
+    for (int i = 0; i < count; ++i) {
+        const double start = MPI_Wtime();
+        exchange(data, bytes, other, first);
+        seconds[i] = (MPI_Wtime() - start) / 2;
+    }
+    qsort(seconds, (size_t)count, sizeof seconds[0], compare);
+    return seconds[count / 2];
 }
 
 /* The lowest rank whose host is not rank 0's; else rank 1. */

@@ -144,7 +144,7 @@ def _facts(arrivals: Arrivals, times: MessageTimes | None) -> Iterator[str]:
 def _sites(sites: Sequence[SiteArrivals]) -> Table:
     table = Table(box=None, header_style="bold")
     for title in ("collective", "site"):
-        table.add_column(title)
+        table.add_column(title, overflow="fold")
     for title in ("size", "ranks", "calls", "average", "worst", "greatest", "factor", "worst f.",
                   "elapsed", "waiting", "delay"):  # fmt: skip
         table.add_column(title, justify="right")

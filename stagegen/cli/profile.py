@@ -77,7 +77,7 @@ def _print_text(profile: Profile) -> None:
     click.echo(f"{format_seconds(profile.clock_error):>9}  clock error between two ranks")
     table = Table(box=None, header_style="bold")
     for title in ("collective", "site"):
-        table.add_column(title)
+        table.add_column(title, overflow="fold")
     for title in ("size", "ranks", "hosts", "calls", "time", "waiting", "operation", "share"):
         table.add_column(title, justify="right")
     every = profile.total("elapsed") or 1.0

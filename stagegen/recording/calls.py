@@ -79,8 +79,8 @@ class Aligned:
 
 def align(recording: Recording) -> Aligned:
     """Return the calls of a recording, each with the times of all of its ranks."""
-    clocks = clocks_of(recording)
     tables = list(tables_of(recording))
+    clocks = clocks_of(recording, tables)
     found = [calls for table in tables for calls in _grouped(recording, clocks, table)]
     unmatched = sum(table.unmatched for table in tables)
     return Aligned(tuple(sorted(found, key=_beginning)), clocks, unmatched)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stagegen.recording.model import Array, Rank, Recording, Sample
-from stagegen.recording.tables import Table, tables_of
+from stagegen.recording.tables import Table
 
 #: Collectives that nobody leaves before all have arrived, if they have data.
 SYNCHRONISING = frozenset({"allgather", "allreduce", "alltoall", "barrier", "reduce_scatter_block"})
@@ -99,16 +99,16 @@ def _between_two(errors: Sequence[float]) -> float:
     return sum(sorted(errors)[-2:])
 
 
-def clocks_of(recording: Recording) -> Clocks:
-    """Return the clocks of a recording."""
+def clocks_of(recording: Recording, tables: Sequence[Table]) -> Clocks:
+    """Return the clocks of a recording, from its samples and its tables."""
     groups: dict[str, list[Rank]] = {}
     for rank in recording.ranks:
         groups.setdefault(rank.clock, []).append(rank)
-    tables = [table for table in tables_of(recording) if table.columns]
+    whole = [table for table in tables if table.columns]
     found: dict[str, Clock] = {}
     reference = _names_of_reference(groups)
     for name, ranks in groups.items():
-        found[name] = REFERENCE if name in reference else _clock(recording, ranks, tables)
+        found[name] = REFERENCE if name in reference else _clock(recording, ranks, whole)
     by_rank = {rank.rank: found[rank.clock] for rank in recording.ranks}
     begun = [(rank, np.array([rank.begun * 1e-9])) for rank in recording.ranks]
     starts = [float((at - by_rank[rank.rank].offset(at))[0]) for rank, at in begun]

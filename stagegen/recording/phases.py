@@ -23,6 +23,9 @@ FACTOR = 1.5
 #: So many places are tried for a cut.
 PLACES = 64
 
+#: Of more values, each test looks at about so many, evenly spread.
+LOOKED_AT = 2000
+
 
 @dataclass(frozen=True)
 class Phase:
@@ -68,4 +71,6 @@ def _cuts(values: Array, first: int, end: int) -> list[int]:
 
 
 def _chance(before: Array, after: Array) -> float:
-    return float(mannwhitneyu(before, after, method="asymptotic").pvalue)
+    step = max(1, (len(before) + len(after)) // LOOKED_AT)
+    sides = (side[::step] for side in (before, after))
+    return float(mannwhitneyu(*sides, method="asymptotic").pvalue)

@@ -50,16 +50,24 @@ def tables_of(recording: Recording) -> Iterator[Table]:
 def _events(rank: Rank, place: int) -> Array:
     """Return the events of a rank on a communicator, by ascending sequence."""
     local = rank.communicators.index(place)
-    events = rank.events[rank.events["communicator"] == local]
+    events = _kept(rank.events, rank.events["communicator"] == local)
+    if np.all(events["sequence"][1:] > events["sequence"][:-1]):
+        return events
     ordered: Array = events[np.argsort(events["sequence"], kind="stable")]
     return ordered
+
+
+def _kept(events: Array, chosen: Array) -> Array:
+    """Return the chosen events; without a copy if all are."""
+    return events if chosen.all() else events[chosen]
 
 
 def _shared(columns: Sequence[tuple[Rank, Array]]) -> tuple[tuple[Rank, Array], ...]:
     shared = columns[0][1]["sequence"]
     for _, events in columns[1:]:
-        shared = np.intersect1d(shared, events["sequence"], assume_unique=True)
-    kept = [(rank, events[np.isin(events["sequence"], shared)]) for rank, events in columns]
+        if not np.array_equal(shared, events["sequence"]):
+            shared = np.intersect1d(shared, events["sequence"], assume_unique=True)
+    kept = [(rank, _kept(events, np.isin(events["sequence"], shared))) for rank, events in columns]
     first = kept[0][1]["function"]
     same = np.all([events["function"] == first for _, events in kept], axis=0)
-    return tuple((rank, events[same]) for rank, events in kept)
+    return tuple((rank, _kept(events, same)) for rank, events in kept)

@@ -2,7 +2,8 @@
  * Calls that the test knows. `delays`: four allreduces to which rank r comes 5·r ms after a
  * deadline; prints "RANK CALL BEFORE AFTER", nanoseconds of CLOCK_MONOTONIC. `kinds`: calls of many
  * kinds. `many N`: N barriers. `threads N`: two threads, each with N calls on a communicator of its
- * own. `abort`, `exit`, `kill`, `error`: rank 1 ends so after three barriers.
+ * own. `spawn N`: two processes more make N barriers. `abort`, `exit`, `kill`, `error`: rank 1 ends
+ * so after three barriers.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -124,6 +125,18 @@ static void threads(int count) {
     }
 }
 
+/* Two processes more, with a world of their own, that make so many barriers. */
+static void spawn(char *program, int count) {
+    char text[16];
+    char *arguments[] = {"many", text, NULL};
+    MPI_Comm others;
+    snprintf(text, sizeof text, "%d", count);
+    MPI_Comm_spawn(program, arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &others,
+                   MPI_ERRCODES_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Comm_disconnect(&others);
+}
+
 static void end_as(const char *how) {
     for (int i = 0; i < 3; ++i)
         MPI_Barrier(MPI_COMM_WORLD);
@@ -153,9 +166,15 @@ int main(int argc, char **argv) {
         kinds();
     } else if (strcmp(what, "threads") == 0) {
         threads(count);
+    } else if (strcmp(what, "spawn") == 0) {
+        spawn(argv[0], count);
     } else if (strcmp(what, "many") == 0) {
+        MPI_Comm parent;
+        MPI_Comm_get_parent(&parent);
         for (int i = 0; i < count; ++i)
             MPI_Barrier(MPI_COMM_WORLD);
+        if (parent != MPI_COMM_NULL)
+            MPI_Comm_disconnect(&parent);
     } else {
         end_as(what);
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from functools import lru_cache
@@ -13,6 +14,7 @@ from stagegen.recording import Recording, arrival_patterns, read
 from stagegen.recording.build import RECORDER, built
 from stagegen.recording.calls import Calls, align
 from stagegen.recording.functions import BLOCKING, NONBLOCKING, PERSISTENT
+from stagegen.recording.read import recordings_of
 from tests.mpi import builds, support
 
 pytestmark = pytest.mark.mpi
@@ -70,13 +72,17 @@ def test_injected_delays_come_back_within_the_stated_error(tmp_path, variables):
     """The program reads the right clock before and after each call: an arrival is in between."""
     parts, result = run(tmp_path, "delays", **variables)
     assert result.returncode == 0, result.stderr
-    recording = read(parts)
+    expect_delays(read(parts), result.stdout, wrong_clocks=bool(variables))
+
+
+def expect_delays(recording: Recording, stdout: str, wrong_clocks: bool) -> None:
+    """The delays are those that the program tells, within the stated error of the clocks."""
     aligned = align(recording)
     (calls,) = (one for one in aligned.calls if one.collective == "allreduce")
     error = aligned.clocks.error + 1e-8
-    assert (error > 1e-8) == bool(variables)
-    told = [tuple(map(int, line.split())) for line in result.stdout.splitlines()]
-    assert len(told) == 4 * RANKS
+    assert (error > 1e-8) == wrong_clocks
+    told = [tuple(map(int, line.split())) for line in stdout.splitlines()]
+    assert len(told) == 4 * recording.size
     for rank, call, before, after in told:
         seconds = calls.arrivals[call][calls.ranks.index(rank)] + aligned.clocks.origin
         assert before * 1e-9 - error <= seconds <= after * 1e-9 + error
@@ -89,7 +95,11 @@ def test_injected_delays_come_back_within_the_stated_error(tmp_path, variables):
 
 @pytest.mark.parametrize("library", [False, True], ids=["alone", "with libcoll"])
 def test_calls_of_all_kinds_are_kept_as_they_were_made(tmp_path, library):
-    recording = recorded(tmp_path, "kinds", library=library)
+    parts, result = run(tmp_path, "kinds", library=library, LIBCOLL_TRACE="1")
+    assert result.returncode == 0, result.stderr
+    served = re.search(r"libcoll: rank 0: bcast +(?!native)\w+", result.stderr)
+    assert bool(served) == library
+    recording = read(parts)
     assert recording.finished
     whole = tuple(range(RANKS))
     both = found(recording, "alltoall")
@@ -158,6 +168,34 @@ def test_however_a_program_ends_it_leaves_what_it_did(tmp_path, how):
 
 def found_of_all(recording: Recording) -> list[Calls]:
     return [one for one in align(recording).calls if one.collective == "barrier"]
+
+
+def test_spawned_processes_have_a_recording_of_their_own(tmp_path):
+    parts, result = run(tmp_path, "spawn", "7")
+    assert result.returncode == 0, result.stderr
+    own, spawned = recordings_of(parts)
+    assert (own.size, spawned.size) == (RANKS, 2)
+    assert [len(one.sequences) for one in found(spawned, "barrier")] == [7]
+    assert [len(one.sequences) for one in found(own, "barrier")] == [1]
+
+
+def test_hosts_that_do_not_see_the_folder_send_what_they_have(tmp_path):
+    """Only rank 0 can write where the recording is to be."""
+    elsewhere = tmp_path / "missing" / "out"
+    pick = f'[ $PMI_RANK = 0 ] || export STAGEGEN_RECORD={elsewhere}; exec "$@"'
+    words = ("-c", pick, "sh", plain_program(), "many", "5")
+    recording = recorded(tmp_path, *words, program=Path("/bin/sh"))
+    assert recording.missing == ()
+    assert [len(one.sequences) for one in found(recording, "barrier")] == [5]
+
+
+def test_a_recording_that_nobody_can_write_harms_nothing(tmp_path):
+    missing = {"STAGEGEN_RECORD": str(tmp_path / "missing" / "out")}
+    result = support.run(
+        RANKS, plain_program(), "many", "3", variables=missing, preload=(recorder(),)
+    )
+    assert result.returncode == 0
+    assert "cannot write" in result.stderr
 
 
 def test_without_the_variable_nothing_is_recorded(tmp_path):
