@@ -70,6 +70,23 @@ def test_several_ranks_on_a_host_get_the_bytes_of_native(ranks, slots, level):
     assert min(whole.passed.values()) > 0
 
 
+DELAYED = [
+    (COMMON, 1, "quick", PLAIN, 2000),
+    *(slow(ranks, 1, "full", PLAIN, 3000) for ranks in (3, COMMON, LARGER)),
+    *(slow(7, 3, "quick", way, 2000) for way in (PLAIN, BOTH)),
+    slow(LARGE, 1, "quick", PLAIN, 5000),
+]
+
+
+@pytest.mark.parametrize(("ranks", "slots", "level", "way", "delays"), DELAYED)
+def test_routines_that_watch_arrivals_are_right_when_ranks_come_apart(
+    ranks, slots, level, way, delays
+):
+    run = check(ranks, level, way, slots=slots, timeout=30 * MINUTES, delays=delays)
+    watching = {a.collective for a in support.CATALOGUE.algorithms if a.arrivals}
+    assert {name for name, passed in run.passed.items() if passed} == watching
+
+
 #: Ranks, those of the cluster, how many are on a host. Fewer of the cluster have its build.
 SANITIZERS = [
     *(slow(ranks, ranks, 1, "quick") for ranks in (5, COMMON)),

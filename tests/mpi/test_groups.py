@@ -20,7 +20,7 @@ from stagegen.catalogue import Algorithm, applicable, groups_of, runnable
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.generate import run_make
 from stagegen.library import write_library
-from stagegen.topology import Group, Topology
+from stagegen.topology import Group, Site, Topology
 from stagegen.tune import DecisionTable, Rule, Table
 from stagegen.tune.ranges import of_all_shapes
 from stagegen.tune.search import default_candidate
@@ -36,6 +36,7 @@ RANKS = ["n0", "n2", "n4", "n1", "n3", "n5", "n0", "n3"]
 TOPOLOGY = replace(
     make_topology([2, 2, 2], [0, 1], RANKS, {"n0": 2, "n3": 2}),
     groups=(Group("left", ("n3", "n0", "n2")), Group("ends", ("n0", "n4", "n5", "n1"))),
+    sites=(Site("ends", ("s0", "s2")), Site("middle", ("s1",))),
 )
 
 #: By name: the ranks of MPI_COMM_WORLD, in order, then the kind and group of the communicator.
@@ -54,12 +55,20 @@ COMMUNICATORS: dict[str, tuple[list[int], int, int]] = {
 def fits(topology: Topology, ranks: list[int], kind: int, group: int) -> dict[tuple[str, str], int]:
     """The routines that need a topology and can serve these ranks, with whose tables."""
     hosts = [RANKS[rank] for rank in ranks]
-    leaders = 1 < len(set(hosts)) < len(hosts)
+    numbers = {
+        "leaders": {host: host for host in hosts},
+        "switches": topology.switch_numbers,
+        "sites": topology.site_numbers,
+    }
+    divided = {
+        need: 1 < len({number[host] for host in hosts}) < len(hosts)
+        for need, number in numbers.items()
+    }
     found = {}
     for algorithm in _algorithms(topology):
         name = (algorithm.collective, algorithm.name)
-        of_leaders = algorithm.needs == "leaders" or algorithm.serves_other_hosts
-        if algorithm.needs == "order" or (of_leaders and leaders):
+        level = "leaders" if algorithm.serves_other_hosts else algorithm.needs
+        if algorithm.needs == "order" or divided.get(level):
             found[name] = max(group, 0) if algorithm.serves_other_hosts else 0
         elif algorithm.has_tables and kind == CLUSTER:
             own = groups_of(topology)[group].topology
@@ -224,5 +233,5 @@ def test_leaders_are_those_of_the_communicator_whatever_ranks_its_hosts_have(nam
         for a in _algorithms(TOPOLOGY)
         if a.needs == "leaders" or a.serves_other_hosts
     }
-    assert len(by_leaders) == 5
+    assert len(by_leaders) == 7
     assert by_leaders <= served

@@ -3,8 +3,10 @@
  * library's own, byte by byte, on MPI_COMM_WORLD and on communicators of other sizes and
  * orders made from it. Exit status 1 if anything differs.
  *
- *   check [quick|full]
+ *   check [quick|full] [--delays MICROSECONDS]
  *
+ * With delays, ranks sleep at random before each call, up to that long, or one of them for some
+ * calls; only routines that watch arrivals are checked.
  * A full check tries all combinations on MPI_COMM_WORLD, and every value of every parameter
  * everywhere; it takes long on many ranks. A quick check tries few combinations, and a part of the
  * other values and communicators, a different part for each number of ranks. By default up to
@@ -27,7 +29,7 @@ enum { VALUES_FULL_MOST = 4 };
  * communicators. */
 enum { VALUES_SHARE = 12, ROUTINES_SHARE = 8 };
 
-static int world_rank, world_size;
+static int world_rank, world_size, delays;
 static enum conformance_level level;
 static struct conformance_report totals[COLL_COLLECTIVES];
 
@@ -50,13 +52,19 @@ static int in_turn(int number, int size, int share) {
     return level == CONFORMANCE_FULL || (number + size) % share == 0;
 }
 
+/* With delays, the routines are checked that ask who comes when. */
+static int is_wanted(const struct coll_routine *routine) {
+    return delays == 0 || (routine->constraints & COLL_WATCHES_ARRIVALS);
+}
+
 /* The routines that the communicator allows, with their defaults: all, or those in turn. */
 static int check_routines(MPI_Comm comm, const struct coll_comm *cc, const char *name, int share,
                           enum conformance_level thorough) {
     for (int i = 0; i < coll_routine_count; ++i) {
         const struct coll_routine *routine = &coll_routines[i];
         const MPI_Aint bytes = routine->min_bytes > 1 ? routine->min_bytes : 1;
-        if (coll_applicable(routine, cc, bytes) && in_turn(i, cc->size, share))
+        if (is_wanted(routine) && coll_applicable(routine, cc, bytes) &&
+            in_turn(i, cc->size, share))
             COLL_TRY(
                 check_one(routine->collective, routine, &routine->defaults, comm, name, thorough));
     }
@@ -70,7 +78,8 @@ static int check_variants(MPI_Comm comm, const struct coll_comm *cc, const char 
     for (int i = 0; i < variant_count; ++i) {
         const struct coll_routine *routine = &coll_routines[variants[i].routine];
         const MPI_Aint bytes = routine->min_bytes > 1 ? routine->min_bytes : 1;
-        if (coll_applicable(routine, cc, bytes) && in_turn(i, cc->size, VALUES_SHARE))
+        if (is_wanted(routine) && coll_applicable(routine, cc, bytes) &&
+            in_turn(i, cc->size, VALUES_SHARE))
             COLL_TRY(check_one(routine->collective, routine, &variants[i].parameters, comm, name,
                                thorough));
     }
@@ -79,7 +88,7 @@ static int check_variants(MPI_Comm comm, const struct coll_comm *cc, const char 
 
 static int check_entries(MPI_Comm comm, const char *name, enum conformance_level thorough) {
     const struct coll_parameters none = {0};
-    for (int i = 0; i < COLL_COLLECTIVES; ++i)
+    for (int i = 0; i < COLL_COLLECTIVES && delays == 0; ++i)
         COLL_TRY(check_one((enum coll_collective)i, NULL, &none, comm, name, thorough));
     return MPI_SUCCESS;
 }
@@ -155,8 +164,13 @@ int main(int argc, char **argv) {
     PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
     level = world_size <= FULL_MOST ? CONFORMANCE_FULL : CONFORMANCE_QUICK;
-    if (argc > 1)
-        level = strcmp(argv[1], "full") == 0 ? CONFORMANCE_FULL : CONFORMANCE_QUICK;
+    for (int i = 1; i < argc; ++i) {
+        if (strcmp(argv[i], "--delays") == 0 && i + 1 < argc)
+            delays = (int)strtol(argv[++i], NULL, 10);
+        else
+            level = strcmp(argv[i], "full") == 0 ? CONFORMANCE_FULL : CONFORMANCE_QUICK;
+    }
+    conformance_delay(delays);
     if (check_world() != MPI_SUCCESS || check_parts() != MPI_SUCCESS)
         PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     const int wrong = print_totals();

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "calls.h"
 #include "definition.h"
@@ -155,11 +156,40 @@ static void describe(const struct test *test, const struct trial *trial,
              trial->sparse ? ", sparse" : "");
 }
 
+/* The most that a rank sleeps before a call, in microseconds; calls between which it stays alike.
+ */
+static int delay_most;
+enum { CALLS_ALIKE = 16 };
+
+void conformance_delay(int microseconds) {
+    delay_most = microseconds;
+}
+
+/* A number that looks random, below `most` (the finaliser of Appleby's MurmurHash3). */
+static unsigned scatter(unsigned number, unsigned most) {
+    number = (number ^ number >> 16) * 0x85ebca6bU;
+    number = (number ^ number >> 13) * 0xc2b2ae35U;
+    return (number ^ number >> 16) % most;
+}
+
+/* For some calls all ranks sleep, each for as long as it comes; then the same one for a while. */
+static void sleep_before(const struct caller *caller, int number) {
+    const int turn = number / CALLS_ALIKE, alone = turn % 2 == 1;
+    if (delay_most == 0 || (alone && caller->rank != turn % caller->size))
+        return;
+    const unsigned draw = (unsigned)number * 1000003U + (unsigned)caller->rank;
+    const unsigned most = (unsigned)delay_most + 1, time = alone ? most - 1 : scatter(draw, most);
+    const struct timespec pause = {.tv_sec = time / 1000000, .tv_nsec = time % 1000000 * 1000L};
+    nanosleep(&pause, NULL);
+}
+
 /* Run the trials one after the other without waiting in between; combine the results at the end. */
 static int run(struct test *test, struct conformance_report *report) {
     const int count = test->trials.count;
-    for (int i = 0; i < count; ++i)
+    for (int i = 0; i < count; ++i) {
+        sleep_before(&test->caller, i);
         COLL_TRY(run_trial(test, &test->trials.list[i], &test->wrong[i]));
+    }
     COLL_TRY(PMPI_Allreduce(MPI_IN_PLACE, test->wrong, count, MPI_INT, MPI_LOR, test->caller.comm));
     report->cases = count - test->left_out;
     for (int i = 0; i < count; ++i)

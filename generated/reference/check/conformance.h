@@ -19,4 +19,7 @@ int conformance_check(enum coll_collective collective, const struct coll_routine
                       const struct coll_parameters *parameters, MPI_Comm comm,
                       enum conformance_level level, struct conformance_report *report);
 
+/* From now on ranks sleep before calls, up to so many microseconds: they arrive apart. */
+void conformance_delay(int microseconds);
+
 #endif

@@ -1,0 +1,61 @@
+/* In which order the ranks of a communicator usually arrive, as they learn it from their calls. */
+#include <stdlib.h>
+
+#include "arrivals.h"
+
+/* A level is so many times the one before it, from a microsecond on. */
+static const double step = 1.4, least = 1e-6;
+
+/* Ranks that wait for so many levels less than the longest are late: a third of the time. */
+enum { GAP = 4 };
+
+/* What the last call counts for; the rest is of those before. */
+static const double weight = 0.5;
+
+struct arrivals *coll_arrivals_begin(const struct coll_comm *cc) {
+    static const char owner;
+    struct arrivals *arrivals =
+        coll_comm_state(cc, &owner, sizeof *arrivals + (size_t)cc->size * sizeof *arrivals->levels);
+    if (arrivals != NULL)
+        arrivals->begin = PMPI_Wtime();
+    return arrivals;
+}
+
+void coll_arrivals_end(struct arrivals *arrivals) {
+    const double waited = PMPI_Wtime() - arrivals->begin;
+    if (arrivals->calls == 0)
+        arrivals->mean = waited;
+    arrivals->mean += weight * (waited - arrivals->mean);
+    arrivals->calls += arrivals->calls == 0;
+}
+
+int coll_arrivals_own(const struct arrivals *arrivals) {
+    if (arrivals->calls == 0)
+        return 0;
+    int level = 1;
+    for (double longer = least * step; longer <= arrivals->mean && level < ARRIVAL_LEVELS - 1;
+         longer *= step)
+        ++level;
+    return level;
+}
+
+/* Insertion: the order of the last call hardly changes. */
+void coll_arrivals_sort(const struct arrivals *arrivals, int *ranks, int count) {
+    for (int end = 1; end < count; ++end) {
+        const int rank = ranks[end];
+        int at = end;
+        for (; at > 0 && arrivals->levels[ranks[at - 1]] < arrivals->levels[rank]; --at)
+            ranks[at] = ranks[at - 1];
+        ranks[at] = rank;
+    }
+}
+
+int coll_arrivals_late(const struct arrivals *arrivals, const int *ranks, int count) {
+    int late = 0;
+    for (; late < count / 2; ++late) {
+        const int level = arrivals->levels[ranks[count - 1 - late]];
+        if (level == 0 || level + GAP > arrivals->levels[ranks[0]])
+            break;
+    }
+    return late;
+}

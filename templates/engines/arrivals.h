@@ -1,0 +1,54 @@
+/* In which order the ranks of a communicator usually arrive, as they learn it from their calls. */
+#ifndef ARRIVALS_H
+#define ARRIVALS_H
+
+#include "coll.h"
+
+/*
+ * How long ranks waited in earlier calls. Who waits long came early, as all leave at about the same
+ * time: so no clocks are compared. Levels are logarithms of these times, small enough for the tags
+ * of messages that are sent anyway.
+ */
+struct arrivals {
+    double mean;            /* seconds that this rank was in its calls; later ones count more */
+    double begin;           /* of the current call */
+    int calls;              /* whether any has ended */
+    int turns;              /* calls so far of routines in which not all ranks tell at a time */
+    unsigned char levels[]; /* [rank], equal on all ranks; 0: not known yet */
+};
+
+enum {
+    ARRIVAL_LEVELS = 64,
+    ARRIVAL_TAG = 16 /* and those above it, for two levels: within the tags that MPI grants */
+};
+
+/* What is known on a communicator, or NULL. A call begins, and ends. */
+struct arrivals *coll_arrivals_begin(const struct coll_comm *cc);
+void coll_arrivals_end(struct arrivals *arrivals);
+
+/* The level of this rank's own mean time. */
+int coll_arrivals_own(const struct arrivals *arrivals);
+
+/* Put ranks in the order in which they usually arrive; those that do together stay as they are. */
+void coll_arrivals_sort(const struct arrivals *arrivals, int *ranks, int count);
+
+/*
+ * How many of the last of these ranks, which are in order, are late: the first of them waits for
+ * them more than twice as long as a call takes without them. At most half of all.
+ */
+int coll_arrivals_late(const struct arrivals *arrivals, const int *ranks, int count);
+
+/* Two levels as a tag. */
+static inline int arrival_tag(int one, int other) {
+    return ARRIVAL_TAG + one * ARRIVAL_LEVELS + other;
+}
+
+static inline int arrival_one(int tag) {
+    return (tag - ARRIVAL_TAG) / ARRIVAL_LEVELS;
+}
+
+static inline int arrival_other(int tag) {
+    return (tag - ARRIVAL_TAG) % ARRIVAL_LEVELS;
+}
+
+#endif

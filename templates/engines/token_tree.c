@@ -1,0 +1,280 @@
+/*
+ * A combining tree whose root can move to the rank that comes last (Mamidala, Liu and Panda 2004,
+ * §4), over messages. Each rank gets exactly these messages in a call:
+ *
+ *   from its parent   the token or the release
+ *   from a child      the acknowledgement; if the token went there: the release from it and, if
+ *                     they crossed, the acknowledgement before, which is received and ignored
+ *
+ * So none is left for the next call. Tags tell what a message is.
+ */
+#include <sched.h>
+#include <stdlib.h>
+
+#include "token_tree.h"
+
+/*
+ * Tags of messages. FIRST and a place is a release, which names the next root; as many tags from
+ * there on as there are ranks. The next ones are acknowledgements, which name who came last.
+ */
+enum { TOKEN = 15, FIRST = 16 };
+
+/* The most ranks whose places fit twice into the tags that every MPI library has. */
+enum { REMEMBERED_MOST = (32767 - FIRST) / 2 };
+
+/* What is kept from call to call: where the root is at first. */
+struct memory {
+    int root;
+};
+
+struct node {
+    const struct coll_call *call;
+    const struct coll_comm *cc;
+    int moves;       /* of enum token_moves */
+    double patience; /* seconds */
+    struct memory *memory;
+    int place;
+    int children;              /* the parent, if any, has the number after them */
+    int neighbours;            /* of both kinds */
+    int *rank;                 /* [neighbour] */
+    MPI_Request *receives;     /* [neighbour] */
+    MPI_Request *sends;        /* [neighbour], of what may overlap with other messages */
+    struct coll_elements room; /* for the data of every neighbour */
+
+    /* How far it is. */
+    int missing;      /* children without acknowledgement */
+    char *here;       /* [neighbour] whether its acknowledgement has come */
+    int token;        /* whether this rank is, or was, the root */
+    int acknowledged; /* whether this rank told its parent */
+    int heir;         /* the child that got the token, or -1 */
+    int last;         /* the place of the rank that the others here waited for */
+    double changed;   /* when the last message was handled */
+};
+
+static int count_of(const struct node *node) {
+    return node->call->recv_count;
+}
+
+/* A barrier has no data. */
+static MPI_Datatype type_of(const struct node *node) {
+    return count_of(node) == 0 ? MPI_BYTE : node->call->recv_type;
+}
+
+static char *room_for(const struct node *node, int neighbour) {
+    if (count_of(node) == 0)
+        return NULL;
+    return coll_element(node->call, node->room.data, (MPI_Aint)neighbour * count_of(node));
+}
+
+static int expect(struct node *node, int neighbour) {
+    return PMPI_Irecv(room_for(node, neighbour), count_of(node), type_of(node),
+                      node->rank[neighbour], MPI_ANY_TAG, node->cc->comm,
+                      &node->receives[neighbour]);
+}
+
+static int say(struct node *node, int neighbour, int tag, const char *data) {
+    COLL_TRY(PMPI_Wait(&node->sends[neighbour], MPI_STATUS_IGNORE));
+    return PMPI_Isend(data, count_of(node), type_of(node), node->rank[neighbour], tag,
+                      node->cc->comm, &node->sends[neighbour]);
+}
+
+static int add(struct node *node, char *data) {
+    if (count_of(node) == 0)
+        return MPI_SUCCESS;
+    return coll_fold(node->call, node->cc, data, node->call->recv, count_of(node), 1);
+}
+
+/* Send the result to all neighbours but one; it says who released. */
+static int release(struct node *node, int but, int tag) {
+    node->memory->root = tag - FIRST;
+    for (int i = node->neighbours - 1; i >= 0; --i)
+        if (i != but)
+            COLL_TRY(say(node, i, tag, node->call->recv));
+    return MPI_SUCCESS;
+}
+
+/* Where the root is in the next call: here, if the token went to the last rank. */
+static int next_root(const struct node *node) {
+    if (!(node->moves & TOKEN_REMEMBERS))
+        return 0;
+    return node->moves & TOKEN_GOES ? node->place : node->last;
+}
+
+static int acknowledgement(const struct node *node) {
+    return FIRST + node->cc->size + (node->moves & TOKEN_REMEMBERS ? node->last : 0);
+}
+
+static int is_release(const struct node *node, int tag) {
+    return tag >= FIRST && tag < FIRST + node->cc->size;
+}
+
+static int has_parent(const struct node *node) {
+    return node->neighbours > node->children;
+}
+
+/* The only child that is missing. */
+static int missing_child(const struct node *node) {
+    int child = 0;
+    while (node->here[child])
+        ++child;
+    return child;
+}
+
+static int pass_token(struct node *node) {
+    node->heir = missing_child(node);
+    return say(node, node->heir, TOKEN, node->call->recv);
+}
+
+/* What a rank does when its state has changed; *over if it has released. */
+static int act(struct node *node, int *over) {
+    if (node->missing > 0)
+        return MPI_SUCCESS;
+    if (node->token) {
+        *over = 1;
+        return release(node, -1, FIRST + next_root(node));
+    }
+    if (node->acknowledged)
+        return MPI_SUCCESS;
+    node->acknowledged = 1;
+    return say(node, node->children, acknowledgement(node), node->call->recv);
+}
+
+/* A message of a neighbour has come. */
+static int handle(struct node *node, int from, int tag, int *over) {
+    const int is_parent = from == node->children;
+    const double now = PMPI_Wtime(), waited = now - node->changed;
+    node->changed = now;
+    if (is_release(node, tag)) {
+        *over = 1;
+        COLL_TRY(PMPI_Wait(&node->sends[from], MPI_STATUS_IGNORE));
+        if (count_of(node) > 0) {
+            /* Sends of the operands that the result replaces have ended, as it depends on them. */
+            COLL_TRY(PMPI_Waitall(node->neighbours, node->sends, MPI_STATUSES_IGNORE));
+            COLL_TRY(coll_copy_elements(node->call, node->cc, room_for(node, from),
+                                        node->call->recv, count_of(node)));
+        }
+        return release(node, from, tag);
+    }
+    if (from == node->heir) /* they crossed: the release comes from there, too */
+        return expect(node, from);
+    if (is_parent) {
+        node->token = 1;
+        /* An acknowledgement that crossed is ignored there: what was sent is still to be sent. */
+        COLL_TRY(PMPI_Wait(&node->sends[from], MPI_STATUS_IGNORE));
+    } else {
+        if (waited > node->patience && (node->moves & TOKEN_REMEMBERS))
+            node->last = tag - FIRST - node->cc->size;
+        node->here[from] = 1;
+        --node->missing;
+    }
+    return add(node, room_for(node, from));
+}
+
+static int may_pass(const struct node *node) {
+    return (node->moves & TOKEN_GOES) && node->token && node->heir < 0 && node->missing == 1;
+}
+
+/* Wait for the next message, or until the token may go. */
+static int wait(struct node *node, int *which, MPI_Status *status) {
+    int found = 0;
+    *which = MPI_UNDEFINED;
+    if (!may_pass(node))
+        return PMPI_Waitany(node->neighbours, node->receives, which, status);
+    for (const double end = PMPI_Wtime() + node->patience; !found;) {
+        COLL_TRY(PMPI_Testany(node->neighbours, node->receives, which, &found, status));
+        if (!found && PMPI_Wtime() >= end)
+            return pass_token(node);
+        if (!found)
+            sched_yield();
+    }
+    return MPI_SUCCESS;
+}
+
+static int run_node(struct node *node) {
+    int over = 0;
+    for (int i = 0; i < node->neighbours; ++i)
+        COLL_TRY(expect(node, i));
+    COLL_TRY(act(node, &over));
+    while (!over) {
+        MPI_Status status;
+        int which;
+        COLL_TRY(wait(node, &which, &status));
+        if (which == MPI_UNDEFINED)
+            continue;
+        COLL_TRY(handle(node, which, status.MPI_TAG, &over));
+        if (!over)
+            COLL_TRY(act(node, &over));
+    }
+    return MPI_SUCCESS;
+}
+
+static int rank_at(const struct coll_comm *cc, int place) {
+    return cc->order != NULL ? cc->order[place] : place;
+}
+
+/* Whether a place is below another one, or is it, in the tree of the places from 0 on. */
+static int is_below(int arity, int place, int top) {
+    while (place > top)
+        place = (place - 1) / arity;
+    return place == top;
+}
+
+/* The neighbours: those of the tree from place 0 on, of which the one towards the root is last. */
+static void find_neighbours(struct node *node, int arity) {
+    const int place = node->place, root = node->memory->root, p = node->cc->size;
+    int parent = place == 0 ? -1 : (place - 1) / arity;
+    if (place == root)
+        parent = -1;
+    for (int i = 1; i <= arity && (MPI_Aint)arity * place + i < p; ++i) {
+        const int child = arity * place + i;
+        if (place != root && is_below(arity, root, child))
+            parent = child;
+        else
+            node->rank[node->neighbours++] = rank_at(node->cc, child);
+    }
+    if (place > 0 && parent != (place - 1) / arity)
+        node->rank[node->neighbours++] = rank_at(node->cc, (place - 1) / arity);
+    node->missing = node->children = node->neighbours;
+    if (parent >= 0)
+        node->rank[node->neighbours++] = rank_at(node->cc, parent);
+    node->token = !has_parent(node);
+    node->heir = -1;
+    node->last = place;
+    node->changed = PMPI_Wtime();
+}
+
+static int with_room(struct node *node) {
+    const int n = node->neighbours;
+    node->receives = malloc(2 * ((size_t)n + 1) * sizeof *node->receives);
+    node->here = calloc((size_t)n + 1, sizeof *node->here);
+    if (node->receives == NULL || node->here == NULL)
+        return MPI_ERR_NO_MEM;
+    node->sends = node->receives + n;
+    for (int i = 0; i < 2 * n; ++i)
+        node->receives[i] = MPI_REQUEST_NULL;
+    if (count_of(node) > 0)
+        COLL_TRY(coll_elements_for(node->call, (MPI_Count)n * count_of(node), &node->room));
+    return coll_complete(node->receives, n, n, run_node(node));
+}
+
+int coll_token_tree(const struct coll_call *call, const struct coll_comm *cc, int arity, int moves,
+                    int patience) {
+    static const char owners[TOKEN_REMEMBERS + 2]; /* the memory of each kind */
+    if (cc->size > REMEMBERED_MOST)
+        moves &= TOKEN_GOES;
+    struct node node = {.call = call, .cc = cc, .moves = moves, .patience = patience * 1e-6};
+    node.memory = coll_comm_state(cc, &owners[moves], sizeof *node.memory);
+    node.rank = malloc(((size_t)arity + 1) * sizeof *node.rank);
+    if (node.memory == NULL || node.rank == NULL) {
+        free(node.rank);
+        return MPI_ERR_NO_MEM;
+    }
+    node.place = cc->order != NULL ? cc->place_of[cc->rank] : cc->rank;
+    find_neighbours(&node, arity);
+    const int error = with_room(&node);
+    free(node.rank);
+    free(node.receives);
+    free(node.here);
+    free(node.room.memory);
+    return error;
+}
