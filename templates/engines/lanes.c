@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "arrivals.h"
+#include "learned_order.h"
 #include "lanes.h"
 #include "vector_blocks.h"
 
@@ -17,7 +17,7 @@ struct lanes {
     const struct coll_call *call;
     const struct coll_comm *cc;
     const struct coll_parted *parted;
-    struct arrivals *arrivals;
+    struct learned_order *arrivals;
     int *order;          /* as parted->ranks, but each part in the order of usual arrivals */
     int count, segments; /* of lanes, and of each lane */
     const int *member;   /* [number] -> rank, of this part */
@@ -122,7 +122,7 @@ static int expect(struct lanes *lanes) {
 
 /* Send all lanes to their owners, each rank beginning with the one after it. */
 static int give(struct lanes *lanes) {
-    const int tag = arrival_tag(coll_arrivals_own(lanes->arrivals), 0);
+    const int tag = arrival_tag(coll_learned_own(lanes->arrivals), 0);
     for (int s = 0; s < lanes->segments; ++s) {
         for (int i = 1; i <= lanes->count; ++i) {
             const int lane = (lanes->number + i) % lanes->count;
@@ -143,7 +143,7 @@ static int told_by(const struct lanes *lanes, int lane, int which) {
 /* What the owner in the speaking part has to tell. */
 static void find_tag(struct lanes *lanes) {
     int levels[2] = {0, 0};
-    lanes->heard[lanes->number] = (unsigned char)coll_arrivals_own(lanes->arrivals);
+    lanes->heard[lanes->number] = (unsigned char)coll_learned_own(lanes->arrivals);
     for (int which = 0; which < 2; ++which) {
         const int number = told_by(lanes, lanes->number, which);
         if (number < lanes->members)
@@ -294,8 +294,8 @@ static void find_order(struct lanes *lanes) {
     for (int part = 0; part < parted->parts; ++part) {
         int *ranks = lanes->order + parted->first[part];
         const int size = size_of(lanes, part);
-        coll_arrivals_sort(lanes->arrivals, ranks, size);
-        const int early = size - coll_arrivals_late(lanes->arrivals, ranks, size);
+        coll_learned_sort(lanes->arrivals, ranks, size);
+        const int early = size - coll_learned_late(lanes->arrivals, ranks, size);
         lanes->count = early < lanes->count ? early : lanes->count;
         most = size > most ? size : most;
     }
@@ -360,14 +360,14 @@ static int with_memory(struct lanes *lanes) {
 int coll_lanes_allreduce(const struct coll_call *call, const struct coll_comm *cc,
                          const struct coll_parted *parted, int segment_size) {
     struct lanes lanes = {
-        .call = call, .cc = cc, .parted = parted, .arrivals = coll_arrivals_begin(cc)};
+        .call = call, .cc = cc, .parted = parted, .arrivals = coll_learned_begin(cc)};
     lanes.order = malloc((size_t)cc->size * sizeof *lanes.order);
     int error = MPI_ERR_NO_MEM;
     if (lanes.arrivals != NULL && lanes.order != NULL) {
         find_order(&lanes);
         find_segments(&lanes, segment_size);
         error = with_memory(&lanes);
-        coll_arrivals_end(lanes.arrivals);
+        coll_learned_end(lanes.arrivals);
     }
     free(lanes.order);
     free(lanes.heard);

@@ -1,6 +1,6 @@
 /* In which order the ranks of a communicator usually arrive, as they learn it from their calls. */
-#ifndef ARRIVALS_H
-#define ARRIVALS_H
+#ifndef LEARNED_ORDER_H
+#define LEARNED_ORDER_H
 
 #include "coll.h"
 
@@ -9,7 +9,7 @@
  * time: so no clocks are compared. Levels are logarithms of these times, small enough for the tags
  * of messages that are sent anyway.
  */
-struct arrivals {
+struct learned_order {
     double mean;            /* seconds that this rank was in its calls; later ones count more */
     double begin;           /* of the current call */
     int calls;              /* whether any has ended */
@@ -23,20 +23,20 @@ enum {
 };
 
 /* What is known on a communicator, or NULL. A call begins, and ends. */
-struct arrivals *coll_arrivals_begin(const struct coll_comm *cc);
-void coll_arrivals_end(struct arrivals *arrivals);
+struct learned_order *coll_learned_begin(const struct coll_comm *cc);
+void coll_learned_end(struct learned_order *arrivals);
 
 /* The level of this rank's own mean time. */
-int coll_arrivals_own(const struct arrivals *arrivals);
+int coll_learned_own(const struct learned_order *arrivals);
 
 /* Put ranks in the order in which they usually arrive; those that do together stay as they are. */
-void coll_arrivals_sort(const struct arrivals *arrivals, int *ranks, int count);
+void coll_learned_sort(const struct learned_order *arrivals, int *ranks, int count);
 
 /*
  * How many of the last of these ranks, which are in order, are late: the first of them waits for
  * them more than twice as long as a call takes without them. At most half of all.
  */
-int coll_arrivals_late(const struct arrivals *arrivals, const int *ranks, int count);
+int coll_learned_late(const struct learned_order *arrivals, const int *ranks, int count);
 
 /* Two levels as a tag. */
 static inline int arrival_tag(int one, int other) {

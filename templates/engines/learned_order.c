@@ -1,7 +1,7 @@
 /* In which order the ranks of a communicator usually arrive, as they learn it from their calls. */
 #include <stdlib.h>
 
-#include "arrivals.h"
+#include "learned_order.h"
 
 /* A level is so many times the one before it, from a microsecond on. */
 static const double step = 1.4, least = 1e-6;
@@ -12,16 +12,16 @@ enum { GAP = 4 };
 /* What the last call counts for; the rest is of those before. */
 static const double weight = 0.5;
 
-struct arrivals *coll_arrivals_begin(const struct coll_comm *cc) {
-    static const char owner;
-    struct arrivals *arrivals =
+struct learned_order *coll_learned_begin(const struct coll_comm *cc) {
+    static const char owner = 0;
+    struct learned_order *arrivals =
         coll_comm_state(cc, &owner, sizeof *arrivals + (size_t)cc->size * sizeof *arrivals->levels);
     if (arrivals != NULL)
         arrivals->begin = PMPI_Wtime();
     return arrivals;
 }
 
-void coll_arrivals_end(struct arrivals *arrivals) {
+void coll_learned_end(struct learned_order *arrivals) {
     const double waited = PMPI_Wtime() - arrivals->begin;
     if (arrivals->calls == 0)
         arrivals->mean = waited;
@@ -29,7 +29,7 @@ void coll_arrivals_end(struct arrivals *arrivals) {
     arrivals->calls += arrivals->calls == 0;
 }
 
-int coll_arrivals_own(const struct arrivals *arrivals) {
+int coll_learned_own(const struct learned_order *arrivals) {
     if (arrivals->calls == 0)
         return 0;
     int level = 1;
@@ -40,7 +40,7 @@ int coll_arrivals_own(const struct arrivals *arrivals) {
 }
 
 /* Insertion: the order of the last call hardly changes. */
-void coll_arrivals_sort(const struct arrivals *arrivals, int *ranks, int count) {
+void coll_learned_sort(const struct learned_order *arrivals, int *ranks, int count) {
     for (int end = 1; end < count; ++end) {
         const int rank = ranks[end];
         int at = end;
@@ -50,7 +50,7 @@ void coll_arrivals_sort(const struct arrivals *arrivals, int *ranks, int count) 
     }
 }
 
-int coll_arrivals_late(const struct arrivals *arrivals, const int *ranks, int count) {
+int coll_learned_late(const struct learned_order *arrivals, const int *ranks, int count) {
     int late = 0;
     for (; late < count / 2; ++late) {
         const int level = arrivals->levels[ranks[count - 1 - late]];
