@@ -4,14 +4,15 @@
  * of a part meet in the order in which they come; each lane is combined once in each part and in
  * the order of the parts among them, so that all ranks get the same bits.
  */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "learned_order.h"
 #include "lanes.h"
 #include "vector_blocks.h"
 
-/* The most segments of a lane. */
-enum { SEGMENTS_MOST = 8 };
+/* The most segments of a lane, and the most messages that a rank takes at a time. */
+enum { SEGMENTS_MOST = 8, TAKEN_AT_A_TIME = 2 };
 
 struct lanes {
     const struct coll_call *call;
@@ -38,7 +39,10 @@ struct lanes {
      */
     int requests;
     MPI_Request *request, *in, *from, *to, *out, *lane;
-    int *posted; /* [lane] segments whose results are expected */
+    int turn;    /* the rank of this part whose message is next */
+    int *taken;  /* [number] messages from there whose receives have begun */
+    int taking;  /* receives under way: few, as messages would meet on this rank's link */
+    int untaken; /* receives that have not begun */
     char *sent;  /* [lane][segment] */
 };
 
@@ -101,15 +105,11 @@ static int receive(const struct lanes *lanes, char *data, int count, int from,
                       request);
 }
 
-/* The owner lets come what others have for its lane. */
+/* The owner lets come what other parts have for its lane; what ranks have is taken one by one. */
 static int expect(struct lanes *lanes) {
     const int others = lanes->members - 1, parts = parts_of(lanes) - 1;
     for (int s = 0; s < lanes->segments; ++s) {
         const int count = segment_of(lanes, lanes->number, s).count;
-        for (int i = 0; i < others; ++i)
-            COLL_TRY(receive(lanes, room_for(lanes, i, s), count,
-                             lanes->member[number_of(i, lanes->number)],
-                             &lanes->in[s * others + i]));
         for (int i = 0; i < parts; ++i)
             COLL_TRY(receive(lanes, room_for(lanes, others + i, s), count,
                              rank_in(lanes, number_of(i, own_part(lanes)), lanes->number),
@@ -211,23 +211,14 @@ static int advance(struct lanes *lanes) {
     return MPI_SUCCESS;
 }
 
-/* A segment of another lane was sent: where it was, its result may come; in order, too. */
-static int expect_result(struct lanes *lanes, int lane, int s) {
-    lanes->sent[lane * lanes->segments + s] = 1;
-    for (int *next = &lanes->posted[lane];
-         *next < lanes->segments && lanes->sent[lane * lanes->segments + *next]; ++*next) {
-        const struct block block = segment_of(lanes, lane, *next);
-        COLL_TRY(receive(lanes, data_of(lanes, block), block.count, lanes->member[lane],
-                         &lanes->lane[lane * lanes->segments + *next]));
-    }
-    return MPI_SUCCESS;
-}
-
 /* A segment of another lane has been sent, or its result has come. */
 static int handle_lane(struct lanes *lanes, int which, int tag) {
     const int lane = which / lanes->segments, s = which % lanes->segments;
-    if (!lanes->sent[which])
-        return expect_result(lanes, lane, s);
+    if (!lanes->sent[which]) {
+        lanes->sent[which] = 1;
+        return MPI_SUCCESS;
+    }
+    --lanes->taking;
     if (s == 0)
         learn(lanes, lane, tag);
     return MPI_SUCCESS;
@@ -239,6 +230,7 @@ static int handle_operands(struct lanes *lanes, int which, int tag) {
     const struct block block = segment_of(lanes, lanes->number, s);
     if (s == 0)
         lanes->heard[number_of(i, lanes->number)] = (unsigned char)arrival_one(tag);
+    --lanes->taking;
     --lanes->left[s];
     return coll_fold(lanes->call, lanes->cc, room_for(lanes, i, s), data_of(lanes, block),
                      block.count, 1);
@@ -268,6 +260,61 @@ static int handle(struct lanes *lanes, int which, int tag) {
     return advance(lanes);
 }
 
+/*
+ * The next receive from a rank of this part: first its operands for the own lane, then the results
+ * of the lane that it owns. NULL if there is none, or if what it overwrites is still being sent.
+ */
+static MPI_Request *next_from(const struct lanes *lanes, int number, char **data, int *count) {
+    const int others = lanes->members - 1, s = lanes->taken[number];
+    if (owns(lanes) && s < lanes->segments) {
+        const int slot = slot_of(number, lanes->number);
+        *data = room_for(lanes, slot, s);
+        *count = segment_of(lanes, lanes->number, s).count;
+        return &lanes->in[s * others + slot];
+    }
+    const int result = owns(lanes) ? s - lanes->segments : s;
+    const int which = number * lanes->segments + result;
+    if (number >= lanes->count || result == lanes->segments || !lanes->sent[which])
+        return NULL;
+    const struct block block = segment_of(lanes, number, result);
+    *data = data_of(lanes, block);
+    *count = block.count;
+    return &lanes->lane[which];
+}
+
+/* Take what has come from ranks of this part, in turn, a few messages at a time. */
+static int take(struct lanes *lanes) {
+    for (int i = 0; i < lanes->members && lanes->taking < TAKEN_AT_A_TIME; ++i) {
+        const int number = lanes->turn;
+        char *data = NULL;
+        int count = 0, is_there = 0;
+        lanes->turn = (lanes->turn + 1) % lanes->members;
+        MPI_Request *request =
+            number == lanes->number ? NULL : next_from(lanes, number, &data, &count);
+        if (request != NULL)
+            COLL_TRY(PMPI_Iprobe(lanes->member[number], MPI_ANY_TAG, lanes->cc->comm, &is_there,
+                                 MPI_STATUS_IGNORE));
+        if (!is_there)
+            continue;
+        COLL_TRY(receive(lanes, data, count, lanes->member[number], request));
+        ++lanes->taken[number];
+        ++lanes->taking;
+        --lanes->untaken;
+    }
+    return MPI_SUCCESS;
+}
+
+/* Wait for a message; as long as not all receives have begun, only look. */
+static int find_ended(struct lanes *lanes, int *which, MPI_Status *status) {
+    int found;
+    if (lanes->untaken == 0)
+        return PMPI_Waitany(lanes->requests, lanes->request, which, status);
+    COLL_TRY(PMPI_Testany(lanes->requests, lanes->request, which, &found, status));
+    if (!found)
+        *which = MPI_UNDEFINED;
+    return MPI_SUCCESS;
+}
+
 static int run_lanes(struct lanes *lanes) {
     if (owns(lanes))
         COLL_TRY(expect(lanes));
@@ -275,12 +322,17 @@ static int run_lanes(struct lanes *lanes) {
     if (owns(lanes))
         COLL_TRY(advance(lanes));
     for (;;) {
+        const int before = lanes->untaken;
         MPI_Status status;
         int which;
-        COLL_TRY(PMPI_Waitany(lanes->requests, lanes->request, &which, &status));
-        if (which == MPI_UNDEFINED)
+        COLL_TRY(take(lanes));
+        COLL_TRY(find_ended(lanes, &which, &status));
+        if (which != MPI_UNDEFINED)
+            COLL_TRY(handle(lanes, which, status.MPI_TAG));
+        else if (lanes->untaken == 0)
             return MPI_SUCCESS;
-        COLL_TRY(handle(lanes, which, status.MPI_TAG));
+        else if (lanes->untaken == before)
+            sched_yield();
     }
 }
 
@@ -345,10 +397,13 @@ static int with_memory(struct lanes *lanes) {
     const int elements =
         owns(lanes) ? coll_vector_block(lanes->call, lanes->count, lanes->number).count : 0;
     lanes->heard = calloc((size_t)lanes->members, sizeof *lanes->heard);
-    lanes->posted = calloc((size_t)lanes->count, sizeof *lanes->posted);
+    lanes->taken = calloc((size_t)lanes->members, sizeof *lanes->taken);
     lanes->sent = calloc((size_t)lanes->count * (size_t)lanes->segments, sizeof *lanes->sent);
-    if (lanes->heard == NULL || lanes->posted == NULL || lanes->sent == NULL)
+    if (lanes->heard == NULL || lanes->taken == NULL || lanes->sent == NULL)
         return MPI_ERR_NO_MEM;
+    lanes->turn = (lanes->number + 1) % lanes->members;
+    lanes->untaken =
+        lanes->segments * (owns(lanes) ? lanes->members - 1 + lanes->count - 1 : lanes->count);
     COLL_TRY(make_requests(lanes));
     COLL_TRY(coll_elements_for(lanes->call, slots * elements, &lanes->room));
     const int error = run_lanes(lanes);
@@ -371,7 +426,7 @@ int coll_lanes_allreduce(const struct coll_call *call, const struct coll_comm *c
     }
     free(lanes.order);
     free(lanes.heard);
-    free(lanes.posted);
+    free(lanes.taken);
     free(lanes.sent);
     free(lanes.request);
     free(lanes.room.memory);
