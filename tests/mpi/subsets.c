@@ -10,7 +10,7 @@
 
 #include "program.h"
 
-enum { RANKS_MOST = 64, TOPOLOGY = COLL_NEEDS_CLUSTER | COLL_NEEDS_ORDER | COLL_NEEDS_LEADERS };
+enum { RANKS_MOST = 64, TOPOLOGY = COLL_NEEDS_CLUSTER | COLL_NEEDS_PLACES };
 
 static MPI_Comm subset(const char *text) {
     int ranks[RANKS_MOST], count = 0, length;
