@@ -56,6 +56,46 @@ END
 chmod 755 /run/lab-shell
 :"""
 
+#: A library that shifts the clock of the programs that it is preloaded into.
+_SHIFTED = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t which, struct timespec *now) {
+    int (*real)(clockid_t, struct timespec *);
+    *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+    const int status = real(which, now);
+    if (which == CLOCK_REALTIME)
+        now->tv_sec += 7;
+    return status;
+}
+"""
+
+#: Of n1 alone: traffic to n2 that nobody asked for, a governor that saves power, a clock that is
+#: 7 s ahead.
+_DISTURB = """\
+nsenter --net=/run/netns/n1 {python} -c '
+import socket, time
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    sender.sendto(bytes(1000), ("n2", 9))
+    time.sleep(0.005)
+' &
+mv /run/lab-rank /run/real-rank
+cat > /run/lab-rank <<'END'
+#!/bin/sh
+case $(cat /proc/sys/kernel/hostname) in
+    n1)
+        exec unshare -m sh -c 'cpu=/sys/devices/system/cpu; mount -t tmpfs x $cpu;
+            mkdir -p $cpu/cpu0/cpufreq; echo powersave > $cpu/cpu0/cpufreq/scaling_governor;
+            export LAB_PRELOAD={library}; exec /run/real-rank "$@"' sh "$@" ;;
+esac
+exec /run/real-rank "$@"
+END
+chmod 755 /run/lab-rank
+:"""
+
 
 @pytest.fixture
 def doctor(tmp_path):
@@ -131,3 +171,25 @@ def test_what_is_broken_in_a_host_is_found(doctor, tmp_path, fault, failed, word
     for check in found.values():
         assert check["hosts"] == ["n1"]
         assert check["advice"]
+
+
+@pytest.mark.lab
+def test_what_disturbs_measurements_on_a_host_is_found(doctor, tmp_path):
+    """Facts of a real host, not made up: its devices' counters, its files, its clock."""
+    if reason := why_no_lab():
+        pytest.skip(reason)
+    source, library = tmp_path / "shifted.c", tmp_path / "shifted.so"
+    source.write_text(_SHIFTED)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    fault = _DISTURB.replace("{python}", sys.executable).replace("{library}", str(library))
+    broken = tmp_path / "broken.py"
+    broken.write_text(_FAULTY.format(fault=fault))
+    code, checks = doctor("--launcher", "lab", program=(str(broken),))
+    assert code == 0, checks
+    found = {name: checks[name] for name in ("traffic", "governor", "clock")}
+    assert status(found) == dict.fromkeys(found, "warn"), found
+    assert found["governor"]["hosts"] == found["clock"]["hosts"] == ["n1"]
+    assert set(found["traffic"]["hosts"]) >= {"n1", "n2"}, "where it leaves, and where it arrives"
+    assert "powersave" in found["governor"]["what"]
+    assert "7" in found["clock"]["what"]
+    assert all(check["advice"] for check in found.values())
