@@ -19,6 +19,10 @@ from stagegen.measure.source import Source
 from stagegen.tune.candidates import variants
 
 
+class CandidateWrong(CandidateFailed):
+    """One candidate of a request does not give the native routine's results."""
+
+
 class CheckedSource:
     """A source that times no candidate before it has been checked on the same ranks.
 
@@ -46,7 +50,8 @@ class CheckedSource:
         """Check what was not checked yet, and time all.
 
         Raises:
-            CandidateFailed: one of the candidates is wrong, or ends or hangs the job.
+            CandidateWrong: one of the candidates is wrong, or does not end when it is checked.
+            CandidateFailed: one of them ends or hangs the job when it is timed.
             MeasurementError: the measurement failed.
         """
         unchecked = tuple(
@@ -58,12 +63,12 @@ class CheckedSource:
         if unchecked:
             for check in self.check(request.collective, unchecked, request.communicator):
                 if check.wrong != 0:
-                    raise CandidateFailed(_failure(request, check))
+                    raise CandidateWrong(_failure(request, check))
         return self._source.measure(request)
 
 
 def _failure(request: Request, check: Check) -> Failure:
-    why = f"is wrong: {check.first_wrong}"
+    why = f"wrong: {check.first_wrong or 'it did not end'}"
     return Failure(request.collective, request.size, check.candidate, why, request.communicator)
 
 

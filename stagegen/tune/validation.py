@@ -11,6 +11,7 @@ from stagegen.measure.records import Candidate, CandidateFailed
 from stagegen.measure.source import Source
 from stagegen.measure.statistics import is_faster
 from stagegen.measure.timing import Timing
+from stagegen.tune.checking import CandidateWrong, CheckedSource
 from stagegen.tune.contest import Contestant, time_in_turn
 from stagegen.tune.decision import NATIVE_CANDIDATE, Table
 from stagegen.tune.loss import Key, Times
@@ -149,18 +150,12 @@ def judge(
         MeasurementError: a measurement failed, through no candidate's fault.
     """
     collective, name = decision.key[0], decision.communicator
-    others = tuple(c for c in decision.candidates if c != NATIVE_CANDIDATE)
-    checks = source.check(collective, others, name) if others else []
-    wrong = {
-        check.candidate: check.first_wrong or "it did not end" for check in checks if check.wrong
-    }
-    left = [candidate for candidate in decision.candidates if candidate not in wrong]
-    if decision.choice in wrong:
-        return Verdict(decision, (), why=f"wrong: {wrong[decision.choice]}")
+    left = list(decision.candidates)
+    checked = CheckedSource(source)
 
     def contest(candidates: Sequence[Candidate]) -> tuple[Contestant, ...]:
         return time_in_turn(
-            source, collective, decision.size, candidates, repetitions, name, timing
+            checked, collective, decision.size, candidates, repetitions, name, timing
         )
 
     while True:
@@ -170,7 +165,8 @@ def judge(
             again = _faster(contest([decision.choice, *faster])) if faster else ()
         except CandidateFailed as failed:
             if failed.failure.candidate == decision.choice:
-                return Verdict(decision, (), why=f"failed: {failed.failure.why}")
+                how = "" if isinstance(failed, CandidateWrong) else "failed: "
+                return Verdict(decision, (), why=f"{how}{failed.failure.why}")
             left.remove(failed.failure.candidate)
         else:
             return Verdict(decision, first, again)
