@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <mpi.h>
 
@@ -40,10 +41,38 @@ static inline void read_command(char *line) {
     strcpy(line, "(too long)");
 }
 
+/* The longest pause, in ns, between two looks of a rank that sleeps. */
+static const long pause_most = 200000000;
+
+/*
+ * With SESSION_SLEEPS=1, ranks sleep between commands: a session that is kept for later does not
+ * take the CPUs from another one. The longer a rank has slept, the longer is its next pause.
+ */
+static inline int sleep_until(MPI_Request *request) {
+    struct timespec pause = {.tv_nsec = 100000};
+    for (;;) {
+        int done;
+        const int error = PMPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (error != MPI_SUCCESS || done)
+            return error;
+        nanosleep(&pause, NULL);
+        pause.tv_nsec = pause.tv_nsec < pause_most / 2 ? 2 * pause.tv_nsec : pause_most;
+    }
+}
+
+static inline int spread_length(int *length) {
+    const char *sleeps = getenv("SESSION_SLEEPS");
+    if (sleeps == NULL || strcmp(sleeps, "1") != 0)
+        return PMPI_Bcast(length, 1, MPI_INT, 0, control);
+    MPI_Request request;
+    const int error = PMPI_Ibcast(length, 1, MPI_INT, 0, control, &request);
+    return error != MPI_SUCCESS ? error : sleep_until(&request);
+}
+
 /* Tell all ranks a command, in no more bytes than it has: the network may be slow. */
 static inline int spread_command(char *line) {
     int length = (int)strlen(line) + 1;
-    const int error = PMPI_Bcast(&length, 1, MPI_INT, 0, control);
+    const int error = spread_length(&length);
     return error != MPI_SUCCESS ? error : PMPI_Bcast(line, length, MPI_CHAR, 0, control);
 }
 

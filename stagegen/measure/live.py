@@ -22,7 +22,11 @@ from stagegen.measure.machines import Machine
 from stagegen.measure.session import Session, SessionError
 from stagegen.topology import Topology
 
-_COMPLAINTS = "session.stderr"
+#: Where a session's standard error goes, and that of one that checks, which may be beside it.
+_COMPLAINTS, _COMPLAINTS_OF_CHECKS = "session.stderr", "checks.stderr"
+
+#: With this variable, ranks sleep between commands (drivers/serve.h).
+SLEEPS = "SESSION_SLEEPS"
 _EVENTS = logging.getLogger(__name__)
 
 
@@ -89,6 +93,8 @@ class SessionStarter:
     def start_here(self) -> Session:
         """Start a session with all ranks on this machine, to check and not to measure.
 
+        Between commands its ranks sleep, so it may stay while another session measures.
+
         Raises:
             GenerateError, LaunchError, MeasurementError: as for a session on the cluster.
         """
@@ -99,7 +105,9 @@ class SessionStarter:
             self._topology,
             self._folder / "session",
             self._folder,
+            variables={SLEEPS: "1"},
             mpi=self._toolchain.flavour,
+            complaints=_COMPLAINTS_OF_CHECKS,
         )
         try:
             self._hello(session, environment)
@@ -205,14 +213,16 @@ def start_session(
     preload: tuple[Path, ...] = (),
     variables: Mapping[str, str] | None = None,
     mpi: str = "mpich",
+    complaints: str = _COMPLAINTS,
 ) -> tuple[Session, Environment]:
     """Start a driver on all ranks of the topology, with pipes to talk to it.
 
     The launcher puts rank r on the topology's r-th host, so the ranks take that as their
-    place and need not find it by host names.
+    place and need not find it by host names. Their standard error goes to the file ``complaints``
+    of the folder.
     """
-    complaints = folder / _COMPLAINTS
-    with complaints.open("wb") as stderr:
+    file = folder / complaints
+    with file.open("wb") as stderr:
         job = Job(
             program=(str(program.absolute()),),
             environment={"LIBCOLL_PLACEMENT": "rank", **(variables or {})},
@@ -221,7 +231,7 @@ def start_session(
             streams=Streams(PIPES.stdin, PIPES.stdout, stderr),
         )
         running = launcher.start(job, topology)
-    return Session(running, complaints), running.environment
+    return Session(running, file), running.environment
 
 
 def require_library(environment: Environment, library: str) -> None:

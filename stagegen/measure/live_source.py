@@ -40,7 +40,8 @@ class LiveSource:
         log: where records go as they are made.
         bound: lower bound in seconds of a collective and size, for time-outs.
         ranks: the job's ranks of each communicator but the whole.
-        start_check: starts a session that only checks, if checks run elsewhere.
+        start_check: starts a session that only checks, if checks run elsewhere. Its ranks sleep
+            while others are timed.
         patience: seconds that a command may take beyond a hundred times its bound; less where
             measurements have shown how long calls take (:mod:`stagegen.measure.watchdog`).
     """
@@ -107,8 +108,6 @@ class LiveSource:
             MeasurementError: no session can be started, or no candidate is at fault.
                 Names the algorithms and the size.
         """
-        if self._checking is not self._timing:
-            self._checking.close()  # its ranks are not to compete with those that are timed
         if request.launch != self._launch:
             self._timing.close()
             self._launch = request.launch

@@ -292,7 +292,7 @@ def test_a_new_session_is_told_of_the_communicator_again(tmp_path):
     assert told(tmp_path) == ["communicator 0", native, alone, again, "quit"]
 
 
-def test_what_checks_elsewhere_ends_before_anything_is_timed(tmp_path):
+def test_what_checks_elsewhere_stays_while_others_are_timed(tmp_path):
     log = LogWriter(tmp_path / "log.jsonl")
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
@@ -303,9 +303,11 @@ def test_what_checks_elsewhere_ends_before_anything_is_timed(tmp_path):
     source.check("bcast", (FLAT, RING))
     assert not (tmp_path / "there" / "stderr").exists()
     source.measure(request(FLAT))
-    assert told(tmp_path / "here") == ["check bcast", "check bcast", "quit"]
+    source.check("bcast", (FLAT,))
+    source.measure(replace(request(FLAT), launch=1))
     source.close()
-    assert told(tmp_path / "there") == ["measure alltoall", "quit"]
+    assert told(tmp_path / "here") == [*["check bcast"] * 3, "quit"]
+    assert told(tmp_path / "there") == ["measure alltoall", "quit"], "that of the last launch"
 
 
 def test_each_launch_is_a_job_of_its_own(tmp_path):
