@@ -42,7 +42,7 @@ static inline void read_command(char *line) {
 }
 
 /* The longest pause, in ns, between two looks of a rank that sleeps. */
-static const long pause_most = 200000000;
+static const long pause_most = 100000000;
 
 /*
  * With SESSION_SLEEPS=1, ranks sleep between commands: a session that is kept for later does not
@@ -60,13 +60,24 @@ static inline int sleep_until(MPI_Request *request) {
     }
 }
 
+/* Rank 0 wakes each of the others itself: of those that pass a message on, each may sleep first. */
+static inline int wake(int *length) {
+    if (world_rank != 0) {
+        MPI_Request request;
+        const int error = PMPI_Irecv(length, 1, MPI_INT, 0, 0, control, &request);
+        return error != MPI_SUCCESS ? error : sleep_until(&request);
+    }
+    int error = MPI_SUCCESS;
+    for (int rank = 1; rank < world_size && error == MPI_SUCCESS; ++rank)
+        error = PMPI_Send(length, 1, MPI_INT, rank, 0, control);
+    return error;
+}
+
 static inline int spread_length(int *length) {
     const char *sleeps = getenv("SESSION_SLEEPS");
-    if (sleeps == NULL || strcmp(sleeps, "1") != 0)
-        return PMPI_Bcast(length, 1, MPI_INT, 0, control);
-    MPI_Request request;
-    const int error = PMPI_Ibcast(length, 1, MPI_INT, 0, control, &request);
-    return error != MPI_SUCCESS ? error : sleep_until(&request);
+    if (sleeps != NULL && strcmp(sleeps, "1") == 0)
+        return wake(length);
+    return PMPI_Bcast(length, 1, MPI_INT, 0, control);
 }
 
 /* Tell all ranks a command, in no more bytes than it has: the network may be slow. */
