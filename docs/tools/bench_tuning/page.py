@@ -20,7 +20,14 @@ def page(text: str, found: Sequence[Result]) -> str:
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     parts = (_part(part, [one for one in found if one.part == part]) for part in PARTS)
-    return f"{before}{BEGIN}\n\n" + "\n".join(parts) + f"\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{_missing(found)}" + "\n".join(parts) + f"\n{END}{after}"
+
+
+def _missing(found: Sequence[Result]) -> str:
+    """Return a line about the parts that the lab has not done, if there are any."""
+    done = {one.part for one in found if one.source == LAB}
+    left = ", ".join(f"`{part}`" for part in PARTS if part not in done)
+    return f"Not measured in the lab yet: {left}.\n\n" if left else ""
 
 
 def _part(part: str, found: Sequence[Result]) -> str:
