@@ -21,6 +21,7 @@ from stagegen.cli._options import format_option, launcher_option, print_json
 from stagegen.cli._tune_log import LOG, new_header
 from stagegen.errors import InputError
 from stagegen.generate import Renderer, measuring_sources, session_build
+from stagegen.measure.arrivals import Replay
 from stagegen.measure.comparable import mixed_facts
 from stagegen.measure.launch.base import Environment
 from stagegen.measure.live import SessionStarter, environments
@@ -160,11 +161,15 @@ def _decisions(recorded: Recorded, topology: Topology, catalogue: Catalogue) -> 
 
 
 def _timing(recorded: Recorded, console: Console) -> Timing:
-    """Return the timing that the table was made with, if it is one of stagegen's own."""
+    """Return the timing that the table was made with, if it is one of stagegen's own.
+
+    A log does not have the delays of a replay.
+    """
     options = _options(recorded)
     if options is None:
         return Timing()
-    if options.timing.mechanism in TIMINGS and not options.timing.operations:
+    replayed = isinstance(options.timing.arrivals, Replay)
+    if options.timing.mechanism in TIMINGS and not options.timing.operations and not replayed:
         return options.timing
     console.print("the table was made with another timing; this is by barrier")
     return Timing()
