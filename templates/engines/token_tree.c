@@ -263,7 +263,10 @@ int coll_token_tree(const struct coll_call *call, const struct coll_comm *cc, in
     if (cc->size > REMEMBERED_MOST)
         moves &= TOKEN_GOES;
     struct node node = {.call = call, .cc = cc, .moves = moves, .patience = patience * 1e-6};
-    node.memory = coll_comm_state(cc, &owners[moves], sizeof *node.memory);
+    struct memory none = {0};
+    node.memory = &none;
+    if (moves & TOKEN_REMEMBERS)
+        node.memory = coll_comm_state(cc, &owners[moves], sizeof *node.memory);
     node.rank = malloc(((size_t)arity + 1) * sizeof *node.rank);
     if (node.memory == NULL || node.rank == NULL) {
         free(node.rank);

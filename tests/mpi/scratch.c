@@ -157,7 +157,8 @@ static double taken(const struct candidate *candidate, struct coll_call *call, s
         return 0;
     const double most = coll_scratch(candidate->routine, &candidate->parameters, call, cc);
     *bound = most > *bound ? most : *bound;
-    if (call->collective == COLL_BARRIER) /* its tree is made once, and kept */
+    const int watches = candidate->routine->constraints & COLL_WATCHES_ARRIVALS;
+    if (call->collective == COLL_BARRIER || watches) /* what it keeps is made once */
         EXPECT(coll_run(candidate->routine, call, cc, &candidate->parameters) == MPI_SUCCESS);
     counting = 1;
     current = peak = 0;

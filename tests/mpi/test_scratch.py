@@ -25,6 +25,9 @@ pytestmark = pytest.mark.mpi
 #: A bound is at most so many times what the calls that were tried took, and some bytes.
 LOOSE, LOOSE_BYTES = 5, 4096
 
+#: Parts of the network may have any sizes, for which the bounds of these hold.
+PARTS = ("sites", "switches")
+
 WRAPPED = "-Wl," + ",".join(f"--wrap={name}" for name in ("malloc", "calloc", "free"))
 
 
@@ -62,7 +65,9 @@ def count(folder: Path, names: list[str], hosts: Sequence[str] | None = None, ra
 @pytest.mark.parametrize("ranks", [3, 6, pytest.param(8, marks=pytest.mark.slow)])
 def test_no_routine_takes_more_than_it_says(ranks):
     rows = count(support.library(ranks), candidates(support.cluster(ranks)), ranks=ranks)
-    loose = [row for row in rows if LOOSE * max(row[2], 0) + LOOSE_BYTES < row[3] != float("inf")]
+    of_parts = {a.full_name for a in support.CATALOGUE.algorithms if a.needs in PARTS}
+    equal = [row for row in rows if row[0].partition(":")[0] not in of_parts]
+    loose = [row for row in equal if LOOSE * max(row[2], 0) + LOOSE_BYTES < row[3] != float("inf")]
     assert not loose, "far more than they need"
     assert any(most > 100_000 for _, _, most, _ in rows)
     unknown = {name.partition("/")[0] for name, _, _, bound in rows if bound == float("inf")}
