@@ -36,8 +36,8 @@ class Compositions:
         outcome: Outcome,
         compositions: Sequence[Algorithm],
         algorithms: Mapping[str, Algorithm],
-    ) -> dict[int, tuple[Candidate, ...]]:
-        """Return the compositions that may win, at each size that was measured.
+    ) -> dict[int, dict[Candidate, float]]:
+        """Return the compositions that may win, at each size, with the seconds of their parts.
 
         A composition is bound once for each kind of tables: a routine that serves a part on
         the whole cluster may not serve it on other communicators.
@@ -49,26 +49,27 @@ class Compositions:
                 :func:`stagegen.tune.candidates.algorithms_of`.
         """
         return {
-            size: tuple(
-                dict.fromkeys(
-                    candidate
-                    for table in outcome.tables
-                    for algorithm in compositions
-                    for candidate in self._of_table(outcome, table, algorithm, size)
-                    if handles(candidate, size, table.ranks or 1, algorithms)
-                )
-            )
+            size: {
+                candidate: seconds
+                for table in outcome.tables
+                for algorithm in compositions
+                for candidate, seconds in self._of_table(outcome, table, algorithm, size)
+                if handles(candidate, size, table.ranks or 1, algorithms)
+            }
             for size in outcome.samples
         }
 
     def _of_table(
         self, outcome: Outcome, table: Table, algorithm: Algorithm, size: int
-    ) -> Iterator[Candidate]:
-        """Yield the composition for a kind of communicators, unless its parts are too slow."""
+    ) -> Iterator[tuple[Candidate, float]]:
+        """Yield the composition for a kind of communicators, unless its parts are too slow.
+
+        The seconds are those of all parts together.
+        """
         bound = tuple(self._bind(outcome, table, part, size) for part in algorithm.parts)
         seconds = sum(self._seconds(outcome, table, part, size) for part in algorithm.parts)
         if seconds <= TOO_SLOW * _seconds_of(outcome, table, size):
-            yield Candidate(algorithm.name, (), bound)
+            yield Candidate(algorithm.name, (), bound), seconds
 
     def _bind(self, outcome: Outcome, table: Table, part: Part, size: int) -> Bound:
         """Return the routine of a part: what the search of its collective chose at its size."""
@@ -78,17 +79,16 @@ class Compositions:
         return Bound(part.collective, found.choice(part_size(part, size, table.ranks or 1)))
 
     def _seconds(self, outcome: Outcome, table: Table, part: Part, size: int) -> float:
-        """Return the seconds of a part at the largest measured size up to its own.
+        """Return the seconds of a part: by the line through the measured sizes around its own.
 
-        They are the least that the part takes; 0 if there is no such size.
+        Of a collective that is not tuned, nothing is known: 0.
         """
         found = self._table_of(outcome, table, part)
         if found is None:
-            return 0
+            return 0.0
         measured = self._outcomes[part.collective, outcome.communicator]
-        most = part_size(part, size, table.ranks or 1)
-        below = [one for one in measured.samples if one <= most]
-        return _seconds_of(measured, found, max(below)) if below else 0
+        times = {one: _seconds_of(measured, found, one) for one in sorted(measured.samples)}
+        return on_line(times, part_size(part, size, table.ranks or 1))
 
     def _table_of(self, outcome: Outcome, table: Table, part: Part) -> Table | None:
         """Return the table of a part's collective for the same communicators."""
@@ -100,3 +100,25 @@ class Compositions:
 def _seconds_of(outcome: Outcome, table: Table, size: int) -> float:
     """Return the median seconds of the routine that serves a measured size."""
     return median(outcome.samples[size][table.choice(size)])
+
+
+def on_line(times: Mapping[int, float], size: int) -> float:
+    """Return the seconds at a size by the line through two of the times: around it, or the last.
+
+    Below the first size, nothing is known but that it takes no longer: 0 is the least.
+
+    Args:
+        times: seconds by size in bytes, ascending; at least one.
+        size: in bytes.
+    """
+    if size in times:
+        return times[size]
+    sizes = list(times)
+    if size < sizes[0]:
+        return 0.0
+    if len(sizes) == 1:
+        return times[sizes[0]]
+    place = min(sum(one < size for one in sizes), len(sizes) - 1)
+    low, high = sizes[place - 1], sizes[place]
+    slope = (times[high] - times[low]) / (high - low)
+    return max(times[low], times[low] + slope * (size - low))

@@ -19,7 +19,10 @@ from stagegen.measure.records import Bound, Candidate
 from stagegen.measure.timing import Timing
 from stagegen.tune.shapes import Range, Shape
 
-VERSION = 3
+VERSION = 4
+
+#: Versions that are read; in the first, nothing says which times are not known well.
+READ = (3, VERSION)
 
 #: The communicators that tables serve, the most special first: all ranks of the cluster, all ranks
 #: of a named group, ranks that share one host, any ranks on hosts of the cluster, and ranks with
@@ -71,6 +74,8 @@ class Table:
         hosts: numbers of hosts of the communicators that it serves.
         ranks_per_host: their numbers of ranks per host, as in a shape.
         confirmed: whether what it serves was measured; else it is predicted from ``shape``.
+        unconverged: the measured sizes in bytes, ascending, at which the time of what serves them
+            is not known to within the width that was asked for.
     """
 
     collective: str
@@ -81,6 +86,7 @@ class Table:
     hosts: Range
     ranks_per_host: Range
     confirmed: bool
+    unconverged: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         starts = [rule.start for rule in self.rules]
@@ -194,17 +200,18 @@ class DecisionTable:
             InputError: it is not one, is of another version, or its tables are not total.
         """
         try:
-            if data["version"] != VERSION:
+            if data["version"] not in READ:
                 raise InputError(
-                    f"this decision table is of version {data['version']}, and version {VERSION} "
-                    "is needed; make the folder again with `stagegen tune`"
+                    f"this decision table is of version {data['version']}, and one of "
+                    f"{', '.join(map(str, READ))} is needed; make the folder again with "
+                    "`stagegen tune`"
                 )
             return cls(
                 cluster=data["cluster"],
                 topology_hash=data["topology_hash"],
                 catalogue_hash=data["catalogue_hash"],
                 representative=data["representative"],
-                tables=tuple(_read_table(table) for table in data["tables"]),
+                tables=tuple(_read_table(table, data["version"]) for table in data["tables"]),
                 mixed=tuple(data.get("mixed", ())),
                 timing=Timing.from_json(data["timing"]) if "timing" in data else None,
             )
@@ -224,6 +231,7 @@ def _table_json(table: Table) -> dict[str, Any]:
         "ranks_per_host_from": table.ranks_per_host.first,
         "ranks_per_host_to": table.ranks_per_host.last,
         "confirmed": table.confirmed,
+        "unconverged": list(table.unconverged),
         "rules": [
             {
                 "from": rule.start,
@@ -254,7 +262,7 @@ def _read_candidate(data: Mapping[str, Any]) -> Candidate:
     )
 
 
-def _read_table(data: Mapping[str, Any]) -> Table:
+def _read_table(data: Mapping[str, Any], version: int) -> Table:
     rules = (
         Rule(
             rule["from"],
@@ -273,4 +281,5 @@ def _read_table(data: Mapping[str, Any]) -> Table:
         Range(data["hosts_from"], data["hosts_to"]),
         Range(data["ranks_per_host_from"], data["ranks_per_host_to"]),
         data["confirmed"],
+        tuple(data["unconverged"] if version > READ[0] else ()),
     )

@@ -13,7 +13,7 @@ from stagegen.tune.race import SETTLE_SECONDS, decisive
 
 #: Repetitions of each of the two: of calls that take less than SETTLE_SECONDS, and of longer ones.
 #: Short calls vary by more than the difference at stake, and cost next to nothing.
-SHORT_REPETITIONS, LONG_REPETITIONS = 10, 4
+SHORT_REPETITIONS, LONG_REPETITIONS = 5, 4
 
 #: A duel that noise leaves open goes on once, with PROLONGED times the repetitions. The probability
 #: of seeing a difference that is not there is that of both tests together.

@@ -8,7 +8,7 @@ stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from stagegen.catalogue import Algorithm, Parameter
@@ -16,15 +16,17 @@ from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.measure.statistics import MARGIN
 from stagegen.tune.candidates import useful_values, with_value
-from stagegen.tune.race import SHORT_SECONDS, decisive
+from stagegen.tune.race import LONG_SECONDS, SHORT_SECONDS, decisive
 from stagegen.tune.refine import between, coarse
 
 #: Repetitions of short calls with each value; longer ones have one look, and the two best have two.
-REPETITIONS = 3
+#: If calls are long, only other values than the algorithm's own are looked at, once.
+REPETITIONS = 2
 
 #: An algorithm that was tuned before tries only the next values in either direction if a call takes
-#: longer than LOCAL_SECONDS. It tries none if a call takes longer than KEPT_SECONDS.
-LOCAL_SECONDS, KEPT_SECONDS = 0.1, 2.0
+#: longer than LOCAL_SECONDS, and goes on while that pays. It tries none if a call takes longer than
+#: KEPT_SECONDS; one that was not tuned before tries the next values then.
+LOCAL_SECONDS, KEPT_SECONDS = 0.02, 1.0
 
 
 def choices(algorithm: Algorithm, size: int, ranks: int) -> list[Parameter]:
@@ -65,20 +67,18 @@ class Tuner:
         times: list[float] = []
         if not is_first and seconds > KEPT_SECONDS:
             return best, times
+        local = seconds > (KEPT_SECONDS if is_first else LOCAL_SECONDS)
         for parameter in choices(algorithm, self.size, self.ranks):
-            name, values = parameter.name, useful_values(parameter, self.size, self.ranks)
-            own = dict(best.parameters)[name]
-            if not is_first and seconds > LOCAL_SECONDS:
-                place = values.index(own)
-                near = values[max(0, place - 1) : place + 2]
-                best, times = self._best_of(best, name, near, seconds)
-                continue
-            tried: tuple[int, ...] = ()
-            more = tuple(sorted({own, *coarse(values)}))
+            values = useful_values(parameter, self.size, self.ranks)
+            own = dict(best.parameters)[parameter.name]
+            tried: tuple[int, ...] = (own,)
+            more = _beside(values, tried, own) if local else coarse(values)
             while more:
                 tried += more
-                best, times = self._best_of(best, name, more, seconds)
-                more = between(values, tried, dict(best.parameters)[name])
+                best, times = self._best_of(best, parameter.name, more, seconds)
+                seconds = min(times)
+                own = dict(best.parameters)[parameter.name]
+                more = _beside(values, tried, own) if local else between(values, tried, own)
         return best, times
 
     def _best_of(
@@ -86,17 +86,28 @@ class Tuner:
     ) -> tuple[Candidate, list[float]]:
         """Return the candidate that replaces ``best``, or ``best``, and its seconds."""
         own = dict(best.parameters)[name]
-        everyone = tuple(with_value(best, name, value) for value in sorted({own, *values}))
+        is_short, is_long = seconds < SHORT_SECONDS, seconds > LONG_SECONDS
+        tried = sorted({*values} - {own} if is_long else {own, *values})
+        everyone = tuple(with_value(best, name, value) for value in tried)
+        times: dict[Candidate, list[float]] = {best: [seconds]} if is_long else {}
+        if not everyone:
+            return best, times[best]
         request = self.scout(self.size, everyone)
-        is_short = seconds < SHORT_SECONDS
         if is_short:
             request = decisive(request, seconds, REPETITIONS)
-        times = {c: list(s) for c, s in self.source.measure(request).by_candidate().items()}
+        for candidate, more in self.source.measure(request).by_candidate().items():
+            times[candidate] = list(more)
         quickest = min(sorted(times), key=lambda candidate: min(times[candidate]))
-        if not is_short and quickest != best:
+        if not is_short and not is_long and quickest != best:
             both = replace(request, candidates=(quickest, best))
             for candidate, more in self.source.measure(both).by_candidate().items():
                 times[candidate] += more
         if min(times[quickest]) < (1 - MARGIN) * min(times[best]):
             best = quickest
         return best, times[best]
+
+
+def _beside(values: Sequence[int], tried: Sequence[int], own: int) -> tuple[int, ...]:
+    """Return the values next to one that were not tried, ascending."""
+    place = values.index(own)
+    return tuple(v for v in values[max(0, place - 1) : place + 2] if v not in tried)

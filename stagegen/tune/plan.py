@@ -66,14 +66,18 @@ class Outcome:
     failures: tuple[Failure, ...]
     width: float = WIDTH
 
-    @property
-    def unconverged(self) -> tuple[tuple[int, Candidate], ...]:
-        """The sizes at which the time of what serves them is not known to within ``width``."""
-        table = self.tables[0]
-        served = ((size, table.choice(size)) for size in self.samples)
-        return tuple(
-            (size, candidate)
-            for size, candidate in served
-            if candidate in self.samples[size]
-            and not self.samples[size][candidate].is_known(self.width)
-        )
+
+def unconverged(table: Table, samples: Mapping[int, Samples], width: float) -> tuple[int, ...]:
+    """Return the sizes at which the time of what serves them is not known to within ``width``.
+
+    Args:
+        table: says what serves.
+        samples: of the sizes that were measured.
+        width: the share of a median within which its 95 % interval must be.
+    """
+    return tuple(
+        size
+        for size in sorted(samples)
+        if (sample := samples[size].get(table.choice(size))) is not None
+        and not sample.is_known(width)
+    )

@@ -1,9 +1,12 @@
 """Predicts the times of algorithms at the next size from those at the sizes before.
 
-A call of n bytes takes about α + βn. Each algorithm's α and β follow from its last two sizes. What
-is certain is less: more bytes take more time, and at least as much more as the lower bound grows.
-The bound is of the links' nominal rates. If a machine is faster than these, the bound is scaled
-down to what was measured.
+The cost formulas of Faraj 2006, section 4.1.1.1, are sums of terms in α and terms in βn, so a call
+of n bytes takes a + bn. Each algorithm's a and b are fitted to its own times. The two times that
+give b are far apart where they can be: between near ones, noise makes the line steep.
+
+What is certain is less: more bytes take more time, and at least as much more as the lower bound
+grows. The bound is of the links' nominal rates. If a machine is faster than these, the bound is
+scaled down to what was measured.
 """
 
 from __future__ import annotations
@@ -16,8 +19,17 @@ from collections.abc import Callable, Mapping
 #: does: protocols change between short and long messages, and slopes with them.
 NEAR = 8
 
+#: The line through two times is through sizes that differ at least by this factor, where it can.
+APART = 4
+
 #: The error of predictions, as a share, is taken for at least the first and at most the second.
 ERROR_LEAST, ERROR_MOST = 0.05, 0.4
+
+#: The error of one time in seconds is at least this: the ranks do not begin at the same instant.
+ERROR_SECONDS = 2e-4
+
+#: A time tells of an algorithm's bytes if the lower bound is this share of it.
+TELLING = 0.2
 
 #: How many of the last predictions tell the error.
 REMEMBERED = 60
@@ -36,6 +48,7 @@ class Prediction:
         self._last = 0
         self._seen: dict[str, list[tuple[int, float]]] = {}
         self._errors: deque[float] = deque(maxlen=REMEMBERED)
+        self._factors: deque[float] = deque(maxlen=REMEMBERED)
 
     def observe(self, size: int, seconds: Mapping[str, float]) -> None:
         """Take in the times of algorithms at the next larger size."""
@@ -48,6 +61,8 @@ class Prediction:
             self._seen.setdefault(name, []).append((size, time))
             if bound > 0:
                 self._holds = min(self._holds, time / bound)
+            if bound > TELLING * time:
+                self._factors.append(time / bound)
 
     def is_fresh(self, name: str) -> bool:
         """Whether an algorithm was seen at the last size; predictions from farther are hopes."""
@@ -64,28 +79,51 @@ class Prediction:
         if name not in self._seen:
             return None
         last, seconds = self._seen[name][-1]
-        return seconds + max(self._slope(name) * (size - last), self._growth(last, size))
+        likely = (self._slope(name, 0.0) + self._slope(name, self.error)) / 2
+        return seconds + max(likely * (size - last), self._usual(name) * self._growth(last, size))
 
     def least(self, name: str, size: int) -> float:
-        """Return the predicted seconds less their error; 0 if the algorithm was not seen yet."""
+        """Return the predicted seconds less their error; 0 if the algorithm was not seen yet.
+
+        The error is in each of the times that the line goes through, so it tells more the farther
+        the line goes.
+        """
         if name not in self._seen:
             return 0.0
         last, seconds = self._seen[name][-1]
-        certain = (1 - self.error) * seconds + self._growth(last, size)
-        line = seconds + self._slope(name) * (size - last)
-        return max(certain, (1 - self.error) * line if size <= NEAR * last else 0.0)
+        certain = max(0.0, seconds - max(self.error * seconds, ERROR_SECONDS))
+        slope = self._slope(name, self.error) if size <= NEAR * last else 0.0
+        return certain + max(slope * (size - last), self._growth(last, size))
 
     def is_above(self, name: str, size: int, seconds: float) -> bool:
         """Whether a time is above its prediction by more than the error, or has none."""
         expected = self.expected(name, size)
         return expected is None or seconds > (1 + self.error) * expected
 
-    def _slope(self, name: str) -> float:
-        """Return the seconds per byte between the last two sizes."""
-        if len(self._seen[name]) < 2:
+    def _slope(self, name: str, error: float) -> float:
+        """Return the least seconds per byte if each time is off by up to ``error`` as a share.
+
+        With an error of 0 it is the line through the times as they are.
+
+        The line goes through the last size and one that is at least :data:`APART` times smaller, or
+        the one before if there is none.
+        """
+        *before, (high, after) = self._seen[name]
+        if not before:
             return 0.0
-        (low, before), (high, after) = self._seen[name][-2:]
-        return max(0.0, (after - before) / (high - low))
+        low, seconds = next((p for p in reversed(before) if APART * p[0] <= high), before[-1])
+        off = [max(error * time, ERROR_SECONDS) if error else 0.0 for time in (seconds, after)]
+        return max(0.0, (after - off[1] - seconds - off[0]) / (high - low))
+
+    def _usual(self, name: str) -> float:
+        """Return the factor by which the time of an algorithm grows faster than the bound.
+
+        It is 1 if its own times tell. If bytes had little part in these, it is that of others.
+        """
+        last, seconds = self._seen[name][-1]
+        if self._bound(last) > TELLING * seconds or not self._factors:
+            return 1.0
+        return statistics.median(self._factors)
 
     def _growth(self, low: int, high: int) -> float:
         """Return by how many seconds the lower bound grows."""

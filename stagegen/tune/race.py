@@ -31,8 +31,14 @@ HICCUP_SECONDS = 0.3
 #: The most candidates of a group that are looked at, by the longest time in seconds that a call is
 #: expected to take. Where calls are long, only the best predictions get a look. The limit is STALE
 #: times lower for candidates that the last size did not see: their predictions are guesses.
-LOOKED_AT = ((0.1, 1000), (1.0, 5), (float("inf"), 3))
+LOOKED_AT = ((0.1, 1000), (1.0, 4), (float("inf"), 1))
 STALE = 4
+
+#: Sizes that are looked at only to predict larger ones have this limit at the least.
+QUICK_LEAST = 4
+
+#: So many more are looked at if the best one takes longer than predicted: others may now be better.
+SURPRISED = 2
 
 #: The most candidates of a group that get a second look, by the seconds that a call takes at the
 #: most: beside a call of seconds, a hiccup is small.
@@ -46,12 +52,15 @@ NEAREST = 3
 #: Two looks tell calls shorter than this many seconds apart only by luck. The best ones, up to
 #: TRIED of each group, have a trial of TRIAL repetitions.
 SHORT_SECONDS = 0.05
-TRIED = 6
-TRIAL = 4
+TRIED = 4
+TRIAL = 3
 
 #: No untimed call precedes calls that take longer than this many seconds: they soon bring the
 #: network into their own state, and the untimed call would take as long again.
-SETTLE_SECONDS = 0.1
+SETTLE_SECONDS = 0.05
+
+#: Beside calls longer than this many seconds, noise and hiccups are small.
+LONG_SECONDS = 0.15
 
 #: The measured seconds of each candidate.
 Times = dict[Candidate, list[float]]
@@ -66,12 +75,15 @@ class Sample:
         dropped: whether it fell behind and can no longer be chosen.
         scouted: what scouting saw, if that is not what ``seconds`` are.
         launches: ``seconds`` by the launch that made them; empty after scouting alone.
+        rank: the least seconds of scouting, by which challengers of the native routine were
+            ranked; infinite if nobody knows.
     """
 
     seconds: tuple[float, ...]
     dropped: bool = False
     scouted: tuple[float, ...] = ()
     launches: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    rank: float = float("inf")
 
     @property
     def mean(self) -> float:
@@ -103,8 +115,16 @@ class Field:
         near: set[Candidate] = set()
         for group in self.groups:
             members = sorted((times[c], c) for c in times if c in group)
-            near.update(c for time, c in members[:most] if time <= factor * members[0][0])
+            for time, candidate in members[:most]:
+                # An infinite factor of a time of 0 is no number.
+                if factor == float("inf") or time <= factor * members[0][0]:
+                    near.add(candidate)
         return [candidate for candidate in times if candidate in near]
+
+    def leaders(self, times: Mapping[Candidate, float]) -> list[Candidate]:
+        """Return the best of each group that has a time."""
+        members = ([(times[c], c) for c in group if c in times] for group in self.groups)
+        return [min(timed)[1] for timed in members if timed]
 
     def rival(self, times: Mapping[Candidate, float], candidate: Candidate) -> float:
         """Return the best time of the smallest group that holds a candidate, or infinity.
@@ -160,9 +180,13 @@ def look(source: Source, request: Request, field: Field, prediction: Prediction)
         if candidate in times
         or prediction.least(candidate.algorithm, request.size) <= field.rival(best, candidate)
     }
-    most = next(count for limit, count in LOOKED_AT if min(best.values()) <= limit)
     fresh = {c: time for c, time in possible.items() if prediction.is_fresh(c.algorithm)}
     stale = {c: time for c, time in possible.items() if c not in fresh}
+    if min(best.values()) > LONG_SECONDS:
+        stale = {c: time for c, time in stale.items() if time <= field.rival(best, c)}
+    most = _most(LOOKED_AT, min(best.values())) + SURPRISED * _is_surprised(
+        prediction, request, best
+    )
     nearest = {
         *field.nearest(fresh, float("inf"), most),
         *field.nearest(stale, float("inf"), max(most // STALE, 1)),
@@ -182,54 +206,89 @@ def look_quickly(source: Source, request: Request, field: Field, prediction: Pre
     times: Times = {}
     _measure(source, replace(request, candidates=_first(request, field, prediction)), times)
     best = least(times)
-    others = tuple(
-        candidate
+    possible = {
+        candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
         for candidate in request.candidates
         if candidate not in times
         and prediction.least(candidate.algorithm, request.size) <= field.rival(best, candidate)
-    )
+    }
+    most = max(QUICK_LEAST, _most(LOOKED_AT, min(best.values())))
+    nearest = field.nearest(possible, float("inf"), most)
+    others = tuple(candidate for candidate in request.candidates if candidate in nearest)
     if others:
         _measure(source, replace(request, candidates=others), times)
     return times
 
 
 def look_at_few(
-    source: Source, request: Request, expected: Collection[Candidate], times: Times
+    source: Source,
+    request: Request,
+    expected: Collection[Candidate],
+    times: Times,
+    rival: float = float("inf"),
 ) -> None:
-    """Time expected winners and their rivals twice, in opposite orders."""
+    """Time expected winners and their rivals twice, in opposite orders; adds to ``times``.
+
+    ``rival`` is the least time in seconds of others, which are not timed again.
+    """
     few = tuple(candidate for candidate in request.candidates if candidate in expected)
     _measure(source, replace(request, candidates=few), times)
-    best = min(least(times).values())
+    best = min(rival, *least(times).values())
     limit = max(SCOUT_FACTOR * best, best + HICCUP_SECONDS)
-    most = next(count for longest, count in AGAIN if best <= longest)
+    most = _most(AGAIN, best)
     again = tuple(c for c in few[::-1] if most and min(times[c]) <= limit)
     if again:
         _measure(source, replace(request, candidates=again), times)
 
 
 def _first(request: Request, field: Field, prediction: Prediction) -> tuple[Candidate, ...]:
-    """Return native, the candidates without a prediction, and the two best ones of each group."""
+    """Return native, the candidates without a prediction, and the best ones of each group."""
     expected = {c: prediction.expected(c.algorithm, request.size) for c in request.candidates}
     known = {c: seconds for c, seconds in expected.items() if seconds is not None}
     fresh = {c: seconds for c, seconds in known.items() if prediction.is_fresh(c.algorithm)}
-    first = {*field.nearest(fresh, NEAR_FACTOR, 2), NATIVE_CANDIDATE}
+    long = min(known.values(), default=0.0) > LONG_SECONDS
+    near = field.nearest(fresh, NEAR_FACTOR, 1 if long else 2)
+    first = {*near, NATIVE_CANDIDATE}
     return tuple(c for c in request.candidates if c in first or c not in known)
+
+
+def _is_surprised(
+    prediction: Prediction, request: Request, best: Mapping[Candidate, float]
+) -> bool:
+    """Whether the best one took longer than it was predicted to, by more than the error."""
+    leader = min(best, key=best.__getitem__)
+    known = prediction.expected(leader.algorithm, request.size) is not None
+    return known and prediction.is_above(leader.algorithm, request.size, best[leader])
 
 
 def _worth_another_look(
     size: int, field: Field, seen: Mapping[Candidate, float], prediction: Prediction
 ) -> set[Candidate]:
-    """Return the candidates near the best, and those that only a hiccup may have put behind."""
-    again = set()
+    """Return the candidates near the best, and those that only a hiccup may have put behind.
+
+    Where calls are long, these are few: of those near the best the first ones, and of the others
+    the one with the best prediction.
+    """
+    near: dict[Candidate, float] = {}
+    unlucky: dict[Candidate, float] = {}
     for candidate, seconds in seen.items():
         best = field.rival(seen, candidate)
-        unlucky = seconds <= best + HICCUP_SECONDS and prediction.is_above(
-            candidate.algorithm, size, seconds
-        )
-        if seconds <= SCOUT_FACTOR * best or unlucky:
-            again.add(candidate)
-    most = next(count for limit, count in AGAIN if min(seen.values()) <= limit)
-    return again & {*field.nearest(seen, float("inf"), most)}
+        expected = prediction.expected(candidate.algorithm, size)
+        if (
+            seconds <= best + HICCUP_SECONDS
+            and prediction.is_above(candidate.algorithm, size, seconds)
+            and prediction.least(candidate.algorithm, size) <= best
+        ):
+            unlucky[candidate] = (
+                max(0.0, seconds - HICCUP_SECONDS) if expected is None else expected
+            )
+        elif seconds <= SCOUT_FACTOR * best:
+            near[candidate] = seconds
+    most = _most(AGAIN, min(seen.values()))
+    return {
+        *field.nearest(near, float("inf"), most),
+        *field.nearest(unlucky, float("inf"), max(most, 1)),
+    }
 
 
 def try_short(source: Source, request: Request, field: Field, times: Times) -> Times:
@@ -249,6 +308,11 @@ def try_short(source: Source, request: Request, field: Field, times: Times) -> T
     found: Times = {}
     _measure(source, decisive(replace(request, candidates=tried), fastest, TRIAL), found)
     return found
+
+
+def _most(table: Sequence[tuple[float, int]], seconds: float) -> int:
+    """Return the number that a table has for calls of so many seconds."""
+    return next(count for limit, count in table if seconds <= limit)
 
 
 def _measure(source: Source, request: Request, times: Times) -> None:

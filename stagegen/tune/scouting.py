@@ -12,9 +12,9 @@ from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.tune.candidates import at_size, default_candidate
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.launches import Point
 from stagegen.tune.parameters import Tuner, choices
 from stagegen.tune.plan import Plan
+from stagegen.tune.point import Point
 from stagegen.tune.prediction import Prediction
 from stagegen.tune.race import (
     NEAR_FACTOR,
@@ -57,6 +57,8 @@ class Scout:
         request: returns the request for one look at candidates at a size.
         make_field: returns the race of candidates, with their groups.
         parameters: of each algorithm, as the last size left them.
+        tuned: the algorithms whose parameters were searched at some size.
+        on_rungs: whether smaller sizes than those of the plan were looked at first.
     """
 
     source: Source
@@ -65,6 +67,7 @@ class Scout:
     make_field: Callable[[Iterable[Candidate]], Field]
     parameters: dict[str, Candidate] = field(default_factory=dict)
     tuned: set[str] = field(default_factory=set)
+    on_rungs: bool = False
 
     def at(
         self,
@@ -81,10 +84,7 @@ class Scout:
             prediction: from the sizes below.
             below: what is known of these, ascending.
         """
-        for algorithm in algorithms:
-            known = self.parameters.get(algorithm.name, default_candidate(algorithm))
-            self.parameters[algorithm.name] = at_size(algorithm, known, size, self.plan.ranks)
-        everyone = self.make_field(self.parameters[a.name] for a in algorithms)
+        everyone = self._everyone(size, algorithms)
         seen: Times = {}
         hinted = self._hinted(size)
         named = hinted or steady_winners(size, everyone, below, prediction)
@@ -98,12 +98,22 @@ class Scout:
         return Point(found, seen, try_short(self.source, self._asked(size, found), found, seen))
 
     def quickly(self, size: int, algorithms: Sequence[Algorithm], prediction: Prediction) -> Times:
-        """Look once at all that may win at a size that is not tuned itself."""
-        everyone = self.make_field(
-            at_size(a, self.parameters.get(a.name, default_candidate(a)), size, self.plan.ranks)
-            for a in algorithms
-        )
-        return look_quickly(self.source, self._asked(size, everyone), everyone, prediction)
+        """Look once at all that may win at a size that is not tuned itself.
+
+        Their parameters are tuned here, where that takes less time than at the sizes above.
+        """
+        everyone = self._everyone(size, algorithms)
+        seen = look_quickly(self.source, self._asked(size, everyone), everyone, prediction)
+        self.on_rungs = True
+        self._tune(size, algorithms, everyone, seen, quick=True)
+        return seen
+
+    def _everyone(self, size: int, algorithms: Sequence[Algorithm]) -> Field:
+        """Return the race of algorithms with the parameters that the last size left."""
+        for algorithm in algorithms:
+            known = self.parameters.get(algorithm.name, default_candidate(algorithm))
+            self.parameters[algorithm.name] = at_size(algorithm, known, size, self.plan.ranks)
+        return self.make_field(self.parameters[a.name] for a in algorithms)
 
     def between(self, size: int, candidates: Sequence[Candidate]) -> Point:
         """Look at some candidates at a size between two others."""
@@ -129,12 +139,19 @@ class Scout:
         return min(best, key=best.__getitem__) in expected
 
     def _tune(
-        self, size: int, algorithms: Sequence[Algorithm], everyone: Field, seen: Times
+        self,
+        size: int,
+        algorithms: Sequence[Algorithm],
+        everyone: Field,
+        seen: Times,
+        *,
+        quick: bool = False,
     ) -> None:
         """Tune the parameters of those that may win; their best values take part from then on.
 
         The parameters of an earlier size are a good guess: an algorithm that is behind with them is
-        not tuned again, as that takes as long as several races.
+        not tuned again, as that takes as long as several races. Those that are behind on the rungs
+        are not tuned at all.
         """
         contenders = set(everyone.nearest(least(seen), NEAR_FACTOR, NEAREST))
         for algorithm in algorithms:
@@ -142,12 +159,13 @@ class Scout:
             first = algorithm.name not in self.tuned
             if known not in seen or not choices(algorithm, size, self.plan.ranks):
                 continue
-            if known not in contenders and not first:
-                continue
             seconds = min(seen[known])
+            if known not in contenders and (not first or self.on_rungs):
+                continue
             self.tuned.add(algorithm.name)
             tuner = Tuner(self.source, self.request, size, self.plan.ranks)
-            best, times = tuner.tune(algorithm, known, seconds, is_first=first)
+            is_first = first and (quick or not self.on_rungs)
+            best, times = tuner.tune(algorithm, known, seconds, is_first=is_first)
             self.parameters[algorithm.name] = best
             if times and best != known:
                 del seen[known]

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
-from math import inf
 
 from stagegen.catalogue import Algorithm
 from stagegen.measure.records import Candidate, CandidateFailed, Failure, Request
 from stagegen.measure.source import Source
 from stagegen.tune.candidates import algorithms_of, default_candidate, handles
 from stagegen.tune.choose import Samples, fastest
+from stagegen.tune.composing import Composing
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import NATIVE_CANDIDATE, Table
 from stagegen.tune.duels import Duels
-from stagegen.tune.launches import Point, name_finalists, run_launch
-from stagegen.tune.plan import Outcome, Plan
+from stagegen.tune.launches import name_finalists, run_launch
+from stagegen.tune.plan import Outcome, Plan, unconverged
+from stagegen.tune.point import Point, noise_of
 from stagegen.tune.prediction import Prediction
-from stagegen.tune.race import Field, Times, distinct, least, look_at_few, try_short
+from stagegen.tune.race import Field, Times, distinct, least
 from stagegen.tune.rules import eligible, make_rules
 from stagegen.tune.scouting import Scout, odd_middles
 
@@ -62,11 +64,12 @@ class Search:
         self._known = ChainMap(self._algorithms, dict(others or {}))
         self._launch = 0
         self._scout = Scout(source, plan, self._request, self._field)
+        self._composing = Composing(source, self._request, self._field, plan.protocol.gain)
         self._failures: list[Failure] = []
         self._points: dict[int, Point] = {}
         self._depth: dict[int, int] = {}
         self._quick: dict[int, Times] = {}
-        self._compositions: Mapping[int, Sequence[Candidate]] = {}
+        self._compositions: Mapping[int, Mapping[Candidate, float]] = {}
         self._composed: set[int] = set()
 
     @property
@@ -104,8 +107,8 @@ class Search:
         self._until_none_fails(self._look_at_all)
         return self._outcome(None)
 
-    def compose(self, compositions: Mapping[int, Sequence[Candidate]]) -> None:
-        """After :meth:`scout`, look at these at each size, too.
+    def compose(self, compositions: Mapping[int, Mapping[Candidate, float]]) -> None:
+        """After :meth:`scout`, look at these at each size, too; given are the parts' seconds.
 
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.
@@ -214,42 +217,20 @@ class Search:
         high = min(one for one in self._points if one > size)
         ends = [self._points[low], self._points[high]]
         deep = max(self._depth.get(low, 0), self._depth.get(high, 0))
-        near = chain.from_iterable(p.field.nearest(least(p.seen), 1.3, 4) for p in ends)
+        factor, most = (1.1, 2) if ends[0].is_long else (1.3, 4)
+        near = chain.from_iterable(p.field.nearest(least(p.seen), factor, most) for p in ends)
         able = [c for c in distinct((NATIVE_CANDIDATE, *near)) if self._handles(c, size)]
         self._points[size] = self._scout.between(size, able)
         self._depth.setdefault(size, deep + 1)
 
     def _look_at_compositions(self, size: int) -> None:
-        """Look at compositions beside the best of the others; only those that beat it go on.
-
-        A table of fewer routines is better, and among many candidates one is lucky.
-        """
+        """Look at the compositions that are left, beside the best of the others."""
         self._composed.add(size)
-        given = [c for c in self._compositions.get(size, ()) if c.algorithm in self._algorithms]
-        if not given:
-            return
-        self._plan.progress(f"{self._collective} {size} B: compositions")
-        point = self._points[size]
-        plain = [fastest(self._of(kind, point.samples())) for kind in self._plan.kinds]
-        found = self._field(distinct((*plain, *given)))
-        request = self._request(size, found.candidates)
-        seen: Times = {}
-        look_at_few(self._source, request, found.candidates, seen)
-        scores = least(try_short(self._source, request, found, seen))
-        gain = self._plan.protocol.gain
-        for candidate in given:
-            point.seen[candidate] = seen[candidate]
-            rivals = [
-                scores.get(c, inf)  # not tried: it was far behind
-                for c, kind in zip(plain, self._plan.kinds, strict=True)
-                if self._may_serve(kind, candidate)
-            ]
-            if scores.get(candidate, inf) < (1 - gain) * max(rivals, default=0.0):
-                point.tried[candidate] = [scores[candidate]]
-        for candidate in plain:
-            if candidate in scores and candidate in point.tried:
-                point.tried[candidate] = [scores[candidate]]
-        point.field = self._field(point.seen)
+        of_size = self._compositions.get(size, {})
+        given = {c: s for c, s in of_size.items() if c.algorithm in self._algorithms}
+        if given:
+            self._plan.progress(f"{self._collective} {size} B: compositions")
+            self._composing.look(size, self._points[size], given)
 
     def _confirm_all(self) -> None:
         """Time the finalists of each size in this launch, where that was not done."""
@@ -264,7 +245,9 @@ class Search:
                 self._plan.progress(f"{self._collective} {size} B, launch {self._launch}")
                 request = self._request(size, point.finalists)
                 cap = self._plan.budget / self._plan.protocol.launches
-                run_launch(self._source, request, point, self._plan.protocol, cap)
+                alike = [p for p in self._points.values() if p.is_long == point.is_long]
+                noise = noise_of(alike)
+                run_launch(self._source, request, point, self._plan.protocol, cap, noise)
 
     def _leaders(self, size: int) -> list[Candidate]:
         """Return what leads at a size by what was seen so far, of each kind."""
@@ -306,7 +289,9 @@ class Search:
         gain = self._plan.protocol.gain
         rules = tuple(make_rules(of_kind, self._known, gain, crossovers))
         ranks = self._plan.ranks
-        return Table.exactly(self._collective, kind, ranks, self._plan.hosts or ranks, rules)
+        table = Table.exactly(self._collective, kind, ranks, self._plan.hosts or ranks, rules)
+        width = self._plan.protocol.width
+        return replace(table, unconverged=unconverged(table, of_kind, width))
 
     def _handles(self, candidate: Candidate, size: int) -> bool:
         return handles(candidate, size, self._plan.ranks, self._known)

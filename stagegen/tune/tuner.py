@@ -189,8 +189,8 @@ def _hints(
     return hints_from(known, field.communicator.shape, {a.name for a in left})
 
 
-#: Compositions that may win, by size.
-_BySize = Mapping[int, Sequence[Candidate]]
+#: Compositions that may win, by size, with the seconds that their parts take together.
+_BySize = Mapping[int, Mapping[Candidate, float]]
 
 
 def _compositions(searches: Sequence[Search], outcomes: Sequence[Outcome]) -> list[_BySize]:
@@ -231,7 +231,7 @@ def _of_collective(banned: Set[tuple[str, str]], collective: str) -> Set[str]:
 def _without(banned: Set[tuple[str, str]], collective: str, by_size: _BySize) -> _BySize:
     """Return the compositions that are not banned."""
     return {
-        size: [c for c in candidates if (collective, c.algorithm) not in banned]
+        size: {c: s for c, s in candidates.items() if (collective, c.algorithm) not in banned}
         for size, candidates in by_size.items()
     }
 

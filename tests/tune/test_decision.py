@@ -55,6 +55,9 @@ def tables(draw) -> Table:
     shape = Shape(draw(st.integers(1, 64)), draw(st.integers(1, 64)))
     ranks = draw(st.integers(shape.hosts, shape.ranks))
     own = Table.exactly(draw(names), kind, ranks, shape.hosts, rules)
+    own = replace(
+        own, unconverged=tuple(sorted(draw(st.sets(st.integers(0, 1 << 24), max_size=3))))
+    )
     if draw(st.booleans()):
         return own
     return replace(own, hosts=draw(ranges), ranks_per_host=draw(ranges), confirmed=False)
@@ -113,7 +116,7 @@ GOOD = DecisionTable(
     [
         {"version": 1},
         {"version": 2},
-        {"version": 4},
+        {"version": 5},
         {"tables": None},
         {"tables": [{}]},
         {"tables": [{**GOOD["tables"][0], "rules": []}]},
@@ -127,6 +130,19 @@ def test_what_is_no_decision_table_is_an_input_error(damage):
     for key in GOOD.keys() - {"fallback"}:
         with pytest.raises(InputError, match="not a decision table"):
             DecisionTable.from_json({k: v for k, v in GOOD.items() if k != key})
+
+
+def test_a_table_of_version_3_is_read_and_does_not_say_what_is_not_known_well():
+    old = {k: v for k, v in GOOD["tables"][0].items() if k != "unconverged"}
+    found = DecisionTable.from_json({**GOOD, "version": 3, "tables": [old]})
+    assert found.tables[0].unconverged == ()
+    assert found.to_json() == GOOD
+
+
+def test_a_table_of_version_4_must_say_it():
+    new = {k: v for k, v in GOOD["tables"][0].items() if k != "unconverged"}
+    with pytest.raises(InputError, match="not a decision table"):
+        DecisionTable.from_json({**GOOD, "tables": [new]})
 
 
 def test_a_grid_has_the_sizes_of_the_dissertation_and_doubles_them_beyond():

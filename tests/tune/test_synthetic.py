@@ -62,17 +62,19 @@ def test_choices_lose_little_and_take_a_fraction_of_measuring_all():
     assert statistics.fmean(shares) < 0.5, "of measuring everything once in each of five launches"
 
 
-@pytest.mark.parametrize(
-    ("noise", "luck", "most"), [(0.02, 0.01, 0.02), (0.1, 0.02, 0.12), (0.3, 0.05, 0.12)]
-)
-def test_equals_of_the_native_routine_seldom_replace_it(noise, luck, most):
+@pytest.mark.parametrize(("noise", "luck"), [(0.02, 0.01), (0.1, 0.02), (0.3, 0.05)])
+def test_equals_of_the_native_routine_seldom_replace_it(noise, luck):
+    """However many they are, at a size they do with a probability of at most 1 in 32.
+
+    Of 120 sizes these are 4; 8 are too many with a probability of 4 %, and the seeds are fixed.
+    """
     drawn = dict.fromkeys(["native", *(f"a{n}" for n in range(12))], (5e-3, RATE * 1.1))
     served = []
-    for seed in range(8):
+    for seed in range(10):
         cluster = Cluster(lines(drawn), seed=seed, noise=noise, luck=luck, hiccups=0.01)
         (table, *_) = tuned(cluster, drawn).tables
         served += [table.choice(size).algorithm for size in SIZES]
-    assert served.count("native") >= (1 - most) * len(served)
+    assert len(served) - served.count("native") < 2 * len(served) / 32
 
 
 def test_two_tunings_agree():
@@ -144,6 +146,18 @@ def test_each_launch_has_its_own_order_and_a_seed_repeats_it():
         return [tuple(c.spec for c in request.candidates) for request in cluster.asked]
 
     assert orders(1) == orders(1) != orders(2)
+
+
+@pytest.mark.parametrize(("noise", "many"), [(1e-6, False), (0.5, True)])
+def test_sizes_whose_time_is_not_known_well_are_marked(noise, many):
+    drawn = dict.fromkeys(["native", "ring"], (0.02, RATE))
+    sizes = (1, 64, 512)
+    cluster = Cluster(lines(drawn), noise=noise, luck=noise / 10, hiccups=0)
+    (table, *_) = (outcome := tuned(cluster, drawn, sizes)).tables
+    for size in sizes:
+        sample = outcome.samples[size][table.choice(size)]
+        assert (size in table.unconverged) != sample.is_known(outcome.width)
+    assert not many or table.unconverged
 
 
 def test_a_log_of_launches_replays_to_the_same_decision():

@@ -1,0 +1,116 @@
+"""Looks at compositions beside the best of the other routines.
+
+What a composition takes is predicted from its parts, which were timed separately, and from how far
+off such predictions were at the sizes before. Where calls are long, only those that may win by this
+are looked at.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from stagegen.measure.records import Candidate, Request
+from stagegen.measure.source import Source
+from stagegen.tune.point import Point
+from stagegen.tune.prediction import ERROR_LEAST, ERROR_MOST, REMEMBERED
+from stagegen.tune.race import SHORT_SECONDS, Field, Times, distinct, least, look_at_few, try_short
+
+#: The most compositions of a group that are looked at, by the seconds that a call takes at the
+#: most. All are looked at where calls are short.
+COMPOSED = ((SHORT_SECONDS, 1000), (1.0, 2), (inf, 1))
+
+
+@dataclass
+class Composing:
+    """Looks at the compositions of one collective on one communicator.
+
+    Attributes:
+        source: of the measurements.
+        request: returns the request for one look at candidates at a size.
+        make_field: returns the race of candidates, with their groups.
+        gain: the least share by which a composition must be faster to go on.
+    """
+
+    source: Source
+    request: Callable[[int, tuple[Candidate, ...]], Request]
+    make_field: Callable[[Iterable[Candidate]], Field]
+    gain: float
+    _ratios: dict[str, float] = field(default_factory=dict)
+    _errors: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+
+    def look(self, size: int, point: Point, given: Mapping[Candidate, float]) -> None:
+        """Look at compositions; only those that beat the others go on.
+
+        A table of fewer routines is better, and among many candidates one is lucky.
+
+        Args:
+            size: in bytes.
+            point: what is known of the size; learns more.
+            given: the compositions, each with the seconds that its parts take together.
+        """
+        scouted = least(point.seen)
+        plain = distinct(point.field.leaders(least(point.tried)))
+        race = self.make_field((*plain, *given))
+        short = point.fastest < SHORT_SECONDS
+        few = self._promising(race, scouted, given)
+        if not few:
+            return
+        seen: Times = {}
+        if short:
+            race = self.make_field((*plain, *few))
+            request = self.request(size, race.candidates)
+            look_at_few(self.source, request, race.candidates, seen)
+            scores = least(try_short(self.source, request, race, seen))
+        else:
+            rival = min(scouted[c] for c in plain)
+            look_at_few(self.source, self.request(size, few), few, seen, rival)
+            scores = {**{c: scouted[c] for c in plain}, **least(seen)}
+        for candidate in few:
+            self._learn(candidate, min(seen[candidate]), given[candidate])
+            point.seen[candidate] = seen[candidate]
+            rivals = _rival(race, {c: scores.get(c, inf) for c in plain}, candidate)
+            if scores.get(candidate, inf) < (1 - self.gain) * rivals:
+                point.tried[candidate] = [scores[candidate]]
+        if short:
+            for candidate in plain:
+                if candidate in scores and candidate in point.tried:
+                    point.tried[candidate] = [scores[candidate]]
+        point.field = self.make_field(point.seen)
+
+    def _promising(
+        self, race: Field, scouted: Mapping[Candidate, float], given: Mapping[Candidate, float]
+    ) -> tuple[Candidate, ...]:
+        """Return the compositions whose prediction, less its error, beats a group's best."""
+        plain = {c: scouted[c] for c in race.candidates if c not in given}
+        expected = {c: self._ratios.get(c.algorithm, 1.0) * seconds for c, seconds in given.items()}
+        possible = {
+            c: seconds
+            for c, seconds in expected.items()
+            if (1 - self._error) * seconds < (1 - self.gain) * _rival(race, plain, c)
+        }
+        most = next(count for limit, count in COMPOSED if min(plain.values()) <= limit)
+        return tuple(race.nearest(possible, inf, most))
+
+    def _learn(self, candidate: Candidate, seconds: float, predicted: float) -> None:
+        """Take in what a composition took, and what its parts did."""
+        if predicted > 0:
+            ratio = seconds / predicted
+            self._errors.append(abs(ratio / self._ratios.get(candidate.algorithm, 1.0) - 1))
+            self._ratios[candidate.algorithm] = ratio
+
+    @property
+    def _error(self) -> float:
+        """The share by which predictions were off, for three of four."""
+        known = statistics.quantiles(self._errors, n=4)[2] if len(self._errors) > 3 else ERROR_MOST
+        return min(ERROR_MOST, max(ERROR_LEAST, known))
+
+
+def _rival(race: Field, plain: Mapping[Candidate, float], candidate: Candidate) -> float:
+    """Return what a composition must beat to win in some group; 0 if it may serve in none."""
+    groups = (group for group in race.groups if candidate in group)
+    return max((min((plain[c] for c in group if c in plain), default=inf) for group in groups),
+               default=0.0)  # fmt: skip

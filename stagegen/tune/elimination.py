@@ -1,0 +1,130 @@
+"""What needs no further launch: candidates that cannot be chosen, and sizes that are decided.
+
+- A candidate is *beaten* if even its least time, scouting included, is above the median of a rival
+  by :data:`BEATEN`, and by more than the noise. A hiccup can cause one long time, but not all of
+  them.
+- A challenger is *hopeless* if it could not pass the test against the native routine even with the
+  best luck in the launches to come, or if the one that is tested first could not. That changes no
+  decision.
+- A challenger that is slower than the leader in two launches or more is *behind*: what replaces
+  it is the better of two that both beat the native routine.
+
+The error of the race: in each group, the native routine is tested against one challenger, which
+scouting ranked best. A challenger that is no faster must be ahead in each of five launches, which
+has a probability of at most 1 in 32, and its median gain must reach the least gain besides. The
+others may replace the native routine only if that one does, so the probability of a false change
+does not grow with their number. While it is on test, it is not taken out as beaten or behind.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+
+from stagegen.measure.records import Candidate
+from stagegen.measure.statistics import launch_ratios, may_be_faster
+from stagegen.tune.decision import NATIVE_CANDIDATE
+from stagegen.tune.point import Point
+from stagegen.tune.protocol import Protocol
+
+#: After so many launches a candidate is beaten if its least time is above a rival's median by this
+#: factor; in scouting it had calls before. Where calls are long, the second of the two.
+BEATEN = {1: (1.5, 1.3), 2: (1.2, 1.12), 3: (1.1, 1.06)}
+
+#: The logarithm of the factor is also at least so many times the noise.
+NOISE_FACTOR = 4
+
+
+def is_settled(point: Point, protocol: Protocol) -> bool:
+    """Whether further launches cannot change the choice of any group, or hardly its time."""
+    if not point.launches:
+        return len(point.running) <= 1
+    return all(_is_settled(point, group, protocol) for group in point.field.groups)
+
+
+def _is_settled(point: Point, group: frozenset[Candidate], protocol: Protocol) -> bool:
+    running = [candidate for candidate in point.running if candidate in group]
+    if len(running) <= 1:
+        return True
+    if NATIVE_CANDIDATE in running or len(point.launches) < 2:
+        return False
+    leader = min(running, key=point.median)
+    return not any(
+        _is_open(point, leader, holder, protocol)
+        for holder in running
+        if holder != leader and holder in point.holders
+    )
+
+
+def _is_open(point: Point, challenger: Candidate, holder: Candidate, protocol: Protocol) -> bool:
+    """Whether launches to come may decide between two.
+
+    Where calls are long, it is closed if the challenger, after two launches or more, is not ahead
+    by half of the least gain. It is then unlikely to get there, and little is lost.
+    """
+    ratios = launch_ratios(point.raced[challenger], point.raced[holder])
+    if point.is_long and len(ratios) > 1 and statistics.median(ratios) > 1 - protocol.gain / 2:
+        return False
+    return may_be_faster(ratios, protocol.launches, protocol.gain)
+
+
+def eliminate(point: Point, protocol: Protocol, noise: float) -> None:
+    """Take out candidates that are beaten, hopeless or behind, the slowest first; one stays.
+
+    Args:
+        point: what is known of a size; learns who is out.
+        protocol: what a difference must be.
+        noise: as :func:`stagegen.tune.point.noise_of` has it.
+    """
+    for candidate in sorted(point.running, key=point.median, reverse=True):
+        rivals = {one: point.median(one) for one in point.running if one != candidate}
+        challenges = candidate != NATIVE_CANDIDATE
+        hopeless = challenges and _is_hopeless(point, candidate, protocol)
+        beaten = _is_beaten(point, candidate, point.field.rival(rivals, candidate), noise)
+        behind = challenges and _is_behind(point, candidate, rivals, protocol)
+        if hopeless or ((beaten or behind) and not _is_on_test(point, candidate)):
+            point.out.add(candidate)
+
+
+def _is_on_test(point: Point, candidate: Candidate) -> bool:
+    """Whether it is the one by which others may replace the native routine, too."""
+    tested = {point.challenger(group) for group in point.field.groups}
+    return candidate in tested and NATIVE_CANDIDATE in point.running
+
+
+def _is_beaten(point: Point, candidate: Candidate, rival: float, noise: float) -> bool:
+    known = BEATEN[min(len(point.launches), max(BEATEN))][point.is_long]
+    factor = max(known, math.exp(NOISE_FACTOR * noise))
+    return min(*point.seen[candidate], *point.pooled(candidate)) > factor * rival
+
+
+def _is_hopeless(point: Point, candidate: Candidate, protocol: Protocol) -> bool:
+    """Whether it can no longer replace the native routine in any group.
+
+    It can if neither itself nor the one that is tested first has failed.
+    """
+    if NATIVE_CANDIDATE not in point.running:
+        return False
+    groups = (group for group in point.field.groups if candidate in group)
+    tested = {first for group in groups if (first := point.challenger(group)) is not None}
+    return not any(
+        _is_open(point, first, NATIVE_CANDIDATE, protocol)
+        and _is_open(point, candidate, NATIVE_CANDIDATE, protocol)
+        for first in tested - point.out
+    )
+
+
+def _is_behind(
+    point: Point, candidate: Candidate, rivals: Mapping[Candidate, float], protocol: Protocol
+) -> bool:
+    """Whether a challenger lost to the leader in all of two launches or more, by what counts."""
+    if (candidate in point.holders and not point.is_long) or len(point.launches) < 2:
+        return False
+    inner = [group for group in point.field.groups if candidate in group][-1]
+    others = [c for c in rivals if c in inner and c != NATIVE_CANDIDATE]
+    if not others:
+        return False
+    leader = min(others, key=rivals.__getitem__)
+    ratios = launch_ratios(point.raced[candidate], point.raced[leader])
+    return min(ratios) > 1 and statistics.median(ratios) > 1 + protocol.gain

@@ -1,0 +1,66 @@
+"""Predictions from smaller sizes: near the truth on lines, and never sure of what noise may be."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from stagegen.tune.prediction import ERROR_SECONDS, Prediction
+
+SIZES = (1, 64, 512, *(1024 << k for k in range(9)), 4 << 20)
+
+#: Seconds of a call without bytes, and per byte.
+LINES = ((2e-3, 1e-9), (2e-3, 4e-7), (3e-2, 4e-7), (5e-3, 2.6e-5))
+
+
+def seen(times, bound=lambda size: 0.0) -> Prediction:
+    prediction = Prediction(bound)
+    for size, seconds in times.items():
+        prediction.observe(size, {"a": seconds})
+    return prediction
+
+
+@pytest.mark.parametrize(("start", "slope"), LINES)
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("noise", [0.0, 0.03])
+def test_what_is_certain_is_below_the_truth_and_near_it_where_bytes_dominate(
+    start, slope, seed, noise
+):
+    chance = random.Random(seed)
+    times = {n: (start + slope * n) * (1 + chance.uniform(-noise, noise)) for n in SIZES}
+    for place in range(1, len(SIZES)):
+        size = SIZES[place]
+        prediction = seen({n: times[n] for n in SIZES[:place]})
+        true = start + slope * size
+        assert prediction.least("a", size) <= 1.02 * true
+        if place > 8 and slope * SIZES[place - 1] > 4 * start and size == 2 * SIZES[place - 1]:
+            assert prediction.least("a", size) > 0.5 * true
+            assert prediction.expected("a", size) == pytest.approx(true, rel=0.2)
+
+
+def test_two_near_sizes_that_noise_sets_apart_rule_nothing_out():
+    """2.2 ms at 1 B and 2.6 ms at 64 B were 5 ms at 512 B by a line; 2.7 ms is the truth."""
+    prediction = seen({1: 2.2e-3, 64: 2.6e-3})
+    assert prediction.least("a", 512) < 2.7e-3
+
+
+def test_times_of_less_than_the_error_of_clocks_rule_nothing_out():
+    prediction = seen({1: ERROR_SECONDS / 4, 64: ERROR_SECONDS / 2})
+    assert prediction.least("a", 512) == 0
+
+
+def test_an_algorithm_whose_bytes_were_never_seen_is_expected_to_be_like_the_others():
+    """It may still be as fast as the bound allows."""
+    prediction = Prediction(lambda size: 1e-6 * size)
+    prediction.observe(1, {"a": 1e-2, "b": 1e-2})
+    for size in (1 << 16, 1 << 17):
+        prediction.observe(size, {"a": 1e-2 + 3e-6 * size})
+    expected = prediction.expected("b", 1 << 18)
+    assert expected == pytest.approx(3e-6 * (1 << 18), rel=0.2)
+    assert prediction.least("b", 1 << 18) <= 1e-2 + 1e-6 * (1 << 18)
+
+
+def test_an_unknown_algorithm_has_no_prediction():
+    assert Prediction(lambda size: 0.0).expected("a", 8) is None
+    assert Prediction(lambda size: 0.0).least("a", 8) == 0
