@@ -23,9 +23,9 @@ struct timing {
     const char *name;
     /* Whether it has a time for each call; else one for all, that of a call on average. */
     int each_call;
-    int late; /* whether ranks come late by the delays of arrivals.h */
     /* Gives the seconds on this rank; returns an MPI error code. */
     int (*repeat)(const struct timed *timed, double *seconds);
+    int late; /* whether ranks come late by the delays of arrivals.h */
 };
 
 /* Return an MPI error code to the caller at once. */

@@ -51,11 +51,11 @@ struct node {
     double changed;   /* when the last message was handled */
 };
 
+/* A barrier has no data. */
 static int count_of(const struct node *node) {
-    return node->call->recv_count;
+    return node->call->collective == COLL_BARRIER ? 0 : node->call->recv_count;
 }
 
-/* A barrier has no data. */
 static MPI_Datatype type_of(const struct node *node) {
     return count_of(node) == 0 ? MPI_BYTE : node->call->recv_type;
 }
@@ -149,7 +149,8 @@ static int handle(struct node *node, int from, int tag, int *over) {
         COLL_TRY(PMPI_Wait(&node->sends[from], MPI_STATUS_IGNORE));
         if (count_of(node) > 0) {
             /* Sends of the operands that the result replaces have ended, as it depends on them. */
-            COLL_TRY(PMPI_Waitall(node->neighbours, node->sends, MPI_STATUSES_IGNORE));
+            for (int i = 0; i < node->neighbours; ++i)
+                COLL_TRY(PMPI_Wait(&node->sends[i], MPI_STATUS_IGNORE));
             COLL_TRY(coll_copy_elements(node->call, node->cc, room_for(node, from),
                                         node->call->recv, count_of(node)));
         }

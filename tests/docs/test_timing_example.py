@@ -122,7 +122,7 @@ WRONG = {
     "uses what no mechanism has": (
         "mine.c",
         '#include "timing.h"\nint other(const struct timed *timed, double *seconds);\n'
-        'const struct timing by_mine = {"mine", 0, other};',
+        'const struct timing by_mine = {.name = "mine", .repeat = other};',
         "does not define by_mine, or uses what no mechanism has",
     ),
     "is no C": ("mine.c", "Time everything twice.", "does not compile"),

@@ -7,6 +7,8 @@
  * Prints for each routine and size the most that a rank needed, and the bound. A rank that needs
  * more than the bound, or keeps something, is a failure.
  */
+#include <unistd.h>
+
 #include "coll.h"
 #include "dispatch.h"
 #include "program.h"
@@ -71,6 +73,9 @@ enum { LARGE = 1000 };
 
 /* Requests and tables of a routine, by rank, which are not counted as its data. */
 enum { BOOKKEEPING = 64 };
+
+/* Calls of so many bytes teach routines that ranks are late, by so many microseconds. */
+enum { MUCH = 30000, LESSONS = 4, LATE = 5000 };
 
 struct buffers {
     char *send, *recv;
@@ -149,6 +154,19 @@ static struct coll_call make_call(enum coll_collective collective, const struct 
     return call;
 }
 
+/* Before a call that is counted: what a routine keeps is made, and it learns that half of the ranks
+ * come late, where that may take memory. */
+static void prepare(const struct candidate *candidate, struct coll_call *call,
+                    struct coll_comm *cc) {
+    const int learns = candidate->routine->constraints & COLL_WATCHES_ARRIVALS;
+    const int calls = learns && call->bytes >= MUCH ? LESSONS : 1;
+    for (int i = 0; i < calls; ++i) {
+        if (calls > 1 && cc->rank >= (cc->size + 1) / 2)
+            usleep(LATE);
+        EXPECT(coll_run(candidate->routine, call, cc, &candidate->parameters) == MPI_SUCCESS);
+    }
+}
+
 /* Bytes of data that the call took on this rank; what it may take is in *bound. */
 static double taken(const struct candidate *candidate, struct coll_call *call, struct coll_comm *cc,
                     double *bound) {
@@ -158,8 +176,8 @@ static double taken(const struct candidate *candidate, struct coll_call *call, s
     const double most = coll_scratch(candidate->routine, &candidate->parameters, call, cc);
     *bound = most > *bound ? most : *bound;
     const int watches = candidate->routine->constraints & COLL_WATCHES_ARRIVALS;
-    if (call->collective == COLL_BARRIER || watches) /* what it keeps is made once */
-        EXPECT(coll_run(candidate->routine, call, cc, &candidate->parameters) == MPI_SUCCESS);
+    if (call->collective == COLL_BARRIER || watches)
+        prepare(candidate, call, cc);
     counting = 1;
     current = peak = 0;
     EXPECT(coll_run(candidate->routine, call, cc, &candidate->parameters) == MPI_SUCCESS);

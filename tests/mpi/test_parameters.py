@@ -76,5 +76,5 @@ def test_every_value_gives_the_same_bytes_as_native(folder, tmp_path, ranks):
             checks = session.check(collective, candidates, 240) if candidates else []
             assert [check.candidate for check in checks] == candidates
             for check in checks:
-                assert check.cases > 10
+                assert check.cases > (0 if collective == "barrier" else 10)
                 assert (check.wrong, check.first_wrong) == (0, ""), check.candidate

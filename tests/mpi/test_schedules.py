@@ -41,6 +41,7 @@ CLUSTERS = {
     "two hops around three switches": """
         switches: {s0: {hosts: "n[0-1]"}, s1: {hosts: "n[2-3]"}, s2: {hosts: "n[4-5]"}}
         links: [{ends: [s0, s1], count: 2}, {ends: [s0, s2]}]
+        sites: {a: [s0, s1], b: [s2]}
         hosts: {n5: {bandwidth: 10Gbit}}
     """,
 }
