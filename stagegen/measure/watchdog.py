@@ -5,9 +5,9 @@ draws closer as measurements show how long calls take; after a command that ran 
 next limit is longer. Where nothing is known, the first attempt has a part of the patience, and only
 the next one has all of it.
 
-Calls of a collective, or on ranks, of which nothing was measured are foreseen as α + βn: α is what
-the slowest call took at the least size of anything measured, and βn is generous, a multiple of the
-lower bound.
+If nothing was measured of a collective, or on some ranks, a call there is foreseen as α + βn: α is
+what the slowest call took at the least size of anything measured, and βn is generous, a multiple of
+the lower bound.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Watchdog:
         return max(self._at(request, sizes, scale) for sizes in like)
 
     def _unseen(self, request: Request, scale: float) -> float:
-        """Return the seconds of a call of a collective, or on ranks, of which nothing is known."""
+        """Return the seconds of a call if nothing is known of its collective or its ranks."""
         first = (sizes[min(sizes)] for known in self._slowest.values() for sizes in known.values())
         bound = self._bound(request.collective, request.size)
         return max(first, default=0.0) + SLOWEST / MARGIN * bound / scale

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-#: Of a call that did not end, or whose counts were not kept.
+#: The value for a call that did not end, or whose counts were not kept.
 NONE = 0
 
 #: An event of a rank as the recorder keeps it (``struct recorder_event``); times are nanoseconds

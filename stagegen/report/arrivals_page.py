@@ -108,7 +108,7 @@ def _shares(factors: Array) -> Array:
 def _distribution(arrivals: Arrivals) -> str:
     """Return a bar for small and one for larger messages, then one for each site."""
     from matplotlib import colormaps  # noqa: PLC0415 - an optional dependency
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415 - likewise
 
     bars: list[tuple[str, Array]] = []
     for title, small in (("small messages", True), ("medium and large", False)):

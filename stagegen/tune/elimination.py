@@ -73,7 +73,7 @@ def eliminate(point: Point, protocol: Protocol, noise: float) -> None:
     """Take out candidates that are beaten, hopeless or behind, the slowest first; one stays.
 
     Args:
-        point: what is known of a size; learns who is out.
+        point: what is known of a size; learns which finalists are out.
         protocol: what a difference must be.
         noise: as :func:`stagegen.tune.point.noise_of` has it.
     """

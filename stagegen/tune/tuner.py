@@ -177,7 +177,7 @@ def _hints(
 ) -> Mapping[int, tuple[Candidate, ...]]:
     """Return what the searches before say of a field's candidates.
 
-    The whole cluster and named groups have schedules of their own, of which no other search knows.
+    The whole cluster and named groups have schedules of their own. No other search knows them.
     """
     if field.communicator.group is not None:
         return {}

@@ -67,7 +67,10 @@ class Tuning:
         ]  # fmt: skip
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        """Start a run, with signals as at a login, whatever this process ignores."""
+        """Start a run, with signals as at a login, whatever this process ignores.
+
+        What runs between fork and exec sets signals alone, so it needs no lock of another thread.
+        """
 
         def prepare() -> None:
             for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):

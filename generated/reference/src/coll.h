@@ -242,7 +242,7 @@ enum coll_constraint {
     COLL_UNPREPARED = 1 << 2,     /* takes the application's arguments: the native routine */
     COLL_DENSE = 1 << 3,          /* of the data: blocks are plain bytes, see struct coll_call */
     COLL_NEEDS_ORDER = 1 << 4,    /* reads order and place_of: COLL_KIND_HOSTS or more */
-    COLL_NEEDS_LEADERS = 1 << 5,  /* the same, of several hosts, of which one has several ranks */
+    COLL_NEEDS_LEADERS = 1 << 5,  /* the same, with several hosts; one has several ranks */
     COLL_OF_PARTS = 1 << 6,       /* a composition: it makes calls of other collectives */
     COLL_NEEDS_SWITCHES = 1 << 7, /* as leaders, with switches for hosts */
     COLL_NEEDS_SITES = 1 << 10,   /* as leaders, with sites for hosts */

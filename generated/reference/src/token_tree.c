@@ -225,7 +225,7 @@ static int is_below(int arity, int place, int top) {
     return place == top;
 }
 
-/* The neighbours: those of the tree from place 0 on, of which the one towards the root is last. */
+/* The neighbours in the tree that begins at place 0; the one towards the root comes last. */
 static void find_neighbours(struct node *node, int arity) {
     const int place = node->place, root = node->memory->root, p = node->cc->size;
     int parent = place == 0 ? -1 : (place - 1) / arity;
