@@ -1,7 +1,8 @@
 """``make lint`` for C: everything compiles without a warning and is formatted.
 
 Everything is: the routines of all algorithms, the session and the library that are generated for
-a cluster, the drivers, and the C programs of the tests. The compiler only looks (-fsyntax-only).
+a cluster, the drivers, the C programs of the tests, and the plain C files of the templates, also
+those that no library here has (their format alone). The compiler only looks (-fsyntax-only).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from stagegen.data import DRIVERS, TOPOLOGIES
+from stagegen.adaptive.known import NOTHING_KNOWN
+from stagegen.data import DRIVERS, TEMPLATES, TOPOLOGIES
 from stagegen.generate import Renderer, Toolchain, measuring_sources, session_build, write_files
 from stagegen.library import library_files
 from stagegen.recording.build import recorder_sources
@@ -23,14 +25,36 @@ WARNINGS = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-fsynta
 
 
 def generate(folder: Path) -> None:
-    """Write the recorder, and a session and a library with all algorithms that 8 ranks can run."""
+    """Write the recorder, a session, and a library with all algorithms that 8 ranks can run.
+
+    Of the library whose calls adapt, C files that are the same are not looked at again.
+    """
     topology = load_topology(TOPOLOGIES / "quickstart.yaml")
     catalogue = support.CATALOGUE
     renderer = Renderer("make lint", topology.name, topology.hash, catalogue.hash)
     write_files(folder / "session", measuring_sources(session_build(topology, catalogue), renderer))
     decision = support.decision(topology)
-    write_files(folder / "library", library_files(topology, catalogue, decision))
+    library = library_files(topology, catalogue, decision)
+    write_files(folder / "library", library)
+    adaptive = library_files(topology, catalogue, decision, NOTHING_KNOWN)
+    write_files(folder / "adaptive", adaptive)
+    for name in (one for one in adaptive if library.get(one) == adaptive[one]):
+        if name.endswith(".c"):
+            (folder / "adaptive" / name).unlink()
     write_files(folder / "recorder", recorder_sources(catalogue))
+
+
+def _adapts(path: Path, adaptive: Path) -> bool:
+    """Tell whether a C file is of the library whose calls adapt, or a program for it."""
+    return path.is_relative_to(adaptive) or path.name == "adaptive.c"
+
+
+def plain_templates() -> list[Path]:
+    """Return the C files of the templates that are C already, whether a library has them or not.
+
+    A template with Jinja in it is looked at where it is made.
+    """
+    return sorted(TEMPLATES.rglob("*.[ch]"))
 
 
 def complaints(folder: Path) -> list[str]:
@@ -42,13 +66,23 @@ def complaints(folder: Path) -> list[str]:
     )
     own = [*DRIVERS.glob("*.[ch]"), *programs, *examples]
     files = sorted([*own, *folder.rglob("*.[ch]")])
+    plain = plain_templates()
     folders = (session, library / "include", library / "src", library / "check", DRIVERS)
     includes = [f"-I{path}" for path in folders]
-    compiler = [Toolchain.find().mpicc, *WARNINGS, *includes]
-    sources = [str(path) for path in files if path.suffix == ".c"]
+    mpicc = [Toolchain.find().mpicc, *WARNINGS]
+    compiler = [*mpicc, *includes]
+    adaptive = folder / "adaptive"
+    adapting = [*mpicc, f"-I{adaptive / 'include'}", f"-I{adaptive / 'src'}"]
+    c_files = [path for path in files if path.suffix == ".c"]
+    with_adaptive = [str(path) for path in c_files if _adapts(path, adaptive)]
+    sources = [str(path) for path in c_files if not _adapts(path, adaptive)]
     formatter = [str(Path(sys.executable).parent / "clang-format"), "--dry-run", "-Werror"]
     style = f"--style=file:{ROOT / '.clang-format'}"
-    commands = [[*compiler, *sources], [*formatter, style, *map(str, files)]]
+    commands = [
+        [*compiler, *sources],
+        [*adapting, f"-I{adaptive / 'check'}", *with_adaptive],
+        [*formatter, style, *map(str, [*files, *plain])],
+    ]
     results = [subprocess.run(c, capture_output=True, text=True, check=False) for c in commands]
     return [result.stdout + result.stderr for result in results if result.returncode != 0]
 

@@ -13,6 +13,7 @@ import stagegen
 PACKAGE = Path(stagegen.__file__).parent
 ORDER = [
     "topology",
+    "patterns",
     "schedule",
     "catalogue",
     "parts",
@@ -20,6 +21,7 @@ ORDER = [
     "recording",
     "measure",
     "tune",
+    "adaptive",
     "library",
     "audit",
     "report",
@@ -32,7 +34,7 @@ ONLY = {
     "audit": {"cli"},
 }
 """Stages that not all later ones may import: the report reads decisions, not what was built."""
-PURE = {"topology", "schedule"}
+PURE = {"topology", "patterns", "schedule"}
 IMPURE = {"jinja2", "subprocess", "mpi4py", "multiprocessing", "socket", "asyncio"}
 
 

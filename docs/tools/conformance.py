@@ -40,6 +40,14 @@ and other values get a quick check, as communicators other than `MPI_COMM_WORLD`
 is a telling part, another one for each number of ranks. Where MPICH itself is wrong, results are
 compared with what the MPI standard says (`drivers/trials.h` names these calls), and its functions
 are not compared with themselves.
+
+MPI asks all ranks of a reduction for the same datatype. The check goes further: ranks may have
+datatypes of one signature with other gaps. MPICH's own reduce and allreduce do these calls between
+hosts. Where ranks share memory, MPICH 4.3.2 gave wrong results if the operation commutes: after the
+first five calls on a communicator, a rank reads the data of others with its own layout
+([MPICH's issue 6555](https://github.com/pmodels/mpich/issues/6555)). `tests/mpi/mixed_layouts.c`
+shows it without any of our code. So the check leaves out these calls where ranks share memory. All
+runs of this page make them, as their ranks exchange messages through TCP.
 """
 
 

@@ -3,13 +3,14 @@
 Collectives are read from their descriptions, algorithms from the front matter of the templates.
 """
 
-from stagegen.catalogue.algorithm import Algorithm, Parameter, Part
+from stagegen.catalogue.algorithm import Adaptation, Algorithm, Parameter, Part
 from stagegen.catalogue.applicable import applicable, runnable, with_native
 from stagegen.catalogue.collective import Collective, load_collectives
 from stagegen.catalogue.load import Catalogue, load_catalogue
 from stagegen.catalogue.rank_groups import RankGroup, groups_of
 
 __all__ = [
+    "Adaptation",
     "Algorithm",
     "Catalogue",
     "Collective",

@@ -66,6 +66,24 @@ RANKS_SERVED = {
 
 
 @dataclass(frozen=True)
+class Adaptation:
+    """That calls which adapt may try an algorithm (Faraj 2006, §4.3.1.1 and §4.3.1.3).
+
+    Attributes:
+        group: the source's group of algorithms that optimise the same; 0 if the source has it not.
+        representative: whether it stands for its group until that is chosen.
+        max_bytes: the largest message that it is tried for, or None.
+        without_hosts: whether it is tried only where the ranks' hosts are not known: another
+            algorithm has its place where they are.
+    """
+
+    group: int = 0
+    representative: bool = False
+    max_bytes: int | None = None
+    without_hosts: bool = False
+
+
+@dataclass(frozen=True)
 class Parameter:
     """A number that tuning chooses for an algorithm.
 
@@ -189,6 +207,7 @@ class Algorithm:
         wins: when it is the best choice, in one sentence; empty for native routines.
         example: its steps for a small number of ranks, line by line; empty where they are obvious.
         traits: what the template asks about a variant, by names that only the template knows.
+        adaptive: how calls that adapt try it, or None; no fact of the routine.
         hash: SHA-256 of what its routine is compiled from; comments and layout do not count.
     """
 
@@ -214,6 +233,7 @@ class Algorithm:
     wins: str = ""
     example: str = ""
     traits: tuple[tuple[str, str | int], ...] = ()
+    adaptive: Adaptation | None = None
     hash: str = ""
 
     @property

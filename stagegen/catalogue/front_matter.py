@@ -18,6 +18,7 @@ from stagegen.catalogue.algorithm import (
     PARTS_MOST,
     PLACES,
     SCHEDULES,
+    Adaptation,
     Algorithm,
     Parameter,
     Part,
@@ -94,6 +95,7 @@ def _read_algorithm(
         kind=values.take("kind", text_of, default=None),
         topology=values.take("topology", _hash, default=None),
         traits=values.take("traits", _traits, default=()),
+        adaptive=values.take("adaptive", _adaptation, default=None),
         max_ranks=values.take("max_ranks", _natural, default=None),
         min_bytes=values.take("min_bytes", _natural, default=0),
         max_bytes=values.take("max_bytes", _natural, default=None),
@@ -184,6 +186,18 @@ def _traits(value: Any) -> tuple[tuple[str, str | int], ...]:
     if not isinstance(value, dict) or not all(isinstance(v, str | int) for v in value.values()):
         raise ValueError("expected a mapping from names to texts or numbers")
     return tuple((str(name), own) for name, own in value.items())
+
+
+def _adaptation(value: Any) -> Adaptation:
+    known = {"group", "representative", "max_bytes", "without_hosts"}
+    if not isinstance(value, dict) or not set(value) <= known:
+        raise ValueError(f"expected a mapping of {', '.join(sorted(known))}")
+    return Adaptation(
+        _natural(value.get("group", 0)),
+        _truth(value.get("representative", False)),
+        _natural(value["max_bytes"]) if "max_bytes" in value else None,
+        _truth(value.get("without_hosts", False)),
+    )
 
 
 def _parts(value: Any) -> tuple[Part, ...]:

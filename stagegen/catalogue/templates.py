@@ -19,10 +19,13 @@ from stagegen.errors import InputError
 SKELETON = "libcoll"
 
 #: The files of a root that templates and the catalogue are read from.
-_READ = ("*/*.j2", "*/*.c", "*/*.h", "*/collective.yaml", "references.yaml")
+_READ = (
+    *("*/*.j2", "*/*.c", "*/*.h", "*/collective.yaml", "references.yaml"),
+    "adaptive/policies/*.c",
+)
 
 #: Folders that only the repository's own root has.
-RESERVED = (SKELETON, "recorder", "report")
+RESERVED = (SKELETON, "adaptive", "recorder", "report")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from stagegen.catalogue import Catalogue
 from stagegen.topology import Topology
 from stagegen.tune.program import Program, program_of, read_trace
 from stagegen.tune.program import options_for as program_options
@@ -26,7 +27,9 @@ program_option = click.option(
 )
 
 
-def options_for(traces: tuple[Path, ...], topology: Topology, options: Options) -> Options:
+def options_for(
+    traces: tuple[Path, ...], topology: Topology, catalogue: Catalogue, options: Options
+) -> Options:
     """Return options for a program; without traces, as they are. Says what is covered.
 
     Raises:
@@ -41,7 +44,7 @@ def options_for(traces: tuple[Path, ...], topology: Topology, options: Options) 
             raise click.UsageError(f"--for and --{name} exclude each other")
     program = program_of((one for path in traces for one in read_trace(path, topology)), topology)
     click.echo(_summary(program), err=True)
-    return program_options(program, options)
+    return program_options(program, options, catalogue, topology)
 
 
 def _summary(program: Program) -> str:

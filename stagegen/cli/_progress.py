@@ -21,7 +21,7 @@ from stagegen.cli._events import events
 from stagegen.errors import StagegenError
 from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request
 from stagegen.measure.source import Source
-from stagegen.tune.forecast import Forecast
+from stagegen.tune.forecast import BudgetForecast, Forecast
 
 #: Where nobody looks at a terminal, seconds between two lines about how far the run is.
 LINE_SECONDS = 30.0
@@ -236,7 +236,7 @@ class Watch:
         forecast: knows what is left.
     """
 
-    def __init__(self, display: Display, forecast: Forecast):
+    def __init__(self, display: Display, forecast: Forecast | BudgetForecast):
         self._display = display
         self._forecast = forecast
         self._begin = time.monotonic()
@@ -261,6 +261,7 @@ class Watch:
 
     def _checked(self, checks: list[Check], _seconds: float) -> None:
         self._checks += len(checks)
+        self._forecast.add_checks(checks)
         self._show()
 
     def _checked_live(self, checks: list[Check], seconds: float) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from stagegen.adaptive.known import KNOWN, Known
 from stagegen.catalogue import Catalogue
 from stagegen.generate.write import write_file
 from stagegen.library import write_library
@@ -15,9 +17,32 @@ from stagegen.measure.log import keep
 from stagegen.measure.records import Measurement
 from stagegen.report import render_report
 from stagegen.topology import Topology
+from stagegen.tune.recorded import DECISION
 from stagegen.tune.tuner import Tuned
 
 _EVENTS = logging.getLogger(__name__)
+
+
+def _say_what_is_dropped(folder: Path) -> None:
+    """Say which rules and times of programs the folder has; tuning makes tables without them."""
+    rules = [row["learned"] for row in _rows(folder / DECISION, "rules") if row.get("learned")]
+    times = [row["learned"] for row in _rows(folder / KNOWN, "times") if row.get("learned")]
+    files = sorted({name for one in (*rules, *times) for name in one["files"]})
+    if files:
+        _EVENTS.warning(
+            "dropped: %d rules and %d known times that `stagegen learn` took from %s; "
+            "run it again with these files to have them",
+            *(len(rules), len(times), ", ".join(files)),
+        )
+
+
+def _rows(file: Path, name: str) -> list[dict[str, Any]]:
+    """Return the rows of all tables of a file; nothing if it is none of ours."""
+    try:
+        tables = json.loads(file.read_text(encoding="utf-8"))["tables"]
+        return [row for table in tables for row in table[name]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def copy_log(log: Path, to: Path) -> None:
@@ -34,23 +59,37 @@ def write_folder(
     catalogue: Catalogue,
     tuned: Tuned,
     records: Sequence[Mapping[str, Any]],
+    adaptive: bool = False,
 ) -> None:
-    """Write library and report, and say what was chosen."""
+    """Write library and report, and say what was chosen.
+
+    Args:
+        folder: to write.
+        topology: the cluster.
+        catalogue: the algorithms.
+        tuned: the decision, and what it was made from.
+        records: of the log.
+        adaptive: whether the library's calls can adapt.
+    """
     seen = environments(records)
     measured = (Measurement.from_json(one) for one in records if one["kind"] == "measurement")
     report = render_report(topology, catalogue, tuned, seen, measured)
-    write_library(folder, topology, catalogue, tuned.decision, {"report.html": report})
+    known = Known.of(tuned.outcomes) if adaptive else None
+    _say_what_is_dropped(folder)
+    write_library(folder, topology, catalogue, tuned.decision, {"report.html": report}, known)
     for check in tuned.wrong:
         _EVENTS.warning(
             "wrong result, never chosen: %s %s on %s: %s",
             *(check.collective, check.candidate.spec, check.communicator, check.first_wrong),
         )
-    for failure in (failure for outcome in tuned.outcomes for failure in outcome.failures):
+    for failure in (one for found in (*tuned.outcomes, *tuned.parts) for one in found.failures):
         _EVENTS.warning(
             "failed when timed, never chosen: %s %s on %s at %d bytes: %s",
             *(failure.collective, failure.candidate.spec, failure.communicator),
             *(failure.size, failure.why),
         )
+    if tuned.decision.spending:
+        _EVENTS.info("%s", tuned.decision.spending.text)
     if not tuned.decision.representative:
         _EVENTS.warning("not representative: this machine was measured, not the cluster")
     if tuned.decision.mixed:

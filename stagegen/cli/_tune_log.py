@@ -150,7 +150,7 @@ def _named(options: Options, computation: float) -> dict[str, object]:
         "computation": computation,
         "metric": options.timing.metric,
         "iterations": options.timing.iterations,
-        "budget": options.budget,
+        "budget": (options.budget, options.total),
         **options.protocol.to_json(),
         "algorithms": options.selection.algorithms,
         "without_algorithms": options.selection.without_algorithms,

@@ -29,7 +29,7 @@ from stagegen.measure.source import LogSource, Source
 from stagegen.topology import Topology
 from stagegen.tune import bounds
 from stagegen.tune.communicators import find_communicators
-from stagegen.tune.forecast import Forecast, races
+from stagegen.tune.forecast import BudgetForecast, Forecast, races
 from stagegen.tune.scope import Options
 from stagegen.tune.tuner import Tuned, tune
 
@@ -41,12 +41,21 @@ _EVENTS = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Run:
-    """One call of the command: what it works on, and whether it mixes environments."""
+    """One call of the command.
+
+    Attributes:
+        topology: the cluster.
+        catalogue: the algorithms.
+        output: the folder to write.
+        mix: whether measurements of different environments may be put together.
+        adaptive: whether the library's calls can adapt.
+    """
 
     topology: Topology
     catalogue: Catalogue
     output: Path
     mix: bool
+    adaptive: bool = False
 
     def bound(self, collective: str, size: int) -> float:
         """Return the seconds that a call's time is compared with: its lower bound, or a higher."""
@@ -66,7 +75,7 @@ def from_log(run: Run, wished: Options, path: Path, display: Display) -> None:
             if allowed:
                 with closing(LogWriter(run.output / LOG)) as copy:
                     copy.write(*allowed)
-            write_folder(run.output, run.topology, run.catalogue, tuned, log.records)
+            _write(run, tuned, log.records)
 
 
 def measure(
@@ -101,7 +110,12 @@ def measure(
         with shown(display, run.output / EVENTS), _resumable(log, path):
             _EVENTS.info("%s", why)
             to_come = races(run.topology, run.catalogue, options, options.protocol.launches)
-            watch = Watch(display, Forecast(to_come, run.bound))
+            forecast = (
+                Forecast(to_come, run.bound)
+                if options.total is None
+                else BudgetForecast(to_come, options.total)
+            )
+            watch = Watch(display, forecast)
             try:
                 if restated:
                     log.write(*restated)
@@ -111,7 +125,12 @@ def measure(
                 live.close()
                 log.close()
             ends.finish()
-            write_folder(run.output, run.topology, run.catalogue, tuned, [*known, *log.written])
+            _write(run, tuned, [*known, *log.written])
+
+
+def _write(run: Run, tuned: Tuned, records: Sequence[Mapping[str, Any]]) -> None:
+    """Write the folder."""
+    write_folder(run.output, run.topology, run.catalogue, tuned, records, run.adaptive)
 
 
 def _admission(records: Sequence[Mapping[str, Any]], mix: bool) -> Admission:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from stagegen.cli._schedule import allgather, allreduce, alltoall, bcast, reduce
+from stagegen.cli._schedule import allgather, allreduce, alltoall, alltoallv, bcast, reduce
 
 
 @click.group()
@@ -15,5 +15,5 @@ def command() -> None:
     """Compute the schedule of a collective for a cluster, or for a group of its hosts."""
 
 
-for module in (alltoall, allgather, allreduce, bcast, reduce):
+for module in (alltoall, alltoallv, allgather, allreduce, bcast, reduce):
     command.add_command(module.command)

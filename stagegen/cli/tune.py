@@ -13,6 +13,7 @@ import click
 
 from stagegen.catalogue import load_catalogue
 from stagegen.cli._arrivals import fitting
+from stagegen.cli._budget import MOST, PER_SIZE, Budget, parse_budget
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import (
     catalogue_selecting,
@@ -36,12 +37,6 @@ from stagegen.topology import Topology, load_topology
 from stagegen.tune.communicators import default_names, find_communicators
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.scope import Options
-
-#: Seconds of measured time for a size after which no repetitions are added.
-BUDGET = 20.0
-
-#: A day: more is taken for a mistake, and JSON cannot hold infinity.
-BUDGET_MOST = 86_400.0
 
 
 @click.command()
@@ -72,10 +67,18 @@ BUDGET_MOST = 86_400.0
 @protocol_options
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0, max=BUDGET_MOST),
-    default=BUDGET,
+    callback=parse_budget,
+    default=f"{PER_SIZE:g}",
     show_default=True,
-    help="Seconds of measured time for a size, after which no repetitions are added.",
+    metavar="S|DURATION",
+    help="A number: seconds of measured time for a size, after which no repetitions are added. A "
+    "duration with a unit, such as 90s, 10m or 1h30m: for the whole tuning, spent where the most "
+    "is to gain.",
+)
+@click.option(
+    "--adaptive",
+    is_flag=True,
+    help="Generate a library whose calls can measure and adapt, where LIBCOLL_ADAPTIVE says so.",
 )
 @click.option(
     "--output",
@@ -111,7 +114,7 @@ BUDGET_MOST = 86_400.0
 @click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: $MPICC, or as installed.")
 @click.option(
     "--patience",
-    type=click.FloatRange(min=1, max=BUDGET_MOST),
+    type=click.FloatRange(min=1, max=MOST),
     default=PATIENCE,
     show_default=True,
     help="Seconds, beyond a hundred times its lower bound, after which what does not end counts as "
@@ -137,7 +140,8 @@ def command(
     width: float,
     gain: float,
     seed: int,
-    budget: float,
+    budget: Budget,
+    adaptive: bool,
     output: Path | None,
     resume: bool,
     log_file: Path | None,
@@ -160,17 +164,18 @@ def command(
         without_algorithms,
         without_topology,
     )
-    run = Run(topology, catalogue, folder, mix)
+    run = Run(topology, catalogue, folder, mix, adaptive)
     options = Options(
         collectives_of(run.catalogue, collectives),
         sizes,
         timing_of(timing, computation, metric, iterations, seed),
-        budget,
+        budget.per_size,
         _communicators(topology, communicators, timing),
         catalogue.selection,
         Protocol(launches, width, gain, seed),
+        total=budget.total,
     )
-    options = options_for(traces, topology, options)
+    options = options_for(traces, topology, run.catalogue, options)
     if script:
         _write_script(script, job_script(topology, sys.argv[1:], time_limit))
         return

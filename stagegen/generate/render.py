@@ -98,6 +98,11 @@ class Renderer:
         """Tell whether there is such a file."""
         return self._templates.has(name)
 
+    def matching(self, pattern: str) -> tuple[str, ...]:
+        """Return the paths of the files that a pattern matches in one folder, sorted."""
+        depth = pattern.count("/")
+        return tuple(p for p in self._templates.matching(pattern) if p.count("/") == depth)
+
     def plain(self, name: str) -> str:
         """Return a C file in which nothing is rendered, below a comment that says its origin.
 

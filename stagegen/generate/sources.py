@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import accumulate, chain
 from typing import Any
 
@@ -13,6 +13,7 @@ from stagegen.errors import GenerateError
 from stagegen.generate.build import Build
 from stagegen.generate.calls import CallInC
 from stagegen.generate.depth_first import depth_first_places, meeting_depths
+from stagegen.generate.features import with_features
 from stagegen.generate.render import Renderer
 from stagegen.generate.routines import routine_files
 from stagegen.generate.tables import numbers
@@ -70,15 +71,25 @@ SESSION_DRIVERS = (
 )
 
 
-def runtime_sources(build: Build, renderer: Renderer) -> dict[str, str]:
+def runtime_sources(
+    build: Build, renderer: Renderer, features: Set[str] = frozenset()
+) -> dict[str, str]:
     """Return the C files, by name, of the runtime, of a build's routines and of their engines.
+
+    Args:
+        build: the routines.
+        renderer: of the templates.
+        features: of :data:`stagegen.generate.features.FEATURES`, those that the runtime has.
 
     Raises:
         GenerateError: a template is wrong.
         ScheduleError: a schedule fails its proof.
     """
     values = runtime_values(build)
-    files = {name: renderer.made(f"libcoll/{name}", values) for name in RUNTIME}
+    files = {
+        name: with_features(renderer.made(f"libcoll/{name}", values), features, name)
+        for name in RUNTIME
+    }
     for one in build.catalogue.described:
         files[f"view_{one.name}.c"] = renderer.plain(f"{one.name}/view.c")
     for routine in build.routines:

@@ -6,15 +6,19 @@ import hashlib
 import json
 import textwrap
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from stagegen import __version__
+from stagegen.adaptive.known import KNOWN, Known
 from stagegen.catalogue import Catalogue
 from stagegen.catalogue.collective import sizes_in_words
 from stagegen.data import DRIVERS
 from stagegen.generate import Renderer, library_build, runtime_sources, write_files
+from stagegen.generate.features import ADAPTIVE, with_features
 from stagegen.generate.fortran import fortran_function
 from stagegen.generate.sources import build_source, calls_of, check_sources, runtime_values
+from stagegen.library.adaptive import adapting, adaptive_sources
 from stagegen.library.rules import c_tables, chosen_algorithms
 from stagegen.parts.find import parts_file
 from stagegen.topology import Topology, topology_yaml
@@ -54,28 +58,47 @@ _APART = frozenset({"check/lab_idle.c", "check/overhead.c"})
 
 
 def library_files(
-    topology: Topology, catalogue: Catalogue, decision: DecisionTable
+    topology: Topology,
+    catalogue: Catalogue,
+    decision: DecisionTable,
+    adaptive: Known | None = None,
 ) -> dict[str, str]:
     """Return the generated folder's files, by path, without log and report.
+
+    Args:
+        topology: the cluster.
+        catalogue: the algorithms.
+        decision: which of them serve.
+        adaptive: for a library whose calls can adapt, what tuning measured; else None.
 
     Raises:
         GenerateError: a template is wrong.
         ScheduleError: a schedule fails its proof.
         InputError: the decision names an algorithm that the catalogue lacks.
     """
-    renderer = Renderer(COMMAND, topology.name, topology.hash, catalogue.hash, catalogue.templates)
-    build = library_build(topology, catalogue, chosen_algorithms(decision, catalogue))
+    command = COMMAND if adaptive is None else f"{COMMAND} --adaptive"
+    renderer = Renderer(command, topology.name, topology.hash, catalogue.hash, catalogue.templates)
+    chosen = chosen_algorithms(decision, catalogue)
+    features = frozenset[str]() if adaptive is None else frozenset({ADAPTIVE})
+    if adaptive is not None:
+        chosen = (*chosen, *adapting(topology, catalogue))
+    build = library_build(topology, catalogue, chosen)
     values = {
         **runtime_values(build),
         "tables": c_tables(decision, build.routines, [group.name for group in build.groups]),
         "representative": decision.representative,
     }
-    runtime = runtime_sources(build, renderer)
+    runtime = runtime_sources(build, renderer, features)
     files = {f"src/{name}": text for name, text in runtime.items()}
     for name in _DISPATCHER:
-        files[f"src/{name}"] = renderer.made(f"libcoll/{name}", values)
+        made = renderer.made(f"libcoll/{name}", values)
+        files[f"src/{name}"] = with_features(made, features, name)
     for call in calls_of(build.catalogue):
-        files[f"src/entry_{call.name}.c"] = renderer.render("libcoll/entry.c.j2", {"call": call})
+        made = renderer.render("libcoll/entry.c.j2", {"call": call})
+        files[f"src/entry_{call.name}.c"] = with_features(made, features, "entry.c.j2")
+    if adaptive is not None:
+        own = adaptive_sources(build, decision, adaptive, renderer)
+        files |= {f"src/{name}": text for name, text in own.items()}
     functions = {"functions": [fortran_function(one) for one in catalogue.described]}
     files["src/fortran.c"] = renderer.render("libcoll/fortran.c.j2", functions)
     files["src/build.c"] = build_source(files, renderer)
@@ -85,7 +108,8 @@ def library_files(
         files[f"check/{name}"] = text
     files["check/variants.c"] = renderer.render("libcoll/variants.c.j2", values)
     about = {"about_choice": _about_choice(catalogue)}
-    files["include/libcoll.h"] = renderer.render("libcoll/libcoll.h.j2", about)
+    header = renderer.render("libcoll/libcoll.h.j2", about)
+    files["include/libcoll.h"] = with_features(header, features, "libcoll.h.j2")
     files["libcoll.pc.in"] = renderer.render("libcoll/libcoll.pc.in.j2", values)
     sources = sorted(name for name in files if name.startswith("src/") and name.endswith(".c"))
     makefile = {**values, "sources": sources, "checks": _check_objects(files)}
@@ -93,6 +117,8 @@ def library_files(
     files |= parts_file(catalogue.templates.added)
     files["topology.yaml"] = topology_yaml(topology)
     files["decision.json"] = decision.to_text()
+    if adaptive is not None:
+        files[KNOWN] = replace(adaptive, selection=catalogue.selection).to_text()
     return files
 
 
@@ -122,6 +148,7 @@ def write_library(
     catalogue: Catalogue,
     decision: DecisionTable,
     extra: Mapping[str, str],
+    adaptive: Known | None = None,
 ) -> None:
     """Write the generated folder; ``manifest.json`` comes last and lists the files.
 
@@ -134,11 +161,12 @@ def write_library(
         decision: which of them serve.
         extra: files that are not listed, since they depend on more than topology, catalogue
             and log: the report depends on the library that draws its plots.
+        adaptive: for a library whose calls can adapt, what tuning measured; else None.
     """
-    files = library_files(topology, catalogue, decision)
+    files = library_files(topology, catalogue, decision, adaptive)
     manifest = {
         "stagegen": __version__,
-        "command": COMMAND,
+        "command": COMMAND if adaptive is None else f"{COMMAND} --adaptive",
         "cluster": topology.name,
         "topology_hash": topology.hash,
         "catalogue_hash": catalogue.hash,

@@ -72,7 +72,9 @@ class LiveSource:
         """
         checks = []
         for candidate in candidates:
+            begin = time.monotonic()
             check = self._check(collective, candidate, communicator)
+            check = replace(check, took=_since(begin))
             self._log.write(check.to_json())
             checks.append(check)
         return checks
@@ -108,6 +110,7 @@ class LiveSource:
             MeasurementError: no session can be started, or no candidate is at fault.
                 Names the algorithms and the size.
         """
+        begin = time.monotonic()
         if request.launch != self._launch:
             self._timing.close()
             self._launch = request.launch
@@ -118,11 +121,13 @@ class LiveSource:
             except SessionError as error:
                 failure = self._culprit(request)
                 if failure is not None:
+                    failure = replace(failure, took=_since(begin))
                     self._log.write(failure.to_json())
                     raise CandidateFailed(failure) from error
                 if attempt == ATTEMPTS - 1:
                     raise
             else:
+                measurement = replace(measurement, took=_since(begin))
                 self._log.write(measurement.to_json())
                 return measurement
         raise AssertionError("the last attempt returns or raises")
@@ -168,6 +173,11 @@ class LiveSource:
         """End the sessions that are open."""
         self._timing.close()
         self._checking.close()
+
+
+def _since(begin: float) -> float:
+    """Return the seconds since then, in microseconds: a log holds them as they are."""
+    return round(time.monotonic() - begin, 6)
 
 
 def _tell(error: SessionError) -> None:

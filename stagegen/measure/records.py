@@ -10,7 +10,7 @@ from typing import Any
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import MeasurementError
 from stagegen.measure.arrivals import LAUNCH, Lateness
-from stagegen.measure.entries import entry, natural, times
+from stagegen.measure.entries import entry, natural, number, times
 from stagegen.measure.timing import Timing
 
 #: The communicator of all ranks, and of records that do not name one.
@@ -136,6 +136,19 @@ def _output(record: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _took(record: Mapping[str, Any]) -> float | None:
+    """Return how many seconds a command took; None in old logs.
+
+    Raises:
+        TypeError, ValueError: it is no time.
+    """
+    return number(record["took"]) if "took" in record else None
+
+
+def _took_form(took: float | None) -> dict[str, float]:
+    return {} if took is None else {"took": took}
+
+
 def _output_form(output: tuple[str, ...]) -> dict[str, list[str]]:
     return {"output": list(output)} if output else {}
 
@@ -149,11 +162,14 @@ class Measurement:
         seconds: for each of its candidates the time of each repetition, in seconds: the mean
             of its calls, over the ranks as the request's metric says.
         lateness: what else is known if ranks come late; else None.
+        took: seconds from the request to the answer, the start of a session included; None if
+            nobody knows.
     """
 
     request: Request
     seconds: tuple[tuple[float, ...], ...]
     lateness: Lateness | None = None
+    took: float | None = None
 
     def by_candidate(self) -> dict[Candidate, tuple[float, ...]]:
         """Return the repetitions of each candidate."""
@@ -176,6 +192,7 @@ class Measurement:
             **first,
             **late,
             "seconds": {c.spec: list(times) for c, times in self.by_candidate().items()},
+            **_took_form(self.took),
         }
 
     @classmethod
@@ -202,7 +219,8 @@ class Measurement:
             first=natural(record, "first") if "first" in record else 0,
         )
         late = entry(record, "lateness", dict) if "lateness" in record else None
-        return cls(request, seconds, Lateness.from_json(late, list(answers)) if late else None)
+        lateness = Lateness.from_json(late, list(answers)) if late else None
+        return cls(request, seconds, lateness, _took(record))
 
 
 @dataclass(frozen=True)
@@ -214,6 +232,7 @@ class Check:
         first_wrong: the first of them, in words.
         communicator: the name of the ranks that called.
         output: if the routine did not end, the last lines of what the job said.
+        took: as that of a measurement.
     """
 
     collective: str
@@ -223,6 +242,7 @@ class Check:
     first_wrong: str
     communicator: str = WHOLE
     output: tuple[str, ...] = ()
+    took: float | None = None
 
     @property
     def ended(self) -> bool:
@@ -240,6 +260,7 @@ class Check:
             "wrong": self.wrong,
             "first_wrong": self.first_wrong,
             **_output_form(self.output),
+            **_took_form(self.took),
         }
 
     @classmethod
@@ -257,6 +278,7 @@ class Check:
             first_wrong=entry(record, "first_wrong", str),
             communicator=_communicator(record),
             output=_output(record),
+            took=_took(record),
         )
 
 
@@ -269,6 +291,7 @@ class Failure:
         why: the error in one line.
         communicator: the name of the ranks that called.
         output: the last lines of what the job said.
+        took: seconds from the request to the verdict; None if nobody knows.
     """
 
     collective: str
@@ -277,6 +300,7 @@ class Failure:
     why: str
     communicator: str = WHOLE
     output: tuple[str, ...] = ()
+    took: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the record of the log."""
@@ -288,6 +312,7 @@ class Failure:
             "routine": self.candidate.spec,
             "why": self.why,
             **_output_form(self.output),
+            **_took_form(self.took),
         }
 
     @classmethod
@@ -307,6 +332,7 @@ class Failure:
             why=entry(record, "why", str),
             communicator=_communicator(record),
             output=_output(record),
+            took=_took(record),
         )
 
 

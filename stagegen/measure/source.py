@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from stagegen.errors import MeasurementError
 from stagegen.measure.records import (
@@ -54,7 +54,7 @@ class LogSource:
         self._live = live
         self._checks: dict[tuple[str, str, Candidate], Check] = {}
         self._unended: Counter[tuple[str, str, Candidate]] = Counter()
-        self._measured: dict[Request, deque[tuple[float, ...]]] = defaultdict(deque)
+        self._measured: dict[Request, deque[_Answer]] = defaultdict(deque)
         self._failures: list[Failure] = []
         for record in records:
             self._add(record)
@@ -64,8 +64,8 @@ class LogSource:
             self._keep(Check.from_json(record))
         elif record["kind"] == "measurement":
             one = Measurement.from_json(record)
-            for candidate, seconds in one.by_candidate().items():
-                self._measured[_of_one(one.request, candidate)].append(seconds)
+            for candidate, answer in _answers(one).items():
+                self._measured[_of_one(one.request, candidate)].append(answer)
         elif record["kind"] == "failure":
             self._failures.append(Failure.from_json(record))
 
@@ -104,17 +104,30 @@ class LogSource:
             if _is_of(failure, wanted):
                 self._failures.remove(failure)
                 raise CandidateFailed(failure)
-        answers: dict[Candidate, tuple[float, ...]] = {}
+        answers: dict[Candidate, _Answer] = {}
         if missing:
             live = self._from_live(f"{request.collective} of {request.size} bytes")
-            answers = live.measure(wanted).by_candidate()
-        seconds = (answers[c] if c in answers else pools[c].popleft() for c in request.candidates)
-        return Measurement(request, tuple(seconds))
+            answers = _answers(live.measure(wanted))
+        found = [answers[c] if c in answers else pools[c].popleft() for c in request.candidates]
+        took = [share for _, share in found if share is not None]
+        together = sum(took) if len(took) == len(found) else None
+        return Measurement(request, tuple(seconds for seconds, _ in found), took=together)
 
     def _from_live(self, what: str) -> Source:
         if self._live is None:
             raise MeasurementError(f"the log lacks {what}; go on measuring with --resume")
         return self._live
+
+
+#: The repetitions of one candidate, and its share of what the command took; None in old logs.
+_Answer: TypeAlias = tuple[tuple[float, ...], float | None]
+
+
+def _answers(measurement: Measurement) -> dict[Candidate, _Answer]:
+    """Return the answer of each candidate; all have an equal share of the command's time."""
+    took = measurement.took
+    share = None if took is None else took / len(measurement.seconds)
+    return {candidate: (one, share) for candidate, one in measurement.by_candidate().items()}
 
 
 def _of_one(request: Request, candidate: Candidate) -> Request:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ class Row:
         size: bytes.
         ranks: of the communicators.
         hosts: on which these ranks are.
-        host_names: the names of these hosts, sorted; of the first communicator.
+        host_names: the names of these hosts, sorted; in `Profile.rows`, of the first communicator.
         calls: how many.
         elapsed: seconds that the ranks spent in the calls, the sum over the calls of the means over
             the ranks.
@@ -65,12 +66,14 @@ class Profile:
         seconds: from MPI_Init to MPI_Finalize, the mean over the ranks that came to the latter;
             None if none did.
         rows: those that take the most time first; each weighs as many ranks as it has.
+        by_hosts: the same calls, with a row for each set of hosts.
         size: the number of ranks of the program.
         clock_error: of the times, in seconds.
     """
 
     seconds: float | None
     rows: tuple[Row, ...]
+    by_hosts: tuple[Row, ...]
     size: int
     clock_error: float
 
@@ -94,17 +97,21 @@ class Profile:
 def profile_of(recording: Recording) -> Profile:
     """Return the profile of a recording."""
     aligned = align(recording)
-    found: dict[tuple[str, str, int, int, int], list[Row]] = {}
-    for calls in aligned.calls:
-        if calls.mode == BLOCKING:
-            row = _row(recording, calls)
-            key = row.site, row.collective, row.size, row.ranks, row.hosts
-            found.setdefault(key, []).append(row)
-    rows = (_sum(rows) for rows in found.values())
-    ordered = sorted(rows, key=_importance)
+    every = [_row(recording, calls) for calls in aligned.calls if calls.mode == BLOCKING]
+    by_hosts = _summed(every, lambda row: row.host_names)
+    rows = _summed(by_hosts, lambda row: row.hosts)
     ended = [(rank.ended - rank.begun) * 1e-9 for rank in recording.ranks if rank.ended]
     seconds = sum(ended) / len(ended) if ended else None
-    return Profile(seconds, tuple(ordered), recording.size, aligned.clocks.error)
+    return Profile(seconds, rows, by_hosts, recording.size, aligned.clocks.error)
+
+
+def _summed(rows: Iterable[Row], hosts: Callable[[Row], Hashable]) -> tuple[Row, ...]:
+    """Return the sums of the rows that are alike, their hosts too, as `hosts` tells these."""
+    found: dict[Hashable, list[Row]] = {}
+    for row in rows:
+        key = row.site, row.collective, row.size, row.ranks, hosts(row)
+        found.setdefault(key, []).append(row)
+    return tuple(sorted(map(_sum, found.values()), key=_importance))
 
 
 def _importance(row: Row) -> tuple[float, str, int]:

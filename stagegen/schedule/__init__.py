@@ -9,29 +9,37 @@ from stagegen.schedule.alltoall.schedule import alltoall_schedule
 from stagegen.schedule.alltoall.sync.schemes import SCHEME_NAMES, SCHEMES, Scheme
 from stagegen.schedule.bounds.lower import Bound, lower_bound, lower_bound_of_sizes
 from stagegen.schedule.model import (
+    PATTERN_KINDS,
     RING_KINDS,
     TREE_KINDS,
     Message,
+    PatternSchedule,
     PhaseSchedule,
+    Piece,
     Ring,
     RingPipeline,
     SharedEdge,
     Sync,
     SyncGraph,
     Tree,
+    Wait,
 )
+from stagegen.schedule.patterns.schedule import aggregated, pattern_schedule
 from stagegen.schedule.rings.pipeline import ring_pipeline
 from stagegen.schedule.rings.ring import depth_first_positions, depth_first_ranks, logical_ring
 from stagegen.schedule.trees.tree import broadcast_tree, reduce_tree
 
 __all__ = [
+    "PATTERN_KINDS",
     "RING_KINDS",
     "SCHEMES",
     "SCHEME_NAMES",
     "TREE_KINDS",
     "Bound",
     "Message",
+    "PatternSchedule",
     "PhaseSchedule",
+    "Piece",
     "Ring",
     "RingPipeline",
     "Rows",
@@ -42,6 +50,8 @@ __all__ = [
     "SyncGraph",
     "Token",
     "Tree",
+    "Wait",
+    "aggregated",
     "alltoall_schedule",
     "broadcast_tree",
     "depth_first_positions",
@@ -49,6 +59,7 @@ __all__ = [
     "logical_ring",
     "lower_bound",
     "lower_bound_of_sizes",
+    "pattern_schedule",
     "reduce_tree",
     "ring_pipeline",
     "schedule_rows",

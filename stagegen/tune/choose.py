@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import MARGIN, is_faster_in_launches
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.race import Sample
+from stagegen.tune.field import Sample
 
 Samples = Mapping[Candidate, Sample]
 

@@ -15,9 +15,10 @@ from math import inf
 
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
+from stagegen.tune.field import Field, Times, distinct, least
 from stagegen.tune.point import Point
 from stagegen.tune.prediction import ERROR_LEAST, ERROR_MOST, REMEMBERED
-from stagegen.tune.race import SHORT_SECONDS, Field, Times, distinct, least, look_at_few, try_short
+from stagegen.tune.race import SHORT_SECONDS, look_at_few, try_short
 
 #: The most compositions of a group that are looked at, by the seconds that a call takes at the
 #: most. All are looked at where calls are short.

@@ -14,6 +14,7 @@ from stagegen.measure.records import Candidate
 from stagegen.tune.choose import Samples, crossover, median
 from stagegen.tune.decision import Rule
 from stagegen.tune.duels import Duels
+from stagegen.tune.purse import BudgetSpent
 
 #: If calls take longer than this many seconds at the upper size, no duels are fought between the
 #: two: the place of the crossover follows from the times at both, and costs nothing. A wrong place
@@ -52,8 +53,13 @@ class Crossovers:
             if median(samples[high][upper]) > DUEL_SECONDS and self._can_both(low, high, choices):
                 start = _crossing(low, high, lower, upper, samples, self.gain)
                 yield Rule(start, upper, (low, high))
-            else:
-                yield from self._between(low, high, lower, upper)
+                continue
+            try:
+                yield from list(self._between(low, high, lower, upper))
+            except BudgetSpent:
+                can = self._can_both(low, high, choices)
+                start = _crossing(low, high, lower, upper, samples, self.gain) if can else high
+                yield Rule(start, upper, (low, high))
 
     def _can_both(self, low: int, high: int, choices: Mapping[int, Candidate]) -> bool:
         return self.handles(choices[low], high) and self.handles(choices[high], low)

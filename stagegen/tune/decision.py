@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from stagegen.catalogue.algorithm import NATIVE
@@ -37,6 +37,50 @@ NATIVE_CANDIDATE = Candidate(NATIVE)
 
 
 @dataclass(frozen=True)
+class Lesson:
+    """Where a rule is from that programs learned, not tuning (:mod:`stagegen.adaptive.merge`).
+
+    Attributes:
+        files: the names of the learned files, sorted.
+        policies: that searched, sorted.
+        calls: of all situations together.
+        seconds: the median of a call of the rule's candidate.
+        instead_of: what served before, as the session's commands write it.
+        instead_of_seconds: the median of its calls in the same programs.
+    """
+
+    files: tuple[str, ...]
+    policies: tuple[str, ...]
+    calls: int
+    seconds: float
+    instead_of: str
+    instead_of_seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form in ``decision.json``."""
+        return {
+            "files": list(self.files),
+            "policies": list(self.policies),
+            "calls": self.calls,
+            "seconds": self.seconds,
+            "instead_of": self.instead_of,
+            "instead_of_seconds": self.instead_of_seconds,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Lesson:
+        """Read the form in ``decision.json``."""
+        return cls(
+            tuple(data["files"]),
+            tuple(data["policies"]),
+            data["calls"],
+            data["seconds"],
+            data["instead_of"],
+            data["instead_of_seconds"],
+        )
+
+
+@dataclass(frozen=True)
 class Rule:
     """Messages of ``start`` bytes and more, up to the next rule, go to ``candidate``.
 
@@ -47,18 +91,65 @@ class Rule:
             was kept, first at which this one won); None for the first rule.
         alternatives: the ones that serve where the candidate cannot, in this order; after the
             last one comes the native routine.
+        learned: where it is from, if programs learned it; else None.
     """
 
     start: int
     candidate: Candidate
     crossover: tuple[int, int] | None = None
     alternatives: tuple[Candidate, ...] = ()
+    learned: Lesson | None = None
 
     @property
     def options(self) -> tuple[Candidate, ...]:
         """All candidates that may serve, in the order in which to try them; native is the last."""
         native = () if self.candidate == NATIVE_CANDIDATE else (NATIVE_CANDIDATE,)
         return (self.candidate, *self.alternatives, *native)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a table's choice may lose at a size, where the time for tuning was limited.
+
+    Attributes:
+        size: in bytes.
+        loss: by how much the choice may be slower than the best candidate, as a share of the best
+            one's time; None if nobody knows.
+        basis: what the estimate is from: `launches`, `scouting`, `neighbours` or `nothing`.
+    """
+
+    size: int
+    loss: float | None
+    basis: str
+
+
+@dataclass(frozen=True)
+class Spending:
+    """How a budget for the whole tuning was spent.
+
+    Attributes:
+        seconds: of the budget.
+        spent: seconds that commands took.
+        loss: the share of time that may have been lost, over all tables of the measured shapes;
+            None if nobody knows.
+        unknown: at how many sizes of these tables nobody knows.
+    """
+
+    seconds: float
+    spent: float
+    loss: float | None
+    unknown: int
+
+    @property
+    def text(self) -> str:
+        """What was spent, and what may have been lost, in words."""
+        spent = f"{self.spent:.0f} s of the budget of {self.seconds:.0f} s were spent"
+        if self.loss is None:
+            return f"{spent}; nothing was measured, so the native routines serve"
+        lost = f"at most {self.loss:.1%} of the time of calls may have been lost by the rest"
+        sizes = "size of a table" if self.unknown == 1 else "sizes of tables"
+        unknown = f"; nobody knows it at {self.unknown} {sizes}" if self.unknown else ""
+        return f"{spent}; {lost}{unknown}"
 
 
 @dataclass(frozen=True)
@@ -76,6 +167,7 @@ class Table:
         confirmed: whether what it serves was measured; else it is predicted from ``shape``.
         unconverged: the measured sizes in bytes, ascending, at which the time of what serves them
             is not known to within the width that was asked for.
+        estimates: if the time for tuning was limited: what may have been lost, by size.
     """
 
     collective: str
@@ -87,6 +179,7 @@ class Table:
     ranks_per_host: Range
     confirmed: bool
     unconverged: tuple[int, ...] = ()
+    estimates: tuple[Estimate, ...] = ()
 
     def __post_init__(self) -> None:
         starts = [rule.start for rule in self.rules]
@@ -146,6 +239,7 @@ class DecisionTable:
         tables: sorted by collective; of each the most special communicators first.
         mixed: facts in which the environments that were measured differ, as the user allowed.
         timing: how calls were timed, if ranks came late to them; else None.
+        spending: if the time for the whole tuning was limited; else None.
     """
 
     cluster: str
@@ -155,6 +249,7 @@ class DecisionTable:
     tables: tuple[Table, ...]
     mixed: tuple[str, ...] = ()
     timing: Timing | None = None
+    spending: Spending | None = None
 
     def table(self, collective: str, communicator: str, shape: Shape) -> Table | None:
         """Return the table that serves a communicator, or None if that was not tuned.
@@ -184,6 +279,7 @@ class DecisionTable:
             "representative": self.representative,
             **({"mixed": list(self.mixed)} if self.mixed else {}),
             **({"timing": self.timing.to_json()} if self.timing else {}),
+            **({"budget": asdict(self.spending)} if self.spending else {}),
             "fallback": NATIVE,
             "tables": [_table_json(table) for table in self.tables],
         }
@@ -214,6 +310,7 @@ class DecisionTable:
                 tables=tuple(_read_table(table, data["version"]) for table in data["tables"]),
                 mixed=tuple(data.get("mixed", ())),
                 timing=Timing.from_json(data["timing"]) if "timing" in data else None,
+                spending=Spending(**data["budget"]) if "budget" in data else None,
             )
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise InputError(f"not a decision table: {error!r}") from error
@@ -232,6 +329,7 @@ def _table_json(table: Table) -> dict[str, Any]:
         "ranks_per_host_to": table.ranks_per_host.last,
         "confirmed": table.confirmed,
         "unconverged": list(table.unconverged),
+        **({"estimates": list(map(asdict, table.estimates))} if table.estimates else {}),
         "rules": [
             {
                 "from": rule.start,
@@ -239,6 +337,7 @@ def _table_json(table: Table) -> dict[str, Any]:
                 **_candidate_json(rule.candidate),
                 "crossover": list(rule.crossover) if rule.crossover else None,
                 "alternatives": [_candidate_json(other) for other in rule.options[1:]],
+                **({"learned": rule.learned.to_json()} if rule.learned else {}),
             }
             for index, rule in enumerate(table.rules)
         ],
@@ -269,6 +368,7 @@ def _read_table(data: Mapping[str, Any], version: int) -> Table:
             _read_candidate(rule),
             (rule["crossover"][0], rule["crossover"][1]) if rule["crossover"] else None,
             tuple(map(_read_candidate, rule["alternatives"]))[:-1],
+            Lesson.from_json(rule["learned"]) if "learned" in rule else None,
         )
         for rule in data["rules"]
     )
@@ -282,4 +382,5 @@ def _read_table(data: Mapping[str, Any], version: int) -> Table:
         Range(data["ranks_per_host_from"], data["ranks_per_host_to"]),
         data["confirmed"],
         tuple(data["unconverged"] if version > READ[0] else ()),
+        tuple(Estimate(**form) for form in data.get("estimates", ())),
     )

@@ -40,7 +40,8 @@ class Experiments:
             return self._source.measure(request)
         if request.launch == 0 and request.repetitions == 1:
             many = self._source.measure(replace(request, repetitions=LOOK))
-            return Measurement(request, tuple((statistics.fmean(s),) for s in many.seconds))
+            means = tuple((statistics.fmean(s),) for s in many.seconds)
+            return Measurement(request, means, took=many.took)
         key = replace(request, repetitions=0)
         numbered = replace(request, first=self._done[key])
         self._done[key] += request.repetitions

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from stagegen.catalogue import Catalogue
-from stagegen.measure.records import Measurement
+from stagegen.measure.records import Check, Measurement, Request
 from stagegen.topology import Topology
 from stagegen.tune.communicators import find_communicators
+from stagegen.tune.purse import seconds_of_calls
 from stagegen.tune.scope import Options
 from stagegen.tune.tuner import kinds_of, sizes_of
 
@@ -66,9 +67,55 @@ def races(
         for size in sizes_of(catalogue.collective(name), options, len(one.ranks), one.name)
     ]
     with_parts = {algorithm.collective for algorithm in catalogue.algorithms if algorithm.parts}
-    composed = [replace(one, composed=True) for one in first if one.collective in with_parts]
-    later = [replace(one, launch=n) for n in range(1, launches + 1) for one in first]
+    called = [one for one in first if not options.is_part(one.collective, one.communicator)]
+    composed = [replace(one, composed=True) for one in called if one.collective in with_parts]
+    later = [replace(one, launch=n) for n in range(1, launches + 1) for one in called]
     return (*first, *composed, *later)
+
+
+def race_of(request: Request) -> Race:
+    """Return the race that a request is a part of."""
+    composed = not request.launch and any(one.bound for one in request.candidates)
+    return Race(request.collective, request.communicator, request.size, composed, request.launch)
+
+
+class BudgetForecast:
+    """Says how much of a budget is left; which races it is for, tuning decides as it goes.
+
+    Args:
+        expected: the races that there may be.
+        seconds: of the budget.
+    """
+
+    def __init__(self, expected: Sequence[Race], seconds: float):
+        self._expected = set(expected)
+        self._begun: set[Race] = set()
+        self._left = seconds
+
+    def add_checks(self, checks: Sequence[Check]) -> None:
+        """Count what checks took."""
+        self._left -= sum(check.took or 0.0 for check in checks)
+
+    def add(self, measurement: Measurement, seconds: float | None = None) -> None:
+        """Count a measurement, made or known; its record says what it took."""
+        self._begun.add(race_of(measurement.request))
+        took = measurement.took
+        self._left -= seconds_of_calls(measurement) if took is None else took
+
+    @property
+    def done(self) -> int:
+        """How many races have begun."""
+        return len(self._begun)
+
+    @property
+    def total(self) -> int:
+        """How many races there may be; the budget may be spent before."""
+        return len(self._expected | self._begun)
+
+    @property
+    def left(self) -> float | None:
+        """The seconds of the budget that are left."""
+        return max(0.0, self._left)
 
 
 class Forecast:
@@ -95,6 +142,9 @@ class Forecast:
         #: How many races are over, or have begun.
         self.done = 0
 
+    def add_checks(self, checks: Sequence[Check]) -> None:
+        """Count checks, which take little time beside races: they change nothing."""
+
     def add(self, measurement: Measurement, seconds: float | None = None) -> None:
         """Count a measurement.
 
@@ -102,12 +152,8 @@ class Forecast:
             measurement: made, or known from a log.
             seconds: that it took to make; None if it was known.
         """
-        request = measurement.request
-        composed = not request.launch and any(one.bound for one in request.candidates)
-        race = Race(
-            request.collective, request.communicator, request.size, composed, request.launch
-        )
-        measured = (request.calls + request.settle) * sum(map(sum, measurement.seconds))
+        race = race_of(measurement.request)
+        measured = seconds_of_calls(measurement)
         self._spent[race.kind, race.collective] += measured
         while self.done <= self._places.get(race, -1):
             passed = self._races[self.done]

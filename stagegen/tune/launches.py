@@ -17,9 +17,10 @@ from stagegen.measure.source import Source
 from stagegen.measure.statistics import LAUNCHES_LEAST, summarize
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.elimination import eliminate, is_settled
+from stagegen.tune.field import least
 from stagegen.tune.point import Point
 from stagegen.tune.protocol import Protocol
-from stagegen.tune.race import SCOUT_FACTOR, decisive, in_random_order, least
+from stagegen.tune.race import SCOUT_FACTOR, decisive, in_random_order
 
 #: The repetitions of each candidate that a launch adds at a time, by the seconds that a call takes
 #: at the most.

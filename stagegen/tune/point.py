@@ -10,7 +10,8 @@ from dataclasses import field as made
 
 from stagegen.measure.records import Candidate
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.race import LONG_SECONDS, Field, Sample, Times, least
+from stagegen.tune.field import Field, Sample, Times, least
+from stagegen.tune.race import LONG_SECONDS
 
 
 @dataclass

@@ -11,6 +11,7 @@ scaled down to what was measured.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -30,6 +31,9 @@ ERROR_SECONDS = 2e-4
 
 #: A time tells of an algorithm's bytes if the lower bound is this share of it.
 TELLING = 0.2
+
+#: So many times the bound the bytes may take beyond the last size that was looked at.
+DEARER = 2.0
 
 #: How many of the last predictions tell the error.
 REMEMBERED = 60
@@ -94,6 +98,18 @@ class Prediction:
         certain = max(0.0, seconds - max(self.error * seconds, ERROR_SECONDS))
         slope = self._slope(name, self.error) if size <= NEAR * last else 0.0
         return certain + max(slope * (size - last), self._growth(last, size))
+
+    def most(self, name: str, size: int) -> float:
+        """Return the predicted seconds plus their error; infinite if the algorithm was not seen.
+
+        Protocols change with the size, so bytes may take :data:`DEARER` times the bound, too.
+        """
+        expected = self.expected(name, size)
+        if expected is None:
+            return math.inf
+        last, seconds = self._seen[name][-1]
+        dear = seconds + DEARER * self._growth(last, size)
+        return (1 + self.error) * max(expected, dear)
 
     def is_above(self, name: str, size: int, seconds: float) -> bool:
         """Whether a time is above its prediction by more than the error, or has none."""

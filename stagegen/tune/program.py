@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from stagegen.catalogue import Catalogue
 from stagegen.errors import InputError
 from stagegen.measure.entries import entry, natural, number
 from stagegen.measure.records import WHOLE
@@ -20,6 +21,7 @@ from stagegen.recording.container import is_recording
 from stagegen.topology import Topology
 from stagegen.tune.communicators import job_of
 from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, ONE_HOST
+from stagegen.tune.part_subjects import part_subjects
 from stagegen.tune.recorded_program import recorded_form
 from stagegen.tune.scope import Options, Wanted
 from stagegen.tune.shapes import Shape
@@ -143,15 +145,18 @@ def program_of(traces: Iterable[Calls], topology: Topology) -> Program:
     return Program(tuple(wanted), total, sum(seconds[key] for key in kept), unknown)
 
 
-def options_for(program: Program, options: Options) -> Options:
-    """Return options that tune what a program calls, and nothing else."""
+def options_for(
+    program: Program, options: Options, catalogue: Catalogue, topology: Topology
+) -> Options:
+    """Return options that tune what a program calls, and look at what serves parts of that."""
+    wanted = (*program.wanted, *part_subjects(program.wanted, catalogue, topology))
     sizes = sorted({size for one in program.wanted for size in one.sizes if size > 0})
     return replace(
         options,
-        collectives=tuple(sorted({one.collective for one in program.wanted})),
+        collectives=tuple(sorted({one.collective for one in wanted})),
         communicators=tuple(dict.fromkeys(one.communicator for one in program.wanted)),
         sizes=tuple(sizes) or options.sizes,
-        wanted=program.wanted,
+        wanted=wanted,
     )
 
 

@@ -10,14 +10,13 @@ on a log runs as it ran live.
 from __future__ import annotations
 
 import random
-import statistics
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
-from stagegen.measure.statistics import summarize
 from stagegen.tune.decision import NATIVE_CANDIDATE
+from stagegen.tune.field import Field, Times, least
 from stagegen.tune.prediction import Prediction
 
 #: A candidate whose least scouted time is above the best one's by more than this factor is
@@ -62,78 +61,6 @@ SETTLE_SECONDS = 0.05
 #: Beside calls longer than this many seconds, noise and hiccups are small.
 LONG_SECONDS = 0.15
 
-#: The measured seconds of each candidate.
-Times = dict[Candidate, list[float]]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The times of one candidate at a size.
-
-    Attributes:
-        seconds: of the repetitions that count for decisions; if there are none, of scouting.
-        dropped: whether it fell behind and can no longer be chosen.
-        scouted: what scouting saw, if that is not what ``seconds`` are.
-        launches: ``seconds`` by the launch that made them; empty after scouting alone.
-        rank: the least seconds of scouting, by which challengers of the native routine were
-            ranked; infinite if nobody knows.
-    """
-
-    seconds: tuple[float, ...]
-    dropped: bool = False
-    scouted: tuple[float, ...] = ()
-    launches: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
-    rank: float = float("inf")
-
-    @property
-    def mean(self) -> float:
-        """The mean of all that was seen, in seconds."""
-        return statistics.fmean((*self.scouted, *self.seconds))
-
-    def is_known(self, width: float) -> bool:
-        """Whether the 95 % interval of the median is within this share of it."""
-        return summarize(self.seconds).is_within(width)
-
-
-@dataclass(frozen=True)
-class Field:
-    """The candidates of a race, and the groups that each need a winner.
-
-    Attributes:
-        candidates: all of them.
-        groups: sets of candidates with a winner each, each set within the one before, such as all
-            and the topology-unaware.
-    """
-
-    candidates: tuple[Candidate, ...]
-    groups: tuple[frozenset[Candidate], ...]
-
-    def nearest(
-        self, times: Mapping[Candidate, float], factor: float, most: int
-    ) -> list[Candidate]:
-        """Return the candidates within ``factor`` of a group's best, at most ``most`` of each."""
-        near: set[Candidate] = set()
-        for group in self.groups:
-            members = sorted((times[c], c) for c in times if c in group)
-            for time, candidate in members[:most]:
-                # An infinite factor of a time of 0 is no number.
-                if factor == float("inf") or time <= factor * members[0][0]:
-                    near.add(candidate)
-        return [candidate for candidate in times if candidate in near]
-
-    def leaders(self, times: Mapping[Candidate, float]) -> list[Candidate]:
-        """Return the best of each group that has a time."""
-        members = ([(times[c], c) for c in group if c in times] for group in self.groups)
-        return [min(timed)[1] for timed in members if timed]
-
-    def rival(self, times: Mapping[Candidate, float], candidate: Candidate) -> float:
-        """Return the best time of the smallest group that holds a candidate, or infinity.
-
-        Who is behind this one is behind the best of all groups that hold it.
-        """
-        inner = [group for group in self.groups if candidate in group][-1]
-        return min((time for c, time in times.items() if c in inner), default=float("inf"))
-
 
 def in_random_order(request: Request, seed: int) -> Request:
     """Return the request with its candidates in an order that only it and the seed decide."""
@@ -151,11 +78,6 @@ def decisive(scout: Request, fastest: float, repetitions: int) -> Request:
         calls=scout.timing.calls(scout.size, fastest),
         repetitions=repetitions,
     )
-
-
-def least(times: Mapping[Candidate, Sequence[float]]) -> dict[Candidate, float]:
-    """Return the least time of each candidate."""
-    return {candidate: min(seconds) for candidate, seconds in times.items()}
 
 
 def look(source: Source, request: Request, field: Field, prediction: Prediction) -> Times:
@@ -319,8 +241,3 @@ def _measure(source: Source, request: Request, times: Times) -> None:
     """Add a request's measurements to ``times``."""
     for candidate, repetitions in source.measure(request).by_candidate().items():
         times.setdefault(candidate, []).extend(repetitions)
-
-
-def distinct(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """Return the candidates, each once, in their order."""
-    return tuple(dict.fromkeys(candidates))

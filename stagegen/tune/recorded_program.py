@@ -15,7 +15,7 @@ from stagegen.catalogue import load_catalogue
 from stagegen.recording import read
 from stagegen.recording.profile import Profile, Row, profile_of
 from stagegen.topology import Topology
-from stagegen.tune.decision import CLUSTER, HOSTS, ONE_HOST, OTHER
+from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, ONE_HOST, OTHER
 
 #: What stands for the routine, which nobody knows.
 UNKNOWN = "unknown"
@@ -47,7 +47,7 @@ def recorded_form(path: Path, topology: Topology) -> dict[str, Any]:
 def _calls(profile: Profile, topology: Topology) -> Iterator[dict[str, Any]]:
     """Yield an entry for each collective that can be tuned, kind of communicator, and size."""
     known = {one.name: one for one in load_catalogue().descriptions}
-    for row in profile.rows:
+    for row in profile.by_hosts:
         if row.collective in known and row.ranks > 1:
             kind, hosts = _kind(row, topology)
             sizeless = known[row.collective].size in _SIZELESS
@@ -65,9 +65,18 @@ def _calls(profile: Profile, topology: Topology) -> Iterator[dict[str, Any]]:
 
 def _kind(row: Row, topology: Topology) -> tuple[str, int | None]:
     """Return the kind of table that serves such communicators, and their hosts if known."""
-    own = {host.name.lower() for host in topology.hosts}
-    if not all(name.lower() in own for name in row.host_names):
+    names = {name.lower() for name in row.host_names}
+    if not names <= {host.name.lower() for host in topology.hosts}:
         return (ONE_HOST, 1) if row.hosts == 1 else (OTHER, None)
-    if row.ranks == topology.rank_count and row.hosts == len(set(topology.ranks)):
-        return CLUSTER, row.hosts
+    for kind, hosts in _with_tables(topology):
+        ranks = sum(host in hosts for host in topology.ranks)
+        if row.ranks == ranks and names == {host.lower() for host in hosts}:
+            return kind, row.hosts
     return (ONE_HOST if row.hosts == 1 else HOSTS), row.hosts
+
+
+def _with_tables(topology: Topology) -> Iterator[tuple[str, set[str]]]:
+    """Yield the kinds of table that are for all ranks of certain hosts, and these hosts."""
+    yield CLUSTER, set(topology.ranks)
+    for group in topology.groups:
+        yield f"{GROUP} {group.name}", set(group.hosts)

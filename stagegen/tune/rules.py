@@ -13,7 +13,7 @@ from stagegen.tune.candidates import algorithms_of
 from stagegen.tune.choose import Samples, choose_all, median
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import HOSTS, NATIVE_CANDIDATE, ONE_HOST, OTHER, Rule
-from stagegen.tune.race import Sample
+from stagegen.tune.field import Sample
 
 #: The most alternatives of a rule, besides the native routine.
 ALTERNATIVES = 3
@@ -46,6 +46,8 @@ def make_rules(
     Raises:
         MeasurementError: a duel failed, or the log lacks it.
     """
+    if not samples:
+        return
     choices = choose_all(samples, gain)
     rules = crossovers.rules(choices, samples) if crossovers else _at_sizes(choices)
     for rule in rules:

@@ -29,11 +29,14 @@ class Wanted:
         collective: its name.
         communicator: its name, as in :mod:`stagegen.tune.communicators`.
         sizes: in bytes, ascending.
+        part: whether it only serves parts of what the program calls, at these sizes
+            (:mod:`stagegen.tune.part_subjects`).
     """
 
     collective: str
     communicator: str
     sizes: tuple[int, ...]
+    part: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Options:
         protocol: how often is measured, and what difference counts.
         wanted: what a program calls, if only that is to be tuned; empty for all sizes of all
             collectives on all communicators.
+        total: seconds for the whole tuning; None for no limit.
     """
 
     collectives: tuple[str, ...]
@@ -60,11 +64,19 @@ class Options:
     selection: Selection = EVERYTHING
     protocol: Protocol = field(default_factory=Protocol)
     wanted: tuple[Wanted, ...] = ()
+    total: float | None = None
 
     def wants(self, collective: str, communicator: str) -> bool:
         """Whether a collective is tuned on a communicator."""
         return not self.wanted or any(
             (one.collective, one.communicator) == (collective, communicator) for one in self.wanted
+        )
+
+    def is_part(self, collective: str, communicator: str) -> bool:
+        """Whether a collective there only serves parts of what a program calls."""
+        return any(
+            one.part and (one.collective, one.communicator) == (collective, communicator)
+            for one in self.wanted
         )
 
     def sizes_on(self, collective: str, communicator: str) -> tuple[int, ...]:
@@ -81,6 +93,7 @@ class Options:
             "sizes": list(self.sizes),
             "timing": self.timing.to_json(),
             "budget": self.budget,
+            **({"total_budget": self.total} if self.total is not None else {}),
             "communicators": list(self.communicators),
             "selection": _selection_form(self.selection),
             "protocol": self.protocol.to_json(),
@@ -104,6 +117,7 @@ class Options:
                 _selection(data),
                 Protocol.from_json(data),
                 tuple(map(_read_wanted, data.get("wanted", ()))),
+                number(data["total_budget"]) if "total_budget" in data else None,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"the header of the log is damaged: {error!r}") from error
@@ -124,7 +138,10 @@ def _communicators(data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _wanted_form(wanted: Wanted) -> dict[str, Any]:
-    return {**asdict(wanted), "sizes": list(wanted.sizes)}
+    form = {**asdict(wanted), "sizes": list(wanted.sizes)}
+    if not wanted.part:
+        del form["part"]
+    return form
 
 
 def _read_wanted(form: Mapping[str, Any]) -> Wanted:
@@ -136,7 +153,8 @@ def _read_wanted(form: Mapping[str, Any]) -> Wanted:
     sizes = tuple(natural({"size": size}, "size") for size in entry(form, "sizes", list))
     if not sizes or sorted(set(sizes)) != list(sizes):
         raise ValueError("`sizes` must ascend, and not be empty")
-    return Wanted(entry(form, "collective", str), entry(form, "communicator", str), sizes)
+    part = "part" in form and entry(form, "part", bool)
+    return Wanted(entry(form, "collective", str), entry(form, "communicator", str), sizes, part)
 
 
 def _selection_form(selection: Selection) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.tune.candidates import at_size, default_candidate
 from stagegen.tune.decision import NATIVE_CANDIDATE
+from stagegen.tune.field import Field, Times, distinct, least
 from stagegen.tune.parameters import Tuner, choices
 from stagegen.tune.plan import Plan
 from stagegen.tune.point import Point
@@ -20,11 +21,7 @@ from stagegen.tune.race import (
     NEAR_FACTOR,
     NEAREST,
     SHORT_SECONDS,
-    Field,
-    Times,
-    distinct,
     in_random_order,
-    least,
     look,
     look_at_few,
     look_quickly,

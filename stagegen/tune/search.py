@@ -11,29 +11,23 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from functools import partial
 
 from stagegen.catalogue import Algorithm
 from stagegen.measure.records import Candidate, CandidateFailed, Failure, Request
 from stagegen.measure.source import Source
-from stagegen.tune.candidates import algorithms_of, default_candidate, handles
-from stagegen.tune.choose import Samples, fastest
-from stagegen.tune.composing import Composing
+from stagegen.tune.candidates import default_candidate, handles
+from stagegen.tune.choose import fastest
 from stagegen.tune.crossovers import Crossovers
-from stagegen.tune.decision import NATIVE_CANDIDATE, Table
 from stagegen.tune.duels import Duels
+from stagegen.tune.kinds import Kinds
 from stagegen.tune.launches import name_finalists, run_launch
-from stagegen.tune.plan import Outcome, Plan, unconverged
+from stagegen.tune.looks import Looks
+from stagegen.tune.outcomes import outcome_of
+from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.point import Point, noise_of
-from stagegen.tune.prediction import Prediction
-from stagegen.tune.race import Field, Times, distinct, least
-from stagegen.tune.rules import eligible, make_rules
-from stagegen.tune.scouting import Scout, odd_middles
-
-#: If the lower bound at the smallest size is above LADDER_SECONDS, sizes that are LADDER times
-#: smaller tell which candidates may win there.
-LADDER_SECONDS = 0.5
-LADDER = (64, 16, 4)
+from stagegen.tune.protocol import Protocol
+from stagegen.tune.stakes import Stakes
 
 __all__ = ["Outcome", "Plan", "Search", "default_candidate"]
 
@@ -63,14 +57,9 @@ class Search:
         self._algorithms = {a.name: a for a in algorithms if a.works_for(plan.ranks)}
         self._known = ChainMap(self._algorithms, dict(others or {}))
         self._launch = 0
-        self._scout = Scout(source, plan, self._request, self._field)
-        self._composing = Composing(source, self._request, self._field, plan.protocol.gain)
+        self._kinds = Kinds(plan.kinds, self._known)
+        self._looks = Looks(source, plan, collective, self._algorithms, self._kinds, self._request)
         self._failures: list[Failure] = []
-        self._points: dict[int, Point] = {}
-        self._depth: dict[int, int] = {}
-        self._quick: dict[int, Times] = {}
-        self._compositions: Mapping[int, Mapping[Candidate, float]] = {}
-        self._composed: set[int] = set()
 
     @property
     def compositions(self) -> tuple[Algorithm, ...]:
@@ -86,6 +75,15 @@ class Search:
     def failures(self) -> tuple[Failure, ...]:
         """What ended or hung the job so far."""
         return tuple(self._failures)
+
+    @property
+    def points(self) -> Mapping[int, Point]:
+        """What is known of each size so far."""
+        return self._looks.points
+
+    @property
+    def _points(self) -> dict[int, Point]:
+        return self._looks.points
 
     def run(self) -> Outcome:
         """Make all passes, each in a launch of its own.
@@ -104,7 +102,7 @@ class Search:
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.
         """
-        self._until_none_fails(self._look_at_all)
+        self._until_none_fails(self._looks.all)
         return self._outcome(None)
 
     def compose(self, compositions: Mapping[int, Mapping[Candidate, float]]) -> None:
@@ -113,8 +111,8 @@ class Search:
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.
         """
-        self._compositions = compositions
-        self._until_none_fails(self._look_at_all)
+        self._looks.compositions = compositions
+        self._until_none_fails(self._looks.all)
 
     def confirm(self, launch: int) -> None:
         """Time the finalists of all sizes in one of the launches that decide.
@@ -135,9 +133,7 @@ class Search:
 
         def end() -> None:
             self._confirm_all()
-            duels = Duels(self._source, self._request, self._plan.progress)
-            crossovers = Crossovers(duels, self._handles, self._plan.protocol.gain)
-            outcomes.append(self._outcome(crossovers))
+            outcomes.append(self._outcome(self._crossovers()))
 
         self._until_none_fails(end)
         return outcomes[-1]
@@ -145,7 +141,63 @@ class Search:
     def leave_out(self, names: Iterable[str]) -> None:
         """Go on without algorithms that failed elsewhere."""
         for name in set(names) & self._algorithms.keys():
-            self._forget(name)
+            self._looks.forget(name)
+
+    def pending(self) -> tuple[int, ...]:
+        """Return the sizes that a look may be worth: of the plan, and middles of odd ones."""
+        return self._looks.pending()
+
+    def rungs(self) -> list[int]:
+        """Return the sizes that are looked at to predict larger ones, as :class:`Looks` has it."""
+        return self._looks.rungs()
+
+    def look_at(self, size: int, hints: Mapping[int, tuple[Candidate, ...]]) -> None:
+        """Look at one of the sizes that are pending.
+
+        Raises:
+            MeasurementError: a measurement failed, or the log lacks one.
+        """
+        self._looks.take(hints)
+        self._until_none_fails(lambda: self._looks.at(size))
+
+    def compose_at(self, size: int, given: Mapping[Candidate, float]) -> None:
+        """Look at compositions at a size that was looked at without them.
+
+        Raises:
+            MeasurementError: a measurement failed, or the log lacks one.
+        """
+        self._looks.compositions = {**self._looks.compositions, size: given}
+        self._until_none_fails(lambda: self._looks.at_compositions(size))
+
+    def confirm_at(self, size: int, launch: int, protocol: Protocol) -> None:
+        """Time the finalists of a size in a launch, by a protocol with maybe fewer launches.
+
+        Raises:
+            MeasurementError: a measurement failed, or the log lacks one.
+        """
+        self._launch = launch
+        self._plan = replace(self._plan, protocol=protocol)
+        self._until_none_fails(lambda: self._confirm(size) if size in self._points else None)
+
+    def outcome(self, *, duels: bool = False) -> Outcome:
+        """Return the outcome of what is known so far, with duels for the crossovers or without.
+
+        Raises:
+            MeasurementError: a duel failed, or the log lacks it.
+        """
+        outcomes: list[Outcome] = []
+        crossovers = self._crossovers() if duels else None
+        self._until_none_fails(lambda: outcomes.append(self._outcome(crossovers)))
+        return outcomes[-1]
+
+    def stakes(self, kind: str) -> Stakes:
+        """Return what the choices for a kind of tables may lose, by what is known so far."""
+        may_serve = partial(self._kinds.may_serve, kind)
+        return Stakes(self._points, self._plan.bound, self._looks.below, may_serve)
+
+    def _crossovers(self) -> Crossovers:
+        duels = Duels(self._source, self._request, self._plan.progress)
+        return Crossovers(duels, self._handles, self._plan.protocol.gain)
 
     def _until_none_fails(self, attempt: Callable[[], None]) -> None:
         """Try until no candidate fails any more; what was measured is not measured again."""
@@ -154,144 +206,38 @@ class Search:
                 return attempt()
             except CandidateFailed as failed:
                 self._failures.append(failed.failure)
-                self._forget(failed.failure.candidate.algorithm)
-
-    def _forget(self, name: str) -> None:
-        """Go on without a routine; look again at sizes where others have lost to it."""
-        del self._algorithms[name]
-        for size, point in list(self._points.items()):
-            theirs = [c for c in point.seen if c.algorithm == name]
-            best = least(point.seen)
-            led = any(min(group & best.keys(), key=best.__getitem__) in theirs
-                      for group in point.field.groups)  # fmt: skip
-            if led or any(candidate in point.finalists for candidate in theirs):
-                del self._points[size]
-                self._composed.discard(size)
-            else:
-                for candidate in theirs:
-                    del point.seen[candidate]
-                    point.tried.pop(candidate, None)
-                point.field = self._field(point.seen)
-
-    def _look_at_all(self) -> None:
-        """Scout what was not scouted yet: the sizes, odd middles between them, compositions."""
-        prediction = Prediction(self._plan.bound)
-        for size in self._rungs():
-            if size not in self._quick:
-                able = [a for a in self._algorithms.values() if not a.parts and a.handles(size)]
-                self._quick[size] = self._scout.quickly(size, able, prediction)
-            prediction.observe(size, _by_algorithm(self._quick[size]))
-        for size in self._plan.sizes:
-            if size not in self._points:
-                self._plan.progress(f"{self._collective} {size} B")
-                able = [a for a in self._algorithms.values() if not a.parts and a.handles(size)]
-                below = [self._points[s] for s in sorted(self._points) if s < size]
-                self._points[size] = self._scout.at(size, able, prediction, below)
-            prediction.observe(size, _by_algorithm(self._points[size].seen))
-        while middles := self._middles():
-            for size in middles:
-                self._look_between(size)
-        for size in sorted(self._points):
-            if size not in self._composed and self._compositions:
-                self._look_at_compositions(size)
-
-    def _rungs(self) -> list[int]:
-        """Return sizes below the smallest one, if that takes so long that predictions pay.
-
-        A collective with one rule for all calls is tuned at one size, the largest.
-        """
-        first = self._plan.sizes[0]
-        if self._plan.bound(first) <= LADDER_SECONDS:
-            return []
-        return [rung for share in LADDER if (rung := first // share) > 0]
-
-    def _middles(self) -> list[int]:
-        times = {size: point.fastest for size, point in self._points.items()}
-        lost = [size for size in self._depth if size not in self._points]
-        return lost or odd_middles(times, self._plan.bound, self._depth)
-
-    def _look_between(self, size: int) -> None:
-        """Look at a size between two others: at the best candidates of both."""
-        self._plan.progress(f"{self._collective} {size} B, between")
-        low = max(one for one in self._points if one < size)
-        high = min(one for one in self._points if one > size)
-        ends = [self._points[low], self._points[high]]
-        deep = max(self._depth.get(low, 0), self._depth.get(high, 0))
-        factor, most = (1.1, 2) if ends[0].is_long else (1.3, 4)
-        near = chain.from_iterable(p.field.nearest(least(p.seen), factor, most) for p in ends)
-        able = [c for c in distinct((NATIVE_CANDIDATE, *near)) if self._handles(c, size)]
-        self._points[size] = self._scout.between(size, able)
-        self._depth.setdefault(size, deep + 1)
-
-    def _look_at_compositions(self, size: int) -> None:
-        """Look at the compositions that are left, beside the best of the others."""
-        self._composed.add(size)
-        of_size = self._compositions.get(size, {})
-        given = {c: s for c, s in of_size.items() if c.algorithm in self._algorithms}
-        if given:
-            self._plan.progress(f"{self._collective} {size} B: compositions")
-            self._composing.look(size, self._points[size], given)
+                self._looks.forget(failed.failure.candidate.algorithm)
 
     def _confirm_all(self) -> None:
         """Time the finalists of each size in this launch, where that was not done."""
-        self._look_at_all()
-        sizes = sorted(self._points)
-        for number, size in enumerate(sizes):
-            point = self._points[size]
-            if not point.finalists:
-                around = [*sizes[max(0, number - 1) : number], *sizes[number + 1 : number + 2]]
-                name_finalists(point, [c for one in around for c in self._leaders(one)])
-            if self._launch not in point.launches:
-                self._plan.progress(f"{self._collective} {size} B, launch {self._launch}")
-                request = self._request(size, point.finalists)
-                cap = self._plan.budget / self._plan.protocol.launches
-                alike = [p for p in self._points.values() if p.is_long == point.is_long]
-                noise = noise_of(alike)
-                run_launch(self._source, request, point, self._plan.protocol, cap, noise)
+        self._looks.all()
+        for size in sorted(self._points):
+            self._confirm(size)
+
+    def _confirm(self, size: int) -> None:
+        """Time the finalists of a size in this launch, if that was not done."""
+        point = self._points[size]
+        if not point.finalists:
+            sizes = sorted(self._points)
+            place = sizes.index(size)
+            around = [*sizes[max(0, place - 1) : place], *sizes[place + 1 : place + 2]]
+            name_finalists(point, [c for one in around for c in self._leaders(one)])
+        if self._launch not in point.launches:
+            self._plan.progress(f"{self._collective} {size} B, launch {self._launch}")
+            request = self._request(size, point.finalists)
+            cap = self._plan.budget / self._plan.protocol.launches
+            alike = [p for p in self._points.values() if p.is_long == point.is_long]
+            run_launch(self._source, request, point, self._plan.protocol, cap, noise_of(alike))
 
     def _leaders(self, size: int) -> list[Candidate]:
         """Return what leads at a size by what was seen so far, of each kind."""
         samples = self._points[size].samples()
-        return [fastest(self._of(kind, samples)) for kind in self._plan.kinds]
-
-    def _of(self, kind: str, samples: Samples) -> Samples:
-        """Return the samples of those that may serve a kind of communicators."""
-        return {c: sample for c, sample in samples.items() if self._may_serve(kind, c)}
-
-    def _may_serve(self, kind: str, candidate: Candidate) -> bool:
-        algorithms = algorithms_of(candidate, self._known)
-        return all(eligible(kind, algorithm) for algorithm in algorithms)
-
-    def _field(self, candidates: Iterable[Candidate]) -> Field:
-        """Return the race of these candidates, with a winner for each kind of tables."""
-        everyone = tuple(candidates)
-        groups = (
-            frozenset(candidate for candidate in everyone if self._may_serve(kind, candidate))
-            for kind in self._plan.kinds
-        )
-        return Field(everyone, tuple(group for group in groups if group))
+        return [fastest(self._kinds.of(kind, samples)) for kind in self._plan.kinds]
 
     def _outcome(self, crossovers: Crossovers | None) -> Outcome:
-        samples: dict[int, Samples] = {
-            size: self._points[size].samples() for size in sorted(self._points)
-        }
-        tables = tuple(self._table(kind, samples, crossovers) for kind in self._plan.kinds)
-        return Outcome(
-            self._collective, self._plan.communicator, tables, samples, self.failures,
-            self._plan.protocol.width,
-        )  # fmt: skip
-
-    def _table(
-        self, kind: str, samples: Mapping[int, Samples], crossovers: Crossovers | None
-    ) -> Table:
-        """Choose among the algorithms that may serve a kind of communicators."""
-        of_kind = {size: self._of(kind, given) for size, given in samples.items()}
-        gain = self._plan.protocol.gain
-        rules = tuple(make_rules(of_kind, self._known, gain, crossovers))
-        ranks = self._plan.ranks
-        table = Table.exactly(self._collective, kind, ranks, self._plan.hosts or ranks, rules)
-        width = self._plan.protocol.width
-        return replace(table, unconverged=unconverged(table, of_kind, width))
+        return outcome_of(
+            self._collective, self._plan, self._kinds, self._points, self.failures, crossovers
+        )
 
     def _handles(self, candidate: Candidate, size: int) -> bool:
         return handles(candidate, size, self._plan.ranks, self._known)
@@ -303,11 +249,3 @@ class Search:
             self._collective, size, timing, False, timing.calls(size), 1, candidates,
             self._plan.communicator, self._launch,
         )  # fmt: skip
-
-
-def _by_algorithm(times: Times) -> dict[str, float]:
-    """Return the least seconds of each algorithm."""
-    found: dict[str, float] = {}
-    for candidate, seconds in times.items():
-        found[candidate.algorithm] = min(found.get(candidate.algorithm, min(seconds)), *seconds)
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 from stagegen.catalogue import Algorithm, Catalogue, Collective, applicable, groups_of
 from stagegen.catalogue.algorithm import LEVELS
@@ -16,14 +16,18 @@ from stagegen.tune.bounds import bound_or_none
 from stagegen.tune.checking import CheckedSource, find_wrong, find_wrong_among
 from stagegen.tune.communicators import Communicator, as_seen_by, find_communicators
 from stagegen.tune.compositions import Compositions
-from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable
+from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable, Spending
 from stagegen.tune.experiments import Experiments
 from stagegen.tune.hints import Known, hints_from
 from stagegen.tune.plan import Outcome, Plan
+from stagegen.tune.purse import PaidSource, Purse
 from stagegen.tune.ranges import of_all_shapes
 from stagegen.tune.rules import eligible
 from stagegen.tune.scope import Options
 from stagegen.tune.search import Search
+from stagegen.tune.spending import Spender
+from stagegen.tune.stated import spending_of
+from stagegen.tune.subject import Subject
 
 
 @dataclass(frozen=True)
@@ -34,11 +38,13 @@ class Tuned:
         decision: the tables of all collectives.
         outcomes: by collective, and for each the communicators in the order of the options.
         wrong: checks that failed; their routines were never timed.
+        parts: outcomes of collectives that only serve parts; no table is made of them.
     """
 
     decision: DecisionTable
     outcomes: tuple[Outcome, ...]
     wrong: tuple[Check, ...]
+    parts: tuple[Outcome, ...] = ()
 
 
 #: Where a size is that of the whole message, sizes go on, as in other collectives each rank gets as
@@ -113,6 +119,9 @@ def tune(
     """
     found = kinds_of(find_communicators(topology, options.communicators))
     fields = _fields(topology, catalogue, options, found)
+    if options.total is not None:
+        spent = _within(topology, options, fields, source, options.total, progress)
+        return _tuned(topology, catalogue, options, representative, *spent)
     source = CheckedSource(Experiments(source))
     wrong = tuple(
         check
@@ -137,7 +146,7 @@ def tune(
         searches.append(Search(source, plan, field.collective, left, field.others))
         plain.append(searches[-1].scout())
         banned |= {(f.collective, f.candidate.algorithm) for f in plain[-1].failures}
-    composed = _compositions(searches, plain)
+    composed = _compositions(fields, searches, plain)
     wrong += _wrong_among(source, plain, composed, progress)
     banned |= {(check.collective, check.candidate.algorithm) for check in wrong}
     fields_of = list(zip(searches, (field.collective for field in fields), strict=True))
@@ -145,16 +154,65 @@ def tune(
         search.leave_out(_of_collective(banned, name))
         search.compose(_without(banned, name, by_size))
         banned |= {(name, failure.candidate.algorithm) for failure in search.failures}
+    called = [one for one, field in zip(fields_of, fields, strict=True) if not field.is_part]
     for launch in range(1, options.protocol.launches + 1):
-        for search, name in fields_of:
+        for search, name in called:
             search.leave_out(_of_collective(banned, name))
             search.confirm(launch)
             banned |= {(name, failure.candidate.algorithm) for failure in search.failures}
     outcomes: list[Outcome] = []
-    for search, name in fields_of:
+    for search, name in called:
         search.leave_out(_of_collective(banned, name))
         outcomes.append(search.conclude())
         banned |= {(name, failure.candidate.algorithm) for failure in search.failures}
+    parts = [one for one, field in zip(plain, fields, strict=True) if field.is_part]
+    return _tuned(topology, catalogue, options, representative, (outcomes, parts), wrong)
+
+
+def _within(
+    topology: Topology,
+    options: Options,
+    fields: Sequence[_Field],
+    source: Source,
+    total: float,
+    progress: Callable[[str], None],
+) -> tuple[_Outcomes, tuple[Check, ...], Spending]:
+    """Tune within a budget of ``total`` seconds; return outcomes, wrong checks, what was spent."""
+    purse = Purse(total)
+    paid = CheckedSource(Experiments(PaidSource(source, purse)))
+    subjects: list[Subject] = []
+    for field in fields:
+        plan = _plan(topology, options, field, progress)
+        search = Search(paid, plan, field.collective, field.algorithms, field.others)
+        first = next((one for one in subjects if one.collective == field.collective), None)
+        hints = partial(_hints_within, field, tuple(zip(fields, subjects, strict=False)))
+        subjects.append(Subject(search, field.collective, plan, hints, first, field.is_part))
+    found = tuple(zip(Spender(subjects, purse, options.protocol).run(), subjects, strict=True))
+    outcomes = [outcome for outcome, subject in found if not subject.is_part]
+    parts = [outcome for outcome, subject in found if subject.is_part]
+    tables = [table for outcome in outcomes for table in outcome.tables]
+    return (outcomes, parts), (), spending_of(tables, purse)
+
+
+def _hints_within(
+    field: _Field, before: Sequence[tuple[_Field, Subject]]
+) -> Mapping[int, tuple[Candidate, ...]]:
+    """Return what searches before a field's say of its candidates, by what is known so far."""
+    known = [(other, s.search.outcome()) for other, s in before if s.collective == field.collective]
+    return _hints(field, field.algorithms, known)
+
+
+def _tuned(
+    topology: Topology,
+    catalogue: Catalogue,
+    options: Options,
+    representative: Callable[[], bool],
+    found: _Outcomes,
+    wrong: tuple[Check, ...],
+    spending: Spending | None = None,
+) -> Tuned:
+    """Return the outcomes as one decision."""
+    outcomes, parts = found
     decision = DecisionTable(
         cluster=topology.name,
         topology_hash=topology.hash,
@@ -168,8 +226,9 @@ def tune(
             )
         ),
         timing=options.timing if options.timing.arrivals else None,
+        spending=spending,
     )
-    return Tuned(decision, tuple(outcomes), wrong)
+    return Tuned(decision, tuple(outcomes), wrong, tuple(parts))
 
 
 def _hints(
@@ -189,16 +248,24 @@ def _hints(
     return hints_from(known, field.communicator.shape, {a.name for a in left})
 
 
+#: Outcomes of what has tables, and of what only serves parts.
+_Outcomes = tuple[Sequence[Outcome], Sequence[Outcome]]
+
 #: Compositions that may win, by size, with the seconds that their parts take together.
 _BySize = Mapping[int, Mapping[Candidate, float]]
 
 
-def _compositions(searches: Sequence[Search], outcomes: Sequence[Outcome]) -> list[_BySize]:
-    """Return the compositions for each search, given its outcome without them."""
+def _compositions(
+    fields: Sequence[_Field], searches: Sequence[Search], outcomes: Sequence[Outcome]
+) -> list[_BySize]:
+    """Return the compositions for each search, given its outcome without them.
+
+    A part is no composition itself, so what only serves parts has none.
+    """
     found = Compositions(outcomes)
     return [
-        found.of(outcome, search.compositions, search.known)
-        for search, outcome in zip(searches, outcomes, strict=True)
+        {} if field.is_part else found.of(outcome, search.compositions, search.known)
+        for field, search, outcome in zip(fields, searches, outcomes, strict=True)
     ]
 
 
@@ -242,6 +309,7 @@ class _Field:
 
     Attributes:
         others: algorithms that may serve parts of compositions there, by ``collective/name``.
+        is_part: whether it only serves parts of what a program calls.
     """
 
     described: Collective
@@ -249,6 +317,7 @@ class _Field:
     kinds: tuple[str, ...]
     algorithms: tuple[Algorithm, ...]
     others: Mapping[str, Algorithm]
+    is_part: bool = False
 
     @property
     def collective(self) -> str:
@@ -271,6 +340,7 @@ def _fields(
             made,
             tuple(a for a in algorithms[one] if a.collective == name and _may_serve(made, a)),
             others[one],
+            options.is_part(name, one.name),
         )
         for name in options.collectives
         for one, made in kinds.items()

@@ -31,6 +31,9 @@ static void free_data(struct coll_comm *cc) {
         free(first);
     }
     free(cc->states);
+#ifdef COLL_ADAPTIVE
+    coll_free_adaptive(cc->adaptive);
+#endif
     free(cc->memory);
     free(cc);
 }
@@ -94,6 +97,9 @@ static struct coll_comm *copy_of(const struct coll_comm *cc) {
     *copy = *cc;
     copy->comm = MPI_COMM_NULL;
     copy->told = 0;
+#ifdef COLL_ADAPTIVE
+    copy->adaptive = NULL;
+#endif
     copy->memory = NULL;
     copy->combining = calloc(1, sizeof *copy->combining);
     copy->states = calloc(1, sizeof *copy->states);
@@ -468,6 +474,9 @@ void coll_comm_leave_world(void) {
 /* And the keys, where no communicators stay. */
 void coll_comm_finalize(void) {
     coll_comm_leave_world();
+#ifdef COLL_ADAPTIVE
+    coll_meeting_finalize();
+#endif
     coll_types_finalize();
     pthread_mutex_lock(&keyval_lock);
     if (keyval != MPI_KEYVAL_INVALID)
@@ -483,5 +492,8 @@ void coll_comm_restart(void) {
     atomic_store(&live, 0);
     coll_peers_restart();
     coll_types_restart();
+#ifdef COLL_ADAPTIVE
+    coll_meeting_restart();
+#endif
     coll_forget_all();
 }

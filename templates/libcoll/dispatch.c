@@ -3,7 +3,12 @@
 #include <stddef.h>
 #include <string.h>
 
+#ifdef COLL_ADAPTIVE
+#include "adaptive.h"
+#include "ticks.h"
+#else
 #include "dispatch.h"
+#endif
 #include "libcoll.h"
 
 struct choice {
@@ -39,6 +44,13 @@ static int can(const struct coll_routine *routine, const struct coll_parameters 
            coll_scratch_ok(routine, parameters, call, cc);
 }
 
+#ifdef COLL_ADAPTIVE
+int coll_can(const struct coll_routine *routine, const struct coll_parameters *parameters,
+             const struct coll_call *call, const struct coll_comm *cc) {
+    return can(routine, parameters, call, cc);
+}
+
+#endif
 /*
  * The first that can of those that were tuned for this size and communicator, of which the native
  * routine is the last; and that one where nothing was tuned.
@@ -123,12 +135,86 @@ static int run_timed(const struct choice *choice, const struct coll_call *call,
     return 1;
 }
 
+#ifdef COLL_ADAPTIVE
+/* Which routine served the latest call of a thread. */
+static _Thread_local const struct coll_routine *latest;
+
+LIBCOLL_EXPORT const char *libcoll_latest(void) {
+    return latest == NULL ? "native" : latest->name;
+}
+
+/* The situation of a call, opened; NULL where the table of rules serves, on all ranks alike. */
+static int find_situation(const struct coll_call *call, struct coll_comm *cc,
+                          struct coll_family **family, struct coll_situation **situation) {
+    *situation = NULL;
+    if (is_native(cc) || for_native(call) || call->root >= cc->size)
+        return MPI_SUCCESS;
+    COLL_TRY(coll_situation_of(call, cc, family, situation));
+    if (*situation == NULL || (*situation)->is_open)
+        return MPI_SUCCESS;
+    COLL_TRY(coll_comm_private(call->comm, cc));
+    const struct choice by_rule = choose(call, cc);
+    const struct coll_option chosen = {by_rule.routine, by_rule.parameters};
+    if (!is_native(cc))
+        COLL_TRY(coll_open(call, cc, *family, *situation, &chosen));
+    if (is_native(cc) || (*situation)->is_closed)
+        *situation = NULL;
+    return MPI_SUCCESS;
+}
+
+/*
+ * As `serve`, where calls adapt. A call that the stage's candidate cannot do counts for no stage:
+ * whether it can follows from what all ranks know.
+ */
+static int serve_adaptively(const struct coll_call *call, int *error) {
+    struct coll_comm *cc = NULL;
+    struct coll_family *family;
+    struct coll_situation *situation = NULL;
+    struct choice choice = native_for(call);
+    *error = for_native(call) ? look_up_alone(call->comm) : look_up(call->comm, &cc);
+    if (*error == MPI_SUCCESS && cc != NULL)
+        *error = find_situation(call, cc, &family, &situation);
+    if (situation != NULL) {
+        const struct coll_option *option = &situation->options[situation->stage.candidate];
+        choice = (struct choice){option->routine, option->parameters};
+        if (!can(choice.routine, choice.parameters, call, cc))
+            situation = NULL;
+    }
+    if (*error == MPI_SUCCESS && cc != NULL && situation == NULL)
+        *error = find_choice(call, &cc, &choice);
+    if (*error == MPI_SUCCESS) {
+        latest = choice.routine;
+        coll_trace_count(choice.routine, call->bytes);
+        struct coll_histogram_entry *entry = coll_histogram_find(call, cc, choice.routine);
+        const double start = entry == NULL ? 0 : PMPI_Wtime();
+        const uint64_t ticks = coll_ticks();
+        const int is_of_mpi = choice.routine == coll_native[call->collective];
+        *error = is_of_mpi ? choice.routine->run(call, NULL, NULL)
+                           : coll_run(choice.routine, call, cc, choice.parameters);
+        const uint64_t took = coll_ticks() - ticks;
+        if (entry != NULL)
+            coll_histogram_add(entry, PMPI_Wtime() - start);
+        if (*error != MPI_SUCCESS && is_of_mpi)
+            return 1; /* it has been told */
+        if (*error == MPI_SUCCESS && situation != NULL)
+            *error = coll_took(call, cc, family, situation, took);
+    }
+    if (*error != MPI_SUCCESS)
+        PMPI_Comm_call_errhandler(call->comm, *error);
+    return 1;
+}
+
+#endif
 /*
  * Serve `call` and return 1, or return 0 where the MPI library is to do it. Whether ranks meet
  * in here must not depend on a rank alone, so the sizes that are native anyway come first. The
  * errors that arrive here have not been told to the communicator's error handler yet.
  */
 static int serve(const struct coll_call *call, int *error) {
+#ifdef COLL_ADAPTIVE
+    if (coll_settings()->adaptive != NULL)
+        return serve_adaptively(call, error);
+#endif
     struct coll_comm *cc = NULL;
     struct choice choice = native_for(call);
     *error = for_native(call) ? look_up_alone(call->comm) : find_choice(call, &cc, &choice);
@@ -157,6 +243,10 @@ int coll_off(MPI_Comm comm) {
 static int passes(const struct coll_call *call) {
     if (coll_settings()->tracing)
         return coll_off(call->comm);
+#ifdef COLL_ADAPTIVE
+    if (coll_settings()->adaptive != NULL)
+        return coll_cached_native(call->comm) || coll_off(call->comm);
+#endif
     return coll_cached_native(call->comm) || coll_cached_native_call(call) || coll_off(call->comm);
 }
 

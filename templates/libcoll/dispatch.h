@@ -17,6 +17,11 @@ const struct coll_rule *coll_find_rule(enum coll_collective collective, struct c
 
 /* The shape that was measured for the rules that serve a communicator, in words for the trace. */
 void coll_describe_rules(const struct coll_comm *cc, char *text, size_t room);
+#ifdef COLL_ADAPTIVE
+
+/* The number of a communicator's table of rules, or -1. */
+int coll_table_number(enum coll_collective collective, struct coll_comm *cc);
+#endif
 
 /*
  * dispatch.c: the whole of an entry point. Serves the call if its arguments are valid, else leaves
@@ -24,6 +29,10 @@ void coll_describe_rules(const struct coll_comm *cc, char *text, size_t room);
  */
 int coll_enter(struct coll_call *call);
 int coll_off(MPI_Comm comm);
+#ifdef COLL_ADAPTIVE
+int coll_can(const struct coll_routine *routine, const struct coll_parameters *parameters,
+             const struct coll_call *call, const struct coll_comm *cc);
+#endif
 
 /* lifetime.c: whether a communicator is being freed, or gone with the world. */
 int coll_is_dying(MPI_Comm comm);
@@ -63,8 +72,20 @@ struct coll_settings {
     double scratch_most; /* bytes that a call may allocate */
     const struct coll_routine *forced[COLL_COLLECTIVES];
     const struct coll_routine *fixed[COLL_COLLECTIVES]; /* LIBCOLL_DETERMINISTIC */
+#ifdef COLL_ADAPTIVE
+    /* LIBCOLL_ADAPTIVE, or NULL */
+    const struct coll_options *adaptive;
+#endif
 };
 const struct coll_settings *coll_settings(void);
+#ifdef COLL_ADAPTIVE
+
+/* Say that a setting is ignored, and why: once per job. */
+void coll_complain(const char *variable, const char *setting, const char *why);
+
+/* options.c: LIBCOLL_ADAPTIVE, read once; NULL where it is off. */
+const struct coll_options *coll_options(void);
+#endif
 
 /* trace.c */
 void coll_trace_count(const struct coll_routine *routine, MPI_Aint bytes);
@@ -80,5 +101,10 @@ struct coll_histogram_entry *coll_histogram_find(const struct coll_call *call,
                                                  const struct coll_routine *routine);
 void coll_histogram_add(struct coll_histogram_entry *entry, double seconds);
 void coll_histogram_write(void);
+#ifdef COLL_ADAPTIVE
+
+/* The name of a rank's file, with the rank in place of %r; whether that rank writes one. */
+int coll_file_of(char *name, size_t room, const char *pattern, int rank);
+#endif
 
 #endif

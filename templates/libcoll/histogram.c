@@ -180,6 +180,12 @@ static int name_of(char *name, size_t room, const char *pattern, int rank) {
     return rank == 0 || mark != NULL;
 }
 
+#ifdef COLL_ADAPTIVE
+int coll_file_of(char *name, size_t room, const char *pattern, int rank) {
+    return name_of(name, room, pattern, rank);
+}
+
+#endif
 void coll_histogram_write(void) {
     char name[4096];
     int rank;

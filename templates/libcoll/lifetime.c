@@ -3,7 +3,11 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#ifdef COLL_ADAPTIVE
+#include "adaptive.h"
+#else
 #include "dispatch.h"
+#endif
 #include "libcoll.h"
 
 /*
@@ -135,6 +139,9 @@ LIBCOLL_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *p
 LIBCOLL_EXPORT int MPI_Finalize(void) {
     coll_trace_print();
     coll_histogram_write();
+#ifdef COLL_ADAPTIVE
+    coll_learn_write();
+#endif
     const int error = NEXT(MPI_Finalize)();
     end_of_mpi();
     return error;

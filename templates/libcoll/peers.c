@@ -40,6 +40,11 @@ static const struct {
 };
 
 enum { ALIKE = sizeof alike / sizeof alike[0] };
+#ifdef COLL_ADAPTIVE
+
+/* LIBCOLL_ADAPTIVE shares the place of that setting: all builds tell as many bytes. */
+enum { DETERMINISTIC = 1 };
+#endif
 
 /* What a rank tells: 64 bytes. */
 struct introduction {
@@ -69,6 +74,11 @@ static struct introduction introduction(void) {
     struct introduction mine = {.build = coll_build};
     for (int i = 0; i < ALIKE; ++i)
         mine.settings[i] = setting_of(i);
+#ifdef COLL_ADAPTIVE
+    const char *adaptive = getenv("LIBCOLL_ADAPTIVE");
+    if (adaptive != NULL && adaptive[0] != '\0' && strcmp(adaptive, "0") != 0)
+        mine.settings[DETERMINISTIC] ^= coll_hash(adaptive);
+#endif
     mine.host = coll_cluster_self(mine.name);
     return mine;
 }
@@ -87,6 +97,10 @@ static void list_differences(const struct introduction *one, const struct introd
         if (one->settings[i] != other->settings[i])
             used += (size_t)snprintf(text + used, room - used, "%s %s", used == 0 ? "" : ",",
                                      alike[i].name);
+#ifdef COLL_ADAPTIVE
+    if (one->settings[DETERMINISTIC] != other->settings[DETERMINISTIC] && used < room)
+        snprintf(text + used, room - used, " (or LIBCOLL_ADAPTIVE)");
+#endif
 }
 
 /* Said by one process, and once, however many communicators there are. */

@@ -31,6 +31,12 @@ static void complain(const char *variable, const char *setting, const char *why)
         fprintf(stderr, "libcoll: %s: '%s' is ignored: %s\n", variable, setting, why);
 }
 
+#ifdef COLL_ADAPTIVE
+void coll_complain(const char *variable, const char *setting, const char *why) {
+    complain(variable, setting, why);
+}
+
+#endif
 static void complain_of_routine(const char *setting, enum coll_collective collective) {
     char known[1024] = "this library has";
     size_t used = strlen(known);
@@ -105,6 +111,9 @@ static void read_environment(void) {
         limit_scratch(scratch);
     if (is_set("LIBCOLL_DETERMINISTIC"))
         fix_order();
+#ifdef COLL_ADAPTIVE
+    settings.adaptive = coll_options();
+#endif
     char *list = forced == NULL ? NULL : strdup(forced);
     char *rest = NULL;
     for (char *setting = list == NULL ? NULL : strtok_r(list, ", ", &rest); setting != NULL;

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stagegen.catalogue import applicable, load_catalogue, runnable
 from stagegen.generate import Build, Renderer
+from stagegen.generate.features import with_features
 from stagegen.generate.routines import c_parameters
 from stagegen.generate.sources import runtime_sources
 from stagegen.library.rules import CRule, CTable
@@ -64,7 +65,8 @@ def write_folder(topology, folder, *only):
     files = runtime_sources(build, renderer)
     if not only:
         tables = list(_tables(build))
-        files["rules.c"] = renderer.render("libcoll/rules.c.j2", {"tables": tables})
+        made = renderer.render("libcoll/rules.c.j2", {"tables": tables})
+        files["rules.c"] = with_features(made, frozenset(), "rules.c.j2")
     for name, text in files.items():
         (folder / "src" / name).write_text(text, encoding="utf-8")
     (folder / "topology.yaml").write_text(topology_yaml(topology), encoding="utf-8")

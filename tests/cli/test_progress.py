@@ -14,8 +14,8 @@ import pytest
 from stagegen.cli._endings import ENDINGS, StoppedError, endings
 from stagegen.cli._events import events
 from stagegen.cli._progress import LINE_SECONDS, Json, Lines, State, Watch
-from stagegen.measure.records import Bound, Candidate, Measurement, Request
-from stagegen.tune.forecast import LATENCY, SHARES, Forecast, Race
+from stagegen.measure.records import Bound, Candidate, Check, Measurement, Request
+from stagegen.tune.forecast import LATENCY, SHARES, BudgetForecast, Forecast, Race
 from tests.cli.test_tune_log import tuned
 from tests.library.schemas import validate
 from tests.measure.fakes import TIMING, Model
@@ -40,6 +40,17 @@ def test_races_of_one_weight_take_as_long_as_those_before_them():
     assert forecast.left == pytest.approx(2 * 6.0)
     forecast.add(measurement(100, 6.0))  # a crossover, which is no race of its own
     assert (forecast.done, forecast.left) == (2, pytest.approx(2 * 9.0))
+
+
+def test_of_a_budget_is_left_what_commands_did_not_take():
+    forecast = BudgetForecast(RACES, 10.0)
+    assert (forecast.done, forecast.total, forecast.left) == (0, 4, 10.0)
+    forecast.add(replace(measurement(3, 1.0), took=4.0))
+    forecast.add(replace(measurement(1, 1.0), took=None))  # an old log: its call's second
+    forecast.add_checks([Check("bcast", Candidate("flat"), 1, 0, "", took=2.0)])
+    assert (forecast.done, forecast.total, forecast.left) == (2, 4, 3.0)
+    forecast.add(replace(measurement(100, 1.0), took=4.0))
+    assert (forecast.done, forecast.total, forecast.left) == (3, 5, 0.0)
 
 
 def test_a_race_of_larger_messages_takes_longer_by_its_bound():

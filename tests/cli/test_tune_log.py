@@ -59,6 +59,7 @@ HEADERS = [
     {"timing": {"mechanism": "arrival", "computation": 0, "hash": 5}},
     {"budget": "20"},
     {"budget": -1},
+    {"total_budget": "10m"},
     {"budget": float("nan")},
     {"version": 7},
     {"topology_hash": 5},
@@ -74,18 +75,19 @@ def test_a_damaged_header_is_told_with_file_and_line(recorded, tmp_path, changes
     assert not (tmp_path / "out").exists()
 
 
-DIFFERENT = {
-    "--sizes": "1:2KiB",
-    "--collectives": "bcast",
-    "--communicators": "whole,half",
-    "--timing": "mpptest",
-    "--metric": "mean",
-    "--iterations": "source",
-    "--budget": "3",
-}
+DIFFERENT = [
+    ("--sizes", "1:2KiB"),
+    ("--collectives", "bcast"),
+    ("--communicators", "whole,half"),
+    ("--timing", "mpptest"),
+    ("--metric", "mean"),
+    ("--iterations", "source"),
+    ("--budget", "3"),
+    ("--budget", "20s"),
+]
 
 
-@pytest.mark.parametrize(("option", "value"), DIFFERENT.items())
+@pytest.mark.parametrize(("option", "value"), DIFFERENT)
 @pytest.mark.parametrize("resume", [True, False])
 def test_options_unlike_those_of_the_log_are_refused(recorded, tmp_path, option, value, resume):
     words = ["--from-log", tmp_path / "measurements.jsonl"]

@@ -13,7 +13,7 @@ from docs.tools.bench.parts import Part
 from docs.tools.bench.plan import CLUSTERS, FIXED, KIB
 from docs.tools.bench.results import results
 from stagegen.measure.records import Candidate
-from stagegen.tune.race import Sample
+from stagegen.tune.field import Sample
 from tests.measure.fakes import ENVIRONMENT
 
 RANDOM = next(cluster for cluster in CLUSTERS.values() if cluster is not FIXED)

@@ -16,7 +16,7 @@ from docs.tools.bench.results import Result
 from docs.tools.bench.targets import GOALS, targets
 from stagegen.catalogue import load_catalogue
 from stagegen.measure.records import Candidate
-from stagegen.tune.race import Sample
+from stagegen.tune.field import Sample
 from tests.docs.bench_rows import meeting, row
 
 CATALOGUE = load_catalogue()

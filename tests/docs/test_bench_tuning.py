@@ -93,6 +93,9 @@ def test_each_part_on_the_model(part):
         assert 0 <= values["loss"] < 0.1
     if part == "twice":
         assert (1 + values["a_in_b"]) * (1 + values["b_in_a"]) == pytest.approx(1)
+    if part == "budget":
+        assert all(one["seconds"] > 0 for one in values["steps"])
+        assert values["steps"][-1]["loss"] < 0.05
     if part in ("program", "shapes"):
         assert values["seconds"] > 0
     if part == "jobs":

@@ -54,6 +54,11 @@ def test_names_resolve_and_the_network_is_the_only_one(run):
     assert (status, lines) == (0, ["10.77.0.3 ['lo', 'eth0']"])
 
 
+def test_a_host_asks_often_enough_for_an_address_while_relays_are_busy(run):
+    path = "/proc/sys/net/ipv4/neigh/eth0/mcast_solicit"
+    assert run("cat", path, hosts=("n0",)) == (0, ["20"])
+
+
 CPUS_THAT_SLEEP = """
 import glob, time
 def sleeps():

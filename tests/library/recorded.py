@@ -27,11 +27,15 @@ def cost(candidate: Candidate, size: int) -> float:
 
 
 def record(
-    topology_file: Path, log: Path, wrong: frozenset[str] = frozenset()
+    topology_file: Path,
+    log: Path,
+    wrong: frozenset[str] = frozenset(),
+    options: Options | None = None,
 ) -> tuple[Topology, Tuned]:
     """Write a log for a topology, and return what was decided while it was made."""
     topology, catalogue = load_topology(topology_file), load_catalogue()
-    options = Options(catalogue.collectives, SIZES, Timing("barrier"), 20.0)
+    options = options or Options(catalogue.collectives, SIZES, Timing("barrier"), 20.0)
+    catalogue = catalogue.selecting(options.selection)
     header: Mapping[str, object] = {
         "kind": "log",
         "version": 1,

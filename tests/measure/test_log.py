@@ -241,6 +241,21 @@ def test_a_failure_in_the_log_answers_for_what_was_not_measured():
         source.measure(pair)
 
 
+def test_what_commands_took_is_shared_by_their_candidates():
+    """So a log that is read in other portions says the same time in all."""
+    flat, native = Candidate("flat"), Candidate("native")
+    both = replace(request(flat, native, size=64), collective="bcast")
+    records = [Measurement(both, ((1.0,), (2.0,)), took=4.0).to_json()]
+    assert LogSource(records).measure(both).took == 4.0
+    assert LogSource(records).measure(replace(both, candidates=(flat,))).took == 2.0
+    del records[0]["took"]
+    assert LogSource(records).measure(both).took is None, "old logs do not say it"
+    check = Check("bcast", flat, 9, 0, "", took=0.5)
+    assert LogSource([check.to_json()]).check("bcast", (flat,)) == [check]
+    failure = replace(Failure.from_json(RECORDS[3]), took=9.0)
+    assert Failure.from_json(failure.to_json()) == failure
+
+
 def test_a_check_that_did_not_end_is_made_again_where_that_is_possible():
     check = Check("bcast", Candidate("flat"), 0, -1, "no answer")
 

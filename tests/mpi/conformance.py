@@ -92,10 +92,12 @@ def check(
     slots: int = 1,
     timeout: float = 280,
     delays: int = 0,
+    shared: bool = False,
 ) -> Run:
     """Run the check of the library for a cluster, of so many ranks unless told.
 
     With delays, in microseconds, ranks come apart, and only what watches arrivals is checked.
+    If shared, the ranks share memory.
     """
     cluster = ranks if cluster is None else cluster
     library = support.library(cluster, slots)
@@ -104,7 +106,7 @@ def check(
         built(library, way),
         level,
         *(["--delays", str(delays)] if delays else []),
-        variables=way.environment(library),
+        variables=way.environment(library) | (support.MEMORY if shared else {}),
         timeout=timeout,
     )
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
@@ -116,7 +118,7 @@ def check(
     assert len(passed) == len(lines) == len(support.CATALOGUE.collectives)
     assert (int(total[1]), int(total[2])) == (ranks, sum(passed.values()))
     run = Run(way.name, cluster, slots, ranks, level, _mpi(), passed)
-    if not delays:
+    if not delays and not shared:
         _note(run)
     return run
 

@@ -83,6 +83,11 @@ static void run(const struct coll_routine *routine, struct coll_call *call) {
     EXPECT(coll_run(routine, call, cc, &routine->defaults) == MPI_SUCCESS);
 }
 
+/* Blocks travel in bundles, which go whatever is in them, at most one to each rank. */
+static int has_bundles(const struct coll_routine *routine) {
+    return strcmp(routine->name, "bruck_and_direct") == 0;
+}
+
 static void alltoallv(const struct coll_routine *routine, pattern *elements, int in_place) {
     const struct blocks_of_side sent = side_of(elements, 1), got = side_of(elements, 0);
     int out[RANKS_MOST * ROOM], in[RANKS_MOST * ROOM];
@@ -103,7 +108,7 @@ static void alltoallv(const struct coll_routine *routine, pattern *elements, int
         const int from = i / ROOM, arrives = i % ROOM < elements(from, rank);
         EXPECT(in[i] == (arrives ? number(from, rank, i % ROOM) : in_place ? out[i] : -1));
     }
-    EXPECT(counted.blocks == sent.all);
+    EXPECT(has_bundles(routine) ? counted.blocks < size : counted.blocks == sent.all);
     EXPECT(counted.empty == 0);
     EXPECT(counted.tokens <= got.all);
     EXPECT(counted.copies == 0);

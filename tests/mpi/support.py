@@ -33,6 +33,8 @@ SYNCHRONOUS = DRIVERS / "synchronous.h"
 """Compiled into routines, it makes every message wait for its receive."""
 CATALOGUE = load_catalogue()
 os.environ.setdefault("WERROR", "1")  # the Makefiles': warnings are errors for us, not for users
+#: Variables of a job of MPICH whose ranks share memory.
+MEMORY = {"MPIR_CVAR_NOLOCAL": "0", "UCX_TLS": "sm,self", "LD_PRELOAD": ""}
 STEP = 64
 """Bytes from the start of one rule to that of the next."""
 

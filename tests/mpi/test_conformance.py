@@ -70,6 +70,28 @@ def test_several_ranks_on_a_host_get_the_bytes_of_native(ranks, slots, level):
     assert min(whole.passed.values()) > 0
 
 
+@pytest.mark.parametrize("ranks", [2, slow(5)])
+def test_ranks_that_share_memory_get_the_bytes_of_native(ranks):
+    assert min(check(ranks, cluster=COMMON, shared=True).passed.values()) > 0
+
+
+#: The layouts of the ranks, whether they share memory, and what MPICH 4.3 makes of it.
+LAYOUTS = [
+    ("same", False, "right"),
+    ("mixed", False, "right"),
+    ("same", True, "right"),
+    ("mixed", True, "wrong"),
+]
+
+
+@pytest.mark.parametrize(("layouts", "shared", "found"), LAYOUTS)
+def test_the_calls_left_out_where_ranks_share_memory_are_wrong_in_mpich(layouts, shared, found):
+    """If MPICH is right one day, drivers/trials.h needs to leave out nothing."""
+    program = support.compiled("mixed_layouts.c", COMMON)
+    result = support.run(2, program, layouts, variables=support.MEMORY if shared else {})
+    assert (result.stdout.strip(), result.returncode) == (found, int(found == "wrong"))
+
+
 DELAYED = [
     (COMMON, 1, "quick", PLAIN, 2000),
     *(slow(ranks, 1, "full", PLAIN, 3000) for ranks in (3, COMMON, LARGER)),

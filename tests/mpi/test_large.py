@@ -15,7 +15,7 @@ RANKS = 4
 TRACE = re.compile(r"libcoll: rank \d+: (\w+) +(\w+) +(\d+)\.\.")
 INT_MAX = 2**31 - 1
 #: Messages through memory, where two gigabytes are soon copied.
-SHARED = {"MPIR_CVAR_NOLOCAL": "0", "UCX_TLS": "sm,self", "LD_PRELOAD": ""}
+SHARED = support.MEMORY
 
 
 def run(*arguments: str, ranks: int = RANKS, **variables: str) -> list[tuple[str, str, int]]:

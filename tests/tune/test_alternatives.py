@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stagegen.measure.records import Candidate
-from stagegen.tune.race import Sample
+from stagegen.tune.field import Sample
 from stagegen.tune.rules import alternatives
 from tests.measure.fakes import Model
 from tests.tune.test_race_search import algorithm, by_name, line, search

@@ -9,7 +9,7 @@ import pytest
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import is_faster_in_launches, may_be_faster, signed_rank
 from stagegen.tune.choose import choose, choose_all
-from stagegen.tune.race import Sample
+from stagegen.tune.field import Sample
 
 NATIVE = Candidate("native")
 A, B = Candidate("a"), Candidate("b")

@@ -9,8 +9,8 @@ import pytest
 from stagegen.measure.records import Bound, Candidate
 from stagegen.tune.composing import Composing
 from stagegen.tune.compositions import on_line
+from stagegen.tune.field import Field
 from stagegen.tune.point import Point
-from stagegen.tune.race import Field
 from tests.measure.fakes import Model, request
 
 NATIVE, PLAIN = Candidate("native"), Candidate("ring")

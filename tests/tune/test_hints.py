@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from stagegen.measure.records import Bound, Candidate
+from stagegen.tune.field import Sample
 from stagegen.tune.hints import Known, hints_from
 from stagegen.tune.plan import Outcome
-from stagegen.tune.race import Sample
 from stagegen.tune.shapes import Shape
 
 NATIVE, RING, TREE, PAIR = map(Candidate, ("native", "ring", "tree", "pair"))

@@ -16,11 +16,12 @@ from stagegen.measure.records import Candidate, Measurement
 from stagegen.measure.source import LogSource
 from stagegen.tune.checking import find_wrong
 from stagegen.tune.choose import RESOLUTION, choose, crossover, fastest
+from stagegen.tune.field import Field
 from stagegen.tune.launches import FINALISTS, name_finalists, run_launch
 from stagegen.tune.point import Point, noise_of
 from stagegen.tune.prediction import Prediction
 from stagegen.tune.protocol import Protocol
-from stagegen.tune.race import Field, look, try_short
+from stagegen.tune.race import look, try_short
 from stagegen.tune.search import Outcome, Plan, Search
 from tests.measure.fakes import TIMING, Model, request
 from tests.tune.recorder import Recorder

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 from docs.tools.bench_tuning.drawn import draw_jobs, draw_program, whole_calls
 from docs.tools.bench_tuning.plan import CATALOGUE, Setting
+from docs.tools.bench_tuning.plan import SHARES_ON_MODEL as SHARES
 from docs.tools.bench_tuning.results import Row, summary
 from docs.tools.bench_tuning.truth import CatalogueCluster, CatalogueTruth
 from stagegen.measure.records import WHOLE
@@ -59,6 +60,7 @@ class Modelled:
             "whole": self._whole,
             "exhaustive": self._exhaustive,
             "twice": self._twice,
+            "budget": self._budget,
             "program": self._program,
             "shapes": self._shapes,
             "jobs": self._in_jobs,
@@ -105,6 +107,35 @@ class Modelled:
             "seconds": [self._full.seconds, other.seconds],
         }
 
+    def _budget(self) -> dict[str, Any]:
+        return {"full_seconds": self._full.seconds, "steps": list(map(self._within, SHARES))}
+
+    def _within(self, share: float) -> dict[str, Any]:
+        """Return what a tuning within a share of the full time brings."""
+        budget = share * self._full.seconds
+        tuned = self._tune(replace(self.setting.options(), total=budget))
+        losses = {
+            name: self._loss(name, tuned, partial(self._best, name))
+            for name in self.setting.collectives
+        }
+        known = [
+            one.loss >= losses[name].ratios[one.size] - 1
+            for name in self.setting.collectives
+            if (table := tuned.decision.table(name, CLUSTER, self._shape))
+            for one in table.estimates
+            if one.loss is not None and one.size in losses[name].ratios
+        ]
+        spending = tuned.decision.spending
+        return {
+            "share": share,
+            "budget": budget,
+            "seconds": tuned.seconds,
+            "loss": total(losses.values()),
+            "stated": spending.loss if spending else None,
+            "unknown": spending.unknown if spending else 0,
+            "held": sum(known) / len(known) if known else None,
+        }
+
     def _program(self) -> dict[str, Any]:
         largest = self.setting.sizes[-1]
         names = self.setting.collectives
@@ -112,7 +143,8 @@ class Modelled:
             self._topology, CATALOGUE, names, self.setting.seed, self._native, largest
         )
         program = program_of(calls, self._topology)
-        tuned = self._tune(options_for(program, self.setting.options()))
+        options = options_for(program, self.setting.options(), CATALOGUE, self._topology)
+        tuned = self._tune(options)
         used, full = (
             sum(
                 count * self._seconds(tuning, name, size)

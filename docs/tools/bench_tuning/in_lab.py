@@ -15,6 +15,7 @@ from typing import Any
 from docs.tools.bench_tuning.drawn import Job, draw_jobs, draw_program, trace_of, whole_calls
 from docs.tools.bench_tuning.exhaustive import MEETING, Exhaustive
 from docs.tools.bench_tuning.plan import CATALOGUE, Setting
+from docs.tools.bench_tuning.plan import SHARES_IN_LAB as SHARES
 from docs.tools.bench_tuning.results import Row, summary
 from docs.tools.bench_tuning.runs import Clock, kept, listed, stagegen, tuned
 from stagegen.catalogue.algorithm import NATIVE
@@ -57,6 +58,7 @@ class InLab:
             "whole": self._whole,
             "exhaustive": self._exhaustive,
             "twice": self._twice,
+            "budget": self._budget,
             "program": self._program,
             "shapes": self._shapes,
             "jobs": self._in_jobs,
@@ -120,6 +122,28 @@ class InLab:
             **found["total"],
             "worst": max((abs(share) for share in shares if share is not None), default=None),
             "seconds": [first["seconds"], second["seconds"]],
+        }
+
+    def _budget(self) -> dict[str, Any]:
+        full = self._full()["seconds"]
+        return {"full_seconds": full, "steps": [self._within(share, full) for share in SHARES]}
+
+    def _within(self, share: float, full: float) -> dict[str, Any]:
+        """Return what a tuning within a share of the full time loses by the full one's times."""
+        name, budget = f"budget-{share:g}", round(share * full)
+        found = self._tuned(name, "--communicators", WHOLE, "--budget", f"{budget}s")
+        words = ["diff", self._folder / "whole", self._folder / name, "--format", "json"]
+        lost = json.loads(stagegen(self._clock, *words))["total"]["b_in_a"]
+        decision = self._recorded(name).decision
+        spending = decision.spending if decision else None
+        return {
+            "share": share,
+            "budget": budget,
+            "seconds": found["seconds"],
+            "loss": lost,
+            "stated": spending.loss if spending else None,
+            "unknown": spending.unknown if spending else 0,
+            "held": None,
         }
 
     def _program(self) -> dict[str, Any]:

@@ -60,22 +60,21 @@ class Cluster:
     ) -> list[Check]:
         """Find every routine right, as long as one counts for a check."""
         self.seconds += CHECK * len(candidates)
-        return [Check(collective, c, 1, 0, "", communicator) for c in candidates]
+        return [Check(collective, c, 1, 0, "", communicator, took=CHECK) for c in candidates]
 
     def measure(self, request: Request) -> Measurement:
         """Draw the times that a request asks for."""
+        begin = self.seconds
         if request.launch != self._launch:
             self._launch = request.launch
             self._spend(request, START)
         self._spend(request, REQUEST)
         self.asked.append(request)
-        return Measurement(
-            request,
-            tuple(
-                tuple(self._repetition(request, c) for _ in range(request.repetitions))
-                for c in request.candidates
-            ),
+        times = tuple(
+            tuple(self._repetition(request, c) for _ in range(request.repetitions))
+            for c in request.candidates
         )
+        return Measurement(request, times, took=round(self.seconds - begin, 6))
 
     def _repetition(self, request: Request, candidate: Candidate) -> float:
         times = [self._call(request, candidate) for _ in range(request.calls)]

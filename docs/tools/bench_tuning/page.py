@@ -65,6 +65,17 @@ def _twice(values: Mapping[str, Any]) -> list[str]:
     return [*ways, *map(_minutes, values["seconds"])]
 
 
+def _budget(values: Mapping[str, Any]) -> list[str]:
+    half = _at_half(values)
+    return [_minutes(values["full_seconds"]), _minutes(half["seconds"]), _percent(half["loss"])]
+
+
+def _at_half(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what half of the full time brings."""
+    found: Mapping[str, Any] = next(one for one in values["steps"] if one["share"] == 0.5)
+    return found
+
+
 def _program(values: Mapping[str, Any]) -> list[str]:
     share = values["seconds"] / values["full_seconds"]
     times = [_minutes(values[name]) for name in ("seconds", "full_seconds")]
@@ -87,6 +98,7 @@ _COLUMNS: Mapping[str, tuple[list[str], Callable[[Mapping[str, Any]], list[str]]
     "whole": (["tuning", "the least", "tuning over the least", "runs"], _whole),
     "exhaustive": (["loss", "the most"], _exhaustive),
     "twice": (["first in second", "second in first", "the most", "first", "second"], _twice),
+    "budget": (["full", "half", "loss within half"], _budget),
     "program": (["calls", "with --for", "full", "share", "loss"], _program),
     "shapes": (["communicators", "all", "whole cluster", "all over whole"], _shapes),
     "jobs": (["jobs", "calls", f"below {SLOWER}", "the least speed-up"], _jobs),
@@ -98,6 +110,10 @@ _GOALS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
     "whole": ("at most 20 min", lambda of: of["seconds"] <= 20 * 60),
     "exhaustive": ("at most 3 %", lambda of: of["loss"] <= 0.03),
     "twice": ("at most 3 %", lambda of: max(of["a_in_b"], of["b_in_a"]) <= 0.03),
+    "budget": (
+        "at most 3 % within half of the time",
+        lambda of: _at_half(of)["loss"] <= 0.03,
+    ),
     "program": (
         "at most 20 % of the time, at most 3 % lost",
         lambda of: of["seconds"] <= 0.2 * of["full_seconds"] and of["loss"] <= 0.03,
@@ -121,6 +137,10 @@ def _more(one: Result) -> str:
         shares = one.values["by_collective"]
         listed = ", ".join(f"{name} {_percent(share)}" for name, share in shares.items())
         return f"\nBy collective, of {_setting(one)[0]}: {listed}.\n"
+    if one.part == "budget":
+        rows = "\n".join(map(_step, one.values["steps"]))
+        head = "| share | budget | taken | loss | at most, as stated | estimates that held |"
+        return f"\nOf {_setting(one)[0]}:\n\n{head}\n|---:|---:|---:|---:|---:|---:|\n{rows}\n"
     if one.part == "jobs":
         lines = "\n".join(_worst(one.values))
         head = "| collective | calls below | the least speed-up | bytes | by | ranks on each of |\n"
@@ -136,6 +156,15 @@ def _worst(values: Mapping[str, Any]) -> Iterator[str]:
             f"| {name} | {count} | {row['speedup']:.2f} | {row['size']} | {row['routine']} "
             f"| {row['job']} |"
         )
+
+
+def _step(one: Mapping[str, Any]) -> str:
+    """Return a row of what one budget brings."""
+    times = (_minutes(one[name]) for name in ("budget", "seconds"))
+    stated = f"{_percent(one['stated'])}, {one['unknown']} sizes unknown"
+    held = _percent(one["held"])
+    cells = (f"{one['share']:.0%}", *times, _percent(one["loss"]), stated, held)
+    return f"| {' | '.join(cells)} |"
 
 
 def _runs(values: Mapping[str, Any]) -> str:

@@ -23,6 +23,7 @@ PARTS = {
     "whole": "time of tuning, and the least that any tuner needs",
     "exhaustive": "loss against the fastest candidate of an exhaustive measurement",
     "twice": "loss of two complete tunings against each other",
+    "budget": "loss within a budget",
     "program": "time and loss of --for TRACE against the full tuning",
     "shapes": "time of all shapes against that of the whole cluster",
     "jobs": "random jobs against native",
@@ -37,6 +38,10 @@ SIZES_OF_JOBS = (1, 1024, 64 * 1024)
 
 #: Seconds of measured time for a size, as of ``stagegen tune``.
 BUDGET = 20.0
+
+#: The budgets of the part `budget`, as shares of the time of a full tuning: on the model, and in
+#: the lab, where each takes its time.
+SHARES_ON_MODEL, SHARES_IN_LAB = (0.1, 0.25, 0.5, 0.75, 1.0), (0.25, 0.5)
 
 MODEL, LAB = "model", "lab"
 

@@ -198,6 +198,17 @@ static int run(struct test *test, struct conformance_report *report) {
     return MPI_SUCCESS;
 }
 
+/* Whether ranks of the communicator share memory, as the MPI library sees it; alike on all. */
+static int find_shared(MPI_Comm comm, int *shared) {
+    MPI_Comm host;
+    int size;
+    COLL_TRY(PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    COLL_TRY(PMPI_Comm_size(host, &size));
+    COLL_TRY(PMPI_Comm_free(&host));
+    *shared = size > 1;
+    return PMPI_Allreduce(MPI_IN_PLACE, shared, 1, MPI_INT, MPI_LOR, comm);
+}
+
 int conformance_check(enum coll_collective collective, const struct coll_routine *routine,
                       const struct coll_parameters *parameters, MPI_Comm comm,
                       enum conformance_level level, struct conformance_report *report) {
@@ -209,12 +220,15 @@ int conformance_check(enum coll_collective collective, const struct coll_routine
     *report = (struct conformance_report){0};
     COLL_TRY(PMPI_Comm_rank(comm, &caller->rank));
     COLL_TRY(PMPI_Comm_size(comm, &caller->size));
+    int shared;
+    COLL_TRY(find_shared(comm, &shared));
     const struct series series = {
         .kind = caller->kind,
         .level = level,
         .size = caller->size,
         .reorders = routine != NULL && coll_reorders(routine, parameters),
         .native = routine == NULL || (routine->constraints & COLL_UNPREPARED) != 0,
+        .shared = shared,
         .turn = caller->size + (routine == NULL ? 0 : (int)(routine - coll_routines)),
     };
     list_trials(&test.trials, &series);

@@ -10,17 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stagegen.schedule.model import PhaseSchedule, Ring, RingPipeline, Tree
+from stagegen.schedule.model import PatternSchedule, PhaseSchedule, Ring, RingPipeline, Tree
 from stagegen.schedule.verify.alltoall import verify_alltoall
+from stagegen.schedule.verify.pattern import verify_pattern
 from stagegen.schedule.verify.proof import Proof
 from stagegen.schedule.verify.ring import verify_order, verify_ring
 from stagegen.schedule.verify.ring_pipeline import verify_ring_pipeline
 from stagegen.schedule.verify.tree import verify_tree
 from stagegen.topology import Topology
 
-__all__ = ["Proof", "verify", "verify_alltoall", "verify_order", "verify_ring", "verify_tree"]
+__all__ = [
+    "Proof",
+    "verify",
+    "verify_alltoall",
+    "verify_order",
+    "verify_pattern",
+    "verify_ring",
+    "verify_tree",
+]
 
 _CHECKERS: dict[type, Callable[[Topology, Any], Proof]] = {
+    PatternSchedule: verify_pattern,
     PhaseSchedule: verify_alltoall,
     Ring: verify_ring,
     RingPipeline: verify_ring_pipeline,
@@ -29,7 +39,9 @@ _CHECKERS: dict[type, Callable[[Topology, Any], Proof]] = {
 """The checker of each type of schedule; a new type adds one line."""
 
 
-def verify(topology: Topology, schedule: PhaseSchedule | Ring | RingPipeline | Tree) -> Proof:
+def verify(
+    topology: Topology, schedule: PatternSchedule | PhaseSchedule | Ring | RingPipeline | Tree
+) -> Proof:
     """Check any schedule.
 
     Raises:

@@ -35,6 +35,10 @@ _HOST_SYSCTLS = (
     ("net/ipv6/conf/default/disable_ipv6", "1"),
     ("net/ipv4/tcp_rmem", "4096 131072 6291456"),
     ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
+    # A host asks for an address 20 times, not 3: while all ranks of a large lab start at once,
+    # relays may take seconds to carry all of these questions, and a cluster has them answered
+    # before.
+    (f"net/ipv4/neigh/{HOST_DEVICE}/mcast_solicit", "20"),
 )
 _SWITCH_SYSCTLS = _HOST_SYSCTLS[:2]
 _FIRST_INDEX = 10000  # PRRTE keeps an index in 16 bits

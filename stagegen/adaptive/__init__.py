@@ -1,0 +1,1 @@
+"""Adaptive selection without MPI: policies, traces, replays, and what a program learned."""

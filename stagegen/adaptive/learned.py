@@ -1,0 +1,247 @@
+"""What a program learned: the files of ``LIBCOLL_LEARN`` (docs/schemas/learned.schema.json)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from stagegen.adaptive.replay import Overheads, overheads
+from stagegen.errors import InputError
+from stagegen.measure.records import Candidate
+
+
+@dataclass(frozen=True)
+class LearnedStage:
+    """So many calls of a candidate.
+
+    Attributes:
+        candidate: its number in the situation.
+        calls: how many there were.
+        is_monitoring: whether it was not searched.
+        mean_s: of each call the mean over the ranks, in seconds; empty if there was no room.
+        max_s: likewise the maximum.
+        skew_s: how far apart the ranks came.
+        decision: what was decided after it.
+    """
+
+    candidate: int
+    calls: int
+    is_monitoring: bool
+    mean_s: tuple[float, ...]
+    max_s: tuple[float, ...]
+    skew_s: float
+    decision: str
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A call site, collective, message size and communicator, and what was learned of it.
+
+    Attributes:
+        collective, size, communicator, ranks, hosts: as in a decision table; hosts is None if not
+            known.
+        number: of the communicator, in the process that wrote.
+        site: of the calls; None if all sites are one.
+        calls: of the situation.
+        meetings_s: seconds of all meetings and decisions.
+        selected_after: calls until the first monitoring period; None if there was none.
+        current: the candidate that served in the end.
+        candidates: that competed; the first is what the table chose, unless the policy asked for
+            the source's sets.
+        known_s: what tuning measured of each; 0: nothing.
+        stages: the first and the latest ones.
+        left_out: stages between them.
+    """
+
+    collective: str
+    size: int
+    communicator: str
+    ranks: int
+    hosts: int | None
+    number: int
+    site: str | None
+    calls: int
+    meetings_s: float
+    selected_after: int | None
+    current: int
+    candidates: tuple[Candidate, ...]
+    known_s: tuple[float, ...]
+    stages: tuple[LearnedStage, ...]
+    left_out: int
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        site = "" if self.site is None else f" at {self.site}"
+        return f"{self.collective} {self.size} B, {self.ranks} ranks #{self.number}{site}"
+
+    def times_of(self, candidate: int) -> tuple[float, ...]:
+        """Return the kept times of a candidate's calls, in seconds."""
+        return tuple(t for one in self.stages if one.candidate == candidate for t in one.mean_s)
+
+    @cached_property
+    def medians(self) -> Mapping[int, float]:
+        """The median of the kept times of each candidate that was tried, in seconds."""
+        kept = {i: self.times_of(i) for i in range(len(self.candidates))}
+        return {i: median(times) for i, times in kept.items() if times}
+
+    def overheads(self) -> Overheads | None:
+        """Return what selection cost (Table 4.19), or None if no times were kept.
+
+        The best candidate is the one with the least median. All meetings cost the same.
+        """
+        if not self.medians:
+            return None
+        meetings = len(self.stages) + self.left_out
+        each = self.meetings_s / meetings if meetings else 0.0
+        stages = [(one.is_monitoring, one.mean_s) for one in self.stages if one.mean_s]
+        return overheads(stages, min(self.medians.values()), each)
+
+    def changes(self) -> Iterator[tuple[int, int, str]]:
+        """Yield (call, candidate, why) where another candidate began to serve in the kept stages.
+
+        The first one has no reason that was written.
+        """
+        call, why, before = 0, "", -1
+        for stage in self.stages:
+            if stage.candidate != before:
+                yield call, stage.candidate, why
+            call, why, before = call + stage.calls, stage.decision, stage.candidate
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A learned file.
+
+    Attributes:
+        file: its name, without folders.
+        cluster, topology_hash: of the library.
+        build_hash: of the library, or None if it did not know it.
+        policy: that decided.
+        situations: in the file's order.
+        left_out: situations for which there was no room.
+    """
+
+    file: str
+    cluster: str
+    topology_hash: str
+    build_hash: str | None
+    policy: str
+    situations: tuple[Situation, ...]
+    left_out: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form of ``stagegen adapt report``."""
+        return {
+            "file": self.file,
+            "cluster": self.cluster,
+            "topology_hash": self.topology_hash,
+            "policy": self.policy,
+            "left_out": self.left_out,
+            "situations": [_situation_json(one) for one in self.situations],
+        }
+
+
+def _situation_json(one: Situation) -> dict[str, Any]:
+    costs = one.overheads()
+    return {
+        "collective": one.collective,
+        "bytes": one.size,
+        "communicator": one.communicator,
+        "ranks": one.ranks,
+        "number": one.number,
+        "site": one.site,
+        "calls": one.calls,
+        "chosen": one.candidates[one.current].spec,
+        "tried": [
+            {
+                "candidate": one.candidates[i].spec,
+                "calls": sum(s.calls for s in one.stages if s.candidate == i),
+                "median_s": one.medians.get(i),
+                "known_s": one.known_s[i] or None,
+            }
+            for i in sorted({stage.candidate for stage in one.stages})
+        ],
+        "changes": [
+            {"call": call, "candidate": one.candidates[i].spec, "why": why}
+            for call, i, why in one.changes()
+        ],
+        "overheads": None if costs is None else costs.to_json(),
+        "stages_left_out": one.left_out,
+    }
+
+
+def _stage(data: Mapping[str, Any], candidates: int) -> LearnedStage:
+    mean, most = (tuple(map(float, data[name])) for name in ("mean_s", "max_s"))
+    number, calls = int(data["candidate"]), int(data["calls"])
+    if not 0 <= number < candidates or calls < 1 or len(mean) != len(most):
+        raise ValueError("a stage has a candidate of the situation, calls, and as many times")
+    return LearnedStage(
+        number,
+        calls,
+        bool(data["is_monitoring"]),
+        mean,
+        most,
+        float(data["skew_s"]),
+        str(data["decision"]),
+    )
+
+
+def _candidate(data: Mapping[str, Any]) -> Candidate:
+    return Candidate(data["algorithm"], tuple(sorted(data["parameters"].items())))
+
+
+def _situation(data: Mapping[str, Any]) -> Situation:
+    rows = data["candidates"]
+    current = int(data["current"])
+    if not 0 <= current < len(rows):
+        raise ValueError("`current` is none of the candidates")
+    return Situation(
+        str(data["collective"]),
+        int(data["bytes"]),
+        str(data["communicator"]),
+        int(data["ranks"]),
+        int(data["hosts"]) if data["hosts"] else None,
+        int(data["number"]),
+        data["site"],
+        int(data["calls"]),
+        float(data["meetings_s"]),
+        data["selected_after"],
+        current,
+        tuple(
+            Candidate(row["algorithm"], tuple(sorted(row["parameters"].items()))) for row in rows
+        ),
+        tuple(float(row["known_s"] or 0) for row in rows),
+        tuple(_stage(one, len(rows)) for one in data["stages"]),
+        int(data["stages_left_out"]),
+    )
+
+
+def read_learned(file: Path) -> Learned:
+    """Read a learned file.
+
+    Raises:
+        InputError: it cannot be read, or is none.
+    """
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        if data["version"] != 1:
+            raise ValueError(f"version {data['version']} is not 1")
+        return Learned(
+            file.name,
+            str(data["cluster"]),
+            str(data["topology_hash"]),
+            data.get("build_hash"),
+            str(data["policy"]),
+            tuple(map(_situation, data["situations"])),
+            int(data["left_out"]),
+        )
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file) from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"is no file of LIBCOLL_LEARN: {error!r}", file) from error

@@ -1,0 +1,130 @@
+"""Learned files into a decision table: a rule for each size that programs learned better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from stagegen.adaptive.learned import Learned
+from stagegen.adaptive.subjects import Seen, Subject, by_subject, pooled, require_same, table_of
+from stagegen.measure.records import Candidate
+from stagegen.tune.decision import NATIVE_CANDIDATE, DecisionTable, Lesson, Rule
+
+#: By which factor what was learned must be faster than what served before.
+GAIN = 1.05
+
+#: A rule has so many alternatives at the most, besides the native routine.
+_ALTERNATIVES = 3
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A decision table with what was learned.
+
+    Attributes:
+        decision: the table.
+        added: what was learned, in words.
+        left_out: what was not taken over, and why.
+    """
+
+    decision: DecisionTable
+    added: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def merge(decision: DecisionTable, files: Iterable[Learned], build_hash: str | None) -> Merged:
+    """Return a decision table with the rules that programs learned.
+
+    A size gets a rule of its own if all situations of that size ended with the same routine, it
+    is not what the table has, and its median is lower by :data:`GAIN` than that of the table's
+    choice in the same programs. Tables that serve several shapes of communicators stay as they
+    are, since only one shape was seen. Whatever order the files have, the result is the same.
+
+    Args:
+        decision: the table.
+        files: of ``LIBCOLL_LEARN``.
+        build_hash: of the library with that table, or None if it is not known.
+
+    Raises:
+        InputError: a file is of another cluster or another build.
+    """
+    files = sorted(files, key=lambda one: one.file)
+    require_same(files, decision, build_hash)
+    added: list[str] = []
+    unknown = [s.title for f in files for s in f.situations if s.hosts is None]
+    left_out = [f"{title}: its hosts are not known" for title in unknown]
+    for subject, seen in by_subject(files):
+        found = _judge(decision, subject, seen)
+        if isinstance(found, str):
+            left_out.append(f"{subject}: {found}")
+            continue
+        decision = _with(decision, subject, *found)
+        added.append(f"{subject}: {found[0].spec} instead of {found[1].instead_of}")
+    return Merged(decision, tuple(added), tuple(left_out))
+
+
+def _judge(decision: DecisionTable, subject: Subject, seen: Seen) -> tuple[Candidate, Lesson] | str:
+    """Return what was learned, or why nothing is taken over."""
+    table = table_of(decision, subject)
+    if table is None:
+        return "there is no table of its own"
+    if any(one.first != one.last for one in (table.hosts, table.ranks_per_host)):
+        return "its table serves other communicators, too"
+    ends = {s.candidates[s.current] for _, s in seen}
+    if len(ends) > 1:
+        return f"programs differ: {', '.join(sorted(one.spec for one in ends))}"
+    (best,) = ends
+    return _compare(best, table.choice(subject.size), seen)
+
+
+def _compare(best: Candidate, before: Candidate, seen: Seen) -> tuple[Candidate, Lesson] | str:
+    """Return what was learned of two candidates, or why nothing is taken over."""
+    if best == before:
+        return f"the table has {best.spec} already"
+    own, old = (pooled(seen, one) for one in (best, before))
+    if not own or not old:
+        return f"{best.spec} and {before.spec} were not tried beside each other"
+    if median(own) * GAIN > median(old):
+        return f"{best.spec} is not faster than {before.spec} by {GAIN - 1:.0%}"
+    return best, Lesson(
+        tuple(sorted({f.file for f, _ in seen})),
+        tuple(sorted({f.policy for f, _ in seen})),
+        sum(s.calls for _, s in seen),
+        median(own),
+        before.spec,
+        median(old),
+    )
+
+
+def _with(
+    decision: DecisionTable, subject: Subject, best: Candidate, lesson: Lesson
+) -> DecisionTable:
+    wanted = table_of(decision, subject)
+    tables = tuple(
+        replace(table, rules=tuple(_rules(table.rules, subject.size, best, lesson)))
+        if table is wanted
+        else table
+        for table in decision.tables
+    )
+    return replace(decision, tables=tables)
+
+
+def _rules(rules: Sequence[Rule], size: int, best: Candidate, lesson: Lesson) -> Iterator[Rule]:
+    """Yield the rules with one more, for this size alone."""
+    ends = [*(rule.start for rule in rules[1:]), None]
+    for rule, end in zip(rules, ends, strict=True):
+        if size < rule.start or (end is not None and size >= end):
+            yield rule
+            continue
+        if rule.start < size:
+            yield rule
+        others = tuple(
+            one
+            for one in (rule.candidate, *rule.alternatives)
+            if one not in (best, NATIVE_CANDIDATE)
+        )
+        alternatives = () if best == NATIVE_CANDIDATE else others[:_ALTERNATIVES]
+        yield Rule(size, best, None, alternatives, lesson)
+        if end is None or size + 1 < end:
+            yield replace(rule, start=size + 1, crossover=None)

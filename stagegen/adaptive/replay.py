@@ -1,0 +1,175 @@
+"""Replays: which candidates a policy takes on a trace, and what that costs (§4.3.2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stagegen.adaptive.policies import Policy, Settings, Stage
+from stagegen.adaptive.trace import Trace
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """What selection costs (Faraj 2006, §4.3.2.3 and Table 4.19).
+
+    Attributes:
+        selected_after: calls until monitoring begins; None if it never does.
+        o_ms_a_s: seconds per call of the logic and the meetings, before.
+        o_ms_c_s: seconds per call of the communication, before: as in Table 4.19.
+        excess_s: seconds in all of the communication before, beyond what the best would take.
+        o_ma_s: seconds per call of the logic and the meetings while monitoring.
+    """
+
+    selected_after: int | None
+    o_ms_a_s: float
+    o_ms_c_s: float
+    excess_s: float
+    o_ma_s: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "selected_after": self.selected_after,
+            "o_ms_a_s": self.o_ms_a_s,
+            "o_ms_c_s": self.o_ms_c_s,
+            "excess_s": self.excess_s,
+            "o_ma_s": self.o_ma_s,
+        }
+
+
+def overheads(
+    stages: Sequence[tuple[bool, Sequence[float]]], best_s: float, meeting_s: float
+) -> Overheads:
+    """Return what selection costs.
+
+    Only the calls before the first monitoring period count as selection.
+
+    Args:
+        stages: of each whether it monitors, and the seconds of its calls.
+        best_s: seconds of a call with the best candidate.
+        meeting_s: seconds of a meeting after a stage, with the decision.
+    """
+    first = next((i for i, (monitors, _) in enumerate(stages) if monitors), len(stages))
+    before = [time for _, times in stages[:first] for time in times]
+    after = sum(len(times) for _, times in stages[first:])
+    return Overheads(
+        selected_after=len(before) if first < len(stages) else None,
+        o_ms_a_s=first * meeting_s / len(before) if before else 0.0,
+        o_ms_c_s=sum(before) / len(before) if before else 0.0,
+        excess_s=sum(time - best_s for time in before),
+        o_ma_s=(len(stages) - first) * meeting_s / after if after else 0.0,
+    )
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What a policy did on a trace.
+
+    Attributes:
+        policy: its name.
+        trace: the trace, with the candidates that the policy has.
+        stages: in their order; the last one may have been cut off by the end of the trace.
+        best: the best single candidate in hindsight, among all of the trace.
+        best_s: what it takes for all calls, in seconds.
+        seconds: what the policy took for all calls, meetings left out.
+        overheads: what its selection costs.
+    """
+
+    policy: str
+    trace: Trace
+    stages: tuple[Stage, ...]
+    best: str
+    best_s: float
+    seconds: float
+    overheads: Overheads
+
+    @property
+    def loss(self) -> float:
+        """By which share it took longer than the best single candidate in hindsight."""
+        return self.seconds / self.best_s - 1 if self.best_s > 0 else 0.0
+
+    @property
+    def own_loss(self) -> float:
+        """The loss against the best of the candidates that the policy has."""
+        own = min(sum(times) for times in self.trace.mean_s)
+        return self.seconds / own - 1 if own > 0 else 0.0
+
+    @property
+    def last(self) -> str:
+        """The candidate that served in the end."""
+        return self.trace.candidates[self.stages[-1].candidate]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        first = 0
+        rows = []
+        for stage in self.stages:
+            rows.append(
+                {
+                    "first": first,
+                    "calls": stage.calls,
+                    "candidate": self.trace.candidates[stage.candidate],
+                    "is_monitoring": stage.is_monitoring,
+                    "why": stage.why,
+                }
+            )
+            first += stage.calls
+        return {
+            "policy": self.policy,
+            "trace": self.trace.name,
+            "calls": self.trace.calls,
+            "meetings": len(self.stages),
+            "seconds": self.seconds,
+            "best": self.best,
+            "best_s": self.best_s,
+            "loss": self.loss,
+            "own_loss": self.own_loss,
+            "last": self.last,
+            **self.overheads.to_json(),
+            "stages": rows,
+        }
+
+
+def replay(trace: Trace, name: str, settings: Settings | None = None) -> Replayed:
+    """Let a policy choose on a trace.
+
+    A policy of the source has the candidates with a group alone, as in a library.
+
+    Args:
+        trace: the times.
+        name: of the policy.
+        settings: of the policy.
+
+    Raises:
+        InputError: there is no such policy.
+        GenerateError: the policies cannot be built.
+    """
+    settings = settings or Settings(meeting_s=trace.meeting_s)
+    policy = Policy(name, trace.entrants, settings)
+    own = trace
+    if policy.source_sets:
+        own = trace.only_grouped()
+        policy = Policy(name, own.entrants, settings)
+    stages: list[Stage] = []
+    heard: list[tuple[bool, Sequence[float]]] = []
+    stage, call = policy.first(), 0
+    while call < own.calls:
+        end = min(call + stage.calls, own.calls)
+        mean = own.mean_s[stage.candidate][call:end]
+        heard.append((stage.is_monitoring, mean))
+        stages.append(Stage(stage.candidate, end - call, stage.is_monitoring, stage.why))
+        stage = policy.next(mean, own.max_s[stage.candidate][call:end])
+        call = end
+    totals = [sum(times) for times in trace.mean_s]
+    best = min(range(len(totals)), key=totals.__getitem__)
+    return Replayed(
+        policy.name,
+        own,
+        tuple(stages),
+        trace.candidates[best],
+        totals[best],
+        sum(time for _, times in heard for time in times),
+        overheads(heard, totals[best] / own.calls, trace.meeting_s),
+    )

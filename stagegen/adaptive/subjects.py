@@ -1,0 +1,85 @@
+"""Situations of learned files by what a decision table tells apart: no call sites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from itertools import groupby
+
+from stagegen.adaptive.learned import Learned, Situation
+from stagegen.errors import InputError
+from stagegen.measure.records import Candidate
+from stagegen.tune.decision import DecisionTable, Table
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What situations have in common that one rule serves."""
+
+    collective: str
+    communicator: str
+    ranks: int
+    hosts: int
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.collective} of {self.size} B on {self.communicator} ({self.ranks} ranks)"
+
+
+Seen = Sequence[tuple[Learned, Situation]]
+
+
+def require_same(files: Iterable[Learned], decision: DecisionTable, build: str | None) -> None:
+    """Refuse files of another cluster, or of another build of the library.
+
+    Raises:
+        InputError: there is one.
+    """
+    for one in files:
+        if one.topology_hash != decision.topology_hash:
+            message = f"is of another cluster ({one.cluster}), or of another version"
+            raise InputError(message, one.file)
+        if one.build_hash is not None and build is not None and one.build_hash != build:
+            raise InputError("is of another build of the library; learn with this one", one.file)
+
+
+def by_subject(files: Iterable[Learned]) -> Iterator[tuple[Subject, Seen]]:
+    """Yield what was seen of each subject, in order; situations of unknown hosts are missing.
+
+    Whatever order the files have, the result is the same.
+    """
+    ordered = sorted(files, key=lambda one: one.file)
+    pairs = [(_subject(s), f, s) for f in ordered for s in f.situations]
+    known = [(subject, f, s) for subject, f, s in pairs if subject is not None]
+    known.sort(key=lambda one: astuple(one[0]))
+    for subject, same in groupby(known, key=lambda one: one[0]):
+        yield subject, [(f, s) for _, f, s in same]
+
+
+def _subject(one: Situation) -> Subject | None:
+    if one.hosts is None:
+        return None
+    return Subject(one.collective, one.communicator, one.ranks, one.hosts, one.size)
+
+
+def table_of(decision: DecisionTable, subject: Subject) -> Table | None:
+    """Return the table that was made for exactly these ranks, or None."""
+    for table in decision.tables:
+        if (table.collective, table.communicator, table.ranks, table.shape.hosts) == (
+            subject.collective,
+            subject.communicator,
+            subject.ranks,
+            subject.hosts,
+        ):
+            return table
+    return None
+
+
+def pooled(seen: Seen, candidate: Candidate) -> list[float]:
+    """Return the kept times of a candidate in all situations, in seconds."""
+    return [
+        time
+        for _, one in seen
+        if candidate in one.candidates
+        for time in one.times_of(one.candidates.index(candidate))
+    ]

@@ -1,0 +1,129 @@
+"""Learned files into the known times: the next run starts from what programs measured.
+
+A program's time of a call has what tuning's has not: late ranks, and what else the network
+carries. So the two are not compared. At a size that a program used, every algorithm gets a time
+of that size: those that were tried get the program's, and all others what was known before, times
+the median ratio of the two among those that were tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from stagegen.adaptive.known import Known, KnownTime, Origin
+from stagegen.adaptive.learned import Learned
+from stagegen.adaptive.subjects import Seen, Subject, by_subject, pooled, require_same, table_of
+from stagegen.measure.records import Candidate
+from stagegen.tune.decision import DecisionTable
+
+
+@dataclass(frozen=True)
+class Updated:
+    """Known times with what was learned.
+
+    Attributes:
+        known: the times.
+        added: what was learned, in words.
+        left_out: what was not taken over, and why.
+    """
+
+    known: Known
+    added: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def update(
+    known: Known, decision: DecisionTable, files: Iterable[Learned], build_hash: str | None
+) -> Updated:
+    """Return the known times with those that programs measured.
+
+    Args:
+        known: the times of the library.
+        decision: its table, of before the merge.
+        files: of ``LIBCOLL_LEARN``, in any order.
+        build_hash: of the library, or None if it is not known.
+
+    Raises:
+        InputError: a file is of another cluster or another build.
+    """
+    files = list(files)
+    require_same(files, decision, build_hash)
+    added: list[str] = []
+    left_out: list[str] = []
+    for subject, seen in by_subject(files):
+        table = table_of(decision, subject)
+        if table is None:
+            left_out.append(f"times of {subject}: there is no table of its own")
+            continue
+        before = known.of_table(table)
+        rows = _at_size(before, subject, seen)
+        if isinstance(rows, str):
+            left_out.append(f"times of {subject}: {rows}")
+            continue
+        known = known.having(table, [*(one for one in before if one.size != subject.size), *rows])
+        tried = sum(1 for one in rows if one.learned is not None and one.learned.calls)
+        added.append(f"times of {subject}: {tried} of programs, {len(rows) - tried} scaled")
+    return Updated(known, tuple(added), tuple(left_out))
+
+
+def _at_size(before: Sequence[KnownTime], subject: Subject, seen: Seen) -> list[KnownTime] | str:
+    """Return the times of all algorithms at the subject's size, or why nothing is taken over."""
+    files = tuple(sorted({file.file for file, _ in seen}))
+    tried = _tried(seen)
+    if not tried:
+        return "no candidate was tried in all situations, or no times were kept"
+    nearest = _nearest(before, subject.size)
+    ratios = [
+        median(times) / nearest[candidate.algorithm].seconds
+        for candidate, times in tried.items()
+        if candidate.algorithm in nearest
+    ]
+    if nearest and not ratios:
+        return "tuning knows nothing of those that were tried"
+    factor = median(ratios) if ratios else 1.0
+    rows = {
+        name: KnownTime(subject.size, one.candidate, one.seconds * factor, Origin(files, 0, factor))
+        for name, one in nearest.items()
+    }
+    for candidate, times in sorted(tried.items(), key=lambda one: -median(one[1])):
+        old = nearest.get(candidate.algorithm)
+        # A program does not tell the parts of a composition: they stay.
+        same = old.candidate if old is not None and old.candidate.bound else candidate
+        origin = Origin(files, len(times))
+        rows[candidate.algorithm] = KnownTime(subject.size, same, median(times), origin)
+    return list(rows.values())
+
+
+def _tried(seen: Seen) -> Mapping[Candidate, list[float]]:
+    """Return the times of the candidates that were tried in every situation.
+
+    Programs differ in how late their ranks come. So the time of a candidate that only one of them
+    tried says nothing beside that of another one's.
+    """
+    each = [
+        {one.candidates[i] for i in range(len(one.candidates)) if one.times_of(i)}
+        for _, one in seen
+    ]
+    common = sorted(set.intersection(*each))
+    times = {candidate: pooled(seen, candidate) for candidate in common}
+    return {candidate: found for candidate, found in times.items() if median(found) > 0}
+
+
+def _nearest(before: Iterable[KnownTime], size: int) -> dict[str, KnownTime]:
+    """Return of each algorithm the time of the nearest size, as libcoll looks it up."""
+    found: dict[str, KnownTime] = {}
+    for one in sorted(before, key=lambda one: one.size):
+        name = one.candidate.algorithm
+        if one.seconds > 0 and (
+            name not in found or _distance(one.size, size) < _distance(found[name].size, size)
+        ):
+            found[name] = one
+    return found
+
+
+def _distance(one: int, other: int) -> float:
+    """Return how far a size is from another one: their ratio; 0 counts as 1."""
+    small, large = sorted((max(one, 1), max(other, 1)))
+    return large / small

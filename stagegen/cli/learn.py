@@ -1,0 +1,87 @@
+"""``stagegen learn``: what programs learned becomes rules of a decision table."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import click
+
+from stagegen.adaptive.known import KNOWN, read_known
+from stagegen.adaptive.learned import read_learned
+from stagegen.adaptive.merge import merge
+from stagegen.adaptive.times import update
+from stagegen.catalogue import load_catalogue
+from stagegen.cli._parts import added_to
+from stagegen.data import TEMPLATES
+from stagegen.errors import InputError
+from stagegen.library import write_library
+from stagegen.topology import load_topology
+from stagegen.tune.decision import DecisionTable
+
+_BUILD = re.compile(r"coll_build = 0x([0-9a-f]+);")
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--library", type=_FOLDER, required=True, metavar="DIR", help="A generated folder.")
+@click.option("--output", type=_FOLDER, metavar="DIR", help="What to write; default: --library.")
+def command(files: tuple[Path, ...], library: Path, output: Path | None) -> None:
+    """Merge FILES of LIBCOLL_LEARN into the decision table of a library, and make it anew.
+
+    The rules say where they are from: `learned` in decision.json. If the library's calls can adapt,
+    they still can, and start from the times that programs measured: `learned` in known.json.
+    """
+    manifest, decision = _read(library / "manifest.json"), _read(library / "decision.json")
+    adapts = "--adaptive" in str(manifest.get("command", "")).split()
+    known = read_known(library / KNOWN) if adapts else None
+    learned = [read_learned(one) for one in files]
+    before, build = DecisionTable.from_json(decision), _build_of(library)
+    merged = merge(before, learned, build)
+    added, left_out = merged.added, merged.left_out
+    if known is not None:
+        updated = update(known, before, learned, build)
+        known, added = updated.known, (*added, *updated.added)
+        left_out = (*left_out, *updated.left_out)
+    file = library / "topology.yaml"
+    topology = load_topology(str(file))
+    catalogue = load_catalogue(TEMPLATES, added_to(str(file), topology))
+    if catalogue.hash != merged.decision.catalogue_hash:
+        raise InputError("is of another catalogue of algorithms; tune anew", library)
+    if known is not None:
+        catalogue = catalogue.selecting(known.selection)
+    for line in left_out:
+        click.echo(f"left out: {line}")
+    for line in added:
+        click.echo(f"learned: {line}")
+    if added or output not in (None, library):
+        write_library(output or library, topology, catalogue, merged.decision, {}, known)
+
+
+def _build_of(library: Path) -> str | None:
+    """Return the hash of the build that the ranks of a job compare; None if there is none."""
+    try:
+        text = (library / "src" / "build.c").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    found = _BUILD.search(text)
+    return found[1] if found else None
+
+
+def _read(file: Path) -> dict[str, object]:
+    """Return the JSON object of a file.
+
+    Raises:
+        InputError: there is none.
+    """
+    try:
+        form = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{error.strerror}; give a generated folder", file) from error
+    except ValueError as error:
+        raise InputError(f"is no JSON: {error}", file) from error
+    if not isinstance(form, dict):
+        raise InputError("is no JSON object", file)
+    return form

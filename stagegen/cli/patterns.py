@@ -1,0 +1,204 @@
+"""``stagegen patterns``: the patterns of irregular collectives, of a recording or made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stagegen.cli._group import hosts_option, load_group
+from stagegen.cli._options import columns, format_option, to_size
+from stagegen.errors import InputError, NotFoundError
+from stagegen.generate.write import write_file
+from stagegen.patterns import KINDS, Merged, Pattern, make_pattern, merged, patterns_yaml
+from stagegen.patterns.difference import SHOWN
+from stagegen.patterns.file import read_patterns
+from stagegen.recording import read
+from stagegen.recording.blocks import blocks_of
+from stagegen.recording.container import is_recording
+from stagegen.report.pattern_plot import pattern_plot
+from stagegen.report.plots import can_plot
+from stagegen.report.units import format_bytes, format_seconds
+from stagegen.schedule.patterns.volume import volumes
+from stagegen.topology import Topology
+
+#: Links that the text names.
+_LINKS = 4
+
+
+class _Patterns(click.Group):
+    """A group whose default subcommand takes a file."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands:
+            args = ["of", *args]
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, "-h", "--help"}:
+            args = ["of", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Patterns)
+def command() -> None:
+    """Tell the patterns of irregular collectives: `stagegen patterns FILE`, or make one."""
+
+
+@command.command("of")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    default=0.05,
+    show_default=True,
+    help="Patterns that differ by at most this part of their bytes are one.",
+)
+@click.option("--topology", "topology_file", metavar="FILE", help="The cluster's YAML file.")
+@hosts_option
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a pattern file.",
+)
+@click.option(
+    "--picture",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a picture (SVG) of a pattern.",
+)
+@click.option("--name", metavar="NAME", help="The pattern of the picture; default: the first.")
+@format_option
+def of(
+    file: Path,
+    threshold: float,
+    topology_file: str | None,
+    hosts: str | None,
+    output: Path | None,
+    picture: Path | None,
+    name: str | None,
+    output_format: str,
+) -> None:
+    """Tell the distinct patterns of a FILE: a recording, or a pattern file."""
+    patterns, unknown = _patterns_of(file)
+    topology = None if topology_file is None else load_group(topology_file, hosts)
+    found = merged(patterns, threshold)
+    if output is not None:
+        write_file(output, patterns_yaml(one.pattern for one in found))
+    if picture is not None:
+        _draw(picture, [one.pattern for one in found], name)
+    effect = [(at, len(merged(patterns, at))) for at in sorted({*SHOWN, threshold})]
+    if output_format == "json":
+        form = {
+            "threshold": threshold,
+            "unknown_calls": unknown,
+            "effect": [{"threshold": at, "patterns": count} for at, count in effect],
+            "patterns": [_json(one, topology) for one in found],
+        }
+        click.echo(json.dumps(form, ensure_ascii=False))
+        return
+    for line in _text(found, effect, unknown, topology):
+        click.echo(line)
+
+
+@command.command("make")
+@click.argument("kind", type=click.Choice(tuple(KINDS)))
+@click.option("--ranks", type=click.IntRange(min=2), required=True, help="How many ranks.")
+@click.option(
+    "--average",
+    callback=to_size,
+    default="32KiB",
+    show_default=True,
+    metavar="SIZE",
+    help="The mean block, empty ones included.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random numbers.")
+@click.option(
+    "--number", type=float, help=f"{'; '.join(f'{k}: {v.number}' for k, v in KINDS.items())}."
+)
+@click.option("--name", metavar="NAME", help="Name of the pattern.")
+def make(
+    kind: str, ranks: int, average: int, seed: int, number: float | None, name: str | None
+) -> None:
+    """Write a pattern of a KIND to standard output."""
+    pattern = make_pattern(kind, ranks, average, seed, number)
+    click.echo(patterns_yaml([replace(pattern, name=name or pattern.name)]), nl=False)
+
+
+def _patterns_of(file: Path) -> tuple[Sequence[Pattern], int]:
+    if file.is_dir() or (file.is_file() and is_recording(file)):
+        blocks = blocks_of(read(file))
+        if not blocks.patterns:
+            raise NotFoundError(f"{file} has no collective whose blocks may differ in length")
+        return blocks.patterns, blocks.unknown
+    return read_patterns(file), 0
+
+
+def _draw(file: Path, patterns: Sequence[Pattern], name: str | None) -> None:
+    chosen = [one for one in patterns if name in (None, one.name)]
+    if not chosen:
+        raise NotFoundError(f"there is no pattern {name!r}")
+    if not can_plot():
+        raise InputError("a picture needs matplotlib: install stagegen[report]")
+    write_file(file, pattern_plot(chosen[0]) + "\n")
+
+
+def _json(one: Merged, topology: Topology | None) -> dict[str, Any]:
+    form = {**one.pattern.to_json(), "members": one.members, "farthest": one.farthest}
+    if topology is not None:
+        links = volumes(topology, one.pattern)
+        form["links"] = [
+            {"edge": list(link.edge), "bytes": link.bytes, "seconds": link.seconds}
+            for link in links
+        ]
+        form["bound_seconds"] = links[0].seconds if links else None
+    return form
+
+
+def _text(
+    found: Sequence[Merged],
+    effect: Sequence[tuple[float, int]],
+    unknown: int,
+    topology: Topology | None,
+) -> Iterator[str]:
+    if unknown:
+        yield f"{unknown} calls lack the counts of some rank's blocks"
+    yield "patterns by threshold: " + ", ".join(f"{at:g}: {count}" for at, count in effect)
+    head = ("name", "collective", "site", "ranks", "calls", "bytes", "average", "empty", "skew",
+            "merged", "farthest")  # fmt: skip
+    yield from columns([head, *(_cells(one) for one in found)])
+    if topology is None:
+        return
+    for one in found:
+        links = volumes(topology, one.pattern)
+        if links:
+            first = ", ".join(
+                f"{a}→{b} {link.bytes} B ({format_seconds(link.seconds)})"
+                for link in links[:_LINKS]
+                for a, b in (link.edge,)
+            )
+            yield f"{one.pattern.name}: at least {format_seconds(links[0].seconds)}; links: {first}"
+
+
+def _cells(one: Merged) -> tuple[str, ...]:
+    pattern = one.pattern
+    return (
+        pattern.name,
+        pattern.collective,
+        pattern.site or "–",
+        str(pattern.ranks),
+        str(len(pattern.calls)),
+        str(pattern.total),
+        format_bytes(round(pattern.average)),
+        f"{pattern.sparsity:.0%}",
+        f"{pattern.skew:.3g}",
+        str(one.members),
+        f"{one.farthest:.3g}",
+    )

@@ -1,0 +1,24 @@
+"""Patterns of irregular collectives: which rank has how many bytes for which.
+
+Source: Faraj (2006), section 4.1.1.4: the routine for ``MPI_Alltoallv`` and ``MPI_Allgatherv`` is
+made for a pattern that a file describes. The file is in ``docs/patterns.md``.
+"""
+
+from stagegen.patterns.difference import Merged, difference, merged
+from stagegen.patterns.file import read_patterns
+from stagegen.patterns.generators import KINDS, make_pattern
+from stagegen.patterns.model import COLLECTIVES, MATRIX, Pattern
+from stagegen.patterns.write import patterns_yaml
+
+__all__ = [
+    "COLLECTIVES",
+    "KINDS",
+    "MATRIX",
+    "Merged",
+    "Pattern",
+    "difference",
+    "make_pattern",
+    "merged",
+    "patterns_yaml",
+    "read_patterns",
+]

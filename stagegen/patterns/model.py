@@ -1,0 +1,104 @@
+"""A pattern: the bytes of every block of a collective whose blocks differ in length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+MATRIX = ("alltoallv",)
+"""Collectives with a block for each pair of ranks."""
+VECTOR = ("allgatherv", "gatherv", "reduce_scatter", "scatterv")
+"""Collectives with a block for each rank."""
+COLLECTIVES = (*MATRIX, *VECTOR)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The blocks of a collective.
+
+    Attributes:
+        name: unique in a file.
+        collective: one of `COLLECTIVES`.
+        sizes: bytes. For an alltoallv, ``sizes[u][v]`` is what rank u has for rank v; for the
+            others there is one row, with a block for each rank.
+        site: the call site that it was recorded at; None if it was not.
+        communicator: the ranks of ``MPI_COMM_WORLD`` that it was recorded on, in their order;
+            None if it was not.
+        calls: the numbers of the recorded calls, counted from 0 for the collective on this
+            communicator.
+    """
+
+    name: str
+    collective: str
+    sizes: tuple[tuple[int, ...], ...]
+    site: str | None = None
+    communicator: tuple[int, ...] | None = None
+    calls: tuple[int, ...] = ()
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks there are."""
+        return len(self.sizes[0])
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether there is a block for each pair of ranks."""
+        return self.collective in MATRIX
+
+    @property
+    def array(self) -> npt.NDArray[np.int64]:
+        """The sizes; of an alltoallv without the blocks of ranks for themselves."""
+        sizes = np.array(self.sizes, np.int64)
+        if self.is_matrix:
+            np.fill_diagonal(sizes, 0)
+        return sizes
+
+    @property
+    def total(self) -> int:
+        """The bytes of all blocks that ranks have for others."""
+        return int(self.array.sum())
+
+    @property
+    def average(self) -> float:
+        """The mean bytes of a block, empty ones included, own ones not."""
+        blocks = self.ranks * (self.ranks - 1) if self.is_matrix else self.ranks
+        return self.total / blocks if blocks else 0.0
+
+    @property
+    def sparsity(self) -> float:
+        """The part of the blocks that are empty."""
+        blocks = self.ranks * (self.ranks - 1) if self.is_matrix else self.ranks
+        return 1 - np.count_nonzero(self.array) / blocks if blocks else 0.0
+
+    @property
+    def skew(self) -> float:
+        """The most bytes that a rank sends or receives over the mean; 1 if all are alike."""
+        sizes = self.array
+        ends = np.concatenate((sizes.sum(axis=1), sizes.sum(axis=0))) if self.is_matrix else sizes
+        return float(ends.max() / ends.mean()) if self.total else 1.0
+
+    def scaled(self, factor: float) -> Pattern:
+        """Return the same pattern with blocks of other lengths; none of them becomes empty."""
+        scaled = tuple(
+            tuple(max(1, round(size * factor)) if size else 0 for size in row) for row in self.sizes
+        )
+        return replace(self, sizes=scaled)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form for programs."""
+        return {
+            "name": self.name,
+            "collective": self.collective,
+            "ranks": self.ranks,
+            "site": self.site,
+            "communicator": None if self.communicator is None else list(self.communicator),
+            "calls": list(self.calls),
+            "bytes": [list(row) for row in self.sizes],
+            "total": self.total,
+            "average": self.average,
+            "sparsity": self.sparsity,
+            "skew": self.skew,
+        }

@@ -1,0 +1,59 @@
+"""Writes pattern files: YAML with arrays that are short where blocks repeat or are empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from stagegen.patterns.model import Pattern
+
+#: Rows with at most this part of blocks are written as `destination: bytes`.
+_SPARSE = 0.25
+_UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def patterns_yaml(patterns: Iterable[Pattern]) -> str:
+    """Return the text of a pattern file; :func:`stagegen.patterns.read_patterns` reads it."""
+    lines = ["patterns:"]
+    for pattern in patterns:
+        lines += _pattern(pattern)
+    return "\n".join(lines) + "\n"
+
+
+def _pattern(pattern: Pattern) -> Iterator[str]:
+    yield f'- name: "{pattern.name}"'
+    yield f"  collective: {pattern.collective}"
+    yield f"  ranks: {pattern.ranks}"
+    if pattern.site is not None:
+        yield f'  site: "{pattern.site}"'
+    if pattern.communicator is not None:
+        yield f"  communicator: [{', '.join(_spans(pattern.communicator))}]"
+    if pattern.calls:
+        yield f"  calls: [{', '.join(_spans(pattern.calls))}]"
+    if pattern.is_matrix:
+        yield "  bytes:"
+        yield from (f"  - {_row(row)}" for row in pattern.sizes)
+    else:
+        yield f"  bytes: {_row(pattern.sizes[0])}"
+
+
+def _row(row: Sequence[int]) -> str:
+    blocks = [(place, size) for place, size in enumerate(row) if size]
+    if len(blocks) <= _SPARSE * len(row):
+        return "{" + ", ".join(f"{place}: {_size(size)}" for place, size in blocks) + "}"
+    runs = ((size, len(list(group))) for size, group in groupby(row))
+    return f"[{', '.join(_size(size) + (f'*{count}' * (count > 1)) for size, count in runs)}]"
+
+
+def _size(size: int) -> str:
+    for factor, unit in _UNITS:
+        if size and size % factor == 0:
+            return f"{size // factor}{unit}"
+    return str(size)
+
+
+def _spans(numbers: Sequence[int]) -> Iterator[str]:
+    """Yield runs of consecutive numbers as `first-last`."""
+    for _, group in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in group]
+        yield str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}"

@@ -1,0 +1,103 @@
+"""The patterns of a recording: the blocks of its collectives whose blocks differ in length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from stagegen.patterns import COLLECTIVES, MATRIX, Pattern
+from stagegen.recording.functions import collective_of
+from stagegen.recording.model import IN_PLACE, SENDS, Array, Rank, Recording
+from stagegen.recording.tables import Table, tables_of
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """What a recording tells of blocks.
+
+    Attributes:
+        patterns: the distinct ones of each collective, call site and communicator, exactly; in
+            the order of their first calls on each communicator.
+        unknown: how many calls lack the counts of some rank's blocks.
+    """
+
+    patterns: tuple[Pattern, ...]
+    unknown: int
+
+
+def blocks_of(recording: Recording) -> Blocks:
+    """Return the patterns of a recording's calls, blocking ones and others."""
+    found: dict[tuple[Any, ...], Pattern] = {}
+    unknown = 0
+    for table in tables_of(recording):
+        if not table.columns or table.communicator.remote:
+            continue
+        numbers: dict[str, int] = {}
+        for call in range(len(table.columns[0][1])):
+            event = table.columns[0][1][call]
+            collective, _ = collective_of(recording.functions[event["function"]])
+            if collective not in COLLECTIVES:
+                continue
+            number = numbers.get(collective, 0)
+            numbers[collective] = number + 1
+            sizes = _sizes(table, call, collective)
+            if sizes is None:
+                unknown += 1
+                continue
+            site = table.columns[0][0].sites[event["site"]].name
+            key = collective, site, table.place, sizes
+            members = table.communicator.members
+            first = found.setdefault(key, Pattern("", collective, sizes, site, members))
+            found[key] = replace(first, calls=(*first.calls, number))
+    named = tuple(replace(p, name=f"{p.collective}-{k}") for k, p in enumerate(found.values()))
+    return Blocks(named, unknown)
+
+
+def _sizes(table: Table, call: int, collective: str) -> tuple[tuple[int, ...], ...] | None:
+    """Return the bytes of the blocks of a call; None if they were not kept."""
+    rows = (_RULES[collective])(table, call)
+    found = list(rows)
+    if any(row is None or len(row) != len(table.columns) for row in found):
+        return None
+    return tuple(row for row in found if row is not None)
+
+
+def _of_pairs(table: Table, call: int) -> Iterator[tuple[int, ...] | None]:
+    """Yield what each rank sends; in place it sends as much to another as it receives from it."""
+    for rank, events in table.columns:
+        event = events[call]
+        in_place = bool(event["flags"] & IN_PLACE) or not event["flags"] & SENDS
+        yield _bytes(rank, event, "received" if in_place else "sent")
+
+
+def _known(side: str) -> Any:
+    def rule(table: Table, call: int) -> Iterator[tuple[int, ...] | None]:
+        """Yield the row of the first rank that has counts: all, or the root alone."""
+        rows = (_bytes(rank, events[call], side) for rank, events in table.columns)
+        yield next((row for row in rows if row is not None), None)
+
+    return rule
+
+
+_RULES: Mapping[str, Any] = {
+    **dict.fromkeys(MATRIX, _of_pairs),
+    "allgatherv": _known("received"),
+    "gatherv": _known("received"),
+    "reduce_scatter": _known("received"),
+    "scatterv": _known("sent"),
+}
+"""Where the counts of each collective are."""
+
+
+def _bytes(rank: Rank, event: Array, side: str) -> tuple[int, ...] | None:
+    counts = rank.counts_at(int(event["send_counts" if side == "sent" else "recv_counts"]))
+    if counts is None:
+        return None
+    elements, whole = int(event[side]), int(event[f"{side}_bytes"])
+    total = int(np.sum(counts)) if counts else 0
+    # `whole` is of all elements, which are those of the counts.
+    each = whole // (elements or total) if whole else 0
+    return tuple(count * each for count in counts)

@@ -1,0 +1,1 @@
+"""Schedules of irregular collectives: an order of the messages of a pattern."""

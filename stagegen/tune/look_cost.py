@@ -1,0 +1,51 @@
+"""How long the next look of a search takes, as far as the looks before it tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from stagegen.tune.subject import Subject
+
+#: The first look of a search costs so many times others like it: it tunes all parameters.
+BEGIN = 4.0
+
+#: How many calls a look takes, by the seconds of a call at the most; the longer a call, the fewer
+#: candidates are looked at. To its lower bound a call adds :data:`LATENCY` seconds.
+CALLS, LATENCY = ((0.05, 80.0), (0.1, 40.0), (1.0, 10.0), (math.inf, 4.0)), 0.02
+
+
+def cost_of_look(subject: Subject, size: int, everyone: Sequence[Subject]) -> float:
+    """Return the seconds that a look is expected to take, by looks before it.
+
+    Args:
+        subject: of which search.
+        size: in bytes.
+        everyone: all subjects; if neither this one nor its collective's first one was looked at,
+            their looks tell.
+    """
+    plain = _plain_cost(subject, size)
+    known = subject.costs or (subject.first.costs if subject.first else {})
+    if known:
+        near = min(known, key=lambda s: (octaves(s, size), s))
+        return known[near] * plain / _plain_cost(subject, near) / _beginning(known, near)
+    spent = [(one, s) for one in everyone for s in one.costs]
+    plain_ones = sum(_plain_cost(one, s) for one, s in spent)
+    rate = sum(one.costs[s] for one, s in spent) / plain_ones if spent else 1.0
+    return rate * (plain + sum(_plain_cost(subject, rung) for rung in subject.search.rungs()))
+
+
+def _beginning(known: Mapping[int, float], size: int) -> float:
+    """Return by what factor a look was dearer because it was the first one."""
+    return BEGIN if size == next(iter(known)) else 1.0
+
+
+def _plain_cost(subject: Subject, size: int) -> float:
+    """Return what a look costs if every call takes its lower bound and the latency."""
+    seconds = subject.plan.bound(size) + LATENCY
+    return seconds * next(calls for most, calls in CALLS if seconds <= most)
+
+
+def octaves(one: int, other: int) -> float:
+    """Return by how many octaves two sizes in bytes differ."""
+    return abs(math.log2(max(one, 1)) - math.log2(max(other, 1)))

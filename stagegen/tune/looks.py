@@ -1,0 +1,188 @@
+"""The looks of one search: which sizes and candidates launch 0 looks at, and in which order.
+
+A look is scouting at one size (:mod:`stagegen.tune.scouting`). What looks found is kept here: a
+:class:`stagegen.tune.point.Point` for each size. The launches that decide go on with these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import chain
+
+from stagegen.catalogue import Algorithm
+from stagegen.measure.records import Candidate, Request
+from stagegen.measure.source import Source
+from stagegen.tune.candidates import handles
+from stagegen.tune.composing import Composing
+from stagegen.tune.decision import NATIVE_CANDIDATE
+from stagegen.tune.field import Times, distinct, least
+from stagegen.tune.kinds import Kinds
+from stagegen.tune.plan import Plan
+from stagegen.tune.point import Point
+from stagegen.tune.prediction import Prediction
+from stagegen.tune.scouting import Scout, odd_middles
+
+#: If the lower bound at the smallest size is above LADDER_SECONDS, sizes that are LADDER times
+#: smaller tell which candidates may win there.
+LADDER_SECONDS = 0.5
+LADDER = (64, 16, 4)
+
+
+class Looks:
+    """Looks at the sizes of one collective on one communicator.
+
+    Args:
+        source: of the measurements.
+        plan: what is tuned.
+        collective: which one.
+        algorithms: that compete, by name; those that fail are taken out.
+        kinds: the kinds of tables.
+        request: returns the request for one look at candidates at a size, in the current launch.
+
+    Attributes:
+        points: what is known of each size.
+        compositions: those to look at, by size, with the seconds of their parts.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        plan: Plan,
+        collective: str,
+        algorithms: dict[str, Algorithm],
+        kinds: Kinds,
+        request: Callable[[int, tuple[Candidate, ...]], Request],
+    ):
+        self._plan = plan
+        self._collective = collective
+        self._algorithms = algorithms
+        self._kinds = kinds
+        self._scout = Scout(source, plan, request, kinds.field)
+        self._composing = Composing(source, request, kinds.field, plan.protocol.gain)
+        self.points: dict[int, Point] = {}
+        self.compositions: Mapping[int, Mapping[Candidate, float]] = {}
+        self._depth: dict[int, int] = {}
+        self._quick: dict[int, Times] = {}
+        self._composed: set[int] = set()
+
+    def take(self, hints: Mapping[int, tuple[Candidate, ...]]) -> None:
+        """Take in what other searches say of the candidates."""
+        self._scout.plan = replace(self._scout.plan, hints=hints)
+
+    def at(self, size: int) -> None:
+        """Look at one of the sizes that are pending."""
+        if size in self._plan.sizes:
+            self._at(size)
+        else:
+            self._between(size)
+
+    def pending(self) -> tuple[int, ...]:
+        """Return the sizes that a look may be worth: of the plan, and middles of odd ones."""
+        left = [size for size in self._plan.sizes if size not in self.points]
+        known = sorted(self.points)
+        middles = [m for m in self._middles() if known and known[0] < m < known[-1]]
+        ends = {m: (max(s for s in known if s < m), min(s for s in known if s > m))
+                for m in middles}  # fmt: skip
+        free = (m for m, (low, high) in ends.items() if not any(low < s < high for s in left))
+        return (*left, *free)
+
+    def forget(self, name: str) -> None:
+        """Go on without a routine; look again at sizes where others have lost to it."""
+        del self._algorithms[name]
+        for size, point in list(self.points.items()):
+            theirs = [c for c in point.seen if c.algorithm == name]
+            best = least(point.seen)
+            led = any(min(group & best.keys(), key=best.__getitem__) in theirs
+                      for group in point.field.groups)  # fmt: skip
+            if led or any(candidate in point.finalists for candidate in theirs):
+                del self.points[size]
+                self._composed.discard(size)
+            else:
+                for candidate in theirs:
+                    del point.seen[candidate]
+                    point.tried.pop(candidate, None)
+                point.field = self._kinds.field(point.seen)
+
+    def all(self) -> None:
+        """Scout what was not scouted yet: the sizes, odd middles between them, compositions."""
+        for size in self._plan.sizes:
+            if size not in self.points:
+                self._at(size)
+        while middles := self._middles():
+            for size in middles:
+                self._between(size)
+        for size in sorted(self.points):
+            if size not in self._composed and self.compositions:
+                self.at_compositions(size)
+
+    def _at(self, size: int) -> None:
+        """Look at all that may win at a size of the plan."""
+        for rung in self.rungs():
+            if rung not in self._quick:
+                self._quick[rung] = self._scout.quickly(rung, self._able(rung), self.below(rung))
+        self._plan.progress(f"{self._collective} {size} B")
+        below = [self.points[s] for s in sorted(self.points) if s < size]
+        self.points[size] = self._scout.at(size, self._able(size), self.below(size), below)
+
+    def _able(self, size: int) -> list[Algorithm]:
+        """Return the algorithms without parts that can do a size."""
+        return [a for a in self._algorithms.values() if not a.parts and a.handles(size)]
+
+    def below(self, size: int) -> Prediction:
+        """Return the prediction for a size from the smaller ones that were looked at."""
+        prediction = Prediction(self._plan.bound)
+        planned = {s: self.points[s].seen for s in self._plan.sizes if s in self.points}
+        for smaller, times in sorted({**self._quick, **planned}.items()):
+            if smaller < size:
+                prediction.observe(smaller, _by_algorithm(times))
+        return prediction
+
+    def rungs(self) -> list[int]:
+        """Return sizes below the smallest one, if that takes so long that predictions pay.
+
+        A collective with one rule for all calls is tuned at one size, the largest.
+        """
+        first = self._plan.sizes[0]
+        if self._plan.bound(first) <= LADDER_SECONDS:
+            return []
+        return [rung for share in LADDER if (rung := first // share) > 0]
+
+    def _middles(self) -> list[int]:
+        times = {size: point.fastest for size, point in self.points.items()}
+        lost = [size for size in self._depth if size not in self.points]
+        return lost or odd_middles(times, self._plan.bound, self._depth)
+
+    def _between(self, size: int) -> None:
+        """Look at a size between two others: at the best candidates of both."""
+        self._plan.progress(f"{self._collective} {size} B, between")
+        low = max(one for one in self.points if one < size)
+        high = min(one for one in self.points if one > size)
+        ends = [self.points[low], self.points[high]]
+        deep = max(self._depth.get(low, 0), self._depth.get(high, 0))
+        factor, most = (1.1, 2) if ends[0].is_long else (1.3, 4)
+        near = chain.from_iterable(p.field.nearest(least(p.seen), factor, most) for p in ends)
+        able = [
+            c
+            for c in distinct((NATIVE_CANDIDATE, *near))
+            if handles(c, size, self._plan.ranks, self._kinds.known)
+        ]
+        self.points[size] = self._scout.between(size, able)
+        self._depth.setdefault(size, deep + 1)
+
+    def at_compositions(self, size: int) -> None:
+        """Look at the compositions that are left, beside the best of the others."""
+        self._composed.add(size)
+        of_size = self.compositions.get(size, {})
+        given = {c: s for c, s in of_size.items() if c.algorithm in self._algorithms}
+        if given:
+            self._plan.progress(f"{self._collective} {size} B: compositions")
+            self._composing.look(size, self.points[size], given)
+
+
+def _by_algorithm(times: Times) -> dict[str, float]:
+    """Return the least seconds of each algorithm."""
+    found: dict[str, float] = {}
+    for candidate, seconds in times.items():
+        found[candidate.algorithm] = min(found.get(candidate.algorithm, min(seconds)), *seconds)
+    return found

@@ -1,0 +1,60 @@
+"""From what a search knows of each size to its outcome: one table of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from stagegen.measure.records import Failure
+from stagegen.tune.choose import Samples
+from stagegen.tune.crossovers import Crossovers
+from stagegen.tune.decision import NATIVE_CANDIDATE, Rule, Table
+from stagegen.tune.kinds import Kinds
+from stagegen.tune.plan import Outcome, Plan, unconverged
+from stagegen.tune.point import Point
+from stagegen.tune.rules import make_rules
+
+
+def outcome_of(
+    collective: str,
+    plan: Plan,
+    kinds: Kinds,
+    points: Mapping[int, Point],
+    failures: tuple[Failure, ...],
+    crossovers: Crossovers | None,
+) -> Outcome:
+    """Return the outcome of a search.
+
+    Args:
+        collective: which one.
+        plan: what was tuned.
+        kinds: the tables to make.
+        points: what is known of each size; of those that are missing, nothing is.
+        failures: what ended or hung the job.
+        crossovers: finds where choices change; if None, they change at measured sizes.
+
+    Raises:
+        MeasurementError: a duel failed, or the log lacks it.
+    """
+    samples: dict[int, Samples] = {size: points[size].samples() for size in sorted(points)}
+    tables = tuple(
+        _table(collective, plan, kind, kinds, samples, crossovers) for kind in kinds.names
+    )
+    return Outcome(collective, plan.communicator, tables, samples, failures, plan.protocol.width)
+
+
+def _table(
+    collective: str,
+    plan: Plan,
+    kind: str,
+    kinds: Kinds,
+    samples: Mapping[int, Samples],
+    crossovers: Crossovers | None,
+) -> Table:
+    """Choose among the algorithms that may serve a kind of communicators."""
+    of_kind = {size: kinds.of(kind, given) for size, given in samples.items()}
+    rules = tuple(make_rules(of_kind, kinds.known, plan.protocol.gain, crossovers))
+    hosts = plan.hosts or plan.ranks
+    unseen = (Rule(0, NATIVE_CANDIDATE),)
+    table = Table.exactly(collective, kind, plan.ranks, hosts, rules or unseen)
+    return replace(table, unconverged=unconverged(table, of_kind, plan.protocol.width))

@@ -1,0 +1,103 @@
+"""The time of a whole tuning: counts what commands take, and says when none is left.
+
+What a command took is in its record of the log. So a search on a log spends its time as the live
+one did, and ends with the same tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stagegen.measure.records import WHOLE, Candidate, CandidateFailed, Check, Measurement, Request
+from stagegen.measure.source import Source
+
+
+class BudgetSpent(Exception):  # noqa: N818 - a message to the search
+    """The time for tuning is over; what was measured stays known."""
+
+
+@dataclass
+class Purse:
+    """The time that may be spent.
+
+    Attributes:
+        total: seconds for the whole tuning.
+        spent: seconds that commands have taken.
+        start: seconds that the last start of a launch took.
+    """
+
+    total: float
+    spent: float = 0.0
+    start: float = 0.0
+
+    @property
+    def left(self) -> float:
+        """The seconds that the whole tuning has left."""
+        return max(0.0, self.total - self.spent)
+
+    def require(self) -> None:
+        """Let a command begin.
+
+        Raises:
+            BudgetSpent: the time is over.
+        """
+        if self.spent >= self.total:
+            raise BudgetSpent
+
+
+class PaidSource:
+    """A source whose commands take time from a purse.
+
+    A check or measurement of an old log, which does not say how long it took, costs its calls.
+
+    Args:
+        source: of checks and measurements.
+        purse: pays.
+    """
+
+    def __init__(self, source: Source, purse: Purse):
+        self._source = source
+        self._purse = purse
+        self._launch: int | None = None
+
+    def check(
+        self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
+    ) -> list[Check]:
+        """Check one candidate after the other, as long as there is time.
+
+        Raises:
+            BudgetSpent: there is none.
+        """
+        checks: list[Check] = []
+        for candidate in candidates:
+            self._purse.require()
+            checks += self._source.check(collective, (candidate,), communicator)
+            self._purse.spent += checks[-1].took or 0.0
+        return checks
+
+    def measure(self, request: Request) -> Measurement:
+        """Measure if there is time.
+
+        Raises:
+            BudgetSpent: there is none.
+            CandidateFailed: one of the candidates cannot be timed; that took time, too.
+        """
+        self._purse.require()
+        try:
+            measurement = self._source.measure(request)
+        except CandidateFailed as failed:
+            self._purse.spent += failed.failure.took or 0.0
+            raise
+        calls = seconds_of_calls(measurement)
+        took = calls if measurement.took is None else measurement.took
+        self._purse.spent += took
+        if request.launch != self._launch:
+            self._launch = request.launch
+            self._purse.start = max(0.0, took - calls)
+        return measurement
+
+
+def seconds_of_calls(measurement: Measurement) -> float:
+    """Return the seconds of all calls of a measurement, untimed ones at the timed ones' mean."""
+    request = measurement.request
+    return (request.calls + request.settle) * sum(map(sum, measurement.seconds))

@@ -1,0 +1,208 @@
+"""Tuning within a budget: the time goes where it makes what may be lost smallest.
+
+Every step that tuning can do next has a *worth*: what the choices of a table may lose at a size
+(:mod:`stagegen.tune.stakes`), by the octaves that the size stands for. It is divided by the seconds
+that the step is expected to take, and the largest quotient comes first. The steps are of launches
+of the job, so they come in stages:
+
+1. In launch 0, looks at sizes, for the first communicator of each collective and then for the
+   others; and at compositions. They may take :data:`SCOUTING` of the budget.
+2. In the launches after it, the finalists of sizes, as many as there is time for. A size that was
+   begun is timed in all launches. There are fewer launches if their starts alone would take more
+   than :data:`STARTS` of the budget.
+3. Duels for the crossovers, in the last launch.
+
+What is left over goes to the next stage. A routine is checked right before it is timed for the
+first time, so none is checked that nobody times.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from stagegen.measure.records import Candidate
+from stagegen.tune.compositions import Compositions
+from stagegen.tune.field import least
+from stagegen.tune.look_cost import LATENCY, cost_of_look, octaves
+from stagegen.tune.plan import Outcome
+from stagegen.tune.protocol import Protocol
+from stagegen.tune.purse import BudgetSpent, Purse
+from stagegen.tune.stated import estimated
+from stagegen.tune.subject import Subject
+
+#: The share of the budget for launch 0, that of it for first communicators if there are others, and
+#: that of compositions.
+SCOUTING, FIRST, COMPOSED = 0.6, 0.6, 0.1
+
+#: The share of what is left after launch 0 that the first of the other launches may take: it times
+#: all finalists, and those after it only what is still open. Each of these may take so many times
+#: its equal share of what is left, so that the last one has some.
+FIRST_LAUNCH, LATER = 0.4, 1.5
+
+#: The share of the budget that starts of launches may take, and that duels have.
+STARTS, DUELS = 0.1, 0.06
+
+#: A look at a size also tells of sizes near it; half as much for each factor of so many octaves.
+OCTAVES = 2.0
+
+#: What may be lost at a size that was confirmed as well as can be: the noise.
+SETTLED = 1.03
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Something to do next.
+
+    Attributes:
+        worth: by how much less may be lost then, at most, as a logarithm over all sizes of a table.
+        seconds: that it is expected to take.
+        subject: of which search.
+        size: in bytes.
+        given: the compositions to look at, if it is that.
+    """
+
+    worth: float
+    seconds: float
+    subject: Subject
+    size: int
+    given: Mapping[Candidate, float] = field(default_factory=dict)
+
+    @property
+    def quotient(self) -> float:
+        """The worth of a second."""
+        return self.worth / self.seconds
+
+
+class Spender:
+    """Tunes several subjects within a budget.
+
+    Args:
+        subjects: the searches, in the order of the options.
+        purse: the time.
+        protocol: how often is measured if there is time enough.
+    """
+
+    def __init__(self, subjects: Sequence[Subject], purse: Purse, protocol: Protocol):
+        self._subjects = subjects
+        self._purse = purse
+        self._protocol = protocol
+
+    def run(self) -> tuple[Outcome, ...]:
+        """Do what there is time for; return the outcomes, in the order of the subjects.
+
+        Raises:
+            MeasurementError: a measurement failed, or the log lacks one.
+        """
+        total = self._purse.total
+        first = [one for one in self._subjects if one.first is None]
+        others = [one for one in self._subjects if one.first is not None]
+        self._scout(first, SCOUTING * total * (FIRST if others else 1.0))
+        self._scout(others, SCOUTING * total)
+        self._compose((SCOUTING + COMPOSED) * total)
+        self._confirm()
+        return self._conclude()
+
+    def _scout(self, subjects: Sequence[Subject], limit: float) -> None:
+        while steps := [step for one in subjects for step in self._looks(one, limit)]:
+            step = max(steps, key=lambda step: step.quotient)
+            begin = self._purse.spent
+            if not self._do(step, lambda s: s.subject.search.look_at(s.size, s.subject.hints())):
+                return
+            step.subject.costs[step.size] = self._purse.spent - begin
+
+    def _looks(self, subject: Subject, limit: float) -> Iterator[_Step]:
+        """Yield the looks that there is time for."""
+        worths = subject.pending()
+        for size in filter(subject.is_near, worths):
+            near = (worth * 2 ** (-octaves(size, s) / OCTAVES) for s, worth in worths.items())
+            seconds = cost_of_look(subject, size, self._subjects)
+            if self._purse.spent + seconds <= limit or not self._purse.spent:
+                yield _Step(sum(near), seconds, subject, size)
+
+    def _compose(self, limit: float) -> None:
+        """Look at compositions, those first that are to gain most by what their parts took."""
+        looked_at = [one for one in self._subjects if one.search.points]
+        outcomes = [one.search.outcome() for one in looked_at]
+        found = Compositions(outcomes)
+        steps: list[_Step] = []
+        for one, outcome in zip(looked_at, outcomes, strict=True):
+            if one.is_part:
+                continue
+            by_size = found.of(outcome, one.search.compositions, one.search.known)
+            for size, given in by_size.items():
+                if given:
+                    best = min(least(one.search.points[size].seen).values())
+                    # Parts of collectives that are not tuned take 0 s: nobody knows.
+                    told = min((s for s in given.values() if s > 0), default=best)
+                    gain = max(math.log(best / told), 0.0) + math.log(SETTLED)
+                    seconds = 2 * len(given) * max(told, LATENCY)
+                    steps.append(_Step(one.weight(size) * gain, seconds, one, size, given))
+        for step in sorted(steps, key=lambda step: -step.quotient):
+            if self._purse.spent >= limit or not self._do(
+                step, lambda s: s.subject.search.compose_at(s.size, s.given)
+            ):
+                return
+
+    def _confirm(self) -> None:
+        """Time finalists in launches: in the first one what is worth most, and that to the end."""
+        purse = self._purse
+        starts = purse.start * self._protocol.launches
+        share = 1.0 if starts <= STARTS * purse.total else STARTS * purse.total / starts
+        launches = max(1, math.floor(share * self._protocol.launches))
+        protocol = replace(self._protocol, launches=launches)
+        reserved = DUELS * purse.total
+        steps = sorted(self._to_confirm(), key=lambda step: -step.quotient)
+        for launch in range(1, launches + 1):
+            equal = 1 / (launches + 1 - launch)
+            share = FIRST_LAUNCH if launch == 1 < launches else min(1.0, LATER * equal)
+            limit = purse.spent + share * (purse.left - reserved)
+
+            def time(step: _Step, launch: int = launch) -> None:
+                step.subject.search.confirm_at(step.size, launch, protocol)
+
+            for step in steps:
+                point = step.subject.search.points.get(step.size)
+                begun = point is not None and point.launches
+                if (launch == 1 or begun) and (purse.spent >= limit or not self._do(step, time)):
+                    break
+
+    def _to_confirm(self) -> Iterator[_Step]:
+        for one in self._subjects:
+            if one.is_part or not one.search.points:
+                continue
+            table = one.choices()
+            stakes = one.search.stakes(one.plan.kinds[0])
+            for size, point in one.search.points.items():
+                factor = stakes.factor(size, table.choice(size))
+                worth = one.weight(size) * max(0.0, math.log(factor / SETTLED))
+                yield _Step(worth, LATENCY + point.fastest, one, size)
+
+    def _conclude(self) -> tuple[Outcome, ...]:
+        """Fight the duels that there is time for."""
+        outcomes: list[Outcome] = []
+        for one in self._subjects:
+            outcome = one.search.outcome(duels=not one.is_part)
+            outcomes.append(replace(outcome, tables=tuple(map(estimated(one), outcome.tables))))
+            self._leave_out_what_failed(one)
+        return tuple(outcomes)
+
+    def _do(self, step: _Step, work: Callable[[_Step], None]) -> bool:
+        """Do a step; return whether there was time for all of it."""
+        try:
+            work(step)
+        except BudgetSpent:
+            return False
+        finally:
+            step.subject.worths = None
+            self._leave_out_what_failed(step.subject)
+        return True
+
+    def _leave_out_what_failed(self, subject: Subject) -> None:
+        """Take a routine that failed out of the other searches of the collective."""
+        failed = {failure.candidate.algorithm for failure in subject.search.failures}
+        for other in self._subjects:
+            if failed and other is not subject and other.collective == subject.collective:
+                other.search.leave_out(failed)
+                other.worths = None

@@ -1,0 +1,51 @@
+"""What a tuning within a budget says at its end: what may be lost at each size, and over all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from stagegen.tune.decision import Estimate, Spending, Table
+from stagegen.tune.loss import weights
+from stagegen.tune.purse import Purse
+from stagegen.tune.subject import Subject
+
+
+def estimated(subject: Subject) -> Callable[[Table], Table]:
+    """Return what adds to a table of a subject what its choices may lose at each size."""
+
+    def add(table: Table) -> Table:
+        stakes = subject.search.stakes(table.communicator)
+        sizes = sorted({*subject.plan.sizes, *subject.search.points})
+        found = (stakes.estimate(size, table.choice(size)) for size in sizes)
+        return replace(table, estimates=tuple(map(_rounded, found)))
+
+    return add
+
+
+def spending_of(tables: Sequence[Table], purse: Purse) -> Spending:
+    """Return what was spent, and what may have been lost over all tables.
+
+    As losses are weighed (:mod:`stagegen.tune.loss`): over sizes by octaves, and each table as much
+    as any other.
+    """
+    logs = [log for table in tables if (log := _log_of(table.estimates)) is not None]
+    unknown = sum(one.loss is None for table in tables for one in table.estimates)
+    loss = round(math.expm1(math.fsum(logs) / len(logs)), 4) if logs else None
+    return Spending(purse.total, round(purse.spent, 3), loss, unknown)
+
+
+def _log_of(estimates: Sequence[Estimate]) -> float | None:
+    known = {one.size: one.loss for one in estimates if one.loss is not None}
+    weight = weights(known) if known else {}
+    whole = sum(weight.values())
+    if not known:
+        return None
+    if whole == 0:  # of 0 and 1 byte only
+        weight, whole = dict.fromkeys(known, 1.0), float(len(known))
+    return math.fsum(weight[size] * math.log1p(loss) for size, loss in known.items()) / whole
+
+
+def _rounded(estimate: Estimate) -> Estimate:
+    return replace(estimate, loss=None if estimate.loss is None else round(estimate.loss, 4))

@@ -1,0 +1,195 @@
+/*
+ * Calls that measure and adapt (STAR: Faraj 2006, §4.3). Part of the library where it was made with
+ * `stagegen tune --adaptive`; on where LIBCOLL_ADAPTIVE names a policy.
+ *
+ * A situation is a call site, a collective, a message size and a communicator. The calls of a
+ * situation go in stages: so many calls of one candidate. At the end of a stage the ranks meet: one
+ * reduce tells rank 0 of the communicator what the calls took, one broadcast tells all ranks the
+ * next stage. Rank 0 alone has the policy, so no rank can decide otherwise than the others.
+ */
+#ifndef ADAPTIVE_H
+#define ADAPTIVE_H
+
+#include <stdint.h>
+
+#include "dispatch.h"
+#include "policy.h"
+
+/* The most that settings allow. What a communicator keeps is bounded by them. */
+enum {
+    COLL_SITES_MOST = 16,
+    COLL_SIZES_MOST = 64,
+    COLL_ITERATIONS_MOST = 64,
+    COLL_DELTA_MOST = 64,
+    COLL_STAGE_MOST = COLL_ITERATIONS_MOST * COLL_DELTA_MOST, /* calls */
+    COLL_PATTERN_MOST = 16,                                   /* calls of a period of call sites */
+    COLL_WINDOW = 4 * COLL_PATTERN_MOST, /* calls in which a period is looked for */
+};
+
+/* options.c: LIBCOLL_ADAPTIVE. */
+struct coll_options {
+    const struct coll_policy *policy;
+    int sites; /* N: of a size, the call sites that adapt; 0: sites do not count */
+    int sizes; /* X: of a collective on a communicator, the sizes that adapt */
+    int iterations, delta, delta_bound;
+    double epsilon;
+    uint64_t seed;
+    const char *learn; /* LIBCOLL_LEARN, the file to write, or NULL; ranks may differ in it */
+};
+
+/* policies.c: the policy of a name that has so many letters, or NULL; all names, for a message. */
+const struct coll_policy *coll_find_policy(const char *name, size_t length);
+const char *coll_policy_names(void);
+
+/* What runs: a candidate, or what the table of rules chose. */
+struct coll_option {
+    const struct coll_routine *routine;
+    const struct coll_parameters *parameters;
+};
+
+/* candidates.c: what the front matter says of a routine, by its index in coll_routines. */
+struct coll_mark {
+    int is_marked;
+    int group; /* the source's (Faraj 2006, §4.3.1.3); 0: none */
+    int is_representative;
+    int without_hosts;  /* it stands for another one where hosts are not known */
+    MPI_Aint max_bytes; /* of the messages that it competes for */
+};
+extern const struct coll_mark coll_marks[];
+
+/* candidates.c: what `stagegen tune` measured for a table of rules. */
+struct coll_known {
+    const struct coll_routine *routine;
+    MPI_Aint bytes;
+    double seconds; /* of a call: the median */
+    struct coll_parameters parameters;
+};
+
+/* candidates.c: of a routine, that of the size nearest to `bytes`; NULL where none was measured. */
+const struct coll_known *coll_find_known(int table, const struct coll_routine *routine,
+                                         MPI_Aint bytes);
+
+/*
+ * choices.c: the candidates of a call, alike on all ranks, and what is known of each; returns how
+ * many. `chosen` is the table's choice. Both arrays have room for all routines of the collective
+ * and one more.
+ */
+int coll_list_options(const struct coll_call *call, struct coll_comm *cc,
+                      const struct coll_option *chosen, struct coll_option *options,
+                      struct coll_candidate *candidates);
+
+struct coll_record;
+
+struct coll_situation {
+    int is_open;
+    int is_closed; /* the table of rules serves it for good */
+    int count;     /* candidates */
+    struct coll_option *options;
+    struct coll_stage stage;
+    int done;        /* calls of the stage so far */
+    uint64_t *ticks; /* of each of them, on this rank */
+    int room;        /* for the ticks of so many */
+
+    /* on rank 0 of the communicator */
+    struct coll_problem problem;
+    struct coll_candidate *candidates;
+    void *state; /* the policy's */
+    struct coll_record *record;
+};
+
+/* Which call sites take turns. From `period` on it is alike on all ranks. */
+struct coll_pattern {
+    int is_off; /* for good */
+    int known;  /* sites of this rank, in the order of their first calls */
+    const void *site[COLL_SITES_MOST];
+    unsigned long calls;
+    int seen;                /* calls in the window */
+    int window[COLL_WINDOW]; /* their sites, by number; -1: beyond N */
+    int strange;             /* calls of this rank from another site than was expected */
+
+    int period;                   /* calls after which the sites come again; 0: not agreed */
+    int at;                       /* the next call's place in the period */
+    int place[COLL_PATTERN_MOST]; /* -> the number of the site expected there, or -1 */
+};
+
+/* The calls of a collective that have one size, on a communicator. */
+struct coll_family {
+    enum coll_collective collective;
+    MPI_Aint bytes;
+    struct coll_pattern pattern;
+    struct coll_situation whole;    /* whatever the site */
+    struct coll_situation *of_site; /* [number of the site], where a pattern was agreed */
+};
+
+/* What hangs on a communicator. */
+struct coll_adaptive {
+    unsigned number; /* of the communicator, on this rank */
+    int known[COLL_COLLECTIVES];
+    struct coll_family *latest[COLL_COLLECTIVES];
+    struct coll_family *families[COLL_COLLECTIVES][COLL_SIZES_MOST];
+};
+
+/* sites.c; the situation is NULL for a call of a site beyond N, where sites are apart */
+enum coll_verdict { COLL_KEEP, COLL_SPLIT, COLL_FOLD };
+struct coll_situation *coll_site_of(struct coll_family *family, const void *site, int most);
+double coll_site_hash(const struct coll_pattern *pattern);
+enum coll_verdict coll_judge_sites(const struct coll_pattern *pattern, int alike, double strange);
+int coll_places(const struct coll_pattern *pattern, int *place);
+int coll_split(struct coll_family *family, int period, const int *place);
+void coll_unite(struct coll_family *family);
+
+/* What rank 0 tells at the end of a stage. */
+struct coll_told {
+    int candidate, calls, is_monitoring; /* no calls: the table of rules serves from now on */
+    int verdict;
+    int period, place[COLL_PATTERN_MOST];
+};
+
+/* What the ranks told rank 0. */
+struct coll_report {
+    struct coll_heard heard;
+    double strange; /* calls from another site than was expected, of all ranks */
+    int alike;      /* whether all ranks saw their sites in the same order */
+};
+
+/*
+ * meeting.c: the reduce and the broadcast. `room` holds what the report points to, on rank 0; its
+ * memory is the caller's, also after an error.
+ */
+int coll_report(const struct coll_comm *cc, const struct coll_situation *situation,
+                const struct coll_pattern *pattern, double **room, struct coll_report *report);
+int coll_tell(const struct coll_comm *cc, struct coll_told *told);
+
+/* situations.c: the situation of a call; NULL where the table of rules serves, on all ranks. */
+int coll_situation_of(const struct coll_call *call, struct coll_comm *cc,
+                      struct coll_family **family, struct coll_situation **situation);
+int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_family *family,
+              struct coll_situation *situation, const struct coll_option *chosen);
+void coll_close(struct coll_situation *situation);
+
+/* situations.c: a call of the stage's candidate took so long; at the end of the stage, ranks meet.
+ */
+int coll_end_stage(const struct coll_call *call, struct coll_comm *cc, struct coll_family *family,
+                   struct coll_situation *situation);
+static inline int coll_took(const struct coll_call *call, struct coll_comm *cc,
+                            struct coll_family *family, struct coll_situation *situation,
+                            uint64_t ticks) {
+    situation->ticks[situation->done++] = ticks;
+    if (situation->done < situation->stage.calls)
+        return MPI_SUCCESS;
+    return coll_end_stage(call, cc, family, situation);
+}
+
+/*
+ * learned.c: what LIBCOLL_LEARN writes, and what guard says at the end. On rank 0 of a
+ * communicator; a record is NULL where there is no room for it.
+ */
+struct coll_record *coll_learn(const struct coll_call *call, const struct coll_comm *cc,
+                               const struct coll_family *family,
+                               const struct coll_situation *situation);
+void coll_learn_stage(struct coll_record *record, const struct coll_stage *stage,
+                      const struct coll_heard *heard, const struct coll_stage *next,
+                      const char *why, double meeting_s);
+void coll_learn_write(void);
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * Thompson sampling with the online bootstrap (Eckles, Kaptein 2014): of each candidate several
+ * means are kept, each of a random part of its calls. For each stage one of them is drawn per
+ * candidate; the least wins. So a candidate is tried as often as it is likely to be the best,
+ * whatever the distribution of the times. Older calls count less. Candidates that what is known
+ * leaves out have their known times for means, plus what the program adds to those that entered.
+ */
+#include "policy.h"
+
+enum { MEANS = 16, CALLS = 2 };
+
+/* What a call of before counts after each later one of the same candidate. */
+static const double memory_of_calls = 0.98;
+
+struct arm {
+    double sum[MEANS], weight[MEANS];
+    double first; /* the least time of its first stage */
+    int calls;
+    int is_known_only; /* not tried yet: its means are made of known_s */
+};
+
+struct state {
+    const struct coll_problem *problem;
+    uint64_t random;
+    int current, in_a_row; /* stages that it was drawn for in turn */
+    int is_ready;          /* each that enters was tried */
+    const char *why;
+    struct arm arm[]; /* [candidate] */
+};
+
+static size_t bytes(const struct coll_problem *problem) {
+    return sizeof(struct state) + (size_t)problem->candidates * sizeof(struct arm);
+}
+
+static void start(void *memory, const struct coll_problem *problem) {
+    struct state *state = memory;
+    *state = (struct state){.problem = problem, .random = problem->seed, .current = -1, .why = ""};
+    for (int i = 0; i < problem->candidates; ++i)
+        state->arm[i] = (struct arm){.calls = 0};
+}
+
+/* splitmix64 (Steele, Lea, Flood 2014) */
+static uint64_t draw(struct state *state) {
+    uint64_t bits = state->random += 0x9E3779B97F4A7C15u;
+    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9u;
+    bits = (bits ^ bits >> 27) * 0x94D049BB133111EBu;
+    return bits ^ bits >> 31;
+}
+
+static void fill(struct arm *arm, double time) {
+    for (int i = 0; i < MEANS; ++i) {
+        arm->sum[i] = time;
+        arm->weight[i] = 1;
+    }
+}
+
+/* Each mean takes a call with probability one half, then with weight 2; all take the first one. */
+static void add(struct state *state, struct arm *arm, double time) {
+    if (arm->calls == 0 || arm->is_known_only) {
+        fill(arm, time);
+        arm->is_known_only = 0;
+    } else {
+        const uint64_t bits = draw(state);
+        for (int i = 0; i < MEANS; ++i) {
+            const double weight = bits >> i & 1 ? 2 : 0;
+            arm->sum[i] = memory_of_calls * arm->sum[i] + weight * time;
+            arm->weight[i] = memory_of_calls * arm->weight[i] + weight;
+        }
+    }
+    arm->calls += arm->calls < 1 << 20;
+}
+
+/* The next that enters and was not tried; -1: all were. Those that are known to be fast come first.
+ */
+static int untried(const struct state *state) {
+    const struct coll_problem *problem = state->problem;
+    int next = -1;
+    for (int i = 0; i < problem->candidates; ++i) {
+        if (state->arm[i].calls > 0 || !coll_enters(problem, i, coll_margin(problem)))
+            continue;
+        const double time = problem->candidate[i].known_s;
+        if (next < 0 || (time > 0 && (problem->candidate[next].known_s <= 0 ||
+                                      time < problem->candidate[next].known_s)))
+            next = i;
+    }
+    return next;
+}
+
+/* What a call takes longer in the program than tune measured: the least of those that entered. */
+static double added_by_program(const struct state *state) {
+    double least = -1;
+    for (int i = 0; i < state->problem->candidates; ++i) {
+        const double known = state->problem->candidate[i].known_s;
+        if (state->arm[i].calls == 0 || known <= 0)
+            continue;
+        const double added = state->arm[i].first > known ? state->arm[i].first - known : 0;
+        least = least < 0 || added < least ? added : least;
+    }
+    return least < 0 ? 0 : least;
+}
+
+static void get_ready(struct state *state) {
+    const double added = added_by_program(state);
+    for (int i = 0; i < state->problem->candidates; ++i) {
+        const double known = state->problem->candidate[i].known_s;
+        if (state->arm[i].calls > 0 || known <= 0)
+            continue;
+        state->arm[i].is_known_only = 1;
+        fill(&state->arm[i], known + added);
+    }
+    state->is_ready = 1;
+}
+
+static int drawn(struct state *state) {
+    int best = -1;
+    double least = 0;
+    for (int i = 0; i < state->problem->candidates; ++i) {
+        const struct arm *arm = &state->arm[i];
+        if (arm->calls == 0 && !arm->is_known_only)
+            continue;
+        const int mean = (int)(draw(state) % MEANS);
+        const double time = arm->sum[mean] / arm->weight[mean];
+        if (best < 0 || time < least) {
+            best = i;
+            least = time;
+        }
+    }
+    return best;
+}
+
+/* The longer a candidate is drawn without a break, the rarer the ranks meet. */
+static int calls_of(const struct state *state) {
+    const int most = state->problem->delta_bound * state->problem->iterations;
+    int calls = CALLS;
+    for (int i = 1; i < state->in_a_row && calls < most; ++i)
+        calls *= 2;
+    return calls < most ? calls : most;
+}
+
+static struct coll_stage next(void *memory, const struct coll_heard *heard) {
+    struct state *state = memory;
+    for (int i = 0; heard != NULL && i < heard->calls; ++i) {
+        struct arm *arm = &state->arm[state->current];
+        if (arm->calls == 0)
+            arm->first = coll_least(heard->mean_s, heard->calls);
+        add(state, arm, heard->mean_s[i]);
+    }
+    const int next = state->is_ready ? -1 : untried(state);
+    if (next >= 0) {
+        state->current = next;
+        state->why = "not tried yet";
+        return (struct coll_stage){next, CALLS, 0};
+    }
+    if (!state->is_ready)
+        get_ready(state);
+    const int best = drawn(state);
+    state->in_a_row = best == state->current ? state->in_a_row + (state->in_a_row < 30) : 1;
+    state->current = best;
+    state->why = state->in_a_row == 1 ? "drawn: likely enough to be the fastest" : "drawn again";
+    const int calls = calls_of(state);
+    return (struct coll_stage){best, calls, calls > 2 * CALLS};
+}
+
+static const char *why(const void *memory) {
+    return ((const struct state *)memory)->why;
+}
+
+const struct coll_policy coll_policy_thompson = {"thompson", 0, bytes, start, next, why};

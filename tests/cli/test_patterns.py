@@ -1,0 +1,87 @@
+"""``stagegen patterns`` and ``stagegen schedule alltoallv``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from stagegen.cli import group
+from stagegen.patterns import KINDS, read_patterns
+from stagegen.recording import blocks
+
+CLUSTER = "topologies/chain-4x4-cyclic.yaml"
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(group, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(run("patterns", "make", "zipf", "--ranks", "16", "--name", "z"))
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_make_writes_what_can_be_read(tmp_path, kind):
+    path = tmp_path / "p.yaml"
+    path.write_text(run("patterns", "make", kind, "--ranks", "8", "--average", "1000"))
+    (pattern,) = read_patterns(path)
+    assert pattern.ranks == 8
+
+
+def test_patterns_as_text_and_json(file):
+    text = run("patterns", str(file), "--topology", CLUSTER)
+    assert "patterns by threshold: 0: 1" in text
+    assert "z: at least" in text
+    form = json.loads(run("patterns", str(file), "--topology", CLUSTER, "--format", "json"))
+    schema = json.loads(Path("docs/schemas/patterns.json").read_text())
+    jsonschema.validate(form, schema)
+    (one,) = form["patterns"]
+    assert one["bound_seconds"] == max(link["seconds"] for link in one["links"])
+
+
+def test_output_and_picture(file, tmp_path):
+    output, picture = tmp_path / "o.yaml", tmp_path / "p.svg"
+    run("patterns", str(file), "--output", str(output), "--picture", str(picture))
+    assert read_patterns(output) == read_patterns(file)
+    first = picture.read_text()
+    assert first.startswith("<svg")
+    run("patterns", str(file), "--picture", str(picture))
+    assert picture.read_text() == first
+
+
+@pytest.mark.parametrize("kind", ["greedy", "all-to-all", "segments"])
+def test_schedule_prints_the_gap_and_the_proof(file, kind):
+    words = ("schedule", "alltoallv", "--topology", CLUSTER, "--pattern", str(file))
+    text = run(*words, "--schedule", kind)
+    assert "a gap of" in text
+    assert "follow each other's arrival" in text
+    form = json.loads(run(*words, "--schedule", kind, "--format", "json"))
+    assert form["kind"] == kind
+    assert form["gap"] == pytest.approx(form["seconds"] / form["bound_seconds"] - 1, abs=1e-9)
+
+
+def test_by_host(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(run("patterns", "make", "zipf", "--ranks", "16"))
+    words = ("schedule", "alltoallv", "--topology", "topologies/slots-4x2x2.yaml", "--by-host")
+    form = json.loads(run(*words, "--pattern", str(path), "--format", "json"))
+    assert len(form["ranks"]) < 16
+
+
+def test_an_unknown_name_has_status_3(file):
+    words = ["schedule", "alltoallv", "--topology", CLUSTER, "--pattern", str(file), "--name", "q"]
+    result = CliRunner().invoke(group, words)
+    assert type(result.exception).__name__ == "NotFoundError"
+
+
+def test_the_recorder_keeps_what_patterns_need():
+    assert set(blocks._RULES) == set(blocks.COLLECTIVES)

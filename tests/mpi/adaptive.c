@@ -1,0 +1,311 @@
+/*
+ * Calls of a library that adapts.
+ *
+ *   adaptive stress CALLS SEED SLEEP   random calls, communicators and call sites; ranks sleep up
+ *                                      to SLEEP microseconds before some. Each result is compared
+ *                                      with the MPI library's own, and what served each call on
+ *                                      each rank with rank 0. Half-way, the routine "turncoat"
+ *                                      turns slow; it must have served before and behind.
+ *   adaptive same COLLECTIVE BYTES CALLS   the same call again and again, from one line
+ *   adaptive sites CALLS               two lines take turns; in the second half, rank 1 calls from
+ *                                      a third one
+ *   adaptive turns CALLS               three lines take turns; prints for each how many of its
+ *                                      calls the table did not serve, in the second half
+ *   adaptive ordered CALLS             reductions of one size; the operation of every third one
+ *                                      does not commute
+ *   adaptive threads CALLS             two threads, each with a communicator of its own
+ *   adaptive nothing CALLS             nanoseconds of a barrier, the least of many batches
+ */
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "libcoll.h"
+#include "program.h"
+
+/* The library's, from tests/mpi/adaptive_templates: its routine is to sleep; calls that slept. */
+/* Weak, as a library without that routine has neither. */
+__attribute__((weak)) atomic_int turncoat_is_slow, turncoat_slept;
+
+static unsigned hash_of(const char *text) {
+    unsigned hash = 5381;
+    for (; *text != '\0'; ++text)
+        hash = hash * 33 + (unsigned char)*text;
+    return hash & 0x7FFFFFFF;
+}
+
+/* Whether all ranks of a communicator were served by one algorithm. */
+static int agree(MPI_Comm comm) {
+    const int own = (int)hash_of(libcoll_latest());
+    int ends[2] = {own, -own}, all[2];
+    PMPI_Allreduce(ends, all, 2, MPI_INT, MPI_MAX, comm);
+    return all[0] == -all[1];
+}
+
+/* Three lines that the same calls come from. */
+static __attribute__((noinline)) int from_site(int site, int kind, int bytes, int root,
+                                               unsigned seed, MPI_Comm comm) {
+    if (site == 0)
+        return differs(kind, bytes, root, seed, comm);
+    if (site == 1)
+        return differs(kind, bytes, root, seed, comm);
+    return differs(kind, bytes, root, seed, comm);
+}
+
+static MPI_Comm make(unsigned number, int rank) {
+    MPI_Comm comm;
+    if (number % 4 == 0)
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    else if (number % 4 == 1)
+        MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    else if (number % 4 == 2)
+        MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comm);
+    else
+        MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : MPI_UNDEFINED, rank, &comm);
+    return comm;
+}
+
+enum {
+    COMMS = 4,
+    LIFE = 701,
+    SIZES = 6,
+    FEWEST = 4,
+    SLEEP_EVERY = 16,
+    KEPT_MOST = 64 << 20,
+    ENOUGH = 1000
+};
+
+/* All random numbers are alike on all ranks but those for delays. */
+static void stress(int calls, unsigned seed, int most, int rank) {
+    static const int bytes[SIZES] = {1, 64, 256, 300, 1000, 4000};
+    MPI_Comm comms[COMMS] = {MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL};
+    int lives[COMMS] = {0}; /* on all ranks, though some are not in them */
+    unsigned state = seed, own = seed + 7919U * (unsigned)rank;
+    long before = 0;
+    int served = 0;
+    for (int i = 0; i < calls && failures == 0; ++i) {
+        const unsigned which = next_random(&state) % COMMS, line = next_random(&state) % 3;
+        const int kind = (int)(next_random(&state) % COLLECTIVES);
+        const int rare = next_random(&state) % 50 == 0;
+        const int size =
+            rare ? 2 + (int)(next_random(&state) % 2000) : bytes[next_random(&state) % SIZES];
+        const unsigned root = next_random(&state), made = next_random(&state);
+        int ranks;
+        if (i % LIFE == LIFE - 1 && lives[which]) {
+            if (comms[which] != MPI_COMM_NULL)
+                MPI_Comm_free(&comms[which]);
+            lives[which] = 0;
+        }
+        if (!lives[which])
+            comms[which] = make(which + made % 2, rank);
+        lives[which] = 1;
+        turncoat_is_slow = i >= calls / 2;
+        if (i == calls / 4)
+            before = (long)mallinfo2().uordblks;
+        if (comms[which] == MPI_COMM_NULL)
+            continue;
+        PMPI_Comm_size(comms[which], &ranks);
+        if (most > 0 && next_random(&own) % SLEEP_EVERY == 0)
+            usleep(next_random(&own) % (unsigned)most);
+        EXPECT(!from_site((int)((line + (unsigned)rank * rare) % 3), kind, size,
+                          (int)(root % (unsigned)ranks), seed + (unsigned)i, comms[which]));
+        EXPECT(agree(comms[which]));
+        served += i < calls / 2 && strcmp(libcoll_latest(), "turncoat") == 0;
+    }
+    EXPECT(calls < ENOUGH || served >= FEWEST);
+    EXPECT(calls < ENOUGH || turncoat_slept >= FEWEST);
+    EXPECT((long)mallinfo2().uordblks - before < KEPT_MOST);
+    for (int i = 0; i < COMMS; ++i)
+        if (comms[i] != MPI_COMM_NULL)
+            MPI_Comm_free(&comms[i]);
+}
+
+static int kind_of(const char *name) {
+    for (int kind = 0; kind < COLLECTIVES; ++kind)
+        if (strcmp(collectives[kind].name, name) == 0)
+            return kind;
+    EXPECT(!"a collective");
+    return 0;
+}
+
+static void same(const char *name, int bytes, int calls) {
+    const int kind = kind_of(name);
+    for (int i = 0; i < calls && failures == 0; ++i) {
+        EXPECT(!differs(kind, bytes, 0, 1, MPI_COMM_WORLD));
+        EXPECT(agree(MPI_COMM_WORLD));
+    }
+}
+
+static void sites(int calls, int rank) {
+    static char send[4096], receive[4096];
+    for (int i = 0; i < calls && failures == 0; ++i) {
+        if (i >= calls / 2 && rank == 1) {
+            MPI_Alltoall(send, 64, MPI_BYTE, receive, 64, MPI_BYTE, MPI_COMM_WORLD);
+            EXPECT(agree(MPI_COMM_WORLD));
+            MPI_Alltoall(send, 64, MPI_BYTE, receive, 64, MPI_BYTE, MPI_COMM_WORLD);
+            EXPECT(agree(MPI_COMM_WORLD));
+            continue;
+        }
+        MPI_Alltoall(send, 64, MPI_BYTE, receive, 64, MPI_BYTE, MPI_COMM_WORLD);
+        EXPECT(agree(MPI_COMM_WORLD));
+        MPI_Alltoall(send, 64, MPI_BYTE, receive, 64, MPI_BYTE, MPI_COMM_WORLD);
+        EXPECT(agree(MPI_COMM_WORLD));
+    }
+}
+
+static void turns(int calls, int rank) {
+    static char send[4096], receive[4096];
+    int others[3] = {0};
+    for (int i = 0; i < 3 * calls && failures == 0; ++i) {
+        const int line = i % 3;
+        if (line == 0)
+            MPI_Alltoall(send, 64, MPI_BYTE, receive, 64, MPI_BYTE, MPI_COMM_WORLD);
+        else if (line == 1)
+            MPI_Alltoall(send, 64, MPI_BYTE, receive, 64, MPI_BYTE, MPI_COMM_WORLD);
+        else
+            MPI_Alltoall(send, 64, MPI_BYTE, receive, 64, MPI_BYTE, MPI_COMM_WORLD);
+        const char *table = libcoll_choice("alltoall", 64, MPI_COMM_WORLD);
+        others[line] += 2 * i >= 3 * calls && strcmp(libcoll_latest(), table) != 0;
+        EXPECT(agree(MPI_COMM_WORLD));
+    }
+    if (rank == 0)
+        printf("%d %d %d\n", others[0], others[1], others[2]);
+}
+
+enum { PAIRS = 32 };
+
+/* Maps x -> ax + b, one after the other, modulo 2^32: associative, and the order matters. */
+static void compose(void *in, void *inout, int *count, MPI_Datatype *type) {
+    const unsigned *first = in;
+    unsigned *second = inout;
+    (void)type;
+    for (int i = 0; i < *count; ++i) {
+        second[2 * i + 1] += second[2 * i] * first[2 * i + 1];
+        second[2 * i] *= first[2 * i];
+    }
+}
+
+/* One reduction through the library and through PMPI: 1 if the results differ. */
+static int reduces(int which, MPI_Datatype type, MPI_Op op, unsigned seed, int rank, int size) {
+    static unsigned send[2 * PAIRS * PEERS_MOST], ours[2 * PAIRS * PEERS_MOST],
+        theirs[2 * PAIRS * PEERS_MOST];
+    unsigned state = seed + 977U * (unsigned)rank;
+    const int root = (int)seed % size;
+    for (int i = 0; i < 2 * PAIRS * size; ++i)
+        send[i] = next_random(&state) | 1;
+    memset(ours, 0, sizeof ours);
+    memset(theirs, 0, sizeof theirs);
+    if (which == 0) {
+        MPI_Allreduce(send, ours, PAIRS, type, op, MPI_COMM_WORLD);
+        PMPI_Allreduce(send, theirs, PAIRS, type, op, MPI_COMM_WORLD);
+    } else if (which == 1) {
+        MPI_Reduce(send, ours, PAIRS, type, op, root, MPI_COMM_WORLD);
+        PMPI_Reduce(send, theirs, PAIRS, type, op, root, MPI_COMM_WORLD);
+    } else {
+        MPI_Reduce_scatter_block(send, ours, PAIRS, type, op, MPI_COMM_WORLD);
+        PMPI_Reduce_scatter_block(send, theirs, PAIRS, type, op, MPI_COMM_WORLD);
+    }
+    return memcmp(ours, theirs, sizeof ours) != 0;
+}
+
+static void add(void *in, void *inout, int *count, MPI_Datatype *type) {
+    const unsigned *from = in;
+    unsigned *to = inout;
+    (void)type;
+    for (int i = 0; i < 2 * *count; ++i)
+        to[i] += from[i];
+}
+
+static void ordered(int calls, int rank) {
+    MPI_Datatype type;
+    MPI_Op sum, composition;
+    int size;
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Type_contiguous(2, MPI_UNSIGNED, &type);
+    MPI_Type_commit(&type);
+    MPI_Op_create(add, 1, &sum);
+    MPI_Op_create(compose, 0, &composition);
+    for (int i = 0; i < calls && failures == 0; ++i)
+        for (int which = 0; which < 3; ++which) {
+            const MPI_Op op = i % 3 == 2 ? composition : sum;
+            EXPECT(!reduces(which, type, op, (unsigned)i, rank, size));
+            EXPECT(agree(MPI_COMM_WORLD));
+        }
+    MPI_Op_free(&sum);
+    MPI_Op_free(&composition);
+    MPI_Type_free(&type);
+}
+
+struct work {
+    MPI_Comm comm;
+    int calls, number;
+};
+
+static void *of_thread(void *argument) {
+    const struct work *work = argument;
+    for (int i = 0; i < work->calls && failures == 0; ++i) {
+        EXPECT(!differs(i % COLLECTIVES, 64, 0, (unsigned)work->number, work->comm));
+        EXPECT(agree(work->comm));
+    }
+    return NULL;
+}
+
+static void threads(int calls) {
+    struct work work[2];
+    pthread_t thread[2];
+    for (int i = 0; i < 2; ++i) {
+        work[i] = (struct work){.calls = calls, .number = i};
+        MPI_Comm_dup(MPI_COMM_WORLD, &work[i].comm);
+    }
+    for (int i = 0; i < 2; ++i)
+        pthread_create(&thread[i], NULL, of_thread, &work[i]);
+    for (int i = 0; i < 2; ++i) {
+        pthread_join(thread[i], NULL);
+        MPI_Comm_free(&work[i].comm);
+    }
+}
+
+enum { BATCH = 200 };
+
+/* Before the batches, as many calls as it takes to select it. */
+static void nothing(int calls, int rank) {
+    double least = 1;
+    for (int i = 0; i < calls; ++i)
+        MPI_Barrier(MPI_COMM_WORLD);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    for (int batch = 0; batch < calls / BATCH; ++batch) {
+        const double start = PMPI_Wtime();
+        for (int i = 0; i < BATCH; ++i)
+            MPI_Barrier(MPI_COMM_WORLD);
+        const double seconds = (PMPI_Wtime() - start) / BATCH;
+        least = seconds < least ? seconds : least;
+    }
+    if (rank == 0)
+        printf("%.1f\n", least * 1e9);
+}
+
+int main(int argc, char **argv) {
+    int rank, provided;
+    const char *what = argc > 2 ? argv[1] : "";
+    const int calls = atoi(argv[argc > 2 ? 2 : 0]);
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (strcmp(what, "stress") == 0 && argc > 4)
+        stress(calls, (unsigned)atoi(argv[3]), atoi(argv[4]), rank);
+    else if (strcmp(what, "same") == 0 && argc > 4)
+        same(argv[2], atoi(argv[3]), atoi(argv[4]));
+    else if (strcmp(what, "sites") == 0)
+        sites(calls, rank);
+    else if (strcmp(what, "turns") == 0)
+        turns(calls, rank);
+    else if (strcmp(what, "ordered") == 0)
+        ordered(calls, rank);
+    else if (strcmp(what, "threads") == 0 && provided == MPI_THREAD_MULTIPLE)
+        threads(calls);
+    else if (strcmp(what, "nothing") == 0)
+        nothing(calls, rank);
+    else
+        EXPECT(!"arguments");
+    return finish();
+}

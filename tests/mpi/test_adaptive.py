@@ -1,0 +1,220 @@
+"""Calls that adapt: alike on all ranks, with the right results, bounded, and as the source says."""
+
+from __future__ import annotations
+
+import json
+from itertools import takewhile
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.mpi import adapting, support
+
+pytestmark = pytest.mark.mpi
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+SCHEMA = json.loads((SCHEMAS / "learned.schema.json").read_text(encoding="utf-8"))
+
+#: Bytes at which the table's choice is the routine that turns slow: the last of all.
+GUARDED = 65536
+
+#: Faraj 2006, Table 4.13: invocations until each selects; of `enhanced` by the group that wins,
+#: as the ranks of a test need not choose what the source's cluster chose.
+GOLDEN = {
+    "alltoall": (2048, 90, {1: 50, 3: 60, 4: 60, 5: 60, 6: 60}),
+    "allgather": (2048, 120, {1: 60, 2: 90, 3: 70, 4: 70, 5: 70, 6: 60}),
+    "allgatherv": (2048, 120, {1: 60, 2: 90, 3: 70, 4: 70, 5: 70, 6: 60}),
+    "allreduce": (2048, 200, {1: 70, 2: 110, 3: 80}),
+}
+
+
+def learn(tmp_path, *arguments: object, **variables: str):
+    path = tmp_path / "learned.json"
+    adapting.run(*arguments, LIBCOLL_LEARN=str(path), **variables)
+    return adapting.learned(path)["situations"]
+
+
+@pytest.mark.parametrize("policy", adapting.policies())
+def test_random_calls_are_right_and_alike_on_all_ranks(policy):
+    adapting.run("stress", 1200, 11, 200, LIBCOLL_ADAPTIVE=f"{policy},iter=2,sizes=3,bound=4")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", adapting.policies())
+def test_a_million_random_calls(policy):
+    calls = 1_000_000 // len(adapting.policies())
+    settings = f"{policy},iter=3,bound=8"
+    adapting.run("stress", calls, 5, 20, LIBCOLL_ADAPTIVE=settings, timeout=7200)
+
+
+def test_two_ranks_and_three():
+    for ranks in (2, 3):
+        adapting.run("stress", 300, 3, 0, ranks=ranks, LIBCOLL_ADAPTIVE="star,iter=2")
+
+
+def test_threads_with_a_communicator_each():
+    adapting.run("threads", 300, LIBCOLL_ADAPTIVE="star,iter=3,bound=4")
+
+
+def _selected(tmp_path, collective: str, policy: str):
+    size = GOLDEN[collective][0]
+    settings = f"{policy},sites=1"
+    (situation,) = learn(tmp_path, "same", collective, size, 225, LIBCOLL_ADAPTIVE=settings)
+    return situation
+
+
+@pytest.mark.parametrize("collective", GOLDEN)
+def test_basic_selects_after_as_many_calls_as_the_source_says(tmp_path, collective):
+    _, calls, _ = GOLDEN[collective]
+    situation = _selected(tmp_path, collective, "star-basic")
+    assert situation["selected_after"] == calls
+    assert len(situation["candidates"]) == calls // 10
+    assert [one["is_monitoring"] for one in situation["stages"][: calls // 10]] == [False] * (
+        calls // 10
+    )
+
+
+@pytest.mark.parametrize("collective", GOLDEN)
+def test_enhanced_selects_after_as_many_calls_as_the_source_says(tmp_path, collective):
+    """Representatives are not measured again: 50, 60 and 110 calls are those of Table 4.13."""
+    _, _, calls = GOLDEN[collective]
+    situation = _selected(tmp_path, collective, "star-enhanced")
+    searching = takewhile(lambda one: not one["is_monitoring"], situation["stages"])
+    tried = [one["candidate"] for one in searching]
+    assert len(tried) == len(set(tried))
+    groups = [situation["candidates"][one]["group"] for one in tried]
+    alone = [group for group in calls if calls[group] == 10 * len(calls)]
+    expected = [calls[groups[-1]]] if len(groups) > len(calls) else [calls[one] for one in alone]
+    assert situation["selected_after"] == 10 * len(tried)
+    assert situation["selected_after"] in expected
+    representatives = [situation["candidates"][one] for one in tried[: len(calls)]]
+    assert all(one["is_representative"] for one in representatives)
+
+
+@pytest.mark.parametrize("setting", ["no-such-policy", "star,iter=0", "star,what=1", "star,iter"])
+def test_a_setting_that_is_not_known_is_said_once_and_the_table_serves(tmp_path, setting):
+    path = tmp_path / "learned.json"
+    result = adapting.run(
+        "same", "bcast", 100, 5, LIBCOLL_ADAPTIVE=setting, LIBCOLL_LEARN=str(path)
+    )
+    assert result.stderr.count("LIBCOLL_ADAPTIVE") == 1, result.stderr
+    assert not path.exists()
+
+
+def test_sites_that_take_turns_adapt_apart_until_a_rank_calls_from_elsewhere(tmp_path):
+    situations = learn(tmp_path, "sites", 120, LIBCOLL_ADAPTIVE="star-basic,iter=4,bound=2")
+    whole, *apart = situations
+    assert whole["site"] is None
+    assert len(apart) == 2
+    assert len({one["site"] for one in apart}) == 2
+    assert all(one["site"].startswith("adaptive+0x") for one in apart)
+    assert whole["calls"] > 100
+    assert sum(one["calls"] for one in apart) >= 100
+
+
+def test_with_no_site_allowed_sites_do_not_count(tmp_path):
+    situations = learn(tmp_path, "sites", 60, LIBCOLL_ADAPTIVE="star-basic,iter=4,sites=0")
+    assert [one["site"] for one in situations] == [None]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_sites_beyond_the_limit_are_left_to_the_table(tmp_path, most):
+    path = tmp_path / "learned.json"
+    settings = f"star-basic,iter=4,sites={most}"
+    result = adapting.run("turns", 60, LIBCOLL_ADAPTIVE=settings, LIBCOLL_LEARN=str(path))
+    others = [int(word) for word in result.stdout.split()]
+    assert [count > 0 for count in others] == [line < most for line in range(3)]
+    _, *apart = adapting.learned(path)["situations"]
+    assert len({one["site"] for one in apart}) == len(apart) == most
+
+
+def test_sizes_beyond_the_limit_are_left_to_the_table(tmp_path):
+    situations = learn(
+        tmp_path, "stress", 400, 1, 0, LIBCOLL_ADAPTIVE="star,iter=2,sizes=2,sites=0"
+    )
+    sizes = {}
+    for one in situations:
+        sizes.setdefault((one["collective"], one["number"]), set()).add(one["bytes"])
+    assert max(map(len, sizes.values())) == 2
+
+
+def test_reductions_that_must_be_deterministic_do_not_adapt(tmp_path):
+    variables = {"LIBCOLL_ADAPTIVE": "star,iter=2", "LIBCOLL_DETERMINISTIC": "1"}
+    assert not learn(tmp_path, "same", "allreduce", 256, 30, **variables)
+    (tmp_path / "learned.json").unlink()
+    assert learn(tmp_path, "same", "alltoall", 256, 30, **variables)
+
+
+def test_no_candidate_takes_more_memory_than_it_may(tmp_path):
+    """Mesh and bruck need 3 times the data of an alltoall; ring and pair need none."""
+    settings = {"LIBCOLL_ADAPTIVE": "star-basic,iter=2", "LIBCOLL_SCRATCH": "64"}
+    (situation,) = learn(tmp_path, "same", "alltoall", 256, 40, **settings)
+    names = {one["algorithm"] for one in situation["candidates"]}
+    assert {"ring", "pair", "simple"} <= names
+    assert not {"mesh_2d", "mesh_3d", "bruck"} & names
+
+
+def test_ranks_that_differ_in_the_setting_are_native_and_it_is_said(tmp_path):
+    pick = 'LIBCOLL_ADAPTIVE=$([ "$PMI_RANK" = 1 ] && echo star || echo star-basic) exec "$@"'
+    words = ("/bin/sh", "-c", pick, "sh", adapting.program(), "same", "alltoall", "64", "20")
+    path = tmp_path / "learned.json"
+    result = support.run(adapting.RANKS, *words, variables={"LIBCOLL_LEARN": str(path)})
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("LIBCOLL_ADAPTIVE") == 1
+    assert not adapting.learned(path)["situations"]
+
+
+#: What a call may take longer while it is monitored, in nanoseconds.
+ADDED_MOST = 60
+
+
+@pytest.mark.slow
+def test_monitoring_adds_few_nanoseconds_to_a_call():
+    """The table's choice does nothing; one rank alone can be disturbed, so the least counts."""
+    best = {}
+    for adaptive in ("0", "star-basic,iter=64,bound=64") * 5:
+        result = adapting.run("nothing", 20_000, LIBCOLL_ADAPTIVE=adaptive)
+        best[adaptive] = min(float(result.stdout), best.get(adaptive, 1e9))
+    plain, monitored = best.values()
+    assert plain < 1000, "the table's choice does something"
+    assert monitored - plain < ADDED_MOST, best
+
+
+def test_the_file_of_what_was_learned_is_as_its_schema_says(tmp_path):
+    for policy in adapting.policies():
+        path = tmp_path / f"{policy}.json"
+        settings = f"{policy},iter=2,bound=4"
+        adapting.run("stress", 200, 7, 0, LIBCOLL_ADAPTIVE=settings, LIBCOLL_LEARN=str(path))
+        learned = adapting.learned(path)
+        jsonschema.validate(learned, SCHEMA)
+        assert learned["situations"]
+
+
+def test_without_a_policy_nothing_is_written(tmp_path):
+    path = tmp_path / "learned.json"
+    adapting.run("stress", 50, 7, 0, LIBCOLL_LEARN=str(path))
+    assert not path.exists()
+
+
+def test_each_rank_may_write_what_its_communicators_learned(tmp_path):
+    pattern = str(tmp_path / "learned-%r.json")
+    adapting.run("stress", 300, 7, 0, LIBCOLL_ADAPTIVE="star,iter=2", LIBCOLL_LEARN=pattern)
+    files = [adapting.learned(tmp_path / f"learned-{rank}.json") for rank in range(adapting.RANKS)]
+    assert files[0]["situations"]
+    assert files[1]["situations"]
+
+
+def test_guard_leaves_a_routine_that_turns_slow_and_says_so(tmp_path):
+    """From the 500th call on, it sleeps for 0.3 ms in each."""
+    path = tmp_path / "learned.json"
+    result = adapting.run(
+        *("same", "alltoall", GUARDED, 900),
+        **{"LIBCOLL_ADAPTIVE": "guard", "LIBCOLL_LEARN": str(path)},
+    )
+    (situation,) = adapting.learned(path)["situations"]
+    assert situation["candidates"][0]["algorithm"] == "turncoat"
+    assert situation["current"] != 0
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("libcoll: guard: 1 of 1 situations left the table's choice")
+    assert "from turncoat to " in line

@@ -1,0 +1,163 @@
+"""Patterns: files are read as they were written, mistakes have lines, generators keep promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stagegen.errors import InputError
+from stagegen.patterns import (
+    COLLECTIVES,
+    KINDS,
+    MATRIX,
+    Pattern,
+    difference,
+    make_pattern,
+    merged,
+    patterns_yaml,
+    read_patterns,
+)
+
+sizes = st.one_of(st.just(0), st.integers(1, 5000), st.sampled_from([1024, 3 << 20]))
+
+
+@st.composite
+def patterns(draw, name="p"):
+    collective = draw(st.sampled_from(COLLECTIVES))
+    ranks = draw(st.integers(1, 6))
+    rows = ranks if collective in MATRIX else 1
+    row = st.lists(sizes, min_size=ranks, max_size=ranks).map(tuple)
+    blocks = tuple(draw(st.lists(row, min_size=rows, max_size=rows)))
+    members = draw(st.none() | st.permutations(range(3, 3 + ranks)).map(tuple))
+    calls = tuple(sorted(draw(st.sets(st.integers(0, 30)))))
+    site = draw(st.none() | st.just("a.out+0x11f3"))
+    return Pattern(name, collective, blocks, site, members, calls)
+
+
+@settings(max_examples=60)
+@given(patterns("one"), patterns("two"))
+def test_a_file_is_read_as_it_was_written(tmp_path_factory, one, other):
+    file = tmp_path_factory.mktemp("patterns") / "p.yaml"
+    file.write_text(patterns_yaml([one, other]))
+    assert read_patterns(file) == (one, other)
+
+
+GOOD = """patterns:
+- name: a
+  collective: alltoallv
+  ranks: 3
+  calls: [0-2, 7]
+  bytes:
+  - [0, 4KiB*2]
+  - {0: 12}
+  - [1*3]
+"""
+
+
+def test_a_file_written_by_hand(tmp_path):
+    file = tmp_path / "p.yaml"
+    file.write_text(GOOD)
+    (pattern,) = read_patterns(file)
+    assert pattern.sizes == ((0, 4096, 4096), (12, 0, 0), (1, 1, 1))
+    assert pattern.calls == (0, 1, 2, 7)
+    assert pattern.total == 8192 + 12 + 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("name: a", "nam: a", 2, "unknown key"),
+        ("alltoallv", "alltoalv", 3, "did you mean 'alltoallv'"),
+        ("ranks: 3", "ranks: 4", 7, "3 rows, but there are 4 ranks"),
+        ("4KiB*2", "4KiB*3", 7, "more than 3 blocks"),
+        ("4KiB*2", "4KiB", 7, "2 blocks, not 3"),
+        ("4KiB*2", "4XB*2", 7, "unknown unit"),
+        ("4KiB*2", "4KiB*x", 7, "not a whole number"),
+        ("4KiB*2", "-4*2", 7, "negative|whole number|not"),
+        ("{0: 12}", "{3: 12}", 8, "rank 3 does not exist"),
+        ("{0: 12}", "{0: 12, 0: 13}", 8, "given twice"),
+        ("[0-2, 7]", "[2-0]", 5, "goes backwards"),
+        ("  ranks: 3", "  communicator: [0, 0, 1]", 4, "different ranks"),
+    ],
+)
+def test_a_mistake_has_its_line(tmp_path, old, new, line, said):
+    file = tmp_path / "p.yaml"
+    assert old in GOOD
+    file.write_text(GOOD.replace(old, new))
+    with pytest.raises(InputError, match=said) as error:
+        read_patterns(file)
+    assert str(error.value).startswith(f"{file}:{line}:")
+
+
+def test_names_differ(tmp_path):
+    file = tmp_path / "p.yaml"
+    file.write_text(GOOD + GOOD.removeprefix("patterns:\n"))
+    with pytest.raises(InputError, match="names must differ") as error:
+        read_patterns(file)
+    assert error.value.line == 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ranks", [2, 7, 16, 27])
+def test_a_generator_keeps_the_average_and_the_seed(kind, ranks):
+    pattern = make_pattern(kind, ranks, 4096, seed=3)
+    assert pattern == make_pattern(kind, ranks, 4096, seed=3)
+    assert pattern.ranks == ranks
+    assert not any(pattern.sizes[r][r] for r in range(ranks))
+    assert pattern.average == pytest.approx(4096, rel=0.01)
+
+
+def test_generators_by_their_definitions():
+    banded = make_pattern("banded", 12, 100, number=2).array
+    place = np.arange(12)
+    apart = np.abs(place[:, None] - place)
+    assert ((banded > 0) == ((apart <= 2) & (apart > 0))).all()
+    assert ((make_pattern("stencil2d", 16, 100).array > 0).sum(axis=1) == 4).all()
+    assert ((make_pattern("stencil2d", 16, 100, number=1).array > 0).sum(axis=1) == 8).all()
+    assert ((make_pattern("stencil3d", 27, 100).array > 0).sum(axis=1) == 6).all()
+    assert ((make_pattern("stencil3d", 27, 100, number=1).array > 0).sum(axis=1) == 26).all()
+    assert np.count_nonzero(make_pattern("sparse", 16, 100, number=0.25).array) == 60
+    heavy = make_pattern("heavy", 16, 10000, number=8).array
+    least = heavy[heavy > 0].min()
+    assert sorted((heavy.sum(axis=1) > 100 * least).tolist()) == [False] * 15 + [True]
+    assert sorted((heavy.sum(axis=0) > 100 * least).tolist()) == [False] * 15 + [True]
+    zipf = np.sort(make_pattern("zipf", 16, 100000).array[~np.eye(16, dtype=bool)])[::-1]
+    slope = np.polyfit(np.log(np.arange(10, 200)), np.log(zipf[10:200]), 1)[0]
+    assert -1.3 < slope < -0.8
+    assert make_pattern("zipf", 16, 100, seed=1) != make_pattern("zipf", 16, 100, seed=2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ranks", "average", "number"),
+    [("none", 4, 8, None), ("banded", 1, 8, None), ("sparse", 4, 8, 2.0), ("banded", 4, 8, 0.0)],
+)
+def test_a_generator_refuses(kind, ranks, average, number):
+    with pytest.raises(InputError):
+        make_pattern(kind, ranks, average, number=number)
+
+
+@given(patterns(), patterns())
+def test_the_difference_is_a_symmetric_share(one, other):
+    apart = difference(one, other)
+    assert apart == difference(other, one)
+    assert 0 <= apart <= 1
+    assert difference(one, one) == 0
+
+
+def test_a_threshold_merges_patterns_of_one_site():
+    base = make_pattern("zipf", 8, 10000)
+    grown = [
+        Pattern("g", "alltoallv", base.scaled(1 + 0.1 * k).sizes, calls=(k,)) for k in range(6)
+    ]
+    counts = [len(merged(grown, at)) for at in (0.0, 0.06, 0.15, 1.0)]
+    assert counts[0] == 6
+    assert counts[-1] == 1
+    assert counts == sorted(counts, reverse=True)
+    assert len(set(counts)) > 2
+    (one,) = merged(grown, 1.0)
+    assert (one.members, one.pattern.calls) == (6, (0, 1, 2, 3, 4, 5))
+    assert one.farthest == pytest.approx(difference(grown[0], grown[-1]))
+    other = Pattern("g", "alltoallv", base.sizes, site="elsewhere")
+    assert len(merged([*grown, other], 1.0)) == 2

@@ -1,0 +1,93 @@
+"""Patterns of a recording that no program made."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stagegen.recording.blocks import blocks_of
+from stagegen.recording.model import (
+    EVENT,
+    IN_PLACE,
+    RECEIVES,
+    SENDS,
+    Communicator,
+    Rank,
+    Recording,
+    Site,
+)
+
+FUNCTIONS = ("allgatherv", "alltoall", "alltoallv", "gatherv", "ialltoallv")
+EACH = 4  # bytes of an element
+
+
+def made(calls, size=3, kept=True) -> Recording:
+    """A recording of (function, sends of each rank, receives of each rank); None: not on this."""
+    world = Communicator(tuple(range(size)), (), 0)
+    ranks = []
+    for rank in range(size):
+        counts = [0]
+        events = np.zeros(len(calls), EVENT)
+        for sequence, (function, sends, receives) in enumerate(calls):
+            event = events[sequence]
+            event["arrival"], event["sequence"] = sequence + 1, sequence
+            event["function"] = FUNCTIONS.index(function)
+            for flag, side, short, rows in (
+                (SENDS, "sent", "send_counts", sends),
+                (RECEIVES, "received", "recv_counts", receives),
+            ):
+                if rows is None or rows[rank] is None:
+                    event["flags"] |= IN_PLACE if side == "sent" else 0
+                    continue
+                row = rows[rank]
+                event["flags"] |= flag
+                event[side], event[f"{side}_bytes"] = sum(row), EACH * sum(row)
+                if kept:
+                    event[short] = len(counts)
+                    counts += [len(row), *row]
+        site = Site("a.out", 16)
+        ranks.append(
+            Rank(rank, "h", "c", True, 0, 9, 0, 0, (), (site,), (0,), np.array(counts), events)
+        )
+    return Recording(size, FUNCTIONS, ("",), (world,), tuple(ranks))
+
+
+ROWS = [[0, 1, 2], [3, 4, 5], [0, 0, 7]]
+COLUMNS = [list(column) for column in zip(*ROWS, strict=True)]
+BYTES = tuple(tuple(EACH * n for n in row) for row in ROWS)
+
+
+def test_calls_become_patterns_by_their_counts():
+    swapped = [ROWS[1], ROWS[0], ROWS[2]]
+    calls = [
+        ("alltoallv", ROWS, COLUMNS),
+        ("alltoall", ROWS, COLUMNS),
+        ("ialltoallv", ROWS, COLUMNS),
+        ("alltoallv", swapped, [list(c) for c in zip(*swapped, strict=True)]),
+        ("alltoallv", ROWS, COLUMNS),
+    ]
+    blocks = blocks_of(made(calls))
+    assert blocks.unknown == 0
+    one, other = blocks.patterns
+    assert (one.sizes, one.calls, one.collective) == (BYTES, (0, 1, 3), "alltoallv")
+    assert (one.site, one.communicator) == ("a.out+0x10", (0, 1, 2))
+    assert other.sizes == (BYTES[1], BYTES[0], BYTES[2])
+    assert other.calls == (2,)
+
+
+def test_in_place_a_rank_sends_what_it_receives():
+    symmetric = [[0, 1, 2], [1, 0, 5], [2, 5, 0]]
+    (pattern,) = blocks_of(made([("alltoallv", None, symmetric)])).patterns
+    assert pattern.sizes == tuple(tuple(EACH * n for n in row) for row in symmetric)
+
+
+def test_blocks_of_ranks_are_known_by_all_or_by_the_root():
+    row = [1, 2, 3]
+    calls = [("allgatherv", None, [row] * 3), ("gatherv", None, [None, row, None])]
+    gathered, at_root = blocks_of(made(calls)).patterns
+    assert gathered.sizes == at_root.sizes == ((4, 8, 12),)
+    assert (gathered.collective, at_root.collective) == ("allgatherv", "gatherv")
+
+
+def test_calls_without_counts_are_counted():
+    blocks = blocks_of(made([("alltoallv", ROWS, COLUMNS)], kept=False))
+    assert (blocks.patterns, blocks.unknown) == ((), 1)
