@@ -74,8 +74,9 @@ enum { LARGE = 1000 };
 /* Requests and tables of a routine, by rank, which are not counted as its data. */
 enum { BOOKKEEPING = 64 };
 
-/* Calls of so many bytes teach routines that ranks are late, by so many microseconds. */
-enum { MUCH = 30000, LESSONS = 4, LATE = 5000 };
+/* Calls of so many bytes teach routines that ranks are late: by so many microseconds at least, and
+ * by so many times what a call takes without late ranks, however slow this machine is now. */
+enum { MUCH = 30000, LESSONS = 5, LATE = 2000, TIMES_LATE = 10 };
 
 struct buffers {
     char *send, *recv;
@@ -154,17 +155,42 @@ static struct coll_call make_call(enum coll_collective collective, const struct 
     return call;
 }
 
-/* Before a call that is counted: what a routine keeps is made, and it learns that half of the ranks
- * come late, where that may take memory. */
+static void run_once(const struct candidate *candidate, struct coll_call *call,
+                     struct coll_comm *cc) {
+    EXPECT(coll_run(candidate->routine, call, cc, &candidate->parameters) == MPI_SUCCESS);
+}
+
+/* Seconds of a call for which all ranks come together, of the slowest. */
+static double longest_call(const struct candidate *candidate, struct coll_call *call,
+                           struct coll_comm *cc) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const double begin = PMPI_Wtime();
+    run_once(candidate, call, cc);
+    double longest = PMPI_Wtime() - begin;
+    PMPI_Allreduce(MPI_IN_PLACE, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return longest;
+}
+
+/* Half of the ranks come late to some calls. */
+static void teach(const struct candidate *candidate, struct coll_call *call, struct coll_comm *cc) {
+    double late = TIMES_LATE * 1e6 * longest_call(candidate, call, cc);
+    late = late > LATE ? late : LATE;
+    for (int i = 0; i < LESSONS; ++i) {
+        if (cc->rank >= (cc->size + 1) / 2)
+            usleep((useconds_t)late);
+        run_once(candidate, call, cc);
+    }
+}
+
+/* Before a call that is counted: what a routine keeps is made, and it learns that ranks come late,
+ * where that may take memory. */
 static void prepare(const struct candidate *candidate, struct coll_call *call,
                     struct coll_comm *cc) {
     const int learns = candidate->routine->constraints & COLL_WATCHES_ARRIVALS;
-    const int calls = learns && call->bytes >= MUCH ? LESSONS : 1;
-    for (int i = 0; i < calls; ++i) {
-        if (calls > 1 && cc->rank >= (cc->size + 1) / 2)
-            usleep(LATE);
-        EXPECT(coll_run(candidate->routine, call, cc, &candidate->parameters) == MPI_SUCCESS);
-    }
+    if (learns && call->bytes >= MUCH)
+        teach(candidate, call, cc);
+    else
+        run_once(candidate, call, cc);
 }
 
 /* Bytes of data that the call took on this rank; what it may take is in *bound. */
