@@ -5,6 +5,7 @@
 # make bench        tune and compare several clusters in the lab; needs a quiet machine, and hours
 # make bench-tuning     time and loss of tunings on a model, in a minute; BENCH_TUNING_OPTIONS= for the lab
 # make bench-arrival   experiments about processes that arrive at different times; PART=…, POINTS=…
+# make bench-adaptive  experiments about calls that measure and adapt; likewise
 # make bench-schedule   time making, proving and compiling schedules of up to 100,000 hosts
 # make reference   measure generated/reference again, after a change of a template
 # make lint, make format, make clean
@@ -23,15 +24,14 @@ QUICKSTART_COLLECTIVES := allgather,allreduce,alltoall,bcast
 BENCH_CLUSTERS ?=
 BENCH_CONGESTION ?=
 BENCH_COLLECTIVES ?=
-# Such as --anew, or --page-only.
+# Such as --anew, or --page-only; of experiments also --seconds 600, or --list.
 BENCH_OPTIONS ?=
 # Of docs/tools/bench_tuning; without --model it measures in the lab, for hours.
 BENCH_TUNING_OPTIONS ?= --model
 
-# Patterns of experiments and of their points, all if empty; options such as --seconds 600, --list.
+# Of the experiments: patterns of their names and of their points, all if empty.
 PART ?=
 POINTS ?=
-ARRIVAL_OPTIONS ?=
 
 # Files of tests at a time.
 WORKERS ?= 2
@@ -92,9 +92,10 @@ bench: $(VENV)/.use
 	@$(BIN)/python -m docs.tools.bench --clusters '$(BENCH_CLUSTERS)' --congestion '$(BENCH_CONGESTION)' \
 	  --collectives '$(BENCH_COLLECTIVES)' $(BENCH_OPTIONS)
 
-# docs/arrival.md is made from all that was measured so far.
-bench-arrival: $(VENV)/.use
-	@$(BIN)/python -m docs.tools.bench_arrival --parts '$(PART)' --points '$(POINTS)' $(ARRIVAL_OPTIONS)
+# Experiments: their pages are made from all that was measured so far.
+EXPERIMENTS := bench-arrival bench-adaptive
+$(EXPERIMENTS): bench-%: $(VENV)/.use
+	@$(BIN)/python -m docs.tools.experiments $* --parts '$(PART)' --points '$(POINTS)' $(BENCH_OPTIONS)
 
 # Takes a few minutes; the table and the plot of docs/theory.md are from here.
 bench-schedule: $(VENV)/.use
@@ -116,4 +117,4 @@ format: $(VENV)/.develop
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: all quickstart lint test check-all conformance bench bench-tuning bench-arrival bench-schedule reference format clean
+.PHONY: all quickstart lint test check-all conformance bench bench-tuning $(EXPERIMENTS) bench-schedule reference format clean

@@ -159,11 +159,19 @@ int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_fa
     return begin(situation, &told);
 }
 
+/* On rank 0: the least time of the reduce is its own; in others it waited for a late rank. */
+static void note_meeting(struct coll_situation *situation, double seconds) {
+    const double least = situation->problem.meeting_s;
+    if (least <= 0 || seconds < least)
+        situation->problem.meeting_s = seconds;
+}
+
 /* On rank 0: what the policy says to what was heard, and what becomes of the call sites. */
 static struct coll_told judge(struct coll_family *family, struct coll_situation *situation,
                               const struct coll_report *report, double begun) {
     const struct coll_policy *policy = coll_settings()->adaptive->policy;
     const struct coll_stage before = situation->stage;
+    note_meeting(situation, PMPI_Wtime() - begun);
     const struct coll_stage next = policy->next(situation->state, &report->heard);
     struct coll_told told = to_tell(situation, next);
     told.verdict = coll_judge_sites(&family->pattern, report->alike, report->strange);

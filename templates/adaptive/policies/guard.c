@@ -8,6 +8,9 @@
 
 enum { PROBE = 3 };
 
+/* The first calls open connections, so what is usual is the least of so many periods. */
+enum { SETTLING = 4 };
+
 /* What a meeting takes where nobody has measured it, and what all of them may cost. */
 static const double usual_meeting_s = 200e-6, share = 0.01;
 
@@ -23,6 +26,7 @@ struct state {
     double usual; /* a call of the table's choice; 0: not known yet */
     double now;   /* a call of what serves, when it was chosen */
     int away;     /* another one serves */
+    int settled;  /* periods that said what is usual */
     const char *why;
     double time[]; /* [candidate] of the latest trial; 0: not tried */
 };
@@ -35,6 +39,7 @@ static void start(void *memory, const struct coll_problem *problem) {
     struct state *state = memory;
     *state = (struct state){.problem = problem, .delta = problem->delta, .why = ""};
     state->usual = state->now = problem->candidate[0].known_s;
+    state->settled = state->usual > 0 ? SETTLING : 0;
     for (int i = 0; i < problem->candidates; ++i)
         state->time[i] = 0;
 }
@@ -115,11 +120,19 @@ static void judge_return(struct state *state, const struct coll_heard *heard) {
     watch(state, state->current, state->now, "the table's choice is still slower");
 }
 
+/* Where tune measured nothing, the first periods of the table's choice say what it takes. */
+static void settle(struct state *state, double mean) {
+    if (state->settled >= SETTLING || state->current != 0)
+        return;
+    ++state->settled;
+    if (state->usual <= 0 || mean < state->usual)
+        state->usual = state->now = mean;
+}
+
 static void judge_period(struct state *state, const struct coll_heard *heard) {
     int delta = state->problem->delta;
     const double mean = coll_mean(heard->mean_s, heard->calls);
-    if (state->usual <= 0)
-        state->usual = state->now = mean;
+    settle(state, mean);
     const double limit = (1 + state->problem->epsilon) * state->now;
     const enum coll_watched watched = coll_watch(state->problem, heard, limit, &delta);
     ++state->periods;

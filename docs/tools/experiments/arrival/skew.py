@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from docs.tools.bench_arrival.experiment import Experiment, Found
-from docs.tools.bench_arrival.page import milliseconds, table
-from docs.tools.bench_arrival.stagegen import answer
+from docs.tools.experiments.experiment import Experiment, Found
+from docs.tools.experiments.page import milliseconds, table
+from docs.tools.experiments.stagegen import answer
 
 PAGE = Path("docs/wide-area.md")
 
@@ -135,5 +135,5 @@ EXPERIMENT = Experiment(
     "synchronization delay of trees with late ranks (Mamidala, Liu and Panda 2004, §5.3)",
     {setting.name: partial(_measure, setting) for setting in SETTINGS},
     _report,
-    page=PAGE,
+    PAGE,
 )

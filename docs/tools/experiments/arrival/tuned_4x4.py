@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from docs.tools.bench_arrival.experiment import Experiment, Found, Target
-from docs.tools.bench_arrival.page import milliseconds, table
-from docs.tools.bench_arrival.stagegen import answer, stagegen
+from docs.tools.experiments.experiment import Experiment, Found, Target
+from docs.tools.experiments.page import milliseconds, table
+from docs.tools.experiments.stagegen import answer, stagegen
 from stagegen.data import TOPOLOGIES
 from stagegen.measure.statistics import paired_ratio
 
@@ -137,5 +137,6 @@ EXPERIMENT = Experiment(
     "allreduce on 4 × 4 cyclic: tables tuned under imbalance against those tuned between barriers",
     dict(_points()),
     _report,
+    Path("docs/arrival.md"),
     _targets,
 )

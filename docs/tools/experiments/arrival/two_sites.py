@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from docs.tools.bench_arrival.experiment import Experiment, Found, Target
-from docs.tools.bench_arrival.page import milliseconds, table
-from docs.tools.bench_arrival.stagegen import answer
+from docs.tools.experiments.experiment import Experiment, Found, Target
+from docs.tools.experiments.page import milliseconds, table
+from docs.tools.experiments.stagegen import answer
 from stagegen.report.units import format_bytes
 
 PAGE = Path("docs/wide-area.md")
@@ -198,6 +198,6 @@ EXPERIMENT = Experiment(
     "allreduce on two sites 13 ms apart (Proficz et al. 2020, Table 1 and Figs. 5 to 9)",
     _points(),
     _report,
+    PAGE,
     _targets,
-    page=PAGE,
 )

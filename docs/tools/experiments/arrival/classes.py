@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from docs.tools.bench_arrival.experiment import Experiment, Found
-from docs.tools.bench_arrival.page import milliseconds, table
-from docs.tools.bench_arrival.stagegen import answer
+from docs.tools.experiments.experiment import Experiment, Found
+from docs.tools.experiments.page import milliseconds, table
+from docs.tools.experiments.stagegen import answer
 from stagegen.data import TOPOLOGIES
 from stagegen.measure.statistics import paired_ratio
 
@@ -89,4 +89,5 @@ EXPERIMENT = Experiment(
     "how classes of algorithms stand imbalance (Faraj 2006, §4.2.5)",
     dict(_points()),
     _report,
+    Path("docs/arrival.md"),
 )

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from docs.tools.bench_arrival.experiment import Experiment, Found
-from docs.tools.bench_arrival.page import milliseconds, table
-from docs.tools.bench_arrival.stagegen import answer
+from docs.tools.experiments.experiment import Experiment, Found
+from docs.tools.experiments.page import milliseconds, table
+from docs.tools.experiments.stagegen import answer
 
 #: One switch with 16 hosts, as the source's Beowulf cluster; 20 Mbit/s, which two CPUs can emulate.
 TOPOLOGY = """\
@@ -89,4 +89,5 @@ EXPERIMENT = Experiment(
     "alltoall algorithms while the imbalance factor grows (Faraj 2006, Figs. 4.21 and 4.22)",
     _points(),
     _report,
+    Path("docs/arrival.md"),
 )

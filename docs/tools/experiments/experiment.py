@@ -28,10 +28,6 @@ class Target:
         return f"{word:12} {self.text}"
 
 
-#: The page of most experiments.
-PAGE = Path("docs/arrival.md")
-
-
 def _no_targets(_found: Found) -> Sequence[Target]:
     return ()
 
@@ -46,13 +42,13 @@ class Experiment:
         points: by name, what measures each. It gets a folder of its own for what it makes, and
             returns JSON. A point takes minutes at the most, so that little is lost by a stop.
         report: Markdown of what was found; not called before there is a point.
-        targets: what was promised.
         page: where the report stands.
+        targets: what was promised.
     """
 
     name: str
     what: str
     points: Mapping[str, Callable[[Path], Any]]
     report: Callable[[Found], str]
+    page: Path
     targets: Callable[[Found], Sequence[Target]] = _no_targets
-    page: Path = PAGE

@@ -1,4 +1,4 @@
-"""``python -m docs.tools.bench_arrival``: measure what is left, write the pages, judge.
+"""``python -m docs.tools.experiments GROUP``: measure what is left, write the pages, judge.
 
 Needs a machine on which nothing else runs. What was measured is kept, so it may be stopped and
 started again. Exits with 1 if a target is missed.
@@ -10,87 +10,89 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatch
+from pathlib import Path
 
-from docs.tools.bench_arrival import results
-from docs.tools.bench_arrival.experiment import Experiment
-from docs.tools.bench_arrival.page import with_report
-from docs.tools.bench_arrival.registry import find_experiments
+from docs.tools.experiments import results
+from docs.tools.experiments.experiment import Experiment
+from docs.tools.experiments.page import with_report
+from docs.tools.experiments.registry import find_experiments, find_groups
 
 
 def main() -> int:
     """Return the exit status."""
-    every = find_experiments()
-    arguments = _arguments(every)
+    arguments = _arguments()
+    every = find_experiments(arguments.group)
+    top = results.top_of(arguments.group)
     chosen = [one for one in every.values() if _is_of(one.name, arguments.parts)]
     if not chosen:
         print(f"no such experiment; there are {', '.join(every)}", file=sys.stderr)
         return 2
     if arguments.list:
-        _list(chosen)
+        _list(chosen, top)
         return 0
     try:
         if not arguments.page_only:
-            _measure(chosen, arguments)
+            _measure(chosen, arguments, top)
     except subprocess.CalledProcessError as error:
         return int(error.returncode)  # it has said why; what was measured is kept
     except KeyboardInterrupt:
         print("stopped; what was measured is kept: go on likewise", file=sys.stderr)
         return 130
     if not arguments.no_page:
-        write_pages(chosen)
-    return 0 if judge(chosen) else 1
+        write_pages(chosen, top)
+    return 0 if judge(chosen, top) else 1
 
 
-def write_pages(experiments: Sequence[Experiment]) -> None:
+def write_pages(experiments: Sequence[Experiment], top: Path) -> None:
     """Put the reports of experiments with results into their pages."""
     for one in experiments:
-        if known := results.found(one):
+        if known := results.found(one, top):
             text = one.page.read_text(encoding="utf-8")
             one.page.write_text(with_report(text, one.name, one.report(known)), encoding="utf-8")
 
 
-def judge(experiments: Sequence[Experiment]) -> bool:
+def judge(experiments: Sequence[Experiment], top: Path) -> bool:
     """Print each target beside what was measured; return whether none is missed."""
     missed = False
     for one in experiments:
-        for target in one.targets(results.found(one)):
+        for target in one.targets(results.found(one, top)):
             print(f"{one.name}: {target}")
             missed |= target.met is False
     return not missed
 
 
-def _measure(experiments: Sequence[Experiment], arguments: argparse.Namespace) -> None:
+def _measure(experiments: Sequence[Experiment], arguments: argparse.Namespace, top: Path) -> None:
     begin = time.monotonic()
     for one in experiments:
         for point in one.points:
             if not _is_of(point, arguments.points):
                 continue
-            if results.is_measured(one, point) and not arguments.anew:
+            if results.is_measured(one, point, top) and not arguments.anew:
                 continue
             if time.monotonic() - begin > arguments.seconds:
                 return
             print(f"{one.name}: {point}", file=sys.stderr, flush=True)
-            results.measure(one, point)
+            results.measure(one, point, top)
 
 
-def _list(experiments: Sequence[Experiment]) -> None:
+def _list(experiments: Sequence[Experiment], top: Path) -> None:
     for one in experiments:
         print(f"{one.name}: {one.what}")
         for point in one.points:
-            print(f"  {'done' if results.is_measured(one, point) else '    '} {point}")
+            print(f"  {'done' if results.is_measured(one, point, top) else '    '} {point}")
 
 
 def _is_of(name: str, patterns: Sequence[str]) -> bool:
     return not patterns or any(fnmatch(name, pattern) for pattern in patterns)
 
 
-def _arguments(every: Mapping[str, Experiment]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m docs.tools.bench_arrival", description=__doc__)
-    names = ", ".join(every)
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m docs.tools.experiments", description=__doc__)
+    parser.add_argument("group", choices=find_groups(), help="which experiments")
     for option, what in (
-        ("--parts", f"experiments, by patterns, of {names}; all if empty"),
+        ("--parts", "experiments, by patterns; all if empty"),
         ("--points", "their points, by patterns; all if empty"),
     ):
         parser.add_argument(option, type=_patterns, default=(), metavar="A,B", help=what)

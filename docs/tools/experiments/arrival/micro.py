@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from docs.tools.bench_arrival.experiment import Experiment, Found
-from docs.tools.bench_arrival.page import milliseconds, table
-from docs.tools.bench_arrival.stagegen import stagegen
+from docs.tools.experiments.experiment import Experiment, Found
+from docs.tools.experiments.page import milliseconds, table
+from docs.tools.experiments.stagegen import stagegen
 from stagegen.data import TOPOLOGIES
 from stagegen.generate import Toolchain
 from stagegen.measure.statistics import summarize
@@ -85,4 +85,5 @@ EXPERIMENT = Experiment(
     "arrivals where all processes compute the same (Faraj 2006, Figs. 4.17 to 4.19)",
     {f"{milliseconds_} ms": partial(_measure, milliseconds_) for milliseconds_ in COMPUTATION},
     _report,
+    Path("docs/arrival.md"),
 )

@@ -1,13 +1,14 @@
-"""Experiments about processes that arrive at different times: ``make bench-arrival``.
+"""Experiments in the lab, in groups: ``make bench-arrival``, ``make bench-adaptive``.
 
 Read it in this order:
 
 1. ``experiment``: what an experiment is: points that are measured one by one, a report, targets;
-2. ``experiments/``: one file for each experiment; a file that is added there takes part;
+2. a folder for each group, with one file for each experiment; a file that is added there takes
+   part, and so does a folder;
 3. ``registry``: finds them;
 4. ``results``: keeps what each point brings as JSON;
-5. ``page``: puts a report into the experiment's page (docs/arrival.md, docs/wide-area.md), between
-   the lines that name the experiment;
+5. ``page``: puts a report into the experiment's page, such as docs/arrival.md, between the lines
+   that name the experiment;
 6. ``stagegen``: runs a command of stagegen for a point.
 
 What was measured is kept, so it may be stopped and started again, or run part by part:

@@ -1,21 +1,29 @@
-"""Finds the experiments: every file of the folder ``experiments`` defines one."""
+"""Finds the experiments: every file of a group's folder defines one."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from pathlib import Path
 
-from docs.tools.bench_arrival import experiments
-from docs.tools.bench_arrival.experiment import Experiment
+from docs.tools.experiments.experiment import Experiment
+
+_PATH = [str(Path(__file__).parent)]
 
 
-def find_experiments() -> dict[str, Experiment]:
-    """Return the experiments by name, sorted.
+def find_groups() -> list[str]:
+    """Return the names of all groups, sorted."""
+    return sorted(module.name for module in pkgutil.iter_modules(_PATH) if module.ispkg)
+
+
+def find_experiments(group: str) -> dict[str, Experiment]:
+    """Return the experiments of a group by name, sorted.
 
     Raises:
         ValueError: one has another name than its file.
     """
     found = {}
+    experiments = importlib.import_module(f"{__package__}.{group}")
     for name in sorted(module.name for module in pkgutil.iter_modules(experiments.__path__)):
         module = importlib.import_module(f"{experiments.__name__}.{name}")
         experiment: Experiment = module.EXPERIMENT

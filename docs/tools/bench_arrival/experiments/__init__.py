@@ -1,1 +1,0 @@
-"""The experiments: each file but this one defines an ``EXPERIMENT``, whose name is the file's."""

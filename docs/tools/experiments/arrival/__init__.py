@@ -1,0 +1,1 @@
+"""Processes that arrive at different times; each file but this one defines an ``EXPERIMENT``."""
