@@ -157,7 +157,7 @@ def _measured(
         "ranks": communicator.ranks,
         "is_whole": communicator.group == 0,
         "rows": rows,
-        "plot": time_plot(title, rows) if can_plot() else None,
+        "plot": time_plot(title, rows) if rows and can_plot() else None,
         "failures": outcome.failures,
         "samples": [
             {

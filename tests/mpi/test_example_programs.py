@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from functools import lru_cache
@@ -37,6 +38,32 @@ def programs() -> Path:
             folder.mkdir(exist_ok=True)
             subprocess.run([*words, f"MPICC={mpicc}"], cwd=folder, check=True)
     return folder
+
+
+@pytest.mark.parametrize("collective", ["allgather", "allreduce", "alltoall"])
+def test_calls_tells_the_times_of_delayed_calls(collective):
+    words = (collective, 64, 6, "late=20", "beside=68", "then=128", "then_late=0")
+    result = support.run(RANKS, programs() / "calls", *map(str, words))
+    told = json.loads(result.stdout)
+    assert result.returncode == 0
+    assert told["right"]
+    assert {name: len(told[name]) for name in told if name != "right"} == {
+        "elapsed": 6, "last": 6, "beside_elapsed": 6, "beside_last": 6,
+    }  # fmt: skip
+    assert max(told["elapsed"][:3]) > 0.002, "no process came late"
+
+
+def test_calls_carries_out_a_command_before_a_call(tmp_path):
+    words = ("alltoall", "64", "4", "at=2", f"command=touch {tmp_path / 'done'}")
+    assert support.run(2, programs() / "calls", *words).returncode == 0
+    assert (tmp_path / "done").exists()
+
+
+@pytest.mark.parametrize("words", [(), ("scan", "64", "4"), ("alltoall", "64", "4", "wait=3")])
+def test_calls_refuses_what_it_does_not_know(words):
+    result = support.run(2, programs() / "calls", *words)
+    assert result.returncode != 0
+    assert result.stderr.count("usage: calls") == 1
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -135,3 +135,10 @@ def test_the_report_has_the_curve_and_is_the_same_twice(tuned):
     assert ">pipelined_linear: segment_size</text>" in page
     assert page == render_report(topology, catalogue, found, [ENVIRONMENT], looks)
     assert "segment_size</text>" not in render_report(topology, catalogue, found, [ENVIRONMENT])
+
+
+def test_a_collective_that_the_budget_left_unmeasured_has_no_plot(tuned):
+    topology, catalogue, found, _ = tuned
+    outcomes = tuple(replace(one, samples={}) for one in found.outcomes)
+    page = render_report(topology, catalogue, replace(found, outcomes=outcomes), [ENVIRONMENT])
+    assert "message size</text>" not in page

@@ -42,6 +42,7 @@ int main(int argc, char **argv) {
     srand((unsigned)rank + 1);
     for (int i = 0; i < own; ++i)
         place[i] = (double)rand() / RAND_MAX;
+    const double begun = MPI_Wtime();
     for (int step = 0; step < steps; ++step) {
         MPI_Allgather(place, own, MPI_DOUBLE, places, own, MPI_DOUBLE, MPI_COMM_WORLD);
         for (int body = 0; body < each; ++body) {
@@ -53,6 +54,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < own; ++i)
             place[i] += time * speed[i];
     }
+    const double seconds = MPI_Wtime() - begun;
     double momentum[AXES + 1] = {0}, all[AXES + 1];
     for (int i = 0; i < own; ++i) {
         momentum[i % AXES] += speed[i];
@@ -63,7 +65,8 @@ int main(int argc, char **argv) {
     for (int axis = 0; axis < AXES; ++axis)
         wrong |= !(fabs(all[axis]) <= 1e-9 * (1 + all[AXES]));
     if (rank == 0)
-        printf("%s: %d bodies, %d steps\n", wrong ? "wrong" : "right", each * size, steps);
+        printf("%s: %d bodies, %d steps, %.6f s\n", wrong ? "wrong" : "right", each * size, steps,
+               seconds);
     free(place);
     free(speed);
     free(places);

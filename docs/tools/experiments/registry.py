@@ -24,7 +24,8 @@ def find_experiments(group: str) -> dict[str, Experiment]:
     """
     found = {}
     experiments = importlib.import_module(f"{__package__}.{group}")
-    for name in sorted(module.name for module in pkgutil.iter_modules(experiments.__path__)):
+    names = (module.name for module in pkgutil.iter_modules(experiments.__path__))
+    for name in sorted(name for name in names if not name.startswith("_")):
         module = importlib.import_module(f"{experiments.__name__}.{name}")
         experiment: Experiment = module.EXPERIMENT
         if experiment.name != name:

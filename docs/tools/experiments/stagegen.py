@@ -15,6 +15,11 @@ from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
 CUBIC = "cubic"
 
 
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a command, with some variables more."""
+    return {CONGESTION_VARIABLE: CUBIC, **os.environ, **variables}
+
+
 def stagegen(
     command: str, *words: object, variables: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
@@ -29,8 +34,9 @@ def stagegen(
         subprocess.CalledProcessError: it failed; it has said why.
     """
     line = [sys.executable, "-m", "stagegen", command, *map(str, words)]
-    environment = {CONGESTION_VARIABLE: CUBIC, **os.environ, **(variables or {})}
-    return subprocess.run(line, check=True, stdout=subprocess.PIPE, env=environment)
+    return subprocess.run(
+        line, check=True, stdout=subprocess.PIPE, env=environment(variables or {})
+    )
 
 
 def answer(command: str, *words: object, variables: Mapping[str, str] | None = None) -> Any:

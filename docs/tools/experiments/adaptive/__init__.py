@@ -1,0 +1,1 @@
+"""Calls that measure and adapt; each file that has no underscore defines an ``EXPERIMENT``."""

@@ -1,0 +1,84 @@
+"""Processes that arrive together: what adapting costs, against the decision table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from docs.tools.experiments.adaptive._jobs import COLLECTIVES, KIB, PAGE, calls
+from docs.tools.experiments.experiment import Experiment, Found, Target
+from docs.tools.experiments.page import milliseconds, table
+from stagegen.adaptive.learned import read_learned
+
+CALLS, SIZE = 2000, 2 * KIB
+
+#: Only the first size of a communicator adapts; the table serves the other, of nearly as many
+#: bytes. So calls of both are paired in one job.
+BESIDE = SIZE + 16
+
+POLICIES = ("star", "star-enhanced", "guard")
+
+#: What was promised: shares that adapting may cost over all calls, and after selection.
+WHOLE, AFTER = 1.02, 1.01
+
+
+def _measure(collective: str, policy: str, folder: Path) -> Any:
+    file = folder / "learned.json"
+    words = (collective, SIZE, CALLS, f"beside={BESIDE}")
+    told = calls(folder, f"{policy},sizes=1", *words, learn=file)
+    (one,) = (s for s in read_learned(file).situations if s.size == SIZE)
+    first = one.selected_after or 0
+    adapting, beside = told["last"], told["beside_last"]
+    return {
+        "whole": sum(adapting) / sum(beside),
+        "after": median(a / b for a, b in zip(adapting[first:], beside[first:], strict=True)),
+        "table_s": median(beside),
+        "selected_after": one.selected_after,
+        "chosen": one.candidates[one.current].spec,
+        "table": one.candidates[0].spec,
+    }
+
+
+def _report(found: Found) -> str:
+    rows = [
+        [
+            point,
+            milliseconds(one["table_s"]),
+            f"{one['whole']:.3f}",
+            f"{one['after']:.3f}",
+            "–" if one["selected_after"] is None else str(one["selected_after"]),
+            f"`{one['chosen']}`",
+        ]
+        for point, one in found.items()
+    ]
+    titles = ["calls", "table, ms", "all calls", "after selection", "selected after", "in the end"]
+    return table(titles, rows)
+
+
+def _targets(found: Found) -> Sequence[Target]:
+    ours = {point: one for point, one in found.items() if "enhanced" not in point}
+    return [
+        Target(
+            max(one[name] for one in ours.values()) <= most if ours else None,
+            f"{what} at most {most} × the table's: "
+            + ", ".join(f"{point} {one[name]:.3f}" for point, one in ours.items()),
+        )
+        for name, most, what in (("whole", WHOLE, "all calls"), ("after", AFTER, "after selection"))
+    ]
+
+
+EXPERIMENT = Experiment(
+    "balanced",
+    "what adapting costs where processes arrive together",
+    {
+        f"{collective} {policy}": partial(_measure, collective, policy)
+        for collective in COLLECTIVES
+        for policy in POLICIES
+    },
+    _report,
+    PAGE,
+    _targets,
+)
