@@ -61,7 +61,13 @@ def test_some_hosts_of_a_cluster_get_the_bytes_of_native(ranks, cluster):
     assert min(run.passed.values()) > 0
 
 
-SHARED = [(5, 2, "quick"), slow(7, 3, "quick"), slow(6, 2, "full"), slow(13, 4, "quick"), slow(LARGE, 4, "quick")]
+SHARED = [
+    (5, 2, "quick"),
+    slow(7, 3, "quick"),
+    slow(6, 2, "full"),
+    slow(13, 4, "quick"),
+    slow(LARGE, 4, "quick"),
+]
 
 
 @pytest.mark.parametrize(("ranks", "slots", "level"), SHARED)
