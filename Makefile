@@ -6,6 +6,7 @@
 # make bench-tuning     time and loss of tunings on a model, in a minute; BENCH_TUNING_OPTIONS= for the lab
 # make bench-arrival   experiments about processes that arrive at different times; PART=…, POINTS=…
 # make bench-adaptive  experiments about calls that measure and adapt; likewise
+# make bench-applications  programs that are recorded, tuned for, run again; likewise
 # make bench-schedule   time making, proving and compiling schedules of up to 100,000 hosts
 # make reference   measure generated/reference again, after a change of a template
 # make lint, make format, make clean
@@ -93,7 +94,7 @@ bench: $(VENV)/.use
 	  --collectives '$(BENCH_COLLECTIVES)' $(BENCH_OPTIONS)
 
 # Experiments: their pages are made from all that was measured so far.
-EXPERIMENTS := bench-arrival bench-adaptive
+EXPERIMENTS := bench-arrival bench-adaptive bench-applications
 $(EXPERIMENTS): bench-%: $(VENV)/.use
 	@$(BIN)/python -m docs.tools.experiments $* --parts '$(PART)' --points '$(POINTS)' $(BENCH_OPTIONS)
 

@@ -22,6 +22,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples" / "programs"
 PROGRAMS = {
     "work": (("6", "1", "1024"), {("alltoall", 1024, 6)}),
     "fourier": (("32", "3"), {("alltoall", 8 * 8 * 16, 12), ("allreduce", 16, 3)}),
+    "cube": (("16", "2"), {("alltoall", 4 * 4 * 16 * 16, 8), ("allreduce", 16, 2)}),
     "bodies": (("8", "7"), {("allgather", 8 * 24, 7)}),
     "sort": (("500", "4"), {("allreduce", 4096, 4), ("alltoall", 4, 4)}),
     "stencil": (("2", "25"), {("allreduce", 8, 25)}),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from docs.tools.experiments.stagegen import environment, stagegen
+from docs.tools.experiments import lab
+from docs.tools.experiments.stagegen import stagegen
 from stagegen.adaptive.learned import read_learned
 from stagegen.data import TOPOLOGIES
 from stagegen.generate import Toolchain, run_make
@@ -19,8 +18,6 @@ from stagegen.generate import Toolchain, run_make
 TOPOLOGY = TOPOLOGIES / "quickstart.yaml"
 
 PAGE = Path("docs/adaptive.md")
-
-PROGRAMS = Path("docs/examples/programs")
 
 KIB = 1 << 10
 
@@ -47,18 +44,8 @@ def library(folder: Path) -> Path:
     return made
 
 
-def program(folder: Path, name: str) -> Path:
-    """Return a compiled example program."""
-    made = folder.parents[1] / "compiled"
-    made.mkdir(parents=True, exist_ok=True)
-    words = ("make", "-s", "-f", PROGRAMS.absolute() / "Makefile", f"VPATH={PROGRAMS.absolute()}")
-    mpicc = f"MPICC={Toolchain.find().mpicc}"
-    subprocess.run([*map(str, words), mpicc, name], cwd=made, check=True)
-    return made / name
-
-
 def run(folder: Path, served: str, name: str, *words: object, learn: Path | None = None) -> str:
-    """Run an example program in the lab, with the library before it; return what it prints.
+    """Run an example program in the lab; return what it prints.
 
     Args:
         folder: of the point.
@@ -71,7 +58,6 @@ def run(folder: Path, served: str, name: str, *words: object, learn: Path | None
     Raises:
         subprocess.CalledProcessError: it failed; it has said why.
     """
-    preload = () if served == NATIVE else ("--preload", str(library(folder) / "libcoll.so"))
     variables = {}
     if "=" in served.partition(",")[0]:
         variables["LIBCOLL_FORCE"] = served
@@ -79,10 +65,9 @@ def run(folder: Path, served: str, name: str, *words: object, learn: Path | None
         variables["LIBCOLL_ADAPTIVE"] = served
     if learn is not None:
         variables["LIBCOLL_LEARN"] = str(learn.absolute())
-    lab = [sys.executable, "-m", "stagegen", "lab", "run", "--topology", str(TOPOLOGY), *preload]
-    line = [*lab, "--", str(program(folder, name).absolute()), *map(str, words)]
-    done = subprocess.run(line, check=True, stdout=subprocess.PIPE, env=environment(variables))
-    return done.stdout.decode()
+    program = lab.compiled(folder.parents[1] / "compiled", name)
+    preloaded = None if served == NATIVE else library(folder)
+    return lab.run(TOPOLOGY, program, *words, library=preloaded, variables=variables)
 
 
 def calls(

@@ -1,0 +1,68 @@
+/*
+ * FFTW's own transform over MPI, in three dimensions: what an application calls that does not know
+ * which collectives it makes. `make fftw` needs FFTW with MPI (Debian: libfftw3-mpi-dev, for Open
+ * MPI); without its header, the program only says so.
+ *
+ *   fftw [EDGE [STEPS]]       unless told 32, 5
+ */
+#include <complex.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#if __has_include(<fftw3-mpi.h>)
+#include <fftw3-mpi.h>
+
+static double start_at(ptrdiff_t i) {
+    return (double)(i * 7919 % 1009) / 1009;
+}
+
+int main(int argc, char **argv) {
+    const ptrdiff_t edge = argc > 1 ? atoi(argv[1]) : 32;
+    const int steps = argc > 2 ? atoi(argv[2]) : 5;
+    int rank;
+    ptrdiff_t own, first;
+    MPI_Init(&argc, &argv);
+    fftw_mpi_init();
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const ptrdiff_t room = fftw_mpi_local_size_3d(edge, edge, edge, MPI_COMM_WORLD, &own, &first);
+    const ptrdiff_t cells = own * edge * edge;
+    fftw_complex *cube = fftw_alloc_complex((size_t)room);
+    fftw_plan forth = fftw_mpi_plan_dft_3d(edge, edge, edge, cube, cube, MPI_COMM_WORLD,
+                                           FFTW_FORWARD, FFTW_MEASURE);
+    fftw_plan back = fftw_mpi_plan_dft_3d(edge, edge, edge, cube, cube, MPI_COMM_WORLD,
+                                          FFTW_BACKWARD, FFTW_MEASURE);
+    for (ptrdiff_t i = 0; i < cells; ++i)
+        cube[i] = start_at(first * edge * edge + i);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begun = MPI_Wtime();
+    for (int step = 0; step < steps; ++step) {
+        fftw_execute(forth);
+        fftw_execute(back);
+        for (ptrdiff_t i = 0; i < cells; ++i)
+            cube[i] /= (double)(edge * edge * edge);
+    }
+    const double seconds = MPI_Wtime() - begun;
+    double error = 0, most = 0;
+    for (ptrdiff_t i = 0; i < cells; ++i)
+        error = fmax(error, cabs(cube[i] - start_at(first * edge * edge + i)));
+    MPI_Allreduce(&error, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    const int wrong = !(most < 1e-9);
+    if (rank == 0)
+        printf("%s: %d transforms of a cube of edge %d, greatest error %.1e, %.6f s\n",
+               wrong ? "wrong" : "right", 2 * steps, (int)edge, most, seconds);
+    fftw_destroy_plan(forth);
+    fftw_destroy_plan(back);
+    fftw_free(cube);
+    MPI_Finalize();
+    return wrong ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#else
+
+int main(void) {
+    fprintf(stderr, "fftw: made without FFTW for MPI\n");
+    return 2;
+}
+
+#endif

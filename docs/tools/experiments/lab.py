@@ -1,0 +1,55 @@
+"""Example programs in the lab, with a library before them or without."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from docs.tools.experiments.stagegen import environment
+from stagegen.generate import Toolchain
+
+PROGRAMS = Path("docs/examples/programs")
+
+
+def compiled(folder: Path, name: str) -> Path:
+    """Return an example program, compiled in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    source = PROGRAMS.absolute()
+    words = ("make", "-s", "-f", str(source / "Makefile"), f"VPATH={source}")
+    mpicc = f"MPICC={Toolchain.find().mpicc}"
+    subprocess.run([*words, mpicc, name], cwd=folder, check=True)
+    return (folder / name).absolute()
+
+
+def run(
+    topology: Path,
+    program: Path,
+    *words: object,
+    library: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+    before: Sequence[object] = (),
+) -> str:
+    """Run a program in the lab of a topology; return what it prints.
+
+    Args:
+        topology: the cluster's file.
+        program: what runs, with one process per slot.
+        words: its arguments.
+        library: the folder of a library that is preloaded; None for the MPI library alone.
+        variables: of the environment, besides those that are there.
+        before: words before the command, such as those of ``stagegen record``.
+
+    Raises:
+        subprocess.CalledProcessError: it failed; it has said why.
+    """
+    preload = () if library is None else ("--preload", (library / "libcoll.so").absolute())
+    stagegen = (sys.executable, "-m", "stagegen")
+    lab = (*stagegen, "lab", "run", "--topology", topology.absolute(), *preload, "--")
+    line = [*before, *lab, program, *words]
+    done = subprocess.run(
+        [*map(str, line)],
+        check=True, stdout=subprocess.PIPE, env=environment(variables or {}),
+    )  # fmt: skip
+    return done.stdout.decode()
