@@ -14,6 +14,7 @@ PACKAGE = Path(stagegen.__file__).parent
 ORDER = [
     "topology",
     "patterns",
+    "trees",
     "schedule",
     "catalogue",
     "parts",
@@ -34,7 +35,7 @@ ONLY = {
     "audit": {"cli"},
 }
 """Stages that not all later ones may import: the report reads decisions, not what was built."""
-PURE = {"topology", "patterns", "schedule"}
+PURE = {"topology", "patterns", "trees", "schedule"}
 IMPURE = {"jinja2", "subprocess", "mpi4py", "multiprocessing", "socket", "asyncio"}
 
 

@@ -8,10 +8,12 @@ from typing import Any
 from stagegen.errors import InputError
 from stagegen.report.pictures.alltoall import phase_chart
 from stagegen.report.pictures.canvas import Canvas
+from stagegen.report.pictures.configured import configured_picture
 from stagegen.report.pictures.ring import pipeline_picture, ring_picture
 from stagegen.report.pictures.tree import tree_picture
 from stagegen.schedule import PhaseSchedule, Ring, RingPipeline, Tree
 from stagegen.topology import Topology
+from stagegen.trees import ConfiguredTree
 
 FORMATS = ("svg", "png")
 _PICTURES: dict[type, Callable[[Topology, Any], Canvas]] = {
@@ -19,6 +21,7 @@ _PICTURES: dict[type, Callable[[Topology, Any], Canvas]] = {
     Ring: ring_picture,
     RingPipeline: pipeline_picture,
     Tree: tree_picture,
+    ConfiguredTree: configured_picture,
 }
 
 

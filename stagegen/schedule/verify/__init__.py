@@ -12,6 +12,7 @@ from typing import Any
 
 from stagegen.schedule.model import PatternSchedule, PhaseSchedule, Ring, RingPipeline, Tree
 from stagegen.schedule.verify.alltoall import verify_alltoall
+from stagegen.schedule.verify.configured import facts_of, verify_configured
 from stagegen.schedule.verify.pattern import verify_pattern
 from stagegen.schedule.verify.proof import Proof
 from stagegen.schedule.verify.ring import verify_order, verify_ring
@@ -21,8 +22,10 @@ from stagegen.topology import Topology
 
 __all__ = [
     "Proof",
+    "facts_of",
     "verify",
     "verify_alltoall",
+    "verify_configured",
     "verify_order",
     "verify_pattern",
     "verify_ring",

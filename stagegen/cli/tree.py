@@ -1,0 +1,188 @@
+"""``stagegen tree``: configured trees: make one from the cluster, check a file, show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stagegen.cli._options import columns, format_option, print_json, topology_option
+from stagegen.errors import InputError
+from stagegen.generate.write import write_file
+from stagegen.report.pictures import FORMATS, draw
+from stagegen.schedule.verify import facts_of
+from stagegen.schedule.verify.configured import TreeFacts
+from stagegen.topology import Topology, load_topology
+from stagegen.trees import SHAPES, ConfiguredTree, make_tree, read_tree, shape_of, tree_yaml
+
+#: Links that the text names.
+_LINKS = 4
+
+
+@click.group()
+def command() -> None:
+    """Configured trees for allreduce, reduce, bcast and barrier: make, check and show files."""
+
+
+@command.command("make")
+@topology_option
+@click.option(
+    "--shape",
+    required=True,
+    metavar="SHAPE",
+    help=f"N-ary with a number for N, or {', '.join(SHAPES)}; see docs/trees.md.",
+)
+@click.option("--host-arity", type=click.IntRange(min=2), help="The most contributors on a host.")
+@click.option("--root-arity", type=click.IntRange(min=2), help="The same between hosts.")
+@click.option(
+    "--split",
+    type=click.IntRange(min=0),
+    help="Levels between hosts, the lowest first, whose nodes are on the hosts that contribute.",
+)
+@click.option(
+    "--root", "root_host", metavar="HOST", default="", help="Host of the root [rank 0's]."
+)
+@click.option("--name", metavar="NAME", help="Name of the tree; default: the shape's.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File to write, such as NAME.tree.yaml; default: standard output.",
+)
+def make(
+    topology_file: str,
+    shape: str,
+    host_arity: int | None,
+    root_arity: int | None,
+    split: int | None,
+    root_host: str,
+    name: str | None,
+    output: Path | None,
+) -> None:
+    """Write a tree file for all ranks of a cluster."""
+    topology = load_topology(topology_file)
+    changes: dict[str, Any] = {
+        "host_arity": host_arity, "root_arity": root_arity, "split": split
+    }  # fmt: skip
+    wanted = replace(shape_of(shape), **{k: v for k, v in changes.items() if v is not None})
+    default = f"ary-{shape.partition('-')[0]}" if shape[0].isdigit() else shape
+    text = tree_yaml(make_tree(topology, wanted, name or default, root_host), topology)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    write_file(output, text)
+    read_tree(output, topology)
+
+
+@command.command("check")
+@click.argument("file", type=click.Path(path_type=Path))
+@topology_option
+@format_option
+def check(file: Path, topology_file: str, output_format: str) -> None:
+    """Check that FILE is a tree over all ranks of a cluster, and tell what it costs.
+
+    Ends with status 2, the line and the mistake if it is not.
+    """
+    topology = load_topology(topology_file)
+    tree = read_tree(file, topology)
+    facts = facts_of(topology, tree.rows)
+    if output_format == "json":
+        print_json(_form(tree, facts))
+        return
+    for line in _facts(topology, tree, facts):
+        click.echo(line)
+
+
+@command.command("show")
+@click.argument("file", type=click.Path(path_type=Path))
+@topology_option
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(("text", *FORMATS)),
+    default="text",
+    show_default=True,
+    help="Text, or a picture.",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File to write to; default: standard output.",
+)
+def show(file: Path, topology_file: str, output_format: str, output: Path | None) -> None:
+    """Show the tree of FILE as text or as a picture."""
+    topology = load_topology(topology_file)
+    tree = read_tree(file, topology)
+    if output_format in FORMATS:
+        form = draw(topology, tree, output_format)
+    else:
+        facts = facts_of(topology, tree.rows)
+        lines = (*_facts(topology, tree, facts), "", *_drawn(topology, tree, tree.root.name))
+        form = "".join(f"{line}\n" for line in lines).encode()
+    if output is None:
+        click.echo(form, nl=False)
+        return
+    try:
+        output.write_bytes(form)
+    except OSError as error:
+        raise InputError(f"cannot write it: {error.strerror}", output) from error
+
+
+def _form(tree: ConfiguredTree, facts: TreeFacts) -> dict[str, Any]:
+    form = asdict(facts)
+    form["links"] = [{**asdict(link), "edge": list(link.edge)} for link in facts.links]
+    nodes = [
+        {"name": node.name, "rank": node.worker, "contributors": list(node.contributors)}
+        for node in reversed(tree.nodes)
+    ]
+    return {"name": tree.name, "ranks": tree.ranks, "nodes": nodes, **form}
+
+
+def _facts(topology: Topology, tree: ConfiguredTree, facts: TreeFacts) -> Iterator[str]:
+    root = tree.root.worker
+    yield (
+        f"{tree.name}: {tree.ranks} ranks, {len(tree.nodes)} nodes in {facts.height} levels; the "
+        f"root is rank {root} on {topology.ranks[root]}"
+    )
+    yield (
+        f"messages up: {facts.up}, {facts.up_between} of them between hosts; down: {facts.down}, "
+        f"{facts.down_between} of them between hosts"
+    )
+    where = topology.ranks[facts.worker]
+    yield f"most work: rank {facts.worker} on {where} receives {facts.most_work} contributions"
+    if facts.links:
+        yield "links with the most operands at once, of nodes of one depth:"
+        rows = [("link", "at once", "up", "down")]
+        rows += [
+            (f"{one}→{other}", str(link.at_once), str(link.up), str(link.down))
+            for link in facts.links[:_LINKS]
+            for one, other in (link.edge,)
+        ]
+        yield from (f"  {line}" for line in columns(rows))
+
+
+def _drawn(
+    topology: Topology, tree: ConfiguredTree, name: str, lead: str = "", rest: str = ""
+) -> Iterator[str]:
+    """Yield the lines of a node and of all below it, with lines that lead to them."""
+    node = tree.by_name[name]
+    yield f"{lead}{name}: rank {node.worker} on {topology.ranks[node.worker]}"
+    for place, one in enumerate(node.contributors):
+        last = place == len(node.contributors) - 1
+        here, below = (rest + ("└─ " if last else "├─ ")), rest + ("   " if last else "│  ")
+        mark = _mark(topology, tree.worker_of(one), node.worker)
+        if isinstance(one, int):
+            yield f"{here}{mark}rank {one} on {topology.ranks[one]}"
+        else:
+            yield from _drawn(topology, tree, one, f"{here}{mark}", below)
+
+
+def _mark(topology: Topology, giver: int, worker: int) -> str:
+    """Return what stands before a contributor: ``=`` the worker, ``»`` over the network."""
+    if giver == worker:
+        return "= "
+    return "- " if topology.ranks[giver] == topology.ranks[worker] else "» "

@@ -1,0 +1,70 @@
+"""``stagegen tree``: files that are made, checked and shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from stagegen.cli.tree import command
+from stagegen.errors import InputError
+from stagegen.report.plots import can_plot
+
+TOPOLOGY = ("--topology", "topologies/slots-4x2x2.yaml")
+
+
+def run(*arguments):
+    done = CliRunner().invoke(command, [str(one) for one in arguments], catch_exceptions=True)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.fixture
+def made(tmp_path):
+    file = tmp_path / "split.tree.yaml"
+    run("make", *TOPOLOGY, "--shape", "split", "--output", file)
+    return file
+
+
+def test_make_writes_what_check_reads(made):
+    assert run("make", *TOPOLOGY, "--shape", "split") == made.read_text()
+    form = json.loads(run("check", made, *TOPOLOGY, "--format", "json"))
+    jsonschema.validate(form, json.loads(Path("docs/schemas/tree.json").read_text()))
+    assert (form["height"], form["up_between"], form["down_between"]) == (4, 7, 7)
+    assert form["nodes"][0]["name"] == "root"
+    assert "15 nodes in 4 levels; the root is rank 0 on n0" in run("check", made, *TOPOLOGY)
+
+
+def test_options_change_a_shape():
+    wide = run("make", *TOPOLOGY, "--shape", "nary", "--root-arity", 3, "--split", 1)
+    assert "root.1.1: {rank: 6, contributors: [n3, n4, n5]}  # on n3" in wide
+    there = run("make", *TOPOLOGY, "--shape", "flat", "--root", "n2", "--name", "mine")
+    assert (
+        there == "name: mine\nranks: 16\nnodes:\n  root: {rank: 4, contributors: [0-15]}  # on n2\n"
+    )
+
+
+def test_show_draws(made, tmp_path):
+    text = run("show", made, *TOPOLOGY)
+    assert "├─ = root.2.0: rank 0 on n0" in text
+    assert text.count("»") == 7
+    if can_plot():
+        for kind in ("svg", "png"):
+            picture = tmp_path / f"tree.{kind}"
+            run("show", made, *TOPOLOGY, "--format", kind, "--output", picture)
+            assert picture.stat().st_size > 1000
+        assert "root.1.3: 12" in (tmp_path / "tree.svg").read_text()
+
+
+def test_mistakes_say_what_to_do(made):
+    with pytest.raises(InputError, match="unknown shape 'round'; choose from flat"):
+        run("make", *TOPOLOGY, "--shape", "round")
+    with pytest.raises(InputError, match="no rank is on a host 'x'"):
+        run("make", *TOPOLOGY, "--shape", "flat", "--root", "x")
+    with pytest.raises(InputError, match="the tree is for 16 ranks, and quickstart has 8"):
+        run("check", made, "--topology", "topologies/quickstart.yaml")

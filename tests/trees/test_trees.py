@@ -1,0 +1,199 @@
+"""Tree files: read as written; random ones are trees or refused with a line; the shapes."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stagegen.errors import InputError, ScheduleError
+from stagegen.schedule.verify import facts_of, verify_configured
+from stagegen.trees import SHAPES, make_tree, read_tree, shape_of, tree_yaml
+from tests.strategies import make_topology
+from tests.trees.made import random_file, random_tree
+
+EIGHT_BY_FOUR = make_topology([4, 4], [0], slots={f"n{i}": 4 for i in range(8)})
+FOUR_BY_EIGHT = make_topology([4], [], slots={f"n{i}": 8 for i in range(4)})
+THREE = make_topology([2, 1], [0], slots={"n0": 3, "n1": 2, "n2": 1})
+
+
+def down_by_hand(tree):
+    """The result by a plain walk: who has it once a node's worker has told its contributors."""
+    got = {tree.root.worker}
+    for sender, receiver in tree.down:
+        assert sender in got
+        assert receiver not in got
+        got.add(receiver)
+    return got
+
+
+def sum_of(tree, node=None):
+    """Every rank's number, collected along the tree."""
+    node = node or tree.root
+    return [
+        rank
+        for one in node.contributors
+        for rank in ([one] if isinstance(one, int) else sum_of(tree, tree.by_name[one]))
+    ]
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 10**9))
+def test_a_tree_is_read_as_it_was_written(tmp_path_factory, seed):
+    tree = random_tree(random.Random(seed), THREE.rank_count)
+    file = tmp_path_factory.mktemp("trees") / "t.tree.yaml"
+    for topology in (None, THREE):
+        file.write_text(tree_yaml(tree, topology))
+        assert read_tree(file, THREE) == tree
+
+
+def test_thousands_of_random_files_are_trees_or_refused_with_a_line(tmp_path):
+    """What the reader lets pass has every rank once, and the checker agrees."""
+    file = tmp_path / "t.tree.yaml"
+    chance = random.Random(17)
+    good = unplaced = 0
+    reasons = set()
+    for _ in range(3000):
+        file.write_text(random_file(chance, THREE))
+        try:
+            tree = read_tree(file, THREE)
+        except InputError as error:
+            unplaced += not re.match(rf"{re.escape(str(file))}:\d+: .", str(error))
+            reasons.add(re.sub(r"'[^']*'|\d+|node \S+", "#", error.message)[:40])
+            continue
+        good += 1
+        assert sorted(sum_of(tree)) == list(range(THREE.rank_count))
+        assert down_by_hand(tree) == set(range(THREE.rank_count))
+        facts = facts_of(THREE, tree.rows)
+        assert (facts.up, facts.down) == (len(tree.up), len(tree.down))
+        assert facts.height == tree.height
+    assert good > 500
+    assert not unplaced
+    assert len(reasons) > 10, reasons
+
+
+GOOD = """name: t
+nodes:
+  root: {rank: 0, contributors: [a, b]}
+  a: {host: n0, contributors: [0-2]}
+  b: {host: n1, contributors: [3, 4, 5]}
+"""
+
+MISTAKES = {
+    "rank 2 contributes to node a already": (5, "[3, 4, 5]", "[3, 4, 2]"),
+    "rank 5 contributes to no node": (3, "[3, 4, 5]", "[3, 4]"),
+    "rank 6 does not exist; ranks are 0 to 5": (5, "[3, 4, 5]", "[3-6]"),
+    "'5-3' goes backwards; write 3-5": (5, "[3, 4, 5]", "[5-3]"),
+    "there is no node 'c'": (3, "[a, b]", "[a, c]"),
+    "node b contributes to no node, nor does root": (5, "[a, b]", "[a]"),
+    "a circle: root → a → root": (3, "[0-2]", "[0-2, root]"),
+    "host 'n9' does not exist": (4, "host: n0", "host: n9"),
+    "neither a rank nor a host": (4, "host: n0, ", ""),
+    "both a rank and a host": (4, "host: n0", "host: n0, rank: 1"),
+    "unknown key 'worker'": (4, "host: n0", "host: n0, worker: 1"),
+    "node a has no contributor": (4, "[0-2]", "[]"),
+    "rank 7 does not exist": (3, "rank: 0", "rank: 7"),
+    "the rank 'x' is not a whole number": (3, "rank: 0", "rank: x"),
+    "the node '9a' has to begin with a letter": (4, "  a:", "  9a:"),
+    "there is no node; write at least the root": (3, GOOD[GOOD.index("  root") :], "  {}\n"),
+    "'b' is already given on line 5": (6, "5]}\n", "5]}\n  b: {rank: 0, contributors: [5]}\n"),
+    "the tree is for 7 ranks": (2, "nodes:", "ranks: 7\nnodes:"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_a_mistake_has_a_line(tmp_path, message):
+    line, old, new = MISTAKES[message]
+    file = tmp_path / "t.tree.yaml"
+    assert old in GOOD
+    file.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(InputError) as caught:
+        read_tree(file, THREE)
+    assert str(caught.value).startswith(f"{file}:{line}: ")
+    assert message in str(caught.value)
+
+
+def test_a_tree_of_too_many_levels_is_refused(tmp_path):
+    file = tmp_path / "t.tree.yaml"
+    chain = "".join(f"  v{i}: {{rank: 0, contributors: [v{i + 1}]}}\n" for i in range(300))
+    file.write_text(f"name: t\nnodes:\n{chain}  v300: {{rank: 0, contributors: [0-5]}}\n")
+    with pytest.raises(
+        InputError, match=r"t\.tree\.yaml:3: the tree has 301 levels; use at most 256"
+    ):
+        read_tree(file, THREE)
+
+
+def test_a_host_stands_for_its_rank_that_hands_over_data(tmp_path):
+    file = tmp_path / "t.tree.yaml"
+    file.write_text(GOOD)
+    assert {n.name: n.worker for n in read_tree(file, THREE).nodes} == {"root": 0, "a": 0, "b": 3}
+    file.write_text(GOOD.replace("[3, 4, 5]", "[4, 5]").replace("[a, b]", "[a, b, 3]"))
+    assert read_tree(file, THREE).by_name["b"].worker == 4
+    file.write_text(GOOD.replace("rank: 0", "host: n2"))
+    assert read_tree(file, THREE).root.worker == 5
+
+
+@pytest.mark.parametrize("name", [*SHAPES, "2-ary", "3-ary", "100-ary"])
+@pytest.mark.parametrize("topology", [EIGHT_BY_FOUR, FOUR_BY_EIGHT, THREE], ids=lambda t: t.name)
+def test_every_shape_is_a_tree_on_every_cluster(tmp_path, topology, name):
+    for root_host in ("", topology.ranks[-1]):
+        tree = make_tree(topology, shape_of(name), "t", root_host)
+        file = tmp_path / "t.tree.yaml"
+        file.write_text(tree_yaml(tree, topology))
+        assert read_tree(file, topology) == tree
+        assert topology.ranks[tree.root.worker] == (root_host or topology.ranks[0])
+        verify_configured(topology, "allreduce", tree.rows)
+
+
+def levels(topology, name):
+    """Height, nodes, and the hosts that do work of the cluster root."""
+    tree = make_tree(topology, shape_of(name), "t")
+    roots = {topology.ranks[n.worker] for n in tree.nodes if n.name.startswith("root")}
+    return tree.height, len(tree.nodes), len(roots)
+
+
+def test_the_configurations_of_the_paper():
+    """Section 6.1 on 4 hosts of 8, section 6.2 on 8 hosts of 4: levels and hosts of the root."""
+    eights = ("nary8W", "quad8W", "binaryquad8W", "binary8W")
+    assert [levels(FOUR_BY_EIGHT, name) for name in eights] == [
+        (2, 5, 1), (3, 13, 1), (4, 29, 1), (5, 31, 1)
+    ]  # fmt: skip
+    fours = ("nary4W", "binary4W", "split4W", "split4W-2")
+    assert [levels(EIGHT_BY_FOUR, name) for name in fours] == [
+        (2, 9, 1), (5, 31, 1), (5, 31, 4), (5, 23, 4)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", range(6))
+def test_the_checker_finds_damage(damage):
+    rows = [[worker, list(c)] for worker, c in make_tree(THREE, shape_of("binary"), "t").rows]
+    verify_configured(THREE, "allreduce", rows)
+    if damage == 0:
+        rows[0][1].append(rows[1][1][0])
+    elif damage == 1:
+        rows[0][1].pop()
+    elif damage == 2:
+        rows[0][0] = 6
+    elif damage == 3:
+        rows[0][1].append(6 + len(rows) - 1)
+    elif damage == 4:
+        rows.reverse()
+    else:
+        rows[1][1] = []
+    with pytest.raises(ScheduleError):
+        verify_configured(THREE, "allreduce", rows)
+
+
+def test_links_are_counted():
+    flat = facts_of(EIGHT_BY_FOUR, make_tree(EIGHT_BY_FOUR, shape_of("flat"), "t").rows)
+    nary = facts_of(EIGHT_BY_FOUR, make_tree(EIGHT_BY_FOUR, shape_of("nary"), "t").rows)
+    uses = {link.edge: (link.up, link.at_once, link.down) for link in nary.links}
+    assert flat.links[0].up == flat.links[0].at_once == 28
+    assert (flat.up_between, nary.up_between, nary.down_between) == (28, 7, 7)
+    assert uses["s1", "s0"] == (4, 4, 0)
+    assert uses["s0", "s1"] == (0, 0, 4)
+    assert uses["s0", "n0"] == (7, 7, 0)
+    assert (flat.most_work, flat.worker, nary.most_work) == (31, 0, 10)
