@@ -11,6 +11,7 @@ from pathlib import Path
 from stagegen.audit.aapc import phase_schedules
 from stagegen.audit.c_text import included, read_text
 from stagegen.audit.cluster import check_cluster
+from stagegen.audit.configured import configured_rows
 from stagegen.audit.hosts import leaders
 from stagegen.audit.inventory import read_build
 from stagegen.audit.rings_and_trees import kary_trees, ring_of, tree_proof
@@ -19,7 +20,7 @@ from stagegen.audit.scheme import check_engine, scheme_kind
 from stagegen.audit.tables import DATA, Tables, has_tables, read_data_file, read_tables
 from stagegen.errors import InputError, ScheduleError
 from stagegen.schedule import Tree
-from stagegen.schedule.verify import Proof, verify, verify_order
+from stagegen.schedule.verify import Proof, verify, verify_configured, verify_order
 from stagegen.topology import Topology, load_topology, restricted_to
 
 
@@ -63,7 +64,7 @@ def audit_folder(folder: Path) -> Iterator[RoutineProof]:
         if routine.is_native:
             yield RoutineProof(routine.function, ())
             continue
-        if routine.brings_tables:
+        if routine.brings_tables and not _kinds_of(routine.function):
             _check_brought(sources, routine)
             yield RoutineProof(routine.function, (), unproven=True)
             continue
@@ -157,6 +158,10 @@ def _prove_trees(topology: Topology, tables: Tables, routine: BuildRoutine) -> _
         yield f"arity {arity}", tree_proof(trees, proofs)
 
 
+def _prove_configured(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
+    yield "", verify_configured(topology, routine.collective, configured_rows(tables, routine))
+
+
 @dataclass(frozen=True)
 class _Kind:
     """A kind of routines with tables.
@@ -190,6 +195,11 @@ _KINDS = (
     _Kind(r"\w+_logical_ring_lr[23]\w*", "place_of ring", _prove_ring),
     _Kind(
         r"(bcast|reduce)_topology_(?!linear$)\w+", r"tree_[1-9]\d*( tree_[1-9]\d*)*", _prove_trees
+    ),
+    _Kind(
+        r"(allreduce|barrier|bcast|reduce)_configured_tree_\w+",
+        "contributor first worker",
+        _prove_configured,
     ),
 )
 

@@ -22,6 +22,7 @@ SKELETON = "libcoll"
 _READ = (
     *("*/*.j2", "*/*.c", "*/*.h", "*/collective.yaml", "references.yaml"),
     "adaptive/policies/*.c",
+    "trees/*.tree.yaml",
 )
 
 #: Folders that only the repository's own root has.

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from stagegen.catalogue.templates import Root
 from stagegen.errors import InputError
 from stagegen.measure.launch.registry import register
 from stagegen.parts import Parts, find_parts
+from stagegen.parts.trees import trees_root
 from stagegen.topology import Topology
 
 
-def added_to(topology_file: str, topology: Topology) -> tuple[Root, ...]:
+def added_to(
+    topology_file: str, topology: Topology, trees: Sequence[Path] = ()
+) -> tuple[Root, ...]:
     """Return the templates that a user adds, and let ``--launcher`` find the user's launchers.
+
+    Args:
+        topology_file: a ``stagegen.yaml`` may be beside it.
+        topology: the cluster.
+        trees: files of configured trees, which become templates too.
 
     Raises:
         InputError: a part is wrong, or its name is taken; says where.
@@ -24,7 +33,7 @@ def added_to(topology_file: str, topology: Topology) -> tuple[Root, ...]:
             register(one.name, one.value)
         except InputError as error:
             raise InputError(error.message, one.place) from error
-    return parts.roots
+    return (*parts.roots, *trees_root(trees, topology))
 
 
 def own_parts(topology_file: str | None, topology: Topology | None) -> Parts:

@@ -62,6 +62,14 @@ from stagegen.tune.scope import Options
     show_default=True,
     help="Message sizes: FROM:TO (1, 64, 512, 1Ki, 2Ki, …) or a list A,B,….",
 )
+@click.option(
+    "--tree",
+    "trees",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A configured tree that competes as an algorithm; may be given several times.",
+)
 @program_option
 @timing_options
 @protocol_options
@@ -131,6 +139,7 @@ def command(
     without_topology: bool,
     communicators: str | None,
     sizes: tuple[int, ...],
+    trees: tuple[Path, ...],
     traces: tuple[Path, ...],
     timing: Chosen,
     computation: float,
@@ -159,7 +168,7 @@ def command(
     topology = load_topology(topology_file)
     folder = output or Path("generated") / topology.name
     catalogue = catalogue_selecting(
-        load_catalogue(added=added_to(topology_file, topology)),
+        load_catalogue(added=added_to(topology_file, topology, trees)),
         algorithms,
         without_algorithms,
         without_topology,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from stagegen.catalogue import applicable
+from stagegen.catalogue import Catalogue, applicable, load_catalogue, with_native
 from stagegen.data import DRIVERS, ENGINES, TEMPLATES
 from stagegen.library import library_files
+from stagegen.parts.trees import root_of
+from stagegen.topology import Topology
+from stagegen.trees import make_tree, shape_of
 from tests.mpi import support
 from tests.strategies import make_topology
 
@@ -32,12 +36,20 @@ def engines_of(text: str) -> set[str]:
     return found
 
 
+def with_a_tree(topology: Topology) -> Catalogue:
+    """The catalogue with the routines of a tree file, too."""
+    made = root_of([make_tree(topology, shape_of("flat"), "flat")], topology)
+    return load_catalogue(added=[made])
+
+
 @pytest.fixture(scope="module")
 def used() -> dict[str, set[str]]:
     """The engines of each algorithm, by its full name."""
+    catalogue = with_a_tree(support.cluster(4))
     return {
-        a.full_name: engines_in(a.template.as_posix()) | engines_in(f"{a.collective}/view.c")
-        for a in support.CATALOGUE.algorithms
+        a.full_name: engines_of(catalogue.templates.text(a.template.as_posix()))
+        | engines_in(f"{a.collective}/view.c")
+        for a in catalogue.algorithms
     }
 
 
@@ -69,8 +81,9 @@ def test_a_library_has_the_engines_of_its_routines_and_no_others(used):
 def test_an_engine_is_told_what_made_it_below_no_template(name, used):
     """Its text is the repository's, below a comment with the origin."""
     topology = make_topology([2, 2], [0], slots={"n0": 2, "n1": 2, "n2": 2, "n3": 2})
-    users = [a for a in applicable(support.CATALOGUE, topology) if name in used[a.full_name]]
-    catalogue = support.few(users)
+    catalogue = with_a_tree(topology)
+    users = [a for a in applicable(catalogue, topology) if name in used[a.full_name]]
+    catalogue = replace(catalogue, algorithms=with_native(catalogue, users))
     files = library_files(topology, catalogue, support.decision(topology, catalogue))
     assert files[f"src/{name}.c"].endswith((FOLDER / f"{name}.c").read_text(encoding="utf-8"))
 

@@ -1,0 +1,150 @@
+"""Makes routines of configured trees: for each tree one of each collective that it serves.
+
+The routines have their tables, so they serve all ranks of one cluster. The root of templates that
+is made here also has the tree files themselves; a generated folder keeps both.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+
+from stagegen.catalogue.templates import Root
+from stagegen.errors import InputError
+from stagegen.schedule.verify import Proof, verify_configured
+from stagegen.topology import Topology
+from stagegen.trees import ConfiguredTree, read_tree, tree_yaml
+
+#: The collectives that a tree serves, and what each does along it.
+COLLECTIVES: Mapping[str, str] = {
+    "allreduce": "The operands go up the tree {}, and the result goes down again.",
+    "barrier": "Tokens go up the tree {}, and down again.",
+    "bcast": "The message goes down the tree {}.",
+    "reduce": "The operands go up the tree {}; if the root is elsewhere, the result goes there.",
+}
+_COSTS = {
+    "allreduce": "2Σ k(α + nβ) + Σ knγ over the levels of k messages at a rank",
+    "barrier": "2Σ kα over the levels of k messages at a rank",
+    "bcast": "Σ k(α + nβ) over the levels of k messages at a rank",
+    "reduce": "Σ k(α + nβ + nγ) over the levels of k messages at a rank",
+}
+_PREFIX = "configured_tree_"
+_AHEAD = 8192
+"""Bytes up to which receives are posted ahead (``AHEAD_MOST`` in the engine)."""
+_SHOWN = 64
+"""The most nodes of a tree that is in the comment of its tables."""
+
+
+def trees_root(files: Sequence[Path], topology: Topology) -> tuple[Root, ...]:
+    """Return the templates of the trees of files; none for no files.
+
+    Raises:
+        InputError: a file is wrong, or two trees have one name; with the line.
+    """
+    trees: dict[str, tuple[ConfiguredTree, Path]] = {}
+    for file in files:
+        tree = read_tree(file, topology)
+        _, other = trees.setdefault(algorithm_of(tree.name), (tree, file))
+        if other is not file:
+            message = f"the name {tree.name!r} is like that of the tree in {other}; choose another"
+            raise InputError(message, file, 1)
+    return (root_of([tree for tree, _ in trees.values()], topology),) if trees else ()
+
+
+def root_of(trees: Iterable[ConfiguredTree], topology: Topology) -> Root:
+    """Return the templates of trees that have different names.
+
+    Raises:
+        ScheduleError: a tree fails its proof.
+    """
+    files: dict[str, str] = {}
+    for tree in trees:
+        files[f"trees/{tree.name}.tree.yaml"] = tree_yaml(tree, topology)
+        for collective in COLLECTIVES:
+            path = f"{collective}/{algorithm_of(tree.name)}.c.j2"
+            files[path] = _template(tree, topology, collective)
+    return Root("configured trees", dict(sorted(files.items())), "trees")
+
+
+def algorithm_of(name: str) -> str:
+    """Return the name of the algorithms that a tree of this name makes."""
+    return _PREFIX + re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _template(tree: ConfiguredTree, topology: Topology, collective: str) -> str:
+    """Return the template of a routine: front matter, tables, and the call of the engine."""
+    proof = verify_configured(topology, collective, tree.rows)
+    commutes = "constraints: [commutative]\n" if collective in ("allreduce", "reduce") else ""
+    numbers = {
+        "worker": [worker for worker, _ in tree.rows],
+        "first": list(accumulate((len(below) for _, below in tree.rows), initial=0)),
+        "contributor": [one for _, below in tree.rows for one in below],
+    }
+    tables = "\n".join(
+        f"static const int {name}[] = {{\n{_lines(values)}\n}};" for name, values in numbers.items()
+    )
+    return f"""{{#---
+summary: {COLLECTIVES[collective].format(tree.name)}
+wins: Short messages on a cluster that the tree was made for, or changed for by hand.
+needs: tables
+topology: {topology.hash}
+{commutes}scratch: {_scratch(tree, collective)}
+cost: {_COSTS[collective]}
+reference: Bongo, Anshus and Bjørndalen 2004, §3
+---#}}
+{{{{ banner }}}}
+#include "configured_tree.h"
+
+{_comment(tree, topology, proof)}
+/* clang-format off */
+{tables}
+/* clang-format on */
+
+{{{{ contract }}}}
+{{{{ signature }}}} {{
+    static const char owner;
+    const struct configured_tree tree = {{&owner, {len(tree.nodes)}, worker, first, contributor}};
+    (void)parameters;
+    return coll_configured_tree_{collective}(call, cc, &tree);
+}}
+"""
+
+
+def _lines(values: Iterable[int]) -> str:
+    text = ", ".join(map(str, values)) + ","
+    return textwrap.fill(text, 88, initial_indent="    ", subsequent_indent="    ")
+
+
+def _comment(tree: ConfiguredTree, topology: Topology, proof: Proof) -> str:
+    about = f"The tree {tree.name}, proven: {'; '.join(proof.lines())}."
+    lines = textwrap.wrap(about, 96, break_on_hyphens=False)
+    if len(tree.nodes) <= _SHOWN:
+        lines += ["", *_wrapped(tree_yaml(tree, topology).splitlines())]
+    body = "\n".join(f" * {line}".rstrip() for line in lines)
+    return f"/*\n{body}\n */"
+
+
+def _wrapped(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield from textwrap.wrap(line, 96, subsequent_indent="      ", break_on_hyphens=False)
+
+
+def _scratch(tree: ConfiguredTree, collective: str) -> str:
+    """Return the formula of the most bytes that a rank allocates.
+
+    Up to a limit there is room for each message that comes. Beyond it, there is room for one, and
+    for one more at each node that has neither the rank's own operand nor one of its other nodes.
+    """
+    if collective in ("barrier", "bcast"):
+        return "0"
+    come: dict[int, int] = {}
+    begin: dict[int, int] = {}
+    for node in tree.nodes:
+        givers = [tree.worker_of(one) for one in node.contributors]
+        others = sum(giver != node.worker for giver in givers)
+        come[node.worker] = come.get(node.worker, 0) + others
+        begin[node.worker] = begin.get(node.worker, 0) + (others == len(givers))
+    return f"max(min(n, {_AHEAD}) * {max(come.values())}, n * {1 + max(begin.values())})"

@@ -1,0 +1,377 @@
+/*
+ * A tree whose nodes, and the ranks that do their work, are in tables (Bongo, Anshus and
+ * Bjørndalen, §3).
+ *
+ * No rank waits for another but to receive, and a rank does the work of its nodes in their order.
+ * What it waits for comes from a node before its own. So no two ranks wait for each other, whatever
+ * the tree.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "configured_tree.h"
+
+/* Tags: of operands, those of nodes each with its own from FIRST on; of results; to the root. */
+enum { OPERAND = COLL_TAG_DATA, AT_ROOT = COLL_TAG_COPY, RESULT = COLL_TAG_TOKEN, FIRST = 16 };
+
+/* Up to so many bytes, all receives of a rank are posted before it sends anything. */
+enum { AHEAD_MOST = 8192 };
+
+/* Where the value of a node begins: at this rank's own operand, or at the first that comes. */
+enum { OWN = -1, COMES = -2 };
+
+/* A message from, or to, another rank. */
+struct link {
+    int rank; /* MPI_PROC_NULL: none */
+    int tag;
+};
+
+/* A node whose work this rank does. */
+struct work {
+    int node;
+    int base;          /* OWN, COMES, or the work whose value it goes on with */
+    int inner, inners; /* further works of this rank that contribute */
+    int first, end;    /* contributions that come */
+    int room;          /* of what comes first, where receives are not posted ahead */
+    struct link up;
+};
+
+/* What a rank has to do: found at its first call, and kept with the communicator. */
+struct plan {
+    int made;
+    int works, arrivals, downs;
+    int begun;          /* works with base COMES */
+    int root;           /* the rank that has the result first */
+    struct link own;    /* to whom the own operand goes */
+    struct link result; /* from whom the result comes */
+    struct work *work;
+    struct link *arrival;
+    struct link *down;
+    int *inner;
+};
+
+static const struct link nobody = {.rank = MPI_PROC_NULL};
+
+static int is_rank(const struct coll_comm *cc, int contributor) {
+    return contributor < cc->size;
+}
+
+/* The position that hands over a contributor's operand. */
+static int giver_of(const struct coll_comm *cc, const struct configured_tree *tree,
+                    int contributor) {
+    return is_rank(cc, contributor) ? contributor : tree->worker[contributor - cc->size];
+}
+
+static struct link link_to(const struct coll_comm *cc, int position, int contributor) {
+    return (struct link){.rank = cc->rank_of[position],
+                         .tag =
+                             is_rank(cc, contributor) ? OPERAND : FIRST + contributor - cc->size};
+}
+
+static int work_of(const struct plan *plan, int node) {
+    int work = 0;
+    while (plan->work[work].node != node)
+        ++work;
+    return work;
+}
+
+/* Add the node to what this rank does; its contributors are known. */
+static void add_work(struct plan *plan, const struct coll_comm *cc,
+                     const struct configured_tree *tree, int node) {
+    const int here = cc->position_of[cc->rank];
+    struct work *work = &plan->work[plan->works++];
+    const int before = plan->works > 1 ? work[-1].inner + work[-1].inners : 0;
+    *work = (struct work){
+        .node = node, .base = COMES, .inner = before, .first = plan->arrivals, .up = nobody};
+    for (int i = tree->first[node]; i < tree->first[node + 1]; ++i) {
+        const int one = tree->contributor[i], giver = giver_of(cc, tree, one);
+        if (one == here)
+            work->base = OWN;
+        else if (giver == here)
+            plan->inner[work->inner + work->inners++] = work_of(plan, one - cc->size);
+        else
+            plan->arrival[plan->arrivals++] = link_to(cc, giver, one);
+    }
+    work->end = plan->arrivals;
+    if (work->base == COMES && work->inners > 0) {
+        work->base = plan->inner[work->inner];
+        plan->inner[work->inner] = plan->inner[work->inner + --work->inners];
+    }
+    if (work->base == COMES)
+        work->room = ++plan->begun;
+}
+
+/* Where this rank's operand goes, and the values of the nodes that it works for. */
+static void find_way_up(struct plan *plan, const struct coll_comm *cc,
+                        const struct configured_tree *tree) {
+    const int here = cc->position_of[cc->rank];
+    for (int node = 0; node < tree->nodes; ++node) {
+        if (tree->worker[node] == here) {
+            add_work(plan, cc, tree, node);
+            continue;
+        }
+        for (int i = tree->first[node]; i < tree->first[node + 1]; ++i) {
+            const int one = tree->contributor[i];
+            if (giver_of(cc, tree, one) != here)
+                continue;
+            const struct link to = link_to(cc, tree->worker[node], one);
+            *(is_rank(cc, one) ? &plan->own : &plan->work[work_of(plan, one - cc->size)].up) = to;
+        }
+    }
+}
+
+/* From the root down, who brings this rank the result, and to whom it brings the result. */
+static void find_way_down(struct plan *plan, const struct coll_comm *cc,
+                          const struct configured_tree *tree, char *has) {
+    const int here = cc->position_of[cc->rank];
+    has[tree->worker[tree->nodes - 1]] = 1;
+    for (int node = tree->nodes - 1; node >= 0; --node) {
+        const int worker = tree->worker[node];
+        for (int i = tree->first[node]; i < tree->first[node + 1]; ++i) {
+            const int to = giver_of(cc, tree, tree->contributor[i]);
+            if (has[to])
+                continue;
+            has[to] = 1;
+            if (worker == here)
+                plan->down[plan->downs++] = (struct link){cc->rank_of[to], RESULT};
+            if (to == here)
+                plan->result = (struct link){cc->rank_of[worker], RESULT};
+        }
+    }
+}
+
+/* The most that any rank can have to do; the memory is a few numbers for each contributor. */
+static size_t bytes_of_plan(const struct coll_comm *cc, const struct configured_tree *tree) {
+    const size_t nodes = (size_t)tree->nodes, size = (size_t)cc->size;
+    const size_t links = nodes + 2 * size;
+    return sizeof(struct plan) + nodes * sizeof(struct work) + links * sizeof(struct link) +
+           nodes * sizeof(int);
+}
+
+static int make_plan(struct plan *plan, const struct coll_comm *cc,
+                     const struct configured_tree *tree) {
+    char *has = calloc((size_t)cc->size, 1);
+    if (has == NULL)
+        return MPI_ERR_NO_MEM;
+    plan->work = (struct work *)(plan + 1);
+    plan->arrival = (struct link *)(plan->work + tree->nodes);
+    plan->down = plan->arrival + tree->nodes + cc->size;
+    plan->inner = (int *)(plan->down + cc->size);
+    plan->root = cc->rank_of[tree->worker[tree->nodes - 1]];
+    plan->own = plan->result = nobody;
+    find_way_up(plan, cc, tree);
+    find_way_down(plan, cc, tree, has);
+    free(has);
+    plan->made = 1;
+    return MPI_SUCCESS;
+}
+
+/* A call along the tree. */
+struct run {
+    const struct coll_call *call;
+    const struct coll_comm *cc;
+    const struct plan *plan;
+    int count; /* of elements in a message */
+    MPI_Datatype type;
+    int ahead;               /* whether all receives are posted at first */
+    struct coll_elements in; /* room for what comes */
+    char **value;            /* [work] */
+    MPI_Request *receives;   /* [arrival] */
+    MPI_Request *sends;
+    int sent;
+};
+
+static int has_data(const struct run *run) {
+    return run->count > 0;
+}
+
+/* Where what comes has its room; barriers have no data. */
+static char *room(const struct run *run, int number) {
+    return has_data(run) ? coll_element(run->call, run->in.data, (MPI_Aint)number * run->count)
+                         : NULL;
+}
+
+static int send(struct run *run, const struct link *to, const char *data) {
+    if (to->rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    return PMPI_Isend(data, run->count, run->type, to->rank, to->tag, run->cc->comm,
+                      &run->sends[run->sent++]);
+}
+
+static int receive(struct run *run, const struct link *from, char *data) {
+    return PMPI_Recv(data, run->count, run->type, from->rank, from->tag, run->cc->comm,
+                     MPI_STATUS_IGNORE);
+}
+
+/* Wait for all that was sent. */
+static int complete(struct run *run) {
+    const int sent = run->sent;
+    run->sent = 0;
+    return coll_complete(run->sends, 0, sent, MPI_SUCCESS);
+}
+
+static int post_receives(struct run *run) {
+    for (int i = 0; i < run->plan->arrivals; ++i) {
+        const struct link *from = &run->plan->arrival[i];
+        COLL_TRY(PMPI_Irecv(room(run, i), run->count, run->type, from->rank, from->tag,
+                            run->cc->comm, &run->receives[i]));
+    }
+    return MPI_SUCCESS;
+}
+
+/* Wait for a contribution of a work; *data is where it is. */
+static int take(struct run *run, const struct work *work, int arrival, char **data) {
+    const int begins = work->base == COMES && arrival == work->first;
+    *data = room(run, run->ahead ? arrival : begins ? work->room : 0);
+    if (run->ahead)
+        return PMPI_Wait(&run->receives[arrival], MPI_STATUS_IGNORE);
+    return receive(run, &run->plan->arrival[arrival], *data);
+}
+
+static int fold(struct run *run, char *theirs, char *mine) {
+    if (!has_data(run))
+        return MPI_SUCCESS;
+    return coll_fold(run->call, run->cc, theirs, mine, run->count, 1);
+}
+
+/* Combine what contributes to a node, and pass it on. */
+static int do_work(struct run *run, int number) {
+    const struct work *work = &run->plan->work[number];
+    char *value = work->base == OWN ? run->call->recv : NULL;
+    int next = work->first;
+    if (work->base >= 0)
+        value = run->value[work->base];
+    if (work->base == COMES)
+        COLL_TRY(take(run, work, next++, &value));
+    for (int i = work->inner; i < work->inner + work->inners; ++i)
+        COLL_TRY(fold(run, run->value[run->plan->inner[i]], value));
+    for (; next < work->end; ++next) {
+        char *data;
+        COLL_TRY(take(run, work, next, &data));
+        COLL_TRY(fold(run, data, value));
+    }
+    run->value[number] = value;
+    return send(run, &work->up, value);
+}
+
+/* Operands up to the root of the tree, where *value is the result; elsewhere NULL. */
+static int go_up(struct run *run, char **value) {
+    const struct plan *plan = run->plan;
+    if (run->ahead)
+        COLL_TRY(post_receives(run));
+    COLL_TRY(send(run, &plan->own, run->call->recv));
+    for (int number = 0; number < plan->works; ++number)
+        COLL_TRY(do_work(run, number));
+    *value = run->cc->rank == plan->root ? run->value[plan->works - 1] : NULL;
+    return complete(run);
+}
+
+/* The result down from the ranks that have it; `but` has it already. */
+static int go_down(struct run *run, int but) {
+    const struct plan *plan = run->plan;
+    char *data = run->call->recv;
+    if (plan->result.rank != MPI_PROC_NULL && run->cc->rank != but)
+        COLL_TRY(receive(run, &plan->result, data));
+    for (int i = 0; i < plan->downs; ++i)
+        if (plan->down[i].rank != but)
+            COLL_TRY(send(run, &plan->down[i], data));
+    return complete(run);
+}
+
+/* Bring the result to where the application wants it. */
+static int keep(struct run *run, char *value) {
+    if (value == NULL || value == run->call->recv || !has_data(run))
+        return MPI_SUCCESS;
+    return coll_copy_elements(run->call, run->cc, value, run->call->recv, run->count);
+}
+
+static int allreduce(struct run *run) {
+    char *value;
+    COLL_TRY(go_up(run, &value));
+    COLL_TRY(keep(run, value));
+    return go_down(run, MPI_PROC_NULL);
+}
+
+static int reduce(struct run *run) {
+    const struct link there = {run->call->root, AT_ROOT}, here = {run->plan->root, AT_ROOT};
+    char *value;
+    COLL_TRY(go_up(run, &value));
+    if (here.rank == there.rank)
+        return keep(run, value);
+    if (run->cc->rank == here.rank)
+        COLL_TRY(send(run, &there, value));
+    if (run->cc->rank == there.rank)
+        COLL_TRY(receive(run, &here, run->call->recv));
+    return complete(run);
+}
+
+/* The message goes to the root of the tree first, and down from both. */
+static int bcast(struct run *run) {
+    const struct link there = {run->call->root, AT_ROOT}, here = {run->plan->root, AT_ROOT};
+    if (here.rank != there.rank) {
+        if (run->cc->rank == there.rank)
+            COLL_TRY(send(run, &here, run->call->recv));
+        if (run->cc->rank == here.rank)
+            COLL_TRY(receive(run, &there, run->call->recv));
+    }
+    return go_down(run, there.rank);
+}
+
+/* The numbers that a call needs, and room for what comes: as little as goes. */
+static int with_room(struct run *run, int steps(struct run *run), int combines) {
+    const struct plan *plan = run->plan;
+    const int rooms = !combines ? 0 : run->ahead ? plan->arrivals : plan->begun + 1;
+    const size_t requests = (size_t)plan->arrivals + (size_t)plan->works + (size_t)plan->downs + 2;
+    char **memory = malloc(requests * sizeof(MPI_Request) + (size_t)plan->works * sizeof(char *));
+    if (memory == NULL)
+        return MPI_ERR_NO_MEM;
+    run->value = memory;
+    run->receives = (MPI_Request *)(memory + plan->works);
+    run->sends = run->receives + plan->arrivals;
+    for (size_t i = 0; i < requests; ++i)
+        run->receives[i] = MPI_REQUEST_NULL;
+    int error = MPI_SUCCESS;
+    if (has_data(run) && rooms > 0)
+        error = coll_elements_for(run->call, (MPI_Count)rooms * run->count, &run->in);
+    if (error == MPI_SUCCESS)
+        error = steps(run);
+    if (error != MPI_SUCCESS)
+        coll_abandon(run->receives, plan->arrivals, (int)requests - plan->arrivals);
+    else /* else sends that were left to MPI may still read it */
+        free(run->in.memory);
+    free(memory);
+    return error;
+}
+
+static int along(const struct coll_call *call, const struct coll_comm *cc,
+                 const struct configured_tree *tree, int count, MPI_Datatype type,
+                 int steps(struct run *run), int combines) {
+    struct plan *plan = coll_comm_state(cc, tree->owner, bytes_of_plan(cc, tree));
+    if (plan == NULL)
+        return MPI_ERR_NO_MEM;
+    if (!plan->made)
+        COLL_TRY(make_plan(plan, cc, tree));
+    struct run run = {.call = call, .cc = cc, .plan = plan, .count = count, .type = type};
+    run.ahead = combines && call->bytes <= AHEAD_MOST;
+    return with_room(&run, steps, combines);
+}
+
+int coll_configured_tree_allreduce(const struct coll_call *call, const struct coll_comm *cc,
+                                   const struct configured_tree *tree) {
+    return along(call, cc, tree, call->recv_count, call->recv_type, allreduce, 1);
+}
+
+int coll_configured_tree_reduce(const struct coll_call *call, const struct coll_comm *cc,
+                                const struct configured_tree *tree) {
+    return along(call, cc, tree, call->recv_count, call->recv_type, reduce, 1);
+}
+
+int coll_configured_tree_bcast(const struct coll_call *call, const struct coll_comm *cc,
+                               const struct configured_tree *tree) {
+    return along(call, cc, tree, (int)call->bytes, MPI_PACKED, bcast, 0);
+}
+
+int coll_configured_tree_barrier(const struct coll_call *call, const struct coll_comm *cc,
+                                 const struct configured_tree *tree) {
+    return along(call, cc, tree, 0, MPI_BYTE, allreduce, 1);
+}

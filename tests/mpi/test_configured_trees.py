@@ -1,0 +1,102 @@
+"""Routines of random trees against the MPI library's own, byte by byte; their tables, proven."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+
+import pytest
+
+from stagegen.audit import audit_folder
+from stagegen.catalogue import Catalogue, applicable, load_catalogue, with_native
+from stagegen.errors import ScheduleError
+from stagegen.library import write_library
+from stagegen.parts.trees import COLLECTIVES, root_of
+from stagegen.trees import make_tree, shape_of
+from tests.mpi import support
+from tests.mpi.conformance import BOTH, SUM, built
+from tests.trees.made import random_tree
+
+RANKS, SLOTS = 7, 3
+"""On hosts n0 and n1 with three ranks each, and n2 with one."""
+
+
+def catalogue_of(seed: int, count: int) -> Catalogue:
+    """The routines of random trees and of a flat one, and what every library has besides."""
+    topology = support.cluster(RANKS, SLOTS)
+    chance = random.Random(seed)
+    trees = [random_tree(chance, RANKS, f"t{number}") for number in range(count)]
+    trees.append(make_tree(topology, shape_of("flat"), "flat"))
+    catalogue = load_catalogue(added=[root_of(trees, topology)])
+    mine = [a for a in catalogue.algorithms if a.name.startswith("configured_tree_")]
+    assert len(mine) == (count + 1) * len(COLLECTIVES)
+    assert set(mine) <= set(applicable(catalogue, topology))
+    kept = with_native(catalogue, mine)
+    return Catalogue(kept, catalogue.descriptions, catalogue.templates)
+
+
+def library(folder, seed: int, count: int):
+    topology = support.cluster(RANKS, SLOTS)
+    catalogue = catalogue_of(seed, count)
+    write_library(folder, topology, catalogue, support.decision(topology, catalogue), {})
+    return folder
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("count", "level", "shared"),
+    [
+        (8, "quick", False),
+        pytest.param(60, "full", False, marks=[pytest.mark.slow, pytest.mark.timeout(1800)]),
+    ],
+)
+def test_random_trees_get_the_bytes_of_native(tmp_path, count, level, shared):
+    """With sends that wait for their receives, and with sanitizers."""
+    program = built(library(tmp_path / "trees", 17, count), BOTH)
+    memory = support.MEMORY if shared else {}
+    variables = BOTH.environment(tmp_path / "trees") | memory
+    result = support.run(RANKS, program, level, variables=variables, timeout=1500)
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    total = SUM.fullmatch(result.stdout.splitlines()[-1])
+    assert total is not None
+    assert int(total[2]) > 60 * count
+
+
+def test_verify_proves_each_tree_and_names_what_was_changed(tmp_path):
+    folder = library(tmp_path / "trees", 4, 3)
+    proven = {one.routine: one for one in audit_folder(folder)}
+    for number in range(3):
+        for collective in COLLECTIVES:
+            ((_, proof),) = proven[f"{collective}_configured_tree_t{number}"].proofs
+            assert proof.collective == collective
+            assert "every rank contributes once" in proof.lines()[1]
+    file = folder / "src" / "allreduce_configured_tree_flat.c"
+    for old, new, wrong in (
+        ("0, 1, 2, 3", "0, 1, 2, 2", "rank 2 contributes to two nodes"),
+        ("worker[] = {\n    0,", "worker[] = {\n    7,", "there is no rank 7"),
+        ("0, 7,\n", "0, 6,\n", "first[] does not divide the 7 contributors"),
+        ("tree_allreduce(call", "tree_reduce(call", "it does the reduce and not the allreduce"),
+        ("{&owner, 1,", "{&owner, 2,", "worker[] has 1 numbers, and the tree 2 nodes"),
+        ("(void)parameters;", "tree.nodes = 0;", "the code changes the tree"),
+    ):
+        text = file.read_text()
+        assert text.count(old) == 1, old
+        file.write_text(text.replace(old, new))
+        with pytest.raises(ScheduleError, match=re.escape(wrong)) as caught:
+            list(audit_folder(folder))
+        assert str(file) in str(caught.value)
+        file.write_text(text)
+    assert len(list(audit_folder(folder))) == len(proven)
+
+
+def test_a_folder_keeps_the_trees_and_needs_no_file(tmp_path):
+    folder = library(tmp_path / "trees", 4, 2)
+    topology = support.cluster(RANKS, SLOTS)
+    kept = folder / "parts" / "1-trees" / "trees"
+    assert sorted(path.name for path in kept.iterdir()) == [
+        "flat.tree.yaml", "t0.tree.yaml", "t1.tree.yaml"
+    ]  # fmt: skip
+    shutil.copytree(folder, tmp_path / "elsewhere")
+    assert list(audit_folder(tmp_path / "elsewhere"))
+    assert topology.rank_count == RANKS
