@@ -120,9 +120,7 @@ def test_a_tree_of_too_many_levels_is_refused(tmp_path):
     file = tmp_path / "t.tree.yaml"
     chain = "".join(f"  v{i}: {{rank: 0, contributors: [v{i + 1}]}}\n" for i in range(300))
     file.write_text(f"name: t\nnodes:\n{chain}  v300: {{rank: 0, contributors: [0-5]}}\n")
-    with pytest.raises(
-        InputError, match=r":3: the tree has 301 levels; use at most 256"
-    ):
+    with pytest.raises(InputError, match=r":3: the tree has 301 levels; use at most 256"):
         read_tree(file, THREE)
 
 
