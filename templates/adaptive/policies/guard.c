@@ -1,12 +1,17 @@
 /*
  * No search: watches what the decision table chose, candidate 0, against what tune measured. If it
- * takes longer, it and its rivals are tried in a few calls each. Another one serves if it is faster
- * by a factor of 1 + epsilon. Then the table's choice is tried again from time to time, and serves
- * again once it takes what it took before.
+ * takes longer in two periods in a row, it and its rivals are tried in a few calls each. The best
+ * ones are tried once more with it, as the least of many short trials is often a lucky one. Another
+ * one serves if it is then faster by a factor of 1 + epsilon. From time to time the table's choice
+ * is tried again, and serves again once it takes what it took before.
  */
 #include "policy.h"
 
-enum { PROBE = 3 };
+/* Calls of a trial, of the one that confirms it, and of the one of the table's choice. */
+enum { PROBE = 2, CONFIRM = 4, RETURN = 3 };
+
+/* Rivals that are tried once more; slow periods that begin a trial. */
+enum { FINALISTS = 2, SLOW = 2 };
 
 /* The first calls open connections, so what is usual is the least of so many periods. */
 enum { SETTLING = 4 };
@@ -14,7 +19,7 @@ enum { SETTLING = 4 };
 /* What a meeting takes where nobody has measured it, and what all of them may cost. */
 static const double usual_meeting_s = 200e-6, share = 0.01;
 
-enum phase { WATCH, TRY, RETRY };
+enum phase { WATCH, TRY, AGAIN, RETRY };
 
 struct state {
     const struct coll_problem *problem;
@@ -27,6 +32,9 @@ struct state {
     double now;   /* a call of what serves, when it was chosen */
     int away;     /* another one serves */
     int settled;  /* periods that said what is usual */
+    int slow;     /* periods that were, in a row */
+    int finalist[FINALISTS + 1];
+    int finalists, tried; /* how many there are, how many were tried once more */
     const char *why;
     double time[]; /* [candidate] of the latest trial; 0: not tried */
 };
@@ -44,12 +52,12 @@ static void start(void *memory, const struct coll_problem *problem) {
         state->time[i] = 0;
 }
 
-/* A period is so long that meetings cost at most their share; between ITER and the bound for delta.
- */
+/* A period is so long that meetings cost at most their share; half of ITER calls at least. */
 static int period_of(const struct state *state) {
     const struct coll_problem *problem = state->problem;
     const double meeting = problem->meeting_s > 0 ? problem->meeting_s : usual_meeting_s;
-    const double least = problem->iterations, most = least * problem->delta_bound;
+    const double least = (problem->iterations + 1) / 2;
+    const double most = (double)problem->iterations * problem->delta_bound;
     const double calls = state->now > 0 ? meeting / (share * state->now) : least;
     return (int)(calls < least ? least : calls > most ? most : calls);
 }
@@ -68,6 +76,7 @@ static void watch(struct state *state, int candidate, double time, const char *w
     state->now = time;
     state->away = candidate != 0;
     state->periods = 0;
+    state->slow = 0;
     state->why = why;
 }
 
@@ -79,15 +88,60 @@ static void begin_trial(struct state *state) {
     state->why = "slower than before: tried with its rivals";
 }
 
-static void judge_trial(struct state *state) {
-    int best = state->current;
-    for (int i = 0; i < state->problem->candidates; ++i)
-        if (state->time[i] > 0 && state->time[i] < state->time[best])
-            best = i;
+static double heard_median(const struct coll_heard *heard) {
+    double times[CONFIRM];
+    const int count = heard->calls < CONFIRM ? heard->calls : CONFIRM;
+    for (int i = 0; i < count; ++i)
+        times[i] = heard->mean_s[i];
+    const double time = coll_median(times, count);
+    return time > 0 ? time : 1e-12; /* 0 stands for not tried */
+}
+
+static int is_faster(const struct state *state, int candidate) {
     const double factor = 1 + state->problem->epsilon;
-    if (best == state->current || state->time[best] * factor > state->time[state->current]) {
+    return state->time[candidate] > 0 &&
+           state->time[candidate] * factor <= state->time[state->current];
+}
+
+static int is_finalist(const struct state *state, int candidate) {
+    for (int i = 0; i < state->finalists; ++i)
+        if (state->finalist[i] == candidate)
+            return 1;
+    return 0;
+}
+
+/* The fastest rival that is no finalist yet, if it is faster by the margin; or -1. */
+static int next_finalist(const struct state *state) {
+    int best = -1;
+    for (int i = 0; i < state->problem->candidates; ++i)
+        if (is_faster(state, i) && !is_finalist(state, i) &&
+            (best < 0 || state->time[i] < state->time[best]))
+            best = i;
+    return best;
+}
+
+/* What serves and the best rivals are tried once more, if there are any. */
+static void begin_final(struct state *state) {
+    state->finalist[0] = state->current;
+    state->finalists = 1;
+    for (int next; state->finalists <= FINALISTS && (next = next_finalist(state)) >= 0;)
+        state->finalist[state->finalists++] = next;
+    state->tried = 0;
+    state->phase = AGAIN;
+    state->why = "the fastest ones: tried once more";
+    if (state->finalists == 1)
         watch(state, state->current, state->time[state->current],
               "no rival is faster by the margin");
+}
+
+static void judge_final(struct state *state) {
+    int best = state->current;
+    for (int i = 1; i < state->finalists; ++i)
+        if (is_faster(state, state->finalist[i]) &&
+            state->time[state->finalist[i]] < state->time[best])
+            best = state->finalist[i];
+    if (best == state->current) {
+        watch(state, best, state->time[best], "no rival is faster once more");
         return;
     }
     state->delta = state->problem->delta;
@@ -95,16 +149,17 @@ static void judge_trial(struct state *state) {
 }
 
 static void try_next(struct state *state, const struct coll_heard *heard) {
-    double times[PROBE];
-    const int count = heard->calls < PROBE ? heard->calls : PROBE;
-    for (int i = 0; i < count; ++i)
-        times[i] = heard->mean_s[i];
-    const double time = coll_median(times, count);
-    state->time[state->trying] = time > 0 ? time : 1e-12; /* 0 stands for not tried */
+    state->time[state->trying] = heard_median(heard);
     state->trying = next_rival(state);
     state->why = "a rival: tried";
     if (state->trying < 0)
-        judge_trial(state);
+        begin_final(state);
+}
+
+static void try_finalist(struct state *state, const struct coll_heard *heard) {
+    state->time[state->finalist[state->tried++]] = heard_median(heard);
+    if (state->tried == state->finalists)
+        judge_final(state);
 }
 
 /* After the table's choice was tried again: is the cause gone? */
@@ -137,7 +192,11 @@ static void judge_period(struct state *state, const struct coll_heard *heard) {
     const enum coll_watched watched = coll_watch(state->problem, heard, limit, &delta);
     ++state->periods;
     state->why = watched == COLL_EVENT ? "a special event" : "still within the limit";
-    if (watched == COLL_SLOW && mean > limit) {
+    const int is_slow = watched == COLL_SLOW && mean > limit;
+    state->slow = is_slow ? state->slow + 1 : 0;
+    if (is_slow)
+        state->why = "slower than before";
+    if (state->slow == SLOW) {
         begin_trial(state);
     } else if (state->away && state->periods >= state->delta) {
         state->phase = RETRY;
@@ -147,7 +206,7 @@ static void judge_period(struct state *state, const struct coll_heard *heard) {
 
 static struct coll_stage next(void *memory, const struct coll_heard *heard) {
     static void (*const judge[])(struct state *, const struct coll_heard *) = {
-        [WATCH] = judge_period, [TRY] = try_next, [RETRY] = judge_return};
+        [WATCH] = judge_period, [TRY] = try_next, [AGAIN] = try_finalist, [RETRY] = judge_return};
     struct state *state = memory;
     if (heard == NULL)
         state->why = "the table's choice";
@@ -156,8 +215,10 @@ static struct coll_stage next(void *memory, const struct coll_heard *heard) {
     switch (state->phase) {
     case TRY:
         return (struct coll_stage){state->trying, PROBE, 0};
+    case AGAIN:
+        return (struct coll_stage){state->finalist[state->tried], CONFIRM, 0};
     case RETRY:
-        return (struct coll_stage){0, PROBE, 0};
+        return (struct coll_stage){0, RETURN, 0};
     case WATCH:
         break;
     }
