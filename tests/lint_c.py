@@ -67,12 +67,13 @@ def complaints(folder: Path) -> list[str]:
     own = [*DRIVERS.glob("*.[ch]"), *programs, *examples]
     files = sorted([*own, *folder.rglob("*.[ch]")])
     plain = plain_templates()
-    folders = (session, library / "include", library / "src", library / "check", DRIVERS)
+    parts = ("include", "src", "check", "events")
+    folders = (session, *(library / part for part in parts), DRIVERS)
     includes = [f"-I{path}" for path in folders]
     mpicc = [Toolchain.find().mpicc, *WARNINGS]
     compiler = [*mpicc, *includes]
     adaptive = folder / "adaptive"
-    adapting = [*mpicc, f"-I{adaptive / 'include'}", f"-I{adaptive / 'src'}"]
+    adapting = [*mpicc, *(f"-I{adaptive / part}" for part in ("include", "src", "events"))]
     c_files = [path for path in files if path.suffix == ".c"]
     with_adaptive = [str(path) for path in c_files if _adapts(path, adaptive)]
     sources = [str(path) for path in c_files if not _adapts(path, adaptive)]

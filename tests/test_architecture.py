@@ -20,6 +20,7 @@ ORDER = [
     "parts",
     "generate",
     "recording",
+    "inspection",
     "measure",
     "tune",
     "adaptive",

@@ -53,6 +53,9 @@ _CHECK_DRIVERS = (
     "variants.h",
 )
 
+#: What a library with ``TRACE=1`` has besides; in a folder of its own.
+_EVENTS = ("clocks.c", "clocks.h", "events.c", "events.h", "messages.c", "messages.h")
+
 #: Those that make a library or a program of their own, apart from the check program.
 _APART = frozenset({"check/lab_idle.c", "check/overhead.c"})
 
@@ -102,6 +105,8 @@ def library_files(
     functions = {"functions": [fortran_function(one) for one in catalogue.described]}
     files["src/fortran.c"] = renderer.render("libcoll/fortran.c.j2", functions)
     files["src/build.c"] = build_source(files, renderer)
+    for name in _EVENTS:
+        files[f"events/{name}"] = renderer.plain(f"events/{name}")
     for name in _CHECK_DRIVERS:
         files[f"check/{name}"] = (DRIVERS / name).read_text(encoding="utf-8")
     for name, text in check_sources(build, renderer).items():
@@ -112,7 +117,13 @@ def library_files(
     files["include/libcoll.h"] = with_features(header, features, "libcoll.h.j2")
     files["libcoll.pc.in"] = renderer.render("libcoll/libcoll.pc.in.j2", values)
     sources = sorted(name for name in files if name.startswith("src/") and name.endswith(".c"))
-    makefile = {**values, "sources": sources, "checks": _check_objects(files)}
+    events = [f"events/{name}" for name in _EVENTS if name.endswith(".c")]
+    makefile = {
+        **values,
+        "sources": sources,
+        "checks": _check_objects(files),
+        "events": events,
+    }
     files["Makefile"] = renderer.render("libcoll/Makefile.j2", makefile)
     files |= parts_file(catalogue.templates.added)
     files["topology.yaml"] = topology_yaml(topology)

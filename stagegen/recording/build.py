@@ -29,6 +29,7 @@ _SOURCES = (
     "store.c",
 )
 _HEADERS = ("libcoll.h", "recorder.h")
+_SHARED = ("clocks.c", "clocks.h")
 _DRIVERS = ("exchange.c", "message.h", "overhead.c")
 #: What Fortran compilers make of a name.
 _SPELLINGS = ("{0}", "{0}_", "{0}__")
@@ -75,11 +76,12 @@ def recorder_sources(catalogue: Catalogue) -> dict[str, str]:
     values = {
         "functions": functions,
         "fortran": [_noted(function) for function in functions],
-        "sources": sorted([*_SOURCES, "entries.c", "fortran.c", "fortran_sites.c"]),
+        "sources": sorted([*_SOURCES, "clocks.c", "entries.c", "fortran.c", "fortran_sites.c"]),
     }
     with_data = {"functions": list(_fortran(catalogue))}
     return {
         **{name: renderer.plain(f"{_FOLDER}/{name}") for name in (*_SOURCES, *_HEADERS)},
+        **{name: renderer.plain(f"events/{name}") for name in _SHARED},
         **{name: (DRIVERS / name).read_text(encoding="utf-8") for name in _DRIVERS},
         "entries.c": renderer.render(f"{_FOLDER}/entries.c.j2", values),
         "fortran.c": renderer.render("libcoll/fortran.c.j2", with_data),

@@ -15,13 +15,15 @@
 
 #include <mpi.h>
 
+#include "clocks.h"
+
 #define RECORDER_EXPORT __attribute__((visibility("default")))
 
 enum {
     RECORDER_VERSION = 1,
     RECORDER_ENDIAN = 0x01020304,
-    RECORDER_NAME = 32,   /* letters of a function's or an operation's name */
-    RECORDER_HOST = 64,   /* of a host's name, and of what tells clocks apart */
+    RECORDER_NAME = 32, /* letters of a function's or an operation's name */
+    RECORDER_HOST = CLOCKS_NAME,
     RECORDER_MODULE = 120 /* of the name of a program or library */
 };
 
@@ -58,11 +60,6 @@ struct recorder_communicator {
     int32_t remote;         /* size of the other group; 0 unless it is an intercommunicator */
     int32_t is_first;       /* of the two groups: its members come first in the table */
     _Atomic uint32_t calls; /* which were made on it */
-};
-
-/* What the clock of rank 0 showed less than this process's clock, with the greatest error. */
-struct recorder_sample {
-    int64_t at, offset, error; /* at: of this process's clock */
 };
 
 enum recorder_sections {
@@ -146,7 +143,6 @@ const char *recorder_output(void);
 
 /* clock.c */
 int64_t recorder_now(void);
-void recorder_identify_clock(char *name, size_t room);
 void recorder_set_clock(int rank);
 void recorder_compare_clocks(MPI_Comm comm);
 

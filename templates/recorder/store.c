@@ -41,7 +41,7 @@ static void lay_out(struct recorder_header *header, uint64_t bytes) {
         [RECORDER_COMMUNICATORS] = {.room = COMMUNICATORS,
                                     .size = sizeof(struct recorder_communicator)},
         [RECORDER_MEMBERS] = {.room = MEMBERS, .size = sizeof(int32_t)},
-        [RECORDER_SAMPLES] = {.room = SAMPLES, .size = sizeof(struct recorder_sample)},
+        [RECORDER_SAMPLES] = {.room = SAMPLES, .size = sizeof(struct clocks_sample)},
         [RECORDER_COUNTS] = {.room = bytes / COUNTS_SHARE / sizeof(int64_t),
                              .size = sizeof(int64_t)},
         [RECORDER_EVENTS] = {.room = (bytes - bytes / COUNTS_SHARE) / sizeof(struct recorder_event),
@@ -209,7 +209,7 @@ int recorder_open(void) {
     recorder_store = memory;
     memcpy(recorder_store, &draft, sizeof draft);
     gethostname(recorder_store->host, RECORDER_HOST - 1);
-    recorder_identify_clock(recorder_store->clock, RECORDER_HOST);
+    clocks_identify(recorder_store->clock, recorder_store->host);
     for (unsigned i = 0; i < recorder_function_count; ++i) {
         uint64_t index;
         strncpy(recorder_take(RECORDER_FUNCTIONS, 1, &index), recorder_functions[i].name,

@@ -1,0 +1,207 @@
+/* Messages of the routines as events: see messages.h. */
+#define MESSAGES_UNTRACED
+#include "messages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef COLL_TRACED
+#define COLL_TRACED
+#endif
+#include "coll.h"
+
+/*
+ * Receives on their way, by their requests: where one ends, only the request tells whose message
+ * has come. A place that is taken goes to the later receive; the earlier one is no event then.
+ */
+enum { PLACES = 4096, PROBES = 16, FEW = 64 };
+
+struct awaited {
+    MPI_Request request;
+    int from, tag;
+    uint64_t call; /* the number of the call; 0: the place is free */
+};
+
+static _Thread_local struct awaited awaited[PLACES];
+
+static unsigned place_of(MPI_Request request) {
+    uint64_t bits = 0;
+    memcpy(&bits, &request, sizeof request);
+    return (unsigned)(bits * 0x9E3779B97F4A7C15u >> 52);
+}
+
+static void await(MPI_Request request, int from, int tag) {
+    if (coll_events_now == NULL || from == MPI_PROC_NULL || request == MPI_REQUEST_NULL)
+        return;
+    const unsigned first = place_of(request);
+    const uint64_t call = coll_events_now->call_count;
+    struct awaited *free_one = &awaited[first];
+    for (unsigned i = 0; i < PROBES; ++i) {
+        struct awaited *one = &awaited[(first + i) % PLACES];
+        if (one->call != call || one->request == request) {
+            free_one = one;
+            break;
+        }
+    }
+    *free_one = (struct awaited){request, from, tag, call};
+}
+
+static void sent(int to, int tag) {
+    if (to != MPI_PROC_NULL)
+        coll_event(COLL_EVENT_SENT, to, tag);
+}
+
+static void received(int from, int tag) {
+    if (from != MPI_PROC_NULL)
+        coll_event(COLL_EVENT_RECEIVED, from, tag);
+}
+
+/* A request has ended; any tag that was asked for is in the status. */
+static void ended(MPI_Request request, const MPI_Status *status) {
+    if (coll_events_now == NULL || request == MPI_REQUEST_NULL)
+        return;
+    const unsigned first = place_of(request);
+    for (unsigned i = 0; i < PROBES; ++i) {
+        struct awaited *one = &awaited[(first + i) % PLACES];
+        if (one->call == coll_events_now->call_count && one->request == request) {
+            const int has_status = status != MPI_STATUS_IGNORE;
+            received(one->from == MPI_ANY_SOURCE && has_status ? status->MPI_SOURCE : one->from,
+                     one->tag == MPI_ANY_TAG && has_status ? status->MPI_TAG : one->tag);
+            one->call = 0;
+            return;
+        }
+    }
+}
+
+int coll_traced_send(const void *data, int count, MPI_Datatype type, int to, int tag,
+                     MPI_Comm comm) {
+    sent(to, tag);
+    return PMPI_Send(data, count, type, to, tag, comm);
+}
+
+int coll_traced_recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                     MPI_Status *status) {
+    const int error = PMPI_Recv(data, count, type, from, tag, comm, status);
+    received(from, tag);
+    return error;
+}
+
+int coll_traced_isend(const void *data, int count, MPI_Datatype type, int to, int tag,
+                      MPI_Comm comm, MPI_Request *request) {
+    sent(to, tag);
+    return PMPI_Isend(data, count, type, to, tag, comm, request);
+}
+
+int coll_traced_issend(const void *data, int count, MPI_Datatype type, int to, int tag,
+                       MPI_Comm comm, MPI_Request *request) {
+    sent(to, tag);
+    return PMPI_Issend(data, count, type, to, tag, comm, request);
+}
+
+int coll_traced_irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                      MPI_Request *request) {
+    const int error = PMPI_Irecv(data, count, type, from, tag, comm, request);
+    if (error == MPI_SUCCESS)
+        await(*request, from, tag);
+    return error;
+}
+
+int coll_traced_sendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, int out_tag,
+                         void *in, int in_count, MPI_Datatype in_type, int from, int in_tag,
+                         MPI_Comm comm, MPI_Status *status) {
+    sent(to, out_tag);
+    const int error = PMPI_Sendrecv(out, out_count, out_type, to, out_tag, in, in_count, in_type,
+                                    from, in_tag, comm, status);
+    received(from, in_tag);
+    return error;
+}
+
+int coll_traced_wait(MPI_Request *request, MPI_Status *status) {
+    const MPI_Request before = *request;
+    const int error = PMPI_Wait(request, status);
+    ended(before, status);
+    return error;
+}
+
+int coll_traced_test(MPI_Request *request, int *done, MPI_Status *status) {
+    const MPI_Request before = *request;
+    const int error = PMPI_Test(request, done, status);
+    if (*done)
+        ended(before, status);
+    return error;
+}
+
+/* Requests as they are now: those that end become MPI_REQUEST_NULL. NULL without memory. */
+static MPI_Request *copy_of(const MPI_Request *requests, int count, MPI_Request few[FEW]) {
+    MPI_Request *copy =
+        count <= FEW || coll_events_now == NULL ? few : malloc((size_t)count * sizeof *copy);
+    if (copy != NULL && coll_events_now != NULL && count > 0)
+        memcpy(copy, requests, (size_t)count * sizeof *copy);
+    return copy;
+}
+
+static void give_back(MPI_Request *copy, const MPI_Request few[FEW]) {
+    if (copy != few)
+        free(copy);
+}
+
+int coll_traced_waitany(int count, MPI_Request *requests, int *which, MPI_Status *status) {
+    MPI_Request few[FEW], *before = copy_of(requests, count, few);
+    const int error = PMPI_Waitany(count, requests, which, status);
+    if (before != NULL && *which != MPI_UNDEFINED)
+        ended(before[*which], status);
+    give_back(before, few);
+    return error;
+}
+
+int coll_traced_testany(int count, MPI_Request *requests, int *which, int *done,
+                        MPI_Status *status) {
+    MPI_Request few[FEW], *before = copy_of(requests, count, few);
+    const int error = PMPI_Testany(count, requests, which, done, status);
+    if (before != NULL && *done && *which != MPI_UNDEFINED)
+        ended(before[*which], status);
+    give_back(before, few);
+    return error;
+}
+
+/* When each of them ends is not known: all of them are events at the end. */
+int coll_traced_waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
+    MPI_Request few[FEW], *before = copy_of(requests, count, few);
+    const int error = PMPI_Waitall(count, requests, statuses);
+    for (int i = 0; i < count && before != NULL; ++i)
+        ended(before[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+    give_back(before, few);
+    return error;
+}
+
+#if MPI_VERSION >= 4
+int coll_traced_isend_c(const void *data, MPI_Count count, MPI_Datatype type, int to, int tag,
+                        MPI_Comm comm, MPI_Request *request) {
+    sent(to, tag);
+    return PMPI_Isend_c(data, count, type, to, tag, comm, request);
+}
+
+int coll_traced_issend_c(const void *data, MPI_Count count, MPI_Datatype type, int to, int tag,
+                         MPI_Comm comm, MPI_Request *request) {
+    sent(to, tag);
+    return PMPI_Issend_c(data, count, type, to, tag, comm, request);
+}
+
+int coll_traced_irecv_c(void *data, MPI_Count count, MPI_Datatype type, int from, int tag,
+                        MPI_Comm comm, MPI_Request *request) {
+    const int error = PMPI_Irecv_c(data, count, type, from, tag, comm, request);
+    if (error == MPI_SUCCESS)
+        await(*request, from, tag);
+    return error;
+}
+
+int coll_traced_sendrecv_c(const void *out, MPI_Count out_count, MPI_Datatype out_type, int to,
+                           int out_tag, void *in, MPI_Count in_count, MPI_Datatype in_type,
+                           int from, int in_tag, MPI_Comm comm, MPI_Status *status) {
+    sent(to, out_tag);
+    const int error = PMPI_Sendrecv_c(out, out_count, out_type, to, out_tag, in, in_count, in_type,
+                                      from, in_tag, comm, status);
+    received(from, in_tag);
+    return error;
+}
+#endif

@@ -1,0 +1,132 @@
+"""A library with TRACE=1 keeps what happens within its calls, and does the same otherwise."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from stagegen.errors import InputError
+from stagegen.inspection.trace import Kind, read_trace
+from tests.mpi import support, tracing
+
+pytestmark = pytest.mark.mpi
+
+CALLS = 12
+
+
+def kinds(events):
+    return [Kind(int(what) & 0xFF) for what in events["what"]]
+
+
+#: With LIBCOLL_FORCE, the MPI library serves the parts of a composition.
+COMPOSITION = "allreduce/of_reduce_and_bcast"
+
+
+@pytest.mark.parametrize("name", [name for name in tracing.ROUTINES if name != COMPOSITION])
+def test_every_message_of_a_call_is_sent_and_received(tmp_path, name):
+    trace = tracing.traced(tmp_path / "events", name, CALLS, 4)
+    chosen = trace.routines.index(name)
+    assert len(trace.ranks) == tracing.RANKS
+    for call in range(CALLS):
+        sent, received = Counter(), Counter()
+        for rank in trace.ranks:
+            own = np.flatnonzero(rank.calls["routine"] == chosen)
+            assert len(own) == CALLS
+            one = rank.calls[own[call]]
+            events = rank.events_of(int(own[call]))
+            assert np.all(np.diff(events["time"]) >= 0)
+            assert one["begun"] <= events["time"][0] <= events["time"][-1] <= one["ended"]
+            for kind, event in zip(kinds(events), events, strict=True):
+                peer = int(event["a"])
+                if kind is Kind.SENT and peer != rank.rank:
+                    sent[rank.rank, peer] += 1
+                elif kind is Kind.RECEIVED and peer != rank.rank:
+                    received[peer, rank.rank] += 1
+        assert sent
+        assert sent == received
+
+
+def test_phases_of_a_schedule_are_events(tmp_path):
+    trace = tracing.traced(tmp_path / "events", "alltoall/aapc_sender", CALLS, 64)
+    pairs = {Kind.STARTED: set(), Kind.ARRIVED: set()}
+    for rank in trace.ranks:
+        for kind, event in zip(kinds(rank.events_of(0)), rank.events_of(0), strict=True):
+            ends = (rank.rank, int(event["a"]))
+            if kind in pairs:
+                ordered = ends if kind is Kind.STARTED else ends[::-1]
+                pairs[kind].add((*ordered, int(event["what"]) >> 8))
+    everyone = range(tracing.RANKS)
+    assert {pair[:2] for pair in pairs[Kind.STARTED]} == {
+        (u, v) for u in everyone for v in everyone if u != v
+    }
+    assert pairs[Kind.STARTED] == pairs[Kind.ARRIVED]
+
+
+def test_the_ring_keeps_the_latest_calls(tmp_path):
+    calls = 400
+    whole = tracing.traced(tmp_path / "whole", "allreduce/fixed_tree", calls, 4)
+    latest = tracing.traced(
+        tmp_path / "latest", "allreduce/fixed_tree", calls, 4, LIBCOLL_EVENTS_ROOM="4k"
+    )
+    assert whole.ranks[0].overwritten == 0
+    assert whole.ranks[0].calls["sequence"].tolist() == list(range(calls))
+    kept = latest.ranks[0].calls["sequence"].tolist()
+    assert 5 < len(kept) < calls
+    assert kept == list(range(calls - len(kept), calls))
+    assert latest.ranks[0].overwritten == calls - len(kept)
+    for rank in latest.ranks:
+        assert rank.calls["count"].sum() == len(rank.entries)
+
+
+def test_a_file_that_cannot_be_written_is_told_and_harms_nothing(tmp_path):
+    name = str(tmp_path / "missing" / "events")
+    told = tracing.run("barrier", 1, 0, variables={"LIBCOLL_EVENTS": name})
+    assert f"libcoll: LIBCOLL_EVENTS: cannot write {name}" in told
+
+
+def test_a_wrong_room_is_told_once(tmp_path):
+    settings = {"LIBCOLL_EVENTS": str(tmp_path / "events"), "LIBCOLL_EVENTS_ROOM": "many"}
+    assert tracing.run("barrier", 1, 0, variables=settings).count("'many' is ignored") == 1
+
+
+def test_damage_is_told(tmp_path):
+    file = tmp_path / "events"
+    tracing.traced(file, "barrier/fixed_tree", 2, 0)
+    data = file.read_bytes()
+    for wrong in (b"", data[:100], data[: len(data) // 2], b"x" + data[1:], data + b"x"):
+        file.write_bytes(wrong)
+        with pytest.raises(InputError, match="not a trace, or a damaged one"):
+            read_trace(file)
+
+
+def test_an_event_takes_less_than_100_ns():
+    """On a quiet machine some 30; the least of many runs is little disturbed."""
+    event, message = map(float, tracing.run("cost", ranks=1).split())
+    assert 0 < event < 100
+    assert message < 300
+
+
+def test_parts_of_a_composition_begin_and_end(tmp_path):
+    trace = tracing.traced(tmp_path / "events", COMPOSITION, 1, 4)
+    for rank in trace.ranks:
+        events = rank.events_of(0)
+        assert kinds(events) == [Kind.PART] * 4
+        assert (events["what"] >> 8).tolist() == [0, 0, 1, 1]
+        assert events["a"][1] == events["a"][3] == -1
+        assert -1 < events["a"][0] != events["a"][2] > -1
+
+
+def test_the_fast_library_has_nothing_of_it():
+    """The same sources, without TRACE=1: their objects define and call nothing of events."""
+    folder = tracing.library()
+    objects = [f"build/{name}.o" for name in ("call", "dispatch", "lifetime", "parts", "stamps")]
+    make = ["make", "-s", "-C", folder, "TRACE=0", f"MPICC={support.toolchain().mpicc}"]
+    subprocess.run([*make, *objects], check=True)
+    names = subprocess.run(
+        ["nm", *objects], capture_output=True, text=True, check=True, cwd=folder
+    ).stdout
+    assert "coll_run" in names
+    assert not any(word in names for word in ("coll_traced", "coll_event", "clocks_"))
