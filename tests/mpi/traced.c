@@ -8,6 +8,7 @@
 #define COLL_TRACED
 #endif
 #define COLL_UNTRACED
+#define MESSAGES_UNTRACED
 #include "coll.h"
 #include "messages.h"
 
