@@ -1,0 +1,179 @@
+"""The time of a call by stages of each rank's path (Bongo et al., §4, Tables 2 and 3).
+
+The path of a rank goes down from the rank through the nodes to the root, the core, and up again.
+Its stages: the arrival wait and the down latency of each node, the messages between nodes, the
+core, the up latency and the departure wait of each node. The stages of a rank add up to the time
+of its call.
+
+Down latency counts from the last arrival, up latency to the first departure. A message between
+nodes of two ranks has stamps of two clocks, so the paper halves what the way there and back takes
+together; this needs no synchronised clocks. ``by_clocks`` takes the ways as the clocks show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stagegen.inspection.nodes import Node, of_node
+
+DOWN, CORE, UP = "down", "core", "up"
+ARRIVAL_WAIT, LATENCY, DEPARTURE_WAIT, MESSAGE = (
+    "arrival wait",
+    "latency",
+    "departure wait",
+    "message",
+)
+#: Parts of the tree: the rank itself; nodes whose contributors are all on one host; others.
+LEAF, HOST, ROOT = "leaf", "host", "root"
+#: Messages between nodes: within a host; between hosts, the paper's proxies.
+INSIDE, NETWORK = "inside", "network"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of a path.
+
+    Attributes:
+        way: down to the root, the core, or up again.
+        part: of the tree, one of :data:`LEAF` to :data:`NETWORK`, or :data:`CORE`.
+        level: the node's place among those of its part on the path, from the rank on.
+        what: wait, latency or message.
+        node: the node, or the lower one of a message.
+    """
+
+    way: str
+    part: str
+    level: int
+    what: str
+    node: int
+
+    @property
+    def is_wait_for_others(self) -> bool:
+        """Whether it is an arrival wait: it is the load's, not the tree's (§4)."""
+        return self.what == ARRIVAL_WAIT
+
+    @property
+    def title(self) -> str:
+        """In words, without the node."""
+        if self.part == CORE:
+            return "core"
+        if self.what == MESSAGE:
+            where = "message between hosts" if self.part == NETWORK else "message within a host"
+            return f"{where} {self.level}, {self.way}"
+        names = {LEAF: "rank", HOST: "host subtree", ROOT: "cluster-root subtree"}
+        level = "" if self.part == LEAF else f" level {self.level}"
+        way = f" {self.way}" if self.what == LATENCY else ""
+        return f"{names[self.part]}{level}{way} {self.what}"
+
+
+Path = tuple[tuple[Stage, float], ...]
+
+
+def paths_of(
+    nodes: Mapping[int, Node], hosts: Sequence[str], by_clocks: bool = False
+) -> dict[int, Path]:
+    """Return the stages of each rank's path in a call, with their seconds.
+
+    Args:
+        nodes: of the call.
+        hosts: of the ranks.
+        by_clocks: take messages' times as the clocks show them, not as halves.
+    """
+    parts = {number: _part(node, nodes, hosts) for number, node in nodes.items()}
+    found = {}
+    for rank in range(len(hosts)):
+        starts = [n for n in nodes.values() if rank in n.ins or rank in n.outs]
+        if starts:
+            found[rank] = _path(rank, starts[0], nodes, hosts, parts, by_clocks)
+    return found
+
+
+def _part(node: Node, nodes: Mapping[int, Node], hosts: Sequence[str]) -> str:
+    names = {*node.ins, *node.outs}
+    if len(names) == 1 and not any(name < 0 for name in names):
+        return LEAF
+    ranks = [name if name >= 0 else nodes[-1 - name].rank for name in names]
+    return HOST if all(hosts[rank] == hosts[node.rank] for rank in ranks) else ROOT
+
+
+def _line(start: Node, nodes: Mapping[int, Node], way: str) -> list[Node]:
+    line, at = [start], getattr(start, way)
+    while at is not None:
+        line.append(nodes[at])
+        at = getattr(nodes[at], way)
+    return line
+
+
+def _path(
+    rank: int,
+    start: Node,
+    nodes: Mapping[int, Node],
+    hosts: Sequence[str],
+    parts: Mapping[int, str],
+    by_clocks: bool,
+) -> Path:
+    down: list[tuple[Stage, float]] = []
+    up: list[tuple[Stage, float]] = []
+    for way, line, found in (
+        (DOWN, _line(start, nodes, "parent"), down),
+        (UP, _line(start, nodes, "giver"), up),
+    ):
+        levels: dict[str, int] = {}
+        name = rank
+        for place, node in enumerate(line):
+            part = parts[node.number]
+            level = levels.get(part, 0)
+            levels[part] = level + 1
+            found.extend(_at_node(way, part, level, name, node))
+            name = of_node(node.number)
+            if place + 1 < len(line):
+                above = line[place + 1]
+                kind = INSIDE if hosts[node.rank] == hosts[above.rank] else NETWORK
+                step = levels.get(kind, 0)
+                levels[kind] = step + 1
+                seconds = _message(way, node, above, by_clocks)
+                found.append((Stage(way, kind, step, MESSAGE, node.number), seconds))
+    root = _line(start, nodes, "parent")[-1]
+    core = []
+    if root.ins and root.outs:
+        core = [(Stage(CORE, CORE, 0, LATENCY, root.number), root.first_out - root.last_in)]
+    return (*down, *core, *reversed(up))
+
+
+def _at_node(way: str, part: str, level: int, name: int, node: Node) -> list[tuple[Stage, float]]:
+    """Return the stages of a node, from below to above."""
+
+    def stage(what: str) -> Stage:
+        return Stage(way, part, level, what, node.number)
+
+    found = []
+    if way == DOWN and name in node.ins:
+        if len(node.ins) > 1:
+            found.append((stage(ARRIVAL_WAIT), node.last_in - node.ins[name]))
+        if node.up is not None:
+            found.append((stage(LATENCY), node.up - node.last_in))
+    if way == UP and name in node.outs:
+        if len(node.outs) > 1:
+            found.append((stage(DEPARTURE_WAIT), node.outs[name] - node.first_out))
+        if node.down is not None:
+            found.append((stage(LATENCY), node.first_out - node.down))
+    return found
+
+
+def round_trip(lower: Node, upper: Node) -> float | None:
+    """Return what a message there and one back take together (a proxy's wrapper latency)."""
+    name = of_node(lower.number)
+    if lower.up is None or lower.down is None or name not in upper.ins or name not in upper.outs:
+        return None
+    return (lower.down - lower.up) - (upper.outs[name] - upper.ins[name])
+
+
+def _message(way: str, lower: Node, upper: Node, by_clocks: bool) -> float:
+    both = None if by_clocks else round_trip(lower, upper)
+    if both is not None:
+        return both / 2
+    name = of_node(lower.number)
+    if way == DOWN:
+        return upper.ins[name] - (lower.up or 0.0)
+    return (lower.down or 0.0) - upper.outs[name]
