@@ -1,0 +1,265 @@
+"""``stagegen inspect``: where the time of a collective goes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from stagegen.cli._options import print_json
+from stagegen.errors import NotFoundError
+from stagegen.generate.write import write_file
+from stagegen.inspection.findings import NodeFindings, Spread, TreeFindings
+from stagegen.inspection.look import Look, looks_at
+from stagegen.inspection.series import SKIPPED
+from stagegen.inspection.timeline import StepFindings
+from stagegen.report.inspection_page import render_inspection
+from stagegen.report.units import format_bytes, format_seconds
+from stagegen.topology import load_topology
+
+#: Rows of a table in the text.
+_ROWS = 24
+
+
+@click.command()
+@click.option(
+    "--routine",
+    metavar="COLLECTIVE/NAME",
+    help="Only calls of this routine, or of this collective; default: all.",
+)
+@click.option("--size", type=int, metavar="BYTES", help="Only calls of this size.")
+@click.option(
+    "--skip",
+    type=click.IntRange(min=0),
+    default=SKIPPED,
+    show_default=True,
+    help="First calls of each routine and size that are left out.",
+)
+@click.option(
+    "--by-clocks",
+    is_flag=True,
+    help="Take messages there and back as the clocks show them; default: half of both each.",
+)
+@click.option(
+    "--topology",
+    "topology_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also tell how links are used.",
+)
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+def command(
+    routine: str | None,
+    size: int | None,
+    skip: int,
+    by_clocks: bool,
+    topology_file: Path | None,
+    html: Path | None,
+    as_json: bool,
+    files: tuple[Path, ...],
+) -> None:
+    """Tell where the time of collectives goes, from FILES of a library built with `make TRACE=1`.
+
+    Several FILES are put side by side.
+    """
+    topology = None if topology_file is None else load_topology(topology_file)
+    looks = [
+        look
+        for file in files
+        for look in looks_at(file, skip=skip, by_clocks=by_clocks, topology=topology)
+        if _is_wanted(look, routine, size)
+    ]
+    if not looks:
+        raise NotFoundError(
+            f"no such calls in {', '.join(map(str, files))}, or not more than {skip} of them"
+        )
+    if html is not None:
+        write_file(html, render_inspection(looks))
+    if as_json:
+        print_json({"series": [look.to_json() for look in looks]})
+        return
+    console = Console(width=150 if not Console().is_terminal else None, highlight=False)
+    if len(looks) > 1:
+        console.print(_overview(looks))
+    for look in looks:
+        _print_look(console, look)
+
+
+def _is_wanted(look: Look, routine: str | None, size: int | None) -> bool:
+    names = look.series.routine, look.series.collective
+    return (routine is None or routine in names) and size in (None, look.series.size)
+
+
+def _table(title: str | None, first: Sequence[str], others: Sequence[str]) -> Table:
+    table = Table(box=None, header_style="bold", title=title, title_justify="left")
+    for name in first:
+        table.add_column(name, overflow="fold")
+    for name in others:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _overview(looks: Sequence[Look]) -> Table:
+    table = _table(
+        None,
+        ("file", "routine"),
+        ("size", "ranks", "calls", "a call", "delay", "slowest", "fastest"),
+    )
+    for look in looks:
+        ends = ("–", "–")
+        if look.tree is not None:
+            ends = (
+                format_seconds(look.tree.slowest.total(waits=False)),
+                format_seconds(look.tree.fastest.total(waits=False)),
+            )
+        series = look.series
+        table.add_row(
+            look.name,
+            series.routine,
+            format_bytes(series.size),
+            str(len(series.hosts)),
+            str(len(series)),
+            format_seconds(look.elapsed),
+            format_seconds(look.delay),
+            *ends,
+        )
+    return table
+
+
+def _print_look(console: Console, look: Look) -> None:
+    series = look.series
+    click.echo(
+        f"\n{look.name}: {series.routine}, {format_bytes(series.size)}, {len(series.hosts)} ranks "
+        f"on {len(set(series.hosts))} hosts, {len(series)} calls after the first {series.skipped}"
+    )
+    click.echo(
+        f"a call takes {format_seconds(look.elapsed)}; from the last arrival to the last exit "
+        f"{format_seconds(look.delay)}"
+    )
+    proven = look.clocks.proven
+    bound = format_seconds(proven) if math.isfinite(proven) else "not bounded"
+    click.echo(
+        f"clock error between two ranks: {format_seconds(look.clocks.error)} (proven: {bound})"
+    )
+    if look.lost:
+        click.echo(f"{look.lost} calls were overwritten or not kept: see LIBCOLL_EVENTS_ROOM")
+    if look.tree is not None:
+        _print_tree(console, look.tree)
+    elif look.steps is not None:
+        _print_steps(console, look.steps)
+    if look.links:
+        table = _table("links in a call of median length", ("link",), ("messages", "idle"))
+        for use in look.links[:_ROWS]:
+            table.add_row(use.name, str(use.messages), f"{use.idle:.0%}")
+        console.print(table)
+
+
+def _print_tree(console: Console, tree: TreeFindings) -> None:
+    console.print(_nodes(tree))
+    console.print(_parts(tree))
+    for title, one in (("fastest", tree.fastest), ("slowest", tree.slowest)):
+        columns = ("mean", "median", "stdev", "min", "max", "10-perc", "90-perc")
+        table = _table(f"stages of the {title} rank, {one.rank}", ("stage",), columns)
+        for stage, seconds in one.stages.items():
+            table.add_row(stage.title, *_spread(Spread.of(seconds)))
+        console.print(table)
+    if tree.busiest is not None:
+        console.print(_orders(tree.busiest))
+    table = _table("hotspots", ("where",), ("mean of all ranks", "share"))
+    for spot in tree.hotspots():
+        table.add_row(spot.title, format_seconds(spot.seconds), f"{spot.share:.0%}")
+    console.print(table)
+    if tree.treeless:
+        click.echo(f"{tree.treeless} calls had no tree and were left out")
+
+
+def _spread(spread: Spread) -> Iterator[str]:
+    yield from map(
+        format_seconds,
+        (
+            spread.mean,
+            spread.median,
+            spread.stdev,
+            spread.least,
+            spread.greatest,
+            spread.low,
+            spread.high,
+        ),
+    )
+
+
+def _mean(values: Sequence[float]) -> str:
+    return format_seconds(sum(values) / len(values)) if values else "–"
+
+
+def _nodes(tree: TreeFindings) -> Table:
+    others = ("contributors", "down", "up", "core", "wrapper", "arrival wait", "departure wait")
+    table = _table("inner nodes", ("rank", "host"), others)
+    for node in tree.by_size[:_ROWS]:
+        table.add_row(
+            str(node.rank),
+            node.host,
+            str(len(node.contributors)),
+            _mean(node.down),
+            _mean(node.up),
+            _mean(node.core),
+            _mean(node.wrapper),
+            _mean(node.all_arrival_waits),
+            _mean(node.all_departure_waits),
+        )
+    if len(tree.by_size) > _ROWS:
+        table.caption = f"… and {len(tree.by_size) - _ROWS} more: see --json"
+    return table
+
+
+def _parts(tree: TreeFindings) -> Table:
+    """Return Table 3 of Bongo et al."""
+    ends = tree.fastest, tree.slowest
+    titles = [
+        f"{word} rank ({one.rank})" for word, one in zip(("fastest", "slowest"), ends, strict=True)
+    ]
+    table = _table("mean time by parts of the tree", ("part",), titles)
+    rows: list[dict[str, Any]] = [one.parts() for one in ends]
+    for part in rows[0]:
+        table.add_row(part, *(format_seconds(row[part]) for row in rows))
+    return table
+
+
+def _orders(node: NodeFindings) -> Table:
+    """Return Table 1 of Bongo et al."""
+    shares = node.order_table()
+    places = [f"{place}. dep" for place in range(1, len(shares) + 1)]
+    title = f"order of arrivals and departures at the node of rank {node.rank}"
+    table = _table(title, ("",), places)
+    for place, row in enumerate(shares[:_ROWS], 1):
+        table.add_row(f"{place}. arrival", *(f"{share:.1%}" for share in row))
+    return table
+
+
+def _print_steps(console: Console, found: StepFindings) -> None:
+    word = "phase" if found.has_phases else "step"
+    columns = ("messages", "first start", "last end", "a message", "longest")
+    table = _table(f"by {word}s, from the last arrival on", (word,), columns)
+    for one in found.steps[:_ROWS]:
+        table.add_row(
+            str(one.number),
+            f"{one.messages:g}",
+            *map(format_seconds, (one.start, one.end, one.took, one.greatest)),
+        )
+    if len(found.steps) > _ROWS:
+        table.caption = f"… and {len(found.steps) - _ROWS} more: see --json"
+    console.print(table)
+    order = sorted(range(len(found.idle)), key=lambda rank: found.idle[rank])
+    click.echo(
+        f"share of a call without a message on its way: least {found.idle[order[0]]:.0%} "
+        f"(rank {order[0]}), most {found.idle[order[-1]]:.0%} (rank {order[-1]})"
+    )

@@ -1,0 +1,416 @@
+"""What a series tells: latencies, waits, orders, stages, hotspots (Bongo et al., §4, §6)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from stagegen.inspection.nodes import Node, nodes_of
+from stagegen.inspection.series import Series
+from stagegen.inspection.stages import (
+    CORE,
+    DOWN,
+    HOST,
+    INSIDE,
+    LEAF,
+    NETWORK,
+    ROOT,
+    UP,
+    Stage,
+    paths_of,
+    round_trip,
+)
+
+#: Percentiles of Table 2.
+_PERCENTILES = (10, 90)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A distribution of times, as in Table 2; seconds."""
+
+    mean: float
+    median: float
+    stdev: float
+    least: float
+    greatest: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return that of values; the standard deviation is of all, not of a sample."""
+        array = np.asarray(values, float)
+        low, high = np.percentile(array, _PERCENTILES)
+        return cls(
+            float(array.mean()),
+            float(np.median(array)),
+            float(array.std()),
+            float(array.min()),
+            float(array.max()),
+            float(low),
+            float(high),
+        )
+
+    def to_json(self) -> dict[str, float]:
+        """Return all values, in seconds."""
+        return {
+            "mean_s": self.mean,
+            "median_s": self.median,
+            "stdev_s": self.stdev,
+            "min_s": self.least,
+            "max_s": self.greatest,
+            "p10_s": self.low,
+            "p90_s": self.high,
+        }
+
+
+@dataclass
+class NodeFindings:
+    """An inner node with several contributors; a list has a value for each call.
+
+    Attributes:
+        number: the node.
+        rank: which rank does its work.
+        host: where.
+        contributors: their names, most often seen ones (:class:`stagegen.inspection.nodes.Node`).
+        down: down latencies, from the last arrival; of a root none.
+        up: up latencies, to the first departure; of a root none.
+        core: of a root, from the last arrival to the first departure.
+        wrapper: wrapper latencies of all contributors.
+        arrival_waits: by contributor.
+        departure_waits: by contributor.
+        arrival_places: by contributor: how often it arrived as the first, the second, …
+        departure_places: likewise.
+        orders: how often the i-th arrival was the k-th departure (Table 1).
+    """
+
+    number: int
+    rank: int
+    host: str
+    down: list[float] = field(default_factory=list)
+    up: list[float] = field(default_factory=list)
+    core: list[float] = field(default_factory=list)
+    wrapper: list[float] = field(default_factory=list)
+    arrival_waits: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    departure_waits: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    arrival_places: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    departure_places: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    orders: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+    @property
+    def contributors(self) -> tuple[int, ...]:
+        """All contributors that it had."""
+        return tuple(sorted({*self.arrival_places, *self.departure_places}))
+
+    @property
+    def all_arrival_waits(self) -> list[float]:
+        """Those of all contributors."""
+        return [one for waits in self.arrival_waits.values() for one in waits]
+
+    @property
+    def all_departure_waits(self) -> list[float]:
+        """Those of all contributors."""
+        return [one for waits in self.departure_waits.values() for one in waits]
+
+    def add(self, node: Node) -> None:
+        """Take in what a call tells."""
+        arrived = sorted(node.ins, key=lambda name: (node.ins[name], name))
+        departed = sorted(node.outs, key=lambda name: (node.outs[name], name))
+        for name in arrived:
+            self.arrival_waits[name].append(node.last_in - node.ins[name])
+            self.arrival_places[name][arrived.index(name)] += 1
+        for name in departed:
+            self.departure_waits[name].append(node.outs[name] - node.first_out)
+            self.departure_places[name][departed.index(name)] += 1
+        for name in set(arrived) & set(departed):
+            self.orders[arrived.index(name), departed.index(name)] += 1
+            above = 0.0 if node.up is None or node.down is None else node.down - node.up
+            self.wrapper.append(node.outs[name] - node.ins[name] - above)
+        if node.up is not None and node.ins:
+            self.down.append(node.up - node.last_in)
+        if node.down is not None and node.outs:
+            self.up.append(node.first_out - node.down)
+        if node.parent is None and node.giver is None and node.ins and node.outs:
+            self.core.append(node.first_out - node.last_in)
+
+    def order_table(self) -> list[list[float]]:
+        """Return shares: row i, column k: of the i-th arrivals, how many departed as the k-th."""
+        size = 1 + max((max(pair) for pair in self.orders), default=-1)
+        counts = np.zeros((size, size))
+        for (arrived, departed), count in self.orders.items():
+            counts[arrived, departed] = count
+        totals = counts.sum(axis=1, keepdims=True)
+        shares: list[list[float]] = (counts / np.maximum(totals, 1)).tolist()
+        return shares
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it."""
+
+        def spread(values: Sequence[float]) -> dict[str, float] | None:
+            return Spread.of(values).to_json() if values else None
+
+        return {
+            "node": self.number,
+            "rank": self.rank,
+            "host": self.host,
+            "contributors": [contributor_name(name) for name in self.contributors],
+            "down_latency": spread(self.down),
+            "up_latency": spread(self.up),
+            "core_latency": spread(self.core),
+            "wrapper_latency": spread(self.wrapper),
+            "arrival_wait_s": _means(self.arrival_waits),
+            "departure_wait_s": _means(self.departure_waits),
+            "arrival_order": _shares(self.arrival_places),
+            "departure_order": _shares(self.departure_places),
+            "departures_by_arrival": self.order_table(),
+        }
+
+
+def contributor_name(name: int) -> str:
+    """Return a contributor in words: a rank, or a node."""
+    return f"rank {name}" if name >= 0 else f"node {-1 - name}"
+
+
+def _means(waits: Mapping[int, Sequence[float]]) -> dict[str, float]:
+    return {contributor_name(name): float(np.mean(waits[name])) for name in sorted(waits)}
+
+
+def _shares(places: Mapping[int, Counter[int]]) -> dict[str, list[float]]:
+    size = 1 + max((max(one) for one in places.values()), default=-1)
+    return {
+        contributor_name(name): [
+            places[name][place] / sum(places[name].values()) for place in range(size)
+        ]
+        for name in sorted(places)
+    }
+
+
+@dataclass(frozen=True)
+class RankStages:
+    """The stages of a rank.
+
+    Attributes:
+        rank: the rank.
+        stages: with their seconds in each call that had them, in the order of the path.
+        calls: in how many calls the path was looked at.
+    """
+
+    rank: int
+    stages: Mapping[Stage, Sequence[float]]
+    calls: int
+
+    def mean(self, stage: Stage) -> float:
+        """Return the mean seconds per call; calls without the stage count as 0."""
+        return sum(self.stages[stage]) / self.calls
+
+    def total(self, waits: bool, ways: Sequence[str] = (DOWN, CORE, UP)) -> float:
+        """Return the mean seconds per call of all stages, with or without arrival waits."""
+        return sum(
+            self.mean(stage)
+            for stage in self.stages
+            if stage.way in ways and (waits or not stage.is_wait_for_others)
+        )
+
+    def of_part(self, *parts: str) -> float:
+        """Return the mean seconds per call of stages of parts, without arrival waits."""
+        return sum(
+            self.mean(stage)
+            for stage in self.stages
+            if stage.part in parts and not stage.is_wait_for_others
+        )
+
+    def parts(self) -> dict[str, float]:
+        """Return the rows of Table 3, in seconds per call."""
+        return {
+            "down-path, with arrival wait": self.total(True, (DOWN,)),
+            "down-path, no arrival wait": self.total(False, (DOWN,)),
+            "up-path": self.total(True, (UP,)),
+            "host subtree, no arrival wait": self.of_part(LEAF, HOST),
+            "cluster-root subtree, no arrival wait": self.of_part(ROOT),
+            "messages within hosts": self.of_part(INSIDE),
+            "messages between hosts (proxies)": self.of_part(NETWORK),
+            "core": self.of_part(CORE),
+            "total, no arrival wait": self.total(False),
+            "total, with arrival wait": self.total(True),
+        }
+
+    def timemap(self) -> list[tuple[float, float]]:
+        """Return points: mean seconds from entering the core on, and height on the path.
+
+        Arrival waits are left out. Height 0 is the rank, 1 the core; paths of unequal length are
+        scaled to the same height (Figs. 12–14).
+        """
+        shown = [stage for stage in self.stages if not stage.is_wait_for_others]
+        downs = [stage for stage in shown if stage.way == DOWN]
+        ups = [stage for stage in shown if stage.way == UP]
+        x = -sum(self.mean(stage) for stage in downs)
+        points = [(x, 0.0)]
+        for number, stage in enumerate(downs, 1):
+            x += self.mean(stage)
+            points.append((x, number / len(downs)))
+        core = sum(self.mean(stage) for stage in shown if stage.way == CORE)
+        x = core
+        points.append((x, 1.0))
+        for number, stage in enumerate(ups, 1):
+            x += self.mean(stage)
+            points.append((x, 1 - number / len(ups)))
+        return points
+
+
+@dataclass(frozen=True)
+class Hotspot:
+    """Where time goes.
+
+    Attributes:
+        title: stage in words, with its node.
+        seconds: mean seconds per call and rank, over all ranks.
+        share: of the time of all ranks without arrival waits.
+    """
+
+    title: str
+    seconds: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class TreeFindings:
+    """What a series of calls over a tree tells.
+
+    Attributes:
+        series: the calls.
+        nodes: inner nodes, by their numbers.
+        ranks: the stages of each rank.
+        trips: of each message edge, lower and upper node: what there and back take together.
+        treeless: how many calls had no tree, and were left out.
+    """
+
+    series: Series
+    nodes: Mapping[int, NodeFindings]
+    ranks: Mapping[int, RankStages]
+    trips: Mapping[tuple[int, int], Sequence[float]]
+    treeless: int
+
+    @cached_property
+    def by_total(self) -> list[RankStages]:
+        """The ranks, the fastest first: by their time without arrival waits."""
+        return sorted(self.ranks.values(), key=lambda one: (one.total(waits=False), one.rank))
+
+    @property
+    def fastest(self) -> RankStages:
+        """The rank with the least time without arrival waits."""
+        return self.by_total[0]
+
+    @property
+    def slowest(self) -> RankStages:
+        """The rank with the most time without arrival waits."""
+        return self.by_total[-1]
+
+    @cached_property
+    def by_size(self) -> list[NodeFindings]:
+        """The nodes, those with the most contributors first."""
+        return sorted(self.nodes.values(), key=lambda one: (-len(one.contributors), one.number))
+
+    @property
+    def busiest(self) -> NodeFindings | None:
+        """The node with the most contributors."""
+        return self.by_size[0] if self.nodes else None
+
+    def hotspots(self, most: int = 8) -> list[Hotspot]:
+        """Return where most time goes, by the node or message."""
+        found: dict[tuple[str, str, int], float] = defaultdict(float)
+        for one in self.ranks.values():
+            for stage in one.stages:
+                if not stage.is_wait_for_others:
+                    found[stage.part, stage.what, stage.node] += one.mean(stage)
+        whole = sum(found.values()) or 1.0
+        ranks = len(self.ranks) or 1
+        ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        return [
+            Hotspot(self._place(part, what, node), seconds / ranks, seconds / whole)
+            for (part, what, node), seconds in ordered[:most]
+        ]
+
+    def _place(self, part: str, what: str, node: int) -> str:
+        hosts = self.series.hosts
+        rank = self.nodes[node].rank if node in self.nodes else node
+        where = f"rank {rank} on {hosts[rank]}" if rank < len(hosts) else f"node {node}"
+        if part in (INSIDE, NETWORK):
+            kind = "between hosts" if part == NETWORK else "within a host"
+            return f"message {kind}, {where} and the node above"
+        names = {LEAF: "itself", HOST: "host subtree", ROOT: "cluster-root subtree", CORE: "core"}
+        return f"{names[part]}, {what}: {where}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it."""
+        return {
+            "nodes": [self.nodes[number].to_json() for number in sorted(self.nodes)],
+            "ranks": [
+                {
+                    "rank": one.rank,
+                    "host": self.series.hosts[one.rank],
+                    "parts_s": one.parts(),
+                    "stages": [
+                        {
+                            "stage": stage.title,
+                            "node": stage.node,
+                            "way": stage.way,
+                            **Spread.of(one.stages[stage]).to_json(),
+                        }
+                        for stage in one.stages
+                    ],
+                    "timemap": one.timemap(),
+                }
+                for one in self.ranks.values()
+            ],
+            "fastest": self.fastest.rank,
+            "slowest": self.slowest.rank,
+            "round_trips": [
+                {"lower": lower, "upper": upper, **Spread.of(values).to_json()}
+                for (lower, upper), values in sorted(self.trips.items())
+            ],
+            "hotspots": [vars(one) for one in self.hotspots()],
+            "calls_without_tree": self.treeless,
+        }
+
+
+def tree_findings(series: Series, by_clocks: bool = False) -> TreeFindings | None:
+    """Return what the trees of a series tell; None if most calls have none.
+
+    Args:
+        series: the calls.
+        by_clocks: as in :func:`stagegen.inspection.stages.paths_of`.
+    """
+    nodes: dict[int, NodeFindings] = {}
+    paths: dict[int, dict[Stage, list[float]]] = defaultdict(dict)
+    counts: Counter[int] = Counter()
+    trips: dict[tuple[int, int], list[float]] = defaultdict(list)
+    treeless = 0
+    for number in range(len(series)):
+        found = nodes_of(series.collective, series.call(number))
+        if found is None:
+            treeless += 1
+            if 2 * treeless > len(series):
+                return None
+            continue
+        for node in found.values():
+            if len({*node.ins, *node.outs}) > 1:
+                known = nodes.setdefault(
+                    node.number, NodeFindings(node.number, node.rank, series.hosts[node.rank])
+                )
+                known.add(node)
+            if node.parent is not None:
+                both = round_trip(node, found[node.parent])
+                if both is not None:
+                    trips[node.number, node.parent].append(both)
+        for rank, path in paths_of(found, series.hosts, by_clocks).items():
+            counts[rank] += 1
+            for stage, seconds in path:
+                paths[rank].setdefault(stage, []).append(seconds)
+    ranks = {rank: RankStages(rank, paths[rank], counts[rank]) for rank in sorted(paths)}
+    return TreeFindings(series, nodes, ranks, trips, treeless) if ranks else None

@@ -1,0 +1,241 @@
+"""The messages of a call as a time line: by phases or steps, and on the links of the network."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stagegen.inspection.series import Call, Series
+from stagegen.inspection.trace import Kind
+from stagegen.topology import Topology
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message of a call.
+
+    Attributes:
+        sender: rank in the communicator.
+        receiver: likewise.
+        step: the phase of a schedule; else the how-manieth message between the two.
+        start: when its send began; seconds of the reference clock.
+        end: when its receive had ended.
+    """
+
+    sender: int
+    receiver: int
+    step: int
+    start: float
+    end: float
+
+
+def messages_of(call: Call) -> list[Message]:
+    """Return the messages of a call by their starts: those of phases, if it has any."""
+    phases = any(event.kind is Kind.STARTED for own in call.events for event in own)
+    sends, receives = (Kind.STARTED, Kind.ARRIVED) if phases else (Kind.SENT, Kind.RECEIVED)
+    started: dict[tuple[int, int, int], list[float]] = defaultdict(list)
+    arrived: dict[tuple[int, int, int], list[float]] = defaultdict(list)
+    for rank, own in enumerate(call.events):
+        for event in own:
+            phase = event.b if phases else 0
+            if event.kind is sends and event.a != rank:
+                started[rank, event.a, phase].append(event.at)
+            elif event.kind is receives and event.a != rank:
+                arrived[event.a, rank, phase].append(event.at)
+    found = [
+        Message(sender, receiver, phase if phases else number, start, end)
+        for (sender, receiver, phase), starts in started.items()
+        for number, (start, end) in enumerate(
+            zip(starts, arrived[sender, receiver, phase], strict=False)
+        )
+    ]
+    if not phases:
+        found = _in_steps(found)
+    return sorted(found, key=lambda one: (one.start, one.sender, one.receiver))
+
+
+def _in_steps(messages: Iterable[Message]) -> list[Message]:
+    """Number the messages of each sender in their order: steps of rings, segments of pipelines."""
+    counts: dict[int, int] = defaultdict(int)
+    found = []
+    for one in sorted(messages, key=lambda one: one.start):
+        found.append(Message(one.sender, one.receiver, counts[one.sender], one.start, one.end))
+        counts[one.sender] += 1
+    return found
+
+
+def covered(spans: Iterable[tuple[float, float]]) -> float:
+    """Return the length of the union of spans."""
+    total, end = 0.0, -np.inf
+    for start, stop in sorted(spans):
+        total += max(0.0, stop - max(start, end))
+        end = max(end, stop)
+    return float(total)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The messages of a phase or a step, over the calls of a series.
+
+    Attributes:
+        number: of the phase or step.
+        messages: how many there are in a call, in the mean.
+        start: mean start of its first message, from the last arrival on; seconds.
+        end: mean end of its last message.
+        took: mean time of a message.
+        greatest: the mean of each call's longest message.
+    """
+
+    number: int
+    messages: float
+    start: float
+    end: float
+    took: float
+    greatest: float
+
+
+@dataclass(frozen=True, eq=False)
+class StepFindings:
+    """What a series of calls tells by steps.
+
+    Attributes:
+        series: the calls.
+        steps: by number.
+        idle: of each rank, the mean share of its call in which no message from it or for it was
+            on its way.
+        shown: the call of median length.
+        has_phases: whether steps are phases of a schedule.
+    """
+
+    series: Series
+    steps: tuple[Step, ...]
+    idle: tuple[float, ...]
+    shown: int
+    has_phases: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it."""
+        return {
+            "phases": self.has_phases,
+            "steps": [
+                {
+                    "step": one.number,
+                    "messages": one.messages,
+                    "start_s": one.start,
+                    "end_s": one.end,
+                    "message_s": one.took,
+                    "longest_message_s": one.greatest,
+                }
+                for one in self.steps
+            ],
+            "idle": list(self.idle),
+        }
+
+
+def step_findings(series: Series, most: int = 500) -> StepFindings | None:
+    """Return what the messages of a series tell; None if it has none.
+
+    Args:
+        series: the calls.
+        most: how many of them are looked at, the latest.
+    """
+    rows: dict[int, list[tuple[int, float, float, float, float]]] = defaultdict(list)
+    idle: list[list[float]] = []
+    phases = False
+    chosen = range(max(0, len(series) - most), len(series))
+    for number in chosen:
+        call = series.call(number)
+        phases = phases or any(e.kind is Kind.STARTED for own in call.events for e in own)
+        messages = messages_of(call)
+        last = max(call.begun)
+        by_step: dict[int, list[Message]] = defaultdict(list)
+        spans: dict[int, list[tuple[float, float]]] = defaultdict(list)
+        for one in messages:
+            by_step[one.step].append(one)
+            spans[one.sender].append((one.start, one.end))
+            spans[one.receiver].append((one.start, one.end))
+        for step, own in by_step.items():
+            took = [one.end - one.start for one in own]
+            start, end = min(o.start for o in own) - last, max(o.end for o in own) - last
+            rows[step].append((len(own), start, end, float(np.mean(took)), max(took)))
+        idle.append(
+            [
+                max(0.0, 1 - covered(_within(spans[rank], begun, ended)) / (ended - begun))
+                if ended > begun
+                else 0.0
+                for rank, (begun, ended) in enumerate(zip(call.begun, call.ended, strict=True))
+            ]
+        )
+    if not rows:
+        return None
+    steps = [Step(step, *np.mean(rows[step], axis=0).tolist()) for step in sorted(rows)]
+    lengths = series.ended.max(axis=1) - series.begun.max(axis=1)
+    shown = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
+    shares = tuple(np.mean(idle, axis=0).tolist())
+    return StepFindings(series, tuple(steps), shares, shown, phases)
+
+
+def _within(
+    spans: Sequence[tuple[float, float]], begun: float, ended: float
+) -> list[tuple[float, float]]:
+    clipped = [(max(start, begun), min(stop, ended)) for start, stop in spans]
+    return [(start, stop) for start, stop in clipped if stop > start]
+
+
+@dataclass(frozen=True)
+class LinkUse:
+    """An edge of the network in a call.
+
+    Attributes:
+        name: from where to where.
+        spans: when messages were on their way over it, merged; seconds of the reference clock.
+        messages: how many.
+        idle: share of the time from the first start to the last end without a message.
+    """
+
+    name: str
+    spans: tuple[tuple[float, float], ...]
+    messages: int
+    idle: float
+
+
+def link_uses(call: Call, hosts: Sequence[str], topology: Topology) -> list[LinkUse]:
+    """Return the use of each edge that messages of a call took, the least idle first.
+
+    Args:
+        call: the call.
+        hosts: of the communicator's ranks.
+        topology: has these hosts, others are left out.
+    """
+    position = {host: place for place, host in reversed(list(enumerate(topology.ranks)))}
+    on: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+    messages = messages_of(call)
+    for one in messages:
+        ends = hosts[one.sender], hosts[one.receiver]
+        if ends[0] != ends[1] and all(end in position for end in ends):
+            for edge in topology.path(position[ends[0]], position[ends[1]]):
+                on[edge].append((one.start, one.end))
+    if not on:
+        return []
+    first, last = min(one.start for one in messages), max(one.end for one in messages)
+    found = [
+        LinkUse(
+            f"{a} → {b}", tuple(_merged(spans)), len(spans), 1 - covered(spans) / (last - first)
+        )
+        for (a, b), spans in on.items()
+    ]
+    return sorted(found, key=lambda use: (use.idle, use.name))
+
+
+def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    found: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((start, end))
+    return found

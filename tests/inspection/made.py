@@ -1,0 +1,127 @@
+"""Calls that no program made: when each rank does what is known, and what its clock shows."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from stagegen.inspection.trace import _PART, CALL, ENDIAN, ENTRY, MAGIC, VERSION, Kind
+
+#: Microseconds in nanoseconds.
+US = 1000
+Told = tuple[Kind, int, int, float]
+"""An event: kind, a, b, and when; microseconds of true time."""
+
+
+@dataclass(frozen=True)
+class MadeCall:
+    """A call: when the ranks begin and end it, and their events; microseconds of true time."""
+
+    begun: Sequence[float]
+    ended: Sequence[float]
+    events: Sequence[Sequence[Told]]
+    size: int = 4
+
+
+@dataclass(frozen=True)
+class World:
+    """Ranks on hosts; `offsets` are by how many microseconds their clocks are ahead."""
+
+    hosts: Sequence[str]
+    offsets: Sequence[float]
+    error: float = 5.0
+    names: Mapping[str, int] = field(default_factory=dict)
+
+
+def write(path: Path, routine: str, calls: Sequence[MadeCall], world: World) -> Path:
+    """Write a file as the library does."""
+    path.write_bytes(
+        b"".join(_part(rank, routine, calls, world) for rank in range(len(world.hosts)))
+    )
+    return path
+
+
+def _part(rank: int, routine: str, calls: Sequence[MadeCall], world: World) -> bytes:
+    offset, ranks = world.offsets[rank], len(world.hosts)
+
+    def shown(at: float) -> int:
+        return round((at + offset) * US)
+
+    made = np.zeros(len(calls), CALL)
+    entries: list[tuple[int, int, int]] = []
+    for sequence, (row, call) in enumerate(zip(made, calls, strict=True)):
+        own = sorted(call.events[rank], key=lambda told: told[3])
+        row["begun"], row["ended"] = shown(call.begun[rank]), shown(call.ended[rank])
+        row["first"], row["count"] = len(entries), len(own)
+        row["bytes"], row["sequence"], row["root"] = call.size, sequence, -1
+        entries += [(shown(at), a, int(kind) | b << 8) for kind, a, b, at in own]
+    samples = [] if offset == world.offsets[0] else [0.0, 1e6]
+    head = np.zeros(1, _PART)
+    head["magic"], head["version"], head["endian"] = MAGIC, VERSION, ENDIAN
+    head["rank"], head["ranks"] = rank, ranks
+    head["begun"], head["ended"] = shown(0), shown(1e6)
+    head["host"], head["cluster"] = world.hosts[rank].encode(), b"made"
+    head["clock"] = b"clock" if not samples else f"clock {world.hosts[rank]}".encode()
+    head["counts"] = [1, 1, ranks, len(samples), len(calls), len(entries)]
+    parts = [
+        head.tobytes(),
+        routine.encode().ljust(64, b"\0"),
+        struct.pack("<QiiiI", 1, 0, ranks, rank, 0),
+        np.arange(ranks, dtype="<i4").tobytes(),
+        *(
+            struct.pack("<qqq", shown(at), round(offset * US), round(world.error * US))
+            for at in samples
+        ),
+        made.tobytes(),
+        np.array(entries, ENTRY).tobytes(),
+    ]
+    return b"".join(parts)
+
+
+#: Two hosts, the clock of the second of which is half a second ahead.
+TWO_HOSTS = World(("a", "a", "b", "b"), (0.0, 0.0, 5e5, 5e5))
+
+
+def sent(to: int, at: float) -> Told:
+    return Kind.SENT, to, 1, at
+
+
+def received(origin: int, at: float) -> Told:
+    return Kind.RECEIVED, origin, 1, at
+
+
+def two_levels(start: float, late: Mapping[int, float] | None = None) -> MadeCall:
+    """Ranks 1 and 2 contribute to rank 0, rank 3 to rank 2; ranks 0, 1 are on a, 2, 3 on b.
+
+    Without late ranks: rank 3's data takes 4 to 2, which hands on after 2 and takes 30 to 0. Rank
+    1's takes 5. Rank 0 needs 3; it serves 2 first, then 1 after 6. What comes back takes 30, and
+    then 2 needs 1 to serve 3, whose message takes 4. Each rank begins at 0, and ends 2 later than
+    its last event.
+    """
+    wait = {rank: (late or {}).get(rank, 0.0) for rank in range(4)}
+    up3 = wait[3] + 1
+    in3 = up3 + 4
+    up2 = max(in3, wait[2]) + 2
+    in2 = up2 + 30
+    up1 = wait[1] + 1
+    in1 = up1 + 5
+    out2 = max(in1, in2, wait[0]) + 3
+    out1 = out2 + 6
+    down1 = out1 + 5
+    down2 = out2 + 30
+    out3 = down2 + 1
+    down3 = out3 + 4
+    events = (
+        (received(1, in1), received(2, in2), sent(2, out2), sent(1, out1)),
+        (sent(0, up1), received(0, down1)),
+        (received(3, in3), sent(0, up2), received(0, down2), sent(3, out3)),
+        (sent(2, up3), received(2, down3)),
+    )
+    moved = [[(kind, a, b, at + start) for kind, a, b, at in own] for own in events]
+    begun = [start + wait[rank] for rank in range(4)]
+    ended = [own[-1][3] + 2 for own in moved]
+    return MadeCall(begun, ended, moved)

@@ -1,0 +1,295 @@
+"""What is found in calls whose times are known."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from stagegen.cli import group
+from stagegen.inspection.findings import tree_findings
+from stagegen.inspection.look import looks_at
+from stagegen.inspection.nodes import nodes_of, of_node
+from stagegen.inspection.series import Call, Event, series_of
+from stagegen.inspection.stages import ARRIVAL_WAIT, CORE, MESSAGE, NETWORK, paths_of
+from stagegen.inspection.timeline import covered, link_uses, messages_of
+from stagegen.inspection.trace import Kind, read_trace
+from stagegen.report.inspection_page import render_inspection
+from tests.inspection import made
+from tests.strategies import make_topology
+
+US = 1e-6
+
+
+def trace_of(tmp_path, calls, world=made.TWO_HOSTS, routine="allreduce/tree"):
+    return read_trace(made.write(tmp_path / "events", routine, calls, world))
+
+
+def calls(count, late=None):
+    return [made.two_levels(1000.0 * (i + 1), late) for i in range(count)]
+
+
+def series(tmp_path, made_calls, skip=0, **kinds):
+    (found,) = series_of(trace_of(tmp_path, made_calls, **kinds), skip).series
+    return found
+
+
+def us(seconds):
+    return pytest.approx(seconds * US, abs=2e-9)
+
+
+def test_the_first_calls_are_dropped(tmp_path):
+    assert len(series(tmp_path, calls(13), skip=10)) == 3
+
+
+def test_latencies_of_a_tree_with_clocks_that_are_apart(tmp_path):
+    found = tree_findings(series(tmp_path, calls(3)))
+    root, inner = found.nodes[0], found.nodes[2]
+    assert set(found.nodes) == {0, 2}
+    assert root.core == [us(3)] * 3
+    assert not root.up
+    assert not root.down
+    assert inner.down == [us(2)] * 3
+    assert inner.up == [us(1)] * 3
+    # From the last arrival, rank 2's message at 37, and to the first departure, at 40.
+    assert root.arrival_waits[of_node(1)] == [us(37 - 6)] * 3
+    assert root.arrival_waits[of_node(2)] == [us(0)] * 3
+    assert root.arrival_waits[0] == [us(37)] * 3
+    assert root.departure_waits[of_node(1)] == [us(6)] * 3
+    assert root.departure_waits[of_node(2)] == [us(0)] * 3
+    assert found.trips[2, 0] == [us(60)] * 3
+    # Of rank 3 from 5 to 71, of the node's own rank from 0 to 73, less from 7 to 70 above.
+    assert sorted(inner.wrapper) == [us(3)] * 3 + [us(10)] * 3
+
+
+def test_stages_of_a_rank_add_up_to_its_call(tmp_path):
+    one = series(tmp_path, calls(4, {1: 17.0, 3: 400.0}))
+    found = tree_findings(one)
+    for rank, stages in found.ranks.items():
+        whole = float((one.ended - one.begun)[:, rank].mean())
+        assert stages.total(waits=True) == pytest.approx(whole, abs=5e-9)
+
+
+def test_parts_of_the_tree(tmp_path):
+    found = tree_findings(series(tmp_path, calls(3)))
+    parts = found.ranks[3].parts()
+    assert parts["messages between hosts (proxies)"] == us(60)
+    assert parts["messages within hosts"] == us(8)
+    assert parts["core"] == us(3)
+    # Rank: 1 before it sends, 2 at its end. Node of rank 2: 2 down, 1 up, its departure is first.
+    assert parts["host subtree, no arrival wait"] == us(3 + 3)
+    assert parts["cluster-root subtree, no arrival wait"] == us(0)
+    assert parts["total, no arrival wait"] == us(60 + 8 + 3 + 6)
+    assert found.slowest.rank == 3
+    assert found.fastest.rank == 0
+    assert found.hotspots()[0].title.startswith("message between hosts, rank 2 on b")
+
+
+def test_messages_as_halves_and_by_clocks(tmp_path):
+    """Clocks that are compared well tell the same as halves, where both ways take alike."""
+    uneven = [replace(one) for one in calls(1)]
+    found = series(tmp_path, uneven)
+    nodes = nodes_of("allreduce", found.call(0))
+    halves = dict(paths_of(nodes, found.hosts)[2])
+    shown = dict(paths_of(nodes, found.hosts, by_clocks=True)[2])
+    ways = [stage for stage in halves if stage.part == NETWORK and stage.what == MESSAGE]
+    assert len(ways) == 2
+    assert sum(halves[way] for way in ways) == us(60)
+    assert sum(shown[way] for way in ways) == us(60)
+    assert [shown[way] for way in ways] == [us(30), us(30)]
+
+
+def test_a_late_rank_is_found_as_arrival_waits_of_the_others(tmp_path):
+    found = tree_findings(series(tmp_path, calls(5, {1: 500.0})))
+    waits = {
+        rank: sum(one.mean(stage) for stage in one.stages if stage.what == ARRIVAL_WAIT)
+        for rank, one in found.ranks.items()
+    }
+    assert waits[1] == us(0)
+    assert all(waits[rank] > 400 * US for rank in (0, 2, 3))
+    assert found.nodes[0].arrival_places[of_node(1)] == {2: 5}
+
+
+def test_order_of_arrivals_and_departures(tmp_path):
+    table = tree_findings(series(tmp_path, calls(4))).nodes[0].order_table()
+    # Arrivals at the root: itself, 1, 2. Departures: 2, 1, itself.
+    assert table == [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    mixed = [*calls(3), *(replace(one) for one in calls(1, {1: 500.0}))]
+    shares = tree_findings(series(tmp_path, mixed)).nodes[0].order_table()
+    assert [sum(row) for row in shares] == [1, 1, 1]
+    assert shares[0] == [0, 0, 1]
+    assert shares[1] == [0.25, 0.75, 0]
+
+
+def test_the_time_map_enters_the_core_at_0(tmp_path):
+    found = tree_findings(series(tmp_path, calls(2)))
+    points = found.ranks[3].timemap()
+    assert (pytest.approx(0.0, abs=2e-9), 1.0) in points
+    assert points[0] == (us(-(1 + 4 + 2 + 30)), 0.0)
+    assert points[-1] == (us(3 + 30 + 1 + 4 + 2), 0.0)
+    assert points[-1][0] - points[0][0] == pytest.approx(found.ranks[3].total(waits=False))
+
+
+def events(*told):
+    return tuple(Event(kind, a, b, at * US) for kind, a, b, at in told)
+
+
+def test_ranks_that_exchange_are_roots_side_by_side():
+    """As leaders of hosts do: 1 contributes to 0, 3 to 2, and 0 and 2 exchange."""
+    call = Call(
+        (0.0,) * 4,
+        (100 * US,) * 4,
+        (
+            events(made.received(1, 5), made.sent(2, 6), made.received(2, 50), made.sent(1, 51)),
+            events(made.sent(0, 1), made.received(0, 55)),
+            events(made.received(3, 7), made.sent(0, 8), made.received(0, 52), made.sent(3, 53)),
+            events(made.sent(2, 1), made.received(2, 58)),
+        ),
+    )
+    nodes = nodes_of("allreduce", call)
+    assert [nodes[rank].parent for rank in range(4)] == [None, 0, None, 2]
+    paths = paths_of(nodes, ("a", "a", "b", "b"))
+    core = {
+        rank: seconds for rank in range(4) for stage, seconds in paths[rank] if stage.part == CORE
+    }
+    assert core == {0: us(46), 1: us(46), 2: us(46), 3: us(46)}
+
+
+def test_a_token_that_crossed_makes_the_receiver_the_root():
+    """0 sends the token to 1 while 1's operand is on its way; 1 releases."""
+    call = Call(
+        (0.0,) * 3,
+        (100 * US,) * 3,
+        (
+            events(made.received(2, 3), made.sent(1, 5), made.received(1, 6), made.received(1, 20)),
+            events(made.sent(0, 4), made.received(0, 15), made.sent(0, 16)),
+            events(made.sent(0, 1), made.received(0, 30)),
+        ),
+    )
+    call = replace(
+        call, events=(call.events[0] + events(made.sent(2, 21)), call.events[1], call.events[2])
+    )
+    nodes = nodes_of("allreduce", call)
+    assert [nodes[rank].parent for rank in range(3)] == [1, None, 0]
+    assert nodes[1].ins[of_node(0)] == 15 * US
+    assert nodes[0].down == 20 * US
+
+
+def test_nodes_without_messages_tell_themselves():
+    """Rank 1 serves node 7 for ranks 0 and 1; rank 0 the root, node 8, for rank 2 and node 7."""
+    call = Call(
+        (0.0,) * 3,
+        (50 * US,) * 3,
+        (
+            events(
+                (Kind.NODE_IN, 2, 8, 3),
+                (Kind.NODE_IN, of_node(7), 8, 10),
+                (Kind.NODE_OUT, of_node(7), 8, 12),
+                (Kind.NODE_OUT, 2, 8, 13),
+            ),
+            events(
+                (Kind.NODE_IN, 0, 7, 2),
+                (Kind.NODE_IN, 1, 7, 4),
+                (Kind.NODE_UP, 0, 7, 5),
+                (Kind.NODE_DOWN, 0, 7, 20),
+                (Kind.NODE_OUT, 0, 7, 21),
+                (Kind.NODE_OUT, 1, 7, 23),
+            ),
+            (),
+        ),
+    )
+    nodes = nodes_of("allreduce", call)
+    assert nodes[7].parent == nodes[7].giver == 8
+    paths = paths_of(nodes, ("a", "a", "a"))
+    assert set(paths) == {0, 1, 2}
+    told = {(stage.node, stage.what, stage.way): seconds for stage, seconds in paths[0]}
+    assert told[7, ARRIVAL_WAIT, "down"] == us(2)
+    assert told[8, "latency", "core"] == us(2)
+
+
+@pytest.mark.parametrize("collective", ["reduce", "bcast"])
+def test_trees_of_one_way(collective):
+    """Rank 0 is the root of 1 and 2."""
+    up = (
+        events(made.received(1, 10), made.received(2, 20)),
+        events(made.sent(0, 1)),
+        events(made.sent(0, 2)),
+    )
+    down = (
+        events(made.sent(1, 10), made.sent(2, 20)),
+        events(made.received(0, 15)),
+        events(made.received(0, 30)),
+    )
+    call = Call((0.0,) * 3, (40 * US,) * 3, up if collective == "reduce" else down)
+    nodes = nodes_of(collective, call)
+    way = "parent" if collective == "reduce" else "giver"
+    assert [getattr(nodes[rank], way) for rank in range(3)] == [None, 0, 0]
+    assert bool(nodes[0].ins) == (collective == "reduce")
+
+
+def test_rings_and_segments_have_no_tree():
+    around = Call(
+        (0.0,) * 3,
+        (40 * US,) * 3,
+        tuple(
+            events(
+                made.sent((rank + 1) % 3, 1),
+                made.received((rank - 1) % 3, 5),
+                made.sent((rank + 1) % 3, 6),
+                made.received((rank - 1) % 3, 9),
+            )
+            for rank in range(3)
+        ),
+    )
+    assert nodes_of("allreduce", around) is None
+    found = messages_of(around)
+    assert [(one.step, one.sender) for one in found] == [(k, r) for k in range(2) for r in range(3)]
+    assert {round((one.end - one.start) / US) for one in found} == {4, 3}
+
+
+def test_phases_on_links_and_their_idle_time():
+    topology = make_topology([2, 2], [0])
+    hosts = topology.ranks
+    first = (Kind.STARTED, 2, 0, 0), (Kind.ARRIVED, 0, 0, 10)
+    second = (Kind.STARTED, 3, 1, 30), (Kind.ARRIVED, 1, 1, 40)
+    call = Call(
+        (0.0,) * 4,
+        (40 * US,) * 4,
+        (events(first[0]), events(second[0]), events(first[1]), events(second[1])),
+    )
+    assert [(one.sender, one.receiver, one.step) for one in messages_of(call)] == [
+        (0, 2, 0),
+        (1, 3, 1),
+    ]
+    busiest, *others = link_uses(call, hosts, topology)
+    assert busiest.messages == 2
+    assert busiest.idle == pytest.approx(0.5)
+    assert all(use.messages == 1 for use in others)
+    assert all(use.idle == pytest.approx(0.75) for use in others)
+
+
+def test_covered_time_is_the_union():
+    assert covered([(0, 4), (2, 3), (3, 5), (7, 8)]) == 6
+    assert covered([]) == 0
+
+
+def test_text_json_and_page_of_two_files(tmp_path, capsys):
+    files = []
+    for name, late in (("one", None), ("two", {1: 300.0})):
+        files.append(
+            str(made.write(tmp_path / name, "allreduce/tree", calls(14, late), made.TWO_HOSTS))
+        )
+    page = tmp_path / "page.html"
+    group(["inspect", *files, "--html", str(page)], standalone_mode=False)
+    text = capsys.readouterr().out
+    assert "slowest rank (3)" in text
+    assert "message between hosts 0, down" in text
+    group(["inspect", *files, "--json"], standalone_mode=False)
+    form = json.loads(capsys.readouterr().out)
+    assert [one["file"] for one in form["series"]] == ["one", "two"]
+    assert all(one["calls"] == 4 for one in form["series"])
+    assert page.read_text(encoding="utf-8").count("<svg") == 2 + 1 + 2
+    assert render_inspection(looks_at(tmp_path / "one")) == render_inspection(
+        looks_at(tmp_path / "one")
+    )
