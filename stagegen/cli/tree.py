@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,13 +14,19 @@ from stagegen.cli._options import columns, format_option, print_json, topology_o
 from stagegen.errors import InputError
 from stagegen.generate.write import write_file
 from stagegen.report.pictures import FORMATS, draw
+from stagegen.report.units import format_seconds
 from stagegen.schedule.verify import facts_of
 from stagegen.schedule.verify.configured import TreeFacts
 from stagegen.topology import Topology, load_topology
 from stagegen.trees import SHAPES, ConfiguredTree, make_tree, read_tree, shape_of, tree_yaml
+from stagegen.trees.cost import hotspots, node_seconds, seconds_up
+from stagegen.trees.moves import moves
 
 #: Links that the text names.
 _LINKS = 4
+
+#: Nodes with the most time on the longest way up that it names.
+_HOTSPOTS = 3
 
 
 @click.group()
@@ -132,6 +139,73 @@ def show(file: Path, topology_file: str, output_format: str, output: Path | None
         raise InputError(f"cannot write it: {error.strerror}", output) from error
 
 
+@command.command("changes")
+@click.argument("file", type=click.Path(path_type=Path))
+@topology_option
+@click.option(
+    "--times",
+    type=click.Path(path_type=Path),
+    metavar="JSON",
+    help="Seconds of each node's work, as {node: seconds}; default: those of a model.",
+)
+@click.option("--take", type=click.IntRange(min=1), help="Write the tree of the change N.")
+@click.option("--name", metavar="NAME", help="Name of that tree; default: that of the file.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File to write it to; default: standard output.",
+)
+def changes(
+    file: Path,
+    topology_file: str,
+    times: Path | None,
+    take: int | None,
+    name: str | None,
+    output: Path | None,
+) -> None:
+    """List changes of FILE by one step, the hottest nodes first, or write one of them."""
+    topology = load_topology(topology_file)
+    tree = read_tree(file, topology)
+    seconds = node_seconds(topology, tree) if times is None else _times(times, tree)
+    found = moves(topology, tree, seconds)
+    if take is not None:
+        if take > len(found):
+            raise InputError(f"there are {len(found)} changes; take one of them, not {take}")
+        text = tree_yaml(found[take - 1].tree.renamed(name or tree.name), topology)
+        if output is None:
+            click.echo(text, nl=False)
+        else:
+            write_file(output, text)
+        return
+    hot = {one.node for one in hotspots(tree, seconds)}
+    before = seconds_up(tree, node_seconds(topology, tree))
+    rows = [("", "node", "on the longest way", "change", "up by the model")]
+    for number, move in enumerate(found, 1):
+        after = seconds_up(move.tree, node_seconds(topology, move.tree))
+        way = format_seconds(seconds[move.node]) if move.node in hot else "no"
+        rows.append((str(number), move.node, way, move.what, f"{after / before:.2f} ×"))
+    for line in columns(rows):
+        click.echo(line)
+
+
+def _times(file: Path, tree: ConfiguredTree) -> dict[str, float]:
+    """Return the seconds of each node of a tree that a file has.
+
+    Raises:
+        InputError: the file cannot be read, or a node has no time.
+    """
+    try:
+        form = json.loads(file.read_text(encoding="utf-8"))
+        seconds = {str(node): float(value) for node, value in form.items()}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise InputError(f"expected {{node: seconds}}: {error}", file) from error
+    for node in tree.nodes:
+        if not seconds.get(node.name, -1.0) >= 0.0:
+            raise InputError(f"node {node.name} has no seconds of 0 or more; add them", file)
+    return seconds
+
+
 def _form(tree: ConfiguredTree, facts: TreeFacts) -> dict[str, Any]:
     form = asdict(facts)
     form["links"] = [{**asdict(link), "edge": list(link.edge)} for link in facts.links]
@@ -163,6 +237,11 @@ def _facts(topology: Topology, tree: ConfiguredTree, facts: TreeFacts) -> Iterat
             for one, other in (link.edge,)
         ]
         yield from (f"  {line}" for line in columns(rows))
+
+    seconds = node_seconds(topology, tree)
+    way = sorted(hotspots(tree, seconds), key=lambda one: -one.seconds)[:_HOTSPOTS]
+    listed = ", ".join(f"{one.node} {format_seconds(one.seconds)}" for one in way)
+    yield f"by a model, up in {format_seconds(seconds_up(tree, seconds))}; most of it: {listed}"
 
 
 def _drawn(

@@ -68,3 +68,24 @@ def test_mistakes_say_what_to_do(made):
         run("make", *TOPOLOGY, "--shape", "flat", "--root", "x")
     with pytest.raises(InputError, match="the tree is for 16 ranks, and quickstart has 8"):
         run("check", made, "--topology", "topologies/quickstart.yaml")
+
+
+def test_changes_are_listed_and_taken(made, tmp_path):
+    rows = run("changes", made, *TOPOLOGY).splitlines()
+    assert rows[1].split()[:2] == ["1", "root.2.1"]  # by the model
+    times = tmp_path / "times.json"
+    form = json.loads(run("check", made, *TOPOLOGY, "--format", "json"))
+    times.write_text(json.dumps({n["name"]: float(n["name"] == "n4") for n in form["nodes"]}))
+    rows = run("changes", made, *TOPOLOGY, "--times", times).splitlines()
+    assert rows[1].split()[:2] == ["1", "n4"]
+    assert "move n4 from rank 8 to rank 9" in rows[1]
+    other = tmp_path / "other.tree.yaml"
+    take = ("--take", 1, "--name", "other", "--output", other)
+    run("changes", made, *TOPOLOGY, "--times", times, *take)
+    assert "  n4:       {rank: 9, contributors: [8-9]}  # on n4" in other.read_text().splitlines()
+    assert run("check", other, *TOPOLOGY).startswith("other: 16 ranks, 15 nodes")
+    with pytest.raises(InputError, match=r"there are \d+ changes; take one of them, not 9999"):
+        run("changes", made, *TOPOLOGY, "--take", 9999)
+    times.write_text('{"root": 1}')
+    with pytest.raises(InputError, match=r"times\.json: node \S+ has no seconds of 0 or more"):
+        run("changes", made, *TOPOLOGY, "--times", times)
