@@ -1,0 +1,59 @@
+"""Patterns scheduled in C at run time: proven by the checker, as short as those of Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stagegen.data import TOPOLOGIES
+from stagegen.patterns import make_pattern
+from stagegen.schedule import pattern_schedule
+from stagegen.schedule.verify import verify
+from stagegen.topology import load_topology
+from tests.schedule.pattern_in_c import planned
+from tests.strategies import fast_topologies, make_topology, topologies
+
+clusters = st.one_of(topologies(12, 5, 14), fast_topologies(10, 5))
+sizes = st.sampled_from([0, 0, 1, 700, 4096, 65536, 300001])
+#: Words of sets and looks at links that 64 ranks may take: some 50 ms of a slow CPU.
+OPERATIONS = 25_000_000
+
+
+@st.composite
+def cases(draw):
+    topology = draw(clusters)
+    ranks = topology.rank_count
+    rows = st.lists(sizes, min_size=ranks * ranks, max_size=ranks * ranks)
+    return topology, np.array(draw(rows), np.int64).reshape(ranks, ranks)
+
+
+@settings(max_examples=120)
+@given(cases(), st.sampled_from([1, 999, 30000, 1 << 40]))
+def test_every_schedule_is_proven(case, segment):
+    topology, blocks = case
+    schedule = planned(topology, blocks, segment).schedule
+    verify(topology, schedule)
+    assert schedule.seconds >= schedule.bound_seconds * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("name", ["chain-4x4-cyclic", "cluster-24-a", "slots-4x2x2"])
+@pytest.mark.parametrize("kind", ["zipf", "sparse", "heavy", "banded"])
+def test_it_is_as_short_as_the_one_of_python(name, kind):
+    topology = load_topology(TOPOLOGIES / f"{name}.yaml")
+    pattern = make_pattern(kind, topology.rank_count, 32768, seed=3)
+    ours = planned(topology, pattern.array, 16384).schedule
+    theirs = pattern_schedule(topology, pattern, "segments", 16384)
+    assert ours.seconds <= 1.05 * theirs.seconds
+
+
+@pytest.mark.parametrize("kind", ["even", "zipf", "heavy"])
+@pytest.mark.parametrize("links", [(0, 1, 2), (0, 0, 0)])
+def test_64_ranks_are_planned_with_few_operations(kind, links):
+    topology = make_topology([16, 16, 16, 16], links)
+    even = np.full((64, 64), 32768, np.int64)
+    sizes = even if kind == "even" else make_pattern(kind, 64, 32768, seed=1).array
+    plan = planned(topology, sizes, 4096)
+    assert plan.operations < OPERATIONS
+    assert plan.schedule.gap < 0.2
