@@ -33,6 +33,9 @@ _LARGE_TYPES = {
     "displacements": "const MPI_Aint {}[]",
 }
 
+#: What a function for a persistent form has besides the arguments of the collective.
+_OF_INIT = ("MPI_Info info", "MPI_Request *request")
+
 #: The members of ``struct arguments`` in calls.h, by those of ``struct coll_call``.
 _IN_CALLS = {
     "sendbuf": "send",
@@ -112,9 +115,37 @@ class CallInC:
         """The head of its large-count form."""
         return self._head("_c", {**_TYPES, **_LARGE_TYPES})
 
-    def _head(self, suffix: str, types: Mapping[str, str]) -> str:
+    def _head(self, suffix: str, types: Mapping[str, str], more: Sequence[str] = ()) -> str:
         items = [types[ARGUMENTS[name].role].format(name) for name in self.arguments]
-        return hanging(f"LIBCOLL_EXPORT int MPI_{self.function}{suffix}(", items, ") {")
+        return hanging(f"LIBCOLL_EXPORT int MPI_{self.function}{suffix}(", [*items, *more], ") {")
+
+    @property
+    def init_head(self) -> str:
+        """The head of the function that makes its persistent form."""
+        return self._head("_init", _TYPES, _OF_INIT)
+
+    @property
+    def init_large_head(self) -> str:
+        """The head of the same in the large-count form."""
+        return self._head("_init_c", {**_TYPES, **_LARGE_TYPES}, _OF_INIT)
+
+    @property
+    def init_native(self) -> str:
+        """In the function that makes the persistent form, the native call."""
+        items = [*self.arguments, "info", "request"]
+        return hanging(f"    return PMPI_{self.function}_init(", items, ");")
+
+    @property
+    def init_large_native(self) -> str:
+        """The same in the large-count form."""
+        items = [*self.arguments, "info", "request"]
+        return hanging(f"    return PMPI_{self.function}_init_c(", items, ");")
+
+    @property
+    def init_passed_on(self) -> str:
+        """The same below a condition."""
+        items = [*self.arguments, "info", "request"]
+        return hanging(f"        return PMPI_{self.function}_init_c(", items, ");")
 
     @property
     def members(self) -> Iterator[tuple[str, str]]:

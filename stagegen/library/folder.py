@@ -17,7 +17,9 @@ from stagegen.data import DRIVERS
 from stagegen.generate import Renderer, library_build, runtime_sources, write_files
 from stagegen.generate.features import ADAPTIVE, with_features
 from stagegen.generate.fortran import fortran_function
+from stagegen.generate.links import link_tables
 from stagegen.generate.sources import build_source, calls_of, check_sources, runtime_values
+from stagegen.generate.tables import numbers
 from stagegen.library.adaptive import adapting, adaptive_sources
 from stagegen.library.rules import c_tables, chosen_algorithms
 from stagegen.parts.find import parts_file
@@ -35,12 +37,23 @@ _DISPATCHER = (
     "histogram.c",
     "lifetime.c",
     "native_cache.c",
+    "links.c",
     "operations.c",
+    "pattern.c",
+    "pattern.h",
+    "persistent.c",
+    "persistent.h",
+    "plan_exchange.c",
+    "plans.c",
+    "plans.h",
     "rules.c",
     "scratch.c",
     "settings.c",
     "trace.c",
 )
+
+#: Collectives whose persistent forms can have plans: those of ``plans.c``.
+_PLANNED = frozenset({"allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "bcast"})
 
 #: Sources of ``make check`` and ``make overhead``, besides the check of the measuring session.
 _CHECK_DRIVERS = (
@@ -86,8 +99,11 @@ def library_files(
     if adaptive is not None:
         chosen = (*chosen, *adapting(topology, catalogue))
     build = library_build(topology, catalogue, chosen)
+    links = link_tables(topology)
     values = {
         **runtime_values(build),
+        "parent_of_node": numbers(links.parents),
+        "rate_of_node": numbers(links.rates),
         "tables": c_tables(decision, build.routines, [group.name for group in build.groups]),
         "representative": decision.representative,
     }
@@ -99,6 +115,8 @@ def library_files(
     for call in calls_of(build.catalogue):
         made = renderer.render("libcoll/entry.c.j2", {"call": call})
         files[f"src/entry_{call.name}.c"] = with_features(made, features, "entry.c.j2")
+        if call.name in _PLANNED:
+            files[f"src/init_{call.name}.c"] = renderer.render("libcoll/init.c.j2", {"call": call})
     if adaptive is not None:
         own = adaptive_sources(build, decision, adaptive, renderer)
         files |= {f"src/{name}": text for name, text in own.items()}

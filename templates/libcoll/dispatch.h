@@ -29,6 +29,14 @@ int coll_table_number(enum coll_collective collective, struct coll_comm *cc);
  */
 int coll_enter(struct coll_call *call);
 int coll_off(MPI_Comm comm);
+
+/*
+ * The routine that would serve a call, for its persistent form; collective as the call. Returns 0
+ * where all is native whatever the table says, else 1, and *error may be one.
+ */
+int coll_choose(const struct coll_call *call, struct coll_comm **cc,
+                const struct coll_routine **routine, const struct coll_parameters **parameters,
+                int *error);
 #ifdef COLL_ADAPTIVE
 int coll_can(const struct coll_routine *routine, const struct coll_parameters *parameters,
              const struct coll_call *call, const struct coll_comm *cc);

@@ -9,6 +9,7 @@
 #include "dispatch.h"
 #endif
 #include "libcoll.h"
+#include "persistent.h"
 
 /*
  * Other libraries may stand between the application and MPI as this one does: profilers that want
@@ -114,8 +115,10 @@ int coll_is_over(MPI_Comm comm) {
 
 /* MPI may begin anew, with other keys for attributes. */
 static void end_of_mpi(void) {
-    if (atomic_load(&sessions) <= 0 && !world_is_active())
+    if (atomic_load(&sessions) <= 0 && !world_is_active()) {
         coll_comm_restart();
+        coll_persistent_restart();
+    }
 }
 
 /* Also where the library is disabled: ranks on which it is not have to know. */

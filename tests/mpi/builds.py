@@ -101,8 +101,14 @@ def library(
     catalogue = small_catalogue() if small else support.CATALOGUE
     if of:
         catalogue = support.few([a for a in support.CATALOGUE.algorithms if a.collective in of])
+    name = "-".join((str(small), *of))
+    return of_catalogue(mpi, ranks, name, catalogue, *flags)
+
+
+def of_catalogue(mpi: Mpi, ranks: int, kind: str, catalogue: Catalogue, *flags: str) -> Path:
+    """Return the folder of a library with the routines of a catalogue, which `kind` names."""
     topology = support.cluster(ranks)
-    name = "-".join(map(_plain, (mpi.mpicc, str(ranks), str(small), *of, *flags)))
+    name = "-".join(map(_plain, (mpi.mpicc, str(ranks), kind, *flags)))
     with support.to_be_made(name) as (folder, empty):
         if empty:
             write_library(folder, topology, catalogue, support.decision(topology, catalogue), {})

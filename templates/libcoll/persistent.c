@@ -1,0 +1,505 @@
+/*
+ * Persistent collectives: what starts them, carries them on and frees them.
+ *
+ * An operation is a list of point-to-point steps, made at its init. The steps are persistent
+ * requests of the MPI library, which keep the private communicator alive as long as they live,
+ * whatever the application frees. Whenever the MPI library makes progress, in any of its functions
+ * and for whatever request, it calls poll() below (MPIX_Async_start), and steps that can start do
+ * so. The application waits for a native request. So no function that waits or tests has to be
+ * intercepted, and none that blocks can keep an operation from its end.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dispatch.h"
+#include "libcoll.h"
+#include "persistent.h"
+
+#ifdef COLL_PERSISTENT
+
+/* A library that was built with newer headers than the MPI library it runs with. */
+#pragma weak PMPIX_Async_start
+#pragma weak PMPIX_Request_is_complete
+
+enum { SLOTS = 256, ROOM = 64 };
+
+/*
+ * One lock for all operations of the process. The MPI library calls poll() with a lock of its own,
+ * so poll() never waits for this one, and nobody who has this one asks for poll() to be called.
+ */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct coll_operation *slots[SLOTS]; /* by handle */
+static struct coll_operation *active;       /* those that have started and not ended */
+static int is_hooked;                       /* whether poll() is called */
+static atomic_int live;                     /* operations in the table */
+
+/* Fibonacci hashing (Knuth 1973, vol. 3, §6.4). */
+static struct coll_operation **slot_of(MPI_Request handle) {
+    return &slots[((uint64_t)(uintptr_t)handle * UINT64_C(0x9E3779B97F4A7C15)) >> 56];
+}
+
+static struct coll_operation *find(MPI_Request handle) {
+    struct coll_operation *one = *slot_of(handle);
+    while (one != NULL && one->handle != handle)
+        one = one->next;
+    return one;
+}
+
+static void *larger(void *memory, int count, int *room, size_t size) {
+    if (count < *room)
+        return memory;
+    const int wanted = *room == 0 ? ROOM : 2 * *room;
+    void *moved = realloc(memory, (size_t)wanted * size);
+    if (moved != NULL)
+        *room = wanted;
+    return moved;
+}
+
+/* One more step at the end of a lane, or -1 after an error. */
+static int add(struct coll_operation *operation, int lane, const struct coll_step *step) {
+    struct coll_lane *own = &operation->lanes[lane];
+    if (operation->error != MPI_SUCCESS)
+        return -1;
+    void *steps = larger(operation->steps, operation->count, &operation->room, sizeof *step);
+    operation->steps = steps == NULL ? operation->steps : steps;
+    int *numbers = larger(own->steps, own->count, &own->room, sizeof *numbers);
+    own->steps = numbers == NULL ? own->steps : numbers;
+    if (steps == NULL || numbers == NULL) {
+        operation->error = MPI_ERR_NO_MEM;
+        return -1;
+    }
+    operation->steps[operation->count] = *step;
+    own->steps[own->count++] = operation->count;
+    return operation->count++;
+}
+
+int coll_add_send(struct coll_operation *operation, int lane, enum coll_stream stream,
+                  const void *data, MPI_Count count, MPI_Datatype type, int to) {
+    struct coll_step step = {.request = MPI_REQUEST_NULL};
+    if (operation->error == MPI_SUCCESS)
+        operation->error = PMPI_Send_init_c(data, count, type, to, operation->tag + (int)stream,
+                                            operation->cc->comm, &step.request);
+    return add(operation, lane, &step);
+}
+
+int coll_add_receive(struct coll_operation *operation, int lane, enum coll_stream stream,
+                     void *data, MPI_Count count, MPI_Datatype type, int from) {
+    struct coll_step step = {.request = MPI_REQUEST_NULL};
+    if (operation->error == MPI_SUCCESS)
+        operation->error = PMPI_Recv_init_c(data, count, type, from, operation->tag + (int)stream,
+                                            operation->cc->comm, &step.request);
+    return add(operation, lane, &step);
+}
+
+int coll_add_work(struct coll_operation *operation, int lane, coll_work *work, const void *from,
+                  void *to, MPI_Aint count) {
+    const struct coll_step step = {
+        .request = MPI_REQUEST_NULL, .work = work, .from = from, .to = to, .count = count};
+    return add(operation, lane, &step);
+}
+
+int coll_copy_bytes(const struct coll_operation *operation, const struct coll_step *step) {
+    (void)operation;
+    memmove(step->to, step->from, (size_t)step->count);
+    return MPI_SUCCESS;
+}
+
+/* A step starts only when another one is complete. */
+void coll_add_need(struct coll_operation *operation, int step, int needed) {
+    if (operation->error != MPI_SUCCESS || step < 0 || needed < 0)
+        return;
+    int *pairs =
+        larger(operation->pairs, operation->pair_count + 1, &operation->pair_room, sizeof *pairs);
+    if (pairs == NULL) {
+        operation->error = MPI_ERR_NO_MEM;
+        return;
+    }
+    operation->pairs = pairs;
+    pairs[operation->pair_count++] = needed;
+    pairs[operation->pair_count++] = step;
+    ++operation->steps[step].needs;
+}
+
+/* Put the needs in the order of the steps that are needed. */
+static int sort_needs(struct coll_operation *operation) {
+    operation->thens = malloc(((size_t)operation->pair_count / 2 + 1) * sizeof *operation->thens);
+    operation->running = malloc(((size_t)operation->count + 1) * sizeof *operation->running);
+    if (operation->thens == NULL || operation->running == NULL)
+        return MPI_ERR_NO_MEM;
+    for (int i = 0; i < operation->pair_count; i += 2)
+        ++operation->steps[operation->pairs[i]].thens;
+    for (int i = 0, first = 0; i < operation->count; ++i) {
+        operation->steps[i].first_then = first;
+        first += operation->steps[i].thens;
+        operation->steps[i].thens = 0;
+    }
+    for (int i = 0; i < operation->pair_count; i += 2) {
+        struct coll_step *needed = &operation->steps[operation->pairs[i]];
+        operation->thens[needed->first_then + needed->thens++] = operation->pairs[i + 1];
+    }
+    free(operation->pairs);
+    operation->pairs = NULL;
+    return MPI_SUCCESS;
+}
+
+static void free_request(MPI_Request *request) {
+    if (*request != MPI_REQUEST_NULL)
+        PMPI_Request_free(request);
+}
+
+static void discard(struct coll_operation *operation) {
+    for (int i = 0; i < operation->count; ++i)
+        free_request(&operation->steps[i].request);
+    free_request(&operation->end);
+    free_request(&operation->failure);
+    free_request(&operation->handle);
+    for (int lane = 0; lane < COLL_LANES; ++lane)
+        free(operation->lanes[lane].steps);
+    free(operation->steps);
+    free(operation->pairs);
+    free(operation->thens);
+    free(operation->running);
+    free(operation->scratch);
+    free(operation);
+}
+
+static void enter_in_table(struct coll_operation *operation) {
+    struct coll_operation **slot = slot_of(operation->handle);
+    pthread_mutex_lock(&lock);
+    operation->next = *slot;
+    *slot = operation;
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add(&live, 1);
+}
+
+static void leave_table(struct coll_operation *operation) {
+    struct coll_operation **place = slot_of(operation->handle);
+    while (*place != operation)
+        place = &(*place)->next;
+    *place = operation->next;
+    atomic_fetch_sub(&live, 1);
+}
+
+static void complete(struct coll_operation *operation, struct coll_step *step) {
+    step->is_done = 1;
+    --operation->left;
+    for (int i = 0; i < step->thens; ++i)
+        --operation->steps[operation->thens[step->first_then + i]].missing;
+}
+
+static int begin(struct coll_operation *operation, int number) {
+    struct coll_step *step = &operation->steps[number];
+    if (step->work != NULL) {
+        COLL_TRY(step->work(operation, step));
+        complete(operation, step);
+        return MPI_SUCCESS;
+    }
+    operation->running[operation->running_count++] = number;
+    return PMPI_Start(&step->request);
+}
+
+/* Start what may start, until nothing more may; *some is set if anything did. */
+static int begin_all(struct coll_operation *operation, int *some) {
+    for (int again = 1; again;) {
+        again = 0;
+        for (int i = 0; i < COLL_LANES; ++i) {
+            struct coll_lane *lane = &operation->lanes[i];
+            for (;;) {
+                while (lane->oldest < lane->next &&
+                       operation->steps[lane->steps[lane->oldest]].is_done)
+                    ++lane->oldest;
+                if (lane->next == lane->count || lane->next - lane->oldest >= lane->window ||
+                    operation->steps[lane->steps[lane->next]].missing > 0)
+                    break;
+                COLL_TRY(begin(operation, lane->steps[lane->next++]));
+                again = *some = 1;
+            }
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+/* Complete the messages that have ended. None of these calls waits, so none makes progress. */
+static int end_messages(struct coll_operation *operation, int *some) {
+    int kept = 0, error = MPI_SUCCESS;
+    for (int i = 0; i < operation->running_count; ++i) {
+        const int number = operation->running[i];
+        struct coll_step *step = &operation->steps[number];
+        if (error != MPI_SUCCESS || !PMPIX_Request_is_complete(step->request)) {
+            operation->running[kept++] = number;
+            continue;
+        }
+        error = PMPI_Wait(&step->request, MPI_STATUS_IGNORE);
+        complete(operation, step);
+        *some = 1;
+    }
+    operation->running_count = kept;
+    return error;
+}
+
+/* After an error: no receive into the application's buffers stays active, as in coll_abandon(). */
+static void give_up(struct coll_operation *operation) {
+    for (int i = 0; i < operation->running_count; ++i) {
+        MPI_Request *request = &operation->steps[operation->running[i]].request;
+        if (PMPI_Cancel(request) == MPI_SUCCESS && PMPIX_Request_is_complete(*request))
+            PMPI_Wait(request, MPI_STATUS_IGNORE);
+    }
+    operation->running_count = operation->left = 0;
+}
+
+/* Carry an operation on; 1 if it has ended: then the application's request is complete. */
+static int carry_on(struct coll_operation *operation) {
+    int error = MPI_SUCCESS;
+    for (int some = 1; some && error == MPI_SUCCESS && operation->left > 0;) {
+        some = 0;
+        error = end_messages(operation, &some);
+        if (error == MPI_SUCCESS)
+            error = begin_all(operation, &some);
+    }
+    if (error != MPI_SUCCESS) {
+        operation->error = error;
+        give_up(operation);
+        PMPI_Comm_call_errhandler(operation->call.comm, error);
+    }
+    if (operation->left > 0)
+        return 0;
+    MPI_Request *end = error == MPI_SUCCESS ? &operation->end : &operation->failure;
+    PMPI_Start(end);
+    PMPI_Wait(end, MPI_STATUS_IGNORE); /* to itself, and the receive is there */
+    operation->is_active = 0;
+    return 1;
+}
+
+/* Carry on all that is active; operations that were freed meanwhile go when they have ended. */
+static void carry_all_on(void) {
+    struct coll_operation **place = &active;
+    while (*place != NULL) {
+        struct coll_operation *one = *place;
+        if (!carry_on(one)) {
+            place = &one->next_active;
+            continue;
+        }
+        *place = one->next_active;
+        if (one->is_freed)
+            discard(one);
+    }
+}
+
+/* Called by the MPI library as part of its progress. */
+static int poll(MPIX_Async_thing thing) {
+    (void)thing;
+    if (pthread_mutex_trylock(&lock) != 0)
+        return MPIX_ASYNC_NOPROGRESS;
+    carry_all_on();
+    const int is_over = active == NULL;
+    if (is_over)
+        is_hooked = 0;
+    pthread_mutex_unlock(&lock);
+    return is_over ? MPIX_ASYNC_DONE : MPIX_ASYNC_NOPROGRESS;
+}
+
+/* Start an operation, with the lock; *hook is set if poll() is to be called from now on. */
+static int start(struct coll_operation *operation, int *hook) {
+    if (operation->error != MPI_SUCCESS)
+        return operation->error;
+    COLL_TRY(PMPI_Start(&operation->handle)); /* which says if it is active already */
+    for (int i = 0; i < operation->count; ++i) {
+        operation->steps[i].missing = operation->steps[i].needs;
+        operation->steps[i].is_done = 0;
+    }
+    for (int i = 0; i < COLL_LANES; ++i)
+        operation->lanes[i].next = operation->lanes[i].oldest = 0;
+    operation->running_count = 0;
+    operation->left = operation->count;
+    operation->is_active = 1;
+    if (carry_on(operation))
+        return operation->error;
+    operation->next_active = active;
+    active = operation;
+    *hook = !is_hooked;
+    is_hooked = 1;
+    return MPI_SUCCESS;
+}
+
+/* Start a request if it is that of an operation of ours; returns whether it is. */
+static int start_ours(MPI_Request request, int *error) {
+    int hook = 0;
+    if (atomic_load(&live) == 0)
+        return 0;
+    pthread_mutex_lock(&lock);
+    struct coll_operation *operation = find(request);
+    if (operation != NULL)
+        *error = start(operation, &hook);
+    pthread_mutex_unlock(&lock);
+    if (hook)
+        *error = PMPIX_Async_start(poll, NULL, MPIX_STREAM_NULL);
+    return operation != NULL;
+}
+
+LIBCOLL_EXPORT int MPI_Start(MPI_Request *request) {
+    int error;
+    if (request != NULL && start_ours(*request, &error))
+        return error;
+    return PMPI_Start(request);
+}
+
+LIBCOLL_EXPORT int MPI_Startall(int count, MPI_Request requests[]) {
+    if (atomic_load(&live) == 0 || requests == NULL)
+        return PMPI_Startall(count, requests);
+    for (int i = 0; i < count; ++i)
+        COLL_TRY(MPI_Start(&requests[i]));
+    return MPI_SUCCESS;
+}
+
+/*
+ * The steps of an active operation go on: other ranks need them. The application may free its
+ * request only while it is inactive (MPI 4.1, §6.13), but it is told so by nobody.
+ */
+static int free_ours(MPI_Request *request) {
+    pthread_mutex_lock(&lock);
+    struct coll_operation *operation = find(*request);
+    if (operation != NULL) {
+        leave_table(operation);
+        operation->is_freed = 1;
+        if (!operation->is_active)
+            discard(operation);
+        *request = MPI_REQUEST_NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    return operation != NULL;
+}
+
+LIBCOLL_EXPORT int MPI_Request_free(MPI_Request *request) {
+    if (request != NULL && atomic_load(&live) > 0 && free_ours(request))
+        return MPI_SUCCESS;
+    return PMPI_Request_free(request);
+}
+
+/* Collectives cannot be cancelled (MPI 4.1, §3.8.4). */
+LIBCOLL_EXPORT int MPI_Cancel(MPI_Request *request) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    if (request != NULL && atomic_load(&live) > 0) {
+        pthread_mutex_lock(&lock);
+        const struct coll_operation *operation = find(*request);
+        comm = operation == NULL ? MPI_COMM_NULL : operation->call.comm;
+        pthread_mutex_unlock(&lock);
+    }
+    if (comm == MPI_COMM_NULL)
+        return PMPI_Cancel(request);
+    PMPI_Comm_call_errhandler(comm, MPI_ERR_REQUEST);
+    return MPI_ERR_REQUEST;
+}
+
+/*
+ * The tags of the next operation on a communicator: inits are in the same order on all its ranks,
+ * so they take the same. They are never used again, as the last rank may still have messages of one
+ * that this one has freed. -1 when there are no more.
+ */
+static int next_tag(const struct coll_comm *cc) {
+    static const char owner;
+    static const int FIRST = 16;
+    int *bound, found = 0;
+    int *used = coll_comm_state(cc, &owner, sizeof *used);
+    if (used == NULL || PMPI_Comm_get_attr(cc->comm, MPI_TAG_UB, &bound, &found) != MPI_SUCCESS ||
+        !found || *used > (*bound - FIRST) / COLL_STREAMS - 1)
+        return -1;
+    return FIRST + COLL_STREAMS * (*used)++;
+}
+
+/* What the application's request cannot take, so that its completion is an error. */
+static const char too_much;
+
+/* The steps of an operation, and its handle. */
+static int build(struct coll_operation *operation, const struct coll_routine *routine,
+                 const struct coll_parameters *parameters, int *found) {
+    const struct coll_comm *cc = operation->cc;
+    if (operation->tag < 0)
+        return MPI_SUCCESS;
+    COLL_TRY(coll_plan(operation, routine, parameters, found));
+    if (!*found)
+        return MPI_SUCCESS;
+    COLL_TRY(operation->error);
+    COLL_TRY(sort_needs(operation));
+    COLL_TRY(PMPI_Recv_init(NULL, 0, MPI_BYTE, cc->rank, operation->tag + COLL_STREAM_END, cc->comm,
+                            &operation->handle));
+    COLL_TRY(PMPI_Send_init(NULL, 0, MPI_BYTE, cc->rank, operation->tag + COLL_STREAM_END, cc->comm,
+                            &operation->end));
+    return PMPI_Send_init(&too_much, 1, MPI_BYTE, cc->rank, operation->tag + COLL_STREAM_END,
+                          cc->comm, &operation->failure);
+}
+
+/* Make an operation where all ranks can; *made is NULL where the MPI library is to serve, on all.
+ */
+static int make(const struct coll_call *call, struct coll_comm *cc,
+                const struct coll_routine *routine, const struct coll_parameters *parameters,
+                struct coll_operation **made) {
+    struct coll_operation *operation = calloc(1, sizeof *operation);
+    int found = 0, all = 0;
+    *made = NULL;
+    if (operation == NULL)
+        return MPI_ERR_NO_MEM;
+    operation->handle = operation->end = operation->failure = MPI_REQUEST_NULL;
+    operation->call = *call;
+    operation->cc = cc;
+    operation->tag = next_tag(cc);
+    const int error = build(operation, routine, parameters, &found);
+    int ready = error == MPI_SUCCESS && found;
+    const int agreed = PMPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, cc->comm);
+    if (agreed == MPI_SUCCESS && all)
+        *made = operation;
+    operation->cc = NULL;
+    if (*made == NULL)
+        discard(operation);
+    return agreed;
+}
+
+int coll_persistent_init(struct coll_call *call, MPI_Request *request, int *error) {
+    struct coll_comm *cc = NULL;
+    const struct coll_routine *routine;
+    const struct coll_parameters *parameters;
+    struct coll_operation *operation = NULL;
+    if (PMPIX_Async_start == NULL || coll_off(call->comm) || call->comm == MPI_COMM_NULL ||
+        request == NULL || !coll_valid(call) ||
+        coll_views[call->collective]->measure(call) != MPI_SUCCESS ||
+        !coll_choose(call, &cc, &routine, &parameters, error))
+        return 0;
+    if (*error == MPI_SUCCESS)
+        *error = make(call, cc, routine, parameters, &operation);
+    if (*error != MPI_SUCCESS) {
+        PMPI_Comm_call_errhandler(call->comm, *error);
+        return 1;
+    }
+    if (operation == NULL)
+        return 0;
+    *request = operation->handle;
+    enter_in_table(operation);
+    return 1;
+}
+
+/* MPI has ended, and with it all requests. */
+void coll_persistent_restart(void) {
+    pthread_mutex_lock(&lock);
+    for (int slot = 0; slot < SLOTS; ++slot)
+        while (slots[slot] != NULL) {
+            struct coll_operation *one = slots[slot];
+            slots[slot] = one->next;
+            for (int i = 0; i < one->count; ++i)
+                one->steps[i].request = MPI_REQUEST_NULL;
+            one->handle = one->end = one->failure = MPI_REQUEST_NULL;
+            discard(one);
+        }
+    active = NULL;
+    is_hooked = 0;
+    pthread_mutex_unlock(&lock);
+    atomic_store(&live, 0);
+}
+
+#else
+
+void coll_persistent_restart(void) {
+}
+
+#endif

@@ -1,0 +1,99 @@
+/* Inside libcoll: persistent collectives, where the MPI library lets us take part in its progress.
+ */
+#ifndef PERSISTENT_H
+#define PERSISTENT_H
+
+#include "coll.h"
+
+/* MPIX_Async_start, by which MPICH calls us whenever it makes progress. Others have no such call.
+ */
+#if MPI_VERSION >= 4 && defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 40300300
+#define COLL_PERSISTENT
+#endif
+
+struct coll_operation;
+struct coll_step;
+
+/* What a step does at once, within this process. */
+typedef int coll_work(const struct coll_operation *operation, const struct coll_step *step);
+
+struct coll_step {
+    MPI_Request request; /* a persistent message; MPI_REQUEST_NULL: work */
+    coll_work *work;
+    const void *from;
+    void *to;
+    MPI_Aint count; /* of elements or bytes, as the work understands it */
+
+    int needs;   /* how many other steps have to be complete before it starts */
+    int missing; /* of these, in this run */
+    int is_done;
+    int first_then, thens; /* the steps that need this one: so many of operation->thens */
+};
+
+/* Steps that start in their order, when all but the latest `window` before it are complete. */
+struct coll_lane {
+    int window;
+    int *steps, count, room;
+    int next, oldest; /* in a run: the next to start; the first that is not complete */
+};
+
+/* The messages that must not meet those of another operation. */
+enum coll_stream { COLL_STREAM_DATA, COLL_STREAM_TOKENS, COLL_STREAM_END, COLL_STREAMS };
+
+enum { COLL_LANES = 4 };
+
+/*
+ * A persistent collective: steps on this rank. The application has `handle`, a persistent receive
+ * of nothing from this process itself. It starts with the operation, and the message for it is sent
+ * when all steps are complete. So all that the MPI library does with requests is right for it.
+ */
+struct coll_operation {
+    MPI_Request handle, end, failure;
+    const struct coll_comm *cc; /* while it is made; the communicator may be gone later */
+    struct coll_call call;
+    int tag;
+
+    struct coll_step *steps;
+    int count, room;
+    struct coll_lane lanes[COLL_LANES];
+    int *pairs, pair_count, pair_room; /* while it is made: a step, and one that needs it */
+    int *thens;
+    char *scratch;
+
+    int *running, running_count; /* messages that have started */
+    int left;                    /* steps that are not complete */
+    int is_active, is_freed;
+    int error;
+    struct coll_operation *next; /* of its slot in the table of handles */
+    struct coll_operation *next_active;
+};
+
+/* persistent.c: make an operation of steps; an error stays in it, and no step after it is made. */
+int coll_add_send(struct coll_operation *operation, int lane, enum coll_stream stream,
+                  const void *data, MPI_Count count, MPI_Datatype type, int to);
+int coll_add_receive(struct coll_operation *operation, int lane, enum coll_stream stream,
+                     void *data, MPI_Count count, MPI_Datatype type, int from);
+int coll_add_work(struct coll_operation *operation, int lane, coll_work *work, const void *from,
+                  void *to, MPI_Aint count);
+void coll_add_need(struct coll_operation *operation, int step, int needed);
+int coll_copy_bytes(const struct coll_operation *operation, const struct coll_step *step);
+
+/*
+ * plans.c: fill in the steps of a collective; *found is 0 if there is no plan for it, alike on all
+ * ranks. Collective, on the private communicator.
+ */
+int coll_plan(struct coll_operation *operation, const struct coll_routine *routine,
+              const struct coll_parameters *parameters, int *found);
+
+/* links.c: the cluster as a tree. */
+struct pattern_tree;
+void coll_cluster_tree(struct pattern_tree *tree, int *first_host);
+
+/*
+ * The whole of an MPI_..._init: returns 1 if the operation is ours, or wrong, and *error is what
+ * the function returns; 0 where the MPI library is to do it.
+ */
+int coll_persistent_init(struct coll_call *call, MPI_Request *request, int *error);
+void coll_persistent_restart(void);
+
+#endif

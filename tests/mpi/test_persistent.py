@@ -1,0 +1,61 @@
+"""Persistent collectives: random programs, threads and Fortran's names, compared with native."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from tests.mpi import builds, support
+
+pytestmark = pytest.mark.mpi
+
+RANKS = 4
+#: Routines whose persistent forms have plans, two ways for each collective.
+FORCED = (
+    {"allgather": "ring", "allgatherv": "ring", "allreduce": "ring", "bcast": "linear"},
+    {
+        "allgather": "simple",
+        "allgatherv": "simple",
+        "allreduce": "recursive_doubling",
+        "bcast": "binomial",
+    },
+)
+CASES = [("window", 0, 1), ("tokens", 1, 2), ("auto", 0, 3), ("native", 1, 4)]
+
+
+@lru_cache
+def library(*flags: str) -> Path:
+    """A library with what `FORCED` names."""
+    mpi = builds.Mpi.of_environment()
+    wanted = {(name, algorithm) for way in FORCED for name, algorithm in way.items()}
+    chosen = [a for a in support.CATALOGUE.algorithms if (a.collective, a.name) in wanted]
+    return builds.of_catalogue(mpi, RANKS, "persistent", support.few(chosen), *flags)
+
+
+def run(source: str, *arguments: str | int, kind: str, way: int = 0, flags=(), variables=None):
+    mpi = builds.Mpi.of_environment()
+    program = builds.c_program(mpi, library(*flags), source, *flags)
+    settings = {
+        "LIBCOLL_PERSISTENT": kind,
+        "LIBCOLL_FORCE": ",".join("=".join(pair) for pair in FORCED[way].items()),
+        **(variables or {}),
+    }
+    result = builds.run(mpi, RANKS, program, *arguments, variables=settings)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result
+
+
+@pytest.mark.parametrize(("kind", "way", "seed"), CASES)
+def test_random_programs(kind, way, seed):
+    """With `served`, the program makes calls of which MPICH's own form would make errors."""
+    served = ["served"] if kind in ("window", "tokens") else []
+    run("persistent.c", 600, seed, *served, kind=kind, way=way)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5, 11))
+@pytest.mark.parametrize(("kind", "way"), [("window", 0), ("tokens", 1)])
+def test_long_random_programs(kind, way, seed):
+    run("persistent.c", 1500, seed, "served", kind=kind, way=way)
