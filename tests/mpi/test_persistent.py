@@ -59,3 +59,9 @@ def test_random_programs(kind, way, seed):
 @pytest.mark.parametrize(("kind", "way"), [("window", 0), ("tokens", 1)])
 def test_long_random_programs(kind, way, seed):
     run("persistent.c", 1500, seed, "served", kind=kind, way=way)
+
+
+@pytest.mark.parametrize("kind", ["window", "tokens"])
+@pytest.mark.parametrize("use", ["threads", "blocking", "fortran", "mistakes"])
+def test_uses(use, kind):
+    run("persistent_uses.c", use, kind=kind)

@@ -7,4 +7,4 @@
  */
 #include "coll.h"
 
-const unsigned long long coll_build = 0x6705b7b1f586e9c4;
+const unsigned long long coll_build = 0x68a094e7476dc972;

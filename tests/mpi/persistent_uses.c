@@ -1,0 +1,186 @@
+/*
+ * Persistent alltoalls in use: threads that wait for different ones, calls that block meanwhile,
+ * the names of Fortran, and mistakes.
+ *
+ *   persistent_uses threads|blocking|fortran|mistakes
+ */
+#include "program.h"
+
+#include <pthread.h>
+
+enum { THREADS = 3, ROUNDS = 60, COUNT = 3000 };
+
+/* What a program of mpi_f08 calls; MPICH's handles are numbers in both languages. */
+void mpi_start_f08_(int *request, int *ierror);
+void mpi_startall_f08_(const int *count, int *requests, int *ierror);
+void mpi_request_free_f08_(int *request, int *ierror);
+void mpi_cancel_f08_(int *request, int *ierror);
+
+struct exchange {
+    MPI_Request request;
+    int rank, size, wrong;
+    int *send, *recv;
+};
+
+static struct exchange make(MPI_Comm comm) {
+    struct exchange one = {.wrong = 0};
+    MPI_Comm_rank(comm, &one.rank);
+    MPI_Comm_size(comm, &one.size);
+    one.send = malloc(sizeof(int) * COUNT * (size_t)one.size);
+    one.recv = malloc(sizeof(int) * COUNT * (size_t)one.size);
+    MPI_Alltoall_init(one.send, COUNT, MPI_INT, one.recv, COUNT, MPI_INT, comm, MPI_INFO_NULL,
+                      &one.request);
+    return one;
+}
+
+static void fill(struct exchange *one, int round) {
+    for (int i = 0; i < COUNT * one->size; ++i) {
+        one->send[i] = one->rank * 1000 + i / COUNT + round;
+        one->recv[i] = -1;
+    }
+}
+
+static void check(struct exchange *one, int round) {
+    for (int i = 0; i < COUNT * one->size; ++i)
+        one->wrong += one->recv[i] != i / COUNT * 1000 + one->rank + round;
+}
+
+static void destroy(struct exchange *one) {
+    EXPECT(one->wrong == 0);
+    EXPECT(MPI_Request_free(&one->request) == MPI_SUCCESS);
+    free(one->send);
+    free(one->recv);
+}
+
+static void *carry_out(void *argument) {
+    struct exchange *one = argument;
+    for (int round = 0; round < ROUNDS; ++round) {
+        fill(one, round);
+        MPI_Start(&one->request);
+        MPI_Wait(&one->request, MPI_STATUS_IGNORE);
+        check(one, round);
+    }
+    return NULL;
+}
+
+/* Each thread has an operation of its own, all on one communicator. */
+static void use_threads(void) {
+    pthread_t threads[THREADS];
+    struct exchange exchanges[THREADS];
+    for (int i = 0; i < THREADS; ++i)
+        exchanges[i] = make(MPI_COMM_WORLD);
+    for (int i = 0; i < THREADS; ++i)
+        EXPECT(pthread_create(&threads[i], NULL, carry_out, &exchanges[i]) == 0);
+    for (int i = 0; i < THREADS; ++i)
+        EXPECT(pthread_join(threads[i], NULL) == 0);
+    for (int i = 0; i < THREADS; ++i)
+        destroy(&exchanges[i]);
+}
+
+/*
+ * All but rank 0 have started and then block in other functions, until rank 0 has ended its
+ * operation: it ends only if these functions carry the operation on.
+ */
+static void block(void) {
+    struct exchange one = make(MPI_COMM_WORLD);
+    for (int round = 0; round < 6; ++round) {
+        int token = 0;
+        fill(&one, round);
+        MPI_Start(&one.request);
+        if (one.rank == 0)
+            MPI_Wait(&one.request, MPI_STATUS_IGNORE);
+        if (round % 3 == 0)
+            PMPI_Barrier(MPI_COMM_WORLD);
+        else if (round % 3 == 1)
+            PMPI_Bcast(&token, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        else if (one.rank != 0)
+            MPI_Recv(&token, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        else
+            for (int to = 1; to < one.size; ++to)
+                MPI_Send(&token, 1, MPI_INT, to, 5, MPI_COMM_WORLD);
+        MPI_Wait(&one.request, MPI_STATUS_IGNORE);
+        check(&one, round);
+    }
+    destroy(&one);
+}
+
+static void use_fortran(void) {
+    const int two = 2;
+    struct exchange exchanges[] = {make(MPI_COMM_WORLD), make(MPI_COMM_WORLD)};
+    for (int round = 0; round < 4; ++round) {
+        int handles[] = {exchanges[0].request, exchanges[1].request}, error = -1;
+        fill(&exchanges[0], round);
+        fill(&exchanges[1], round);
+        if (round % 2)
+            mpi_startall_f08_(&two, handles, &error);
+        else
+            for (int i = 0; i < two; ++i)
+                mpi_start_f08_(&handles[i], &error);
+        EXPECT(error == MPI_SUCCESS);
+        PMPI_Waitall(two, handles, MPI_STATUSES_IGNORE); /* as MPI_Waitall of mpi_f08 */
+        check(&exchanges[0], round);
+        check(&exchanges[1], round);
+    }
+    int handle = exchanges[1].request, error = -1;
+    mpi_request_free_f08_(&handle, &error);
+    EXPECT(error == MPI_SUCCESS && handle == MPI_REQUEST_NULL);
+    EXPECT(exchanges[1].wrong == 0);
+    free(exchanges[1].send);
+    free(exchanges[1].recv);
+    destroy(&exchanges[0]);
+}
+
+static int class_of(int error) {
+    int class = MPI_SUCCESS;
+    MPI_Error_class(error, &class);
+    return class;
+}
+
+static int handled;
+
+static void handle(MPI_Comm *comm, int *error, ...) {
+    (void)comm;
+    (void)error;
+    ++handled;
+}
+
+/* Mistakes are errors for the caller, and the operation goes on. */
+static void make_mistakes(void) {
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(handle, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    struct exchange one = make(comm);
+    EXPECT(class_of(MPI_Cancel(&one.request)) == MPI_ERR_REQUEST && handled == 1);
+    fill(&one, 1);
+    MPI_Start(&one.request);
+    MPI_Wait(&one.request, MPI_STATUS_IGNORE);
+    check(&one, 1);
+    /* freed while it is active, which MPI does not allow: it still ends, for the others */
+    fill(&one, 2);
+    MPI_Start(&one.request);
+    MPI_Request copy = one.request;
+    EXPECT(MPI_Request_free(&one.request) == MPI_SUCCESS && copy != MPI_REQUEST_NULL);
+    PMPI_Barrier(comm);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_free(&comm);
+}
+
+int main(int argc, char **argv) {
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    EXPECT(argc == 2 && provided == MPI_THREAD_MULTIPLE);
+    const struct {
+        const char *name;
+        void (*run)(void);
+    } uses[] = {{"threads", use_threads},
+                {"blocking", block},
+                {"fortran", use_fortran},
+                {"mistakes", make_mistakes}};
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
+        if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
+            uses[i].run();
+    (void)mpi_cancel_f08_;
+    return finish();
+}
