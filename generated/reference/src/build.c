@@ -7,4 +7,4 @@
  */
 #include "coll.h"
 
-const unsigned long long coll_build = 0x68a094e7476dc972;
+const unsigned long long coll_build = 0x5f75698ffa92797a;

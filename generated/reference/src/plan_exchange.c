@@ -103,7 +103,7 @@ static int judge(const int64_t *facts, int p, int64_t *bytes, int *plain) {
         }
     }
     if (kind == COLL_PLAN_AUTO)
-        kind = total < (double)AVERAGE_LEAST * p * (p - 1) ? COLL_PLAN_NATIVE : COLL_PLAN_WINDOW;
+        kind = total < (double)AVERAGE_LEAST * p * (p - 1) ? COLL_PLAN_NATIVE : COLL_PLAN_TOKENS;
     return total == 0 ? COLL_PLAN_NATIVE : kind;
 }
 
