@@ -12,10 +12,17 @@
 #ifdef COLL_PERSISTENT
 
 /*
- * Unless LIBCOLL_PERSISTENT says more, shorter messages in the mean are for the MPI library; pieces
- * of the schedule have so many bytes; and a rank has so many under way.
+ * Unless LIBCOLL_PERSISTENT says more, shorter messages in the mean are for the MPI library. So are
+ * more messages than the scheduler orders in a second. Pieces of the schedule have so many bytes,
+ * or take so many microseconds on the slowest host's link; and a rank has so many under way.
  */
-enum { AVERAGE_LEAST = 16384, SEGMENT = 4096, UNDER_WAY = 16 };
+enum {
+    AVERAGE_LEAST = 16384,
+    MESSAGES_MOST = 20000,
+    SEGMENT = 4096,
+    SEGMENT_MICROSECONDS = 50,
+    UNDER_WAY = 16
+};
 
 /* What a rank tells of its call, before the bytes for each rank and those from each. */
 enum { KIND, IS_PLAIN, IS_WRONG, FACTS };
@@ -83,6 +90,7 @@ static int judge(const int64_t *facts, int p, int64_t *bytes, int *plain) {
     const int each = FACTS + 2 * p;
     int kind = COLL_PLAN_TOKENS;
     double total = 0;
+    int64_t messages = 0;
     *plain = 1;
     for (int from = 0; from < p; ++from) {
         const int64_t *own = facts + (int64_t)from * each;
@@ -95,11 +103,12 @@ static int judge(const int64_t *facts, int p, int64_t *bytes, int *plain) {
             if (own[FACTS + to] != facts[(int64_t)to * each + FACTS + p + from])
                 return COLL_PLAN_NATIVE;
             total += from == to ? 0 : (double)own[FACTS + to];
+            messages += from != to && own[FACTS + to] > 0;
         }
     }
     if (kind == COLL_PLAN_AUTO)
         kind = total < (double)AVERAGE_LEAST * p * (p - 1) ? COLL_PLAN_NATIVE : COLL_PLAN_TOKENS;
-    return total == 0 ? COLL_PLAN_NATIVE : kind;
+    return messages == 0 || messages > MESSAGES_MOST ? COLL_PLAN_NATIVE : kind;
 }
 
 /* The most bytes that a rank sends or receives. */
@@ -125,6 +134,17 @@ static int host_at(int place) {
     return host;
 }
 
+/* Bytes of a piece at least: many enough that starting it costs little beside its way. */
+static MPI_Aint segment_of(const struct pattern *pattern) {
+    long long slowest = 0;
+    for (int rank = 0; rank < pattern->ranks; ++rank) {
+        const long long rate = pattern->tree.rates[pattern->host[rank]];
+        slowest = slowest == 0 || rate < slowest ? rate : slowest;
+    }
+    const long long bytes = slowest / 8 * SEGMENT_MICROSECONDS / 1000000;
+    return bytes < SEGMENT ? SEGMENT : (MPI_Aint)(bytes / SEGMENT * SEGMENT);
+}
+
 static int schedule(const struct coll_comm *cc, const int64_t *bytes, int plain, int kind,
                     struct told *told, struct pattern_plan *plan) {
     int first_host;
@@ -136,7 +156,7 @@ static int schedule(const struct coll_comm *cc, const int64_t *bytes, int plain,
     for (int h = 0; h < cc->hosts; ++h)
         for (int place = cc->first_place[h]; place < cc->first_place[h + 1]; ++place)
             host[cc->order[place]] = first_host + host_at(cc->host_place[h]);
-    told->chunk = plain ? coll_chunk(SEGMENT, most_of(bytes, cc->size)) : 0;
+    told->chunk = plain ? coll_chunk(segment_of(&pattern), most_of(bytes, cc->size)) : 0;
     const int64_t segment = plain ? told->chunk : INT64_MAX / 4;
     const int made = coll_pattern_schedule(&pattern, segment, kind == COLL_PLAN_TOKENS, plan);
     free(host);

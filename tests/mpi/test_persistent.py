@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.mpi import builds, support
+from tests.mpi.test_threads import ENVIRONMENT, fixed_addresses
 
 pytestmark = pytest.mark.mpi
 
@@ -34,7 +35,9 @@ def library(*flags: str) -> Path:
     return builds.of_catalogue(mpi, RANKS, "persistent", support.few(chosen), *flags)
 
 
-def run(source: str, *arguments: str | int, kind: str, way: int = 0, flags=(), variables=None):
+def run(
+    source: str, *arguments: str | int, kind: str, way: int = 0, flags=(), variables=None, under=()
+):
     mpi = builds.Mpi.of_environment()
     program = builds.c_program(mpi, library(*flags), source, *flags)
     settings = {
@@ -42,7 +45,7 @@ def run(source: str, *arguments: str | int, kind: str, way: int = 0, flags=(), v
         "LIBCOLL_FORCE": ",".join("=".join(pair) for pair in FORCED[way].items()),
         **(variables or {}),
     }
-    result = builds.run(mpi, RANKS, program, *arguments, variables=settings)
+    result = builds.run(mpi, RANKS, *under, program, *arguments, variables=settings)
     assert result.returncode == 0, result.stdout + result.stderr
     return result
 
@@ -65,3 +68,23 @@ def test_long_random_programs(kind, way, seed):
 @pytest.mark.parametrize("use", ["threads", "blocking", "fortran", "mistakes"])
 def test_uses(use, kind):
     run("persistent_uses.c", use, kind=kind)
+
+
+#: MPICH keeps memory to its end.
+NO_LEAKS = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "way"), [("window", 0), ("tokens", 1)])
+def test_random_programs_with_sanitizers(kind, way):
+    flags = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    arguments = ("persistent.c", 400, 12, "served")
+    run(*arguments, kind=kind, way=way, flags=flags, variables=NO_LEAKS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["window", "tokens"])
+def test_threads_do_not_race(kind):
+    flags = ("-g", "-fsanitize=thread")
+    how = {"flags": flags, "variables": ENVIRONMENT, "under": fixed_addresses()}
+    run("persistent_uses.c", "threads", kind=kind, **how)

@@ -7,4 +7,4 @@
  */
 #include "coll.h"
 
-const unsigned long long coll_build = 0x5f75698ffa92797a;
+const unsigned long long coll_build = 0xe7518979ed1f87a0;
