@@ -128,6 +128,7 @@ static int begin_world(int error) {
         coll_settings(); /* as they are told to others */
         coll_watch_world();
         coll_peers_meet(MPI_COMM_WORLD);
+        coll_events_open();
     }
     return error;
 }
@@ -143,6 +144,7 @@ LIBCOLL_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *p
 LIBCOLL_EXPORT int MPI_Finalize(void) {
     coll_trace_print();
     coll_histogram_write();
+    coll_events_write();
     const int error = NEXT(MPI_Finalize)();
     end_of_mpi();
     return error;
