@@ -31,6 +31,10 @@ _COSTS = {
     "bcast": "Σ k(α + nβ) over the levels of k messages at a rank",
     "reduce": "Σ k(α + nβ + nγ) over the levels of k messages at a rank",
 }
+_ON_HOST = (
+    '{meaning: "how ranks of one host hand over data: 1 messages, 2 shared memory for short ones", '
+    "values: [1, 2], default: 1}"
+)
 _PREFIX = "configured_tree_"
 _AHEAD = 8192
 """Bytes up to which receives are posted ahead (``AHEAD_MOST`` in the engine)."""
@@ -78,6 +82,13 @@ def _template(tree: ConfiguredTree, topology: Topology, collective: str) -> str:
     """Return the template of a routine: front matter, tables, and the call of the engine."""
     proof = verify_configured(topology, collective, tree.rows)
     commutes = "constraints: [commutative]\n" if collective in ("allreduce", "reduce") else ""
+    hosts = topology.ranks
+    several = any(hosts[tree.worker_of(one)] == hosts[node.worker] for one, node in tree.up) or any(
+        hosts[one] == hosts[other] for one, other in tree.down
+    )
+    shares = f"parameters:\n  on_host: {_ON_HOST}\n" if several else ""
+    on_host = "parameters->on_host" if several else "CONFIGURED_TREE_MESSAGES"
+    unused = "" if several else "    (void)parameters;\n"
     numbers = {
         "worker": [worker for worker, _ in tree.rows],
         "first": list(accumulate((len(below) for _, below in tree.rows), initial=0)),
@@ -91,7 +102,7 @@ summary: {COLLECTIVES[collective].format(tree.name)}
 wins: Short messages on a cluster that the tree was made for, or changed for by hand.
 needs: tables
 topology: {topology.hash}
-{commutes}scratch: {_scratch(tree, collective)}
+{commutes}{shares}scratch: {_scratch(tree, collective)}
 cost: {_COSTS[collective]}
 reference: Bongo, Anshus and Bjørndalen 2004, §3
 ---#}}
@@ -107,8 +118,7 @@ reference: Bongo, Anshus and Bjørndalen 2004, §3
 {{{{ signature }}}} {{
     static const char owner;
     const struct configured_tree tree = {{&owner, {len(tree.nodes)}, worker, first, contributor}};
-    (void)parameters;
-    return coll_configured_tree_{collective}(call, cc, &tree);
+{unused}    return coll_configured_tree_{collective}(call, cc, &tree, {on_host});
 }}
 """
 

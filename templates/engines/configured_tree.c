@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "configured_tree.h"
+#include "shared_channels.h"
 
 /* Tags: of operands, those of nodes each with its own from FIRST on; of results; to the root. */
 enum { OPERAND = COLL_TAG_DATA, AT_ROOT = COLL_TAG_COPY, RESULT = COLL_TAG_TOKEN, FIRST = 16 };
@@ -24,6 +25,8 @@ enum { OWN = -1, COMES = -2 };
 struct link {
     int rank; /* MPI_PROC_NULL: none */
     int tag;
+    unsigned passed;                /* messages that went through the channel */
+    struct shared_channel *channel; /* NULL: MPI's messages */
 };
 
 /* A node whose work this rank does. */
@@ -39,6 +42,7 @@ struct work {
 /* What a rank has to do: found at its first call, and kept with the communicator. */
 struct plan {
     int made;
+    int shares; /* whether channels were asked for */
     int works, arrivals, downs;
     int begun;          /* works with base COMES */
     int root;           /* the rank that has the result first */
@@ -48,6 +52,7 @@ struct plan {
     struct link *arrival;
     struct link *down;
     int *inner;
+    struct shared_channel **channels; /* of the ranks of this host; NULL: none */
 };
 
 static const struct link nobody = {.rank = MPI_PROC_NULL};
@@ -133,9 +138,9 @@ static void find_way_down(struct plan *plan, const struct coll_comm *cc,
                 continue;
             has[to] = 1;
             if (worker == here)
-                plan->down[plan->downs++] = (struct link){cc->rank_of[to], RESULT};
+                plan->down[plan->downs++] = (struct link){.rank = cc->rank_of[to], .tag = RESULT};
             if (to == here)
-                plan->result = (struct link){cc->rank_of[worker], RESULT};
+                plan->result = (struct link){.rank = cc->rank_of[worker], .tag = RESULT};
         }
     }
 }
@@ -166,13 +171,78 @@ static int make_plan(struct plan *plan, const struct coll_comm *cc,
     return MPI_SUCCESS;
 }
 
+static int is_here(const struct coll_comm *cc, int rank) {
+    const int place = cc->place_of[rank];
+    return place >= cc->first_place[cc->host] && place < cc->first_place[cc->host + 1];
+}
+
+/*
+ * The channel on which a rank of this host reads what a contributor hands over, by its number: the
+ * operands from this host in the order of the tables, then, for `contributor` -1, the result.
+ */
+static int channel_of(const struct coll_comm *cc, const struct configured_tree *tree, int reader,
+                      int contributor) {
+    const int here = cc->position_of[reader];
+    int number = 0;
+    for (int node = 0; node < tree->nodes; ++node) {
+        for (int i = tree->first[node]; i < tree->first[node + 1]; ++i) {
+            const int one = tree->contributor[i], giver = giver_of(cc, tree, one);
+            if (tree->worker[node] != here || giver == here || !is_here(cc, cc->rank_of[giver]))
+                continue;
+            if (one == contributor)
+                return number;
+            ++number;
+        }
+    }
+    return number;
+}
+
+/* What a link hands over: the inverse of link_to; -1 for the result. */
+static int contributor_of(const struct coll_comm *cc, const struct link *link, int giver) {
+    if (link->tag == OPERAND)
+        return cc->position_of[giver];
+    return link->tag == RESULT ? -1 : link->tag - FIRST + cc->size;
+}
+
+/* Let a link between ranks of this host go through its channel. */
+static void share(const struct plan *plan, const struct coll_comm *cc,
+                  const struct configured_tree *tree, struct link *link, int giver, int reader) {
+    if (link->rank == MPI_PROC_NULL || !is_here(cc, link->rank))
+        return;
+    const int number = channel_of(cc, tree, reader, contributor_of(cc, link, giver));
+    link->channel = plan->channels[cc->place_of[reader] - cc->first_place[cc->host]] + number;
+}
+
+/* Make the channels, at the first call that asks for them: all ranks do. */
+static int make_channels(struct plan *plan, const struct coll_comm *cc,
+                         const struct configured_tree *tree) {
+    const int me = cc->rank;
+    COLL_TRY(coll_shared_channels(cc, channel_of(cc, tree, me, -1) + 1, &plan->channels));
+    plan->shares = 1;
+    if (plan->channels == NULL)
+        return MPI_SUCCESS;
+    for (int i = 0; i < plan->arrivals; ++i)
+        share(plan, cc, tree, &plan->arrival[i], plan->arrival[i].rank, me);
+    for (int i = 0; i < plan->works; ++i)
+        share(plan, cc, tree, &plan->work[i].up, me, plan->work[i].up.rank);
+    for (int i = 0; i < plan->downs; ++i)
+        share(plan, cc, tree, &plan->down[i], me, plan->down[i].rank);
+    share(plan, cc, tree, &plan->own, me, plan->own.rank);
+    share(plan, cc, tree, &plan->result, plan->result.rank, me);
+    free(plan->channels);
+    plan->channels = NULL;
+    return MPI_SUCCESS;
+}
+
 /* A call along the tree. */
 struct run {
     const struct coll_call *call;
     const struct coll_comm *cc;
-    const struct plan *plan;
+    struct plan *plan;
     int count; /* of elements in a message */
     MPI_Datatype type;
+    int shared;              /* whether ranks of a host go through channels, where there are any */
+    int dense;               /* whether elements are plain bytes */
     int ahead;               /* whether all receives are posted at first */
     struct coll_elements in; /* room for what comes */
     char **value;            /* [work] */
@@ -191,14 +261,51 @@ static char *room(const struct run *run, int number) {
                          : NULL;
 }
 
-static int send(struct run *run, const struct link *to, const char *data) {
+static int is_shared(const struct run *run, const struct link *link) {
+    return run->shared && link->channel != NULL;
+}
+
+/* The data of a message in a channel is packed. */
+static int write_channel(struct run *run, struct link *to, const char *data) {
+    const int bytes = (int)run->call->bytes;
+    int at = 0;
+    COLL_TRY(coll_shared_begin(run->cc, to->channel, ++to->passed));
+    if (has_data(run) && run->dense)
+        memcpy(to->channel->data, data, (size_t)bytes);
+    else if (has_data(run))
+        COLL_TRY(PMPI_Pack(data, run->count, run->type, to->channel->data, SHARED_CHANNEL_MOST, &at,
+                           run->cc->comm));
+    coll_shared_wrote(to->channel, to->passed);
+    return MPI_SUCCESS;
+}
+
+/* To `data` from a channel, where the message has come. */
+static int read_channel(struct run *run, struct link *from, char *data) {
+    const int bytes = (int)run->call->bytes;
+    int at = 0;
+    if (has_data(run) && run->dense)
+        memcpy(data, from->channel->data, (size_t)bytes);
+    else if (has_data(run))
+        COLL_TRY(PMPI_Unpack(from->channel->data, bytes, &at, data, run->count, run->type,
+                             run->cc->comm));
+    coll_shared_took(from->channel, from->passed);
+    return MPI_SUCCESS;
+}
+
+static int send(struct run *run, struct link *to, const char *data) {
     if (to->rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
+    if (is_shared(run, to))
+        return write_channel(run, to, data);
     return PMPI_Isend(data, run->count, run->type, to->rank, to->tag, run->cc->comm,
                       &run->sends[run->sent++]);
 }
 
-static int receive(struct run *run, const struct link *from, char *data) {
+static int receive(struct run *run, struct link *from, char *data) {
+    if (is_shared(run, from)) {
+        COLL_TRY(coll_shared_await(run->cc, from->channel, ++from->passed));
+        return read_channel(run, from, data);
+    }
     return PMPI_Recv(data, run->count, run->type, from->rank, from->tag, run->cc->comm,
                      MPI_STATUS_IGNORE);
 }
@@ -213,6 +320,8 @@ static int complete(struct run *run) {
 static int post_receives(struct run *run) {
     for (int i = 0; i < run->plan->arrivals; ++i) {
         const struct link *from = &run->plan->arrival[i];
+        if (is_shared(run, from))
+            continue;
         COLL_TRY(PMPI_Irecv(room(run, i), run->count, run->type, from->rank, from->tag,
                             run->cc->comm, &run->receives[i]));
     }
@@ -223,7 +332,7 @@ static int post_receives(struct run *run) {
 static int take(struct run *run, const struct work *work, int arrival, char **data) {
     const int begins = work->base == COMES && arrival == work->first;
     *data = room(run, run->ahead ? arrival : begins ? work->room : 0);
-    if (run->ahead)
+    if (run->ahead && !is_shared(run, &run->plan->arrival[arrival]))
         return PMPI_Wait(&run->receives[arrival], MPI_STATUS_IGNORE);
     return receive(run, &run->plan->arrival[arrival], *data);
 }
@@ -236,7 +345,7 @@ static int fold(struct run *run, char *theirs, char *mine) {
 
 /* Combine what contributes to a node, and pass it on. */
 static int do_work(struct run *run, int number) {
-    const struct work *work = &run->plan->work[number];
+    struct work *work = &run->plan->work[number];
     char *value = work->base == OWN ? run->call->recv : NULL;
     int next = work->first;
     if (work->base >= 0)
@@ -256,7 +365,7 @@ static int do_work(struct run *run, int number) {
 
 /* Operands up to the root of the tree, where *value is the result; elsewhere NULL. */
 static int go_up(struct run *run, char **value) {
-    const struct plan *plan = run->plan;
+    struct plan *plan = run->plan;
     if (run->ahead)
         COLL_TRY(post_receives(run));
     COLL_TRY(send(run, &plan->own, run->call->recv));
@@ -268,7 +377,7 @@ static int go_up(struct run *run, char **value) {
 
 /* The result down from the ranks that have it; `but` has it already. */
 static int go_down(struct run *run, int but) {
-    const struct plan *plan = run->plan;
+    struct plan *plan = run->plan;
     char *data = run->call->recv;
     if (plan->result.rank != MPI_PROC_NULL && run->cc->rank != but)
         COLL_TRY(receive(run, &plan->result, data));
@@ -293,7 +402,8 @@ static int allreduce(struct run *run) {
 }
 
 static int reduce(struct run *run) {
-    const struct link there = {run->call->root, AT_ROOT}, here = {run->plan->root, AT_ROOT};
+    struct link there = {.rank = run->call->root, .tag = AT_ROOT};
+    struct link here = {.rank = run->plan->root, .tag = AT_ROOT};
     char *value;
     COLL_TRY(go_up(run, &value));
     if (here.rank == there.rank)
@@ -307,7 +417,8 @@ static int reduce(struct run *run) {
 
 /* The message goes to the root of the tree first, and down from both. */
 static int bcast(struct run *run) {
-    const struct link there = {run->call->root, AT_ROOT}, here = {run->plan->root, AT_ROOT};
+    struct link there = {.rank = run->call->root, .tag = AT_ROOT};
+    struct link here = {.rank = run->plan->root, .tag = AT_ROOT};
     if (here.rank != there.rank) {
         if (run->cc->rank == there.rank)
             COLL_TRY(send(run, &here, run->call->recv));
@@ -344,7 +455,7 @@ static int with_room(struct run *run, int steps(struct run *run), int combines) 
 }
 
 static int along(const struct coll_call *call, const struct coll_comm *cc,
-                 const struct configured_tree *tree, int count, MPI_Datatype type,
+                 const struct configured_tree *tree, int on_host, int count, MPI_Datatype type,
                  int steps(struct run *run), int combines) {
     struct plan *plan = coll_comm_state(cc, tree->owner, bytes_of_plan(cc, tree));
     if (plan == NULL)
@@ -353,25 +464,30 @@ static int along(const struct coll_call *call, const struct coll_comm *cc,
         COLL_TRY(make_plan(plan, cc, tree));
     struct run run = {.call = call, .cc = cc, .plan = plan, .count = count, .type = type};
     run.ahead = combines && call->bytes <= AHEAD_MOST;
+    run.shared = on_host == CONFIGURED_TREE_SHARED && call->bytes <= SHARED_CHANNEL_MOST;
+    if (run.shared && !plan->shares)
+        COLL_TRY(make_channels(plan, cc, tree));
+    if (run.shared)
+        COLL_TRY(coll_is_dense(type, &run.dense));
     return with_room(&run, steps, combines);
 }
 
 int coll_configured_tree_allreduce(const struct coll_call *call, const struct coll_comm *cc,
-                                   const struct configured_tree *tree) {
-    return along(call, cc, tree, call->recv_count, call->recv_type, allreduce, 1);
+                                   const struct configured_tree *tree, int on_host) {
+    return along(call, cc, tree, on_host, call->recv_count, call->recv_type, allreduce, 1);
 }
 
 int coll_configured_tree_reduce(const struct coll_call *call, const struct coll_comm *cc,
-                                const struct configured_tree *tree) {
-    return along(call, cc, tree, call->recv_count, call->recv_type, reduce, 1);
+                                const struct configured_tree *tree, int on_host) {
+    return along(call, cc, tree, on_host, call->recv_count, call->recv_type, reduce, 1);
 }
 
 int coll_configured_tree_bcast(const struct coll_call *call, const struct coll_comm *cc,
-                               const struct configured_tree *tree) {
-    return along(call, cc, tree, (int)call->bytes, MPI_PACKED, bcast, 0);
+                               const struct configured_tree *tree, int on_host) {
+    return along(call, cc, tree, on_host, (int)call->bytes, MPI_PACKED, bcast, 0);
 }
 
 int coll_configured_tree_barrier(const struct coll_call *call, const struct coll_comm *cc,
-                                 const struct configured_tree *tree) {
-    return along(call, cc, tree, 0, MPI_BYTE, allreduce, 1);
+                                 const struct configured_tree *tree, int on_host) {
+    return along(call, cc, tree, on_host, 0, MPI_BYTE, allreduce, 1);
 }

@@ -16,6 +16,9 @@ struct configured_tree {
     const int *contributor; /* node by node */
 };
 
+/* How ranks of one host hand over data; memory serves short messages, if they can share any. */
+enum { CONFIGURED_TREE_MESSAGES = 1, CONFIGURED_TREE_SHARED = 2 };
+
 /*
  * Carry out a collective along the tree. A rank may do the work of several nodes, and nodes need no
  * message where a contributor is at the same rank. The result passes each rank once. In a
@@ -24,12 +27,12 @@ struct configured_tree {
  * them.
  */
 int coll_configured_tree_allreduce(const struct coll_call *call, const struct coll_comm *cc,
-                                   const struct configured_tree *tree);
+                                   const struct configured_tree *tree, int on_host);
 int coll_configured_tree_reduce(const struct coll_call *call, const struct coll_comm *cc,
-                                const struct configured_tree *tree);
+                                const struct configured_tree *tree, int on_host);
 int coll_configured_tree_bcast(const struct coll_call *call, const struct coll_comm *cc,
-                               const struct configured_tree *tree);
+                               const struct configured_tree *tree, int on_host);
 int coll_configured_tree_barrier(const struct coll_call *call, const struct coll_comm *cc,
-                                 const struct configured_tree *tree);
+                                 const struct configured_tree *tree, int on_host);
 
 #endif

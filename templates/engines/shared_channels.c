@@ -1,0 +1,127 @@
+/*
+ * Short messages between ranks of a host, through memory that they share (a window of
+ * MPI_Win_allocate_shared). The window hangs on the private communicator and is freed with it.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared_channels.h"
+
+/*
+ * After so many looks at a flag, MPI gets its turn, as what this rank has sent may need that to
+ * move; then another rank may have the processor.
+ */
+enum { LOOKS = 64 };
+
+static int host_ranks(const struct coll_comm *cc) {
+    return cc->first_place[cc->host + 1] - cc->first_place[cc->host];
+}
+
+/* The ranks of this host, in their order, if they can share memory; else some of them. */
+static int comm_of_host(const struct coll_comm *cc, MPI_Comm *host) {
+    MPI_Comm near;
+    COLL_TRY(PMPI_Comm_split_type(cc->comm, MPI_COMM_TYPE_SHARED, cc->rank, MPI_INFO_NULL, &near));
+    const int error = PMPI_Comm_split(near, cc->host, cc->rank, host);
+    COLL_TRY(PMPI_Comm_free(&near));
+    COLL_TRY(error);
+    return PMPI_Comm_set_errhandler(*host, MPI_ERRORS_RETURN);
+}
+
+static int free_window(MPI_Comm comm, int key, void *attribute, void *extra) {
+    (void)comm;
+    (void)key;
+    (void)extra;
+    MPI_Win window = *(MPI_Win *)attribute;
+    free(attribute);
+    return PMPI_Win_free(&window);
+}
+
+/* Let the window end with the communicator; all ranks of it free it together. */
+static int keep_window(const struct coll_comm *cc, MPI_Win *window) {
+    int key;
+    COLL_TRY(PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_window, &key, NULL));
+    const int error = PMPI_Comm_set_attr(cc->comm, key, window);
+    COLL_TRY(PMPI_Comm_free_keyval(&key)); /* which lives on as long as the attribute */
+    return error;
+}
+
+static int all_of(MPI_Comm host, int mine, int *all) {
+    return PMPI_Allreduce(&mine, all, 1, MPI_INT, MPI_MIN, host);
+}
+
+/* Find where everyone's channels are. */
+static int find_channels(const struct coll_comm *cc, MPI_Win window, struct shared_channel **of) {
+    for (int k = 0; k < host_ranks(cc); ++k) {
+        MPI_Aint bytes;
+        int unit;
+        COLL_TRY(PMPI_Win_shared_query(window, k, &bytes, &unit, &of[k]));
+    }
+    return MPI_SUCCESS;
+}
+
+/* Allocate on a host whose ranks may share memory. Where one rank cannot, none does. */
+static int allocate(const struct coll_comm *cc, MPI_Comm host, int count,
+                    struct shared_channel ***of) {
+    struct shared_channel **found = malloc((size_t)host_ranks(cc) * sizeof *found), *own;
+    MPI_Win *window = malloc(sizeof *window);
+    int all = 0;
+    int error = all_of(host, found != NULL && window != NULL, &all);
+    if (error == MPI_SUCCESS && all) {
+        const MPI_Aint bytes = (MPI_Aint)count * (MPI_Aint)sizeof *own;
+        int made = PMPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, host, &own, window);
+        if (made == MPI_SUCCESS) {
+            memset((void *)own, 0, (size_t)bytes);
+            made = find_channels(cc, *window, found);
+        }
+        error = all_of(host, made == MPI_SUCCESS, &all); /* and all flags are 0 after it */
+    }
+    if (error == MPI_SUCCESS && all)
+        error = keep_window(cc, window);
+    if (error == MPI_SUCCESS && all) {
+        *of = found;
+        return MPI_SUCCESS;
+    }
+    free(found);
+    free(window);
+    return error;
+}
+
+int coll_shared_channels(const struct coll_comm *cc, int count, struct shared_channel ***of) {
+    MPI_Comm host;
+    int size, error;
+    *of = NULL;
+    COLL_TRY(comm_of_host(cc, &host));
+    error = PMPI_Comm_size(host, &size);
+    if (error == MPI_SUCCESS && size == host_ranks(cc) && size > 1)
+        error = allocate(cc, host, count, of);
+    COLL_TRY(PMPI_Comm_free(&host));
+    return error;
+}
+
+static int wait_for(const struct coll_comm *cc, atomic_uint *flag, unsigned number) {
+    for (unsigned looks = 1; atomic_load_explicit(flag, memory_order_acquire) != number; ++looks) {
+        int come;
+        if (looks % LOOKS != 0)
+            continue;
+        COLL_TRY(PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, cc->comm, &come, MPI_STATUS_IGNORE));
+        sched_yield();
+    }
+    return MPI_SUCCESS;
+}
+
+int coll_shared_begin(const struct coll_comm *cc, struct shared_channel *channel, unsigned number) {
+    return wait_for(cc, &channel->taken, number - 1);
+}
+
+void coll_shared_wrote(struct shared_channel *channel, unsigned number) {
+    atomic_store_explicit(&channel->written, number, memory_order_release);
+}
+
+int coll_shared_await(const struct coll_comm *cc, struct shared_channel *channel, unsigned number) {
+    return wait_for(cc, &channel->written, number);
+}
+
+void coll_shared_took(struct shared_channel *channel, unsigned number) {
+    atomic_store_explicit(&channel->taken, number, memory_order_release);
+}

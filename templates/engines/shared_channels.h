@@ -1,0 +1,37 @@
+/* Short messages between ranks of a host, through memory that they share. */
+#ifndef SHARED_CHANNELS_H
+#define SHARED_CHANNELS_H
+
+#include <stdatomic.h>
+
+#include "coll.h"
+
+/* The most bytes of a message. */
+enum { SHARED_CHANNEL_MOST = 1008 };
+
+/* One message at a time from one rank to another. Both count the messages: the flags are numbers.
+ */
+struct shared_channel {
+    _Alignas(64) atomic_uint taken;
+    _Alignas(64) atomic_uint written;
+    _Alignas(16) char data[SHARED_CHANNEL_MOST];
+};
+
+/*
+ * Make the channels that ranks read, `count` on this one; all ranks of the communicator call this.
+ * of[k] is where the channels of the k-th rank of this rank's host are, in the order of the ranks;
+ * *of is NULL if the ranks of this host cannot share memory. It ends with the communicator; then
+ * *of, which has to be freed, does not count.
+ */
+int coll_shared_channels(const struct coll_comm *cc, int count, struct shared_channel ***of);
+
+/*
+ * Messages have numbers, from 1 on. Who writes waits until the one before has been taken, and says
+ * that the message is in `data`. Who reads waits for it, and says that it was taken.
+ */
+int coll_shared_begin(const struct coll_comm *cc, struct shared_channel *channel, unsigned number);
+void coll_shared_wrote(struct shared_channel *channel, unsigned number);
+int coll_shared_await(const struct coll_comm *cc, struct shared_channel *channel, unsigned number);
+void coll_shared_took(struct shared_channel *channel, unsigned number);
+
+#endif
