@@ -6,6 +6,7 @@
  *   hello
  *   environment
  *   communicator RANK...
+ *   blocks RANK TO BYTES TO BYTES...
  *   check COLLECTIVE ROUTINE...
  *   calibrate
  *   message COLLECTIVE BYTES
@@ -28,7 +29,10 @@
  * begins with another one, so that a drift of the machine hits all alike.
  *
  * Commands after `communicator` check and time on these ranks of the job, in that order; without
- * ranks, on all. The others wait for the next command meanwhile, and send nothing.
+ * ranks, on all. The others wait for the next command meanwhile, and send nothing. `blocks`, which
+ * comes after it, tells what a rank has for others, of which BYTES of an alltoallv are the mean;
+ * or, as rank 0, what each rank has for all, of which BYTES of an allgatherv are the sum. Blocks
+ * are as long in proportion to each other.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -36,6 +40,7 @@
 #include <string.h>
 
 #include "arrivals.h"
+#include "block_table.h"
 #include "calibration.h"
 #include "coll.h"
 #include "conformance.h"
@@ -61,6 +66,24 @@ static MPI_Datatype unit_of(const struct request *request, int *size) {
     return real ? MPI_DOUBLE : MPI_BYTE;
 }
 
+/* Whether the blocks of a call are those that `blocks` told. */
+static int uses_table(const struct request *request) {
+    return (request->collective == COLL_ALLTOALLV || request->collective == COLL_ALLGATHERV) &&
+           block_table_ranks() == members.size;
+}
+
+/* The block of each rank, where all blocks together have so many bytes. */
+static struct coll_blocks tabled_vector(long all, int *counts, int *places) {
+    double before = 0;
+    for (int rank = 0; rank < members.size; ++rank) {
+        const double after = before + block_table_share(rank);
+        places[rank] = (int)((double)all * before);
+        counts[rank] = (int)((double)all * after) - places[rank];
+        before = after;
+    }
+    return (struct coll_blocks){.counts = counts, .displacements = places};
+}
+
 /* Blocks as even as can be, one after the other. */
 static void fill_blocks(const struct coll_shape *kind, int count, const struct buffers *buffers) {
     for (int rank = 0; rank < members.size; ++rank) {
@@ -69,6 +92,18 @@ static void fill_blocks(const struct coll_shape *kind, int count, const struct b
         buffers->counts[rank] = (int)(kind->whole ? end / members.size : end);
         buffers->counts[rank] -= buffers->places[rank];
     }
+}
+
+/* The blocks that a rank sends, or receives, in the proportions that `blocks` told. */
+static struct coll_blocks tabled_blocks(long mean, int sends, int *counts, int *places) {
+    int place = 0;
+    for (int rank = 0; rank < members.size; ++rank) {
+        places[rank] = place;
+        counts[rank] = sends ? block_table_bytes(members.rank, rank, mean)
+                             : block_table_bytes(rank, members.rank, mean);
+        place += counts[rank];
+    }
+    return (struct coll_blocks){.counts = counts, .displacements = places};
 }
 
 static int make_call(const struct request *request, const struct buffers *buffers,
@@ -90,6 +125,15 @@ static int make_call(const struct request *request, const struct buffers *buffer
     if (kind->uneven)
         call->send_blocks = call->recv_blocks =
             (struct coll_blocks){.counts = buffers->counts, .displacements = buffers->places};
+    if (uses_table(request) && kind->whole) {
+        call->recv_blocks = tabled_vector(request->bytes, buffers->counts, buffers->places);
+        call->send_blocks = call->recv_blocks;
+        call->send_count = buffers->counts[members.rank];
+    } else if (uses_table(request)) {
+        int *more = buffers->counts + members.size, *beyond = buffers->places + members.size;
+        call->send_blocks = tabled_blocks(request->bytes, 1, buffers->counts, buffers->places);
+        call->recv_blocks = tabled_blocks(request->bytes, 0, more, beyond);
+    }
     return coll_views[request->collective]->measure(call);
 }
 
@@ -219,11 +263,15 @@ static void print_results(const struct request *request, const struct results *r
 
 static int allocate(const struct request *request, struct buffers *buffers) {
     const size_t copies = coll_shapes[request->collective].whole ? 1 : (size_t)members.size;
-    const size_t bytes = copies * (size_t)request->bytes + 1;
-    buffers->send = calloc(bytes, 1);
-    buffers->recv = calloc(bytes, 1);
-    buffers->counts = calloc((size_t)members.size, sizeof *buffers->counts);
-    buffers->places = calloc((size_t)members.size, sizeof *buffers->places);
+    size_t send = copies * (size_t)request->bytes + 1, recv = send;
+    if (uses_table(request) && !coll_shapes[request->collective].whole) {
+        send = 1 + block_table_all(members.rank, request->bytes, 1);
+        recv = 1 + block_table_all(members.rank, request->bytes, 0);
+    }
+    buffers->send = calloc(send, 1);
+    buffers->recv = calloc(recv, 1);
+    buffers->counts = calloc(2 * (size_t)members.size, sizeof *buffers->counts);
+    buffers->places = calloc(2 * (size_t)members.size, sizeof *buffers->places);
     return buffers->send != NULL && buffers->recv != NULL && buffers->counts != NULL &&
            buffers->places != NULL;
 }
@@ -389,7 +437,10 @@ static int obey(char *line) {
         return print_environment(control);
     if (strncmp(line, "message ", 8) == 0)
         return tell_message_time(line);
-    if (strncmp(line, "delays ", 7) == 0) {
+    if (strncmp(line, "blocks ", 7) == 0) {
+        if (!block_table_keep(line + 7, members.size))
+            complain("not blocks", "see block_table.h");
+    } else if (strncmp(line, "delays ", 7) == 0) {
         if (!arrivals_keep(line + 7))
             complain("not delays", "see arrivals.h");
     } else if (strncmp(line, "measure ", 8) == 0) {
@@ -404,11 +455,12 @@ static int obey(char *line) {
             parse_candidates(line + rest, &request))
             error = check(&request);
     } else if (strncmp(line, "communicator", 12) == 0) {
+        block_table_forget();
         error = choose_members(line + 12);
     } else {
         complain("unknown command",
-                 "expected hello, environment, communicator, check, calibrate, message, delays, "
-                 "measure or quit, on one line");
+                 "expected hello, environment, communicator, blocks, check, calibrate, message, "
+                 "delays, measure or quit, on one line");
     }
     for (int i = 0; i < request.candidate_count; ++i)
         free((char *)request.candidates[i].text);

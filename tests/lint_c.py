@@ -18,7 +18,7 @@ from stagegen.generate import Renderer, Toolchain, measuring_sources, session_bu
 from stagegen.library import library_files
 from stagegen.recording.build import recorder_sources
 from stagegen.topology import load_topology
-from tests.mpi import support
+from tests.mpi import patterned, support
 
 ROOT = Path(__file__).resolve().parents[1]
 WARNINGS = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-fsyntax-only")
@@ -42,6 +42,16 @@ def generate(folder: Path) -> None:
         if name.endswith(".c"):
             (folder / "adaptive" / name).unlink()
     write_files(folder / "recorder", recorder_sources(catalogue))
+    own = patterned.patterns(topology.rank_count)
+    few = patterned.catalogue(topology, own)
+    of_patterns = library_files(topology, few, patterned.decision(topology, few, own))
+    for name, text in of_patterns.items():
+        if name.endswith(".h") or Path(name).name in OF_PATTERNS or "_pattern_" in name:
+            write_files(folder / "patterned", {name: text})
+
+
+#: Files of a library that recognises patterns that others lack, or have with less in them.
+OF_PATTERNS = ("dispatch.c", "pattern.c", "patterns.c", "recognition.c")
 
 
 def _adapts(path: Path, adaptive: Path) -> bool:
@@ -75,6 +85,12 @@ def complaints(folder: Path) -> list[str]:
     adaptive = folder / "adaptive"
     adapting = [*mpicc, *(f"-I{adaptive / part}" for part in ("include", "src", "events"))]
     c_files = [path for path in files if path.suffix == ".c"]
+    adapting = [*mpicc, f"-I{adaptive / 'include'}", f"-I{adaptive / 'src'}"]
+    recognising = folder / "patterned"
+    with_patterns = [*mpicc, *(f"-I{recognising / name}" for name in ("include", "src", "check"))]
+    every = [path for path in files if path.suffix == ".c"]
+    of_patterns = [p for p in every if p.is_relative_to(recognising) or p.name == "patterned.c"]
+    c_files = [path for path in every if path not in of_patterns]
     with_adaptive = [str(path) for path in c_files if _adapts(path, adaptive)]
     sources = [str(path) for path in c_files if not _adapts(path, adaptive)]
     formatter = [str(Path(sys.executable).parent / "clang-format"), "--dry-run", "-Werror"]
@@ -82,6 +98,7 @@ def complaints(folder: Path) -> list[str]:
     commands = [
         [*compiler, *sources],
         [*adapting, f"-I{adaptive / 'check'}", *with_adaptive],
+        [*with_patterns, *map(str, of_patterns)],
         [*formatter, style, *map(str, [*files, *plain])],
     ]
     results = [subprocess.run(c, capture_output=True, text=True, check=False) for c in commands]

@@ -14,6 +14,7 @@ from stagegen.audit.cluster import check_cluster
 from stagegen.audit.configured import configured_rows
 from stagegen.audit.hosts import leaders
 from stagegen.audit.inventory import read_build
+from stagegen.audit.patterns import is_pattern, pattern_schedule_of
 from stagegen.audit.rings_and_trees import kary_trees, ring_of, tree_proof
 from stagegen.audit.routine import BuildRoutine
 from stagegen.audit.scheme import check_engine, scheme_kind
@@ -65,8 +66,7 @@ def audit_folder(folder: Path) -> Iterator[RoutineProof]:
             yield RoutineProof(routine.function, ())
             continue
         if routine.brings_tables and not _kinds_of(routine.function):
-            _check_brought(sources, routine)
-            yield RoutineProof(routine.function, (), unproven=True)
+            yield _proof_of_brought(sources, groups[routine.group], routine)
             continue
         proofs = list(_prove_tables(sources, groups[routine.group], routine))
         if routine.needs_order:
@@ -92,11 +92,16 @@ def _prove_tables(sources: Path, topology: Topology, routine: BuildRoutine) -> _
             yield from _prove(topology, read_tables(path), routine)
 
 
-def _check_brought(sources: Path, routine: BuildRoutine) -> None:
-    """Check what can be checked of a routine with tables of a user's own."""
+def _proof_of_brought(sources: Path, topology: Topology, routine: BuildRoutine) -> RoutineProof:
+    """Prove a pattern's order; of a user's own tables, check what can be checked."""
     path, data = (sources / f"{routine.function}{end}" for end in (".c", DATA))
     with _named(str(path)):
-        _check_code(read_text(path), routine, data)
+        code = read_text(path)
+        _check_code(code, routine, data)
+        if not is_pattern(code):
+            return RoutineProof(routine.function, (), unproven=True)
+        proof = verify(topology, pattern_schedule_of(topology, path, routine))
+    return RoutineProof(routine.function, (("", proof),))
 
 
 def _check_code(code: str, routine: BuildRoutine, data: Path) -> None:

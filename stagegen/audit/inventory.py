@@ -11,7 +11,7 @@ from pathlib import Path
 
 from stagegen.audit.c_text import only, rows_of
 from stagegen.audit.routine import BuildRoutine, Use, read_of_folder, read_parameters
-from stagegen.audit.rule_tables import read_rules
+from stagegen.audit.rule_tables import read_pattern_rules, read_rules
 from stagegen.audit.tables import DATA
 from stagegen.catalogue import load_catalogue
 from stagegen.catalogue.algorithm import OWN_TABLES, PLACES, RANKS_SERVED
@@ -48,6 +48,9 @@ def read_build(sources: Path, topology: Topology) -> tuple[BuildRoutine, ...]:
     uses: dict[str, list[Use]] = {r.function: list(r.uses) for r in routines}
     for function, use in read_rules(sources / "rules.c", routines, shapes):
         uses[function].append(use)
+    if (sources / "patterns.c").exists():
+        for function, use in read_pattern_rules(sources / "patterns.c", routines):
+            uses[function].append(use)
     return tuple(replace(routine, uses=tuple(uses[routine.function])) for routine in routines)
 
 

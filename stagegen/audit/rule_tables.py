@@ -21,6 +21,9 @@ _TABLE = re.compile(
     r"(?P<shape>\d+, \d+), (?P<hosts>\d+, \w+), (?P<ranks>\d+, \w+), (?P<confirmed>[01]), "
     r"(?P<count>\d+), (?P<rules>\w+)\},\s*"
 )
+_ENTRY = re.compile(
+    r'\{"[^"]*", COLL_(?P<collective>[A-Z_]+), \w+, \d+, \w+, &(?P<rules>\w+)\[(?P<row>\d+)\]\},\s*'
+)
 _RULES = re.compile(r"^static const struct coll_rule (\w+)\[\] = \{(.*?)^\};", re.M | re.S)
 
 
@@ -57,15 +60,10 @@ def read_rules(
                 raise ScheduleError(
                     f"{where}: coll_routines[{index}] belongs to another collective"
                 )
-            _check_cluster(where, routines[index], row, shapes)
             ends = routines[index].is_native
-            own = read_parameters(path, rule["parameters"] or "{0}")
-            yield routines[index].function, Use(where, own)
-            for part, parameters in re.findall(_PART, rule["parts"] or ""):
-                if int(part) >= len(routines):
-                    raise ScheduleError(f"{where}: there is no coll_routines[{part}]")
-                _check_cluster(where, routines[int(part)], row, shapes)
-                yield routines[int(part)].function, Use(where, read_parameters(path, parameters))
+            for routine, use in _uses(path, where, rule, routines):
+                _check_cluster(where, routine, row, shapes)
+                yield routine.function, use
         if last != _INT_MAX or not ends:
             raise ScheduleError(
                 f"{where}: its last rule must be the native routine, for every size"
@@ -74,6 +72,59 @@ def read_rules(
             raise ScheduleError(
                 f"{where}: tables[] counts {row['count']} of its {len(of_table)} rules"
             )
+
+
+def _uses(
+    path: Path, where: str, rule: re.Match[str], routines: Sequence[BuildRoutine]
+) -> Iterator[tuple[BuildRoutine, Use]]:
+    """Yield the routine of a rule, and those of its parts, each with its use."""
+    own = read_parameters(path, rule["parameters"] or "{0}")
+    yield routines[int(rule["index"])], Use(where, own)
+    for part, parameters in re.findall(_PART, rule["parts"] or ""):
+        if int(part) >= len(routines):
+            raise ScheduleError(f"{where}: there is no coll_routines[{part}]")
+        yield routines[int(part)], Use(where, read_parameters(path, parameters))
+
+
+def read_pattern_rules(path: Path, routines: Sequence[BuildRoutine]) -> Iterator[tuple[str, Use]]:
+    """Yield the function that each rule for calls of a pattern calls, and its use.
+
+    Args:
+        path: ``patterns.c``: the rules of each pattern, and the entries that name them.
+        routines: of ``coll_routines[]``.
+
+    Raises:
+        InputError: the file is missing.
+        ScheduleError: it contradicts itself or the routines; names the table.
+    """
+    code = read_of_folder(path)
+    entries = only(r"coll_pattern_entries\[\] = \{(.*?)\n\};", code, "coll_pattern_entries[]")
+    named = [
+        (row["rules"], int(row["row"]), row["collective"].lower())
+        for row in rows_of("coll_pattern_entries", entries[1], _ENTRY)
+    ]
+    rules = dict(_RULES.findall(code))
+    of = {name: collective for name, _, collective in named}
+    if set(of) != set(rules):
+        raise ScheduleError(f"{path}: coll_pattern_entries[] must name all tables, and no others")
+    for name, text in rules.items():
+        where, last, ends, begins = f"{path.name}, {name}[]", -1, True, [0]
+        rows = list(rows_of(name, text, _RULE))
+        for after, rule in enumerate(rows, 1):
+            last = _checked_end(where, rule["upto"], last, ends)
+            index = int(rule["index"])
+            if index >= len(routines) or routines[index].collective != of[name]:
+                raise ScheduleError(f"{where}: coll_routines[{index}] is of no {of[name]}")
+            ends = routines[index].is_native
+            begins += [after] if ends else []
+            for routine, use in _uses(path, where, rule, routines):
+                if routine.needs_cluster and routine.group != 0:
+                    raise ScheduleError(f"{where}: {routine.function} has tables of a group")
+                yield routine.function, use
+        if last != _INT_MAX or not ends:
+            raise ScheduleError(f"{where}: its last rule must be the native routine")
+        for place in (row for own, row, _ in named if own == name and row not in begins[:-1]):
+            raise ScheduleError(f"{where}: no rule begins at its row {place}")
 
 
 _INT_MAX = 2**63

@@ -115,7 +115,16 @@ def read_data_file(path: Path) -> Tables:
         InputError: it cannot be read.
         ScheduleError: it holds something else, or defines a name twice.
     """
-    text = read_source(path).rstrip()
+    return read_data(read_source(path))
+
+
+def read_data(text: str) -> Tables:
+    """Return the constants and tables of a text that holds nothing else, and no comments.
+
+    Raises:
+        ScheduleError: it holds something else, or defines a name twice.
+    """
+    text = text.rstrip()
     constants: dict[str, int] = {}
     arrays: dict[str, Record] = {}
     records: dict[str, tuple[str, Sequence[Record]]] = {}

@@ -107,7 +107,7 @@ def _options(
     """
     try:
         options = Options.from_json(header)
-        find_communicators(topology, options.communicators)
+        find_communicators(topology, options.communicators, options.patterns)
         options.selection.require_known(catalogue.algorithms)
     except InputError as error:
         raise InputError(error.message, path, 1) from error
@@ -133,7 +133,7 @@ def _require_as_logged(wished: Options, logged: Options, path: Path) -> None:
 
 
 #: Options whose parameters have other names.
-_OPTIONS = {"traces": "for"}
+_OPTIONS = {"traces": "for", "pattern_file": "patterns"}
 
 
 def _named(options: Options, computation: float) -> dict[str, object]:
@@ -156,4 +156,6 @@ def _named(options: Options, computation: float) -> dict[str, object]:
         "without_algorithms": options.selection.without_algorithms,
         "without_topology": options.selection.without_topology,
         "traces": options.wanted,
+        "scales": options.scales,
+        "pattern_file": [(one.name, one.sizes) for one in options.patterns],
     }

@@ -25,6 +25,7 @@ from stagegen.measure.launch.base import Launcher
 from stagegen.measure.live import SessionStarter, environments
 from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter
+from stagegen.measure.session import Members
 from stagegen.measure.source import LogSource, Source
 from stagegen.topology import Topology
 from stagegen.tune import bounds
@@ -188,10 +189,19 @@ def _live(
         starter,
         log,
         run.bound,
-        {one.name: one.ranks for one in find_communicators(run.topology, options.communicators)},
+        _members(run.topology, options),
         starter.start_here if launcher.emulates else None,
         patience,
     )
+
+
+def _members(topology: Topology, options: Options) -> dict[str, Members]:
+    """Return the ranks of each communicator, and what they have for each other."""
+    found = find_communicators(topology, options.communicators, options.patterns)
+    return {
+        one.name: Members(one.ranks) if one.pattern is None else Members((), one.pattern.sizes)
+        for one in found
+    }
 
 
 def _tune(

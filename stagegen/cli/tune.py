@@ -29,12 +29,19 @@ from stagegen.cli._protocol import protocol_options
 from stagegen.cli._sbatch import job_script
 from stagegen.cli._sizes import parse_sizes
 from stagegen.cli._timing import Chosen, timing_of, timing_options
+from stagegen.cli._tune_patterns import (
+    communicators_asked,
+    patterns_of,
+    patterns_option,
+    roots_of,
+    scales_option,
+)
 from stagegen.cli._tune_run import Run, from_log, measure
 from stagegen.generate.write import write_file
 from stagegen.measure.iterations import Iterations
 from stagegen.measure.watchdog import PATIENCE
 from stagegen.topology import Topology, load_topology
-from stagegen.tune.communicators import default_names, find_communicators
+from stagegen.tune.communicators import default_names, find_communicators, name_of
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.scope import Options
 
@@ -71,6 +78,8 @@ from stagegen.tune.scope import Options
     help="A configured tree that competes as an algorithm; may be given several times.",
 )
 @program_option
+@patterns_option
+@scales_option
 @timing_options
 @protocol_options
 @click.option(
@@ -141,6 +150,8 @@ def command(
     sizes: tuple[int, ...],
     trees: tuple[Path, ...],
     traces: tuple[Path, ...],
+    pattern_file: Path | None,
+    scales: tuple[float, ...],
     timing: Chosen,
     computation: float,
     metric: str | None,
@@ -167,22 +178,30 @@ def command(
         raise click.UsageError("--resume and --from-log exclude each other")
     topology = load_topology(topology_file)
     folder = output or Path("generated") / topology.name
+    patterns = patterns_of(pattern_file, topology)
+    added = (*added_to(topology_file, topology, trees), *roots_of(pattern_file, patterns, topology))
     catalogue = catalogue_selecting(
-        load_catalogue(added=added_to(topology_file, topology, trees)),
+        load_catalogue(added=added),
         algorithms,
         without_algorithms,
         without_topology,
     )
     run = Run(topology, catalogue, folder, mix, adaptive)
+    asked, alone = communicators_asked(communicators, patterns)
+    chosen = () if alone else _communicators(topology, asked, timing)
+    if alone:
+        collectives = ",".join(sorted({one.collective for one in patterns}))
     options = Options(
         collectives_of(run.catalogue, collectives),
         sizes,
         timing_of(timing, computation, metric, iterations, seed),
         budget.per_size,
-        _communicators(topology, communicators, timing),
+        (*chosen, *map(name_of, patterns)),
         catalogue.selection,
         Protocol(launches, width, gain, seed),
         total=budget.total,
+        patterns=patterns,
+        scales=scales,
     )
     options = options_for(traces, topology, run.catalogue, options)
     if script:

@@ -28,6 +28,7 @@ from stagegen.measure.live import SessionStarter, environments
 from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter
 from stagegen.measure.records import WHOLE, Candidate
+from stagegen.measure.session import Members
 from stagegen.measure.source import LogSource
 from stagegen.measure.timing import TIMINGS, Timing
 from stagegen.measure.validity import changed, last_routines
@@ -261,10 +262,10 @@ def _open(
     return _Opened(live, log)
 
 
-def _ranks(topology: Topology, names: Sequence[str]) -> dict[str, Sequence[int]]:
+def _ranks(topology: Topology, names: Sequence[str]) -> dict[str, Members]:
     """Return the ranks of each communicator but the whole."""
     found = communicators_of_tables(topology, names).values()
-    return {one.name: one.ranks for one in found if one.name != WHOLE}
+    return {one.name: Members(one.ranks) for one in found if one.name != WHOLE}
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:

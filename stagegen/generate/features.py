@@ -13,8 +13,11 @@ from stagegen.errors import GenerateError
 #: Calls that measure and adapt: ``stagegen tune --adaptive``.
 ADAPTIVE = "COLL_ADAPTIVE"
 
+#: Calls whose pattern is recognised: ``stagegen tune --patterns``.
+PATTERNS = "COLL_PATTERNS"
+
 #: All features.
-FEATURES = frozenset({ADAPTIVE})
+FEATURES = frozenset({ADAPTIVE, PATTERNS})
 
 
 def with_features(text: str, wanted: Set[str], name: str) -> str:

@@ -53,6 +53,7 @@ CALLS = "calls.h"
 SESSION_DRIVERS = (
     "arrivals.c",
     "arrivals.h",
+    "block_table.h",
     "calibration.c",
     "calibration.h",
     "compute.c",

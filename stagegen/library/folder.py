@@ -15,13 +15,13 @@ from stagegen.catalogue import Catalogue
 from stagegen.catalogue.collective import sizes_in_words
 from stagegen.data import DRIVERS
 from stagegen.generate import Renderer, library_build, runtime_sources, write_files
-from stagegen.generate.features import ADAPTIVE, with_features
+from stagegen.generate.features import ADAPTIVE, PATTERNS, with_features
 from stagegen.generate.fortran import fortran_function
 from stagegen.generate.links import link_tables
 from stagegen.generate.sources import build_source, calls_of, check_sources, runtime_values
 from stagegen.generate.tables import numbers
 from stagegen.library.adaptive import adapting, adaptive_sources
-from stagegen.library.rules import c_tables, chosen_algorithms
+from stagegen.library.rules import c_patterns, c_tables, chosen_algorithms
 from stagegen.parts.find import parts_file
 from stagegen.topology import Topology, topology_yaml
 from stagegen.tune import DecisionTable
@@ -54,6 +54,8 @@ _DISPATCHER = (
 
 #: Collectives whose persistent forms can have plans: those of ``plans.c``.
 _PLANNED = frozenset({"allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "bcast"})
+#: Those of a library that recognises patterns.
+_OF_PATTERNS = ("patterns.c", "recognition.c")
 
 #: Sources of ``make check`` and ``make overhead``, besides the check of the measuring session.
 _CHECK_DRIVERS = (
@@ -100,16 +102,19 @@ def library_files(
         chosen = (*chosen, *adapting(topology, catalogue))
     build = library_build(topology, catalogue, chosen)
     links = link_tables(topology)
+    patterns = c_patterns(decision, build.routines)
+    features |= {PATTERNS} if patterns else frozenset()
     values = {
         **runtime_values(build),
         "parent_of_node": numbers(links.parents),
         "rate_of_node": numbers(links.rates),
         "tables": c_tables(decision, build.routines, [group.name for group in build.groups]),
         "representative": decision.representative,
+        "patterns": patterns,
     }
     runtime = runtime_sources(build, renderer, features)
     files = {f"src/{name}": text for name, text in runtime.items()}
-    for name in _DISPATCHER:
+    for name in (*_DISPATCHER, *(_OF_PATTERNS if patterns else ())):
         made = renderer.made(f"libcoll/{name}", values)
         files[f"src/{name}"] = with_features(made, features, name)
     for call in calls_of(build.catalogue):

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 from stagegen.catalogue import Algorithm, Catalogue
 from stagegen.errors import InputError
+from stagegen.generate.pattern_templates import algorithm_name, plain_name
 from stagegen.generate.routines import Routine, c_parameters
+from stagegen.generate.tables import numbers
 from stagegen.measure.records import Candidate
+from stagegen.patterns import Pattern
 from stagegen.tune import DecisionTable, Table
-from stagegen.tune.decision import CLUSTER, GENERIC, ONE_HOST, OTHER
+from stagegen.tune.communicators import name_of
+from stagegen.tune.decision import CLUSTER, GENERIC, NATIVE_CANDIDATE, ONE_HOST, OTHER
 from stagegen.tune.shapes import Range, Shape
 
 
@@ -52,6 +56,97 @@ class CTable:
     rules: tuple[CRule, ...]
 
 
+@dataclass(frozen=True)
+class CEntry:
+    """The calls of a pattern that one rule serves.
+
+    Attributes:
+        start: the smallest mean block, in bytes.
+        c_upto: the largest, as a C expression.
+        rule: the place of the rule's first row in the table.
+    """
+
+    start: int
+    c_upto: str
+    rule: int
+
+
+@dataclass(frozen=True)
+class CPattern:
+    """A pattern with its rules in C.
+
+    Attributes:
+        name: of the pattern, as C text.
+        collective: that it is of.
+        c_name: of its rules.
+        c_bytes: of its blocks, the lines of a table.
+        rules: as those of a `CTable`, by the mean bytes of a block.
+        entries: those of the rules that are recognised.
+    """
+
+    name: str
+    collective: str
+    c_name: str
+    c_bytes: str
+    rules: tuple[CRule, ...]
+    entries: tuple[CEntry, ...]
+
+
+#: The most entries of all patterns: ranks agree on a word of so many bits.
+ENTRIES_MOST = 64
+
+
+def c_patterns(decision: DecisionTable, routines: Sequence[Routine]) -> list[CPattern]:
+    """Return the patterns that calls are recognised by.
+
+    Where a pattern's rule is that of all other calls, nothing is gained if it is recognised.
+
+    Raises:
+        InputError: there are more of them than a word of 64 bits can tell.
+    """
+    index = {(r.collective, r.algorithm, r.group): r.index for r in routines}
+    found: list[CPattern] = []
+    for table, pattern in pattern_tables(decision):
+        rows = tuple(_c_rules(table, index, 0))
+        entries = [
+            CEntry(rule.start, _c_end(table.end_of(number)), _first_row(table, number))
+            for number, rule in enumerate(table.rules)
+            if rule.candidate != usual_choice(decision, table, rule.start)
+        ]
+        name = algorithm_name(pattern)
+        sizes = numbers(size for row in pattern.sizes for size in row)
+        of, label = pattern.collective, plain_name(pattern.name)
+        found.append(CPattern(label, of, f"{of}_{name}", sizes, rows, tuple(entries)))
+    found = [one for one in found if one.entries]
+    count = sum(len(one.entries) for one in found)
+    if count > ENTRIES_MOST:
+        raise InputError(
+            f"the patterns have {count} rules, and {ENTRIES_MOST} can be told apart; tune for fewer"
+        )
+    return found
+
+
+def pattern_tables(decision: DecisionTable) -> list[tuple[Table, Pattern]]:
+    """Return the tables that serve calls of one pattern, each with it."""
+    by_name = {name_of(pattern): pattern for pattern in decision.patterns}
+    return [(t, by_name[t.communicator]) for t in decision.tables if t.communicator in by_name]
+
+
+def usual_choice(decision: DecisionTable, table: Table, size: int) -> Candidate | None:
+    """Return what serves other calls of all ranks of the cluster from a size on.
+
+    None if several rules do. An alltoallv has one rule for all sizes.
+    """
+    usual = decision.table(table.collective, CLUSTER, table.shape)
+    if usual is None:
+        return NATIVE_CANDIDATE
+    return usual.choice(size) if len(usual.rules) == 1 else None
+
+
+def _first_row(table: Table, number: int) -> int:
+    return sum(len(rule.options) for rule in table.rules[:number])
+
+
 def chosen_algorithms(decision: DecisionTable, catalogue: Catalogue) -> tuple[Algorithm, ...]:
     """Return the algorithms that rules name, in catalogue order.
 
@@ -87,7 +182,12 @@ def c_tables(
     """
     index = {(r.collective, r.algorithm, r.group): r.index for r in routines}
     names: dict[tuple[str, tuple[CRule, ...]], str] = {}
-    return [_c_table(table, index, groups, names) for table in decision.tables]
+    of_patterns = [table for table, _ in pattern_tables(decision)]
+    return [
+        _c_table(table, index, groups, names)
+        for table in decision.tables
+        if table not in of_patterns
+    ]
 
 
 def _c_table(

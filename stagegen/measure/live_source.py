@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from stagegen.catalogue.algorithm import NATIVE
@@ -22,7 +22,7 @@ from stagegen.measure.records import (
     Measurement,
     Request,
 )
-from stagegen.measure.session import Session, SessionError
+from stagegen.measure.session import Members, Session, SessionError
 from stagegen.measure.watchdog import PATIENCE, Watchdog
 
 #: How often to try a command that ends or hangs the job, each time in a session of its own.
@@ -39,7 +39,7 @@ class LiveSource:
         start: starts a session.
         log: where records go as they are made.
         bound: lower bound in seconds of a collective and size, for time-outs.
-        ranks: the job's ranks of each communicator but the whole.
+        members: who takes part on each communicator but the whole.
         start_check: starts a session that only checks, if checks run elsewhere. Its ranks sleep
             while others are timed.
         patience: seconds that a command may take beyond a hundred times its bound; less where
@@ -51,13 +51,13 @@ class LiveSource:
         start: Callable[[], Session],
         log: LogWriter,
         bound: Callable[[str, int], float],
-        ranks: Mapping[str, Sequence[int]] | None = None,
+        members: Mapping[str, Members] | None = None,
         start_check: Callable[[], Session] | None = None,
         patience: float = PATIENCE,
     ):
         self._log = log
         self._watchdog = Watchdog(bound, patience)
-        self._ranks: Mapping[str, Sequence[int]] = {WHOLE: (), **(ranks or {})}
+        self._members: Mapping[str, Members] = {WHOLE: Members(), **(members or {})}
         self._timing = _Running(start)
         self._checking = _Running(start_check) if start_check else self._timing
         self._launch = 0
@@ -83,7 +83,7 @@ class LiveSource:
         check = Check(collective, candidate, 0, -1, "", communicator)
         for attempt in range(ATTEMPTS):
             session = self._checking.open()
-            session.use(communicator, self._ranks[communicator])
+            session.use(communicator, self._members[communicator])
             limit = self._watchdog.of_check(collective, self._scale_of_checks(session), attempt)
             begin = time.monotonic()
             try:
@@ -134,7 +134,7 @@ class LiveSource:
 
     def _measure(self, session: Session, request: Request, attempt: int) -> Measurement:
         try:
-            session.use(request.communicator, self._ranks[request.communicator])
+            session.use(request.communicator, self._members[request.communicator])
             late = session.make_late(request) if request.timing.arrivals else 0.0
             limit = self._watchdog.of(request, session.scale, attempt, late)
             begin = time.monotonic()

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -34,6 +35,19 @@ LINES, LETTERS = 20, 200
 T = TypeVar("T")
 
 Answers = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Members:
+    """Who takes part in calls.
+
+    Attributes:
+        ranks: of the job; empty for all.
+        blocks: bytes that each has for each other, if blocks of pairs differ so; else empty.
+    """
+
+    ranks: Sequence[int] = ()
+    blocks: Sequence[Sequence[int]] = ()
 
 
 class SessionError(MeasurementError):
@@ -112,16 +126,20 @@ class Session:
         what = "asking for the ranks' environment"
         return self._ask("environment", what, START_TIMEOUT, machines_of)
 
-    def use(self, communicator: str, ranks: Sequence[int]) -> None:
-        """Check and measure on these ranks of the job from now on; an empty list means all.
+    def use(self, communicator: str, members: Members) -> None:
+        """Check and measure on these ranks of the job from now on.
 
         Raises:
             SessionError: the job ended or did not answer in time.
         """
         if communicator != self._communicator:
-            command = " ".join(["communicator", *map(str, ranks)])
+            command = " ".join(["communicator", *map(str, members.ranks)])
             what = f"making the communicator {communicator}"
             self._ask(command, what, START_TIMEOUT, lambda _: None)
+            for rank, row in enumerate(members.blocks):
+                some = " ".join(f"{to} {size}" for to, size in enumerate(row) if size)
+                what = f"giving the {communicator}"
+                self._ask(f"blocks {rank} {some}", what, START_TIMEOUT, lambda _: None)
             self._communicator = communicator
 
     def check(

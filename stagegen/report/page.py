@@ -14,6 +14,7 @@ from stagegen.measure import statistics
 from stagegen.measure.launch.base import Environment
 from stagegen.measure.records import Measurement
 from stagegen.measure.statistics import summarize
+from stagegen.patterns import Pattern
 from stagegen.report.curve_plot import curve_plot
 from stagegen.report.curves import curves_of
 from stagegen.report.plots import can_plot, time_plot
@@ -21,7 +22,7 @@ from stagegen.report.rows import report_rows
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import Topology
 from stagegen.tune.bounds import bound_or_none
-from stagegen.tune.communicators import as_seen_by, find_communicators
+from stagegen.tune.communicators import PATTERN, as_seen_by, find_communicators
 from stagegen.tune.decision import CLUSTER, GENERIC, GROUP, HOSTS, ONE_HOST, OTHER, Table
 from stagegen.tune.ranges import REACH
 from stagegen.tune.search import Outcome
@@ -88,7 +89,7 @@ def _collective(
         "bound": bound_or_none(topology, collective, 1),
         "measured": [
             {
-                **_measured(topology, collective, outcome, scale),
+                **_measured(topology, collective, outcome, scale, tuned.decision.patterns),
                 **_curves(outcome, recorded, in_bytes),
             }
             for outcome in tuned.outcomes
@@ -117,6 +118,8 @@ def _title(table: Table) -> str:
         return "All ranks of the cluster, in any order"
     if table.communicator.startswith(GROUP):
         return f"The ranks of the {table.communicator}, in any order"
+    if table.communicator.startswith(PATTERN):
+        return f"Calls of the {table.communicator}, by the mean bytes of a block"
     on = f"{_numbers(table.hosts)} {_WHOSE[table.communicator]}"
     if table.communicator == OTHER:
         known = f"predicted from {table.shape} on the cluster, not confirmed"
@@ -145,12 +148,16 @@ def _measured(
     collective: Collective,
     outcome: Outcome,
     scale: float | None,
+    patterns: Sequence[Pattern],
 ) -> dict[str, Any]:
     """Return the values that the page shows for one communicator."""
-    (communicator,) = find_communicators(topology, [outcome.communicator])
-    rows = report_rows(as_seen_by(topology, communicator), collective, outcome, scale)
+    (communicator,) = find_communicators(topology, [outcome.communicator], patterns)
+    seen = as_seen_by(topology, communicator)
+    rows = report_rows(seen, collective, outcome, scale, communicator.pattern)
     title = outcome.collective
-    if communicator.group != 0:
+    if communicator.pattern is not None:
+        title += f" of the {communicator.name}, by the mean bytes of a block"
+    elif communicator.group != 0:
         title += f" on {len(communicator.ranks)} ranks: {communicator.name}"
     return {
         "title": title,

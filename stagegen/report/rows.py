@@ -8,8 +8,9 @@ from stagegen.catalogue import Collective
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import Summary, summarize
+from stagegen.patterns import Pattern
 from stagegen.topology import Topology
-from stagegen.tune.bounds import bound_or_none
+from stagegen.tune.bounds import bound_of_pattern, bound_or_none
 from stagegen.tune.search import Outcome
 
 
@@ -44,7 +45,11 @@ class ReportRow:
 
 
 def report_rows(
-    topology: Topology, collective: Collective, outcome: Outcome, scale: float | None
+    topology: Topology,
+    collective: Collective,
+    outcome: Outcome,
+    scale: float | None,
+    pattern: Pattern | None = None,
 ) -> tuple[ReportRow, ...]:
     """Return the rows of one collective on one communicator, from its most special table.
 
@@ -53,19 +58,30 @@ def report_rows(
         collective: the outcome's.
         outcome: of the search on it.
         scale: by which all rates were multiplied; None where another machine was measured.
+        pattern: of the calls, if all are of one.
     """
     table = outcome.tables[0]
     rows = []
     for size, samples in outcome.samples.items():
         candidate = table.choice(size)
-        bound = bound_or_none(topology, collective, size)
+        bound = _bound(topology, collective, size, pattern)
         rows.append(
             ReportRow(
                 size=size,
                 native=summarize(samples[Candidate(NATIVE)].seconds),
                 tuned=summarize(samples[candidate].seconds),
                 candidate=candidate,
-                bound=None if scale is None or bound is None else bound.seconds / scale,
+                bound=None if scale is None or bound is None else bound / scale,
             )
         )
     return tuple(rows)
+
+
+def _bound(
+    topology: Topology, collective: Collective, size: int, pattern: Pattern | None
+) -> float | None:
+    """Return the lower bound in seconds; None if there is none."""
+    if pattern is not None:
+        return bound_of_pattern(topology, pattern, size)
+    bound = bound_or_none(topology, collective, size)
+    return None if bound is None else bound.seconds

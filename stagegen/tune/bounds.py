@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from stagegen.catalogue import Collective
+from stagegen.patterns import Pattern
 from stagegen.schedule import Bound, lower_bound, lower_bound_of_sizes
 from stagegen.topology import Topology
 
@@ -33,6 +34,21 @@ def bound_or_none(
         sizes = [end - start for start, end in pairwise(ends)]
         bound = lower_bound_of_sizes(topology, collective.bound, sizes, root)
     return replace(bound, collective=collective.name)
+
+
+def size_of_pattern(pattern: Pattern) -> float:
+    """Return the size of a pattern in bytes, as rules have it.
+
+    Of an alltoallv it is the mean block between different ranks, else all blocks together.
+    """
+    return pattern.average if pattern.is_matrix else pattern.total
+
+
+def bound_of_pattern(topology: Topology, pattern: Pattern, size: int) -> float:
+    """Return the least seconds of a pattern with blocks that are scaled to a size."""
+    sizes = pattern.scaled(size / size_of_pattern(pattern)).sizes
+    rows = sizes if pattern.is_matrix else sizes[0]
+    return lower_bound_of_sizes(topology, pattern.collective, rows).seconds
 
 
 def patience(

@@ -14,11 +14,15 @@ from typing import TypeVar
 
 from stagegen.catalogue import groups_of
 from stagegen.errors import InputError
+from stagegen.patterns import Pattern
 from stagegen.schedule import depth_first_ranks
 from stagegen.topology import RankMap, Topology
 from stagegen.tune.shapes import Shape
 
 T = TypeVar("T")
+
+#: How the names of communicators begin on which only calls of one pattern are made.
+PATTERN = "pattern"
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,15 @@ class Communicator:
         ranks: of the topology; they are numbered in this order.
         hosts: on how many hosts they are.
         group: 0 for the whole cluster, k for its k-th group, else None.
+        pattern: what its ranks, all of the cluster, have for each other, if calls of just this
+            pattern are tuned for; else None.
     """
 
     name: str
     ranks: tuple[int, ...]
     hosts: int
     group: int | None = None
+    pattern: Pattern | None = None
 
     @property
     def shape(self) -> Shape:
@@ -45,6 +52,8 @@ class Communicator:
     @property
     def table(self) -> str | None:
         """The name of the tables that serve only these ranks; None if there are none."""
+        if self.pattern is not None:
+            return self.name
         if self.group is None:
             return None
         return f"group {self.name}" if self.group else "cluster"
@@ -52,7 +61,7 @@ class Communicator:
 
 def as_seen_by(topology: Topology, communicator: Communicator) -> Topology:
     """Return the cluster with the ranks of a communicator only, numbered from 0."""
-    if communicator.group == 0:
+    if communicator.group == 0 or communicator.pattern is not None:
         return topology
     hosts = tuple(topology.ranks[rank] for rank in communicator.ranks)
     return replace(topology, rank_map=RankMap("list", hosts))
@@ -105,13 +114,34 @@ def job_of(topology: Topology, shape: Shape) -> str | None:
     return None
 
 
-def find_communicators(topology: Topology, names: Sequence[str]) -> tuple[Communicator, ...]:
+def find_communicators(
+    topology: Topology, names: Sequence[str], patterns: Sequence[Pattern] = ()
+) -> tuple[Communicator, ...]:
     """Return the communicators of these names, in this order, each once.
+
+    Args:
+        topology: the cluster.
+        names: of the communicators; of a pattern, as :func:`name_of` has it.
+        patterns: that names may name.
 
     Raises:
         InputError: a name is unknown, or its communicator has fewer than 2 ranks.
     """
-    return tuple(_find(topology, name) for name in dict.fromkeys(names))
+    known = {name_of(pattern): pattern for pattern in patterns}
+    return tuple(
+        _all_with(topology, known[name]) if name in known else _find(topology, name)
+        for name in dict.fromkeys(names)
+    )
+
+
+def name_of(pattern: Pattern) -> str:
+    """Return the name of the communicator on which only calls of a pattern are made."""
+    return f"{PATTERN} {pattern.name}"
+
+
+def _all_with(topology: Topology, pattern: Pattern) -> Communicator:
+    ranks = range(topology.rank_count)
+    return Communicator(name_of(pattern), tuple(ranks), _hosts_of(topology, ranks), pattern=pattern)
 
 
 def _hosts_of(topology: Topology, ranks: Iterable[int]) -> int:

@@ -17,6 +17,8 @@ from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import InputError
 from stagegen.measure.records import Bound, Candidate
 from stagegen.measure.timing import Timing
+from stagegen.patterns import Pattern
+from stagegen.tune.scope import pattern_form, read_pattern
 from stagegen.tune.shapes import Range, Shape
 
 VERSION = 4
@@ -240,6 +242,7 @@ class DecisionTable:
         mixed: facts in which the environments that were measured differ, as the user allowed.
         timing: how calls were timed, if ranks came late to them; else None.
         spending: if the time for the whole tuning was limited; else None.
+        patterns: of the tables that serve calls of one pattern.
     """
 
     cluster: str
@@ -250,6 +253,7 @@ class DecisionTable:
     mixed: tuple[str, ...] = ()
     timing: Timing | None = None
     spending: Spending | None = None
+    patterns: tuple[Pattern, ...] = ()
 
     def table(self, collective: str, communicator: str, shape: Shape) -> Table | None:
         """Return the table that serves a communicator, or None if that was not tuned.
@@ -280,6 +284,7 @@ class DecisionTable:
             **({"mixed": list(self.mixed)} if self.mixed else {}),
             **({"timing": self.timing.to_json()} if self.timing else {}),
             **({"budget": asdict(self.spending)} if self.spending else {}),
+            **({"patterns": list(map(pattern_form, self.patterns))} if self.patterns else {}),
             "fallback": NATIVE,
             "tables": [_table_json(table) for table in self.tables],
         }
@@ -311,6 +316,7 @@ class DecisionTable:
                 mixed=tuple(data.get("mixed", ())),
                 timing=Timing.from_json(data["timing"]) if "timing" in data else None,
                 spending=Spending(**data["budget"]) if "budget" in data else None,
+                patterns=tuple(map(read_pattern, data.get("patterns", ()))),
             )
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise InputError(f"not a decision table: {error!r}") from error

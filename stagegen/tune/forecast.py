@@ -58,7 +58,7 @@ def races(
         options: what to tune.
         launches: how many jobs measure again what the first one has found.
     """
-    found = kinds_of(find_communicators(topology, options.communicators))
+    found = kinds_of(find_communicators(topology, options.communicators, options.patterns))
     first = [
         Race(name, one.name, size)
         for name in options.collectives

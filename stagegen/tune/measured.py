@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stagegen.topology import Topology
-from stagegen.tune.communicators import Communicator, find_communicators
+from stagegen.tune.communicators import PATTERN, Communicator, find_communicators
 from stagegen.tune.loss import Measured
 from stagegen.tune.tuner import kinds_of
 
@@ -15,6 +15,8 @@ def communicators_of_tables(
 ) -> dict[tuple[str, int, int], Communicator]:
     """Return the communicator of each table, by its kind, and by the ranks and hosts measured.
 
+    Tables of patterns are not among them: what calls they serve does not follow from ranks.
+
     Args:
         topology: the cluster.
         names: of the communicators that were tuned for.
@@ -22,7 +24,8 @@ def communicators_of_tables(
     Raises:
         InputError: a name is unknown.
     """
-    made = kinds_of(find_communicators(topology, names))
+    of_ranks = [name for name in names if not name.startswith(f"{PATTERN} ")]
+    made = kinds_of(find_communicators(topology, of_ranks))
     return {(kind, len(one.ranks), one.hosts): one for one, kinds in made.items() for kind in kinds}
 
 

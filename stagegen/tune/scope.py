@@ -12,11 +12,16 @@ from stagegen.errors import InputError
 from stagegen.measure.entries import entry, natural, number
 from stagegen.measure.records import WHOLE
 from stagegen.measure.timing import Timing
+from stagegen.patterns import Pattern
+from stagegen.tune.communicators import name_of
 from stagegen.tune.protocol import Protocol
 
 #: Message sizes of Faraj 2006, §4.1.1.4, in bytes; beyond the last one they double on.
 SIZES = (1, 64, 512, *(1024 << k for k in range(9)))
 
+
+#: The scales at which a pattern is measured.
+SCALES = (0.25, 1.0, 4.0)
 
 T = TypeVar("T", str, int)
 
@@ -54,6 +59,8 @@ class Options:
         wanted: what a program calls, if only that is to be tuned; empty for all sizes of all
             collectives on all communicators.
         total: seconds for the whole tuning; None for no limit.
+        patterns: each is tuned for besides all else; the communicators name them.
+        scales: of the patterns: each is measured with blocks of so many times their length.
     """
 
     collectives: tuple[str, ...]
@@ -65,9 +72,18 @@ class Options:
     protocol: Protocol = field(default_factory=Protocol)
     wanted: tuple[Wanted, ...] = ()
     total: float | None = None
+    patterns: tuple[Pattern, ...] = ()
+    scales: tuple[float, ...] = SCALES
+
+    def pattern_of(self, communicator: str) -> Pattern | None:
+        """Return the pattern of the calls on a communicator; None if calls there have any."""
+        return next((one for one in self.patterns if name_of(one) == communicator), None)
 
     def wants(self, collective: str, communicator: str) -> bool:
         """Whether a collective is tuned on a communicator."""
+        pattern = self.pattern_of(communicator)
+        if pattern is not None:
+            return pattern.collective == collective
         return not self.wanted or any(
             (one.collective, one.communicator) == (collective, communicator) for one in self.wanted
         )
@@ -98,7 +114,11 @@ class Options:
             "selection": _selection_form(self.selection),
             "protocol": self.protocol.to_json(),
             **({"wanted": list(map(_wanted_form, self.wanted))} if self.wanted else {}),
+            **(self._patterns_form() if self.patterns else {}),
         }
+
+    def _patterns_form(self) -> dict[str, Any]:
+        return {"patterns": list(map(pattern_form, self.patterns)), "scales": list(self.scales)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Options:
@@ -118,6 +138,8 @@ class Options:
                 Protocol.from_json(data),
                 tuple(map(_read_wanted, data.get("wanted", ()))),
                 number(data["total_budget"]) if "total_budget" in data else None,
+                tuple(map(read_pattern, data.get("patterns", ()))),
+                tuple(map(number, data.get("scales", SCALES))),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"the header of the log is damaged: {error!r}") from error
@@ -135,6 +157,34 @@ def _communicators(data: Mapping[str, Any]) -> tuple[str, ...]:
     if not names or not all(isinstance(name, str) for name in names):
         raise ValueError("`communicators` must be names, at least one")
     return tuple(names)
+
+
+def pattern_form(pattern: Pattern) -> dict[str, Any]:
+    """Return what is kept of a pattern: what it is, and not where it is from."""
+    return {
+        "name": pattern.name,
+        "collective": pattern.collective,
+        "bytes": [list(row) for row in pattern.sizes],
+    }
+
+
+def read_pattern(form: Mapping[str, Any]) -> Pattern:
+    """Read the form of a pattern.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is something else.
+    """
+    rows = tuple(
+        tuple(natural({"bytes": size}, "bytes") for size in row)
+        for row in entry(form, "bytes", list)
+    )
+    pattern = Pattern(entry(form, "name", str), entry(form, "collective", str), rows)
+    count = len(rows[0]) if rows else 0
+    if not count or [len(row) for row in rows] != [count] * (count if pattern.is_matrix else 1):
+        raise ValueError(
+            "`bytes` must have a row for each sender, and in it a number for each rank"
+        )
+    return pattern
 
 
 def _wanted_form(wanted: Wanted) -> dict[str, Any]:

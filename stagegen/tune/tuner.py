@@ -9,10 +9,12 @@ from functools import cache, partial
 from stagegen.catalogue import Algorithm, Catalogue, Collective, applicable, groups_of
 from stagegen.catalogue.algorithm import LEVELS
 from stagegen.catalogue.cluster_schedules import why_undivided
+from stagegen.generate.pattern_templates import algorithm_names
 from stagegen.measure.records import WHOLE, Candidate, Check
 from stagegen.measure.source import Source
+from stagegen.patterns import Pattern
 from stagegen.topology import Topology
-from stagegen.tune.bounds import bound_or_none
+from stagegen.tune.bounds import bound_of_pattern, bound_or_none, size_of_pattern
 from stagegen.tune.checking import CheckedSource, find_wrong, find_wrong_among
 from stagegen.tune.communicators import Communicator, as_seen_by, find_communicators
 from stagegen.tune.compositions import Compositions
@@ -60,6 +62,9 @@ def sizes_of(
     A collective with one rule for all calls is measured once: with the largest size, where a wrong
     choice costs most, or with 0 if it has no data.
     """
+    pattern = options.pattern_of(communicator)
+    if pattern is not None:
+        return sizes_of_pattern(pattern, options.scales)
     sizes = options.sizes_on(collective.name, communicator)
     largest = options.sizes[-1]
     if collective.has_one_rule:
@@ -67,6 +72,11 @@ def sizes_of(
     longest = largest * min(ranks, WHOLE_MOST)
     goes_on = collective.counts_whole and longest > largest and not options.wanted
     return (*sizes, longest) if goes_on else sizes
+
+
+def sizes_of_pattern(pattern: Pattern, scales: Sequence[float]) -> tuple[int, ...]:
+    """Return the sizes in bytes at which a pattern is measured (:func:`size_of_pattern`)."""
+    return tuple(sorted({max(1, round(scale * size_of_pattern(pattern))) for scale in scales}))
 
 
 def steps(options: Options) -> int:
@@ -81,15 +91,19 @@ def kinds_of(communicators: Sequence[Communicator]) -> Mapping[Communicator, tup
     is the first of that shape. Named groups come last: their hosts were chosen for a reason.
     Measurements on one host serve only ranks on one host.
     """
-    by_rank = sorted(communicators, key=lambda one: bool(one.group))
+    by_rank = sorted((one for one in communicators if not one.pattern), key=_is_named_group)
     first = {one.shape: one for one in reversed(by_rank)}
     return {
         one: (
             *([one.table] if one.table else []),
-            *(_generic(one) if first[one.shape] == one else ()),
+            *(_generic(one) if first.get(one.shape) == one else ()),
         )
         for one in communicators
     }
+
+
+def _is_named_group(communicator: Communicator) -> bool:
+    return bool(communicator.group)
 
 
 def _generic(communicator: Communicator) -> tuple[str, ...]:
@@ -117,7 +131,7 @@ def tune(
     Raises:
         MeasurementError: a measurement failed; what the log holds stays valid.
     """
-    found = kinds_of(find_communicators(topology, options.communicators))
+    found = kinds_of(find_communicators(topology, options.communicators, options.patterns))
     fields = _fields(topology, catalogue, options, found)
     if options.total is not None:
         spent = _within(topology, options, fields, source, options.total, progress)
@@ -226,6 +240,7 @@ def _tuned(
             )
         ),
         timing=options.timing if options.timing.arrivals else None,
+        patterns=options.patterns,
         spending=spending,
     )
     return Tuned(decision, tuple(outcomes), wrong, tuple(parts))
@@ -238,12 +253,12 @@ def _hints(
 
     The whole cluster and named groups have schedules of their own. No other search knows them.
     """
-    if field.communicator.group is not None:
+    if field.communicator.group is not None or field.communicator.pattern is not None:
         return {}
     known = (
         Known(other.communicator.shape, outcome)
         for other, outcome in before
-        if other.collective == field.collective
+        if other.collective == field.collective and other.communicator.pattern is None
     )
     return hints_from(known, field.communicator.shape, {a.name for a in left})
 
@@ -331,7 +346,15 @@ def _fields(
     options: Options,
     kinds: Mapping[Communicator, tuple[str, ...]],
 ) -> tuple[_Field, ...]:
-    algorithms = {one: _algorithms(catalogue, topology, one) for one in kinds}
+    orders = {name for one in options.patterns for name in algorithm_names(one)}
+    algorithms = {
+        one: tuple(
+            a
+            for a in _algorithms(catalogue, topology, one)
+            if a.name not in orders or a.name in _orders_of(one)
+        )
+        for one in kinds
+    }
     others = {one: {f"{a.collective}/{a.name}": a for a in algorithms[one]} for one in kinds}
     return tuple(
         _Field(
@@ -346,6 +369,11 @@ def _fields(
         for one, made in kinds.items()
         if made and options.wants(name, one.name)
     )
+
+
+def _orders_of(communicator: Communicator) -> Sequence[str]:
+    """Return the algorithms that carry out the order of the communicator's pattern."""
+    return () if communicator.pattern is None else algorithm_names(communicator.pattern)
 
 
 def _may_serve(kinds: Sequence[str], algorithm: Algorithm) -> bool:
@@ -366,6 +394,8 @@ def _plan(
 
     @cache
     def bound(size: int) -> float:
+        if field.communicator.pattern is not None:
+            return bound_of_pattern(topology, field.communicator.pattern, size)
         found = bound_or_none(seen, field.described, size)
         return found.seconds if found else 0.0
 
@@ -390,6 +420,8 @@ def _algorithms(
 
     On some hosts, one that uses its tables on all of them is what others are without tables.
     """
+    if communicator.pattern is not None:
+        return applicable(catalogue, topology)
     if communicator.group is not None:
         return applicable(catalogue, tuple(groups_of(topology))[communicator.group].topology)
     count, hosts, everyone = len(communicator.ranks), communicator.hosts, len(set(topology.ranks))

@@ -9,6 +9,9 @@
  * A message goes in segments, two of them at a time, and each send waits for its receive. So the
  * kernel never holds more of it, and tokens do not queue behind a long message. They leave when all
  * but the tail of a message is here, and travel while the tail arrives.
+ *
+ * A message without bytes is left out at both ends, but not its tokens: ranks at other links do not
+ * know that it has none. It counts as arrived where its turn is.
  */
 #include "aapc_streams.h"
 
@@ -91,12 +94,11 @@ static MPI_Aint tail_of(const struct aapc_choice *choice, MPI_Aint bytes) {
 /* Give a stream's message its slot. */
 static void enter(const struct streams *streams, const struct cursor *at, struct slot *slot) {
     const struct aapc_choice *choice = streams->run.choice;
-    const int peer = peer_of(at);
     const struct aapc_message message =
-        streams->parties->message_with(streams->parties->owner, peer);
+        streams->parties->message_of(streams->parties->owner, at->step, at->sends);
     const MPI_Aint size = choice->segment_size, tail = tail_of(choice, message.bytes);
-    slot->rank = streams->run.rank_of[peer];
-    slot->data = at->sends ? (char *)message.out : message.in;
+    slot->rank = streams->run.rank_of[peer_of(at)];
+    slot->data = message.data;
     slot->bytes = message.bytes;
     slot->tail = tail;
     slot->body = (int)((message.bytes - tail + size - 1) / size);
@@ -190,15 +192,30 @@ static int start_sends(struct streams *streams) {
     return MPI_SUCCESS;
 }
 
+/* Messages that the streams are past, all together. */
+static int passed(const struct streams *streams) {
+    return streams->posting.number + streams->arriving.number + streams->sending.number;
+}
+
+/* Do all that can be done before another request is complete: one empty message leads to others. */
+static int advance(struct streams *streams) {
+    int before;
+    do {
+        before = passed(streams);
+        COLL_TRY(go_on_with_all(streams));
+        COLL_TRY(pay_for_arrived(streams));
+        COLL_TRY(start_receives(streams));
+        COLL_TRY(start_sends(streams));
+    } while (passed(streams) != before);
+    return MPI_SUCCESS;
+}
+
 /* Carry on with both streams until everything before a phase is complete. */
 static int run_until(struct streams *streams, int end_phase) {
     int index = 0;
     streams->end_phase = end_phase;
     while (index != MPI_UNDEFINED) {
-        COLL_TRY(go_on_with_all(streams));
-        COLL_TRY(pay_for_arrived(streams));
-        COLL_TRY(start_receives(streams));
-        COLL_TRY(start_sends(streams));
+        COLL_TRY(advance(streams));
         COLL_TRY(PMPI_Waitany(streams->count, streams->requests, &index, MPI_STATUS_IGNORE));
     }
     return MPI_SUCCESS;
@@ -282,11 +299,11 @@ struct ranks {
     const struct coll_comm *cc;
 };
 
-static struct aapc_message with_rank(const void *owner, int position) {
+static struct aapc_message with_rank(const void *owner, const struct aapc_step *step, bool sends) {
     const struct ranks *ranks = owner;
-    const int rank = ranks->cc->rank_of[position];
-    return (struct aapc_message){.out = coll_send_block(ranks->call, rank),
-                                 .in = coll_recv_block(ranks->call, rank),
+    const int rank = ranks->cc->rank_of[sends ? step->to : step->from];
+    return (struct aapc_message){.data = sends ? (char *)coll_send_block(ranks->call, rank)
+                                               : coll_recv_block(ranks->call, rank),
                                  .bytes = ranks->call->bytes};
 }
 
@@ -297,7 +314,7 @@ int coll_aapc_streams(const struct aapc_schedule *schedule, const struct aapc_ch
         .comm = cc->comm,
         .rank_of = cc->rank_of,
         .position = cc->position_of[cc->rank],
-        .message_with = with_rank,
+        .message_of = with_rank,
         .owner = &ranks,
     };
     return coll_aapc_streams_between(schedule, choice, &parties);

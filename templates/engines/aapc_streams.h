@@ -4,11 +4,10 @@
 
 #include "aapc.h"
 
-/* What two positions exchange: bytes for the other one, and the place of its bytes for this one. */
+/* A message that a step sends or receives; without bytes, there is none, and its tokens remain. */
 struct aapc_message {
-    const char *out;
-    char *in;
-    MPI_Aint bytes; /* each way */
+    char *data;
+    MPI_Aint bytes;
 };
 
 /* The ranks that carry out a schedule, and their messages. */
@@ -16,8 +15,8 @@ struct aapc_parties {
     MPI_Comm comm;
     const int *rank_of; /* [position] */
     int position;       /* this rank's */
-    struct aapc_message (*message_with)(const void *owner, int position);
-    const void *owner; /* the argument of message_with, which is called once for each message */
+    struct aapc_message (*message_of)(const void *owner, const struct aapc_step *step, bool sends);
+    const void *owner; /* the argument of message_of, which is called once for each message */
 };
 
 /* Carry out a schedule of any positions. */

@@ -17,7 +17,8 @@ struct stream {
     const struct coll_comm *cc;
     bool sends;
     MPI_Count longer_than, in_flight;
-    int step; /* the next one to look at */
+    const char *done; /* [rank]; or NULL */
+    int step;         /* the next one to look at */
     MPI_Count under_way;
     MPI_Request *requests; /* [step]: those of both streams are next to each other */
 };
@@ -37,13 +38,17 @@ static int bytes_at(const struct stream *stream, int step, MPI_Count *bytes) {
     return MPI_SUCCESS;
 }
 
+static bool is_done(const struct stream *stream) {
+    return stream->done != NULL && stream->done[peer_at(stream, stream->step)];
+}
+
 /* Post blocks as long as the window has room. */
 static int go_on(struct stream *stream) {
     for (; stream->step < stream->cc->size; ++stream->step) {
         MPI_Count bytes;
         MPI_Request *request = &stream->requests[stream->step];
         COLL_TRY(bytes_at(stream, stream->step, &bytes));
-        if (bytes <= stream->longer_than)
+        if (bytes <= stream->longer_than || is_done(stream))
             continue;
         if (stream->under_way > 0 && bytes > stream->in_flight - stream->under_way)
             return MPI_SUCCESS;
@@ -75,14 +80,16 @@ static int carry_out(struct stream streams[2]) {
 }
 
 int coll_block_window(const struct coll_call *call, const struct coll_comm *cc,
-                      MPI_Count longer_than, MPI_Count in_flight) {
+                      MPI_Count longer_than, MPI_Count in_flight, const struct block_done *done) {
     const int p = cc->size;
     MPI_Request *requests = malloc(2 * (size_t)p * sizeof *requests);
     int error = requests == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
     if (error == MPI_SUCCESS) {
         struct stream streams[2] = {
-            {call, cc, false, longer_than, in_flight, 1, 0, requests},
-            {call, cc, true, longer_than, in_flight, 1, 0, requests + p},
+            {call, cc, false, longer_than, in_flight, done == NULL ? NULL : done->from, 1, 0,
+             requests},
+            {call, cc, true, longer_than, in_flight, done == NULL ? NULL : done->to, 1, 0,
+             requests + p},
         };
         for (int i = 0; i < 2 * p; ++i)
             requests[i] = MPI_REQUEST_NULL;

@@ -55,13 +55,16 @@ int coll_can(const struct coll_routine *routine, const struct coll_parameters *p
  * The first that can of those that were tuned for this size and communicator, of which the native
  * routine is the last; and that one where nothing was tuned.
  */
-static struct choice tuned(const struct coll_call *call, struct coll_comm *cc) {
-    const struct coll_rule *rule = coll_find_rule(call->collective, cc, call->bytes);
-    if (rule == NULL)
-        return native_for(call);
+static struct choice first_able(const struct coll_rule *rule, const struct coll_call *call,
+                                const struct coll_comm *cc) {
     while (!can(rule->routine, &rule->parameters, call, cc))
         ++rule;
     return (struct choice){rule->routine, &rule->parameters};
+}
+
+static struct choice tuned(const struct coll_call *call, struct coll_comm *cc) {
+    const struct coll_rule *rule = coll_find_rule(call->collective, cc, call->bytes);
+    return rule == NULL ? native_for(call) : first_able(rule, call, cc);
 }
 
 /* Sizes that the MPI library serves on every communicator. */
@@ -87,6 +90,26 @@ static struct choice choose(const struct coll_call *call, struct coll_comm *cc) 
     return (struct choice){forced, &forced->defaults};
 }
 
+#ifdef COLL_PATTERNS
+/* Whether calls like this are looked at for their pattern: alike on all ranks. */
+static int is_watched(const struct coll_call *call, const struct coll_comm *cc) {
+    const struct coll_settings *settings = coll_settings();
+    return coll_has_patterns(call->collective) && cc->group == 0 && !is_native(cc) &&
+           !for_native(call) && settings->forced[call->collective] == NULL &&
+           settings->fixed[call->collective] == NULL;
+}
+
+/* The choice for a call whose pattern all ranks have agreed on; else its routine stays NULL. */
+static int find_agreed(const struct coll_call *call, struct coll_comm *cc, struct choice *found) {
+    const struct coll_pattern_entry *entry = NULL;
+    if (is_watched(call, cc))
+        COLL_TRY(coll_recognise(call, cc, &entry));
+    if (entry != NULL && !is_native(cc))
+        *found = first_able(entry->rule, call, cc);
+    return MPI_SUCCESS;
+}
+
+#endif
 /* What is known of a communicator; if that it is native, its calls will not come here again. */
 static int look_up(MPI_Comm comm, struct coll_comm **cc) {
     coll_watch_world();
@@ -111,7 +134,14 @@ static int look_up_alone(MPI_Comm comm) {
 /* The routine for `call`. The first calls on a communicator are collective in here. */
 static int find_choice(const struct coll_call *call, struct coll_comm **cc, struct choice *found) {
     COLL_TRY(look_up(call->comm, cc));
+#ifdef COLL_PATTERNS
+    *found = (struct choice){NULL, NULL};
+    COLL_TRY(find_agreed(call, *cc, found));
+    if (found->routine == NULL)
+        *found = choose(call, *cc);
+#else
     *found = choose(call, *cc);
+#endif
     if (found->routine != coll_native[call->collective]) {
         COLL_TRY(coll_comm_private(call->comm, *cc));
         if (is_native(*cc)) /* there can be no private communicator */
@@ -241,6 +271,10 @@ static int serve(const struct coll_call *call, int *error) {
         if (coll_settings()->histogram != NULL)
             return run_timed(&choice, call, cc, error);
         if (choice.routine == coll_native[call->collective]) {
+#ifdef COLL_PATTERNS
+            if (cc != NULL && is_watched(call, cc)) /* calls are counted, or told apart by more */
+                return 0;
+#endif
             if (cc != NULL || call->bytes == 0) /* else nothing tells when the handle is freed */
                 coll_cache_native_call(call);
             return 0;

@@ -15,6 +15,31 @@ struct coll_rule {
 const struct coll_rule *coll_find_rule(enum coll_collective collective, struct coll_comm *cc,
                                        MPI_Aint bytes);
 
+#ifdef COLL_PATTERNS
+/*
+ * patterns.c: the rules of a pattern, for calls of from `from` to `upto` bytes. Of an alltoallv
+ * that is the mean block between different ranks, else all blocks together.
+ */
+struct coll_pattern_entry {
+    const char *name;
+    enum coll_collective collective;
+    const int *bytes; /* of each block, by positions; of an alltoallv [from * ranks + to] */
+    int from, upto;
+    const struct coll_rule *rule; /* the first of them; the last one is native */
+};
+
+extern const struct coll_pattern_entry coll_pattern_entries[];
+extern const int coll_pattern_count;
+
+/*
+ * recognition.c: whether some pattern is of a collective; the entry of a call that all ranks agree
+ * on, or NULL. For an alltoallv, that is collective now and then.
+ */
+int coll_has_patterns(enum coll_collective collective);
+int coll_recognise(const struct coll_call *call, struct coll_comm *cc,
+                   const struct coll_pattern_entry **entry);
+
+#endif
 /* The shape that was measured for the rules that serve a communicator, in words for the trace. */
 void coll_describe_rules(const struct coll_comm *cc, char *text, size_t room);
 #ifdef COLL_ADAPTIVE

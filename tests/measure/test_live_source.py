@@ -18,7 +18,7 @@ from stagegen.measure.records import (
     Request,
     Timing,
 )
-from stagegen.measure.session import Session, SessionError
+from stagegen.measure.session import Members, Session, SessionError
 from stagegen.measure.source import LogSource
 from stagegen.measure.watchdog import LONGER
 from tests.measure.fakes import request
@@ -265,7 +265,7 @@ def told(tmp_path) -> list[str]:
 
 def test_a_session_is_told_of_a_communicator_when_that_changes(tmp_path):
     log = LogWriter(tmp_path / "log.jsonl")
-    ranks = {"half": (0, 2)}
+    ranks = {"half": Members((0, 2))}
     source = LiveSource(lambda: session(ECHO, tmp_path), log, lambda name, size: 0.0, ranks)
     half = replace(request(FLAT), communicator="half")
     for asked in (request(FLAT), half, half, request(RING)):

@@ -26,7 +26,7 @@ def verify_pattern(topology: Topology, schedule: PatternSchedule) -> Proof:
     require_same_ranks(topology, schedule.ranks)
     pieces = list(chain.from_iterable(schedule.phases))
     _check_pieces(schedule, pieces)
-    paths = _paths(topology, schedule)
+    paths = _paths(topology, schedule.sizes)
     carries = _carries(topology)
     _check_capacities(schedule, paths, carries)
     users = _users(pieces, paths)
@@ -74,11 +74,13 @@ def _check_pieces(schedule: PatternSchedule, pieces: list[Piece]) -> None:
             require(len(cuts) <= 1 and len(own) == sum(cuts), f"{u}→{v} lacks a piece")
 
 
-def _paths(topology: Topology, schedule: PatternSchedule) -> dict[tuple[int, int], list[Edge]]:
+def _paths(
+    topology: Topology, sizes: tuple[tuple[int, ...], ...]
+) -> dict[tuple[int, int], list[Edge]]:
     network = Network(topology)
     return {
         (u, v): network.path(Message(u, v))
-        for u, row in enumerate(schedule.sizes)
+        for u, row in enumerate(sizes)
         for v, size in enumerate(row)
         if size and u != v
     }
@@ -197,15 +199,47 @@ def _check_times(
     carries: dict[Edge, tuple[int, Fraction]],
 ) -> None:
     """Check the bound and the time, which are computed anew."""
+    _require_close("bound", schedule.bound_seconds, _bound(topology, schedule.sizes, paths))
+    _require_close("time", schedule.seconds, _time(schedule.sizes, pieces, paths, carries))
+
+
+def times_of(
+    topology: Topology,
+    sizes: tuple[tuple[int, ...], ...],
+    phases: tuple[tuple[Piece, ...], ...],
+) -> tuple[float, float]:
+    """Return how long an order's data takes, and at least takes in any order, in seconds.
+
+    Raises:
+        ScheduleError: a piece is none of the pattern.
+    """
+    paths = _paths(topology, sizes)
+    pieces = list(chain.from_iterable(phases))
+    for piece in pieces:
+        require(piece[:2] in paths and piece.parts > 0, f"{piece} is none of the pattern")
+    return _time(sizes, pieces, paths, _carries(topology)), _bound(topology, sizes, paths)
+
+
+def _bound(
+    topology: Topology,
+    sizes: tuple[tuple[int, ...], ...],
+    paths: dict[tuple[int, int], list[Edge]],
+) -> float:
     loads: Counter[Edge] = Counter()
     for (u, v), path in paths.items():
         for edge in path:
-            loads[edge] += schedule.sizes[u][v]
+            loads[edge] += sizes[u][v]
     rates = topology.rates
-    bound = max(
-        (Fraction(8 * load, rates[e]) for e, load in loads.items() if e in rates), default=0
-    )
-    _require_close("bound", schedule.bound_seconds, float(bound))
+    shares = (Fraction(8 * load, rates[e]) for e, load in loads.items() if e in rates)
+    return float(max(shares, default=0))
+
+
+def _time(
+    sizes: tuple[tuple[int, ...], ...],
+    pieces: list[Piece],
+    paths: dict[tuple[int, int], list[Edge]],
+    carries: dict[Edge, tuple[int, Fraction]],
+) -> float:
     ends: dict[Edge, list[float]] = {}
     latest = 0.0
     for piece in pieces:
@@ -214,13 +248,13 @@ def _check_times(
         for edge in path:
             own, count = ends.setdefault(edge, []), carries[edge][0]
             start = max(start, own[-count]) if len(own) >= count else start
-        size = schedule.sizes[piece.source][piece.destination]
+        size = sizes[piece.source][piece.destination]
         length = size * (piece.part + 1) // piece.parts - size * piece.part // piece.parts
         end = start + 8 * length / float(min(carries[edge][1] for edge in path))
         for edge in path:
             ends[edge].append(end)
         latest = max(latest, end)
-    _require_close("time", schedule.seconds, latest)
+    return latest
 
 
 def _require_close(what: str, said: float, found: float) -> None:

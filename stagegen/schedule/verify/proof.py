@@ -41,8 +41,9 @@ class Proof:
         """Return the summary for a generated header, without line ends."""
         head = f"{self.ranks} rank{'s' if self.ranks != 1 else ''}"
         if self.phases is not None:
-            head += f", {self.phases} phases (lower bound {self.bound_phases}"
-            head += f", gap {100 * (self.gap or 0.0):.2g} %)"
+            head += f", {self.phases} phases"
+        if self.bound_phases is not None:
+            head += f" (lower bound {self.bound_phases}, gap {100 * (self.gap or 0.0):.2g} %)"
         if self.syncs is not None:
             head += f", {self.syncs} synchronisations"
         return (head, *self.checked)

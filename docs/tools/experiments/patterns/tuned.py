@@ -1,0 +1,176 @@
+"""Twenty patterns on two clusters: what tuning chooses for each, over bound and over native."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import exp, log
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from docs.tools.experiments.experiment import Experiment, Found, Target
+from docs.tools.experiments.page import milliseconds, table
+from docs.tools.experiments.stagegen import stagegen
+from stagegen.catalogue.algorithm import NATIVE
+from stagegen.data import TOPOLOGIES
+from stagegen.generate.write import write_file
+from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
+from stagegen.patterns import Pattern, make_pattern, patterns_yaml
+from stagegen.topology import load_topology
+from stagegen.tune.bounds import bound_of_pattern
+
+PAGE = Path("docs/patterns.md")
+
+KIB = 1 << 10
+#: The kind of each pattern, its own number, and the mean bytes of a block; the seed is the place.
+PATTERNS: Sequence[tuple[str, float | None, int]] = (
+    ("zipf", None, 16 * KIB),
+    ("sparse", 0.1, 16 * KIB),
+    ("banded", None, 16 * KIB),
+    ("heavy", None, 16 * KIB),
+    ("zipf", None, 4 * KIB),
+    ("sparse", 0.05, 4 * KIB),
+    ("banded", 3, 4 * KIB),
+    ("heavy", 4, 4 * KIB),
+    ("zipf", None, 64 * KIB),
+    ("sparse", 0.3, 64 * KIB),
+    ("banded", 1, 64 * KIB),
+    ("heavy", 16, 64 * KIB),
+    ("zipf", 0.7, 32 * KIB),
+    ("sparse", 0.2, 32 * KIB),
+    ("banded", 4, 32 * KIB),
+    ("heavy", None, 32 * KIB),
+    ("zipf", 1.5, 256 * KIB),
+    ("sparse", 0.1, 256 * KIB),
+    ("banded", None, 256 * KIB),
+    ("heavy", None, 256 * KIB),
+)
+#: Hosts dealt to four switches in turn; a random tree.
+CLUSTERS = ("chain-4x4-cyclic", "cluster-24-a")
+CONGESTION = ("cubic", "bbr")
+BUDGET, LAUNCHES = "4m", 3
+
+
+def pattern_of(number: int, ranks: int) -> Pattern:
+    """Return a pattern of the list."""
+    kind, own, average = PATTERNS[number]
+    made = make_pattern(kind, ranks, average, seed=number + 1, number=own)
+    return replace(made, name=f"{kind}-{number + 1}")
+
+
+def _measure(cluster: str, congestion: str, number: int, folder: Path) -> Any:
+    """Tune for a pattern alone; return its times and its bound."""
+    topology = TOPOLOGIES / f"{cluster}.yaml"
+    pattern = pattern_of(number, load_topology(topology).rank_count)
+    file = folder / "pattern.yaml"
+    write_file(file, patterns_yaml([pattern]))
+    resume = ("--resume",) if (folder / "tuned" / "measurements.jsonl").exists() else ()
+    stagegen(
+        *("tune", "--topology", topology, "--patterns", file, "--communicators", "patterns"),
+        *("--scales", 1, "--budget", BUDGET, "--launches", LAUNCHES, "--quiet"),
+        *("--output", folder / "tuned", *resume),
+        variables={CONGESTION_VARIABLE: congestion},
+    )
+    return {"bound": _bound(pattern, topology), **_times(folder / "tuned")}
+
+
+def _bound(pattern: Pattern, topology: Path) -> float:
+    return bound_of_pattern(load_topology(topology), pattern, round(pattern.average))
+
+
+def _times(folder: Path) -> dict[str, Any]:
+    """Return what serves, and the median seconds of it and of the native routine.
+
+    Both are of the launches that decide, in which they took turns.
+    """
+    decision = json.loads((folder / "decision.json").read_text())
+    (rule,) = decision["tables"][0]["rules"]
+    own = [f"{name}={value}" for name, value in sorted(rule["parameters"].items())]
+    chosen = ":".join([rule["algorithm"], *own])
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for line in (folder / "measurements.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        if record["kind"] == "measurement" and record["launch"] > 0:
+            for spec, times in record["seconds"].items():
+                seconds[spec] += times
+    return {
+        "chosen": chosen,
+        "seconds": median(seconds[chosen]),
+        "native": median(seconds[NATIVE]),
+        "others": {spec: median(times) for spec, times in sorted(seconds.items())},
+    }
+
+
+def _points() -> Iterator[tuple[str, Callable[[Path], Any]]]:
+    """Yield the points: of every cluster the first of each kind, then the others."""
+    for number in range(len(PATTERNS)):
+        for cluster in CLUSTERS:
+            for congestion in CONGESTION:
+                kind = PATTERNS[number][0]
+                name = f"{cluster} {congestion} {kind}-{number + 1}"
+                yield name, partial(_measure, cluster, congestion, number)
+
+
+def _report(found: Found) -> str:
+    rows = [
+        [
+            name,
+            one["chosen"],
+            milliseconds(one["seconds"]),
+            f"{one['seconds'] / one['bound']:.2f}",
+            f"{one['native'] / one['seconds']:.2f}",
+        ]
+        for name, one in found.items()
+    ]
+    titles = ["cluster, congestion control, pattern", "what serves", "ms", "over bound", "× native"]
+    summary = [f"{name}: {text}." for name, text in _summary(found)]
+    return "\n".join(
+        (
+            f"{len(found)} of {len(EXPERIMENT.points)} points were measured.",
+            "",
+            table(titles, rows),
+            "",
+            *summary,
+        )
+    )
+
+
+def _summary(found: Found) -> Iterator[tuple[str, str]]:
+    over = [one["seconds"] / one["bound"] for one in found.values()]
+    faster = [one["native"] / one["seconds"] for one in found.values()]
+    mean = exp(fmean(map(log, faster)))
+    yield "Over the bound", f"{median(over):.2f} in the median, {max(over):.2f} at worst"
+    yield (
+        "Native over what serves",
+        f"{mean:.2f} in the geometric mean, {min(faster):.2f} at worst",
+    )
+
+
+def _targets(found: Found) -> list[Target]:
+    if not found:
+        return [Target(None, "time of the chosen routines over bound and native")]
+    over = [one["seconds"] / one["bound"] for one in found.values()]
+    faster = [one["native"] / one["seconds"] for one in found.values()]
+    mean = exp(fmean(map(log, faster)))
+    told: Mapping[str, tuple[float, bool]] = {
+        "over the bound in the median at most 1.2": (median(over), median(over) <= 1.2),
+        "over the bound at worst at most 1.35": (max(over), max(over) <= 1.35),
+        "times native in the geometric mean at least 1.5": (mean, mean >= 1.5),
+        "times native at worst at least 0.97": (min(faster), min(faster) >= 0.97),
+    }
+    count = f"of {len(found)} of {len(EXPERIMENT.points)} points"
+    return [Target(met, f"{what}: {value:.2f} {count}") for what, (value, met) in told.items()]
+
+
+EXPERIMENT = Experiment(
+    name="tuned",
+    what="twenty patterns by a seed: what tuning chooses, over the bound and over native",
+    points=dict(_points()),
+    report=_report,
+    page=PAGE,
+    targets=_targets,
+)

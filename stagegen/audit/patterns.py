@@ -1,0 +1,123 @@
+"""Rebuilds the schedule of an alltoallv's pattern from the tables in its C file.
+
+``docs/interfaces.md`` (Generated C tables) says what the tables mean. No scheduler takes part.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from stagegen.audit.c_text import included, read_source
+from stagegen.audit.routine import BuildRoutine
+from stagegen.audit.scheme import check_room, phase_count, scheme_kind
+from stagegen.audit.steps import Step, read_steps
+from stagegen.audit.tables import NOBODY, Record, read_data
+from stagegen.errors import ScheduleError
+from stagegen.schedule import PatternSchedule, Piece, Wait
+from stagegen.schedule.verify.pattern import times_of
+from stagegen.topology import Topology
+
+#: The engine that carries out the schedule of a pattern.
+ENGINE = "pattern.h"
+_OF_STREAMS = ("receives_ahead", "segment_size", "tail")
+_NAMES = ["first_step", "first_token", "parts", "places", "sizes", "steps", "tokens"]
+_DATA = re.compile(
+    r"(static const int sizes\[\].*?\n\};)\s*static const struct pattern ", re.DOTALL
+)
+_USE = "static const struct pattern pattern = {&schedule, parts, sizes, places};"
+
+
+def is_pattern(code: str) -> bool:
+    """Tell whether the text of a routine's C file uses the engine for patterns."""
+    return ENGINE in included(code)
+
+
+def pattern_schedule_of(topology: Topology, path: Path, routine: BuildRoutine) -> PatternSchedule:
+    """Return the schedule that a routine's tables say.
+
+    Raises:
+        InputError: the file cannot be read.
+        ScheduleError: the tables contradict themselves; names rank, phase and message.
+    """
+    text = read_source(path)
+    found = _DATA.search(text)
+    if found is None or text.count(_USE) != 1:
+        raise ScheduleError("it has no tables of a pattern, or does not carry them out")
+    tables = read_data(found[1])
+    if tables.names != _NAMES:
+        raise ScheduleError(f"its tables are {' '.join(tables.names)}, not {' '.join(_NAMES)}")
+    if scheme_kind(tables, routine.function) != "receiver":
+        raise ScheduleError("its tokens are not those of receivers")
+    count = topology.rank_count
+    steps = read_steps(tables, count)
+    check_room(tables, steps, count)
+    for name in _OF_STREAMS:
+        routine.values(name)
+    phases = _phases(phase_count(tables), steps, tables.records_of("parts", "pattern_step", 4))
+    sizes = _sizes(tables.array("sizes"), count)
+    seconds, bound = times_of(topology, sizes, phases)
+    return PatternSchedule(
+        topology.ranks, "segments", sizes, phases, tuple(_waits(steps, phases)), seconds, bound
+    )
+
+
+def _sizes(numbers: Record, count: int) -> tuple[tuple[int, ...], ...]:
+    if len(numbers) != count * count or min(numbers) < 0:
+        raise ScheduleError(f"sizes[] are not the lengths of the blocks of {count} ranks")
+    return tuple(numbers[row * count : (row + 1) * count] for row in range(count))
+
+
+def _phases(
+    count: int, steps: Sequence[Step], parts: Sequence[Record]
+) -> tuple[tuple[Piece, ...], ...]:
+    """Return the pieces of each phase by their places; both ends of a piece must agree."""
+    if len(parts) != len(steps):
+        raise ScheduleError(f"parts[] has {len(parts)} records for {len(steps)} steps")
+    sent: list[dict[int | None, Piece]] = [{} for _ in range(count)]
+    received: list[set[Piece]] = [set() for _ in range(count)]
+    last: dict[int, int] = {}
+    for step, (out, out_of, come, come_of) in zip(steps, parts, strict=True):
+        if not last.get(step.rank, -1) < step.phase < count:
+            raise ScheduleError(f"rank {step.rank}: phase {step.phase} of steps[] is not in order")
+        last[step.rank] = step.phase
+        if step.to != NOBODY:
+            sent[step.phase][step.place] = Piece(step.rank, step.to, out, out_of)
+        if step.source != NOBODY:
+            received[step.phase].add(Piece(step.source, step.rank, come, come_of))
+    for phase, (given, taken) in enumerate(zip(sent, received, strict=True)):
+        if set(given) != set(range(len(given))):
+            raise ScheduleError(f"phase {phase}: places[] does not number its messages")
+        for piece in sorted(taken.symmetric_difference(given.values())):
+            does, lacks = ("receive", "send") if piece in taken else ("send", "receive")
+            raise ScheduleError(
+                f"phase {phase}: one end does {does} {piece}, and the other does not {lacks} it"
+            )
+    if sum(map(len, sent)) != sum(step.to != NOBODY for step in steps):
+        raise ScheduleError("places[] has a place twice")
+    return tuple(tuple(given[place] for place in range(len(given))) for given in sent)
+
+
+def _waits(steps: Sequence[Step], phases: Sequence[Sequence[Piece]]) -> list[Wait]:
+    """Return the tokens, on which both ends must agree."""
+    to = [{piece.source: piece for piece in phase} for phase in phases]
+    come = [{piece.destination: piece for piece in phase} for phase in phases]
+    given: list[tuple[int, int, int, int]] = []
+    taken: list[tuple[int, int, int, int]] = []
+    for step in steps:
+        for end in (*step.owed, *step.awaited):
+            if end.windows != 1:
+                raise ScheduleError(f"rank {step.rank}: a token counts for windows {end.windows}")
+        given += [(step.rank, step.phase, end.peer, end.other_phase) for end in step.owed]
+        taken += [(end.peer, end.other_phase, step.rank, step.phase) for end in step.awaited]
+    if sorted(given) != sorted(taken) or len(set(given)) < len(given):
+        raise ScheduleError("a token is given that is not awaited, or awaited and not given")
+    waits: list[Wait] = []
+    for giver, first, taker, then in sorted(given, key=lambda token: (token[3], token[2], token)):
+        if not (0 <= first < len(phases) and giver in come[first]):
+            raise ScheduleError(f"rank {giver}, phase {first}: gives a token for no message")
+        if not (0 <= then < len(phases) and taker in to[then]):
+            raise ScheduleError(f"rank {taker}, phase {then}: awaits a token for no message")
+        waits.append(Wait(come[first][giver], to[then][taker]))
+    return waits

@@ -1,0 +1,107 @@
+"""Patterns to tune for: those of a file that are an alltoallv of all ranks of the cluster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from stagegen.catalogue.templates import Root
+from stagegen.errors import InputError
+from stagegen.generate.pattern_templates import pattern_root
+from stagegen.patterns import Pattern, read_patterns
+from stagegen.topology import Topology
+
+#: The collectives whose patterns are tuned for.
+TUNED = ("allgatherv", "alltoallv")
+#: As --communicators: no others than those of the patterns.
+ALONE = "patterns"
+
+patterns_option = click.option(
+    "--patterns",
+    "pattern_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also tune for each alltoallv, with routines of its own, and each allgatherv of a file of "
+    "`stagegen patterns`. --communicators patterns: for nothing else.",
+)
+
+
+def _read_scales(_context: object, _parameter: object, text: str) -> tuple[float, ...]:
+    try:
+        found = tuple(sorted({float(item) for item in text.split(",")}))
+    except ValueError:
+        found = ()
+    if not found or not 0 < found[0] <= found[-1] < math.inf:
+        raise click.BadParameter(f"{text} is no list of numbers above 0")
+    return found
+
+
+scales_option = click.option(
+    "--scales",
+    callback=_read_scales,
+    default="0.25,1,4",
+    show_default=True,
+    metavar="A,B",
+    help="With --patterns: how many times as long as in the file blocks are.",
+)
+
+
+def patterns_of(file: Path | None, topology: Topology) -> tuple[Pattern, ...]:
+    """Return the patterns of a file that can be tuned for; say which others are left out.
+
+    Raises:
+        InputError: the file is wrong, or has no such pattern.
+    """
+    if file is None:
+        return ()
+    all_of_them = read_patterns(file)
+    found = tuple(one for one in all_of_them if _fits(one, topology))
+    left = [one.name for one in all_of_them if one not in found]
+    if not found:
+        raise InputError(
+            f"it has no alltoallv or allgatherv on {topology.rank_count} ranks with data",
+            file,
+        )
+    if left:
+        names = ", ".join(left)
+        click.echo(
+            f"{file}: left out, as no alltoallv or allgatherv with data on all "
+            f"{topology.rank_count} ranks: {names}",
+            err=True,
+        )
+    return found
+
+
+def communicators_asked(names: str | None, patterns: Sequence[Pattern]) -> tuple[str | None, bool]:
+    """Return the communicators that are asked for, and whether patterns alone are.
+
+    Raises:
+        click.UsageError: patterns alone are asked for, and there are none.
+    """
+    if names != ALONE:
+        return names, False
+    if not patterns:
+        raise click.UsageError(f"--communicators {ALONE} asks for --patterns FILE")
+    return None, True
+
+
+def _fits(pattern: Pattern, topology: Topology) -> bool:
+    return (
+        pattern.collective in TUNED and pattern.ranks == topology.rank_count and pattern.total > 0
+    )
+
+
+def roots_of(
+    file: Path | None, patterns: Sequence[Pattern], topology: Topology
+) -> tuple[Root, ...]:
+    """Return the templates of the patterns' routines.
+
+    Raises:
+        InputError: a block is too long, or two names become one.
+        ScheduleError: a schedule fails its proof.
+    """
+    matrices = [one for one in patterns if one.is_matrix]
+    return (pattern_root(topology, matrices, str(file)),) if matrices else ()

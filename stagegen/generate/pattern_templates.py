@@ -1,0 +1,173 @@
+"""Routines for the patterns of a file: a template for each way to order a pattern's messages.
+
+They are templates like those that a user adds (:mod:`stagegen.parts`), so that a generated folder
+has copies of them, with their tables, and can be made again without the file of patterns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from stagegen.catalogue.templates import Root
+from stagegen.errors import InputError, NotFoundError
+from stagegen.generate.tables import aapc_tables, numbers, rank_lines
+from stagegen.patterns import Pattern
+from stagegen.schedule import PATTERN_KINDS, PatternSchedule, pattern_schedule
+from stagegen.schedule.patterns.rows import Cut, pattern_rows
+from stagegen.schedule.verify import Proof, verify
+from stagegen.topology import Topology
+
+#: How the names of these algorithms begin, and the label of copies of their templates.
+PREFIX, LABEL = "pattern_", "patterns"
+#: The largest block that a table holds, in bytes.
+BLOCK_MOST = 2**31 - 1
+
+_FRONT = """\
+{{#---
+summary: {summary}
+wins: "{wins}"
+parameters:
+  receives_ahead: {{meaning: receives that are posted at a time, values: [1, 2, 4], default: 2}}
+  segment_size: {{meaning: bytes of a segment, values: [8192, 16384, 32768], default: 8192}}
+  tail:
+    meaning: bytes of a message that may be under way when its tokens leave
+    values: [0, 4096, 8192]
+    default: 4096
+constraints: [dense]
+needs: tables
+topology: {topology}
+scratch: 2 * p
+cost: (load of the bottleneck) × β + (pieces of the busiest rank) × α
+reference: Karwande, Yuan and Lowenthal 2003, with pieces and tokens of our own
+---#}}
+"""
+
+_INCLUDE = '{% include "alltoallv/_pattern.c.j2" %}\n'
+
+
+def algorithm_name(pattern: Pattern, kind: str = "segments") -> str:
+    """Return the name of the algorithm that carries out a pattern's schedule."""
+    name = re.sub(r"[^a-z0-9]+", "_", pattern.name.lower()).strip("_") or "unnamed"
+    suffix = "" if kind == "segments" else f"_{kind.replace('-', '_')}"
+    return f"{PREFIX}{name}{suffix}"
+
+
+def algorithm_names(pattern: Pattern) -> tuple[str, ...]:
+    """Return the names of all algorithms that a pattern may have."""
+    return tuple(algorithm_name(pattern, kind) for kind in PATTERN_KINDS)
+
+
+def pattern_root(topology: Topology, patterns: Sequence[Pattern], source: str) -> Root:
+    """Return a template for each order of each pattern; orders that are equal have one template.
+
+    Args:
+        topology: the cluster.
+        patterns: each an alltoallv on all ranks of the cluster.
+        source: what messages call the file of the patterns.
+
+    Raises:
+        InputError: a pattern is none of an alltoallv on these ranks, a block is too long, or two
+            names become one.
+    """
+    files: dict[str, str] = {}
+    owner: dict[str, str] = {}
+    for pattern in patterns:
+        if max(map(max, pattern.sizes), default=0) > BLOCK_MOST:
+            raise InputError(
+                f"the pattern {pattern.name!r} has a block above {BLOCK_MOST} B", source
+            )
+        name = algorithm_name(pattern)
+        if name in owner:
+            raise InputError(
+                f"the patterns {owner[name]!r} and {pattern.name!r} both become {name}; rename one",
+                source,
+            )
+        owner[name] = pattern.name
+        files |= _files(topology, pattern)
+    return Root(source, files, LABEL)
+
+
+def _files(topology: Topology, pattern: Pattern) -> dict[str, str]:
+    seen: set[object] = set()
+    files: dict[str, str] = {}
+    for kind in ("segments", *(k for k in PATTERN_KINDS if k != "segments")):
+        try:
+            schedule = pattern_schedule(topology, pattern, kind)
+        except NotFoundError:  # a link is too slow for phases
+            continue
+        order = schedule.phases, schedule.waits
+        if schedule.phases and order not in seen:
+            seen.add(order)
+            path = f"alltoallv/{algorithm_name(pattern, kind)}.c.j2"
+            files[path] = _template(topology, pattern, kind, schedule)
+    return files
+
+
+def _template(topology: Topology, pattern: Pattern, kind: str, schedule: PatternSchedule) -> str:
+    """Return the text of a template, once its schedule is proven.
+
+    Raises:
+        ScheduleError: the schedule fails its proof.
+    """
+    proof = verify(topology, schedule)
+    front = _FRONT.format(
+        summary=f"The messages of the pattern {plain_name(pattern.name)} go in an order that "
+        f"overloads no link ({kind}); other blocks follow.",
+        wins="Calls whose counts are about those of the pattern.",
+        topology=topology.hash,
+    )
+    tables = "\n".join((*_about(proof), *_tables(schedule)))
+    return f"{front}{{% set tables %}}\n{tables}\n{{% endset %}}\n{_INCLUDE}"
+
+
+def plain_name(name: str) -> str:
+    """Return a name without what means something in YAML, Jinja or C."""
+    return re.sub(r"[^A-Za-z0-9_ .+-]+", "-", name)
+
+
+def _about(proof: Proof) -> Iterator[str]:
+    lines = [f" * proven: {line}" for line in proof.lines()]
+    yield "\n".join(("/*", *lines, " */"))
+
+
+def _tables(schedule: PatternSchedule) -> Iterator[str]:
+    """Yield the tables; docs/interfaces.md (Generated C tables) says what they mean."""
+    rows, cuts = pattern_rows(schedule)
+    made = aapc_tables(rows)
+    yield "/* Bytes of each block of the pattern, by senders. */"
+    yield _array("sizes", numbers(size for row in schedule.sizes for size in row))
+    yield "/* Where the steps of each position begin, and where those of the last end. */"
+    yield _array("first_step", made["first_step"])
+    yield "/* Phase, to, from, number of awaited tokens, number of owed tokens. */"
+    yield _array("steps", made["steps"], "struct aapc_step")
+    yield "/* Of each step: the part that is sent, of how many; the same of what is received. */"
+    yield _array("parts", rank_lines(map(_cut_lines, cuts)), "struct pattern_step")
+    yield "/* The place of each step's message in its phase. */"
+    yield _array("places", made["places"])
+    yield "/* Where the tokens of each position begin, and where those of the last end. */"
+    yield _array("first_token", made["first_token"])
+    yield "/* Peer, phase of the message at the other end, windows. */"
+    yield _array("tokens", made["tokens"], "struct aapc_token")
+    yield f"""\
+static const struct aapc_schedule schedule = {{
+    .phases = {made["phase_count"]},
+    .giver = AAPC_RECEIVER,
+    .blocks = false,
+    .barriers = false,
+    .first_step = first_step,
+    .steps = steps,
+    .awaited_most = {made["awaited_most"]},
+    .owed_most = {made["owed_most"]},
+    .first_token = first_token,
+    .tokens = tokens,
+}};"""
+
+
+def _array(name: str, body: str, kind: str = "int") -> str:
+    return f"static const {kind} {name}[] = {{\n{body}\n}};\n"
+
+
+def _cut_lines(cuts: Iterable[Cut]) -> Iterator[str]:
+    for cut in cuts:
+        yield f"    {{{', '.join(map(str, cut))}}},"

@@ -1,0 +1,32 @@
+/* Carries out the schedule of an alltoallv's pattern, whatever the counts of a call are. */
+#ifndef PATTERN_H
+#define PATTERN_H
+
+#include "aapc.h"
+
+/* Which equal parts of their messages a step sends and receives: part `number` of `parts`. */
+struct pattern_step {
+    int sent, sent_of;
+    int received, received_of;
+};
+
+/*
+ * A pattern and an order of its messages. The order is a schedule in phases with tokens from
+ * receivers; a message may be cut into parts, which have phases of their own.
+ */
+struct pattern {
+    const struct aapc_schedule *schedule;
+    const struct pattern_step *parts; /* one for each step of the schedule */
+    /* For the proof; the engine reads neither. */
+    const int *sizes;  /* bytes of each block, by senders */
+    const int *places; /* of each step's message in its phase */
+};
+
+/*
+ * The alltoallv of a call. Blocks of the schedule go in its order, all others after them: both ends
+ * know which these are. Blocks are plain bytes.
+ */
+int coll_pattern_run(const struct pattern *pattern, const struct aapc_choice *choice,
+                     const struct coll_call *call, const struct coll_comm *cc);
+
+#endif

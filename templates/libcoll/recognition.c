@@ -1,0 +1,197 @@
+/*
+ * Which pattern a call has.
+ *
+ * Of an allgatherv all ranks know all counts. What serves is what was measured with a pattern whose
+ * largest block is the nearest to this one's, both in means of all blocks; of even blocks, which
+ * the rules for all calls were measured with, that is 1.
+ *
+ * Of an alltoallv a rank knows its own counts only, so the ranks ask each other.
+ *
+ * Each rank finds the patterns that its own row and column fit; a bitwise and over all ranks leaves
+ * those that fit everywhere. To do that in every call would cost as much as a short call. So the
+ * ranks do it now and then, and trust the answer until the next time. When they do it follows from
+ * how many calls there were on the communicator, and what serves a call follows from the latest
+ * answer: both are alike on all ranks, since they all make the same calls on a communicator, in the
+ * same order. Whatever serves is right for any counts.
+ *
+ * Programs repeat several calls in turn. So call n is at place n mod PLACES, and each place has its
+ * own answer: calls that repeat after 1, 2, 3, 4, 6 or 12 are told apart.
+ */
+#include <math.h>
+#include <stdint.h>
+
+#include "dispatch.h"
+
+/* The ranks ask at the 1st, 2nd, 4th, 8th … call of a place, then at every OFTEN-th. */
+enum { PLACES = 12, OFTEN = 64, ENTRIES_MOST = 64 };
+
+/* Bytes of a row and of a column may differ from a pattern's by this part of both. */
+static const double threshold = 0.1;
+
+/* Sizes next to a range count to it, up to this factor: ranks see the mean block differently. */
+static const double reach = 1.5;
+
+struct places {
+    unsigned long calls;
+    unsigned char agreed[PLACES]; /* 1 + number of the entry, or 0 */
+};
+
+static const char owner; /* of the places: its address */
+
+static int is_due(unsigned long visit) {
+    return visit % OFTEN == 0 || (visit < OFTEN && (visit & (visit - 1)) == 0);
+}
+
+/* What a rank has for, and gets from, the rank at a position, in bytes. */
+struct own {
+    double out, in;
+};
+
+static int own_bytes(const struct coll_call *call, const struct coll_comm *cc, int position,
+                     struct own *own) {
+    const int in_place = call->sendbuf == MPI_IN_PLACE, rank = cc->rank_of[position];
+    MPI_Count send_size, recv_size;
+    COLL_TRY(PMPI_Type_size_x(call->recv_type, &recv_size));
+    own->in = (double)recv_size * (double)coll_recv_count(call, rank);
+    own->out = own->in;
+    if (in_place)
+        return MPI_SUCCESS;
+    COLL_TRY(PMPI_Type_size_x(call->send_type, &send_size));
+    own->out = (double)send_size * (double)coll_send_count(call, rank);
+    return MPI_SUCCESS;
+}
+
+/* The same of a pattern. */
+static struct own bytes_of(const int *bytes, const struct coll_comm *cc, int position) {
+    const int mine = cc->position_of[cc->rank];
+    return (struct own){bytes[mine * cc->size + position], bytes[position * cc->size + mine]};
+}
+
+/* The mean block of a whole pattern, in bytes. */
+static double mean_of(const int *bytes, int ranks) {
+    double sum = 0;
+    for (int from = 0; from < ranks; ++from)
+        for (int to = 0; to < ranks; ++to)
+            sum += from == to ? 0 : bytes[from * ranks + to];
+    return sum / ranks / (ranks - 1);
+}
+
+/* Whether a rank's own counts fit an entry: the shape of its row and column, and their size. */
+static int fits(const struct coll_pattern_entry *entry, const struct coll_call *call,
+                const struct coll_comm *cc, int *found) {
+    double own_all = 0, all = 0, apart = 0;
+    struct own own;
+    *found = 0;
+    for (int position = 0; position < cc->size; ++position) {
+        const struct own wanted = bytes_of(entry->bytes, cc, position);
+        if (cc->rank_of[position] == cc->rank)
+            continue;
+        COLL_TRY(own_bytes(call, cc, position, &own));
+        own_all += own.out + own.in;
+        all += wanted.out + wanted.in;
+    }
+    if (own_all <= 0 || all <= 0) {
+        *found = own_all <= 0 && all <= 0;
+        return MPI_SUCCESS;
+    }
+    const double scale = own_all / all, mean = scale * mean_of(entry->bytes, cc->size);
+    for (int position = 0; position < cc->size; ++position) {
+        const struct own wanted = bytes_of(entry->bytes, cc, position);
+        if (cc->rank_of[position] == cc->rank)
+            continue;
+        COLL_TRY(own_bytes(call, cc, position, &own));
+        apart += fabs(own.out - scale * wanted.out) + fabs(own.in - scale * wanted.in);
+    }
+    *found = apart <= threshold * 2 * own_all && mean * reach >= entry->from &&
+             mean <= reach * entry->upto;
+    return MPI_SUCCESS;
+}
+
+/* Ask all ranks; the first entry that fits everywhere, 1 + its number, or 0. */
+static int ask(const struct coll_call *call, const struct coll_comm *cc, unsigned char *agreed) {
+    uint64_t fitting = 0;
+    for (int i = 0; i < coll_pattern_count && i < ENTRIES_MOST; ++i) {
+        int found = 0;
+        if (coll_pattern_entries[i].collective == call->collective)
+            COLL_TRY(fits(&coll_pattern_entries[i], call, cc, &found));
+        fitting |= (uint64_t)found << i;
+    }
+    COLL_TRY(PMPI_Allreduce(MPI_IN_PLACE, &fitting, 1, MPI_UINT64_T, MPI_BAND, cc->comm));
+    *agreed = 0;
+    for (int i = ENTRIES_MOST - 1; i >= 0; --i)
+        if (fitting >> i & 1)
+            *agreed = (unsigned char)(i + 1);
+    return MPI_SUCCESS;
+}
+
+int coll_has_patterns(enum coll_collective collective) {
+    for (int i = 0; i < coll_pattern_count; ++i)
+        if (coll_pattern_entries[i].collective == collective)
+            return 1;
+    return 0;
+}
+
+/* The largest of some blocks, in means of all. */
+static double skew_of(double largest, double all, int ranks) {
+    return all > 0 ? largest * ranks / all : 1;
+}
+
+static double skew_of_entry(const struct coll_pattern_entry *entry, int ranks) {
+    double largest = 0, all = 0;
+    for (int i = 0; i < ranks; ++i) {
+        all += entry->bytes[i];
+        largest = entry->bytes[i] > largest ? entry->bytes[i] : largest;
+    }
+    return skew_of(largest, all, ranks);
+}
+
+/* How many times the larger of two numbers is the other one. */
+static double ratio_of(double one, double other) {
+    return one > other ? one / other : other / one;
+}
+
+/* The entry of an allgatherv whose skew is the nearest, by its ratio to the call's. */
+static int find_class(const struct coll_call *call, const struct coll_comm *cc,
+                      const struct coll_pattern_entry **entry) {
+    MPI_Count size, largest = 0;
+    COLL_TRY(PMPI_Type_size_x(call->recv_type, &size));
+    for (int rank = 0; rank < cc->size; ++rank) {
+        const MPI_Count count = coll_recv_count(call, rank);
+        largest = count > largest ? count : largest;
+    }
+    const double skew = skew_of((double)size * (double)largest, (double)call->bytes, cc->size);
+    double nearest = ratio_of(skew, 1);
+    for (int i = 0; i < coll_pattern_count; ++i) {
+        const struct coll_pattern_entry *one = &coll_pattern_entries[i];
+        if (one->collective != call->collective || call->bytes < one->from ||
+            call->bytes > one->upto)
+            continue;
+        const double apart = ratio_of(skew, skew_of_entry(one, cc->size));
+        if (apart < nearest) {
+            nearest = apart;
+            *entry = one;
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+int coll_recognise(const struct coll_call *call, struct coll_comm *cc,
+                   const struct coll_pattern_entry **entry) {
+    *entry = NULL;
+    if (call->collective != COLL_ALLTOALLV)
+        return find_class(call, cc, entry);
+    COLL_TRY(coll_comm_private(call->comm, cc));
+    if (cc->kind == COLL_KIND_NATIVE)
+        return MPI_SUCCESS;
+    struct places *places = coll_comm_state(cc, &owner, sizeof *places);
+    if (places == NULL)
+        return MPI_ERR_NO_MEM;
+    unsigned char *agreed = &places->agreed[places->calls % PLACES];
+    const unsigned long visit = places->calls / PLACES + 1;
+    ++places->calls;
+    if (is_due(visit))
+        COLL_TRY(ask(call, cc, agreed));
+    if (*agreed > 0)
+        *entry = &coll_pattern_entries[*agreed - 1];
+    return MPI_SUCCESS;
+}

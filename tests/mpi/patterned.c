@@ -1,0 +1,235 @@
+/*
+ * Alltoallv calls with random counts, of which every rank makes the same from the same seed.
+ *
+ *   patterned SEED CALLS [PLAN]
+ *
+ * All routines of patterns in turn, or the entry point, get them: blocks that a schedule has are
+ * often empty, and others are not. What arrives is compared with what was sent, byte by byte.
+ * With a plan, only the entry point gets calls. Its letters are taken in turn:
+ *
+ *   a, b   the first pattern of the library, or the last
+ *   A      the first with blocks of four times the length
+ *   n      nearly the first: no block differs by more than a sixteenth
+ *   x      the first, but one rank has something else
+ *   r      anything
+ *   ?      one of these by chance
+ *
+ * These letters are calls of allgatherv, whose contents are compared likewise:
+ *
+ *   e      blocks of about one length
+ *   l      one block, in turn each rank's, is ten times as long
+ *   s      the same with so few bytes that another rule serves
+ */
+#include <stdint.h>
+
+#include "dispatch.h"
+
+#include "program.h"
+
+enum { RANKS_MOST = 32, ROUTINES_MOST = 64 };
+
+static int rank, size;
+static uint64_t state;
+
+/* Steele, Lea and Flood's SplitMix64: the same numbers on all ranks. */
+static unsigned draw(unsigned most) {
+    uint64_t z = (state += UINT64_C(0x9E3779B97F4A7C15));
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return (unsigned)((z ^ z >> 31) % most);
+}
+
+static int counts[RANKS_MOST][RANKS_MOST]; /* [from][to], in pairs of bytes */
+
+static int length(int kind, int from, int to) {
+    switch (kind) {
+    case 0: /* any */
+        return (int)draw(40);
+    case 1: /* few, some of them long */
+        return draw(5) == 0 ? (int)draw(draw(4) == 0 ? 30000 : 30) : 0;
+    case 2: /* one row and one column */
+        return from == (int)(state >> 60) % size || to == 1 ? (int)draw(300) : 0;
+    case 3: /* nothing at all */
+        return 0;
+    case 4: /* even */
+        return 17;
+    default: /* neighbours, segments and their ends */
+        return (to - from + size) % size <= 2 ? 4096 * (int)draw(4) + (int)draw(3) - 1 : 0;
+    }
+}
+
+static void draw_any(int kind) {
+    for (int from = 0; from < size; ++from)
+        for (int to = 0; to < size; ++to) {
+            const int found = length(kind, from, to);
+            counts[from][to] = found > 0 ? found : 0;
+        }
+}
+
+static const char *plan;
+static unsigned long calls_made;
+
+/* The lengths of a letter of the plan, in pairs of bytes. */
+static void counts_of(char letter) {
+    const int last = letter == 'b' ? coll_pattern_count - 1 : 0;
+    const int *bytes = coll_pattern_entries[last].bytes;
+    const int odd = (int)draw((unsigned)size);
+    if (letter == 'r') {
+        draw_any((int)draw(6));
+        return;
+    }
+    for (int from = 0; from < size; ++from)
+        for (int to = 0; to < size; ++to) {
+            const int length = bytes[from * size + to] / 2;
+            counts[from][to] = letter == 'A'   ? 4 * length
+                               : letter == 'n' ? length + (int)draw((unsigned)length / 16 + 1)
+                                               : length;
+            if (letter == 'x' && from == odd)
+                counts[from][to] = (int)draw(600);
+        }
+}
+
+static void draw_counts(void) {
+    const int kind = (int)draw(6);
+    if (plan != NULL) {
+        counts_of(plan[0] == '?' ? "abAnxr"[draw(6)] : plan[calls_made % strlen(plan)]);
+        return;
+    }
+    draw_any(kind);
+}
+
+static char content(int from, int to, int at) {
+    return (char)(31 * from + 7 * to + at + 1);
+}
+
+struct side {
+    char *data;
+    int counts[RANKS_MOST], places[RANKS_MOST];
+};
+
+/* Blocks with gaps of a byte pair; elements are of `unit` bytes. */
+static struct side side_of(int sends, int unit) {
+    struct side side;
+    int place = 0;
+    for (int peer = 0; peer < size; ++peer) {
+        const int bytes = 2 * (sends ? counts[rank][peer] : counts[peer][rank]);
+        side.counts[peer] = bytes / unit;
+        side.places[peer] = place / unit;
+        place += bytes + 2;
+    }
+    side.data = malloc((size_t)place + 2);
+    EXPECT(side.data != NULL);
+    memset(side.data, -1, (size_t)place + 2);
+    for (int peer = 0; peer < size && sends; ++peer)
+        for (int i = 0; i < 2 * counts[rank][peer]; ++i)
+            side.data[side.places[peer] * unit + i] = content(rank, peer, i);
+    return side;
+}
+
+static int wrong_bytes(const struct side *got, int unit) {
+    int wrong = 0;
+    for (int peer = 0; peer < size; ++peer) {
+        const char *block = got->data + got->places[peer] * unit;
+        for (int i = 0; i < 2 * counts[peer][rank]; ++i)
+            wrong += block[i] != content(peer, rank, i);
+        wrong += block[2 * counts[peer][rank]] != -1;
+    }
+    return wrong;
+}
+
+static const struct coll_routine *routines[ROUTINES_MOST];
+
+static int find_routines(void) {
+    int found = 0;
+    for (int i = 0; i < coll_routine_count; ++i)
+        if (coll_routines[i].collective == COLL_ALLTOALLV &&
+            strncmp(coll_routines[i].name, "pattern_", 8) == 0)
+            routines[found++] = &coll_routines[i];
+    return found;
+}
+
+static void run(const struct coll_routine *routine, struct coll_call *call) {
+    struct coll_comm *cc;
+    EXPECT(coll_comm_get(call->comm, &cc) == MPI_SUCCESS);
+    EXPECT(coll_comm_private(call->comm, cc) == MPI_SUCCESS);
+    EXPECT(coll_views[call->collective]->measure(call) == MPI_SUCCESS);
+    EXPECT(coll_run(routine, call, cc, &routine->defaults) == MPI_SUCCESS);
+}
+
+/* One side may count pairs of bytes, and the other bytes: signatures match anyway. */
+static int call_once(const struct coll_routine *routine, MPI_Datatype pair, MPI_Comm comm) {
+    const int send_unit = 1 + (int)draw(2), recv_unit = 1 + (int)draw(2);
+    struct side sent = side_of(1, send_unit), got = side_of(0, recv_unit);
+    struct coll_call call = {.collective = COLL_ALLTOALLV,
+                             .comm = comm,
+                             .sendbuf = sent.data,
+                             .recvbuf = got.data,
+                             .send_type = send_unit == 1 ? MPI_CHAR : pair,
+                             .recv_type = recv_unit == 1 ? MPI_CHAR : pair,
+                             .send_blocks = {.counts = sent.counts, .displacements = sent.places},
+                             .recv_blocks = {.counts = got.counts, .displacements = got.places}};
+    if (routine == NULL)
+        EXPECT(MPI_Alltoallv(sent.data, sent.counts, sent.places, call.send_type, got.data,
+                             got.counts, got.places, call.recv_type, comm) == MPI_SUCCESS);
+    else
+        run(routine, &call);
+    const int wrong = wrong_bytes(&got, recv_unit);
+    free(sent.data);
+    free(got.data);
+    return wrong;
+}
+
+/* An allgatherv in which each block has this rank's number, and so many bytes as all ranks know. */
+static int gather_once(char letter, MPI_Comm comm) {
+    int lengths[RANKS_MOST], places[RANKS_MOST], all = 0, wrong = 0;
+    const int odd = (int)draw((unsigned)size), mean = letter == 's' ? 10 : 200;
+    for (int i = 0; i < size; ++i) {
+        lengths[i] = letter != 'e' && i == odd ? 10 * mean : mean + (int)draw(3);
+        places[i] = all;
+        all += lengths[i];
+    }
+    char *out = malloc((size_t)lengths[rank]), *in = calloc((size_t)all, 1);
+    EXPECT(out != NULL && in != NULL);
+    for (int i = 0; i < lengths[rank]; ++i)
+        out[i] = content(rank, 0, i);
+    EXPECT(MPI_Allgatherv(out, lengths[rank], MPI_CHAR, in, lengths, places, MPI_CHAR, comm) ==
+           MPI_SUCCESS);
+    for (int from = 0; from < size; ++from)
+        for (int i = 0; i < lengths[from]; ++i)
+            wrong += in[places[from] + i] != content(from, 0, i);
+    free(out);
+    free(in);
+    return wrong;
+}
+
+int main(int argc, char **argv) {
+    MPI_Datatype pair;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    EXPECT((argc == 3 || argc == 4) && size <= RANKS_MOST);
+    plan = argc == 4 ? argv[3] : NULL;
+    state = strtoull(argv[1], NULL, 10);
+    const int calls = atoi(argv[2]), count = find_routines();
+    EXPECT(count > 0);
+    MPI_Type_contiguous(2, MPI_CHAR, &pair);
+    MPI_Type_commit(&pair);
+    int wrong = 0;
+    for (int i = 0; i < calls; ++i) {
+        const char letter = plan == NULL ? '?' : plan[calls_made % strlen(plan)];
+        if (strchr("els", letter) != NULL) {
+            wrong += gather_once(letter, MPI_COMM_WORLD);
+            ++calls_made;
+            continue;
+        }
+        draw_counts();
+        const int turn = plan != NULL ? count : i % (count + 1);
+        wrong += call_once(turn == count ? NULL : routines[turn], pair, MPI_COMM_WORLD);
+        ++calls_made;
+    }
+    EXPECT(wrong == 0);
+    if (rank == 0)
+        printf("%d calls, %d routines\n", calls, count);
+    MPI_Type_free(&pair);
+    return finish();
+}

@@ -1,0 +1,186 @@
+"""Routines for patterns: right for any counts, proven from their tables, in any order of ranks."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import Counter
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from stagegen.audit import audit_folder
+from stagegen.errors import InputError, ScheduleError
+from stagegen.generate import run_make
+from stagegen.generate.pattern_templates import pattern_root
+from stagegen.library import write_library
+from tests.mpi import support
+from tests.mpi.conformance import BOTH, PLAIN, built
+from tests.mpi.patterned import EVEN, KINDS, RANKS, SKEWED, catalogue, decision, patterns
+
+pytestmark = pytest.mark.mpi
+
+
+@lru_cache
+def library(ranks: int, slots: int = 1) -> Path:
+    """The folder of a library with a routine for each pattern."""
+    topology = support.cluster(ranks, slots)
+    own = patterns(ranks) if slots == 1 else patterns(ranks, 40000)[:2]
+    found = catalogue(topology, own)
+    folder = support.scratch() / f"patterns-{ranks}-{slots}"
+    write_library(folder, topology, found, decision(topology, found, own), {})
+    return folder
+
+
+@lru_cache
+def program(folder: Path) -> Path:
+    """``patterned.c`` with the library of a folder."""
+    tools = support.toolchain()
+    run_make(folder, tools, "libcoll.a")
+    command = [tools.mpicc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g"]
+    command += [f"-I{folder / place}" for place in ("src", "check", "include")]
+    command += [str(support.HERE / "patterned.c"), "-o", str(folder / "patterned")]
+    command += [str(folder / "libcoll.a"), "-pthread", "-lm"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return folder / "patterned"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "slots", "calls"),
+    [(RANKS, 1, 3000), *(pytest.param(*row, marks=pytest.mark.slow)
+                         for row in ((5, 1, 200000), (9, 2, 20000), (16, 4, 20000)))],
+)  # fmt: skip
+def test_random_counts_arrive_whatever_the_pattern_is(ranks, slots, calls):
+    result = support.run(ranks, program(library(ranks, slots)), 7, calls, timeout=900)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert re.fullmatch(rf"{calls} calls, \d+ routines\n", result.stdout)
+
+
+WAYS = [
+    (RANKS, PLAIN),
+    pytest.param(16, PLAIN, marks=pytest.mark.slow),
+    pytest.param(RANKS, BOTH, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("ranks", "way"), WAYS)
+def test_routines_of_patterns_give_the_bytes_of_native(ranks, way):
+    """Any datatypes, in place, most blocks empty, on all ranks and on parts, in any order."""
+    folder = library(ranks)
+    check = built(folder, way)
+    variables = way.environment(folder)
+    result = support.run(ranks, check, "quick", timeout=600, variables=variables)
+    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
+    (passed,) = re.findall(r"^alltoallv +(\d+) passed, 0 failed", result.stdout, re.MULTILINE)
+    assert int(passed) > 50 * len(KINDS)
+
+
+def served(
+    tmp_path: Path, plan: str, calls: int, seed: int = 11, collective: str = "alltoallv"
+) -> dict[str, int]:
+    """Which routines served how many calls of a plan, each checked byte by byte."""
+    trace = tmp_path / "trace.json"
+    result = support.run(
+        RANKS, program(library(RANKS)), seed, calls, plan,
+        variables={"LIBCOLL_TRACE": f"json:{trace}"}, timeout=900,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    counts: Counter[str] = Counter()
+    for row in json.loads(trace.read_text())["calls"]:
+        if row["collective"] == collective:
+            counts[row["routine"]] += row["calls"]
+    assert counts.total() == calls
+    return dict(counts)
+
+
+#: The last call of a pattern may be taken for one until its place has its 64th visit again.
+LATEST = 12 * 64
+
+
+@pytest.mark.parametrize("plan", ["a", "n", "aab", "ab", "abaabb", "A"])
+def test_calls_of_a_pattern_are_served_by_its_routine(tmp_path, plan):
+    calls = 36 * len(plan)
+    found = served(tmp_path, plan, calls)
+    share = {
+        "pattern_zipf": sum(c in "anA" for c in plan), "pattern_banded": plan.count("b"),
+    }  # fmt: skip
+    assert found == {name: 36 * count for name, count in share.items() if count}
+
+
+def test_a_general_routine_serves_if_one_rank_has_other_counts(tmp_path):
+    found = served(tmp_path, "x", 500)
+    assert not [name for name in found if name.startswith("pattern_")]
+
+
+def test_a_general_routine_takes_over_where_a_program_leaves_its_pattern(tmp_path):
+    plan = "a" * 600 + "x" * 1000
+    found = served(tmp_path, plan, len(plan))
+    of_pattern = found.pop("pattern_zipf")
+    assert 600 <= of_pattern <= 600 + LATEST
+    assert not [name for name in found if name.startswith("pattern_")]
+
+
+@pytest.mark.parametrize("calls", [1500, pytest.param(300000, marks=pytest.mark.slow)])
+def test_ranks_that_disagree_neither_hang_nor_corrupt(tmp_path, calls):
+    found = served(tmp_path, "?", calls)
+    assert len(found) > 1
+
+
+#: Letters of a plan, how often each in 30 calls, and what serves them.
+CLASSES = [
+    ("e", {EVEN: 30}),
+    ("l", {SKEWED: 30}),
+    ("s", {EVEN: 30}),
+    ("el", {EVEN: 15, SKEWED: 15}),
+    ("els", {EVEN: 20, SKEWED: 10}),
+]
+
+
+@pytest.mark.parametrize(("plan", "wanted"), CLASSES)
+def test_allgatherv_is_served_by_the_class_of_its_blocks(tmp_path, plan, wanted):
+    assert served(tmp_path, plan, 30, collective="allgatherv") == wanted
+
+
+def test_tables_of_patterns_are_proven_from_the_c_files():
+    proven = {one.routine: one for one in audit_folder(library(RANKS))}
+    found = [one for name, one in proven.items() if name.startswith("alltoallv_pattern_")]
+    assert len(found) >= len(KINDS)
+    for one in found:
+        assert not one.unproven
+        assert len(one.proofs) == 1
+        assert "every message that is not empty is sent exactly once" in str(one.proofs[0][1])
+
+
+#: A change to the tables, and what the proof says of it.
+CHANGES = [
+    (r"(sizes\[\] = \{\n    0, )\d+", r"\g<1>0", "none of the pattern|pieces|is not a piece"),
+    (r"(parts\[\] = .*?\{)0(, \d+, )", r"\g<1>1\2", "one end does|no such part"),
+    (r"(\.awaited_most = )(\d)", r"\g<1>9", "awaited_most"),
+    (r"(steps\[\] = .*?\{0, )\d+", r"\g<1>0", "one end does|phase 0|rank 0"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "change", "why"), CHANGES)
+def test_changed_tables_fail_their_proof(tmp_path, pattern, change, why):
+    topology = support.cluster(4)
+    found = catalogue(topology, patterns(4)[:1])
+    write_library(tmp_path, topology, found, support.decision(topology, found), {})
+    path = tmp_path / "src" / "alltoallv_pattern_zipf.c"
+    text, count = re.subn(pattern, change, path.read_text(), count=1, flags=re.DOTALL)
+    assert count == 1
+    path.write_text(text)
+    with pytest.raises(ScheduleError, match=why):
+        list(audit_folder(tmp_path))
+
+
+def test_a_pattern_of_other_ranks_or_of_a_taken_name_is_refused():
+    topology = support.cluster(4)
+    with pytest.raises(InputError, match="4 ranks is needed"):
+        pattern_root(topology, patterns(5)[:1], "x.yaml")
+    own = patterns(4)[0]
+    with pytest.raises(InputError, match="both become pattern_a_b"):
+        pattern_root(topology, [replace(own, name="a b"), replace(own, name="A-b")], "x.yaml")
