@@ -288,6 +288,31 @@ def test_some_ranks_check_and_time_and_the_others_wait(tmp_path):
     assert not [one for one in found if "error" in one]
 
 
+#: Of pairs, blocks of 5 and 3000 bytes as they are, and twice as long; then those of an allgatherv.
+BLOCKS = (
+    "communicator",
+    "blocks 0 1 5 2 3000",
+    "blocks 2 0 700 2 9",
+    "measure alltoallv 618 barrier 0 slowest 1 2 3 pair native own_windows",
+    "measure alltoallv 1235 barrier 0 slowest 1 2 3 pair native",
+    "communicator",
+    "blocks 0 0 1 1 100",
+    "measure allgatherv 5000 barrier 0 slowest 1 2 3 pipelined_ring native",
+)
+
+
+def test_blocks_that_were_told_are_timed(tmp_path):
+    found = together(tmp_path, 3, *BLOCKS)
+    assert not [one for one in found if "error" in one]
+    assert [len(one["seconds"]) for one in found if "seconds" in one] == [3] * 7
+
+
+@pytest.mark.parametrize("line", ["blocks 3 0 1", "blocks 0 x", "blocks 0 1 -1", "blocks 0 9 1"])
+def test_wrong_blocks_are_told(tmp_path, line):
+    (wrong,) = (one for one in together(tmp_path, 3, line) if "error" in one)
+    assert "not blocks" in wrong["error"]
+
+
 RANKS, CALLS, EXPERIMENTS = 3, 2, 4
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,17 +11,10 @@ from statistics import fmean, median
 from typing import Any
 
 from docs.tools.experiments.experiment import Experiment, Found, Target
-from docs.tools.experiments.page import milliseconds, table
-from docs.tools.experiments.stagegen import stagegen
-from stagegen.catalogue.algorithm import NATIVE
+from docs.tools.experiments.patterns._tuning import PAGE, measured, rows_of
 from stagegen.data import TOPOLOGIES
-from stagegen.generate.write import write_file
-from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
-from stagegen.patterns import Pattern, make_pattern, patterns_yaml
+from stagegen.patterns import Pattern, make_pattern
 from stagegen.topology import load_topology
-from stagegen.tune.bounds import bound_of_pattern
-
-PAGE = Path("docs/patterns.md")
 
 KIB = 1 << 10
 #: The kind of each pattern, its own number, and the mean bytes of a block; the seed is the place.
@@ -52,7 +43,6 @@ PATTERNS: Sequence[tuple[str, float | None, int]] = (
 #: Hosts dealt to four switches in turn; a random tree.
 CLUSTERS = ("chain-4x4-cyclic", "cluster-24-a")
 CONGESTION = ("cubic", "bbr")
-BUDGET, LAUNCHES = "4m", 3
 
 
 def pattern_of(number: int, ranks: int) -> Pattern:
@@ -63,46 +53,9 @@ def pattern_of(number: int, ranks: int) -> Pattern:
 
 
 def _measure(cluster: str, congestion: str, number: int, folder: Path) -> Any:
-    """Tune for a pattern alone; return its times and its bound."""
     topology = TOPOLOGIES / f"{cluster}.yaml"
     pattern = pattern_of(number, load_topology(topology).rank_count)
-    file = folder / "pattern.yaml"
-    write_file(file, patterns_yaml([pattern]))
-    resume = ("--resume",) if (folder / "tuned" / "measurements.jsonl").exists() else ()
-    stagegen(
-        *("tune", "--topology", topology, "--patterns", file, "--communicators", "patterns"),
-        *("--scales", 1, "--budget", BUDGET, "--launches", LAUNCHES, "--quiet"),
-        *("--output", folder / "tuned", *resume),
-        variables={CONGESTION_VARIABLE: congestion},
-    )
-    return {"bound": _bound(pattern, topology), **_times(folder / "tuned")}
-
-
-def _bound(pattern: Pattern, topology: Path) -> float:
-    return bound_of_pattern(load_topology(topology), pattern, round(pattern.average))
-
-
-def _times(folder: Path) -> dict[str, Any]:
-    """Return what serves, and the median seconds of it and of the native routine.
-
-    Both are of the launches that decide, in which they took turns.
-    """
-    decision = json.loads((folder / "decision.json").read_text())
-    (rule,) = decision["tables"][0]["rules"]
-    own = [f"{name}={value}" for name, value in sorted(rule["parameters"].items())]
-    chosen = ":".join([rule["algorithm"], *own])
-    seconds: dict[str, list[float]] = defaultdict(list)
-    for line in (folder / "measurements.jsonl").read_text().splitlines():
-        record = json.loads(line)
-        if record["kind"] == "measurement" and record["launch"] > 0:
-            for spec, times in record["seconds"].items():
-                seconds[spec] += times
-    return {
-        "chosen": chosen,
-        "seconds": median(seconds[chosen]),
-        "native": median(seconds[NATIVE]),
-        "others": {spec: median(times) for spec, times in sorted(seconds.items())},
-    }
+    return measured(topology, congestion, pattern, folder)
 
 
 def _points() -> Iterator[tuple[str, Callable[[Path], Any]]]:
@@ -116,27 +69,9 @@ def _points() -> Iterator[tuple[str, Callable[[Path], Any]]]:
 
 
 def _report(found: Found) -> str:
-    rows = [
-        [
-            name,
-            one["chosen"],
-            milliseconds(one["seconds"]),
-            f"{one['seconds'] / one['bound']:.2f}",
-            f"{one['native'] / one['seconds']:.2f}",
-        ]
-        for name, one in found.items()
-    ]
-    titles = ["cluster, congestion control, pattern", "what serves", "ms", "over bound", "× native"]
     summary = [f"{name}: {text}." for name, text in _summary(found)]
-    return "\n".join(
-        (
-            f"{len(found)} of {len(EXPERIMENT.points)} points were measured.",
-            "",
-            table(titles, rows),
-            "",
-            *summary,
-        )
-    )
+    count = f"{len(found)} of {len(EXPERIMENT.points)} points were measured."
+    return "\n".join((count, "", rows_of(found), "", *summary))
 
 
 def _summary(found: Found) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,120 @@
+"""Tuning for patterns: with their own counts, algorithms and tables, beside those of all calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import pytest
+
+from stagegen.catalogue import Catalogue, load_catalogue
+from stagegen.generate.build import library_build
+from stagegen.generate.pattern_templates import pattern_root
+from stagegen.library.rules import c_patterns
+from stagegen.measure.records import Candidate, Timing
+from stagegen.patterns import Pattern, make_pattern
+from stagegen.schedule import lower_bound_of_sizes
+from stagegen.tune import DecisionTable
+from stagegen.tune.bounds import bound_of_pattern
+from stagegen.tune.communicators import find_communicators, name_of
+from stagegen.tune.scope import Options
+from stagegen.tune.tuner import tune
+from tests.library.schemas import validate
+from tests.measure.fakes import Model
+from tests.strategies import make_topology
+
+TOPOLOGY = make_topology([3, 3], [0])
+MATRIX = replace(make_pattern("heavy", 6, 1000, 1), name="keys")
+OTHER = replace(make_pattern("banded", 6, 2000, 1), name="rows")
+VECTOR = Pattern("long", "allgatherv", ((100, 100, 2000, 100, 100, 100),))
+PATTERNS = (MATRIX, OTHER, VECTOR)
+
+
+@lru_cache
+def catalogue() -> Catalogue:
+    names = ("native", "pair", "simple", "ring", "pipelined_ring")
+    whole = load_catalogue(added=(pattern_root(TOPOLOGY, (MATRIX, OTHER), "x.yaml"),))
+    kept = (a for a in whole.algorithms if a.name in names or a.name.startswith("pattern_"))
+    return replace(whole, algorithms=tuple(kept))
+
+
+def cost(candidate: Candidate, size: int) -> float:
+    fast = {"pattern_keys": 1e-3, "pattern_rows": 2e-3, "pair": 3e-3, "pipelined_ring": 1e-3}
+    return fast.get(candidate.algorithm, 5e-3)
+
+
+def options(**changes) -> Options:
+    names = ("whole", *map(name_of, PATTERNS))
+    base = Options(("allgatherv", "alltoallv"), (4096,), Timing(), 1.0, names, patterns=PATTERNS)
+    return replace(base, **changes)
+
+
+@lru_cache
+def tuned() -> tuple[Model, DecisionTable]:
+    model = Model(cost)
+    return model, tune(TOPOLOGY, catalogue(), options(), model, lambda: True).decision
+
+
+def test_each_pattern_has_a_table_and_other_calls_have_theirs():
+    _, decision = tuned()
+    found = {(t.collective, t.communicator): t.choice(1000).algorithm for t in decision.tables}
+    assert found["alltoallv", "pattern keys"] == "pattern_keys"
+    assert found["alltoallv", "pattern rows"] == "pattern_rows"
+    assert found["alltoallv", "cluster"] == "pair"
+    assert found["allgatherv", "pattern long"] == "pipelined_ring"
+    assert ("allgatherv", "pattern keys") not in found
+
+
+def test_a_pattern_is_measured_by_scales_and_no_other_s_order_competes():
+    model, _ = tuned()
+    sizes: dict[str, set[int]] = {}
+    for asked in model.asked:
+        sizes.setdefault(asked.communicator, set()).add(asked.size)
+        names = {c.algorithm for c in asked.candidates if c.algorithm.startswith("pattern_")}
+        assert not names or asked.communicator.startswith("pattern ")
+        assert asked.communicator != "pattern keys" or all("keys" in name for name in names)
+    own = MATRIX.average
+    assert {round(own / 4), round(own), round(4 * own)} <= sizes["pattern keys"]
+    assert {625, 2500, 10000} <= sizes["pattern long"]
+
+
+def test_scales_may_be_others():
+    model = Model(cost)
+    tune(TOPOLOGY, catalogue(), options(scales=(2.0,)), model, lambda: True)
+    assert {asked.size for asked in model.asked if asked.communicator == "pattern keys"} == {
+        round(2 * MATRIX.average)
+    }
+
+
+def test_options_and_decision_survive_their_files():
+    wanted = options()
+    assert Options.from_json(wanted.to_json()) == wanted
+    _, decision = tuned()
+    assert DecisionTable.from_json(decision.to_json()) == decision
+    validate("decision", decision.to_json())
+
+
+def test_the_bound_of_a_pattern_is_that_of_its_blocks():
+    sizes = MATRIX.scaled(2).sizes
+    bound = lower_bound_of_sizes(TOPOLOGY, "alltoallv", sizes).seconds
+    found = bound_of_pattern(TOPOLOGY, MATRIX, round(2 * MATRIX.average))
+    assert found == pytest.approx(bound, rel=1e-2)
+    row = VECTOR.sizes[0]
+    bound = lower_bound_of_sizes(TOPOLOGY, "allgatherv", row).seconds
+    assert bound_of_pattern(TOPOLOGY, VECTOR, sum(row)) == pytest.approx(bound)
+
+
+def test_patterns_whose_rule_is_that_of_all_calls_are_not_recognised():
+    def alike(candidate: Candidate, size: int) -> float:
+        return 1e-3 if candidate.algorithm in ("pair", "ring") else 5e-3
+
+    decision = tune(TOPOLOGY, catalogue(), options(), Model(alike), lambda: True).decision
+    routines = library_build(TOPOLOGY, catalogue(), catalogue().algorithms).routines
+    assert not [one for one in c_patterns(decision, routines) if one.collective == "alltoallv"]
+
+
+def test_a_communicator_of_a_pattern_has_all_ranks():
+    (found,) = find_communicators(TOPOLOGY, ["pattern keys"], PATTERNS)
+    assert found.ranks == tuple(range(6))
+    assert found.pattern == MATRIX
+    assert found.table == "pattern keys"
