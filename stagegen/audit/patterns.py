@@ -20,7 +20,7 @@ from stagegen.schedule.verify.pattern import times_of
 from stagegen.topology import Topology
 
 #: The engine that carries out the schedule of a pattern.
-ENGINE = "pattern.h"
+ENGINE = "message_order.h"
 _OF_STREAMS = ("receives_ahead", "segment_size", "tail")
 _NAMES = ["first_step", "first_token", "parts", "places", "sizes", "steps", "tokens"]
 _DATA = re.compile(

@@ -1,6 +1,6 @@
 /* Carries out the schedule of an alltoallv's pattern, whatever the counts of a call are. */
-#ifndef PATTERN_H
-#define PATTERN_H
+#ifndef MESSAGE_ORDER_H
+#define MESSAGE_ORDER_H
 
 #include "aapc.h"
 

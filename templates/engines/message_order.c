@@ -15,7 +15,7 @@
 
 #include "aapc_streams.h"
 #include "block_window.h"
-#include "pattern.h"
+#include "message_order.h"
 
 enum { IN_FLIGHT = 64 * 1024 /* of blocks after the schedule, in bytes */ };
 
