@@ -69,10 +69,18 @@ static void draw_any(int kind) {
 static const char *plan;
 static unsigned long calls_made;
 
+/* The blocks of the library's first alltoallv pattern, or of its last one. */
+static const int *bytes_of_pattern(int last) {
+    const int *found = NULL;
+    for (int i = 0; i < coll_pattern_count; ++i)
+        if (coll_pattern_entries[i].collective == COLL_ALLTOALLV && (last || found == NULL))
+            found = coll_pattern_entries[i].bytes;
+    return found;
+}
+
 /* The lengths of a letter of the plan, in pairs of bytes. */
 static void counts_of(char letter) {
-    const int last = letter == 'b' ? coll_pattern_count - 1 : 0;
-    const int *bytes = coll_pattern_entries[last].bytes;
+    const int *bytes = bytes_of_pattern(letter == 'b');
     const int odd = (int)draw((unsigned)size);
     if (letter == 'r') {
         draw_any((int)draw(6));
