@@ -84,10 +84,9 @@ def complaints(folder: Path) -> list[str]:
     compiler = [*mpicc, *includes]
     adaptive = folder / "adaptive"
     adapting = [*mpicc, *(f"-I{adaptive / part}" for part in ("include", "src", "events"))]
-    c_files = [path for path in files if path.suffix == ".c"]
-    adapting = [*mpicc, f"-I{adaptive / 'include'}", f"-I{adaptive / 'src'}"]
     recognising = folder / "patterned"
-    with_patterns = [*mpicc, *(f"-I{recognising / name}" for name in ("include", "src", "check"))]
+    parts = ("include", "src", "check", "events")
+    with_patterns = [*mpicc, *(f"-I{recognising / part}" for part in parts)]
     every = [path for path in files if path.suffix == ".c"]
     of_patterns = [p for p in every if p.is_relative_to(recognising) or p.name == "patterned.c"]
     c_files = [path for path in every if path not in of_patterns]
