@@ -54,6 +54,7 @@ _DISPATCHER = (
 
 #: Collectives whose persistent forms can have plans: those of ``plans.c``.
 _PLANNED = frozenset({"allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "bcast"})
+
 #: Those of a library that recognises patterns.
 _OF_PATTERNS = ("patterns.c", "recognition.c")
 
