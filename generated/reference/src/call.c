@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#define COLL_UNTRACED /* see events.h */
 #include "coll.h"
 
 /* More than INT_MAX where it cannot be counted, or where elements are more than an int counts. */

@@ -479,13 +479,45 @@ enum coll_stamp {
     COLL_STAMP_STARTED = 'S',
     COLL_STAMP_ARRIVED = 'A'
 };
-#ifdef COLL_STAMPS
+#if defined(COLL_STAMPS) || defined(COLL_TRACED)
 void coll_stamp(enum coll_stamp what, int phase, int position);
 #else
 static inline void coll_stamp(enum coll_stamp what, int phase, int position) {
     (void)what;
     (void)phase;
     (void)position;
+}
+#endif
+
+/*
+ * Built with TRACE=1, a library keeps what happens within its calls: events/events.h. A routine has
+ * not to say that there is a message. What is no message, as in shared memory, it tells by
+ * coll_event(kind, a, b), b up to 2^23.
+ */
+enum coll_event_kind {
+    COLL_EVENT_SENT = 1, /* the send of a message to rank a, of tag b, begins */
+    COLL_EVENT_RECEIVED, /* the receive of a message of rank a, of tag b, has ended */
+    COLL_EVENT_STARTED,  /* the send to rank a in phase b of a schedule begins */
+    COLL_EVENT_ARRIVED,  /* what rank a sent in phase b is there */
+    COLL_EVENT_PART,     /* part b of a composition begins, a call of collective a; or ends: -1 */
+
+    /* Inner node b of a tree. A contributor is a rank, or a node: -1 less its number. */
+    COLL_EVENT_NODE_IN,   /* the data of contributor a is there */
+    COLL_EVENT_NODE_UP,   /* what all contributors had goes to the node above */
+    COLL_EVENT_NODE_DOWN, /* the result is there, from the node above */
+    COLL_EVENT_NODE_OUT   /* contributor a can have the result */
+};
+#ifdef COLL_TRACED
+#include "events.h"
+#else
+static inline void coll_event(enum coll_event_kind kind, int a, int b) {
+    (void)kind;
+    (void)a;
+    (void)b;
+}
+static inline void coll_events_open(void) {
+}
+static inline void coll_events_write(void) {
 }
 #endif
 

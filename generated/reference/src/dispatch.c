@@ -117,6 +117,24 @@ static int find_choice(const struct coll_call *call, struct coll_comm **cc, stru
     return MPI_SUCCESS;
 }
 
+int coll_choose(const struct coll_call *call, struct coll_comm **cc,
+                const struct coll_routine **routine, const struct coll_parameters **parameters,
+                int *error) {
+    *error = MPI_SUCCESS;
+    if (for_native(call))
+        return 0;
+    *error = look_up(call->comm, cc);
+    if (*error != MPI_SUCCESS)
+        return 1;
+    if (is_native(*cc) || call->root >= (*cc)->size)
+        return 0;
+    const struct choice choice = choose(call, *cc);
+    *routine = choice.routine;
+    *parameters = choice.parameters;
+    *error = coll_comm_private(call->comm, *cc);
+    return *error != MPI_SUCCESS || !is_native(*cc);
+}
+
 /* Run a call, of the native routine, too, for LIBCOLL_TRACE=json:FILE. */
 static int run_timed(const struct choice *choice, const struct coll_call *call,
                      struct coll_comm *cc, int *error) {

@@ -30,6 +30,14 @@ void coll_describe_rules(const struct coll_comm *cc, char *text, size_t room);
 int coll_enter(struct coll_call *call);
 int coll_off(MPI_Comm comm);
 
+/*
+ * The routine that would serve a call, for its persistent form; collective as the call. Returns 0
+ * where all is native whatever the table says, else 1, and *error may be one.
+ */
+int coll_choose(const struct coll_call *call, struct coll_comm **cc,
+                const struct coll_routine **routine, const struct coll_parameters **parameters,
+                int *error);
+
 /* lifetime.c: whether a communicator is being freed, or gone with the world. */
 int coll_is_dying(MPI_Comm comm);
 int coll_is_over(MPI_Comm comm);

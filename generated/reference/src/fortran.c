@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "libcoll.h"
+#include "persistent.h"
 
 /*
  * MPICH's functions for Fortran call the C functions MPI_..., which the library replaces; but
@@ -127,6 +128,29 @@ static void intercomm_merge(const MPI_Fint *intercomm, const MPI_Fint *high, MPI
     *merged = PMPI_Comm_c2f(comm);
 }
 NAMES(intercomm_merge, INTERCOMM_MERGE);
+
+#ifdef COLL_PERSISTENT
+/* A handle of MPICH is the same number in both languages. */
+static void start(MPI_Fint *request, MPI_Fint *ierror) {
+    answer(ierror, MPI_Start(request));
+}
+NAMES(start, START);
+
+static void startall(const MPI_Fint *count, MPI_Fint requests[], MPI_Fint *ierror) {
+    answer(ierror, MPI_Startall(*count, requests));
+}
+NAMES(startall, STARTALL);
+
+static void request_free(MPI_Fint *request, MPI_Fint *ierror) {
+    answer(ierror, MPI_Request_free(request));
+}
+NAMES(request_free, REQUEST_FREE);
+
+static void cancel(MPI_Fint *request, MPI_Fint *ierror) {
+    answer(ierror, MPI_Cancel(request));
+}
+NAMES(cancel, CANCEL);
+#endif
 
 /* clang-format off */
 static void barrier(const MPI_Fint *comm, MPI_Fint *ierror) {

@@ -10,6 +10,7 @@
 
 #include "dispatch.h"
 #include "libcoll.h"
+#include "persistent.h"
 
 /*
  * Other libraries may stand between the application and MPI as this one does: profilers that want
@@ -115,8 +116,10 @@ int coll_is_over(MPI_Comm comm) {
 
 /* MPI may begin anew, with other keys for attributes. */
 static void end_of_mpi(void) {
-    if (atomic_load(&sessions) <= 0 && !world_is_active())
+    if (atomic_load(&sessions) <= 0 && !world_is_active()) {
         coll_comm_restart();
+        coll_persistent_restart();
+    }
 }
 
 /* Also where the library is disabled: ranks on which it is not have to know. */
@@ -125,6 +128,7 @@ static int begin_world(int error) {
         coll_settings(); /* as they are told to others */
         coll_watch_world();
         coll_peers_meet(MPI_COMM_WORLD);
+        coll_events_open();
     }
     return error;
 }
@@ -140,6 +144,7 @@ LIBCOLL_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *p
 LIBCOLL_EXPORT int MPI_Finalize(void) {
     coll_trace_print();
     coll_histogram_write();
+    coll_events_write();
     const int error = NEXT(MPI_Finalize)();
     end_of_mpi();
     return error;

@@ -7,6 +7,7 @@
  */
 #include <limits.h>
 
+#define COLL_UNTRACED /* see events.h */
 #include "coll.h"
 #include "formula.h"
 

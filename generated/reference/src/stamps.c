@@ -6,7 +6,7 @@
 /* When the messages of a schedule in phases start and arrive: built with -DCOLL_STAMPS. */
 #include "coll.h"
 
-#ifdef COLL_STAMPS
+#if defined(COLL_STAMPS) && !defined(COLL_TRACED)
 #include <stdio.h>
 #include <stdlib.h>
 
