@@ -254,6 +254,8 @@ class RankStages:
         for number, stage in enumerate(downs, 1):
             x += self.mean(stage)
             points.append((x, number / len(downs)))
+        if not downs:
+            points.append((x, 1.0))
         core = sum(self.mean(stage) for stage in shown if stage.way == CORE)
         x = core
         points.append((x, 1.0))

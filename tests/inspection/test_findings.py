@@ -128,6 +128,7 @@ def test_the_time_map_enters_the_core_at_0(tmp_path):
     assert (pytest.approx(0.0, abs=2e-9), 1.0) in points
     assert points[0] == (us(-(1 + 4 + 2 + 30)), 0.0)
     assert points[-1] == (us(3 + 30 + 1 + 4 + 2), 0.0)
+    assert found.ranks[0].timemap()[:2] == [(0.0, 0.0), (0.0, 1.0)]
     assert points[-1][0] - points[0][0] == pytest.approx(found.ranks[3].total(waits=False))
 
 

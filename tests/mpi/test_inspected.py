@@ -1,0 +1,85 @@
+"""What `stagegen inspect` finds in real runs: a rank that comes late, as late as it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from stagegen.inspection.findings import tree_findings
+from stagegen.inspection.look import looks_at
+from stagegen.inspection.nodes import of_node
+from stagegen.inspection.series import series_of
+from stagegen.inspection.stages import ARRIVAL_WAIT
+from stagegen.inspection.timeline import step_findings
+from tests.mpi import tracing
+
+pytestmark = pytest.mark.mpi
+
+CALLS, SKIPPED, LATE, DELAY = 24, 4, 3, 60_000e-6
+
+
+def series(tmp_path, name, *words):
+    trace = tracing.traced(tmp_path / "events", name, CALLS, 4, *words)
+    (found,) = [one for one in series_of(trace, SKIPPED).series if one.routine == name]
+    assert len(found) == CALLS - SKIPPED
+    return found
+
+
+@pytest.mark.parametrize("name", ["allreduce/fixed_tree", "allreduce/reduce_bcast"])
+def test_an_injected_delay_is_found_back(tmp_path, name):
+    """The others wait for the late rank, at the node to which it contributes and above."""
+    found = tree_findings(series(tmp_path, name, LATE, round(DELAY * 1e6)))
+    waits = {
+        rank: sum(one.mean(stage) for stage in one.stages if stage.what == ARRIVAL_WAIT)
+        for rank, one in found.ranks.items()
+    }
+    assert waits[LATE] < DELAY / 4
+    assert waits[0] > 0.9 * DELAY
+    mine = [node for node in found.nodes.values() if of_node(LATE) in node.contributors]
+    (above,) = mine
+    last = len(above.contributors) - 1
+    assert above.arrival_places[of_node(LATE)][last] >= 0.9 * (CALLS - SKIPPED)
+    mean = sum(above.arrival_waits[above.rank]) / (CALLS - SKIPPED)
+    assert 0.9 * DELAY < mean < 2 * DELAY
+    assert "arrival wait" not in found.hotspots()[0].title
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["allreduce/fixed_tree", "allreduce/hierarchical", "allreduce/reduce_bcast",
+     "allreduce/token_tree", "barrier/fixed_tree"],
+)  # fmt: skip
+def test_stages_of_real_calls_add_up(tmp_path, name):
+    one = series(tmp_path, name)
+    found = tree_findings(one)
+    assert found is not None
+    assert found.treeless == 0
+    for rank, stages in found.ranks.items():
+        mean = float((one.ended - one.begun)[:, rank].mean())
+        assert stages.total(waits=True) == pytest.approx(mean, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("name", ["reduce/binomial", "bcast/binomial", "bcast/flat"])
+def test_trees_of_one_way_are_found(tmp_path, name):
+    found = tree_findings(series(tmp_path, name))
+    assert found is not None
+    assert found.treeless == 0
+    assert sum(len(node.contributors) - 1 for node in found.nodes.values()) == tracing.RANKS - 1
+
+
+def test_a_ring_and_phases_are_steps(tmp_path):
+    ring = series(tmp_path, "allreduce/ring")
+    assert tree_findings(ring) is None
+    steps = step_findings(ring)
+    assert not steps.has_phases
+    assert all(one.messages == tracing.RANKS for one in steps.steps)
+    aapc = step_findings(series(tmp_path, "alltoall/aapc_sender"))
+    assert aapc.has_phases
+    assert sum(one.messages for one in aapc.steps) == tracing.RANKS * (tracing.RANKS - 1)
+    assert all(0 <= share < 1 for share in aapc.idle)
+
+
+def test_all_of_a_file_is_told(tmp_path):
+    tracing.traced(tmp_path / "events", "barrier/combining_tree", CALLS, 0)
+    looks = looks_at(tmp_path / "events", skip=2)
+    assert [look.series.routine for look in looks][:1] == ["barrier/combining_tree"]
+    assert looks[0].to_json()["calls"] == CALLS - 2
