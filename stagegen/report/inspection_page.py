@@ -16,7 +16,7 @@ from stagegen.report.pictures.colours import ALARM, EMPTY, GROUPS, INK, LINE, SO
 from stagegen.report.units import format_bytes, format_seconds
 
 _WIDTH, _LEFT, _RIGHT = 960.0, 118.0, 20.0
-#: Rows of links and of ranks in a time line; rows of tables of nodes.
+#: Rows of links and of ranks in a time line; rows of tables of nodes and phases.
 _LINKS, _RANKS, _NODES = 40, 128, 24
 
 
@@ -45,7 +45,7 @@ def render_inspection(looks: Sequence[Look]) -> str:
         ends=ends_map(with_tree, common) if len(with_tree) > 1 else None,
         lines=[timeline(look) for look in looks],
         spread=Spread.of,
-        nodes=_NODES,
+        rows=_NODES,
         mean=_mean,
     )
 
@@ -116,8 +116,7 @@ class _Axis:
                 f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top:.1f}" y2="{bottom:.1f}" '
                 f'stroke="{LINE}"/>'
             )
-            sign = "−" if at < 0 else ""
-            label = "0" if abs(at) < 1e-12 else sign + format_seconds(abs(at))
+            label = "0" if abs(at) < 1e-12 else format_seconds(at)
             parts.append(_text(x, bottom + 14, label, "middle", SOFT))
         return parts
 

@@ -15,7 +15,9 @@ def format_bytes(size: int) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a time with three digits, such as ``12.3 ms``."""
+    """Return a time with three digits, such as ``12.3 ms``; it may be below 0."""
+    if seconds < 0:
+        return f"−{format_seconds(-seconds)}"
     for factor, unit in _SECOND_UNITS:
         if seconds >= factor:
             return f"{seconds / factor:.3g} {unit}"
