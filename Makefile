@@ -7,6 +7,7 @@
 # make bench-arrival   experiments about processes that arrive at different times; PART=…, POINTS=…
 # make bench-adaptive  experiments about calls that measure and adapt; likewise
 # make bench-applications  programs that are recorded, tuned for, run again; likewise
+# make bench-paths     trees that are reconfigured, and two identical ones; likewise
 # make bench-patterns  experiments about patterns of irregular collectives; likewise
 # make bench-schedule   time making, proving and compiling schedules of up to 100,000 hosts
 # make reference   measure generated/reference again, after a change of a template
@@ -95,7 +96,7 @@ bench: $(VENV)/.use
 	  --collectives '$(BENCH_COLLECTIVES)' $(BENCH_OPTIONS)
 
 # Experiments: their pages are made from all that was measured so far.
-EXPERIMENTS := bench-arrival bench-adaptive bench-applications bench-patterns
+EXPERIMENTS := bench-arrival bench-adaptive bench-applications bench-paths bench-patterns
 $(EXPERIMENTS): bench-%: $(VENV)/.use
 	@$(BIN)/python -m docs.tools.experiments $* --parts '$(PART)' --points '$(POINTS)' $(BENCH_OPTIONS)
 

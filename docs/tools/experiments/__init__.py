@@ -9,7 +9,8 @@ Read it in this order:
 4. ``results``: keeps what each point brings as JSON;
 5. ``page``: puts a report into the experiment's page, such as docs/arrival.md, between the lines
    that name the experiment;
-6. ``stagegen``: runs a command of stagegen for a point.
+6. ``stagegen``, ``lab``, ``tuned``: what points share: commands of stagegen, programs in the lab,
+   what a tuned folder says.
 
 What was measured is kept, so it may be stopped and started again, or run part by part:
 ``make bench-arrival PART=alltoall_sizes`` or ``PART='alltoall_*' POINTS='1 B*'``.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from docs.tools.experiments.experiment import Found
 from docs.tools.experiments.page import milliseconds, table
 from docs.tools.experiments.stagegen import stagegen
+from docs.tools.experiments.tuned import read_tuned
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.generate.write import write_file
 from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
@@ -44,33 +42,14 @@ def measured(topology: Path, congestion: str, pattern: Pattern, folder: Path) ->
     )
     size = round(size_of_pattern(pattern))
     bound = bound_of_pattern(load_topology(topology), pattern, size)
-    return {"bound": bound, **_times(folder / "tuned")}
-
-
-def _times(folder: Path) -> dict[str, Any]:
-    """Return what serves, and the median seconds of it and of the native routine.
-
-    Both are of the launches that decide, in which they took turns; where a budget left none of
-    them, of scouting.
-    """
-    decision = json.loads((folder / "decision.json").read_text())
-    rule = decision["tables"][0]["rules"][0]
-    own = [f"{name}={value}" for name, value in sorted(rule["parameters"].items())]
-    chosen = ":".join([rule["algorithm"], *own])
-    scouted: dict[str, list[float]] = defaultdict(list)
-    raced: dict[str, list[float]] = defaultdict(list)
-    for line in (folder / "measurements.jsonl").read_text().splitlines():
-        record = json.loads(line)
-        if record["kind"] == "measurement":
-            for spec, times in record["seconds"].items():
-                (raced if record["launch"] else scouted)[spec] += times
-    seconds = {**scouted, **raced}
+    tuned = read_tuned(folder / "tuned")
     return {
-        "chosen": chosen,
-        "launches": chosen in raced and NATIVE in raced,
-        "seconds": median(seconds[chosen]),
-        "native": median(seconds[NATIVE]),
-        "others": {spec: median(times) for spec, times in sorted(seconds.items())},
+        "bound": bound,
+        "chosen": tuned.chosen,
+        "launches": tuned.is_decided,
+        "seconds": tuned.seconds[tuned.chosen],
+        "native": tuned.seconds[NATIVE],
+        "others": tuned.seconds,
     }
 
 

@@ -1,0 +1,1 @@
+"""Configured trees (PATHS); each file but this one defines an ``EXPERIMENT``."""

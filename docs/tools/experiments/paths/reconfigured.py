@@ -1,0 +1,158 @@
+"""From the n-ary tree that knows the hosts, `stagegen reconfigure` alone finds a faster one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from docs.tools.experiments.experiment import Experiment, Found, Target
+from docs.tools.experiments.page import milliseconds, table
+from docs.tools.experiments.stagegen import stagegen
+from docs.tools.experiments.tuned import read_tuned
+from stagegen.catalogue.algorithm import NATIVE
+from stagegen.generate.write import write_file
+
+#: Hosts, and ranks on each: the shapes of Bongo, Anshus and Bjørndalen that two CPUs can carry.
+SHAPES = ((4, 8), (8, 4))
+
+COLLECTIVES = ("allreduce", "reduce", "bcast", "barrier")
+
+SIZE = 4
+
+#: Of `stagegen reconfigure`: changes that are tried at most.
+STEPS = 12
+
+#: What was promised: the first tree over the last one, and the last one over all others.
+GAIN, LEVEL = 1.2, 1.03
+
+#: The names of both trees.
+FIRST, LAST = "first", "result"
+
+
+def topology_of(hosts: int, slots: int) -> str:
+    """Return the topology file of one switch."""
+    return "\n".join(
+        (
+            f"name: paths-{hosts}x{slots}",
+            "defaults: {bandwidth: 100Mbit, latency: 50us}",
+            "launcher: lab",
+            f'switches: {{s0: {{hosts: "n[0-{hosts - 1}]"}}}}',
+            "hosts:",
+            *(f"  n{number}: {{slots: {slots}}}" for number in range(hosts)),
+            "",
+        )
+    )
+
+
+def _measure(hosts: int, slots: int, collective: str, folder: Path) -> Any:
+    topology, first = folder / "cluster.yaml", folder / f"{FIRST}.tree.yaml"
+    write_file(topology, topology_of(hosts, slots))
+    shape = ("--shape", "nary", "--name", FIRST)
+    stagegen("tree", "make", "--topology", topology, *shape, "--output", first)
+    what = ("--collective", collective, "--size", SIZE)
+    search = folder / "search"
+    again = ("--resume",) if (search / "steps.jsonl").exists() else ()
+    stagegen(
+        *("reconfigure", "--topology", topology, "--tree", first, *what, "--steps", STEPS),
+        *("--launches", 5, "--repetitions", 5, "--output", search, *again),
+    )
+    tuned = folder / "tuned"
+    again = ("--resume",) if (tuned / "measurements.jsonl").exists() else ()
+    sizes = () if collective == "barrier" else ("--sizes", SIZE)
+    stagegen(
+        *("tune", "--topology", topology, "--collectives", collective, *sizes),
+        *("--tree", first, "--tree", search / "result.tree.yaml", "--communicators", "whole"),
+        *("--budget", 2, "--launches", 5, "--output", tuned, "--quiet", *again),
+    )
+    steps = [json.loads(line) for line in (search / "steps.jsonl").read_text().splitlines()[1:]]
+    return {
+        **_times(read_tuned(tuned).seconds),
+        "chosen": read_tuned(tuned).chosen,
+        "tried": len(steps),
+        "kept": [step["change"] for step in steps if step["accepted"]],
+        "ratios": [step["ratio"] for step in steps if step["accepted"]],
+    }
+
+
+def _times(seconds: dict[str, float]) -> dict[str, Any]:
+    """Return the times of both trees, each at its best parameters, of native and of the rest."""
+
+    def best(names: list[str]) -> tuple[float, str]:
+        return min(((seconds[name], name) for name in names), default=(0.0, "–"))
+
+    trees = {
+        name: [spec for spec in seconds if spec.startswith(f"configured_tree_{name}")]
+        for name in (FIRST, LAST)
+    }
+    own = {spec for specs in trees.values() for spec in specs}
+    first, last = (best(trees[name]) for name in (FIRST, LAST))
+    other = best([spec for spec in seconds if spec not in own and spec != NATIVE])
+    return {
+        "first_s": first[0],
+        "last_s": last[0] or first[0],
+        "native_s": seconds[NATIVE],
+        "other_s": other[0],
+        "other": other[1],
+    }
+
+
+def _report(found: Found) -> str:
+    rows = [
+        [
+            point,
+            *(milliseconds(one[name]) for name in ("first_s", "last_s", "native_s", "other_s")),
+            f"`{one['other']}`",
+            f"{one['first_s'] / one['last_s']:.2f}",
+            f"`{one['chosen']}`",
+            f"{one['tried']}, {len(one['kept'])}",
+        ]
+        for point, one in found.items()
+    ]
+    titles = ["hosts × ranks, collective", "first tree, ms", "last tree, ms", "native, ms",
+              "best other, ms", "best other", "first / last", "serves", "tried, kept"]  # fmt: skip
+    changes = [
+        f"- {point}: {change} ({ratio:.2f} of the time before)"
+        for point, one in found.items()
+        for change, ratio in zip(one["kept"], one["ratios"], strict=True)
+    ]
+    kept = ["Kept:", "\n".join(changes)] if changes else []
+    return "\n\n".join([table(titles, rows), *kept])
+
+
+def _targets(found: Found) -> Sequence[Target]:
+    gains = {point: one["first_s"] / one["last_s"] for point, one in found.items()}
+    against = {
+        point: one["last_s"] / min(one["native_s"], one["other_s"] or one["native_s"])
+        for point, one in found.items()
+    }
+
+    def told(ratios: dict[str, float]) -> str:
+        return ", ".join(f"{point} {ratio:.2f}" for point, ratio in ratios.items())
+
+    return [
+        Target(
+            min(gains.values()) >= GAIN if gains else None,
+            f"the last tree at least {GAIN} × as fast as the first: {told(gains)}",
+        ),
+        Target(
+            max(against.values()) <= LEVEL if against else None,
+            f"at most {LEVEL} × the time of native and of all others: {told(against)}",
+        ),
+    ]
+
+
+EXPERIMENT = Experiment(
+    "reconfigured",
+    "reconfigured trees against the first one, native and all others (PATHS, §6)",
+    {
+        f"{hosts} × {slots} {collective}": partial(_measure, hosts, slots, collective)
+        for collective in COLLECTIVES
+        for hosts, slots in SHAPES
+    },
+    _report,
+    Path("docs/paths.md"),
+    _targets,
+)

@@ -1,0 +1,44 @@
+"""What a tuned folder says: who serves, and the times behind it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from stagegen.catalogue.algorithm import NATIVE
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Of one collective at one size.
+
+    Attributes:
+        chosen: what serves by the first rule, as ``NAME:parameter=value``.
+        seconds: the median time of each candidate; of the launches that decide, in which candidates
+            took turns, or of scouting, where none of these had it.
+        is_decided: whether what serves and the native routine were in those launches.
+    """
+
+    chosen: str
+    seconds: dict[str, float]
+    is_decided: bool
+
+
+def read_tuned(folder: Path) -> Tuned:
+    """Read the decision and the log of a folder that was tuned for one collective at one size."""
+    decision = json.loads((folder / "decision.json").read_text(encoding="utf-8"))
+    rule = decision["tables"][0]["rules"][0]
+    own = [f"{name}={value}" for name, value in sorted(rule["parameters"].items())]
+    chosen = ":".join([rule["algorithm"], *own])
+    scouted: dict[str, list[float]] = defaultdict(list)
+    raced: dict[str, list[float]] = defaultdict(list)
+    for line in (folder / "measurements.jsonl").read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        if record["kind"] == "measurement":
+            for spec, times in record["seconds"].items():
+                (raced if record["launch"] else scouted)[spec] += times
+    seconds = {spec: median(times) for spec, times in sorted({**scouted, **raced}.items())}
+    return Tuned(chosen, seconds, chosen in raced and NATIVE in raced)
