@@ -9,8 +9,10 @@ import pytest
 
 from stagegen.catalogue import Catalogue, applicable, load_catalogue, with_native
 from stagegen.data import DRIVERS, ENGINES, TEMPLATES
+from stagegen.generate.pattern_templates import pattern_root
 from stagegen.library import library_files
 from stagegen.parts.trees import root_of
+from stagegen.patterns import Pattern
 from stagegen.topology import Topology
 from stagegen.trees import make_tree, shape_of
 from tests.mpi import support
@@ -36,16 +38,19 @@ def engines_of(text: str) -> set[str]:
     return found
 
 
-def with_a_tree(topology: Topology) -> Catalogue:
-    """The catalogue with the routines of a tree file, too."""
-    made = root_of([make_tree(topology, shape_of("flat"), "flat")], topology)
-    return load_catalogue(added=[made])
+def with_files(topology: Topology) -> Catalogue:
+    """The catalogue with the routines of a tree file and of a file of patterns, too."""
+    trees = root_of([make_tree(topology, shape_of("flat"), "flat")], topology)
+    count = topology.rank_count
+    rows = tuple(tuple(100 * (a + b) for b in range(count)) for a in range(count))
+    uneven = [Pattern(name, "alltoallv", rows) for name in ("one", "other")]
+    return load_catalogue(added=[trees, pattern_root(topology, uneven, "a test")])
 
 
 @pytest.fixture(scope="module")
 def used() -> dict[str, set[str]]:
     """The engines of each algorithm, by its full name."""
-    catalogue = with_a_tree(support.cluster(4))
+    catalogue = with_files(support.cluster(4))
     return {
         a.full_name: engines_of(catalogue.templates.text(a.template.as_posix()))
         | engines_in(f"{a.collective}/view.c")
@@ -81,7 +86,7 @@ def test_a_library_has_the_engines_of_its_routines_and_no_others(used):
 def test_an_engine_is_told_what_made_it_below_no_template(name, used):
     """Its text is the repository's, below a comment with the origin."""
     topology = make_topology([2, 2], [0], slots={"n0": 2, "n1": 2, "n2": 2, "n3": 2})
-    catalogue = with_a_tree(topology)
+    catalogue = with_files(topology)
     users = [a for a in applicable(catalogue, topology) if name in used[a.full_name]]
     catalogue = replace(catalogue, algorithms=with_native(catalogue, users))
     files = library_files(topology, catalogue, support.decision(topology, catalogue))
