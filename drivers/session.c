@@ -68,7 +68,8 @@ static MPI_Datatype unit_of(const struct request *request, int *size) {
 
 /* Whether the blocks of a call are those that `blocks` told. */
 static int uses_table(const struct request *request) {
-    return (request->collective == COLL_ALLTOALLV || request->collective == COLL_ALLGATHERV) &&
+    const struct coll_shape *shape = &coll_shapes[request->collective];
+    return shape->uneven && !shape->rooted && !shape->reduces &&
            block_table_ranks() == members.size;
 }
 

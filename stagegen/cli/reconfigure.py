@@ -120,7 +120,7 @@ def command(
     size = 0 if collective == "barrier" else size
     header = {
         "topology": topology.hash, "tree": tree_yaml(tree), "collective": collective,
-        "size": size, "launches": launches, "repetitions": repetitions,
+        "size": size, "launches": launches, "repetitions": repetitions, "gain": gain,
     }  # fmt: skip
     known = _known(folder / LOG, header) if resume and (folder / LOG).exists() else []
     found = launcher_and_toolchain(topology, topology_file, launcher, mpicc)

@@ -126,7 +126,10 @@ def library_files(
     if adaptive is not None:
         own = adaptive_sources(build, decision, adaptive, renderer)
         files |= {f"src/{name}": text for name, text in own.items()}
-    functions = {"functions": [fortran_function(one) for one in catalogue.described]}
+    functions = {
+        "functions": [fortran_function(one) for one in catalogue.described],
+        "starts": True,
+    }
     files["src/fortran.c"] = renderer.render("libcoll/fortran.c.j2", functions)
     files["src/build.c"] = build_source(files, renderer)
     for name in _EVENTS:

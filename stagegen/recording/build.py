@@ -78,7 +78,7 @@ def recorder_sources(catalogue: Catalogue) -> dict[str, str]:
         "fortran": [_noted(function) for function in functions],
         "sources": sorted([*_SOURCES, "clocks.c", "entries.c", "fortran.c", "fortran_sites.c"]),
     }
-    with_data = {"functions": list(_fortran(catalogue))}
+    with_data = {"functions": list(_fortran(catalogue)), "starts": False}
     return {
         **{name: renderer.plain(f"{_FOLDER}/{name}") for name in (*_SOURCES, *_HEADERS)},
         **{name: renderer.plain(f"events/{name}") for name in _SHARED},

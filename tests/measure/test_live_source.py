@@ -282,7 +282,7 @@ def test_a_session_is_told_of_a_communicator_when_that_changes(tmp_path):
 def test_a_new_session_is_told_of_the_communicator_again(tmp_path):
     log = LogWriter(tmp_path / "log.jsonl")
     scripts = iter([ENDS.replace("{words}", repr(["measure"])), ECHO])
-    ranks = {"half": (0, 2)}
+    ranks = {"half": Members((0, 2))}
     source = LiveSource(
         lambda: session(next(scripts), tmp_path), log, lambda name, size: 0.0, ranks
     )

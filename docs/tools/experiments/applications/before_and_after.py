@@ -51,7 +51,7 @@ def _library(folder: Path, recording: Path) -> Path:
     made = folder / "library"
     log = made / "measurements.jsonl"
     stagegen(
-        *("tune", "--topology", TOPOLOGY, "--for", recording, "--communicators", "whole"),
+        *("tune", "--topology", TOPOLOGY, "--for", recording),
         *("--budget", BUDGET, "--launches", 3, "--output", made),
         *(("--resume",) if log.exists() else ()),
     )
