@@ -158,6 +158,17 @@ static int pay_for_arrived(struct streams *streams) {
     return MPI_SUCCESS;
 }
 
+/*
+ * Whether segments of an earlier message between these two ranks are still to be posted. Messages
+ * of one pair have one tag, so a later one waits: what is posted first matches first.
+ */
+static bool is_behind(const struct slot *slots, int count, const struct slot *own, int rank) {
+    for (int i = 0; i < count; ++i)
+        if (&slots[i] != own && slots[i].rank == rank && slots[i].posted < slots[i].segments)
+            return true;
+    return false;
+}
+
 /* Give the next messages to receive their slots. */
 static int start_receives(struct streams *streams) {
     struct cursor *at = &streams->posting;
@@ -165,6 +176,8 @@ static int start_receives(struct streams *streams) {
         struct slot *slot = slot_of(streams, at);
         if (!aapc_are_complete(slot->requests, SEGMENTS))
             break; /* the tail of an earlier one */
+        if (is_behind(streams->in, streams->slots_in, slot, streams->run.rank_of[peer_of(at)]))
+            break;
         enter(streams, at, slot);
         COLL_TRY(go_on(streams, slot, false));
         next_message(at);
@@ -182,6 +195,8 @@ static int start_sends(struct streams *streams) {
         streams->awaiting = true;
         if (!aapc_are_complete(streams->tokens, at->step->awaited) ||
             !aapc_are_complete(slot->requests, SEGMENTS))
+            break;
+        if (is_behind(streams->out, streams->slots_out, slot, streams->run.rank_of[peer_of(at)]))
             break;
         coll_stamp(COLL_STAMP_STARTED, at->step->phase, at->step->to);
         enter(streams, at, slot);

@@ -5,6 +5,7 @@
  *
  * All routines of patterns in turn, or the entry point, get them: blocks that a schedule has are
  * often empty, and others are not. What arrives is compared with what was sent, byte by byte.
+ * Each routine has its defaults, or other values of its parameters by chance.
  * With a plan, only the entry point gets calls. Its letters are taken in turn:
  *
  *   a, b   the first pattern of the library, or the last
@@ -41,6 +42,15 @@ static unsigned draw(unsigned most) {
 
 static int counts[RANKS_MOST][RANKS_MOST]; /* [from][to], in pairs of bytes */
 
+/* The blocks of the library's first alltoallv pattern, or of its last one. */
+static const int *bytes_of_pattern(int last) {
+    const int *found = NULL;
+    for (int i = 0; i < coll_pattern_count; ++i)
+        if (coll_pattern_entries[i].collective == COLL_ALLTOALLV && (last || found == NULL))
+            found = coll_pattern_entries[i].bytes;
+    return found;
+}
+
 static int length(int kind, int from, int to) {
     switch (kind) {
     case 0: /* any */
@@ -53,6 +63,8 @@ static int length(int kind, int from, int to) {
         return 0;
     case 4: /* even */
         return 17;
+    case 5: /* as the longest pattern of the library */
+        return bytes_of_pattern(1)[from * size + to] / 2;
     default: /* neighbours, segments and their ends */
         return (to - from + size) % size <= 2 ? 4096 * (int)draw(4) + (int)draw(3) - 1 : 0;
     }
@@ -69,21 +81,12 @@ static void draw_any(int kind) {
 static const char *plan;
 static unsigned long calls_made;
 
-/* The blocks of the library's first alltoallv pattern, or of its last one. */
-static const int *bytes_of_pattern(int last) {
-    const int *found = NULL;
-    for (int i = 0; i < coll_pattern_count; ++i)
-        if (coll_pattern_entries[i].collective == COLL_ALLTOALLV && (last || found == NULL))
-            found = coll_pattern_entries[i].bytes;
-    return found;
-}
-
 /* The lengths of a letter of the plan, in pairs of bytes. */
 static void counts_of(char letter) {
     const int *bytes = bytes_of_pattern(letter == 'b');
     const int odd = (int)draw((unsigned)size);
     if (letter == 'r') {
-        draw_any((int)draw(6));
+        draw_any((int)draw(7));
         return;
     }
     for (int from = 0; from < size; ++from)
@@ -98,7 +101,7 @@ static void counts_of(char letter) {
 }
 
 static void draw_counts(void) {
-    const int kind = (int)draw(6);
+    const int kind = (int)draw(7);
     if (plan != NULL) {
         counts_of(plan[0] == '?' ? "abAnxr"[draw(6)] : plan[calls_made % strlen(plan)]);
         return;
@@ -107,7 +110,8 @@ static void draw_counts(void) {
 }
 
 static char content(int from, int to, int at) {
-    return (char)(31 * from + 7 * to + at + 1);
+    const unsigned mixed = (unsigned)at * 2654435761U ^ (unsigned)(31 * from + 7 * to);
+    return (char)((mixed >> 24) + mixed % 127); /* segments that change places are seen */
 }
 
 struct side {
@@ -161,7 +165,11 @@ static void run(const struct coll_routine *routine, struct coll_call *call) {
     EXPECT(coll_comm_get(call->comm, &cc) == MPI_SUCCESS);
     EXPECT(coll_comm_private(call->comm, cc) == MPI_SUCCESS);
     EXPECT(coll_views[call->collective]->measure(call) == MPI_SUCCESS);
-    EXPECT(coll_run(routine, call, cc, &routine->defaults) == MPI_SUCCESS);
+    struct coll_parameters parameters = routine->defaults;
+    parameters.receives_ahead = 1 << draw(3);
+    parameters.segment_size = 8192 << draw(2);
+    parameters.tail = 4096 * (int)draw(3);
+    EXPECT(coll_run(routine, call, cc, &parameters) == MPI_SUCCESS);
 }
 
 /* One side may count pairs of bytes, and the other bytes: signatures match anyway. */

@@ -17,6 +17,7 @@ from stagegen.errors import InputError, ScheduleError
 from stagegen.generate import run_make
 from stagegen.generate.pattern_templates import pattern_root
 from stagegen.library import write_library
+from stagegen.patterns import make_pattern
 from tests.mpi import support
 from tests.mpi.conformance import BOTH, PLAIN, built
 from tests.mpi.patterned import EVEN, KINDS, RANKS, SKEWED, catalogue, decision, patterns
@@ -184,3 +185,14 @@ def test_a_pattern_of_other_ranks_or_of_a_taken_name_is_refused():
     own = patterns(4)[0]
     with pytest.raises(InputError, match="both become pattern_a_b"):
         pattern_root(topology, [replace(own, name="a b"), replace(own, name="A-b")], "x.yaml")
+
+
+def test_parts_of_several_segments_from_one_sender_do_not_change_places():
+    """This schedule has such parts, one after the other."""
+    ranks, topology = 4, support.cluster(4)
+    own = [replace(make_pattern("zipf", ranks, 100_000, 2), name="parts")]
+    found = catalogue(topology, own)
+    folder = support.scratch() / "patterns-in-parts"
+    write_library(folder, topology, found, decision(topology, found, own), {})
+    result = support.run(ranks, program(folder), 7, 60, timeout=120)
+    assert result.returncode == 0, result.stdout + result.stderr
