@@ -5,18 +5,27 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import defaultdict
+from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 
+from stagegen.catalogue import load_catalogue, with_native
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.data import ENGINES, TEMPLATES
+from stagegen.generate import run_make
+from stagegen.generate.pattern_templates import pattern_root
+from stagegen.library import write_library
+from stagegen.parts.trees import root_of
+from stagegen.patterns import make_pattern
+from stagegen.trees import make_tree, shape_of
 from tests.mpi import support
 
 pytestmark = pytest.mark.mpi
 
 #: Numbers of ranks, and of those on a host. Other tests need libraries for them, too.
-CLUSTERS = [(4, 1), (5, 1), (6, 1), (7, 3)]
+CLUSTERS = [(4, 1), (5, 1), (6, 1), (5, 2)]
 NATIVES = {a.routine for a in support.CATALOGUE.algorithms if a.name == NATIVE}
 FILES = {
     *(algorithm.routine for algorithm in support.CATALOGUE.algorithms),
@@ -28,10 +37,33 @@ _BLOCKS = {f"PMPI_{name.capitalize()}" for name in support.CATALOGUE.collectives
 COLLECTIVES = _BLOCKS | {f"{name}_c" for name in _BLOCKS}
 
 
+#: Stands for a library with the routines of a tree file and of a file of patterns.
+OF_FILES = (0, 0)
+
+
+#: Agrees, at its first call, whether all ranks have got memory.
+AGREES = {"shared_channels"}
+
+
+@lru_cache
+def with_files() -> Path:
+    topology = support.cluster(4, 2)
+    trees = root_of([make_tree(topology, shape_of("flat"), "flat")], topology)
+    pattern = make_pattern("zipf", 4, 300, 3)
+    whole = load_catalogue(added=[trees, pattern_root(topology, [pattern], "a test")])
+    own = [a for a in whole.algorithms if a.name.startswith(("configured_tree_", "pattern_"))]
+    catalogue = replace(whole, algorithms=with_native(whole, own))
+    folder = support.scratch() / "of-files"
+    write_library(folder, topology, catalogue, support.decision(topology, catalogue), {})
+    run_make(folder, support.toolchain(), "libcoll.a")
+    return folder
+
+
 @lru_cache
 def called(ranks: int, slots: int) -> dict[str, set[str]]:
     """What each routine and engine of a library leaves to others, by the linker's names."""
-    archive = support.library(ranks, slots) / "libcoll.a"
+    folder = support.library(ranks, slots) if ranks else with_files()
+    archive = folder / "libcoll.a"
     command = ["nm", "-A", archive]
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = defaultdict(set)
@@ -42,11 +74,11 @@ def called(ranks: int, slots: int) -> dict[str, set[str]]:
 
 
 def test_the_libraries_have_every_routine_and_engine_together():
-    found = set().union(*(called(*cluster) for cluster in CLUSTERS))
+    found = set().union(*(called(*cluster) for cluster in (*CLUSTERS, OF_FILES)))
     assert found == FILES
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS)
+@pytest.mark.parametrize("cluster", [*CLUSTERS, OF_FILES])
 def test_nothing_calls_what_a_profiler_intercepts(cluster):
     seen = {
         (name, symbol)
@@ -57,12 +89,12 @@ def test_nothing_calls_what_a_profiler_intercepts(cluster):
     assert seen == set()
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS)
+@pytest.mark.parametrize("cluster", [*CLUSTERS, OF_FILES])
 def test_only_native_routines_are_collectives_of_the_mpi_library(cluster):
     lazy = {
         name
         for name, symbols in called(*cluster).items()
-        if symbols & COLLECTIVES and name not in NATIVES
+        if symbols & COLLECTIVES and name not in NATIVES | AGREES
     }
     assert lazy == set()
     assert called(*cluster)["alltoall_native"] & COLLECTIVES, "those names are not what is called"
