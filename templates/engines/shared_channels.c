@@ -1,6 +1,7 @@
 /*
  * Short messages between ranks of a host, through memory that they share (a window of
- * MPI_Win_allocate_shared). The window hangs on the private communicator and is freed with it.
+ * MPI_Win_allocate_shared). The window ends when all ranks are in MPI_Comm_free: to free it is
+ * collective.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -28,22 +29,10 @@ static int comm_of_host(const struct coll_comm *cc, MPI_Comm *host) {
     return PMPI_Comm_set_errhandler(*host, MPI_ERRORS_RETURN);
 }
 
-static int free_window(MPI_Comm comm, int key, void *attribute, void *extra) {
-    (void)comm;
-    (void)key;
-    (void)extra;
-    MPI_Win window = *(MPI_Win *)attribute;
-    free(attribute);
-    return PMPI_Win_free(&window);
-}
-
-/* Let the window end with the communicator; all ranks of it free it together. */
-static int keep_window(const struct coll_comm *cc, MPI_Win *window) {
-    int key;
-    COLL_TRY(PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_window, &key, NULL));
-    const int error = PMPI_Comm_set_attr(cc->comm, key, window);
-    COLL_TRY(PMPI_Comm_free_keyval(&key)); /* which lives on as long as the attribute */
-    return error;
+/* All ranks of the window are in MPI_Comm_free. */
+static int free_window(void *kept) {
+    MPI_Win *window = kept;
+    return *window == MPI_WIN_NULL ? MPI_SUCCESS : PMPI_Win_free(window);
 }
 
 static int all_of(MPI_Comm host, int mine, int *all) {
@@ -60,30 +49,41 @@ static int find_channels(const struct coll_comm *cc, MPI_Win window, struct shar
     return MPI_SUCCESS;
 }
 
+/*
+ * A window of so many bytes, all 0, and where everyone's part of it is. Where one rank has none, or
+ * cannot find the parts, *all is 0. A window that some ranks could not make, none can free.
+ */
+static int make_window(const struct coll_comm *cc, MPI_Comm host, MPI_Aint bytes, MPI_Win *window,
+                       struct shared_channel **of, int *all) {
+    void *own;
+    int made = PMPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, host, &own, window);
+    COLL_TRY(all_of(host, made == MPI_SUCCESS, all));
+    if (!*all)
+        return MPI_SUCCESS;
+    memset(own, 0, (size_t)bytes);
+    made = find_channels(cc, *window, of);
+    COLL_TRY(all_of(host, made == MPI_SUCCESS, all)); /* and all flags are 0 after it */
+    return *all ? MPI_SUCCESS : PMPI_Win_free(window);
+}
+
 /* Allocate on a host whose ranks may share memory. Where one rank cannot, none does. */
 static int allocate(const struct coll_comm *cc, MPI_Comm host, int count,
                     struct shared_channel ***of) {
-    struct shared_channel **found = malloc((size_t)host_ranks(cc) * sizeof *found), *own;
-    MPI_Win *window = malloc(sizeof *window);
+    struct shared_channel **found = malloc((size_t)host_ranks(cc) * sizeof *found);
+    MPI_Win made, *kept = coll_comm_at_end(cc, sizeof *kept, free_window);
+    if (kept != NULL)
+        *kept = MPI_WIN_NULL;
     int all = 0;
-    int error = all_of(host, found != NULL && window != NULL, &all);
-    if (error == MPI_SUCCESS && all) {
-        const MPI_Aint bytes = (MPI_Aint)count * (MPI_Aint)sizeof *own;
-        int made = PMPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, host, &own, window);
-        if (made == MPI_SUCCESS) {
-            memset((void *)own, 0, (size_t)bytes);
-            made = find_channels(cc, *window, found);
-        }
-        error = all_of(host, made == MPI_SUCCESS, &all); /* and all flags are 0 after it */
-    }
+    int error = all_of(host, found != NULL && kept != NULL, &all);
     if (error == MPI_SUCCESS && all)
-        error = keep_window(cc, window);
+        error =
+            make_window(cc, host, (MPI_Aint)count * (MPI_Aint)sizeof **found, &made, found, &all);
     if (error == MPI_SUCCESS && all) {
+        *kept = made;
         *of = found;
         return MPI_SUCCESS;
     }
     free(found);
-    free(window);
     return error;
 }
 

@@ -26,7 +26,10 @@ _Thread_local struct coll_events *coll_events_now;
 static _Thread_local struct coll_events *own; /* of this thread, in a call or not */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct coll_events *all; /* of all threads, the latest first */
+static struct coll_events *all; /* the memory of all threads, the latest first */
+static uint32_t threads;        /* so far */
+static pthread_key_t leaving;   /* by which a thread that ends gives back its memory */
+static int has_leaving;
 static struct events_part part;
 static struct events_communicator *communicators;
 static int32_t *members;
@@ -70,11 +73,29 @@ static void *pages(size_t bytes) {
     return memory;
 }
 
-static struct coll_events *memory_of_thread(void) {
+/* The thread ends, and its memory is for the next one. */
+static void leave(void *memory) {
+    struct coll_events *events = memory;
+    own = NULL;
+    pthread_mutex_lock(&lock);
+    events->left = 1;
+    pthread_mutex_unlock(&lock);
+}
+
+/* The memory of a thread that has ended: its calls stay there until others take their place. */
+static struct coll_events *left_memory(void) {
+    struct coll_events *events = all;
+    while (events != NULL && !events->left)
+        events = events->next;
+    if (events != NULL)
+        events->left = 0;
+    return events;
+}
+
+static struct coll_events *new_memory(void) {
     struct coll_events *events = calloc(1, sizeof *events);
     if (events == NULL)
         return NULL;
-    pthread_mutex_lock(&lock);
     const uint64_t room = events_of_thread();
     events->entries = pages(room * sizeof *events->entries);
     events->calls = pages(room / EVENTS_OF_CALL * sizeof *events->calls);
@@ -82,15 +103,25 @@ static struct coll_events *memory_of_thread(void) {
         free(events->entries);
         free(events->calls);
         free(events);
-        events = NULL;
-    } else {
-        events->mask = room - 1;
-        events->call_mask = room / EVENTS_OF_CALL - 1;
-        events->thread = all == NULL ? 0 : all->thread + 1;
-        events->next = all;
-        all = events;
+        return NULL;
     }
+    events->mask = room - 1;
+    events->call_mask = room / EVENTS_OF_CALL - 1;
+    events->next = all;
+    all = events;
+    return events;
+}
+
+static struct coll_events *memory_of_thread(void) {
+    pthread_mutex_lock(&lock);
+    struct coll_events *events = left_memory();
+    if (events == NULL)
+        events = new_memory();
+    if (events != NULL)
+        events->thread = threads++;
     pthread_mutex_unlock(&lock);
+    if (events != NULL && has_leaving)
+        pthread_setspecific(leaving, events);
     return events;
 }
 
@@ -205,9 +236,24 @@ void coll_stamp(enum coll_stamp what, int phase, int position) {
                rank_of == NULL ? position : rank_of[position], phase);
 }
 
-/* All ranks must be able to, or none keeps anything. Spawned processes keep nothing. */
+/*
+ * Whether all ranks come here: with another library, or with other settings, some may not. Nobody
+ * is asked, as those do not answer.
+ */
+static int all_keep_events(void) {
+    int size = 0;
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size == 1 || coll_peers_are_alike(MPI_COMM_WORLD);
+}
+
+/*
+ * All ranks must be able to, or none keeps anything; so it is where their libraries or settings
+ * differ. Spawned processes keep nothing.
+ */
 void coll_events_open(void) {
     MPI_Comm parent = MPI_COMM_NULL;
+    if (!all_keep_events())
+        return;
     communicators = malloc(COMMUNICATORS * sizeof *communicators);
     members = malloc(MEMBERS * sizeof *members);
     int can = communicators != NULL && members != NULL, everywhere = 0;
@@ -228,6 +274,7 @@ void coll_events_open(void) {
     clocks_identify(part.clock, part.host);
     if (clocks_compare(world, part.clock, clocks_of_system, &samples[0]))
         part.counts[EVENTS_SAMPLES] = 1;
+    has_leaving = pthread_key_create(&leaving, leave) == 0;
     own = memory_of_thread();
     part.begun = clocks_of_system();
 }

@@ -71,6 +71,7 @@ struct coll_events {
     uint64_t call_mask, call_count;
     const struct coll_comm *cc; /* of the present call */
     uint32_t thread;
+    int left; /* its thread has ended */
     struct coll_events *next;
 };
 

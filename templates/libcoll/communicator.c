@@ -38,6 +38,19 @@ static void free_data(struct coll_comm *cc) {
     free(cc);
 }
 
+/* What all ranks have to do together: once, and in the same order on all of them. */
+static int end_states(const struct coll_comm *cc) {
+    int error = MPI_SUCCESS;
+    for (struct coll_state *state = cc->states == NULL ? NULL : *cc->states; state != NULL;
+         state = state->next) {
+        int (*end)(void *data) = state->end;
+        state->end = NULL;
+        const int now = end == NULL ? MPI_SUCCESS : end(state + 1);
+        error = error == MPI_SUCCESS ? now : error;
+    }
+    return error;
+}
+
 static int delete_comm(MPI_Comm comm, int key, void *attribute, void *extra) {
     (void)key;
     (void)extra;
@@ -46,7 +59,9 @@ static int delete_comm(MPI_Comm comm, int key, void *attribute, void *extra) {
     coll_forget(comm);
     if (cc->comm != MPI_COMM_NULL) {
         atomic_fetch_sub(&live, 1);
-        error = PMPI_Comm_free(&cc->comm);
+        error = end_states(cc); /* none are left but where the communicator ends with MPI */
+        const int freed = PMPI_Comm_free(&cc->comm);
+        error = error == MPI_SUCCESS ? freed : error;
     }
     free_data(cc);
     return error;
@@ -428,8 +443,8 @@ int coll_comm_private(MPI_Comm comm, struct coll_comm *cc) {
     return error;
 }
 
-/* The private duplicate of a communicator, if it has one. Asks nobody, and makes nothing. */
-MPI_Comm coll_comm_twin(MPI_Comm comm) {
+/* The data of a communicator, if it has any, or NULL. Asks nobody, and makes nothing. */
+static struct coll_comm *present(MPI_Comm comm) {
     struct coll_comm *cc = NULL;
     int found = 0;
     pthread_mutex_lock(&keyval_lock);
@@ -437,7 +452,29 @@ MPI_Comm coll_comm_twin(MPI_Comm comm) {
         PMPI_Comm_get_attr(comm, keyval, &cc, &found) != MPI_SUCCESS)
         found = 0;
     pthread_mutex_unlock(&keyval_lock);
-    return found ? cc->comm : MPI_COMM_NULL;
+    return found ? cc : NULL;
+}
+
+/* The private duplicate of a communicator, if it has one. Asks nobody, and makes nothing. */
+MPI_Comm coll_comm_twin(MPI_Comm comm) {
+    const struct coll_comm *cc = present(comm);
+    return cc == NULL ? MPI_COMM_NULL : cc->comm;
+}
+
+/*
+ * All ranks are about to free the communicator, and this is where they do together what has to be
+ * done so: MPI libraries may keep the communicator, and thus our attribute, on some ranks until
+ * requests on it are complete (MPICH does). What is called on it meanwhile is native.
+ */
+void coll_comm_end_together(MPI_Comm comm) {
+    if (comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
+        return; /* nobody frees these */
+    struct coll_comm *cc = present(comm);
+    if (cc == NULL || cc->comm == MPI_COMM_NULL)
+        return;
+    cc->kind = COLL_KIND_NATIVE;
+    coll_forget(comm);
+    end_states(cc);
 }
 
 /*
@@ -456,6 +493,21 @@ void *coll_comm_state(const struct coll_comm *cc, const void *owner, size_t byte
         state->next = *cc->states;
         *cc->states = state;
     }
+    return state + 1;
+}
+
+/*
+ * So many bytes, 0 at first, that end with the communicator: `end` gets them when all ranks are in
+ * MPI_Comm_free or MPI_Comm_disconnect, and may be collective. All ranks ask for such bytes in the
+ * same order. NULL if there is no memory.
+ */
+void *coll_comm_at_end(const struct coll_comm *cc, size_t bytes, int (*end)(void *data)) {
+    struct coll_state *state = calloc(1, sizeof *state + bytes);
+    if (state == NULL)
+        return NULL;
+    state->end = end;
+    state->next = *cc->states;
+    *cc->states = state;
     return state + 1;
 }
 

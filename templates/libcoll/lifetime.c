@@ -54,6 +54,7 @@ int coll_is_dying(MPI_Comm comm) {
 static int end(MPI_Comm *comm, int (*how)(MPI_Comm *comm)) {
     const struct dying dying = {comm == NULL ? MPI_COMM_NULL : *comm, innermost};
     innermost = &dying;
+    coll_comm_end_together(dying.comm);
     coll_peers_part(dying.comm);
     const int error = how(comm);
     innermost = dying.outer;

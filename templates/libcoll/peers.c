@@ -241,6 +241,20 @@ void coll_peers_part(MPI_Comm comm) {
     discard(circle);
 }
 
+int coll_peers_are_alike(MPI_Comm comm) {
+    int alike_all = 0;
+    pthread_mutex_lock(&circles_lock);
+    for (const struct circle *circle = circles; circle != NULL; circle = circle->next) {
+        if (circle->comm != comm)
+            continue;
+        alike_all = 1;
+        for (int rank = 0; rank < circle->size; ++rank)
+            alike_all &= circle->like[rank] == 0;
+    }
+    pthread_mutex_unlock(&circles_lock);
+    return alike_all;
+}
+
 void coll_peers_restart(void) {
     pthread_mutex_lock(&circles_lock);
     while (circles != NULL) {

@@ -11,10 +11,11 @@ import pytest
 from stagegen.audit import audit_folder
 from stagegen.catalogue import Catalogue, applicable, load_catalogue, with_native
 from stagegen.errors import ScheduleError
+from stagegen.generate import run_make
 from stagegen.library import write_library
 from stagegen.parts.trees import COLLECTIVES, root_of
 from stagegen.trees import make_tree, shape_of
-from tests.mpi import support
+from tests.mpi import builds, support
 from tests.mpi.conformance import BOTH, SUM, built
 from tests.trees.made import random_tree
 
@@ -69,12 +70,28 @@ def test_random_trees_get_the_bytes_of_native(tmp_path, count, level):
 )
 def test_ranks_that_share_memory_get_the_bytes_of_native(tmp_path, ranks, count):
     """With routines that take shared memory unless told otherwise."""
-    folder = library(tmp_path / "trees", 5, count, ranks, max(2, ranks - 1))
+    folder = sharing(library(tmp_path / "trees", 5, count, ranks, max(2, ranks - 1)))
+    assert passed(folder, ranks, "quick", support.MEMORY) > 60 * count
+
+
+def sharing(folder):
+    """A library whose trees take shared memory: forced ones have the first value of all."""
     routines = folder / "src" / "routines.c"  # the check tries only some values of a parameter
     text = routines.read_text().replace("{.on_host = 1}", "{.on_host = 2}")
     assert text.count("{.on_host = 2}") >= len(COLLECTIVES)
     routines.write_text(text)
-    assert passed(folder, ranks, "quick", support.MEMORY) > 60 * count
+    return folder
+
+
+@pytest.mark.mpi
+def test_shared_memory_ends_when_all_ranks_free_the_communicator(tmp_path):
+    """On one of them a receive is under way that lets the MPI library keep it for longer."""
+    folder = sharing(library(tmp_path / "trees", 5, 0, 2, 2))
+    run_make(folder, support.toolchain(), "libcoll.a")
+    program = builds.c_program(builds.Mpi.of_environment(), folder, "free_pending.c")
+    settings = {**support.MEMORY, "LIBCOLL_FORCE": "allreduce=configured_tree_flat"}
+    result = support.run(2, program, variables=settings, timeout=20)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def passed(folder, ranks, level, memory):

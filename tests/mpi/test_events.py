@@ -10,7 +10,7 @@ import pytest
 
 from stagegen.errors import InputError
 from stagegen.inspection.trace import Kind, read_trace
-from tests.mpi import support, tracing
+from tests.mpi import support, test_meeting, tracing
 
 pytestmark = pytest.mark.mpi
 
@@ -118,6 +118,38 @@ def test_parts_of_a_composition_begin_and_end(tmp_path):
         assert (events["what"] >> 8).tolist() == [0, 0, 1, 1]
         assert events["a"][1] == events["a"][3] == -1
         assert -1 < events["a"][0] != events["a"][2] > -1
+
+
+@pytest.mark.parametrize("last", ["fast", "traced"])
+def test_ranks_with_another_library_do_not_wait_for_events(tmp_path, last):
+    """One rank has the fast library and the others the traced one, or the other way round."""
+    fast = support.library(test_meeting.RANKS) / "libcoll.so"
+    traced = tracing.library() / "libcoll-trace.so"
+    others, one = (traced, fast) if last == "fast" else (fast, traced)
+    file = tmp_path / "events"
+    found, errors = test_meeting.run(
+        f"COLL={one}", library=others, variables={"LIBCOLL_EVENTS": str(file)}
+    )
+    assert {found[shared] for shared in test_meeting.SHARED} == {"native"}
+    assert "the build of libcoll" in errors
+    assert not file.exists()
+
+
+def test_threads_that_have_ended_leave_their_memory_to_others(tmp_path):
+    """Of 200 threads, one after the other, each has 2 MiB: the program fails if they add up."""
+    file, threads = tmp_path / "events", 200
+    program = tracing.program("short_threads.c")
+    settings = {
+        "LIBCOLL_FORCE": "allreduce=ring",
+        "LIBCOLL_EVENTS": str(file),
+        "LIBCOLL_EVENTS_ROOM": "2M",
+    }
+    done = support.run(2, program, threads, variables=settings, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for rank in read_trace(file).ranks:
+        assert len(rank.calls) == threads
+        assert len(set(rank.calls["thread"].tolist())) == threads
+        assert rank.calls["count"].all()
 
 
 def test_the_fast_library_has_nothing_of_it():

@@ -47,13 +47,13 @@ def library() -> Path:
 
 
 @lru_cache
-def program() -> Path:
-    """The program `traced.c`, linked with the library."""
+def program(source: str = "traced.c") -> Path:
+    """A C program of this folder, linked with the library."""
     folder = library()
-    made = support.scratch() / "traced"
+    made = support.scratch() / f"traced-{Path(source).stem}"
     flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-DCOLL_TRACED"]
     includes = [f"-I{folder / name}" for name in ("include", "src", "check", "events")]
-    command = [support.toolchain().mpicc, *flags, *includes, str(support.HERE / "traced.c")]
+    command = [support.toolchain().mpicc, *flags, *includes, str(support.HERE / source)]
     command += ["-o", str(made), str(folder / "libcoll-trace.a"), "-pthread"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
