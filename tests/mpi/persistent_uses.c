@@ -1,14 +1,17 @@
 /*
  * Persistent alltoalls in use: threads that wait for different ones, calls that block meanwhile,
- * the names of Fortran, and mistakes.
+ * blocking collectives, the names of Fortran, mistakes, and error handlers.
  *
- *   persistent_uses threads|blocking|fortran|mistakes
+ *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers
  */
 #include "program.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
-enum { THREADS = 3, ROUNDS = 60, COUNT = 3000 };
+#include "libcoll.h"
+
+enum { THREADS = 3, ROUNDS = 60, COUNT = 3000, BESIDE = 40 };
 
 /* What a program of mpi_f08 calls; MPICH's handles are numbers in both languages. */
 void mpi_start_f08_(int *request, int *ierror);
@@ -104,6 +107,45 @@ static void block(void) {
     destroy(&one);
 }
 
+/* Whether the routine that LIBCOLL_FORCE names serves a collective: "COLLECTIVE=ROUTINE". */
+static int is_forced(const char *collective, MPI_Aint bytes) {
+    char entry[100];
+    const char *forced = getenv("LIBCOLL_FORCE");
+    snprintf(entry, sizeof entry, "%s=%s", collective,
+             libcoll_choice(collective, bytes, MPI_COMM_WORLD));
+    return forced != NULL && strstr(forced, entry) != NULL;
+}
+
+/* Blocking collectives of the library, between start and completion of two operations. */
+static void use_blocking_collectives(void) {
+    enum { NUMBERS = 600 };
+    struct exchange exchanges[] = {make(MPI_COMM_WORLD), make(MPI_COMM_WORLD)};
+    const int size = exchanges[0].size, rank = exchanges[0].rank;
+    unsigned state = (unsigned)rank + 1;
+    int mine[NUMBERS], sums[NUMBERS];
+    EXPECT(is_forced("allreduce", sizeof mine) && is_forced("barrier", 0));
+    for (int round = 0; round < BESIDE; ++round) {
+        for (int i = 0; i < 2; ++i) {
+            fill(&exchanges[i], round);
+            if (next_random(&state) % 2)
+                usleep(next_random(&state) % 500);
+            MPI_Start(&exchanges[i].request);
+            for (int k = 0; k < NUMBERS; ++k)
+                mine[k] = rank + k + round;
+            MPI_Allreduce(mine, sums, NUMBERS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+            for (int k = 0; k < NUMBERS; ++k)
+                EXPECT(sums[k] == size * (k + round) + size * (size - 1) / 2);
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+        for (int i = 0; i < 2; ++i) {
+            MPI_Wait(&exchanges[i].request, MPI_STATUS_IGNORE);
+            check(&exchanges[i], round);
+        }
+    }
+    destroy(&exchanges[0]);
+    destroy(&exchanges[1]);
+}
+
 static void use_fortran(void) {
     const int two = 2;
     struct exchange exchanges[] = {make(MPI_COMM_WORLD), make(MPI_COMM_WORLD)};
@@ -167,6 +209,69 @@ static void make_mistakes(void) {
     MPI_Comm_free(&comm);
 }
 
+static MPI_Request spare;
+
+/* What an error handler may do with requests that no call waits for. */
+static void use_spare(MPI_Comm *comm, int *error, ...) {
+    (void)comm;
+    EXPECT(class_of(*error) == MPI_ERR_TRUNCATE);
+    EXPECT(class_of(MPI_Cancel(&spare)) == MPI_ERR_REQUEST);
+    EXPECT(MPI_Request_free(&spare) == MPI_SUCCESS && spare == MPI_REQUEST_NULL);
+    ++handled;
+}
+
+static void set_handler(MPI_Comm comm, MPI_Comm_errhandler_function *function) {
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(function, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+}
+
+/*
+ * A broadcast of more than its receiver has room for, twice: while its communicator lives, and when
+ * that has been freed and others have come.
+ */
+static void handle_errors(void) {
+    enum { SENT = 8, ROOM = 4, LATER = 4 };
+    MPI_Comm pair, quiet, later[LATER];
+    int data[SENT] = {0}, rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_dup(MPI_COMM_WORLD, &quiet);
+    MPI_Comm_set_errhandler(quiet, MPI_ERRORS_RETURN);
+    for (int is_freed = 0; is_freed < 2; ++is_freed) {
+        const int receives = rank % 2;
+        MPI_Request request;
+        struct exchange another = make(quiet);
+        spare = another.request;
+        MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &pair);
+        MPI_Bcast_init(data, receives ? ROOM : SENT, MPI_INT, 0, pair, MPI_INFO_NULL, &request);
+        set_handler(pair, use_spare);
+        if (is_freed)
+            MPI_Comm_free(&pair);
+        for (int i = 0; i < LATER; ++i) {
+            MPI_Comm_dup(quiet, &later[i]);
+            set_handler(later[i], handle);
+        }
+        handled = 0;
+        int error = MPI_Start(&request);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (error == MPI_SUCCESS)
+            error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        EXPECT((error != MPI_SUCCESS) == receives && handled == receives);
+        EXPECT((spare == MPI_REQUEST_NULL) == receives);
+        EXPECT(MPI_Request_free(&request) == MPI_SUCCESS);
+        if (!receives)
+            MPI_Request_free(&spare);
+        free(another.send);
+        free(another.recv);
+        for (int i = 0; i < LATER; ++i)
+            MPI_Comm_free(&later[i]);
+        if (!is_freed)
+            MPI_Comm_free(&pair);
+    }
+    MPI_Comm_free(&quiet);
+}
+
 int main(int argc, char **argv) {
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -174,10 +279,9 @@ int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)(void);
-    } uses[] = {{"threads", use_threads},
-                {"blocking", block},
-                {"fortran", use_fortran},
-                {"mistakes", make_mistakes}};
+    } uses[] = {
+        {"threads", use_threads}, {"blocking", block},         {"beside", use_blocking_collectives},
+        {"fortran", use_fortran}, {"mistakes", make_mistakes}, {"handlers", handle_errors}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

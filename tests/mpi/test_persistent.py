@@ -23,14 +23,23 @@ FORCED = (
         "bcast": "binomial",
     },
 )
+#: Blocking routines that receive with any tag, or have tags of their own for each node.
+BESIDE = (
+    ("token_tree", "token_tree"),
+    ("lanes", "token_tree_semi_dynamic"),
+    ("pre_reduced_ring", "token_tree_remembering"),
+    ("fixed_tree", "combining_tree"),
+)
 CASES = [("window", 0, 1), ("tokens", 1, 2), ("auto", 0, 3), ("native", 1, 4)]
 
 
 @lru_cache
 def library(*flags: str) -> Path:
-    """A library with what `FORCED` names."""
+    """A library with what `FORCED` and `BESIDE` name."""
     mpi = builds.Mpi.of_environment()
     wanted = {(name, algorithm) for way in FORCED for name, algorithm in way.items()}
+    wanted |= {("allreduce", name) for name, _ in BESIDE}
+    wanted |= {("barrier", name) for _, name in BESIDE}
     chosen = [a for a in support.CATALOGUE.algorithms if (a.collective, a.name) in wanted]
     return builds.of_catalogue(mpi, RANKS, "persistent", support.few(chosen), *flags)
 
@@ -68,6 +77,18 @@ def test_long_random_programs(kind, way, seed):
 @pytest.mark.parametrize("use", ["threads", "blocking", "fortran", "mistakes"])
 def test_uses(use, kind):
     run("persistent_uses.c", use, kind=kind)
+
+
+@pytest.mark.parametrize(("allreduce", "barrier"), BESIDE)
+def test_blocking_collectives_of_the_library_meanwhile(allreduce, barrier):
+    forced = {"LIBCOLL_FORCE": f"allreduce={allreduce},barrier={barrier}"}
+    for kind in ("window", "tokens"):
+        run("persistent_uses.c", "beside", kind=kind, variables=forced)
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_error_handlers_may_free_requests(way):
+    run("persistent_uses.c", "handlers", kind="window", way=way)
 
 
 #: MPICH keeps memory to its end.

@@ -9,7 +9,7 @@
 
 #ifdef COLL_TRACED
 /* Ranks with events and ranks without them do not go together. */
-const unsigned long long coll_build = ~0x3163838d31a80fe1;
+const unsigned long long coll_build = ~0x0c18d95d47227dfc;
 #else
-const unsigned long long coll_build = 0x3163838d31a80fe1;
+const unsigned long long coll_build = 0x0c18d95d47227dfc;
 #endif

@@ -123,9 +123,13 @@ struct coll_state {
     struct coll_state *next;
 };
 
+struct coll_plans; /* persistent.h */
+
 /* From `rank_of` on each kind has what the kinds before it have; other pointers are NULL. */
 struct coll_comm {
     MPI_Comm comm; /* private duplicate: our tags never meet the application's; or none yet */
+    struct coll_plans *plans; /* another one, of persistent collectives alone; or none yet */
+    int no_plans;             /* there can be none, on all ranks */
     enum coll_kind kind;
     int rank;
     int size;
@@ -334,6 +338,9 @@ int coll_end_quiet(MPI_Comm comm, MPI_Errhandler *handler);
 int coll_comm_get(MPI_Comm comm, struct coll_comm **cc);
 int coll_comm_private(MPI_Comm comm, struct coll_comm *cc);
 MPI_Comm coll_comm_twin(MPI_Comm comm);
+int coll_comm_plans(MPI_Comm comm, struct coll_comm *cc, int can, struct coll_plans **plans);
+MPI_Comm coll_comm_plans_twin(MPI_Comm comm);
+void coll_plans_release(struct coll_plans *plans);
 void *coll_comm_state(const struct coll_comm *cc, const void *owner, size_t bytes);
 void *coll_comm_at_end(const struct coll_comm *cc, size_t bytes, int (*end)(void *data));
 void coll_comm_end_together(MPI_Comm comm);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "coll.h"
+#include "persistent.h"
 
 /*
  * MPI libraries can have only so many communicators at a time (MPICH 2,048). The application
@@ -53,12 +54,36 @@ static int end_states(const struct coll_comm *cc) {
     return error;
 }
 
+/* One user less; the communicator of plans goes with the last one. */
+void coll_plans_release(struct coll_plans *plans) {
+    if (atomic_fetch_sub(&plans->users, 1) > 1)
+        return;
+    if (plans->handler != MPI_ERRHANDLER_NULL)
+        PMPI_Errhandler_free(&plans->handler);
+    if (plans->comm != MPI_COMM_NULL) {
+        atomic_fetch_sub(&live, 1);
+        PMPI_Comm_free(&plans->comm);
+    }
+    free(plans);
+}
+
+/* The application's communicator ends. Requests that stay keep its error handler. */
+static void leave_plans(MPI_Comm comm, struct coll_plans *plans) {
+    if (atomic_load(&plans->users) > 1 &&
+        PMPI_Comm_get_errhandler(comm, &plans->handler) != MPI_SUCCESS)
+        plans->handler = MPI_ERRHANDLER_NULL;
+    atomic_store(&plans->origin, MPI_COMM_NULL);
+    coll_plans_release(plans);
+}
+
 static int delete_comm(MPI_Comm comm, int key, void *attribute, void *extra) {
     (void)key;
     (void)extra;
     struct coll_comm *cc = attribute;
     int error = MPI_SUCCESS;
     coll_forget(comm);
+    if (cc->plans != NULL)
+        leave_plans(comm, cc->plans);
     if (cc->comm != MPI_COMM_NULL) {
         atomic_fetch_sub(&live, 1);
         error = end_states(cc); /* none are left but where the communicator ends with MPI */
@@ -113,6 +138,8 @@ static struct coll_comm *copy_of(const struct coll_comm *cc) {
         return NULL;
     *copy = *cc;
     copy->comm = MPI_COMM_NULL;
+    copy->plans = NULL;
+    copy->no_plans = 0;
     copy->told = 0;
     copy->memory = NULL;
     copy->combining = calloc(1, sizeof *copy->combining);
@@ -442,6 +469,50 @@ int coll_comm_private(MPI_Comm comm, struct coll_comm *cc) {
     return error;
 }
 
+/* The second duplicate: where a rank cannot have it, none has, for good. Keeps or frees `made`. */
+static int make_plans(MPI_Comm comm, struct coll_comm *cc, struct coll_plans *made) {
+    int all = 0;
+    const int has = duplicate(cc->comm, &made->comm) == MPI_SUCCESS;
+    const int error = all_say(cc->comm, has, &all);
+    if (error == MPI_SUCCESS && all) {
+        atomic_fetch_add(&live, 1);
+        made->handler = MPI_ERRHANDLER_NULL;
+        atomic_init(&made->origin, comm);
+        atomic_init(&made->users, 1);
+        cc->plans = made;
+        return MPI_SUCCESS;
+    }
+    cc->no_plans = 1; /* a rank that has the duplicate cannot free it without the others */
+    free(made);
+    return error;
+}
+
+/*
+ * What the persistent collectives of a communicator share, for one more of them; collective. NULL
+ * where some rank says that it cannot have another, or cannot have what they share.
+ */
+int coll_comm_plans(MPI_Comm comm, struct coll_comm *cc, int can, struct coll_plans **plans) {
+    struct coll_plans *made = NULL;
+    int all = 0;
+    *plans = NULL;
+    if (cc->no_plans)
+        return MPI_SUCCESS;
+    if (cc->plans == NULL) {
+        made = calloc(1, sizeof *made);
+        can = can && made != NULL && atomic_load(&live) < LIVE_MOST;
+    }
+    int error = all_say(cc->comm, can, &all);
+    if (error == MPI_SUCCESS && all && made != NULL)
+        error = make_plans(comm, cc, made);
+    else
+        free(made);
+    if (error == MPI_SUCCESS && all && cc->plans != NULL) {
+        *plans = cc->plans;
+        atomic_fetch_add(&cc->plans->users, 1);
+    }
+    return error;
+}
+
 /* The data of a communicator, if it has any, or NULL. Asks nobody, and makes nothing. */
 static struct coll_comm *present(MPI_Comm comm) {
     struct coll_comm *cc = NULL;
@@ -458,6 +529,12 @@ static struct coll_comm *present(MPI_Comm comm) {
 MPI_Comm coll_comm_twin(MPI_Comm comm) {
     const struct coll_comm *cc = present(comm);
     return cc == NULL ? MPI_COMM_NULL : cc->comm;
+}
+
+/* The same of its persistent collectives. */
+MPI_Comm coll_comm_plans_twin(MPI_Comm comm) {
+    const struct coll_comm *cc = present(comm);
+    return cc == NULL || cc->plans == NULL ? MPI_COMM_NULL : cc->plans->comm;
 }
 
 /*

@@ -184,7 +184,7 @@ LIBCOLL_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char *tag, 
 
 /*
  * Fault tolerance, where the MPI library has it (ULFM): ranks that wait in a routine of ours wait
- * on the private duplicate, which has to be revoked for them to wake up.
+ * on the private duplicate, which has to be revoked for them to wake up. So has that of plans.
  */
 #if defined(MPICH_VERSION) || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
 LIBCOLL_EXPORT int MPIX_Comm_revoke(MPI_Comm comm);
@@ -194,9 +194,12 @@ int MPIX_Comm_revoke(MPI_Comm comm) {
     if (PMPIX_Comm_revoke == NULL)
         return MPI_ERR_UNSUPPORTED_OPERATION;
     const MPI_Comm twin = comm == MPI_COMM_NULL ? MPI_COMM_NULL : coll_comm_twin(comm);
+    const MPI_Comm plans = comm == MPI_COMM_NULL ? MPI_COMM_NULL : coll_comm_plans_twin(comm);
     const int error = NEXT(MPIX_Comm_revoke)(comm);
     if (error == MPI_SUCCESS && twin != MPI_COMM_NULL)
         PMPIX_Comm_revoke(twin);
+    if (error == MPI_SUCCESS && plans != MPI_COMM_NULL)
+        PMPIX_Comm_revoke(plans);
     return error;
 }
 #endif

@@ -7,8 +7,8 @@
  * Persistent collectives: what starts them, carries them on and frees them.
  *
  * An operation is a list of point-to-point steps, made at its init. The steps are persistent
- * requests of the MPI library, which keep the private communicator alive as long as they live,
- * whatever the application frees. Whenever the MPI library makes progress, in any of its functions
+ * requests of the MPI library, on a communicator that lives as long as they do, whatever the
+ * application frees. Whenever the MPI library makes progress, in any of its functions
  * and for whatever request, it calls poll() below (MPIX_Async_start), and steps that can start do
  * so. The application waits for a native request. So no function that waits or tests has to be
  * intercepted, and none that blocks can keep an operation from its end.
@@ -40,6 +40,7 @@ static struct coll_operation *slots[SLOTS]; /* by handle */
 static struct coll_operation *active;       /* those that have started and not ended */
 static int is_hooked;                       /* whether poll() is called */
 static atomic_int live;                     /* operations in the table */
+static struct coll_failure *failures;       /* that are to be told, the latest first */
 
 /* Fibonacci hashing (Knuth 1973, vol. 3, §6.4). */
 static struct coll_operation **slot_of(MPI_Request handle) {
@@ -86,7 +87,7 @@ int coll_add_send(struct coll_operation *operation, int lane, enum coll_stream s
     struct coll_step step = {.request = MPI_REQUEST_NULL};
     if (operation->error == MPI_SUCCESS)
         operation->error = PMPI_Send_init_c(data, count, type, to, operation->tag + (int)stream,
-                                            operation->cc->comm, &step.request);
+                                            operation->plans->comm, &step.request);
     return add(operation, lane, &step);
 }
 
@@ -95,7 +96,7 @@ int coll_add_receive(struct coll_operation *operation, int lane, enum coll_strea
     struct coll_step step = {.request = MPI_REQUEST_NULL};
     if (operation->error == MPI_SUCCESS)
         operation->error = PMPI_Recv_init_c(data, count, type, from, operation->tag + (int)stream,
-                                            operation->cc->comm, &step.request);
+                                            operation->plans->comm, &step.request);
     return add(operation, lane, &step);
 }
 
@@ -161,6 +162,7 @@ static void discard(struct coll_operation *operation) {
     free_request(&operation->end);
     free_request(&operation->failure);
     free_request(&operation->handle);
+    coll_plans_release(operation->plans);
     for (int lane = 0; lane < COLL_LANES; ++lane)
         free(operation->lanes[lane].steps);
     free(operation->steps);
@@ -168,6 +170,7 @@ static void discard(struct coll_operation *operation) {
     free(operation->thens);
     free(operation->running);
     free(operation->scratch);
+    free(operation->room_for_failure);
     free(operation);
 }
 
@@ -255,6 +258,47 @@ static void give_up(struct coll_operation *operation) {
     operation->running_count = operation->left = 0;
 }
 
+/* With the lock: note an error. An operation that has one does not start again. */
+static void fail(struct coll_operation *operation, int error) {
+    struct coll_failure *failure = operation->room_for_failure;
+    operation->room_for_failure = NULL;
+    operation->error = error;
+    *failure = (struct coll_failure){.plans = operation->plans, .error = error, .next = failures};
+    failures = failure;
+    atomic_fetch_add(&operation->plans->users, 1);
+}
+
+static struct coll_failure *take_failures(void) {
+    struct coll_failure *taken = failures;
+    failures = NULL;
+    return taken;
+}
+
+/*
+ * Call the application's error handler, without the lock, as it may call us. It gets the
+ * communicator of the plans where its own has ended.
+ */
+static void call_handler(struct coll_plans *plans, int error) {
+    const MPI_Comm origin = atomic_load(&plans->origin);
+    if (origin != MPI_COMM_NULL) {
+        PMPI_Comm_call_errhandler(origin, error);
+    } else if (plans->handler != MPI_ERRHANDLER_NULL) {
+        PMPI_Comm_set_errhandler(plans->comm, plans->handler);
+        PMPI_Comm_call_errhandler(plans->comm, error);
+        PMPI_Comm_set_errhandler(plans->comm, MPI_ERRORS_RETURN);
+    }
+}
+
+static void tell(struct coll_failure *taken) {
+    while (taken != NULL) {
+        struct coll_failure *one = taken;
+        taken = one->next;
+        call_handler(one->plans, one->error);
+        coll_plans_release(one->plans);
+        free(one);
+    }
+}
+
 /* Carry an operation on; 1 if it has ended: then the application's request is complete. */
 static int carry_on(struct coll_operation *operation) {
     int error = MPI_SUCCESS;
@@ -265,9 +309,8 @@ static int carry_on(struct coll_operation *operation) {
             error = begin_all(operation, &some);
     }
     if (error != MPI_SUCCESS) {
-        operation->error = error;
+        fail(operation, error);
         give_up(operation);
-        PMPI_Comm_call_errhandler(operation->call.comm, error);
     }
     if (operation->left > 0)
         return 0;
@@ -293,16 +336,21 @@ static void carry_all_on(void) {
     }
 }
 
-/* Called by the MPI library as part of its progress. */
+/*
+ * Called by the MPI library as part of its progress. An error handler may start operations, so
+ * there is another call after it.
+ */
 static int poll(MPIX_Async_thing thing) {
     (void)thing;
     if (pthread_mutex_trylock(&lock) != 0)
         return MPIX_ASYNC_NOPROGRESS;
     carry_all_on();
-    const int is_over = active == NULL;
+    struct coll_failure *failed = take_failures();
+    const int is_over = active == NULL && failed == NULL;
     if (is_over)
         is_hooked = 0;
     pthread_mutex_unlock(&lock);
+    tell(failed);
     return is_over ? MPIX_ASYNC_DONE : MPIX_ASYNC_NOPROGRESS;
 }
 
@@ -338,9 +386,11 @@ static int start_ours(MPI_Request request, int *error) {
     struct coll_operation *operation = find(request);
     if (operation != NULL)
         *error = start(operation, &hook);
+    struct coll_failure *failed = take_failures();
     pthread_mutex_unlock(&lock);
     if (hook)
         *error = PMPIX_Async_start(poll, NULL, MPIX_STREAM_NULL);
+    tell(failed);
     return operation != NULL;
 }
 
@@ -385,16 +435,20 @@ LIBCOLL_EXPORT int MPI_Request_free(MPI_Request *request) {
 
 /* Collectives cannot be cancelled (MPI 4.1, §3.8.4). */
 LIBCOLL_EXPORT int MPI_Cancel(MPI_Request *request) {
-    MPI_Comm comm = MPI_COMM_NULL;
+    struct coll_plans *plans = NULL;
     if (request != NULL && atomic_load(&live) > 0) {
         pthread_mutex_lock(&lock);
         const struct coll_operation *operation = find(*request);
-        comm = operation == NULL ? MPI_COMM_NULL : operation->call.comm;
+        if (operation != NULL) {
+            plans = operation->plans;
+            atomic_fetch_add(&plans->users, 1);
+        }
         pthread_mutex_unlock(&lock);
     }
-    if (comm == MPI_COMM_NULL)
+    if (plans == NULL)
         return PMPI_Cancel(request);
-    PMPI_Comm_call_errhandler(comm, MPI_ERR_REQUEST);
+    call_handler(plans, MPI_ERR_REQUEST);
+    coll_plans_release(plans);
     return MPI_ERR_REQUEST;
 }
 
@@ -403,15 +457,12 @@ LIBCOLL_EXPORT int MPI_Cancel(MPI_Request *request) {
  * so they take the same. They are never used again, as the last rank may still have messages of one
  * that this one has freed. -1 when there are no more.
  */
-static int next_tag(const struct coll_comm *cc) {
-    static const char owner;
-    static const int FIRST = 16;
+static int next_tag(struct coll_plans *plans) {
     int *bound, found = 0;
-    int *used = coll_comm_state(cc, &owner, sizeof *used);
-    if (used == NULL || PMPI_Comm_get_attr(cc->comm, MPI_TAG_UB, &bound, &found) != MPI_SUCCESS ||
-        !found || *used > (*bound - FIRST) / COLL_STREAMS - 1)
+    if (PMPI_Comm_get_attr(plans->comm, MPI_TAG_UB, &bound, &found) != MPI_SUCCESS || !found ||
+        plans->used > *bound / COLL_STREAMS - 1)
         return -1;
-    return FIRST + COLL_STREAMS * (*used)++;
+    return COLL_STREAMS * plans->used++;
 }
 
 /* What the application's request cannot take, so that its completion is an error. */
@@ -420,7 +471,8 @@ static const char too_much;
 /* The steps of an operation, and its handle. */
 static int build(struct coll_operation *operation, const struct coll_routine *routine,
                  const struct coll_parameters *parameters, int *found) {
-    const struct coll_comm *cc = operation->cc;
+    const MPI_Comm comm = operation->plans->comm;
+    const int rank = operation->cc->rank;
     if (operation->tag < 0)
         return MPI_SUCCESS;
     COLL_TRY(coll_plan(operation, routine, parameters, found));
@@ -428,12 +480,40 @@ static int build(struct coll_operation *operation, const struct coll_routine *ro
         return MPI_SUCCESS;
     COLL_TRY(operation->error);
     COLL_TRY(sort_needs(operation));
-    COLL_TRY(PMPI_Recv_init(NULL, 0, MPI_BYTE, cc->rank, operation->tag + COLL_STREAM_END, cc->comm,
+    COLL_TRY(PMPI_Recv_init(NULL, 0, MPI_BYTE, rank, operation->tag + COLL_STREAM_END, comm,
                             &operation->handle));
-    COLL_TRY(PMPI_Send_init(NULL, 0, MPI_BYTE, cc->rank, operation->tag + COLL_STREAM_END, cc->comm,
+    COLL_TRY(PMPI_Send_init(NULL, 0, MPI_BYTE, rank, operation->tag + COLL_STREAM_END, comm,
                             &operation->end));
-    return PMPI_Send_init(&too_much, 1, MPI_BYTE, cc->rank, operation->tag + COLL_STREAM_END,
-                          cc->comm, &operation->failure);
+    return PMPI_Send_init(&too_much, 1, MPI_BYTE, rank, operation->tag + COLL_STREAM_END, comm,
+                          &operation->failure);
+}
+
+/* An operation without steps; NULL if there is no memory. */
+static struct coll_operation *allocate(void) {
+    struct coll_operation *operation = calloc(1, sizeof *operation);
+    if (operation == NULL)
+        return NULL;
+    operation->handle = operation->end = operation->failure = MPI_REQUEST_NULL;
+    operation->room_for_failure = malloc(sizeof *operation->room_for_failure);
+    if (operation->room_for_failure != NULL)
+        return operation;
+    free(operation);
+    return NULL;
+}
+
+/* Give an operation its steps; it stays only if it can on all ranks. */
+static int fill(struct coll_operation **operation, const struct coll_routine *routine,
+                const struct coll_parameters *parameters) {
+    int found = 0, all = 0;
+    const int error = build(*operation, routine, parameters, &found);
+    int ready = error == MPI_SUCCESS && found;
+    const int agreed = PMPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, (*operation)->plans->comm);
+    (*operation)->cc = NULL;
+    if (agreed == MPI_SUCCESS && all)
+        return MPI_SUCCESS;
+    discard(*operation);
+    *operation = NULL;
+    return agreed;
 }
 
 /* Make an operation where all ranks can; *made is NULL where the MPI library is to serve, on all.
@@ -441,24 +521,22 @@ static int build(struct coll_operation *operation, const struct coll_routine *ro
 static int make(const struct coll_call *call, struct coll_comm *cc,
                 const struct coll_routine *routine, const struct coll_parameters *parameters,
                 struct coll_operation **made) {
-    struct coll_operation *operation = calloc(1, sizeof *operation);
-    int found = 0, all = 0;
+    struct coll_operation *operation = allocate();
+    struct coll_plans *plans;
     *made = NULL;
-    if (operation == NULL)
-        return MPI_ERR_NO_MEM;
-    operation->handle = operation->end = operation->failure = MPI_REQUEST_NULL;
+    const int error = coll_comm_plans(call->comm, cc, operation != NULL, &plans);
+    if (plans == NULL) {
+        if (operation != NULL)
+            free(operation->room_for_failure);
+        free(operation);
+        return error;
+    }
+    operation->plans = plans;
     operation->call = *call;
     operation->cc = cc;
-    operation->tag = next_tag(cc);
-    const int error = build(operation, routine, parameters, &found);
-    int ready = error == MPI_SUCCESS && found;
-    const int agreed = PMPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, cc->comm);
-    if (agreed == MPI_SUCCESS && all)
-        *made = operation;
-    operation->cc = NULL;
-    if (*made == NULL)
-        discard(operation);
-    return agreed;
+    operation->tag = next_tag(plans);
+    *made = operation;
+    return fill(made, routine, parameters);
 }
 
 int coll_persistent_init(struct coll_call *call, MPI_Request *request, int *error) {
@@ -484,19 +562,31 @@ int coll_persistent_init(struct coll_call *call, MPI_Request *request, int *erro
     return 1;
 }
 
-/* MPI has ended, and with it all requests. */
+/* Forget an operation whose requests and communicator have ended with MPI. */
+static void forget(struct coll_operation *operation) {
+    for (int i = 0; i < operation->count; ++i)
+        operation->steps[i].request = MPI_REQUEST_NULL;
+    operation->handle = operation->end = operation->failure = MPI_REQUEST_NULL;
+    operation->plans->comm = MPI_COMM_NULL;
+    operation->plans->handler = MPI_ERRHANDLER_NULL;
+    discard(operation);
+}
+
+/* MPI has ended, and with it all requests. Those that were freed while active are in one list. */
 void coll_persistent_restart(void) {
     pthread_mutex_lock(&lock);
+    while (active != NULL) {
+        struct coll_operation *one = active;
+        active = one->next_active;
+        if (one->is_freed)
+            forget(one);
+    }
     for (int slot = 0; slot < SLOTS; ++slot)
         while (slots[slot] != NULL) {
             struct coll_operation *one = slots[slot];
             slots[slot] = one->next;
-            for (int i = 0; i < one->count; ++i)
-                one->steps[i].request = MPI_REQUEST_NULL;
-            one->handle = one->end = one->failure = MPI_REQUEST_NULL;
-            discard(one);
+            forget(one);
         }
-    active = NULL;
     is_hooked = 0;
     pthread_mutex_unlock(&lock);
     atomic_store(&live, 0);

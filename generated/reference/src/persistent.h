@@ -8,6 +8,8 @@
 #ifndef PERSISTENT_H
 #define PERSISTENT_H
 
+#include <stdatomic.h>
+
 #include "coll.h"
 
 /* MPIX_Async_start, by which MPICH calls us whenever it makes progress. Others have no such call.
@@ -16,8 +18,28 @@
 #define COLL_PERSISTENT
 #endif
 
+/*
+ * What all persistent collectives of a communicator share, by which each of them holds it. Their
+ * messages have a communicator of their own: other routines receive with MPI_ANY_TAG on the private
+ * one, or have any tags there.
+ */
+struct coll_plans {
+    MPI_Comm comm;
+    _Atomic(MPI_Comm) origin; /* the application's; MPI_COMM_NULL once it has ended */
+    MPI_Errhandler handler;   /* of that communicator, from then on */
+    atomic_int users;         /* these operations, and the communicator while it lives */
+    int used;                 /* operations so far: each has tags of its own */
+};
+
 struct coll_operation;
 struct coll_step;
+
+/* An error of an operation of which the application's error handler is still to be told. */
+struct coll_failure {
+    struct coll_plans *plans;
+    int error;
+    struct coll_failure *next;
+};
 
 /* What a step does at once, within this process. */
 typedef int coll_work(const struct coll_operation *operation, const struct coll_step *step);
@@ -55,6 +77,8 @@ enum { COLL_LANES = 4 };
 struct coll_operation {
     MPI_Request handle, end, failure;
     const struct coll_comm *cc; /* while it is made; the communicator may be gone later */
+    struct coll_plans *plans;
+    struct coll_failure *room_for_failure; /* NULL once it has failed */
     struct coll_call call;
     int tag;
 
@@ -85,7 +109,7 @@ int coll_copy_bytes(const struct coll_operation *operation, const struct coll_st
 
 /*
  * plans.c: fill in the steps of a collective; *found is 0 if there is no plan for it, alike on all
- * ranks. Collective, on the private communicator.
+ * ranks. Collective, on the communicator of plans.
  */
 int coll_plan(struct coll_operation *operation, const struct coll_routine *routine,
               const struct coll_parameters *parameters, int *found);

@@ -185,24 +185,31 @@ static void make(const struct coll_comm *cc, const int64_t *facts, struct told *
     free(bytes);
 }
 
-/* Collective: every rank gets the schedule. */
-static int tell(const struct coll_comm *cc, struct told *told, struct pattern_plan *plan) {
-    COLL_TRY(PMPI_Bcast(told, sizeof *told, MPI_BYTE, 0, cc->comm));
+/* Collective: every rank gets the schedule; there is none where some rank has no memory for it. */
+static int tell(const struct coll_operation *operation, struct told *told,
+                struct pattern_plan *plan) {
+    const MPI_Comm comm = operation->plans->comm;
+    int all = 0;
+    COLL_TRY(PMPI_Bcast(told, sizeof *told, MPI_BYTE, 0, comm));
     if (told->kind == COLL_PLAN_NATIVE)
         return MPI_SUCCESS;
     const size_t pieces = (size_t)told->pieces * sizeof *plan->piece;
     const size_t waits = (size_t)told->waits * sizeof *plan->wait;
-    if (cc->rank != 0) {
+    if (operation->cc->rank != 0) {
         plan->piece = malloc(pieces + 1);
         plan->wait = malloc(waits + 1);
         plan->pieces = told->pieces;
         plan->waits = told->waits;
     }
-    if (plan->piece == NULL || (told->waits > 0 && plan->wait == NULL))
-        return MPI_ERR_NO_MEM;
-    COLL_TRY(PMPI_Bcast_c(plan->piece, (MPI_Count)pieces, MPI_BYTE, 0, cc->comm));
+    COLL_TRY(coll_all_agree(operation,
+                            plan->piece != NULL && (told->waits == 0 || plan->wait != NULL), &all));
+    if (!all) {
+        told->kind = COLL_PLAN_NATIVE;
+        return MPI_SUCCESS;
+    }
+    COLL_TRY(PMPI_Bcast_c(plan->piece, (MPI_Count)pieces, MPI_BYTE, 0, comm));
     return told->waits == 0 ? MPI_SUCCESS
-                            : PMPI_Bcast_c(plan->wait, (MPI_Count)waits, MPI_BYTE, 0, cc->comm);
+                            : PMPI_Bcast_c(plan->wait, (MPI_Count)waits, MPI_BYTE, 0, comm);
 }
 
 /* What this rank does of the schedule. */
@@ -422,34 +429,45 @@ static int add_all(struct coll_operation *operation, struct sides *sides, const 
     return MPI_SUCCESS;
 }
 
-int coll_plan_exchange(struct coll_operation *operation, const struct coll_routine *routine,
-                       int *found) {
+/* The facts of all ranks on rank 0, the schedule from there, and this rank's part of it. */
+static int exchange(struct coll_operation *operation, int64_t *facts, int *found) {
     const struct coll_comm *cc = operation->cc;
     const int each = FACTS + 2 * cc->size;
     struct sides sides;
     struct told told = {.kind = COLL_PLAN_NATIVE};
     struct pattern_plan plan = {0};
-    (void)routine;
-    if (cc->kind < COLL_KIND_HOSTS)
-        return MPI_SUCCESS;
-    int64_t *facts =
-        calloc((size_t)each * (size_t)(cc->rank == 0 ? cc->size + 1 : 1), sizeof *facts);
-    if (facts == NULL)
-        return MPI_ERR_NO_MEM;
     facts[KIND] = coll_plan_kind();
     int error = describe(operation, &sides, facts);
     facts[IS_WRONG] |= error != MPI_SUCCESS;
-    error = PMPI_Gather(facts, each, MPI_INT64_T, facts + each, each, MPI_INT64_T, 0, cc->comm);
+    error = PMPI_Gather(facts, each, MPI_INT64_T, facts + each, each, MPI_INT64_T, 0,
+                        operation->plans->comm);
     if (error == MPI_SUCCESS && cc->rank == 0)
         make(cc, facts + each, &told, &plan);
     if (error == MPI_SUCCESS)
-        error = tell(cc, &told, &plan);
+        error = tell(operation, &told, &plan);
     if (error == MPI_SUCCESS && told.kind != COLL_PLAN_NATIVE) {
         *found = 1;
         error = add_all(operation, &sides, &told, &plan, facts);
     }
-    free(facts);
     coll_pattern_free(&plan);
+    return error;
+}
+
+int coll_plan_exchange(struct coll_operation *operation, const struct coll_routine *routine,
+                       int *found) {
+    const struct coll_comm *cc = operation->cc;
+    const enum coll_collective collective = operation->call.collective;
+    const int is_forced = coll_settings()->forced[collective] == coll_native[collective];
+    const size_t each = FACTS + 2 * (size_t)cc->size;
+    int all = 0;
+    (void)routine; /* a schedule needs none, unless the MPI library's is asked for by name */
+    if (cc->kind < COLL_KIND_HOSTS)
+        return MPI_SUCCESS;
+    int64_t *facts = calloc(each * (size_t)(cc->rank == 0 ? cc->size + 1 : 1), sizeof *facts);
+    int error = coll_all_agree(operation, facts != NULL && !is_forced, &all);
+    if (error == MPI_SUCCESS && all)
+        error = exchange(operation, facts, found);
+    free(facts);
     return error;
 }
 

@@ -30,10 +30,9 @@ MPI_Aint coll_chunk(MPI_Aint least, MPI_Aint bytes) {
     return (wanted + least - 1) / least * least + (wanted == 0 ? least : 0);
 }
 
-/* Whether all ranks say yes, and none wants native collectives. */
-static int all_agree(const struct coll_operation *operation, int yes, int *all) {
+int coll_all_agree(const struct coll_operation *operation, int yes, int *all) {
     int mine = yes && coll_plan_kind() != COLL_PLAN_NATIVE;
-    return PMPI_Allreduce(&mine, all, 1, MPI_INT, MPI_MIN, operation->cc->comm);
+    return PMPI_Allreduce(&mine, all, 1, MPI_INT, MPI_MIN, operation->plans->comm);
 }
 
 /* The rank at a place of the order in which every link is used once; else in the order of ranks. */
@@ -136,7 +135,7 @@ int coll_plan_gathered(struct coll_operation *operation, const struct coll_routi
                 (call->sendbuf == MPI_IN_PLACE || is_plain(call->send_type, &sent));
     if (plain && call->sendbuf != MPI_IN_PLACE)
         plain = (MPI_Aint)call->send_count * sent == bytes_of(&gathered, cc->rank);
-    COLL_TRY(all_agree(operation, plain, found));
+    COLL_TRY(coll_all_agree(operation, plain, found));
     if (!*found)
         return MPI_SUCCESS;
     if (call->sendbuf != MPI_IN_PLACE)
@@ -202,7 +201,7 @@ int coll_plan_bcast(struct coll_operation *operation, const struct coll_routine 
     MPI_Aint size;
     if (!in_line && !is_binomial)
         return MPI_SUCCESS;
-    COLL_TRY(all_agree(operation, is_plain(call->recv_type, &size), found));
+    COLL_TRY(coll_all_agree(operation, is_plain(call->recv_type, &size), found));
     if (*found && in_line)
         add_line(operation, call->bytes);
     else if (*found)
@@ -254,9 +253,10 @@ static int add_reduction_ring(struct coll_operation *operation, MPI_Aint size) {
     const struct coll_comm *cc = operation->cc;
     const int p = cc->size, place = place_of(cc, cc->rank), count = operation->call.recv_count;
     const int to = rank_at(cc, place + 1), from = rank_at(cc, place - 1);
-    int *last = malloc(2 * (size_t)p * sizeof *last), *gone = last + p;
+    int *last = malloc(2 * (size_t)p * sizeof *last);
     if (last == NULL)
         return MPI_ERR_NO_MEM;
+    int *gone = last + p;
     for (int block = 0; block < p; ++block)
         last[block] = gone[block] = -1;
     for (int step = 0; step < 2 * p - 2; ++step) {
@@ -303,7 +303,7 @@ int coll_plan_allreduce(struct coll_operation *operation, const struct coll_rout
         operation->scratch = malloc((size_t)(size * call->recv_count) * (size_t)vectors);
         ready = operation->scratch != NULL;
     }
-    COLL_TRY(all_agree(operation, ready, found));
+    COLL_TRY(coll_all_agree(operation, ready, found));
     if (!*found)
         return MPI_SUCCESS;
     if (call->sendbuf != MPI_IN_PLACE)

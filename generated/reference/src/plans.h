@@ -18,6 +18,9 @@ enum coll_plan_kind {
 };
 enum coll_plan_kind coll_plan_kind(void);
 
+/* Whether all ranks say yes, and none wants native collectives; collective. */
+int coll_all_agree(const struct coll_operation *operation, int yes, int *all);
+
 /* Lanes of all plans: in a run, the steps of the first one that can start do so before others. */
 enum { COLL_LANE_FIRST, COLL_LANE_RECEIVES, COLL_LANE_SENDS, COLL_LANE_WORK };
 
