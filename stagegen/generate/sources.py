@@ -32,6 +32,7 @@ RUNTIME = (
     "gpu.c",
     "parts.c",
     "peers.c",
+    "persistent.h",
     "reduction.c",
     "routines.c",
     "stamps.c",

@@ -42,7 +42,6 @@ _DISPATCHER = (
     "pattern.c",
     "pattern.h",
     "persistent.c",
-    "persistent.h",
     "plan_exchange.c",
     "plans.c",
     "plans.h",
