@@ -214,7 +214,9 @@ def test_guard_leaves_a_routine_that_turns_slow_and_says_so(tmp_path):
     )
     (situation,) = adapting.learned(path)["situations"]
     assert situation["candidates"][0]["algorithm"] == "turncoat"
-    assert situation["current"] != 0
+    latest = situation["stages"][-16:]
+    others = sum(stage["calls"] for stage in latest if stage["candidate"] != 0)
+    assert others > sum(stage["calls"] for stage in latest) / 2, "it may be tried again"
     (line,) = result.stderr.splitlines()
     assert line.startswith("libcoll: guard: 1 of 1 situations left the table's choice")
     assert "from turncoat to " in line

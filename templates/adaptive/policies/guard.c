@@ -26,13 +26,14 @@ struct state {
     enum phase phase;
     int current;
     int trying;
-    int delta;    /* until the table's choice is tried again, in periods */
-    int periods;  /* since it was */
-    double usual; /* a call of the table's choice; 0: not known yet */
-    double now;   /* a call of what serves, when it was chosen */
-    int away;     /* another one serves */
-    int settled;  /* periods that said what is usual */
-    int slow;     /* periods that were, in a row */
+    int delta;      /* until the table's choice is tried again, in periods */
+    int periods;    /* since it was */
+    double usual;   /* a call of the table's choice; 0: not known yet */
+    double now;     /* a call of what serves, when it was chosen */
+    int away;       /* another one serves */
+    int settled;    /* periods that said what is usual */
+    int slow;       /* periods that were, in a row */
+    double slowest; /* a call of the slowest one of these */
     int finalist[FINALISTS + 1];
     int finalists, tried; /* how many there are, how many were tried once more */
     const char *why;
@@ -77,7 +78,14 @@ static void watch(struct state *state, int candidate, double time, const char *w
     state->away = candidate != 0;
     state->periods = 0;
     state->slow = 0;
+    state->slowest = 0;
     state->why = why;
+}
+
+/* No rival is faster, so what was slow is usual now: else noise would begin trial after trial. */
+static void stay(struct state *state, const char *why) {
+    const double time = state->time[state->current], slow = state->slowest;
+    watch(state, state->current, time > slow ? time : slow, why);
 }
 
 static void begin_trial(struct state *state) {
@@ -130,8 +138,7 @@ static void begin_final(struct state *state) {
     state->phase = AGAIN;
     state->why = "the fastest ones: tried once more";
     if (state->finalists == 1)
-        watch(state, state->current, state->time[state->current],
-              "no rival is faster by the margin");
+        stay(state, "no rival is faster by the margin");
 }
 
 static void judge_final(struct state *state) {
@@ -141,7 +148,7 @@ static void judge_final(struct state *state) {
             state->time[state->finalist[i]] < state->time[best])
             best = state->finalist[i];
     if (best == state->current) {
-        watch(state, best, state->time[best], "no rival is faster once more");
+        stay(state, "no rival is faster once more");
         return;
     }
     state->delta = state->problem->delta;
@@ -194,8 +201,10 @@ static void judge_period(struct state *state, const struct coll_heard *heard) {
     state->why = watched == COLL_EVENT ? "a special event" : "still within the limit";
     const int is_slow = watched == COLL_SLOW && mean > limit;
     state->slow = is_slow ? state->slow + 1 : 0;
-    if (is_slow)
+    if (is_slow) {
         state->why = "slower than before";
+        state->slowest = mean > state->slowest ? mean : state->slowest;
+    }
     if (state->slow == SLOW) {
         begin_trial(state);
     } else if (state->away && state->periods >= state->delta) {
