@@ -59,7 +59,13 @@ def program(index: int, source: str = "places.c", *algorithms: Algorithm) -> Pat
     topology, folder = CLUSTERS[index], support.scratch() / f"{Path(source).stem}-{index}"
     renderer = Renderer("a test", topology.name, topology.hash, support.CATALOGUE.hash)
     files = runtime_sources(Build.of(topology, support.CATALOGUE, algorithms), renderer)
-    wanted = ["coll.h", "persistent.h", "cluster.c", "communicator.c", *(f"{name}.c" for name in APART)]
+    wanted = [
+        "coll.h",
+        "persistent.h",
+        "cluster.c",
+        "communicator.c",
+        *(f"{name}.c" for name in APART),
+    ]
     wanted += [f"{algorithm.routine}.c" for algorithm in algorithms]
     write_files(folder, {name: files[name] for name in wanted})
     apart = [str(folder / f"{name}.c") for name in ("cluster", *APART)]
