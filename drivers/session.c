@@ -30,9 +30,9 @@
  *
  * Commands after `communicator` check and time on these ranks of the job, in that order; without
  * ranks, on all. The others wait for the next command meanwhile, and send nothing. `blocks`, which
- * comes after it, tells what a rank has for others, of which BYTES of an alltoallv are the mean;
- * or, as rank 0, what each rank has for all, of which BYTES of an allgatherv are the sum. Blocks
- * are as long in proportion to each other.
+ * comes after it, gives the lengths of the blocks in proportion to each other: for an alltoallv
+ * those of one rank for the others, and BYTES is their mean; for an allgatherv those of all ranks,
+ * as of rank 0, and BYTES is their sum.
  */
 #include <limits.h>
 #include <stdio.h>

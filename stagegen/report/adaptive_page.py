@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import jinja2
-
 from stagegen import __version__
 from stagegen.adaptive.learned import Learned, Situation
-from stagegen.data import TEMPLATES
+from stagegen.report.html import page_template
 from stagegen.report.plots import can_plot, drawn
-from stagegen.report.units import format_bytes, format_seconds
 
 #: Situations that are plotted: those with the most calls.
 _PLOTS = 12
@@ -18,17 +15,9 @@ _PLOTS = 12
 
 def render_learned(learned: Learned) -> str:
     """Return the page of a learned file."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES / "report"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(seconds=format_seconds, bytes=format_bytes)
     busiest = sorted(learned.situations, key=lambda one: -one.calls)[:_PLOTS]
     plots = {id(one): _plot(one) for one in busiest if can_plot() and one.medians}
-    return environment.get_template("adaptive.html.j2").render(
+    return page_template("adaptive.html.j2").render(
         version=__version__,
         form=learned.to_json(),
         can_plot=can_plot(),

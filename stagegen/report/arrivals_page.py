@@ -6,14 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import jinja2
 import numpy as np
 
 from stagegen import __version__
-from stagegen.data import TEMPLATES
 from stagegen.recording.arrivals import CLASSES, Arrivals, SiteArrivals
 from stagegen.recording.messages import MessageTimes
 from stagegen.recording.model import Array
+from stagegen.report.html import page_template
 from stagegen.report.plots import can_plot, drawn
 from stagegen.report.units import format_bytes, format_seconds
 
@@ -32,17 +31,9 @@ def render_arrivals(arrivals: Arrivals, times: MessageTimes | None, name: str) -
         times: of messages, if they were measured.
         name: of the recording.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES / "report"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(seconds=format_seconds, bytes=format_bytes)
     messages = () if times is None else tuple(zip(times.sizes, times.seconds, strict=True))
     has_factors = any(site.worst_factors is not None for site in arrivals.sites)
-    return environment.get_template("arrivals.html.j2").render(
+    return page_template("arrivals.html.j2").render(
         version=__version__,
         name=name,
         form=arrivals.to_json(),

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape
 
-import jinja2
-
 from stagegen import __version__
-from stagegen.data import TEMPLATES
 from stagegen.inspection.findings import RankStages, Spread
 from stagegen.inspection.look import Look
 from stagegen.inspection.timeline import messages_of
+from stagegen.report.html import page_template
 from stagegen.report.pictures.colours import ALARM, EMPTY, GROUPS, INK, LINE, SOFT
 from stagegen.report.units import format_bytes, format_seconds
 
@@ -22,18 +20,10 @@ _LINKS, _RANKS, _NODES = 40, 128, 24
 
 def render_inspection(looks: Sequence[Look]) -> str:
     """Return the page; the time maps of all series come first, side by side."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES / "report"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(seconds=format_seconds, bytes=format_bytes)
     with_tree = [look for look in looks if look.tree is not None]
     spans = [_extent(look) for look in with_tree]
     common = min((low for low, _ in spans), default=0.0), max((h for _, h in spans), default=0.0)
-    return environment.get_template("inspection.html.j2").render(
+    return page_template("inspection.html.j2").render(
         version=__version__,
         looks=looks,
         titles=[_title(look) for look in looks],

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
-import jinja2
-
 from stagegen import __version__
 from stagegen.catalogue import Catalogue, Collective
-from stagegen.data import TEMPLATES
 from stagegen.measure import statistics
 from stagegen.measure.launch.base import Environment
 from stagegen.measure.records import Measurement
@@ -17,9 +14,9 @@ from stagegen.measure.statistics import summarize
 from stagegen.patterns import Pattern
 from stagegen.report.curve_plot import curve_plot
 from stagegen.report.curves import curves_of
+from stagegen.report.html import page_template
 from stagegen.report.plots import can_plot, time_plot
 from stagegen.report.rows import report_rows
-from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import Topology
 from stagegen.tune.bounds import bound_or_none
 from stagegen.tune.communicators import PATTERN, as_seen_by, find_communicators
@@ -47,17 +44,9 @@ def render_report(
         measurements: of the log, for the curves of parameters.
     """
     recorded = tuple(measurements)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES / "report"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(seconds=format_seconds, bytes=format_bytes)
     distinct = list(dict.fromkeys(environments))
     scale = distinct[0].scale if distinct and tuned.decision.representative else None
-    return environment.get_template("report.html.j2").render(
+    return page_template("report.html.j2").render(
         version=__version__,
         topology=topology,
         decision=tuned.decision,

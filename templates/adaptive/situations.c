@@ -102,7 +102,9 @@ static int begin(struct coll_situation *situation, const struct coll_told *told)
     return situation->ticks == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
 }
 
-/* The next stage, as rank 0 tells it. A policy that asks for what there is not ends the situation.
+/*
+ * The next stage, as rank 0 tells it. A policy that asks for an unknown candidate, or for no call,
+ * ends the situation.
  */
 static struct coll_told to_tell(const struct coll_situation *situation, struct coll_stage stage) {
     struct coll_told told = {.candidate = stage.candidate,

@@ -4,8 +4,8 @@
 #endif
 #define COLL_UNTRACED
 #include "coll.h"
+#include "dispatch.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -36,21 +36,10 @@ static int32_t *members;
 static struct clocks_sample samples[SAMPLES];
 static MPI_Comm world = MPI_COMM_NULL; /* of the messages here; MPI_COMM_NULL: nothing is kept */
 
-/* A number of bytes with k, M or G behind it, or -1. */
-static double bytes_of(const char *text) {
-    static const char units[] = "kMG";
-    char *end;
-    const double number = (double)strtoull(text, &end, 10);
-    const char *unit = *end == '\0' ? NULL : strchr(units, *end);
-    if (!isdigit((unsigned char)text[0]) || (*end != '\0' && (unit == NULL || end[1] != '\0')))
-        return -1;
-    return unit == NULL ? number : number * (double)(1LL << (10 * (unit - units + 1)));
-}
-
 /* Events for which a thread has room: a power of two. */
 static uint64_t events_of_thread(void) {
     const char *text = getenv("LIBCOLL_EVENTS_ROOM");
-    double bytes = text == NULL || *text == '\0' ? ROOM : bytes_of(text);
+    double bytes = text == NULL || *text == '\0' ? ROOM : coll_bytes_of(text);
     if (bytes < 0 || bytes > (double)(1LL << 40)) {
         if (part.rank == 0 && all == NULL)
             fprintf(stderr,

@@ -111,6 +111,9 @@ struct coll_settings {
 #endif
 };
 const struct coll_settings *coll_settings(void);
+
+/* A number and, if anything, one of k, M, G behind it for so many times 1024; -1 for all else. */
+double coll_bytes_of(const char *text);
 #ifdef COLL_ADAPTIVE
 
 /* Say that a setting is ignored, and why: once per job. */

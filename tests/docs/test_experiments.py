@@ -9,9 +9,10 @@ import pytest
 
 from docs.tools.experiments import __main__ as program
 from docs.tools.experiments import results
-from docs.tools.experiments.experiment import Experiment, Target
+from docs.tools.experiments.experiment import Experiment
 from docs.tools.experiments.page import with_report
 from docs.tools.experiments.registry import find_experiments, find_groups
+from docs.tools.target import Target
 
 EVERY = {one.name: one for group in find_groups() for one in find_experiments(group).values()}
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from functools import partial
 
 import pytest
 
@@ -39,7 +40,7 @@ def noisy(seed, calls):
 
 def search(race, most=12):
     tree = make_tree(TOPOLOGY, shape_of("nary"), "t")
-    times = lambda one: node_seconds(TOPOLOGY, one)  # noqa: E731
+    times = partial(node_seconds, TOPOLOGY)
     return tree, list(reconfigure(TOPOLOGY, tree, race, times, 0.03, most))
 
 

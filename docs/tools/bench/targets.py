@@ -12,6 +12,7 @@ from docs.tools.bench.guidelines import TOLERANCE
 from docs.tools.bench.plan import CLUSTERS, FIXED, KIB, LONGEST, MIB
 from docs.tools.bench.results import Result
 from docs.tools.bench.rows import Row
+from docs.tools.target import Target
 
 #: No size may have a speed-up below this.
 SPEEDUP_LEAST = 0.97
@@ -23,23 +24,6 @@ OVERHEAD_NS = 100
 #: more than this share, and by more than the noise, no row may be slower than then.
 BEFORE = Path(__file__).parent / "before.json"
 SLOWER_AT_MOST = 0.05
-
-
-@dataclass(frozen=True)
-class Target:
-    """One promise about a result.
-
-    Attributes:
-        met: whether it is kept; None where nothing was measured that could tell.
-        text: what was promised, beside what was seen.
-    """
-
-    met: bool | None
-    text: str
-
-    def __str__(self) -> str:
-        word = {True: "met", False: "MISSED", None: "not measured"}[self.met]
-        return f"{word:12} {self.text}"
 
 
 @dataclass(frozen=True)

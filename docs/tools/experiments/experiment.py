@@ -7,25 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from docs.tools.target import Target
+
 #: What points brought, as JSON, by their names; those that were not measured yet are missing.
 Found = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Target:
-    """One promise about an experiment.
-
-    Attributes:
-        met: whether it is kept; None where nothing was measured that could tell.
-        text: what was promised, beside what was seen.
-    """
-
-    met: bool | None
-    text: str
-
-    def __str__(self) -> str:
-        word = {True: "met", False: "MISSED", None: "not measured"}[self.met]
-        return f"{word:12} {self.text}"
 
 
 def _no_targets(_found: Found) -> Sequence[Target]:

@@ -9,7 +9,7 @@
 
 #ifdef COLL_TRACED
 /* Ranks with events and ranks without them do not go together. */
-const unsigned long long coll_build = ~0x0c18d95d47227dfc;
+const unsigned long long coll_build = ~0x357f8558dcd30641;
 #else
-const unsigned long long coll_build = 0x0c18d95d47227dfc;
+const unsigned long long coll_build = 0x357f8558dcd30641;
 #endif

@@ -79,6 +79,9 @@ struct coll_settings {
 };
 const struct coll_settings *coll_settings(void);
 
+/* A number and, if anything, one of k, M, G behind it for so many times 1024; -1 for all else. */
+double coll_bytes_of(const char *text);
+
 /* trace.c */
 void coll_trace_count(const struct coll_routine *routine, MPI_Aint bytes);
 void coll_trace_communicator(MPI_Comm comm, struct coll_comm *cc);

@@ -33,7 +33,7 @@ enum { SLOTS = 256, ROOM = 64 };
 
 /*
  * One lock for all operations of the process. The MPI library calls poll() with a lock of its own,
- * so poll() never waits for this one, and nobody who has this one asks for poll() to be called.
+ * so poll() never waits for this lock, and no thread that holds it asks for poll() to be called.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct coll_operation *slots[SLOTS]; /* by handle */

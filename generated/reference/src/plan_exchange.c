@@ -88,8 +88,8 @@ static int describe(const struct coll_operation *operation, struct sides *sides,
 }
 
 /*
- * Whether all ranks can have a plan of ours, of which kind; and whether messages can be cut. The
- * bytes are put together, and must be the same at both ends of a message.
+ * Whether all ranks can have a plan, which kind of plan, and whether messages can be cut. The bytes
+ * are put together, and must be the same at both ends of a message.
  */
 static int judge(const int64_t *facts, int p, int64_t *bytes, int *plain) {
     const int each = FACTS + 2 * p;

@@ -77,8 +77,7 @@ static void fix_order(void) {
             settings.fixed[coll_routines[i].collective] = &coll_routines[i];
 }
 
-/* A number and, if anything, one of k, M, G behind it for so many times 1024; -1 for all else. */
-static double bytes_of(const char *text) {
+double coll_bytes_of(const char *text) {
     static const char units[] = "kMG";
     char *end;
     const double number = (double)strtoull(text, &end, 10);
@@ -89,7 +88,7 @@ static double bytes_of(const char *text) {
 }
 
 static void limit_scratch(const char *text) {
-    const double most = bytes_of(text);
+    const double most = coll_bytes_of(text);
     if (most < 0) {
         complain(SCRATCH, text, "expected bytes, or a number and k, M or G (times 1024)");
         return;

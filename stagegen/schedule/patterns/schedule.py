@@ -30,7 +30,7 @@ def pattern_schedule(
         topology: the cluster.
         pattern: an alltoallv on as many ranks.
         kind: one of `PATTERN_KINDS`.
-        segment: bytes of a part, for `segments`; None to try several, of which the best stays.
+        segment: bytes of a part, for `segments`; None tries several and keeps the best.
 
     Raises:
         InputError: there is no such kind, the pattern is none of an alltoallv on these ranks, or

@@ -9,8 +9,9 @@ from statistics import median
 from typing import Any
 
 from docs.tools.experiments.adaptive._jobs import COLLECTIVES, KIB, PAGE, calls
-from docs.tools.experiments.experiment import Experiment, Found, Target
+from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
+from docs.tools.target import Target
 from stagegen.adaptive.learned import read_learned
 
 CALLS, SIZE = 2000, 2 * KIB
@@ -61,11 +62,7 @@ def _report(found: Found) -> str:
 def _targets(found: Found) -> Sequence[Target]:
     ours = {point: one for point, one in found.items() if "enhanced" not in point}
     return [
-        Target(
-            max(one[name] for one in ours.values()) <= most if ours else None,
-            f"{what} at most {most} × the table's: "
-            + ", ".join(f"{point} {one[name]:.3f}" for point, one in ours.items()),
-        )
+        Target.at_most(most, {point: one[name] for point, one in ours.items()}, f"{what}, × table")
         for name, most, what in (("whole", WHOLE, "all calls"), ("after", AFTER, "after selection"))
     ]
 

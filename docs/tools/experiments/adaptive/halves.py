@@ -17,8 +17,9 @@ from docs.tools.experiments.adaptive._jobs import (
     calls,
     candidates,
 )  # fmt: skip
-from docs.tools.experiments.experiment import Experiment, Found, Target
+from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
+from docs.tools.target import Target
 
 #: Bytes and delays (in ms) of the halves.
 SIZES = (2 * KIB, 8 * KIB)
@@ -80,9 +81,7 @@ def _targets(found: Found) -> Sequence[Target]:
         for point, result in found.items()
         for size, one in zip(SIZES, result["parts"], strict=True)
     }
-    told = ", ".join(f"{name} {ratio:.3f}" for name, ratio in ratios.items())
-    met = max(ratios.values()) <= NEAR if ratios else None
-    return [Target(met, f"star at most {NEAR} × the best single routine of each part: {told}")]
+    return [Target.at_most(NEAR, ratios, "star over the best single routine of each part")]
 
 
 EXPERIMENT = Experiment(

@@ -17,8 +17,9 @@ from docs.tools.experiments.adaptive._jobs import (
     calls,
     candidates,
 )  # fmt: skip
-from docs.tools.experiments.experiment import Experiment, Found, Target
+from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
+from docs.tools.target import Target
 
 SIZE = 2 * KIB
 
@@ -68,9 +69,7 @@ def _report(found: Found) -> str:
 
 def _targets(found: Found) -> Sequence[Target]:
     ratios = {point: one["star_s"] / one["best_s"] for point, one in found.items()}
-    told = ", ".join(f"{point} {ratio:.3f}" for point, ratio in ratios.items())
-    met = max(ratios.values()) <= NEAR if ratios else None
-    return [Target(met, f"star at most {NEAR} × the best single routine: {told}")]
+    return [Target.at_most(NEAR, ratios, "star over the best single routine")]
 
 
 EXPERIMENT = Experiment(

@@ -10,8 +10,9 @@ from statistics import median
 from typing import Any
 
 from docs.tools.experiments.adaptive._jobs import NATIVE, PAGE, STATIC, run
-from docs.tools.experiments.experiment import Experiment, Found, Target
+from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import table
+from docs.tools.target import Target
 
 #: Each with arguments for some seconds, and the source's program that it stands for.
 PROGRAMS = {

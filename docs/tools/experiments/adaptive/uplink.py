@@ -18,8 +18,9 @@ from docs.tools.experiments.adaptive._jobs import (
     calls,
     candidates,
 )  # fmt: skip
-from docs.tools.experiments.experiment import Experiment, Found, Target
+from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
+from docs.tools.target import Target
 from stagegen.measure.launch.lab.network import QUEUE_BYTES, burst, switch_namespace
 from stagegen.topology import load_topology
 
@@ -81,15 +82,11 @@ def _report(found: Found) -> str:
 
 
 def _targets(found: Found) -> Sequence[Target]:
-    def over(ratios: dict[str, float], most: float, what: str) -> Target:
-        told = ", ".join(f"{point} {ratio:.3f}" for point, ratio in ratios.items())
-        return Target(max(ratios.values()) <= most if ratios else None, f"{what} {most}: {told}")
-
     after = {point: one["guard_s"] / one["best_s"] for point, one in found.items()}
     before = {point: one["before"] for point, one in found.items()}
     return [
-        over(after, NEAR, f"{REACTION} calls after the change, over the best routine, at most"),
-        over(before, OVERHEAD, "before it, over the table, at most"),
+        Target.at_most(NEAR, after, f"{REACTION} calls after the change, over the best routine"),
+        Target.at_most(OVERHEAD, before, "before it, over the table"),
     ]
 
 

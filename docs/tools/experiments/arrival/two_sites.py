@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from docs.tools.experiments.experiment import Experiment, Found, Target
+from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
 from docs.tools.experiments.stagegen import answer
+from docs.tools.target import Target
 from stagegen.report.units import format_bytes
 
 PAGE = Path("docs/wide-area.md")

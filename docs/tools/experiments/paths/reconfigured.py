@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from docs.tools.experiments.experiment import Experiment, Found, Target
+from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
 from docs.tools.experiments.stagegen import stagegen
 from docs.tools.experiments.tuned import read_tuned
+from docs.tools.target import Target
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.generate.write import write_file
 
@@ -128,19 +129,9 @@ def _targets(found: Found) -> Sequence[Target]:
         point: one["last_s"] / min(one["native_s"], one["other_s"] or one["native_s"])
         for point, one in found.items()
     }
-
-    def told(ratios: dict[str, float]) -> str:
-        return ", ".join(f"{point} {ratio:.2f}" for point, ratio in ratios.items())
-
     return [
-        Target(
-            min(gains.values()) >= GAIN if gains else None,
-            f"the last tree at least {GAIN} × as fast as the first: {told(gains)}",
-        ),
-        Target(
-            max(against.values()) <= LEVEL if against else None,
-            f"at most {LEVEL} × the time of native and of all others: {told(against)}",
-        ),
+        Target.at_least(GAIN, gains, "the first tree over the last"),
+        Target.at_most(LEVEL, against, "the last tree over native and all others"),
     ]
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from docs.tools.experiments.experiment import Experiment, Found, Target
+from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.patterns._tuning import PAGE, measured, rows_of
+from docs.tools.target import Target
 from stagegen.data import TOPOLOGIES
 from stagegen.patterns import Pattern, make_pattern
 from stagegen.topology import load_topology
