@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagegen.adaptive.policies import Entrant
+from stagegen.catalogue.algorithm import Adaptation
 from stagegen.errors import InputError
 from stagegen.measure.records import Measurement
 
@@ -69,6 +70,32 @@ class Trace:
             entrants=tuple(self.entrants[i] for i in kept),
             mean_s=tuple(self.mean_s[i] for i in kept),
             max_s=tuple(self.max_s[i] for i in kept),
+        )
+
+    def with_adaptations(self, marks: Mapping[str, Adaptation]) -> Trace:
+        """Return the trace with the groups of algorithms that the front matter marks.
+
+        Args:
+            marks: by the algorithm's name; a mark counts only up to its ``max_bytes``.
+        """
+        found = (marks.get(name.partition(":")[0]) for name in self.candidates)
+        kept = (m if m and (m.max_bytes or self.size) >= self.size else None for m in found)
+        entrants = tuple(
+            replace(one, group=mark.group, is_representative=mark.representative) if mark else one
+            for one, mark in zip(self.entrants, kept, strict=True)
+        )
+        return replace(self, entrants=entrants)
+
+    def as_tuned(self) -> Trace:
+        """Return the trace with the candidate of the least known time as the table's choice."""
+        best = min(range(len(self.candidates)), key=lambda i: self.entrants[i].known_s)
+        order = [best, *(i for i in range(len(self.candidates)) if i != best)]
+        return replace(
+            self,
+            candidates=tuple(self.candidates[i] for i in order),
+            entrants=tuple(self.entrants[i] for i in order),
+            mean_s=tuple(self.mean_s[i] for i in order),
+            max_s=tuple(self.max_s[i] for i in order),
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from stagegen.adaptive.replay import Replayed, replay
 from stagegen.adaptive.trace import KINDS, SOURCE_GROUPS, Trace, read_trace, synthetic
 from stagegen.adaptive.trace import trace_of_measurements as traced
 from stagegen.catalogue import applicable, load_catalogue
+from stagegen.catalogue.algorithm import Adaptation, Algorithm
 from stagegen.cli import compare
 from stagegen.cli._options import print_json, to_size
 from stagegen.cli._parts import added_to
@@ -157,25 +158,29 @@ def trace_command(
         trace = synthetic(kind, calls=calls, seed=seed, collective=collective, size=size)
     else:
         limit = None
+        marks: dict[str, Adaptation] = {}
         if topology_file is not None:
             limit = calls
             folder = output.with_name(f"{output.name}.session")
             log = folder / LOG
-            names = algorithms or ",".join(_competing(topology_file, collective, size))
+            competing = _competing(topology_file, collective, size)
+            names = algorithms or ",".join(one.name for one in competing)
             _measure(topology_file, launcher, collective, names, size, calls, folder)
+            marks = {one.name: one.adaptive for one in competing if one.adaptive is not None}
         assert log is not None
         trace = _of_log(log, collective, size, communicator, chosen, limit)
+        trace = trace.with_adaptations(marks)
     write_file(output, json.dumps(trace.to_json()) + "\n")
     click.echo(f"{trace.calls} calls of {len(trace.candidates)} candidates")
 
 
-def _competing(topology_file: str, collective: str, size: int) -> list[str]:
+def _competing(topology_file: str, collective: str, size: int) -> list[Algorithm]:
     """Return what competes on a cluster at a size; compositions are left out."""
     topology = load_topology(topology_file)
     catalogue = load_catalogue(added=added_to(topology_file, topology))
     catalogue.collective(collective)
     return [
-        one.name
+        one
         for one in applicable(catalogue, topology)
         if one.collective == collective and one.handles(size) and not one.parts
     ]

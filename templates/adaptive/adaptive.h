@@ -24,6 +24,7 @@ enum {
     COLL_STAGE_MOST = COLL_ITERATIONS_MOST * COLL_DELTA_MOST, /* calls */
     COLL_PATTERN_MOST = 16,                                   /* calls of a period of call sites */
     COLL_WINDOW = 4 * COLL_PATTERN_MOST, /* calls in which a period is looked for */
+    COLL_MEETINGS = 7,                   /* whose median time counts */
 };
 
 /* options.c: LIBCOLL_ADAPTIVE. */
@@ -95,6 +96,8 @@ struct coll_situation {
     struct coll_candidate *candidates;
     void *state; /* the policy's */
     struct coll_record *record;
+    double meeting_s[COLL_MEETINGS]; /* the latest ones, in turn */
+    int meetings;
 };
 
 /* Which call sites take turns. From `period` on it is alike on all ranks. */

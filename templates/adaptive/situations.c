@@ -161,11 +161,17 @@ int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_fa
     return begin(situation, &told);
 }
 
-/* On rank 0: the least time of the reduce is its own; in others it waited for a late rank. */
+/*
+ * On rank 0. The reduce also takes what rank 0 waits for late ranks, or nothing if rank 0 is the
+ * late one: so the median of the latest times counts. The first ones open connections.
+ */
 static void note_meeting(struct coll_situation *situation, double seconds) {
-    const double least = situation->problem.meeting_s;
-    if (least <= 0 || seconds < least)
-        situation->problem.meeting_s = seconds;
+    double times[COLL_MEETINGS];
+    situation->meeting_s[situation->meetings++ % COLL_MEETINGS] = seconds;
+    if (situation->meetings < COLL_MEETINGS)
+        return;
+    memcpy(times, situation->meeting_s, sizeof times);
+    situation->problem.meeting_s = coll_median(times, COLL_MEETINGS);
 }
 
 /* On rank 0: what the policy says to what was heard, and what becomes of the call sites. */

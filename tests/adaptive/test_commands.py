@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +12,7 @@ from stagegen.adaptive.learned import read_learned
 from stagegen.adaptive.policies import policy_names
 from stagegen.adaptive.replay import overheads, replay
 from stagegen.adaptive.trace import Trace, read_trace, synthetic, trace_of_measurements
+from stagegen.catalogue.algorithm import Adaptation
 from stagegen.cli import group
 from stagegen.data import TOPOLOGIES
 from stagegen.errors import InputError
@@ -95,6 +97,24 @@ def test_candidates_that_are_timed_in_turn_become_a_trace(tmp_path):
     assert trace.calls == 10
     validate("adapt-trace.schema", trace.to_json())
     run("replay", file, "--policy", "all")
+
+
+def test_a_trace_has_the_groups_of_the_front_matter_up_to_their_sizes():
+    trace = synthetic("stationary", calls=5, size=1024)
+    bare = replace(trace, entrants=tuple(replace(e, group=0) for e in trace.entrants))
+    names = [name.partition(":")[0] for name in trace.candidates]
+    marks = {names[1]: Adaptation(3, True), names[2]: Adaptation(2, max_bytes=256)}
+    first, one, other, *rest = bare.with_adaptations(marks).entrants
+    assert (one.group, one.is_representative) == (3, True)
+    assert {e.group for e in (first, other, *rest)} == {0}
+
+
+def test_the_tables_choice_is_the_best_known():
+    trace = synthetic("stationary", calls=5).as_tuned()
+    assert trace.entrants[0].known_s == min(e.known_s for e in trace.entrants)
+    whole = synthetic("stationary", calls=5)
+    rows = dict(zip(whole.candidates, whole.mean_s, strict=True))
+    assert dict(zip(trace.candidates, trace.mean_s, strict=True)) == rows
 
 
 @pytest.mark.parametrize("damage", [{"version": 2}, {"candidates": []}, {"size": "x"}])

@@ -1,9 +1,9 @@
 /*
  * No search: watches what the decision table chose, candidate 0, against what tune measured. If it
- * takes longer in two periods in a row, it and its rivals are tried in a few calls each. The best
- * ones are tried once more with it, as the least of many short trials is often a lucky one. Another
- * one serves if it is then faster by a factor of 1 + epsilon. From time to time the table's choice
- * is tried again, and serves again once it takes what it took before.
+ * takes longer by a factor of 1 + epsilon in two periods in a row, it and its rivals are tried in a
+ * few calls each. The best ones are tried once more with it, as the least of many short trials is
+ * often a lucky one. Another one serves if it is faster by a third of epsilon in both. From time to
+ * time the table's choice is tried again, and serves again once it takes what it took before.
  */
 #include "policy.h"
 
@@ -12,6 +12,9 @@ enum { PROBE = 2, CONFIRM = 4, RETURN = 3 };
 
 /* Rivals that are tried once more; slow periods that begin a trial. */
 enum { FINALISTS = 2, SLOW = 2 };
+
+/* What serves is slow by epsilon; a rival that is faster by a third of it is worth a change. */
+enum { PART = 3 };
 
 /* The first calls open connections, so what is usual is the least of so many periods. */
 enum { SETTLING = 4 };
@@ -106,7 +109,7 @@ static double heard_median(const struct coll_heard *heard) {
 }
 
 static int is_faster(const struct state *state, int candidate) {
-    const double factor = 1 + state->problem->epsilon;
+    const double factor = 1 + state->problem->epsilon / PART;
     return state->time[candidate] > 0 &&
            state->time[candidate] * factor <= state->time[state->current];
 }
