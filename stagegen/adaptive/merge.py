@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import median
 
 from stagegen.adaptive.learned import Learned
 from stagegen.adaptive.subjects import Seen, Subject, by_subject, pooled, require_same, table_of
 from stagegen.measure.records import Candidate
-from stagegen.tune.decision import NATIVE_CANDIDATE, DecisionTable, Lesson, Rule
+from stagegen.tune.decision import DecisionTable, Lesson, Rule, with_rule
 
 #: By which factor what was learned must be faster than what served before.
 GAIN = 1.05
-
-#: A rule has so many alternatives at the most, besides the native routine.
-_ALTERNATIVES = 3
 
 
 @dataclass(frozen=True)
@@ -102,29 +99,9 @@ def _with(
 ) -> DecisionTable:
     wanted = table_of(decision, subject)
     tables = tuple(
-        replace(table, rules=tuple(_rules(table.rules, subject.size, best, lesson)))
+        replace(table, rules=with_rule(table.rules, Rule(subject.size, best, learned=lesson)))
         if table is wanted
         else table
         for table in decision.tables
     )
     return replace(decision, tables=tables)
-
-
-def _rules(rules: Sequence[Rule], size: int, best: Candidate, lesson: Lesson) -> Iterator[Rule]:
-    """Yield the rules with one more, for this size alone."""
-    ends = [*(rule.start for rule in rules[1:]), None]
-    for rule, end in zip(rules, ends, strict=True):
-        if size < rule.start or (end is not None and size >= end):
-            yield rule
-            continue
-        if rule.start < size:
-            yield rule
-        others = tuple(
-            one
-            for one in (rule.candidate, *rule.alternatives)
-            if one not in (best, NATIVE_CANDIDATE)
-        )
-        alternatives = () if best == NATIVE_CANDIDATE else others[:_ALTERNATIVES]
-        yield Rule(size, best, None, alternatives, lesson)
-        if end is None or size + 1 < end:
-            yield replace(rule, start=size + 1, crossover=None)

@@ -24,7 +24,14 @@ _EVENTS = logging.getLogger(__name__)
 
 
 def _say_what_is_dropped(folder: Path) -> None:
-    """Say which rules and times of programs the folder has; tuning makes tables without them."""
+    """Say which rules and times the folder has from elsewhere: tuning makes tables without them."""
+    made = [row for row in _rows(folder / DECISION, "rules") if row.get("reconfigured")]
+    if made:
+        _EVENTS.warning(
+            "dropped: rules that `stagegen reconfigure` made, with their trees: %s; run it again "
+            "with --library to have them",
+            ", ".join(row["algorithm"] for row in made),
+        )
     rules = [row["learned"] for row in _rows(folder / DECISION, "rules") if row.get("learned")]
     times = [row["learned"] for row in _rows(folder / KNOWN, "times") if row.get("learned")]
     files = sorted({name for one in (*rules, *times) for name in one["files"]})

@@ -4,41 +4,48 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from stagegen.catalogue import load_catalogue, with_native
+from stagegen.adaptive.known import KNOWN, Known, read_known
+from stagegen.catalogue import load_catalogue
+from stagegen.catalogue.templates import Root
 from stagegen.cli._launch import launcher_and_toolchain
-from stagegen.cli._options import launcher_option, to_size, topology_option
-from stagegen.cli._tune_log import new_header
+from stagegen.cli._options import columns, launcher_option, to_size, topology_option
+from stagegen.cli._parts import added_to
+from stagegen.cli._reconfigure_live import Bed, candidate_of
+from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
-from stagegen.generate import Renderer, Toolchain, measuring_sources, session_build
 from stagegen.generate.write import write_file
-from stagegen.measure.launch.base import Launcher
-from stagegen.measure.live import SessionStarter
-from stagegen.measure.live_source import LiveSource
-from stagegen.measure.log import LogWriter
-from stagegen.measure.records import Request
-from stagegen.measure.statistics import Launches
-from stagegen.measure.timing import Timing
+from stagegen.library import write_library
+from stagegen.measure.records import Candidate
+from stagegen.measure.statistics import Launches, is_faster_in_launches
 from stagegen.parts.trees import COLLECTIVES, algorithm_of, root_of
+from stagegen.report.units import format_seconds
 from stagegen.topology import Topology, load_topology
 from stagegen.trees import ConfiguredTree, read_tree, tree_yaml
-from stagegen.trees.cost import node_seconds
-from stagegen.tune.bounds import patience
-from stagegen.tune.candidates import default_candidate
-from stagegen.tune.contest import require_right
-from stagegen.tune.race import decisive
-from stagegen.tune.reconfigure import reconfigure, recorded
-from stagegen.tune.scope import Options
+from stagegen.tune.decision import (
+    CLUSTER,
+    NATIVE_CANDIDATE,
+    DecisionTable,
+    Reconfigured,
+    Rule,
+    Table,
+    with_rule,
+)
+from stagegen.tune.reconfigure import Setup, Step, reconfigure
+from stagegen.tune.recorded import DECISION, TOPOLOGY, read_decision
 
 LOG = "steps.jsonl"
 RESULT = "result.tree.yaml"
+GAIN = "gain.json"
+LIBRARY = "library"
 
 
 @click.command()
@@ -72,7 +79,7 @@ RESULT = "result.tree.yaml"
     type=click.IntRange(min=1),
     default=5,
     show_default=True,
-    help="Launches of the job for each step.",
+    help="Launches of the job that decide on a change.",
 )
 @click.option(
     "--repetitions",
@@ -89,7 +96,27 @@ RESULT = "result.tree.yaml"
     help="The least share by which a change must be faster.",
 )
 @click.option(
-    "--steps", type=click.IntRange(min=1), default=40, show_default=True, help="The most steps."
+    "--steps",
+    type=click.IntRange(min=1),
+    default=48,
+    show_default=True,
+    help="The most changes to try.",
+)
+@click.option(
+    "--at-once",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="Changes that are tried together.",
+)
+@click.option(
+    "--name", default="reconfigured", show_default=True, help="The name of the resulting tree."
+)
+@click.option(
+    "--library",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="A folder of `stagegen tune` that gets the rule; default: a new one below --output.",
 )
 @click.option(
     "--output",
@@ -109,35 +136,188 @@ def command(
     repetitions: int,
     gain: float,
     steps: int,
+    at_once: int,
+    name: str,
+    library: Path | None,
     output: Path | None,
     resume: bool,
     mpicc: str | None,
 ) -> None:
-    """Change a tree step by step, measure each step, and keep what is faster."""
+    """Change a tree step by step, measure each change, and keep what is faster.
+
+    The changes are tried first where the events of the tree's calls say that time goes. What is
+    found becomes a tree file, and a rule of a library where it is faster than what serves there.
+    """
     topology = load_topology(topology_file)
     tree = read_tree(file, topology)
     folder = output or Path("generated") / topology.name / "reconfigure"
     size = 0 if collective == "barrier" else size
+    target = _target(library, topology, collective, size, name)
     header = {
         "topology": topology.hash, "tree": tree_yaml(tree), "collective": collective,
         "size": size, "launches": launches, "repetitions": repetitions, "gain": gain,
+        "at_once": at_once,
     }  # fmt: skip
     known = _known(folder / LOG, header) if resume and (folder / LOG).exists() else []
     found = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
     click.echo(found[2], err=True)
-    live = _Live(topology, folder, found[0], found[1], collective, size, launches, repetitions)
+    bed = Bed(topology, folder / "build", found[0], found[1], collective, size, repetitions)
     _write(folder / LOG, [header, *known])
-    best = tree
+    done: list[Step] = []
     for step in reconfigure(
-        topology, tree, recorded(known, live), lambda one: node_seconds(topology, one), gain, steps
+        topology, Setup(tree), bed.look, bed.nodes, gain, steps, at_once, launches, known
     ):
         if step.number > len(known):
             _append(folder / LOG, step.to_json())
-        mark = "+" if step.accepted else " "
-        click.echo(f"{mark} {step.number}: {step.move.what}: {step.why}")
-        best = step.move.tree if step.accepted else best
-    write_file(folder / RESULT, tree_yaml(best, topology))
-    click.echo(f"{folder / RESULT}: stagegen tune --tree {folder / RESULT} makes it a rule")
+        done.append(step)
+        _tell(step)
+    kept = [step.accepted for step in done if step.accepted is not None]
+    best = kept[-1].setup if kept else Setup(tree)
+    result = best.tree.renamed(name)
+    write_file(folder / RESULT, tree_yaml(result, topology))
+    click.echo(f"{folder / RESULT}: {len(kept)} changes kept")
+    if kept:
+        last = done[-1].nodes if done[-1].before == best else bed.nodes(best)
+        _explain(folder / GAIN, done[0].nodes.parts, last.parts)
+    _make_rule(
+        bed, target, folder / LIBRARY, result, best.on_host, gain, launches,
+        (tree.name, sum(len(step.challengers) for step in done), tuple(k.change for k in kept)),
+    )  # fmt: skip
+
+
+def _tell(step: Step) -> None:
+    for one in step.challengers:
+        mark = "+" if one is step.accepted else " "
+        click.echo(f"{mark} {step.number}: {one.change}: {step.why(one)}")
+
+
+def _explain(file: Path, first: Mapping[str, float], last: Mapping[str, float]) -> None:
+    """Tell where the last tree takes less time than the first one, by parts of the tree."""
+    write_file(file, json.dumps({"first_s": dict(first), "last_s": dict(last)}, indent=2) + "\n")
+    rows = [["mean of all ranks, by part of the tree", "first", "last"]]
+    rows += [[name, *map(format_seconds, (first[name], last.get(name, 0.0)))] for name in first]
+    for line in columns(rows):
+        click.echo(line)
+
+
+@dataclass(frozen=True)
+class _Target:
+    """The library that gets the rule.
+
+    Attributes:
+        folder: the library; None if it is new.
+        decision: its table; None if it is new.
+        roots: its templates besides stagegen's.
+        present: what serves the size now.
+    """
+
+    folder: Path | None
+    decision: DecisionTable | None
+    roots: tuple[Root, ...]
+    present: Candidate
+
+
+def _target(
+    library: Path | None, topology: Topology, collective: str, size: int, name: str
+) -> _Target:
+    """Return the library that gets the rule, before anything is measured.
+
+    Raises:
+        InputError: it is of another cluster or catalogue, or has a tree of that name.
+    """
+    if library is None:
+        return _Target(None, None, (), NATIVE_CANDIDATE)
+    decision = read_decision(library / DECISION)
+    if decision.topology_hash != topology.hash:
+        raise InputError("is of another topology; give the folder of this cluster", library)
+    roots = added_to(str(library / TOPOLOGY), topology)
+    catalogue = load_catalogue(TEMPLATES, roots)
+    if catalogue.hash != decision.catalogue_hash:
+        raise InputError("is of another catalogue of algorithms; tune anew", library)
+    taken = {one.name for one in catalogue.algorithms if one.collective == collective}
+    if algorithm_of(name) in taken:
+        raise InputError(f"has a tree {name!r} already; give another --name", library)
+    table = _table_of(decision, collective)
+    present = NATIVE_CANDIDATE if table is None else table.choice(size)
+    return _Target(library, decision, roots, present)
+
+
+def _table_of(decision: DecisionTable, collective: str) -> Table | None:
+    """Return the table of exactly the ranks of the cluster; None if there is none."""
+    own = (collective, CLUSTER)
+    tables = (one for one in decision.tables if (one.collective, one.communicator) == own)
+    return next(tables, None)
+
+
+def _make_rule(
+    bed: Bed,
+    target: _Target,
+    new: Path,
+    tree: ConfiguredTree,
+    on_host: int,
+    gain: float,
+    launches: int,
+    search: tuple[str, int, tuple[str, ...]],
+) -> None:
+    """Race the tree against what serves now and against native; if it wins, make it a rule."""
+    topology, collective = bed.topology, bed.collective
+    catalogue = load_catalogue(TEMPLATES, [*target.roots, root_of([tree], topology)])
+    candidate = candidate_of(catalogue, collective, tree, on_host)
+    others = tuple(dict.fromkeys((target.present, NATIVE_CANDIDATE)))
+    times: dict[Candidate, dict[int, tuple[float, ...]]] = {o: {} for o in (candidate, *others)}
+    with closing(bed.timed(catalogue, list(times))) as timed:
+        timed.look()
+        for launch in range(1, launches + 1):
+            found = timed.launch(launch, range(len(times)))
+            for one, seconds in zip(times, found, strict=True):
+                times[one][launch] = seconds
+        representative = timed.is_representative
+    medians = {one: _median(launched) for one, launched in times.items()}
+    for other in others:
+        ratio = medians[candidate] / medians[other]
+        click.echo(f"{candidate.spec} takes {ratio:.3f} of the time of {other.spec}")
+        if not is_faster_in_launches(times[candidate], times[other], gain):
+            click.echo(f"no rule: it is not faster than {other.spec} beyond doubt")
+            return
+    origin = Reconfigured(*search, medians[candidate], target.present.spec, medians[target.present])
+    rule = Rule(bed.size, candidate, reconfigured=origin)
+    decision = target.decision or DecisionTable(
+        topology.name, topology.hash, catalogue.hash, representative, ()
+    )
+    folder = target.folder or new
+    decision = replace(_with(decision, topology, collective, rule), catalogue_hash=catalogue.hash)
+    known = None if target.folder is None else _known_times(target.folder)
+    write_library(folder, topology, catalogue, decision, {}, known)
+    click.echo(f"{folder / DECISION}: a rule for {collective} of {bed.size} bytes")
+
+
+def _known_times(library: Path) -> Known | None:
+    """Return what a library whose calls can adapt knows; None if they cannot."""
+    file = library / KNOWN
+    return read_known(file) if file.is_file() else None
+
+
+def _median(launched: Launches) -> float:
+    """Return the median over the launches of their medians."""
+    return statistics.median(map(statistics.median, launched.values()))
+
+
+def _with(
+    decision: DecisionTable, topology: Topology, collective: str, rule: Rule
+) -> DecisionTable:
+    """Return a table with the rule; a collective without sizes has this rule only."""
+    table = _table_of(decision, collective)
+    before = (Rule(0, NATIVE_CANDIDATE),) if table is None else table.rules
+    rules = with_rule(before, rule)
+    if collective == "barrier":
+        rules = rules[:1]
+    if table is not None:
+        own = replace(table, rules=rules)
+        return replace(decision, tables=tuple(own if t is table else t for t in decision.tables))
+    ranks, hosts = topology.rank_count, len(set(topology.ranks))
+    own = Table.exactly(collective, CLUSTER, ranks, hosts, rules)
+    tables = sorted((own, *decision.tables), key=lambda one: one.collective)
+    return replace(decision, tables=tuple(tables))
 
 
 def _known(path: Path, header: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -168,62 +348,3 @@ def _append(path: Path, record: Mapping[str, Any]) -> None:
         log.write(f"{json.dumps(record, ensure_ascii=False)}\n")
         log.flush()
         os.fsync(log.fileno())
-
-
-class _Live:
-    """Builds a program with two trees, and times them in turn in several launches."""
-
-    def __init__(
-        self,
-        topology: Topology,
-        folder: Path,
-        launcher: Launcher,
-        toolchain: Toolchain,
-        collective: str,
-        size: int,
-        launches: int,
-        repetitions: int,
-    ):
-        self._topology, self._folder = topology, folder
-        self._launcher, self._toolchain = launcher, toolchain
-        self._collective, self._size = collective, size
-        self._launches, self._repetitions = launches, repetitions
-
-    def __call__(self, old: ConfiguredTree, new: ConfiguredTree) -> tuple[Launches, Launches]:
-        """Return the times of two trees by launch; both are checked against the native routine."""
-        topology, collective = self._topology, self._collective
-        trees = [old.renamed("before"), new.renamed("after")]
-        whole = load_catalogue(added=[root_of(trees, topology)])
-        chosen = [whole.find(collective, algorithm_of(tree.name)) for tree in trees]
-        catalogue = replace(whole, algorithms=with_native(whole, chosen))
-        candidates = tuple(default_candidate(one) for one in chosen)
-        timing = Timing()
-        options = Options((collective,), (self._size,), timing, 0.0)
-        path = self._folder / "build" / "measurements.jsonl"
-        path.unlink(missing_ok=True)
-        log = LogWriter(path, new_header(topology, catalogue, options))
-        hashes = (topology.hash, catalogue.hash)
-        renderer = Renderer("stagegen reconfigure", topology.name, *hashes, catalogue.templates)
-        build = session_build(topology, catalogue, (collective,))
-        files = measuring_sources(build, renderer)
-        starter = SessionStarter(
-            self._folder / "build", files, self._toolchain, self._launcher, topology, log
-        )
-        source = LiveSource(
-            starter,
-            log,
-            lambda name, size: patience(topology, catalogue.collective(name), size),
-            start_check=starter.start_here if self._launcher.emulates else None,
-        )
-        found: tuple[dict[int, Sequence[float]], dict[int, Sequence[float]]] = ({}, {})
-        with closing(log), closing(source):
-            require_right(source, collective, candidates)
-            calls = timing.calls(self._size)
-            scout = Request(collective, self._size, timing, False, calls, 1, candidates)
-            for launch in range(self._launches):
-                asked = replace(scout, launch=launch)
-                fastest = min(map(min, source.measure(asked).seconds))
-                times = source.measure(decisive(asked, fastest, self._repetitions)).by_candidate()
-                for one, candidate in zip(found, candidates, strict=True):
-                    one[launch] = tuple(times[candidate])
-        return found

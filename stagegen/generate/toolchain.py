@@ -150,16 +150,27 @@ def _compile_with(mpicc: str, *_: str | None) -> str:
     return shlex.join([*programs, *flags])
 
 
-def run_make(folder: Path, toolchain: Toolchain, target: str | None = None) -> None:
+def run_make(
+    folder: Path,
+    toolchain: Toolchain,
+    target: str | None = None,
+    variables: Sequence[str] = (),
+) -> None:
     """Run make in ``folder``, one at a time; after a build that was cut off, make all anew.
 
     A compiler that is killed leaves half a file, which is newer than its source.
+
+    Args:
+        folder: has the Makefile.
+        toolchain: what it calls.
+        target: to make; None: the Makefile's first.
+        variables: as ``NAME=value``, besides those of the toolchain.
 
     Raises:
         GenerateError: it failed; the message ends with the compiler's own.
     """
     command = [toolchain.make, "-C", str(folder), f"-j{os.cpu_count() or 1}", "-s"]
-    command += [*toolchain.variables, *([target] if target else [])]
+    command += [*toolchain.variables, *variables, *([target] if target else [])]
     with _building(folder) as (descriptors, cut_off):
         status, output = _run([*command, *(["-B"] if cut_off else [])], descriptors)
     if status != 0:

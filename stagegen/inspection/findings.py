@@ -18,6 +18,7 @@ from stagegen.inspection.stages import (
     HOST,
     INSIDE,
     LEAF,
+    MESSAGE,
     NETWORK,
     ROOT,
     UP,
@@ -289,6 +290,7 @@ class TreeFindings:
         nodes: inner nodes, by their numbers.
         ranks: the stages of each rank.
         trips: of each message edge, lower and upper node: what there and back take together.
+        above: the node above each node, as most calls had it.
         treeless: how many calls had no tree, and were left out.
     """
 
@@ -297,6 +299,7 @@ class TreeFindings:
     ranks: Mapping[int, RankStages]
     trips: Mapping[tuple[int, int], Sequence[float]]
     treeless: int
+    above: Mapping[int, int] = field(default_factory=dict)
 
     @cached_property
     def by_total(self) -> list[RankStages]:
@@ -337,6 +340,26 @@ class TreeFindings:
             Hotspot(self._place(part, what, node), seconds / ranks, seconds / whole)
             for (part, what, node), seconds in ordered[:most]
         ]
+
+    def node_seconds(self) -> dict[int, float]:
+        """Return what each node takes: mean seconds per call and rank, over all ranks.
+
+        Stages at the node count, and messages between it and the nodes below it: these wait while
+        the node is busy with others. Arrival waits do not count.
+        """
+        found: dict[int, float] = defaultdict(float)
+        for one in self.ranks.values():
+            for stage in one.stages:
+                if not stage.is_wait_for_others:
+                    at = self.above.get(stage.node) if stage.what == MESSAGE else stage.node
+                    if at is not None:
+                        found[at] += one.mean(stage) / len(self.ranks)
+        return dict(found)
+
+    def mean_parts(self) -> dict[str, float]:
+        """Return the rows of Table 3 as means over all ranks, in seconds per call."""
+        rows = [one.parts() for one in self.ranks.values()]
+        return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
 
     def _place(self, part: str, what: str, node: int) -> str:
         hosts = self.series.hosts
@@ -392,6 +415,7 @@ def tree_findings(series: Series, by_clocks: bool = False) -> TreeFindings | Non
     paths: dict[int, dict[Stage, list[float]]] = defaultdict(dict)
     counts: Counter[int] = Counter()
     trips: dict[tuple[int, int], list[float]] = defaultdict(list)
+    above: dict[int, Counter[int]] = defaultdict(Counter)
     treeless = 0
     for number in range(len(series)):
         found = nodes_of(series.collective, series.call(number))
@@ -406,6 +430,9 @@ def tree_findings(series: Series, by_clocks: bool = False) -> TreeFindings | Non
                     node.number, NodeFindings(node.number, node.rank, series.hosts[node.rank])
                 )
                 known.add(node)
+            if node.parent is not None or node.giver is not None:
+                upper = node.giver if node.parent is None else node.parent
+                above[node.number][-1 if upper is None else upper] += 1
             if node.parent is not None:
                 both = round_trip(node, found[node.parent])
                 if both is not None:
@@ -415,4 +442,5 @@ def tree_findings(series: Series, by_clocks: bool = False) -> TreeFindings | Non
             for stage, seconds in path:
                 paths[rank].setdefault(stage, []).append(seconds)
     ranks = {rank: RankStages(rank, paths[rank], counts[rank]) for rank in sorted(paths)}
-    return TreeFindings(series, nodes, ranks, trips, treeless) if ranks else None
+    uppers = {number: counts.most_common(1)[0][0] for number, counts in above.items()}
+    return TreeFindings(series, nodes, ranks, trips, treeless, uppers) if ranks else None

@@ -92,8 +92,13 @@ def build_bench(library: Path, topology: Topology, toolchain: Toolchain) -> Path
     return program
 
 
-def library_of(folder: Path, toolchain: Toolchain) -> Path:
+def library_of(folder: Path, toolchain: Toolchain, *, traced: bool = False) -> Path:
     """Return the built library of a generated folder, building it where needed.
+
+    Args:
+        folder: the generated folder.
+        toolchain: builds it.
+        traced: whether it is to keep events.
 
     Raises:
         InputError: it is not a generated folder.
@@ -101,8 +106,8 @@ def library_of(folder: Path, toolchain: Toolchain) -> Path:
     """
     if not (folder / "decision.json").is_file():
         raise InputError("not a generated folder: it has no decision.json", folder)
-    run_make(folder, toolchain)
-    return folder / "libcoll.so"
+    run_make(folder, toolchain, variables=("TRACE=1",) if traced else ())
+    return folder / ("libcoll-trace.so" if traced else "libcoll.so")
 
 
 class Bench:
@@ -117,6 +122,7 @@ class Bench:
         library: the generated folder.
         toolchain: builds driver and library.
         variables: of the ranks' environment, beyond those of every session.
+        traced: whether the library is to keep events.
     """
 
     def __init__(
@@ -126,8 +132,9 @@ class Bench:
         library: Path,
         toolchain: Toolchain,
         variables: Mapping[str, str] | None = None,
+        traced: bool = False,
     ):
-        preload = library_of(library, toolchain)
+        preload = library_of(library, toolchain, traced=traced)
         folder = library / "build"
         program = build_bench(library, topology, toolchain)
         self._session, environment = start_session(
@@ -171,6 +178,15 @@ class Bench:
         return Comparison(
             collective, size, answer["routine"], tuple(answer["native"]), tuple(answer["tuned"])
         )
+
+    def call(self, collective: str, size: int, calls: int, bound: float) -> None:
+        """Call a collective so often behind the MPI library's names, and as often natively.
+
+        Raises:
+            MeasurementError: the job failed.
+        """
+        timeout = PATIENCE + 100 * 2 * calls * bound
+        self._session.compare(collective, size, calls, 1, timeout, settle=False)
 
     def close(self) -> None:
         """End the job."""

@@ -9,8 +9,8 @@ it serves, or else the native routine. The native routine also serves where noth
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from stagegen.catalogue.algorithm import NATIVE
@@ -83,6 +83,36 @@ class Lesson:
 
 
 @dataclass(frozen=True)
+class Reconfigured:
+    """Where a rule is from that ``stagegen reconfigure`` made.
+
+    Attributes:
+        began: the name of the tree that it began with.
+        tried: how many changes it tried.
+        kept: the changes that it kept, in words.
+        seconds: the median of a call of the rule's candidate.
+        instead_of: what served before, as the session's commands write it.
+        instead_of_seconds: the median of its calls in the same launches.
+    """
+
+    began: str
+    tried: int
+    kept: tuple[str, ...]
+    seconds: float
+    instead_of: str
+    instead_of_seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form in ``decision.json``."""
+        return {**asdict(self), "kept": list(self.kept)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Reconfigured:
+        """Read the form in ``decision.json``."""
+        return cls(**{**data, "kept": tuple(data["kept"])})
+
+
+@dataclass(frozen=True)
 class Rule:
     """Messages of ``start`` bytes and more, up to the next rule, go to ``candidate``.
 
@@ -94,6 +124,7 @@ class Rule:
         alternatives: the ones that serve where the candidate cannot, in this order; after the
             last one comes the native routine.
         learned: where it is from, if programs learned it; else None.
+        reconfigured: where it is from, if ``stagegen reconfigure`` made it; else None.
     """
 
     start: int
@@ -101,12 +132,42 @@ class Rule:
     crossover: tuple[int, int] | None = None
     alternatives: tuple[Candidate, ...] = ()
     learned: Lesson | None = None
+    reconfigured: Reconfigured | None = None
 
     @property
     def options(self) -> tuple[Candidate, ...]:
         """All candidates that may serve, in the order in which to try them; native is the last."""
         native = () if self.candidate == NATIVE_CANDIDATE else (NATIVE_CANDIDATE,)
         return (self.candidate, *self.alternatives, *native)
+
+
+#: A rule that is added has so many alternatives at the most, besides the native routine.
+_ALTERNATIVES = 3
+
+
+def with_rule(rules: Sequence[Rule], rule: Rule) -> tuple[Rule, ...]:
+    """Return rules with one more, for messages of its size alone.
+
+    What served such messages before are its alternatives.
+    """
+    found: list[Rule] = []
+    ends = [*(one.start for one in rules[1:]), None]
+    for one, end in zip(rules, ends, strict=True):
+        if rule.start < one.start or (end is not None and rule.start >= end):
+            found.append(one)
+            continue
+        if one.start < rule.start:
+            found.append(one)
+        others = tuple(
+            other
+            for other in (one.candidate, *one.alternatives)
+            if other not in (rule.candidate, NATIVE_CANDIDATE)
+        )
+        is_native = rule.candidate == NATIVE_CANDIDATE
+        found.append(replace(rule, alternatives=() if is_native else others[:_ALTERNATIVES]))
+        if end is None or rule.start + 1 < end:
+            found.append(replace(one, start=rule.start + 1, crossover=None))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -344,6 +405,7 @@ def _table_json(table: Table) -> dict[str, Any]:
                 "crossover": list(rule.crossover) if rule.crossover else None,
                 "alternatives": [_candidate_json(other) for other in rule.options[1:]],
                 **({"learned": rule.learned.to_json()} if rule.learned else {}),
+                **({"reconfigured": rule.reconfigured.to_json()} if rule.reconfigured else {}),
             }
             for index, rule in enumerate(table.rules)
         ],
@@ -375,6 +437,7 @@ def _read_table(data: Mapping[str, Any], version: int) -> Table:
             (rule["crossover"][0], rule["crossover"][1]) if rule["crossover"] else None,
             tuple(map(_read_candidate, rule["alternatives"]))[:-1],
             Lesson.from_json(rule["learned"]) if "learned" in rule else None,
+            Reconfigured.from_json(rule["reconfigured"]) if "reconfigured" in rule else None,
         )
         for rule in data["rules"]
     )

@@ -1,130 +1,379 @@
 """Changes a configured tree step by step, and keeps what is faster.
 
 Bongo, Anshus and Bjørndalen, section 6, do so by hand: look where the time goes, change the tree
-there, measure it. Here each step races the changed tree against the one before, and the tuner's
-test on launches says whether it is faster.
+there, measure it. Here each step races several changed trees against the one before, and the
+tuner's test on launches says whether the best of them is faster.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from stagegen.measure.statistics import Launches, is_faster_in_launches, launch_ratios
+from stagegen.measure.statistics import (
+    Launches,
+    is_faster_in_launches,
+    launch_ratios,
+    may_be_faster,
+)
 from stagegen.topology import Topology
 from stagegen.trees import ConfiguredTree, tree_yaml
 from stagegen.trees.moves import Move, moves
 
-Race = Callable[[ConfiguredTree, ConfiguredTree], tuple[Launches, Launches]]
-"""Times two trees in turn, in several launches of the job."""
+#: How ranks of a host hand over data: the parameter `on_host` of a tree's routines.
+MESSAGES, SHARED = 1, 2
 
-NodeTimes = Callable[[ConfiguredTree], Mapping[str, float]]
-"""The seconds of each node's work: measured, or those of :mod:`stagegen.trees.cost`."""
+#: A challenger whose first look took longer than the present time, times this, is not raced.
+NEAR = 1.1
+
+#: So many challengers are raced at the most: those with the best first looks.
+FINALISTS = 3
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is timed.
+
+    Attributes:
+        tree: the tree.
+        on_host: :data:`MESSAGES` or :data:`SHARED`.
+    """
+
+    tree: ConfiguredTree
+    on_host: int = MESSAGES
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form in the log."""
+        return {"tree": tree_yaml(self.tree), "on_host": self.on_host}
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of a setup.
+
+    Attributes:
+        looked: in the first look.
+        raced: in the launches that decide; empty if it was not raced.
+    """
+
+    looked: tuple[float, ...]
+    raced: Launches
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form in the log."""
+        launches = {str(n): list(times) for n, times in sorted(self.raced.items())}
+        return {"looked_s": list(self.looked), "raced_s": launches}
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> Times:
+        """Read the form in the log."""
+        raced = {int(n): tuple(times) for n, times in form["raced_s"].items()}
+        return cls(tuple(form["looked_s"]), raced)
+
+
+Look = Callable[[Sequence[Setup]], "Timed"]
+"""Builds a program with setups, and checks them."""
+
+
+class Timed:
+    """Setups that can be timed in turn; :meth:`close` ends it."""
+
+    def look(self) -> list[tuple[float, ...]]:
+        """Return some seconds of each setup, from a launch of their own."""
+        raise NotImplementedError
+
+    def launch(self, number: int, places: Sequence[int]) -> list[tuple[float, ...]]:
+        """Return the seconds of some setups in a launch of the job."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End what runs."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """What the nodes of a tree take.
+
+    Attributes:
+        seconds: of each node's work.
+        measured: whether they were measured, or are of :mod:`stagegen.trees.cost`.
+        parts: mean seconds of a call on a rank by parts of the tree, as in Table 3 of Bongo et al.;
+            empty if nothing was measured.
+    """
+
+    seconds: Mapping[str, float]
+    measured: bool
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+NodeTimes = Callable[[Setup], Nodes]
+
+
+@dataclass(frozen=True)
+class Challenger:
+    """A changed tree.
+
+    Attributes:
+        change: in words.
+        node: that it is about; empty if it is about none.
+        setup: after the change.
+        times: what it took.
+    """
+
+    change: str
+    node: str
+    setup: Setup
+    times: Times
+
+    @property
+    def is_raced(self) -> bool:
+        """Whether it was raced."""
+        return bool(self.times.raced)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A change that was tried.
+    """Changes of a tree that were tried together.
 
     Attributes:
         number: counted from 1.
-        before: the tree that was changed.
-        move: the change.
-        hot: the seconds of the changed node's work, for which it was chosen.
-        old: the times of the tree before, in seconds, by launch.
-        new: those of the changed tree.
-        accepted: whether it is faster by the tuner's test.
+        before: what was changed.
+        nodes: what its nodes took, for which the changes were chosen.
+        old: its times.
+        challengers: the changes, the best first looks first.
+        accepted: the change that is kept; None if there is none.
     """
 
     number: int
-    before: ConfiguredTree
-    move: Move
-    hot: float
-    old: Launches
-    new: Launches
-    accepted: bool
+    before: Setup
+    nodes: Nodes
+    old: Times
+    challengers: tuple[Challenger, ...]
+    accepted: Challenger | None
 
-    @property
-    def ratio(self) -> float:
-        """The median over the launches of the new time over the old one."""
-        return statistics.median(launch_ratios(self.new, self.old))
+    def ratio(self, one: Challenger) -> float:
+        """Return a change's time over the time before, from the launches or else the looks."""
+        if one.is_raced:
+            return statistics.median(launch_ratios(one.times.raced, self.old.raced))
+        return statistics.median(one.times.looked) / statistics.median(self.old.looked)
 
-    @property
-    def why(self) -> str:
-        """Why it was tried, and what became of it, in words."""
-        verdict = "faster, kept" if self.accepted else "not faster beyond doubt"
-        tried = f"{self.move.node} takes {self.hot * 1e6:.3g} µs"
-        return f"{tried}; now {self.ratio:.3f} × the time of the tree before: {verdict}"
+    def why(self, one: Challenger) -> str:
+        """Return why a change was tried, and what became of it, in words."""
+        return f"{self._reason(one)}; {self._verdict(one)}"
+
+    def _reason(self, one: Challenger) -> str:
+        if not one.node:
+            return "ranks share hosts"
+        by = "measured" if self.nodes.measured else "by the model"
+        return f"{one.node} takes {self.nodes.seconds[one.node] * 1e6:.3g} µs, {by}"
+
+    def _verdict(self, one: Challenger) -> str:
+        times = f"{self.ratio(one):.3f} × the time before"
+        if not one.is_raced:
+            return f"a look saw {times}: not raced"
+        if one is self.accepted:
+            return f"{times} in {len(one.times.raced)} launches: faster, kept"
+        return f"{times} in {len(one.times.raced)} launches: not faster beyond doubt, or not best"
 
     def to_json(self) -> dict[str, Any]:
         """Return the record of the log."""
         return {
             "step": self.number,
-            "change": self.move.what,
-            "why": self.why,
-            "accepted": self.accepted,
-            "ratio": self.ratio,
-            "before": tree_yaml(self.before),
-            "after": tree_yaml(self.move.tree),
-            "seconds_before": {str(n): list(times) for n, times in sorted(self.old.items())},
-            "seconds_after": {str(n): list(times) for n, times in sorted(self.new.items())},
+            "before": self.before.to_json(),
+            "node_s": dict(self.nodes.seconds),
+            "measured": self.nodes.measured,
+            "part_s": dict(self.nodes.parts),
+            "times": self.old.to_json(),
+            "tried": [
+                {
+                    "change": one.change,
+                    "node": one.node,
+                    "why": self.why(one),
+                    "accepted": one is self.accepted,
+                    "ratio": self.ratio(one),
+                    "after": one.setup.to_json(),
+                    "times": one.times.to_json(),
+                }
+                for one in self.challengers
+            ],
         }
 
 
 def reconfigure(
     topology: Topology,
-    tree: ConfiguredTree,
-    race: Race,
-    times: NodeTimes,
+    start: Setup,
+    look: Look,
+    nodes: NodeTimes,
     gain: float,
     most: int,
+    at_once: int,
+    launches: int,
+    records: Sequence[Mapping[str, Any]] = (),
 ) -> Iterator[Step]:
-    """Yield the steps of a search; the last accepted one has its result.
+    """Yield the steps of a search; the last one that accepted a change has its result.
 
     After a change that is accepted, the nodes are looked at anew. The search ends if no change of
-    a tree is faster, or after so many steps. No change is tried twice on the same tree.
+    a tree is faster, or after so many changes. Nothing is tried twice on the same setup.
 
     Args:
         topology: the cluster.
-        tree: to begin with.
-        race: times two trees.
-        times: of a tree's nodes.
-        gain: the least share by which a tree must be faster.
-        most: steps.
+        start: to begin with.
+        look: makes setups ready to be timed.
+        nodes: times of a setup's nodes.
+        gain: the least share by which a setup must be faster.
+        most: changes.
+        at_once: changes of a step.
+        launches: of a race.
+        records: of a log to go on with; steps that it has are not measured.
     """
-    number = 0
-    seen = {tree.nodes}
-    while number < most:
-        seconds = times(tree)
-        for move in moves(topology, tree, seconds):
-            if move.tree.nodes in seen or number == most:
-                continue
-            seen.add(move.tree.nodes)
+    known = list(records)
+    present, tried, number = start, 0, 0
+    seen = {_key(start)}
+    while tried < most:
+        record = known[0] if known and known[0]["before"] == present.to_json() else None
+        times = nodes(present) if record is None else _nodes_of(record)
+        untried = [
+            one for one in _challengers(topology, present, times) if _key(one.setup) not in seen
+        ]
+        accepted = False
+        while untried and tried < most and not accepted:
+            batch, untried = untried[:at_once], untried[at_once:]
+            batch = batch[: most - tried]
             number += 1
-            old, new = race(tree, move.tree)
-            accepted = is_faster_in_launches(new, old, gain)
-            yield Step(number, tree, move, seconds[move.node], old, new, accepted)
-            if accepted:
-                tree = move.tree
-                break
-        else:
+            record = known.pop(0) if known and _is_of(known[0], present, batch) else None
+            if record is None:
+                known = []
+                step = _raced(number, present, times, batch, look, gain, launches)
+            else:
+                step = _recorded(number, present, times, batch, record, gain, launches)
+            yield step
+            tried += len(batch)
+            seen |= {_key(one.setup) for one in batch}
+            if step.accepted is not None:
+                present, accepted = step.accepted.setup, True
+        if not accepted:
             return
 
 
-def recorded(records: Iterable[Mapping[str, Any]], live: Race) -> Race:
-    """Return a race that answers from the records of a log first."""
-    known = {(one["before"], one["after"]): one for one in records}
-
-    def race(old: ConfiguredTree, new: ConfiguredTree) -> tuple[Launches, Launches]:
-        record = known.get((tree_yaml(old), tree_yaml(new)))
-        if record is None:
-            return live(old, new)
-        return _launches(record["seconds_before"]), _launches(record["seconds_after"])
-
-    return race
+def _key(setup: Setup) -> tuple[object, int]:
+    return setup.tree.nodes, setup.on_host
 
 
-def _launches(form: Mapping[str, list[float]]) -> Launches:
-    return {int(number): tuple(times) for number, times in form.items()}
+def shares(topology: Topology, tree: ConfiguredTree) -> bool:
+    """Whether ranks of one host hand over data to each other in a tree."""
+    hosts = topology.ranks
+    ways = (
+        *((tree.worker_of(one), node.worker) for one, node in tree.up),
+        *tree.down,
+    )
+    return any(hosts[giver] == hosts[taker] for giver, taker in ways)
+
+
+def _challengers(topology: Topology, present: Setup, nodes: Nodes) -> Iterator[Challenger]:
+    """Yield the other way on hosts, then the changes, those of the hottest nodes first."""
+    nothing = Times((), {})
+    if shares(topology, present.tree):
+        other = SHARED if present.on_host == MESSAGES else MESSAGES
+        word = "shared memory" if other == SHARED else "messages"
+        what = f"hand over data on hosts by {word}"
+        yield Challenger(what, "", replace(present, on_host=other), nothing)
+    for move in moves(topology, present.tree, nodes.seconds):
+        yield Challenger(move.what, move.node, _after(topology, present, move), nothing)
+
+
+def _after(topology: Topology, present: Setup, move: Move) -> Setup:
+    on_host = present.on_host if shares(topology, move.tree) else MESSAGES
+    return Setup(move.tree, on_host)
+
+
+def _raced(
+    number: int,
+    present: Setup,
+    nodes: Nodes,
+    batch: Sequence[Challenger],
+    look: Look,
+    gain: float,
+    launches: int,
+) -> Step:
+    """Return a step that is measured: a look at all, then launches of the best ones."""
+    timed = look([present, *(one.setup for one in batch)])
+    try:
+        own, *others = timed.look()
+        order = sorted(range(len(batch)), key=lambda i: statistics.median(others[i]))
+        limit = NEAR * statistics.median(own)
+        near = [i for i in order if statistics.median(others[i]) < limit][:FINALISTS]
+        raced = _launched(timed, near, gain, launches) if near else {}
+    finally:
+        timed.close()
+    old = Times(own, raced.get(-1, {}))
+    found = tuple(replace(batch[i], times=Times(others[i], raced.get(i, {}))) for i in order)
+    return Step(number, present, nodes, old, found, _judged(old, found, gain, launches))
+
+
+def _launched(
+    timed: Timed, near: Sequence[int], gain: float, launches: int
+) -> dict[int, dict[int, tuple[float, ...]]]:
+    """Return the times of finalists by launch, and under -1 those of the setup before.
+
+    It ends when the first finalist cannot win any more: then no other may. Others that cannot win
+    are not timed again.
+    """
+    found: dict[int, dict[int, tuple[float, ...]]] = {i: {} for i in (-1, *near)}
+    left = list(near)
+    for launch in range(1, launches + 1):
+        times = timed.launch(launch, [0, *(i + 1 for i in left)])
+        for i, seconds in zip((-1, *left), times, strict=True):
+            found[i][launch] = seconds
+        left = [
+            i for i in left if may_be_faster(launch_ratios(found[i], found[-1]), launches, gain)
+        ]
+        if near[0] not in left:
+            break
+    return found
+
+
+def _judged(
+    old: Times, challengers: Sequence[Challenger], gain: float, launches: int
+) -> Challenger | None:
+    """Return the change that is kept.
+
+    As in tuning, the test is of one challenger: the one with the best first look. Another one that
+    passes the test, too, may serve if it is faster still.
+    """
+    whole = [one for one in challengers if len(one.times.raced) >= launches]
+    raced = [one for one in whole if is_faster_in_launches(one.times.raced, old.raced, gain)]
+    if not raced or raced[0] is not challengers[0]:
+        return None
+    return min(raced, key=lambda one: statistics.median(launch_ratios(one.times.raced, old.raced)))
+
+
+def _nodes_of(record: Mapping[str, Any]) -> Nodes:
+    return Nodes(dict(record["node_s"]), bool(record["measured"]), dict(record["part_s"]))
+
+
+def _is_of(record: Mapping[str, Any], present: Setup, batch: Iterable[Challenger]) -> bool:
+    """Whether a record of the log is of the same changes of the same setup."""
+    told = sorted(str(one["after"]) for one in record["tried"])
+    asked = sorted(str(one.setup.to_json()) for one in batch)
+    return record["before"] == present.to_json() and told == asked
+
+
+def _recorded(
+    number: int,
+    present: Setup,
+    nodes: Nodes,
+    batch: Sequence[Challenger],
+    record: Mapping[str, Any],
+    gain: float,
+    launches: int,
+) -> Step:
+    """Return a step with the times of the log."""
+    old = Times.from_json(record["times"])
+    by_change = {one.change: one for one in batch}
+    found = tuple(
+        replace(by_change[form["change"]], times=Times.from_json(form["times"]))
+        for form in record["tried"]
+    )
+    return Step(number, present, nodes, old, found, _judged(old, found, gain, launches))

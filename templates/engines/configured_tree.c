@@ -25,6 +25,8 @@ enum { OWN = -1, COMES = -2 };
 struct link {
     int rank; /* MPI_PROC_NULL: none */
     int tag;
+    int node;                       /* of this rank, that the message is for or from; see NODES */
+    int name;                       /* of the contributor at the other end */
     unsigned passed;                /* messages that went through the channel */
     struct shared_channel *channel; /* NULL: MPI's messages */
 };
@@ -37,7 +39,21 @@ struct work {
     int first, end;    /* contributions that come */
     int room;          /* of what comes first, where receives are not posted ahead */
     struct link up;
+    int above; /* the node that it contributes to, if this rank does its work, too; else -1 */
 };
+
+/*
+ * NODES: with TRACE=1, each call tells the stamps of its nodes (docs/inspect.md). The node k of the
+ * tables has the number cc->size + k. A rank whose operand goes to another rank is a node of its
+ * own, with its number. As a contributor, a node n has the name -1 - n.
+ */
+static int number_of(const struct coll_comm *cc, int node) {
+    return cc->size + node;
+}
+
+static int name_of(int number) {
+    return -1 - number;
+}
 
 /* What a rank has to do: found at its first call, and kept with the communicator. */
 struct plan {
@@ -55,7 +71,7 @@ struct plan {
     struct shared_channel **channels; /* of the ranks of this host; NULL: none */
 };
 
-static const struct link nobody = {.rank = MPI_PROC_NULL};
+static const struct link nobody = {.rank = MPI_PROC_NULL, .node = -1};
 
 static int is_rank(const struct coll_comm *cc, int contributor) {
     return contributor < cc->size;
@@ -67,10 +83,17 @@ static int giver_of(const struct coll_comm *cc, const struct configured_tree *tr
     return is_rank(cc, contributor) ? contributor : tree->worker[contributor - cc->size];
 }
 
-static struct link link_to(const struct coll_comm *cc, int position, int contributor) {
+/* The number of a contributor that is a node: one of the tables, or a rank. */
+static int number_of_contributor(const struct coll_comm *cc, int contributor) {
+    return is_rank(cc, contributor) ? cc->rank_of[contributor] : contributor;
+}
+
+/* From or to a position, of what a contributor has for a node. */
+static struct link link_to(const struct coll_comm *cc, int position, int contributor, int node) {
     return (struct link){.rank = cc->rank_of[position],
-                         .tag =
-                             is_rank(cc, contributor) ? OPERAND : FIRST + contributor - cc->size};
+                         .tag = is_rank(cc, contributor) ? OPERAND : FIRST + contributor - cc->size,
+                         .node = number_of(cc, node),
+                         .name = name_of(number_of_contributor(cc, contributor))};
 }
 
 static int work_of(const struct plan *plan, int node) {
@@ -86,16 +109,22 @@ static void add_work(struct plan *plan, const struct coll_comm *cc,
     const int here = cc->position_of[cc->rank];
     struct work *work = &plan->work[plan->works++];
     const int before = plan->works > 1 ? work[-1].inner + work[-1].inners : 0;
-    *work = (struct work){
-        .node = node, .base = COMES, .inner = before, .first = plan->arrivals, .up = nobody};
+    *work = (struct work){.node = node,
+                          .base = COMES,
+                          .inner = before,
+                          .first = plan->arrivals,
+                          .up = nobody,
+                          .above = -1};
     for (int i = tree->first[node]; i < tree->first[node + 1]; ++i) {
         const int one = tree->contributor[i], giver = giver_of(cc, tree, one);
         if (one == here)
             work->base = OWN;
-        else if (giver == here)
-            plan->inner[work->inner + work->inners++] = work_of(plan, one - cc->size);
-        else
-            plan->arrival[plan->arrivals++] = link_to(cc, giver, one);
+        else if (giver == here) {
+            const int inner = work_of(plan, one - cc->size);
+            plan->inner[work->inner + work->inners++] = inner;
+            plan->work[inner].above = node;
+        } else
+            plan->arrival[plan->arrivals++] = link_to(cc, giver, one, node);
     }
     work->end = plan->arrivals;
     if (work->base == COMES && work->inners > 0) {
@@ -119,7 +148,7 @@ static void find_way_up(struct plan *plan, const struct coll_comm *cc,
             const int one = tree->contributor[i];
             if (giver_of(cc, tree, one) != here)
                 continue;
-            const struct link to = link_to(cc, tree->worker[node], one);
+            const struct link to = link_to(cc, tree->worker[node], one, node);
             *(is_rank(cc, one) ? &plan->own : &plan->work[work_of(plan, one - cc->size)].up) = to;
         }
     }
@@ -133,14 +162,19 @@ static void find_way_down(struct plan *plan, const struct coll_comm *cc,
     for (int node = tree->nodes - 1; node >= 0; --node) {
         const int worker = tree->worker[node];
         for (int i = tree->first[node]; i < tree->first[node + 1]; ++i) {
-            const int to = giver_of(cc, tree, tree->contributor[i]);
+            const int one = tree->contributor[i], to = giver_of(cc, tree, one);
+            const int number = number_of_contributor(cc, one);
             if (has[to])
                 continue;
             has[to] = 1;
             if (worker == here)
-                plan->down[plan->downs++] = (struct link){.rank = cc->rank_of[to], .tag = RESULT};
+                plan->down[plan->downs++] = (struct link){.rank = cc->rank_of[to],
+                                                          .tag = RESULT,
+                                                          .node = number_of(cc, node),
+                                                          .name = name_of(number)};
             if (to == here)
-                plan->result = (struct link){.rank = cc->rank_of[worker], .tag = RESULT};
+                plan->result =
+                    (struct link){.rank = cc->rank_of[worker], .tag = RESULT, .node = number};
         }
     }
 }
@@ -330,11 +364,77 @@ static int post_receives(struct run *run) {
 
 /* Wait for a contribution of a work; *data is where it is. */
 static int take(struct run *run, const struct work *work, int arrival, char **data) {
+    struct link *from = &run->plan->arrival[arrival];
     const int begins = work->base == COMES && arrival == work->first;
     *data = room(run, run->ahead ? arrival : begins ? work->room : 0);
-    if (run->ahead && !is_shared(run, &run->plan->arrival[arrival]))
-        return PMPI_Wait(&run->receives[arrival], MPI_STATUS_IGNORE);
-    return receive(run, &run->plan->arrival[arrival], *data);
+    if (run->ahead && !is_shared(run, from))
+        COLL_TRY(PMPI_Wait(&run->receives[arrival], MPI_STATUS_IGNORE));
+    else
+        COLL_TRY(receive(run, from, *data));
+    coll_event(COLL_EVENT_NODE_IN, from->name, from->node);
+    return MPI_SUCCESS;
+}
+
+/* The own operand is there, at a node of this rank or to be sent. */
+static void tell_begin(const struct run *run) {
+    const struct plan *plan = run->plan;
+    const int me = run->cc->rank;
+    for (int i = 0; i < plan->works; ++i)
+        if (plan->work[i].base == OWN)
+            coll_event(COLL_EVENT_NODE_IN, me, number_of(run->cc, plan->work[i].node));
+    if (plan->own.rank == MPI_PROC_NULL)
+        return;
+    coll_event(COLL_EVENT_NODE_IN, me, me);
+    coll_event(COLL_EVENT_NODE_UP, 0, me);
+}
+
+/* A node hands on what it has; the root of the tree does not. */
+static void tell_up(const struct run *run, const struct work *work) {
+    const int number = number_of(run->cc, work->node);
+    if (work->up.rank == MPI_PROC_NULL && work->above < 0)
+        return;
+    coll_event(COLL_EVENT_NODE_UP, 0, number);
+    if (work->above >= 0)
+        coll_event(COLL_EVENT_NODE_IN, name_of(number), number_of(run->cc, work->above));
+}
+
+/*
+ * This rank has the result, by one of its nodes: it came, or that is the root. So its other nodes
+ * have it, each from the node above it, or from the first if that is at another rank; and so has a
+ * rank that is a node of its own.
+ */
+static void tell_down(const struct run *run, int has_come) {
+    const struct plan *plan = run->plan;
+    const int me = run->cc->rank, is_leaf = plan->own.rank != MPI_PROC_NULL;
+    const int by = plan->result.rank != MPI_PROC_NULL
+                       ? plan->result.node
+                       : number_of(run->cc, plan->work[plan->works - 1].node);
+    if (has_come)
+        coll_event(COLL_EVENT_NODE_DOWN, 0, by);
+    for (int i = plan->works - 1; i >= 0; --i) {
+        const struct work *work = &plan->work[i];
+        const int number = number_of(run->cc, work->node);
+        if (number == by)
+            continue;
+        coll_event(COLL_EVENT_NODE_OUT, name_of(number),
+                   work->above < 0 ? by : number_of(run->cc, work->above));
+        coll_event(COLL_EVENT_NODE_DOWN, 0, number);
+    }
+    if (is_leaf && by != me) {
+        coll_event(COLL_EVENT_NODE_OUT, name_of(me), by);
+        coll_event(COLL_EVENT_NODE_DOWN, 0, me);
+    }
+}
+
+/* This rank ends the call with the result. */
+static void tell_end(const struct run *run) {
+    const struct plan *plan = run->plan;
+    const int me = run->cc->rank;
+    for (int i = 0; i < plan->works; ++i)
+        if (plan->work[i].base == OWN)
+            coll_event(COLL_EVENT_NODE_OUT, me, number_of(run->cc, plan->work[i].node));
+    if (plan->own.rank != MPI_PROC_NULL)
+        coll_event(COLL_EVENT_NODE_OUT, me, me);
 }
 
 static int fold(struct run *run, char *theirs, char *mine) {
@@ -360,6 +460,7 @@ static int do_work(struct run *run, int number) {
         COLL_TRY(fold(run, data, value));
     }
     run->value[number] = value;
+    tell_up(run, work);
     return send(run, &work->up, value);
 }
 
@@ -368,6 +469,7 @@ static int go_up(struct run *run, char **value) {
     struct plan *plan = run->plan;
     if (run->ahead)
         COLL_TRY(post_receives(run));
+    tell_begin(run);
     COLL_TRY(send(run, &plan->own, run->call->recv));
     for (int number = 0; number < plan->works; ++number)
         COLL_TRY(do_work(run, number));
@@ -379,12 +481,20 @@ static int go_up(struct run *run, char **value) {
 static int go_down(struct run *run, int but) {
     struct plan *plan = run->plan;
     char *data = run->call->recv;
-    if (plan->result.rank != MPI_PROC_NULL && run->cc->rank != but)
+    const int comes = plan->result.rank != MPI_PROC_NULL && run->cc->rank != but;
+    if (comes)
         COLL_TRY(receive(run, &plan->result, data));
-    for (int i = 0; i < plan->downs; ++i)
-        if (plan->down[i].rank != but)
-            COLL_TRY(send(run, &plan->down[i], data));
-    return complete(run);
+    tell_down(run, comes);
+    for (int i = 0; i < plan->downs; ++i) {
+        struct link *to = &plan->down[i];
+        if (to->rank == but)
+            continue;
+        coll_event(COLL_EVENT_NODE_OUT, to->name, to->node);
+        COLL_TRY(send(run, to, data));
+    }
+    COLL_TRY(complete(run));
+    tell_end(run);
+    return MPI_SUCCESS;
 }
 
 /* Bring the result to where the application wants it. */

@@ -6,14 +6,22 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#endif
 
 #include "shared_channels.h"
 
 /*
- * After so many looks at a flag, MPI gets its turn, as what this rank has sent may need that to
- * move; then another rank may have the processor.
+ * A rank that waits for a flag looks at it again and again, if the ranks of its host have a
+ * processor each: after LOOKS looks, MPI gets its turn, as what this rank has sent may need that to
+ * move. After TURNS turns, or at once if ranks share processors, it sleeps until it is woken. It
+ * wakes by itself after NAP_NS, so that MPI gets its turn now and then.
  */
-enum { LOOKS = 64 };
+enum { LOOKS = 64, TURNS = 64, NAP_NS = 2000000 };
 
 static int host_ranks(const struct coll_comm *cc) {
     return cc->first_place[cc->host + 1] - cc->first_place[cc->host];
@@ -99,15 +107,63 @@ int coll_shared_channels(const struct coll_comm *cc, int count, struct shared_ch
     return error;
 }
 
-static int wait_for(const struct coll_comm *cc, atomic_uint *flag, unsigned number) {
-    for (unsigned looks = 1; atomic_load_explicit(flag, memory_order_acquire) != number; ++looks) {
-        int come;
-        if (looks % LOOKS != 0)
+/* Whether the ranks of this host have fewer processors than there are ranks. */
+static int is_crowded(const struct coll_comm *cc) {
+    static atomic_int processors; /* 0: not known yet */
+    int found = atomic_load_explicit(&processors, memory_order_relaxed);
+#ifdef __linux__
+    if (found == 0) {
+        const long online = sysconf(_SC_NPROCESSORS_ONLN);
+        found = online < 1 ? 1 : online > 1 << 20 ? 1 << 20 : (int)online;
+        atomic_store_explicit(&processors, found, memory_order_relaxed);
+    }
+#endif
+    return found != 0 && host_ranks(cc) > found;
+}
+
+static int has(struct shared_flag *flag, unsigned number) {
+    return atomic_load_explicit(&flag->number, memory_order_acquire) == number;
+}
+
+/* Sleep until the flag changes or a while has passed; *woken is 0 in the latter case. */
+static void nap(struct shared_flag *flag, unsigned number, int *woken) {
+#ifdef __linux__
+    const struct timespec most = {.tv_nsec = NAP_NS};
+    atomic_store(&flag->sleeps, 1); /* before the look: a rank that sets it later wakes this one */
+    const unsigned seen = atomic_load(&flag->number);
+    *woken = seen == number ||
+             syscall(SYS_futex, (unsigned *)&flag->number, FUTEX_WAIT, seen, &most, NULL, 0) == 0;
+    atomic_store_explicit(&flag->sleeps, 0, memory_order_relaxed);
+#else
+    (void)flag;
+    (void)number;
+    *woken = 0;
+    sched_yield();
+#endif
+}
+
+static int wait_for(const struct coll_comm *cc, struct shared_flag *flag, unsigned number) {
+    const unsigned turns = is_crowded(cc) ? 0 : TURNS;
+    for (unsigned looks = 1; !has(flag, number); ++looks) {
+        int come, woken = 0;
+        if (looks % LOOKS != 0 && turns > 0)
             continue;
-        COLL_TRY(PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, cc->comm, &come, MPI_STATUS_IGNORE));
-        sched_yield();
+        if (looks / LOOKS >= turns)
+            nap(flag, number, &woken);
+        if (!woken)
+            COLL_TRY(PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, cc->comm, &come, MPI_STATUS_IGNORE));
+        if (looks / LOOKS < turns)
+            sched_yield();
     }
     return MPI_SUCCESS;
+}
+
+static void set(struct shared_flag *flag, unsigned number) {
+    atomic_store(&flag->number, number); /* before the look at who sleeps */
+#ifdef __linux__
+    if (atomic_load(&flag->sleeps))
+        syscall(SYS_futex, (unsigned *)&flag->number, FUTEX_WAKE, 1, NULL, NULL, 0);
+#endif
 }
 
 int coll_shared_begin(const struct coll_comm *cc, struct shared_channel *channel, unsigned number) {
@@ -115,7 +171,7 @@ int coll_shared_begin(const struct coll_comm *cc, struct shared_channel *channel
 }
 
 void coll_shared_wrote(struct shared_channel *channel, unsigned number) {
-    atomic_store_explicit(&channel->written, number, memory_order_release);
+    set(&channel->written, number);
 }
 
 int coll_shared_await(const struct coll_comm *cc, struct shared_channel *channel, unsigned number) {
@@ -123,5 +179,5 @@ int coll_shared_await(const struct coll_comm *cc, struct shared_channel *channel
 }
 
 void coll_shared_took(struct shared_channel *channel, unsigned number) {
-    atomic_store_explicit(&channel->taken, number, memory_order_release);
+    set(&channel->taken, number);
 }

@@ -9,11 +9,16 @@
 /* The most bytes of a message. */
 enum { SHARED_CHANNEL_MOST = 1008 };
 
-/* One message at a time from one rank to another. Both count the messages: the flags are numbers.
- */
+/* A number that one rank sets and another one waits for. */
+struct shared_flag {
+    atomic_uint number;
+    atomic_uint sleeps; /* whether the rank that waits is to be woken */
+};
+
+/* One message at a time from one rank to another. Both count the messages. */
 struct shared_channel {
-    _Alignas(64) atomic_uint taken;
-    _Alignas(64) atomic_uint written;
+    _Alignas(64) struct shared_flag taken;
+    _Alignas(64) struct shared_flag written;
     _Alignas(16) char data[SHARED_CHANNEL_MOST];
 };
 

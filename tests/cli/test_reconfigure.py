@@ -1,4 +1,4 @@
-"""``stagegen reconfigure`` on a model of the times: its log, its result, and how it goes on."""
+"""``stagegen reconfigure`` on a model of the times: its log, its rule, and how it goes on."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from stagegen.cli import reconfigure
+from stagegen.audit import audit_folder
+from stagegen.catalogue.algorithm import NATIVE
+from stagegen.cli import _reconfigure_live, reconfigure
 from stagegen.errors import InputError
+from stagegen.parts.trees import algorithm_of
 from stagegen.topology import load_topology
 from stagegen.trees import make_tree, read_tree, shape_of, tree_yaml
-from stagegen.trees.cost import seconds_up
+from stagegen.trees.cost import node_seconds, seconds_up
+from stagegen.tune.reconfigure import Nodes, Timed
 
 FILE = "topologies/slots-4x2x2.yaml"
 TOPOLOGY = load_topology(FILE)
@@ -22,21 +26,43 @@ def cost(tree):
     return seconds_up(tree, {n.name: len(n.contributors) ** 2 * 1e-6 for n in tree.nodes})
 
 
+class Model(Timed):
+    """Things whose times are known."""
+
+    is_representative = True
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def look(self):
+        return [(one,) * 4 for one in self.seconds]
+
+    def launch(self, _, places):
+        return [(self.seconds[i],) * 9 for i in places]
+
+
 @pytest.fixture
-def calls(monkeypatch):
-    """How often trees were timed; a tree takes what the model says of it."""
-    made = []
+def made(monkeypatch):
+    """What was measured; in the search by the model, in the last race as it says itself."""
+    found = {"looks": [], "nodes": [], NATIVE: 1.0}
+    found |= {algorithm_of("reconfigured"): 1e-6, algorithm_of("second"): 1e-7}
 
-    class Model:
-        def __init__(self, *_):
-            pass
+    class Bed(_reconfigure_live.Bed):
+        def look(self, setups):
+            found["looks"].append(setups)
+            return Model([cost(one.tree) * (0.9 if one.on_host == 2 else 1) for one in setups])
 
-        def __call__(self, old, new):
-            made.append(new)
-            return tuple(dict.fromkeys(range(5), (cost(tree),) * 9) for tree in (old, new))
+        def timed(self, _, candidates):
+            found["raced"] = [one.spec for one in candidates]
+            return Model([found[one.algorithm] for one in candidates])
 
-    monkeypatch.setattr(reconfigure, "_Live", Model)
-    return made
+        def nodes(self, setup):
+            found["nodes"].append(setup)
+            parts = {"core": cost(setup.tree)}
+            return Nodes(node_seconds(TOPOLOGY, setup.tree), measured=True, parts=parts)
+
+    monkeypatch.setattr(reconfigure, "Bed", Bed)
+    return found
 
 
 def run(folder, *options):
@@ -48,28 +74,77 @@ def run(folder, *options):
         raise done.exception
     assert done.exit_code == 0, done.output
     header, *steps = map(json.loads, (folder / "steps.jsonl").read_text().splitlines())
-    return header, steps
+    return done.output, header, steps
 
 
-def test_a_search_ends_with_a_faster_tree_and_resumes(tmp_path, calls):
-    header, steps = run(tmp_path, "--steps", "24")
+def test_a_search_ends_with_a_faster_tree_and_resumes(tmp_path, made):
+    _, header, steps = run(tmp_path, "--steps", "48")
     assert (header["collective"], header["size"]) == ("allreduce", 4)
-    assert [one["step"] for one in steps] == list(range(1, 25))
-    best = [one["after"] for one in steps if one["accepted"]][-1]
+    assert [one["step"] for one in steps] == list(range(1, len(steps) + 1))
+    kept = [one for step in steps for one in step["tried"] if one["accepted"]]
     result = read_tree(tmp_path / "result.tree.yaml", TOPOLOGY)
-    assert tree_yaml(result) == best
-    assert all(one["ratio"] < 0.97 for one in steps if one["accepted"])
+    assert tree_yaml(result.renamed("start")) == kept[-1]["after"]["tree"]
+    assert all(one["ratio"] < 0.97 for one in kept)
+    assert kept[-1]["after"]["on_host"] == 2
+    assert all("µs, measured" in t["why"] for s in steps for t in s["tried"] if t["node"])
+    assert len(made["nodes"]) == len(kept) + 1
+    gain = json.loads((tmp_path / "gain.json").read_text())
+    assert gain == {"first_s": steps[0]["part_s"], "last_s": steps[-1]["part_s"]}
+    assert gain["last_s"]["core"] < gain["first_s"]["core"]
     whole = (tmp_path / "steps.jsonl").read_text()
     cut = whole.splitlines(keepends=True)
-    (tmp_path / "steps.jsonl").write_text("".join(cut[:6]) + cut[6][:20])
-    made = len(calls)
-    run(tmp_path, "--steps", "24", "--resume")
+    (tmp_path / "steps.jsonl").write_text("".join(cut[:3]) + cut[3][:20])
+    looks = len(made["looks"])
+    run(tmp_path, "--steps", "48", "--resume")
     assert (tmp_path / "steps.jsonl").read_text() == whole
-    assert len(calls) - made == 24 - 5
+    assert len(made["looks"]) - looks == len(steps) - 2
 
 
-def test_a_log_of_another_search_is_refused(tmp_path, calls):
+def test_the_result_is_a_rule_with_its_origin(tmp_path, made):
+    said, _, steps = run(tmp_path, "--steps", "16")
+    folder = tmp_path / "library"
+    decision = json.loads((folder / "decision.json").read_text())
+    (table,) = decision["tables"]
+    zero, rule, rest = table["rules"]
+    assert (zero["algorithm"], rest["algorithm"], rest["from"]) == (NATIVE, NATIVE, 5)
+    assert (rule["from"], rule["to"]) == (4, 4)
+    assert rule["algorithm"] == algorithm_of("reconfigured")
+    origin = rule["reconfigured"]
+    kept = [one["change"] for step in steps for one in step["tried"] if one["accepted"]]
+    assert (origin["began"], origin["kept"], origin["tried"]) == ("start", kept, 16)
+    assert (origin["instead_of"], origin["instead_of_seconds"]) == (NATIVE, 1.0)
+    assert "a rule for allreduce of 4 bytes" in said
+    assert f"allreduce_{algorithm_of('reconfigured')}" in {p.routine for p in audit_folder(folder)}
+
+
+def test_a_folder_gets_the_rule_beside_its_own(tmp_path, made):
+    run(tmp_path, "--steps", "8")
+    folder = tmp_path / "library"
+    run(tmp_path, "--steps", "8", "--library", str(folder), "--name", "second")
+    (table,) = json.loads((folder / "decision.json").read_text())["tables"]
+    _, rule, _ = table["rules"]
+    before, now = algorithm_of("reconfigured"), algorithm_of("second")
+    assert rule["algorithm"] == now
+    assert [one["algorithm"] for one in rule["alternatives"]] == [before, NATIVE]
+    assert rule["reconfigured"]["instead_of"].startswith(before)
+    with pytest.raises(InputError, match="has a tree 'second' already; give another --name"):
+        run(tmp_path, "--library", str(folder), "--name", "second")
+
+
+def test_a_tree_that_is_not_faster_makes_no_rule(tmp_path, made):
+    made[NATIVE] = made[algorithm_of("reconfigured")]
+    said, *_ = run(tmp_path, "--steps", "8")
+    assert "no rule: it is not faster than native beyond doubt" in said
+    assert not (tmp_path / "library").exists()
+    assert [one.partition(":")[0] for one in made["raced"]] == [
+        algorithm_of("reconfigured"),
+        NATIVE,
+    ]
+
+
+def test_a_log_of_another_search_is_refused(tmp_path, made):
     run(tmp_path, "--steps", "1")
+    looks = len(made["looks"])
     with pytest.raises(InputError, match=r"steps\.jsonl:1: it is of another size"):
         run(tmp_path, "--steps", "1", "--size", "8", "--resume")
-    assert len(calls) == 1
+    assert len(made["looks"]) == looks

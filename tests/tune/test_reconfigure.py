@@ -4,73 +4,164 @@ from __future__ import annotations
 
 import json
 import random
-from functools import partial
+from dataclasses import replace
 
 import pytest
 
 from stagegen.trees import make_tree, shape_of
 from stagegen.trees.cost import node_seconds, seconds_up
-from stagegen.tune.reconfigure import reconfigure, recorded
+from stagegen.tune.reconfigure import MESSAGES, SHARED, Nodes, Setup, Timed, reconfigure
 from tests.strategies import make_topology
 
 TOPOLOGY = make_topology([8], [], slots={f"n{i}": 4 for i in range(8)})
+LAUNCHES = 5
+START = Setup(make_tree(TOPOLOGY, shape_of("nary"), "t"))
 
 
-def cost(tree):
+def cost(setup):
     """A model in which contributions of a node cost more the more there are."""
+    tree = setup.tree
     seconds = {
         name: value + 4e-6 * len(tree.by_name[name].contributors) ** 2
         for name, value in node_seconds(TOPOLOGY, tree, far=1e-6).items()
     }
-    return seconds_up(tree, seconds)
+    return seconds_up(tree, seconds) * (1.0 if setup.on_host == MESSAGES else 0.8)
 
 
-def noisy(seed, calls):
-    chance = random.Random(seed)
+class Model(Timed):
+    """Times setups by the model, with noise; counts launches."""
 
-    def race(old, new):
-        calls.append((old, new))
-        return tuple(
-            {n: tuple(cost(t) * chance.uniform(1, 1.02) for _ in range(9)) for n in range(5)}
-            for t in (old, new)
+    def __init__(self, setups, chance, launched, seconds=cost):
+        self.setups, self.chance, self.launched, self.seconds = setups, chance, launched, seconds
+
+    def times(self, places, count):
+        return [
+            tuple(self.seconds(self.setups[i]) * self.chance.uniform(1, 1.02) for _ in range(count))
+            for i in places
+        ]
+
+    def look(self):
+        return self.times(range(len(self.setups)), 4)
+
+    def launch(self, number, places):
+        self.launched.append((number, len(places)))
+        return self.times(places, 9)
+
+
+def nodes(setup):
+    parts = {"core": cost(setup)}
+    return Nodes(node_seconds(TOPOLOGY, setup.tree), measured=True, parts=parts)
+
+
+def search(seed, launched=None, most=48, records=(), seconds=cost, asked=nodes):
+    chance, launched = random.Random(seed), [] if launched is None else launched
+    return list(
+        reconfigure(
+            TOPOLOGY, START, lambda setups: Model(setups, chance, launched, seconds), asked,
+            0.03, most, 8, LAUNCHES, records,
         )
-
-    return race
-
-
-def search(race, most=12):
-    tree = make_tree(TOPOLOGY, shape_of("nary"), "t")
-    times = partial(node_seconds, TOPOLOGY)
-    return tree, list(reconfigure(TOPOLOGY, tree, race, times, 0.03, most))
+    )  # fmt: skip
 
 
 def test_it_finds_a_faster_tree_and_accepts_nothing_slower():
-    tree, steps = search(noisy(1, []), most=40)
-    best = tree
-    for step in steps:
-        assert step.before == best
-        assert (
-            step.accepted == (cost(step.move.tree) < 0.96 * cost(best))
-            or abs(cost(step.move.tree) / cost(best) - 0.965) < 0.02
-        )
-        best = step.move.tree if step.accepted else best
-    assert cost(tree) / cost(best) > 1.2
-    assert [step.number for step in steps] == list(range(1, len(steps) + 1))
+    best = START
+    for number, step in enumerate(search(1), 1):
+        assert (step.number, step.before) == (number, best)
+        for one in step.challengers:
+            assert one is not step.accepted or cost(one.setup) < 0.97 * cost(best)
+        best = best if step.accepted is None else step.accepted.setup
+    assert cost(START) / cost(best) > 1.5
+    assert best.on_host == SHARED
+
+
+def test_the_measured_time_that_suggested_a_change_is_told_and_comes_first():
+    """The node that was measured to be the hottest is changed first, whatever the model says."""
+
+    def hot(name):
+        def times(setup):
+            seconds = dict.fromkeys(setup.tree.by_name, 1e-6)
+            return Nodes({**seconds, name: 5e-4} if name in seconds else seconds, measured=True)
+
+        return times
+
+    for name in ("root", "n3"):
+        first = search(3, most=8, asked=hot(name))[0]
+        about = [one for one in first.challengers if one.node == name]
+        (told,) = {first.why(one).partition(";")[0] for one in about}
+        assert told == f"{name} takes 500 µs, measured"
 
 
 def test_equal_trees_are_not_accepted():
-    def same(old, new):
-        return dict.fromkeys(range(5), (1.0,) * 9), dict.fromkeys(range(5), (0.999,) * 9)
+    steps = search(5, seconds=lambda _: 1.0)
+    assert steps
+    assert not any(step.accepted for step in steps)
 
-    assert not any(step.accepted for step in search(same)[1])
+
+def test_a_change_that_is_not_faster_costs_one_launch():
+    """If the change that looked best loses a launch, none can be kept: the others end, too."""
+    launched = []
+
+    def seconds(setup):
+        return 1.0 if setup == START else 1.05
+
+    (step, *_) = search(6, launched, most=8, seconds=seconds)
+    assert step.accepted is None
+    assert [number for number, _ in launched] == [1]
 
 
-@pytest.mark.parametrize("kept", [0, 3, 12])
+def test_only_the_best_look_decides_whether_something_is_kept():
+    """Another challenger that wins all launches is kept only if the first one passes, too."""
+
+    class Lucky(Model):
+        def look(self):
+            return [(1.0,), (0.8,), (0.9,), *((2.0,) for _ in self.setups[3:])]
+
+        def launch(self, number, places):
+            return [({0: 1.0, 1: 1.01, 2: 0.5}[i],) * 5 for i in places]
+
+    (step,) = reconfigure(
+        TOPOLOGY, START, lambda setups: Lucky(setups, None, []), nodes, 0.03, 8, 8, LAUNCHES
+    )
+    assert [one.is_raced for one in step.challengers[:3]] == [True, True, False]
+    assert step.accepted is None
+
+
+@pytest.mark.parametrize("kept", [0, 1, 3, 100])
 def test_a_stopped_search_goes_on_where_its_log_ends(kept):
-    _, whole = search(noisy(2, []))
+    whole = search(2)
     records = [json.loads(json.dumps(step.to_json())) for step in whole[:kept]]
-    calls = []
-    _, again = search(recorded(records, noisy(2, calls)))
-    assert len(calls) == len(whole) - kept
-    assert [one.to_json() for one in again[:kept]] == records
-    assert all(record["why"].count("×") == 1 for record in records)
+    launched, asked = [], []
+
+    def counted(setup):
+        asked.append(setup)
+        return nodes(setup)
+
+    again = search(2, launched, records=records, asked=counted)
+    assert [one.to_json() for one in again[: len(records)]] == records
+    if kept > len(whole):
+        assert not launched
+        assert len(asked) == 0
+    else:
+        assert launched
+
+
+def test_a_log_of_other_changes_is_measured_anew():
+    records = [json.loads(json.dumps(step.to_json())) for step in search(2)]
+    records[1]["tried"].pop()
+    launched = []
+    assert search(2, launched, records=records)
+    assert launched
+
+
+def test_shared_memory_is_tried_only_where_ranks_share_hosts():
+    flat = make_topology([4], [])
+    setup = Setup(make_tree(flat, shape_of("nary"), "t"))
+    steps = list(
+        reconfigure(
+            flat, setup, lambda setups: Model(setups, random.Random(1), [], lambda _: 1.0),
+            lambda one: Nodes(node_seconds(flat, one.tree), False), 0.03, 40, 8, LAUNCHES,
+        )
+    )  # fmt: skip
+    assert {one.setup.on_host for step in steps for one in step.challengers} == {MESSAGES}
+    assert all("by the model" in step.why(one) for step in steps for one in step.challengers)
+    assert replace(setup, on_host=SHARED) != setup

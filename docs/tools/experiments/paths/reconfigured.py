@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ COLLECTIVES = ("allreduce", "reduce", "bcast", "barrier")
 SIZE = 4
 
 #: Of `stagegen reconfigure`: changes that are tried at most.
-STEPS = 12
+STEPS = 32
 
 #: What was promised: the first tree over the last one, and the last one over all others.
 GAIN, LEVEL = 1.2, 1.03
@@ -58,7 +58,7 @@ def _measure(hosts: int, slots: int, collective: str, folder: Path) -> Any:
     again = ("--resume",) if (search / "steps.jsonl").exists() else ()
     stagegen(
         *("reconfigure", "--topology", topology, "--tree", first, *what, "--steps", STEPS),
-        *("--launches", 5, "--repetitions", 5, "--output", search, *again),
+        *("--launches", 5, "--repetitions", 5, "--name", LAST, "--output", search, *again),
     )
     tuned = folder / "tuned"
     again = ("--resume",) if (tuned / "measurements.jsonl").exists() else ()
@@ -66,15 +66,19 @@ def _measure(hosts: int, slots: int, collective: str, folder: Path) -> Any:
     stagegen(
         *("tune", "--topology", topology, "--collectives", collective, *sizes),
         *("--tree", first, "--tree", search / "result.tree.yaml", "--communicators", "whole"),
-        *("--budget", 2, "--launches", 5, "--output", tuned, "--quiet", *again),
+        *("--budget", 1, "--launches", 5, "--output", tuned, "--quiet", *again),
     )
     steps = [json.loads(line) for line in (search / "steps.jsonl").read_text().splitlines()[1:]]
+    kept = [one for step in steps for one in step["tried"] if one["accepted"]]
+    gain = search / "gain.json"
     return {
         **_times(read_tuned(tuned).seconds),
         "chosen": read_tuned(tuned).chosen,
-        "tried": len(steps),
-        "kept": [step["change"] for step in steps if step["accepted"]],
-        "ratios": [step["ratio"] for step in steps if step["accepted"]],
+        "tried": sum(len(step["tried"]) for step in steps),
+        "kept": [one["change"] for one in kept],
+        "why": [one["why"] for one in kept],
+        "ratios": [one["ratio"] for one in kept],
+        "gain": json.loads(gain.read_text()) if kept and gain.exists() else None,
     }
 
 
@@ -115,12 +119,30 @@ def _report(found: Found) -> str:
     titles = ["hosts × ranks, collective", "first tree, ms", "last tree, ms", "native, ms",
               "best other, ms", "best other", "first / last", "serves", "tried, kept"]  # fmt: skip
     changes = [
-        f"- {point}: {change} ({ratio:.2f} of the time before)"
+        f"- {point}: {change}: {why}"
         for point, one in found.items()
-        for change, ratio in zip(one["kept"], one["ratios"], strict=True)
+        for change, why in zip(one["kept"], one["why"], strict=True)
     ]
     kept = ["Kept:", "\n".join(changes)] if changes else []
-    return "\n\n".join([table(titles, rows), *kept])
+    gains = {point: one["gain"] for point, one in found.items() if one["gain"]}
+    return "\n\n".join([table(titles, rows), *kept, *_gains(gains)])
+
+
+def _gains(gains: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where the gain is from: parts of the tree in µs, first tree → last one."""
+    if not gains:
+        return
+    parts = list(next(iter(gains.values()))["first_s"])
+    rows = [
+        [part, *(_change(one["first_s"][part], one["last_s"][part]) for one in gains.values())]
+        for part in parts
+    ]
+    yield "Mean time of all ranks by part of the tree, in µs, with the first tree → with the last:"
+    yield table(["part", *gains], rows)
+
+
+def _change(first: float, last: float) -> str:
+    return f"{1e6 * first:.0f} → {1e6 * last:.0f}"
 
 
 def _targets(found: Found) -> Sequence[Target]:

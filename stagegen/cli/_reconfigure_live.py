@@ -1,0 +1,245 @@
+"""What ``stagegen reconfigure`` measures: trees in turn, and what the nodes of one take."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stagegen.catalogue import Algorithm, Catalogue, load_catalogue, with_native
+from stagegen.catalogue.templates import Root
+from stagegen.cli._tune_log import LOG, new_header
+from stagegen.data import TEMPLATES
+from stagegen.errors import MeasurementError
+from stagegen.generate import (
+    Renderer,
+    Toolchain,
+    measuring_sources,
+    session_build,
+    write_files,
+)
+from stagegen.inspection.look import looks_at
+from stagegen.library import library_files
+from stagegen.measure.comparison import Bench
+from stagegen.measure.launch.base import Launcher
+from stagegen.measure.live import SessionStarter, environments
+from stagegen.measure.live_source import LiveSource
+from stagegen.measure.log import LogWriter
+from stagegen.measure.records import Candidate, Request
+from stagegen.measure.timing import Timing
+from stagegen.parts.trees import algorithm_of, root_of
+from stagegen.topology import Topology
+from stagegen.trees import ConfiguredTree
+from stagegen.trees.cost import node_seconds
+from stagegen.tune.bounds import patience
+from stagegen.tune.candidates import default_candidate, with_value
+from stagegen.tune.contest import require_right
+from stagegen.tune.decision import CLUSTER, DecisionTable, Rule, Table
+from stagegen.tune.race import decisive
+from stagegen.tune.reconfigure import Nodes, Setup, Timed
+from stagegen.tune.scope import Options
+
+#: Calls of which events are kept; the first ones are left out.
+CALLS, SKIPPED = 160, 10
+
+#: Calls of each candidate in a first look.
+LOOKS = 4
+
+#: Programs that are made anew in each step have this in place of the catalogue's hash: so only what
+#: has changed is compiled.
+_ANY = "0" * 64
+
+_COMMAND = "stagegen reconfigure"
+
+_EVENTS = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Bed:
+    """Where and how trees are measured.
+
+    Attributes:
+        topology: the cluster.
+        folder: where programs are built.
+        launcher: starts them.
+        toolchain: builds them.
+        collective: that is timed.
+        size: of the message, in bytes.
+        repetitions: of each candidate in a launch.
+        roots: a user's own templates.
+    """
+
+    topology: Topology
+    folder: Path
+    launcher: Launcher
+    toolchain: Toolchain
+    collective: str
+    size: int
+    repetitions: int
+    roots: tuple[Root, ...] = ()
+
+    def look(self, setups: Sequence[Setup]) -> Timed:
+        """Build a program with setups and check them; the same tree is one routine.
+
+        Raises:
+            MeasurementError: a tree gives wrong results, or the job fails.
+        """
+        trees = list(dict.fromkeys(setup.tree.nodes for setup in setups))
+        named = {
+            nodes: ConfiguredTree(f"t{place}", nodes, self.topology.rank_count)
+            for place, nodes in enumerate(trees)
+        }
+        catalogue = load_catalogue(TEMPLATES, [root_of(named.values(), self.topology)])
+        candidates = [
+            candidate_of(catalogue, self.collective, named[one.tree.nodes], one.on_host)
+            for one in setups
+        ]
+        return self.timed(catalogue, candidates)
+
+    def timed(self, catalogue: Catalogue, candidates: Sequence[Candidate]) -> Live:
+        """Build a program with candidates, and check them.
+
+        Raises:
+            MeasurementError: one gives wrong results, or the job fails.
+        """
+        return Live(self, catalogue, tuple(candidates))
+
+    def nodes(self, setup: Setup) -> Nodes:
+        """Return what the nodes of a tree take, from the events of its library with TRACE=1.
+
+        Raises:
+            GenerateError, MeasurementError: it cannot be built or run.
+        """
+        file = self._traced(setup)
+        looks = looks_at(file, SKIPPED)
+        file.unlink()
+        found = next((one.tree for one in looks if one.tree is not None), None)
+        model = node_seconds(self.topology, setup.tree)
+        if found is None:
+            return Nodes(model, measured=False)
+        ranks = self.topology.rank_count
+        seconds = {
+            setup.tree.nodes[number - ranks].name: one
+            for number, one in found.node_seconds().items()
+            if number >= ranks
+        }
+        own = {name: seconds.get(name, 0.0) for name in model}
+        return Nodes(own, measured=True, parts=found.mean_parts())
+
+    def _traced(self, setup: Setup) -> Path:
+        """Return the file with the events of calls of a tree."""
+        topology, folder = self.topology, self.folder / "traced"
+        tree = setup.tree.renamed("t0")
+        whole = load_catalogue(TEMPLATES, [root_of([tree], topology)])
+        kept = (whole.find(self.collective, algorithm_of(tree.name)),)
+        catalogue = replace(whole, algorithms=with_native(whole, kept))
+        candidate = candidate_of(whole, self.collective, tree, setup.on_host)
+        table = Table.exactly(
+            self.collective,
+            CLUSTER,
+            topology.rank_count,
+            len(topology.hosts),
+            (Rule(0, candidate),),
+        )
+        hashes = (topology.hash, catalogue.hash)
+        decision = DecisionTable(topology.name, *hashes, False, (table,))
+        files = library_files(topology, catalogue, decision)
+        short = catalogue.hash[:16]
+        write_files(folder, {name: text.replace(short, _ANY[:16]) for name, text in files.items()})
+        file = (folder / "events").with_suffix(".bin").absolute()
+        file.unlink(missing_ok=True)
+        variables = {"LIBCOLL_EVENTS": str(file)}
+        bound = self.bound(whole, self.size)
+        with closing(
+            Bench(self.launcher, topology, folder, self.toolchain, variables, traced=True)
+        ) as bench:
+            bench.call(self.collective, self.size, CALLS, bound)
+        if not file.is_file():
+            raise MeasurementError(f"no events of {self.collective} along {setup.tree.name}")
+        return file
+
+    def bound(self, catalogue: Catalogue, size: int) -> float:
+        """Return the seconds that a call's time is compared with."""
+        return patience(self.topology, catalogue.collective(self.collective), size)
+
+
+def candidate_of(
+    catalogue: Catalogue, collective: str, tree: ConfiguredTree, on_host: int
+) -> Candidate:
+    """Return the candidate of a tree; a tree without links on a host has no parameter."""
+    algorithm = catalogue.find(collective, algorithm_of(tree.name))
+    candidate = default_candidate(algorithm)
+    return with_value(candidate, "on_host", on_host) if algorithm.parameters else candidate
+
+
+class Live(Timed):
+    """A program with candidates; each launch is a job of its own."""
+
+    def __init__(self, bed: Bed, catalogue: Catalogue, candidates: tuple[Candidate, ...]):
+        self._bed, self._candidates = bed, candidates
+        topology, collective = bed.topology, bed.collective
+        used = _used(catalogue, collective, candidates)
+        self._timing = Timing()
+        needed = tuple(sorted({one.collective for one in used.algorithms}))
+        options = Options((collective,), (bed.size,), self._timing, 0.0)
+        path = bed.folder / "session" / LOG
+        path.unlink(missing_ok=True)
+        self._log = LogWriter(path, new_header(topology, used, options))
+        renderer = Renderer(_COMMAND, topology.name, topology.hash, _ANY, used.templates)
+        files = measuring_sources(session_build(topology, used, needed), renderer)
+        starter = SessionStarter(
+            bed.folder / "session", files, bed.toolchain, bed.launcher, topology, self._log
+        )
+        self._source = LiveSource(
+            starter,
+            self._log,
+            lambda name, size: patience(topology, used.collective(name), size),
+            start_check=starter.start_here if bed.launcher.emulates else None,
+        )
+        try:
+            require_right(self._source, collective, candidates)
+        except BaseException:
+            self.close()
+            raise
+        self._fastest = 0.0
+
+    def _request(self, launch: int, candidates: Sequence[Candidate]) -> Request:
+        calls = self._timing.calls(self._bed.size)
+        return Request(
+            self._bed.collective, self._bed.size, self._timing, False, calls, 1, tuple(candidates),
+            launch=launch,
+        )  # fmt: skip
+
+    @property
+    def is_representative(self) -> bool:
+        """Whether the times so far are of the cluster itself."""
+        seen = environments(self._log.written)
+        return bool(seen) and all(one.representative for one in seen)
+
+    def look(self) -> list[tuple[float, ...]]:
+        request = self._request(0, self._candidates)
+        self._fastest = min(map(min, self._source.measure(request).seconds))
+        return self._times(decisive(request, self._fastest, LOOKS))
+
+    def launch(self, number: int, places: Sequence[int]) -> list[tuple[float, ...]]:
+        request = self._request(number, [self._candidates[i] for i in places])
+        self._source.measure(request)  # connections are made
+        return self._times(decisive(request, self._fastest, self._bed.repetitions))
+
+    def _times(self, request: Request) -> list[tuple[float, ...]]:
+        times = self._source.measure(request).by_candidate()
+        return [tuple(times[one]) for one in request.candidates]
+
+    def close(self) -> None:
+        self._source.close()
+        self._log.close()
+
+
+def _used(catalogue: Catalogue, collective: str, candidates: Sequence[Candidate]) -> Catalogue:
+    """Return the catalogue with only what candidates need."""
+    pairs = {(collective, one) for one in candidates}
+    pairs |= {(part.collective, part.candidate) for one in candidates for part in one.bound}
+    chosen: list[Algorithm] = [catalogue.find(name, one.algorithm) for name, one in sorted(pairs)]
+    return replace(catalogue, algorithms=with_native(catalogue, chosen))

@@ -1,0 +1,154 @@
+"""The nodes that configured trees tell with TRACE=1, against their files."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Mapping
+from functools import lru_cache
+
+import pytest
+
+from stagegen.catalogue import load_catalogue, with_native
+from stagegen.generate import run_make
+from stagegen.inspection.findings import tree_findings
+from stagegen.inspection.nodes import nodes_of, of_node
+from stagegen.inspection.series import series_of
+from stagegen.inspection.trace import Kind, read_trace
+from stagegen.library import write_library
+from stagegen.parts.trees import algorithm_of, root_of
+from stagegen.trees import ConfiguredTree, make_tree, shape_of
+from tests.mpi import support
+from tests.trees.made import random_tree
+
+pytestmark = pytest.mark.mpi
+
+RANKS, SLOTS, CALLS, SKIPPED = 5, 3, 12, 2
+TOPOLOGY = support.cluster(RANKS, SLOTS)
+MESSAGES, SHARED = "messages", "shared"
+
+
+@lru_cache
+def trees() -> Mapping[str, ConfiguredTree]:
+    chance = random.Random(8)
+    made = [random_tree(chance, RANKS, f"t{number}") for number in range(3)]
+    made += [make_tree(TOPOLOGY, shape_of(name), name) for name in ("nary", "binary")]
+    return {tree.name: tree for tree in made}
+
+
+@lru_cache
+def program(way: str) -> str:
+    """The program of calls, with a library of the trees that hand over data on hosts in one way."""
+    whole = load_catalogue(added=[root_of(trees().values(), TOPOLOGY)])
+    mine = [a for a in whole.algorithms if a.name.startswith("configured_tree_")]
+    kept = with_native(whole, mine)
+    catalogue = type(whole)(kept, whole.descriptions, whole.templates)
+    folder = support.scratch() / f"trees-{way}"
+    write_library(folder, TOPOLOGY, catalogue, support.decision(TOPOLOGY, catalogue), {})
+    if way == SHARED:
+        routines = folder / "src" / "routines.c"
+        routines.write_text(routines.read_text().replace("{.on_host = 1}", "{.on_host = 2}"))
+    run_make(folder, support.toolchain(), variables=("TRACE=1",))
+    made = support.scratch() / f"calls-{way}"
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-DCOLL_TRACED", "-pthread"]
+    includes = [f"-I{folder / name}" for name in ("include", "src", "check", "events")]
+    words = [support.toolchain().mpicc, *flags, *includes, str(support.HERE / "traced.c")]
+    subprocess.run([*words, "-o", str(made), str(folder / "libcoll-trace.a")], check=True)
+    return str(made)
+
+
+def series(folder, way, collective, tree, *words):
+    file = folder / "events"
+    routine = f"{collective}/{algorithm_of(tree.name)}"
+    settings = {"LIBCOLL_FORCE": routine.replace("/", "="), "LIBCOLL_EVENTS": str(file)}
+    settings |= support.MEMORY if way == SHARED else {}
+    size = 0 if collective == "barrier" else 4
+    done = support.run(
+        RANKS, program(way), collective, str(CALLS), str(size), *words, variables=settings
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (found,) = [
+        one for one in series_of(read_trace(file), SKIPPED).series if one.routine == routine
+    ]
+    assert len(found) == CALLS - SKIPPED
+    return found
+
+
+def names_of(tree: ConfiguredTree, node) -> set[int]:
+    """The contributors of a node as events tell them: a rank is its own node if it is elsewhere."""
+    number = {one.name: RANKS + place for place, one in enumerate(tree.nodes)}
+    return {
+        of_node(number[one])
+        if isinstance(one, str)
+        else (one if one == node.worker else of_node(one))
+        for one in node.contributors
+    }
+
+
+@pytest.mark.parametrize("way", [MESSAGES, SHARED])
+@pytest.mark.parametrize("name", ["t0", "t1", "t2", "nary", "binary"])
+def test_the_nodes_are_those_of_the_file_and_stages_add_up(tmp_path, way, name):
+    tree = trees()[name]
+    one = series(tmp_path, way, "allreduce", tree)
+    for number in range(len(one)):
+        call = one.call(number)
+        found = nodes_of("allreduce", call)
+        for place, node in enumerate(tree.nodes):
+            told = found[RANKS + place]
+            assert told.rank == node.worker
+            assert set(told.ins) == names_of(tree, node)
+            above = tree.parent.get(node.name)
+            parent = None if above is None else RANKS + tree.nodes.index(above)
+            assert told.parent == parent
+            assert (told.up is None) == (above is None)
+        for rank in range(RANKS):
+            (start,) = [n for n in found.values() if rank in n.ins]
+            assert start.rank == rank
+            assert rank in start.outs
+    findings = tree_findings(one)
+    assert findings.treeless == 0
+    for rank, stages in findings.ranks.items():
+        mean = float((one.ended - one.begun)[:, rank].mean())
+        assert stages.total(waits=True) == pytest.approx(mean, rel=0.05, abs=3e-5)
+    seconds = findings.node_seconds()
+    assert all(seconds.get(RANKS + place, 0) >= 0 for place in range(len(tree.nodes)))
+    assert sum(seconds.values()) > 0
+
+
+@pytest.mark.parametrize("way", [MESSAGES, SHARED])
+@pytest.mark.parametrize("collective", ["barrier", "bcast", "reduce"])
+def test_other_collectives_tell_their_way(tmp_path, way, collective):
+    tree = trees()["nary"]
+    one = series(tmp_path, way, collective, tree)
+    found = nodes_of(collective, one.call(0))
+    ways = {"barrier": ("ins", "outs"), "bcast": ("outs",), "reduce": ("ins",)}[collective]
+    for place, node in enumerate(tree.nodes):
+        for side in ("ins", "outs"):
+            names = set(getattr(found[RANKS + place], side))
+            assert names == (names_of(tree, node) if side in ways else set())
+    assert tree_findings(one).treeless == 0
+
+
+def test_where_all_share_memory_no_message_is_sent(tmp_path):
+    """Messages go only between hosts; the node events tell the rest."""
+    tree = trees()["nary"]
+    one = series(tmp_path, SHARED, "allreduce", tree)
+    hosts = TOPOLOGY.ranks
+    pairs = {
+        (rank, event.a)
+        for rank, events in enumerate(one.call(3).events)
+        for event in events
+        if event.kind is Kind.SENT
+    }
+    assert pairs
+    assert all(hosts[rank] != hosts[peer] for rank, peer in pairs)
+
+
+def test_a_late_rank_makes_its_node_wait_in_shared_memory(tmp_path):
+    tree, late, delay = trees()["nary"], 2, 0.03
+    one = series(tmp_path, SHARED, "allreduce", tree, str(late), str(round(delay * 1e6)))
+    node = tree.parent[late]
+    found = tree_findings(one).nodes[RANKS + tree.nodes.index(node)]
+    others = [name for name in found.contributors if name != of_node(late) and name != late]
+    for name in others:
+        assert sum(found.arrival_waits[name]) / len(one) > 0.8 * delay
