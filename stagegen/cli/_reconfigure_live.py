@@ -18,10 +18,9 @@ from stagegen.generate import (
     Toolchain,
     measuring_sources,
     session_build,
-    write_files,
 )
 from stagegen.inspection.look import looks_at
-from stagegen.library import library_files
+from stagegen.library.tree import ANY_CATALOGUE, candidate_of, write_tree_library
 from stagegen.measure.comparison import Bench
 from stagegen.measure.launch.base import Launcher
 from stagegen.measure.live import SessionStarter, environments
@@ -29,14 +28,12 @@ from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.timing import Timing
-from stagegen.parts.trees import algorithm_of, root_of
+from stagegen.parts.trees import root_of
 from stagegen.topology import Topology
 from stagegen.trees import ConfiguredTree
 from stagegen.trees.cost import node_seconds
 from stagegen.tune.bounds import patience
-from stagegen.tune.candidates import default_candidate, with_value
 from stagegen.tune.contest import require_right
-from stagegen.tune.decision import CLUSTER, DecisionTable, Rule, Table
 from stagegen.tune.race import decisive
 from stagegen.tune.reconfigure import Nodes, Setup, Timed
 from stagegen.tune.scope import Options
@@ -46,10 +43,6 @@ CALLS, SKIPPED = 160, 10
 
 #: Calls of each candidate in a first look.
 LOOKS = 4
-
-#: Programs that are made anew in each step have this in place of the catalogue's hash: so only what
-#: has changed is compiled.
-_ANY = "0" * 64
 
 _COMMAND = "stagegen reconfigure"
 
@@ -131,27 +124,11 @@ class Bed:
     def _traced(self, setup: Setup) -> Path:
         """Return the file with the events of calls of a tree."""
         topology, folder = self.topology, self.folder / "traced"
-        tree = setup.tree.renamed("t0")
-        whole = load_catalogue(TEMPLATES, [root_of([tree], topology)])
-        kept = (whole.find(self.collective, algorithm_of(tree.name)),)
-        catalogue = replace(whole, algorithms=with_native(whole, kept))
-        candidate = candidate_of(whole, self.collective, tree, setup.on_host)
-        table = Table.exactly(
-            self.collective,
-            CLUSTER,
-            topology.rank_count,
-            len(topology.hosts),
-            (Rule(0, candidate),),
-        )
-        hashes = (topology.hash, catalogue.hash)
-        decision = DecisionTable(topology.name, *hashes, False, (table,))
-        files = library_files(topology, catalogue, decision)
-        short = catalogue.hash[:16]
-        write_files(folder, {name: text.replace(short, _ANY[:16]) for name, text in files.items()})
+        write_tree_library(folder, topology, self.collective, setup.tree, setup.on_host)
         file = (folder / "events").with_suffix(".bin").absolute()
         file.unlink(missing_ok=True)
         variables = {"LIBCOLL_EVENTS": str(file)}
-        bound = self.bound(whole, self.size)
+        bound = patience(topology, load_catalogue().collective(self.collective), self.size)
         with closing(
             Bench(self.launcher, topology, folder, self.toolchain, variables, traced=True)
         ) as bench:
@@ -159,19 +136,6 @@ class Bed:
         if not file.is_file():
             raise MeasurementError(f"no events of {self.collective} along {setup.tree.name}")
         return file
-
-    def bound(self, catalogue: Catalogue, size: int) -> float:
-        """Return the seconds that a call's time is compared with."""
-        return patience(self.topology, catalogue.collective(self.collective), size)
-
-
-def candidate_of(
-    catalogue: Catalogue, collective: str, tree: ConfiguredTree, on_host: int
-) -> Candidate:
-    """Return the candidate of a tree; a tree without links on a host has no parameter."""
-    algorithm = catalogue.find(collective, algorithm_of(tree.name))
-    candidate = default_candidate(algorithm)
-    return with_value(candidate, "on_host", on_host) if algorithm.parameters else candidate
 
 
 class Live(Timed):
@@ -187,7 +151,7 @@ class Live(Timed):
         path = bed.folder / "session" / LOG
         path.unlink(missing_ok=True)
         self._log = LogWriter(path, new_header(topology, used, options))
-        renderer = Renderer(_COMMAND, topology.name, topology.hash, _ANY, used.templates)
+        renderer = Renderer(_COMMAND, topology.name, topology.hash, ANY_CATALOGUE, used.templates)
         files = measuring_sources(session_build(topology, used, needed), renderer)
         starter = SessionStarter(
             bed.folder / "session", files, bed.toolchain, bed.launcher, topology, self._log

@@ -19,11 +19,12 @@ from stagegen.catalogue.templates import Root
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import columns, launcher_option, to_size, topology_option
 from stagegen.cli._parts import added_to
-from stagegen.cli._reconfigure_live import Bed, candidate_of
+from stagegen.cli._reconfigure_live import Bed
 from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
 from stagegen.generate.write import write_file
 from stagegen.library import write_library
+from stagegen.library.tree import candidate_of
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import Launches, is_faster_in_launches
 from stagegen.parts.trees import COLLECTIVES, algorithm_of, root_of

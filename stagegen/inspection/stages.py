@@ -115,10 +115,10 @@ def _path(
 ) -> Path:
     down: list[tuple[Stage, float]] = []
     up: list[tuple[Stage, float]] = []
-    for way, line, found in (
-        (DOWN, _line(start, nodes, "parent"), down),
-        (UP, _line(start, nodes, "giver"), up),
-    ):
+    there, back = _line(start, nodes, "parent"), _line(start, nodes, "giver")
+    # A half of a way that is gone in one direction only would be missing in the sum.
+    by_clocks = by_clocks or [one.number for one in there] != [one.number for one in back]
+    for way, line, found in ((DOWN, there, down), (UP, back, up)):
         levels: dict[str, int] = {}
         name = rank
         for place, node in enumerate(line):
@@ -134,7 +134,7 @@ def _path(
                 levels[kind] = step + 1
                 seconds = _message(way, node, above, by_clocks)
                 found.append((Stage(way, kind, step, MESSAGE, node.number), seconds))
-    root = _line(start, nodes, "parent")[-1]
+    root = there[-1]
     core = []
     if root.ins and root.outs:
         core = [(Stage(CORE, CORE, 0, LATENCY, root.number), root.first_out - root.last_in)]
