@@ -166,6 +166,7 @@ def _print_look(console: Console, look: Look) -> None:
 def _print_tree(console: Console, tree: TreeFindings) -> None:
     console.print(_nodes(tree))
     console.print(_parts(tree))
+    console.print(_parts_by_messages(tree))
     for title, one in (("fastest", tree.fastest), ("slowest", tree.slowest)):
         columns = ("mean", "median", "stdev", "min", "max", "10-perc", "90-perc")
         table = _table(f"stages of the {title} rank, {one.rank}", ("stage",), columns)
@@ -229,6 +230,17 @@ def _parts(tree: TreeFindings) -> Table:
     ]
     table = _table("mean time by parts of the tree", ("part",), titles)
     rows: list[dict[str, Any]] = [one.parts() for one in ends]
+    for part in rows[0]:
+        table.add_row(part, *(format_seconds(row[part]) for row in rows))
+    return table
+
+
+def _parts_by_messages(tree: TreeFindings) -> Table:
+    """Return Table 4 of Bongo et al."""
+    ends = tree.by_messages()
+    titles = [f"{name} ({one.rank})" for name, one in ends.items()]
+    table = _table("by messages between hosts on the way to the root", ("part",), titles)
+    rows = [one.parts() for one in ends.values()]
     for part in rows[0]:
         table.add_row(part, *(format_seconds(row[part]) for row in rows))
     return table

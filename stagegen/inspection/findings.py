@@ -316,6 +316,23 @@ class TreeFindings:
         """The rank with the most time without arrival waits."""
         return self.by_total[-1]
 
+    def by_messages(self) -> dict[str, RankStages]:
+        """Return the fastest and the slowest rank by messages between hosts on their way (Table 4).
+
+        A title says how many such messages are on the way to the root.
+        """
+        groups: dict[int, list[RankStages]] = defaultdict(list)
+        for one in self.by_total:
+            ups = (s for s in one.stages if s.part == NETWORK and s.way == DOWN)
+            groups[len(set(ups))].append(one)
+        found: dict[str, RankStages] = {}
+        for count, ranks in sorted(groups.items()):
+            word = "message" if count == 1 else "messages"
+            found[f"{count} {word}, fastest"] = ranks[0]
+            if len(ranks) > 1:
+                found[f"{count} {word}, slowest"] = ranks[-1]
+        return found
+
     @cached_property
     def by_size(self) -> list[NodeFindings]:
         """The nodes, those with the most contributors first."""
@@ -393,6 +410,7 @@ class TreeFindings:
                 }
                 for one in self.ranks.values()
             ],
+            "by_messages": {name: one.rank for name, one in self.by_messages().items()},
             "fastest": self.fastest.rank,
             "slowest": self.slowest.rank,
             "round_trips": [

@@ -62,6 +62,7 @@ def test_random_trees_get_the_bytes_of_native(tmp_path, count, level):
     ("ranks", "count"),
     [
         (2, 2),
+        (4, 1),
         *(
             pytest.param(ranks, 4, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])
             for ranks in (3, 5)
@@ -69,7 +70,7 @@ def test_random_trees_get_the_bytes_of_native(tmp_path, count, level):
     ],
 )
 def test_ranks_that_share_memory_get_the_bytes_of_native(tmp_path, ranks, count):
-    """With routines that take shared memory unless told otherwise."""
+    """With routines that take shared memory unless told otherwise: on 4 ranks, 3 on one host."""
     folder = sharing(library(tmp_path / "trees", 5, count, ranks, max(2, ranks - 1)))
     assert passed(folder, ranks, "quick", support.MEMORY) > 60 * count
 

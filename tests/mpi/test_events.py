@@ -82,6 +82,16 @@ def test_the_ring_keeps_the_latest_calls(tmp_path):
         assert rank.calls["count"].sum() == len(rank.entries)
 
 
+def test_of_so_many_calls_one_is_kept(tmp_path):
+    trace = tracing.traced(
+        tmp_path / "events", "allreduce/fixed_tree", CALLS, 4, LIBCOLL_EVENTS_EACH="3"
+    )
+    for rank in trace.ranks:
+        assert rank.calls["sequence"].tolist() == list(range(CALLS // 3))
+        assert rank.calls["count"].all()
+        assert rank.calls["count"].sum() == len(rank.entries)
+
+
 def test_a_file_that_cannot_be_written_is_told_and_harms_nothing(tmp_path):
     name = str(tmp_path / "missing" / "events")
     told = tracing.run("barrier", 1, 0, variables={"LIBCOLL_EVENTS": name})

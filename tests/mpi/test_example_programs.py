@@ -25,6 +25,7 @@ PROGRAMS = {
     "cube": (("16", "2"), {("alltoall", 4 * 4 * 16 * 16, 8), ("allreduce", 16, 2)}),
     "bodies": (("8", "7"), {("allgather", 8 * 24, 7)}),
     "sort": (("500", "4"), {("allreduce", 4096, 4), ("alltoall", 4, 4)}),
+    "gsum": (("6", "4", "2"), {("allreduce", 4, 4)}),
     "stencil": (("2", "25"), {("allreduce", 8, 25)}),
 }
 

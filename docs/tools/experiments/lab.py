@@ -28,6 +28,7 @@ def run(
     program: Path,
     *words: object,
     library: Path | None = None,
+    preload: Path | None = None,
     variables: Mapping[str, str] | None = None,
     before: Sequence[object] = (),
 ) -> str:
@@ -38,15 +39,17 @@ def run(
         program: what runs, with one process per slot.
         words: its arguments.
         library: the folder of a library that is preloaded; None for the MPI library alone.
+        preload: a library itself, in place of its folder.
         variables: of the environment, besides those that are there.
         before: words before the command, such as those of ``stagegen record``.
 
     Raises:
         subprocess.CalledProcessError: it failed; it has said why.
     """
-    preload = () if library is None else ("--preload", (library / "libcoll.so").absolute())
+    first = preload if library is None else library / "libcoll.so"
+    loaded = () if first is None else ("--preload", first.absolute())
     stagegen = (sys.executable, "-m", "stagegen")
-    lab = (*stagegen, "lab", "run", "--topology", topology.absolute(), *preload, "--")
+    lab = (*stagegen, "lab", "run", "--topology", topology.absolute(), *loaded, "--")
     line = [*before, *lab, program, *words]
     done = subprocess.run(
         [*map(str, line)],

@@ -8,17 +8,16 @@ from typing import Any
 
 from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
-from docs.tools.experiments.paths.reconfigured import SHAPES, SIZE, topology_of
+from docs.tools.experiments.paths._trees import SHAPES, cluster
+from docs.tools.experiments.paths.reconfigured import SIZE
 from docs.tools.experiments.stagegen import stagegen
 from docs.tools.experiments.tuned import read_tuned
-from stagegen.generate.write import write_file
 
 TREES = ("one", "other")
 
 
 def _measure(hosts: int, slots: int, folder: Path) -> Any:
-    topology = folder / "cluster.yaml"
-    write_file(topology, topology_of(hosts, slots))
+    topology, _ = cluster(folder, hosts, slots)
     for name in TREES:
         stagegen(
             *("tree", "make", "--topology", topology, "--shape", "nary", "--name", name),

@@ -10,14 +10,11 @@ from typing import Any
 
 from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
+from docs.tools.experiments.paths._trees import MESSAGES, SHAPES, cluster
 from docs.tools.experiments.stagegen import stagegen
 from docs.tools.experiments.tuned import read_tuned
 from docs.tools.target import Target
 from stagegen.catalogue.algorithm import NATIVE
-from stagegen.generate.write import write_file
-
-#: Hosts, and ranks on each: the shapes of Bongo, Anshus and Bjørndalen that two CPUs can carry.
-SHAPES = ((4, 8), (8, 4))
 
 COLLECTIVES = ("allreduce", "reduce", "bcast", "barrier")
 
@@ -33,24 +30,15 @@ GAIN, LEVEL = 1.2, 1.03
 FIRST, LAST = "first", "result"
 
 
-def topology_of(hosts: int, slots: int) -> str:
-    """Return the topology file of one switch."""
-    return "\n".join(
-        (
-            f"name: paths-{hosts}x{slots}",
-            "defaults: {bandwidth: 100Mbit, latency: 50us}",
-            "launcher: lab",
-            f'switches: {{s0: {{hosts: "n[0-{hosts - 1}]"}}}}',
-            "hosts:",
-            *(f"  n{number}: {{slots: {slots}}}" for number in range(hosts)),
-            "",
-        )
-    )
+def on_host_of(search: Path) -> int:
+    """Return how ranks of a host hand over data in the result of a search."""
+    steps = [json.loads(line) for line in (search / "steps.jsonl").read_text().splitlines()[1:]]
+    kept = [one for step in steps for one in step["tried"] if one["accepted"]]
+    return int(kept[-1]["after"]["on_host"]) if kept else MESSAGES
 
 
 def _measure(hosts: int, slots: int, collective: str, folder: Path) -> Any:
-    topology, first = folder / "cluster.yaml", folder / f"{FIRST}.tree.yaml"
-    write_file(topology, topology_of(hosts, slots))
+    (topology, _), first = cluster(folder, hosts, slots), folder / f"{FIRST}.tree.yaml"
     shape = ("--shape", "nary", "--name", FIRST)
     stagegen("tree", "make", "--topology", topology, *shape, "--output", first)
     what = ("--collective", collective, "--size", SIZE)
