@@ -294,3 +294,27 @@ def test_text_json_and_page_of_two_files(tmp_path, capsys):
     assert render_inspection(looks_at(tmp_path / "one")) == render_inspection(
         looks_at(tmp_path / "one")
     )
+
+
+def test_the_times_of_nodes_add_up_to_those_of_all_ranks(tmp_path):
+    found = tree_findings(series(tmp_path, calls(3)))
+    seconds = found.node_seconds()
+    whole = [one.total(waits=False) for one in found.ranks.values()]
+    assert sum(seconds.values()) == pytest.approx(sum(whole) / len(whole))
+    # Rank 3's message goes to node 2, and that of node 2 to the root.
+    assert seconds[2] > 0
+    assert max(seconds, key=seconds.__getitem__) == 0
+
+
+def test_ranks_are_told_apart_by_messages_between_hosts(tmp_path):
+    found = tree_findings(series(tmp_path, calls(3)))
+    ends = found.by_messages()
+    assert list(ends) == [f"{n} message{s}, {e}" for n, s in ((0, "s"), (1, "")) for e in ENDS]
+    assert {ends[name].rank for name in ends if name.startswith("0")} == {0, 1}
+    assert {ends[name].rank for name in ends if name.startswith("1")} == {2, 3}
+    for count in ("0 messages", "1 message"):
+        fastest, slowest = (ends[f"{count}, {end}"].total(waits=False) for end in ENDS)
+        assert fastest <= slowest
+
+
+ENDS = ("fastest", "slowest")
