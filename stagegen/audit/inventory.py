@@ -21,7 +21,7 @@ from stagegen.topology import Topology
 
 _ROUTINE = re.compile(
     r'\{"(?P<name>\w+)", COLL_(?P<collective>[A-Z_]+), (?P<constraints>[A-Z_]+(?: \| [A-Z_]+)*), '
-    r"(?P<group>\d+), \d+, \w+,\s+(?P<function>\w+), (?P<parameters>\{[^{}]*\})\},\s*"
+    r"(?P<group>\d+), \d+, \w+,\s+(?P<function>\w+), (?P<parameters>\{[^{}]*\}), \w+\},\s*"
 )
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from stagegen.audit.c_text import included, read_source
 from stagegen.audit.routine import BuildRoutine
 from stagegen.audit.scheme import check_room, phase_count, scheme_kind
 from stagegen.audit.steps import Step, read_steps
-from stagegen.audit.tables import NOBODY, Record, read_data
+from stagegen.audit.tables import NOBODY, Record, data_within
 from stagegen.errors import ScheduleError
 from stagegen.schedule import PatternSchedule, Piece, Wait
 from stagegen.schedule.verify.pattern import times_of
@@ -23,10 +22,8 @@ from stagegen.topology import Topology
 ENGINE = "message_order.h"
 _OF_STREAMS = ("receives_ahead", "segment_size", "tail")
 _NAMES = ["first_step", "first_token", "parts", "places", "sizes", "steps", "tokens"]
-_DATA = re.compile(
-    r"(static const int sizes\[\].*?\n\};)\s*static const struct pattern ", re.DOTALL
-)
-_USE = "static const struct pattern pattern = {&schedule, parts, sizes, places};"
+#: The members of the engine's ``struct pattern``, each of which is the table of its name.
+_MEMBERS = ("schedule", "parts", "sizes", "places")
 
 
 def is_pattern(code: str) -> bool:
@@ -41,11 +38,10 @@ def pattern_schedule_of(topology: Topology, path: Path, routine: BuildRoutine) -
         InputError: the file cannot be read.
         ScheduleError: the tables contradict themselves; names rank, phase and message.
     """
-    text = read_source(path)
-    found = _DATA.search(text)
-    if found is None or text.count(_USE) != 1:
-        raise ScheduleError("it has no tables of a pattern, or does not carry them out")
-    tables = read_data(found[1])
+    tables = data_within(read_source(path))
+    pattern = tables.members_of("pattern", "pattern")
+    if pattern != {name: name for name in _MEMBERS}:
+        raise ScheduleError(f"its pattern is not made of {', '.join(_MEMBERS)}")
     if tables.names != _NAMES:
         raise ScheduleError(f"its tables are {' '.join(tables.names)}, not {' '.join(_NAMES)}")
     if scheme_kind(tables, routine.function) != "receiver":

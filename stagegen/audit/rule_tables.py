@@ -13,7 +13,7 @@ from stagegen.errors import ScheduleError
 _PART = r"\{&coll_routines\[(\d+)\], (\{[^{}]*\})\}"
 _PARTS = rf"\{{\.parts = \(const struct coll_part\[\]\)\{{(?P<parts>{_PART}(?:, {_PART})*)\}}\}}"
 _RULE = re.compile(
-    r"\{(?P<upto>\w+), &coll_routines\[(?P<index>\d+)\]\s*, "
+    r"\{(?P<last>\w+), &coll_routines\[(?P<index>\d+)\]\s*, "
     rf"(?:(?P<parameters>\{{[^{{}}]*\}})|{_PARTS})\}},\s*"
 )
 _TABLE = re.compile(
@@ -54,7 +54,7 @@ def read_rules(
         _check_shapes(where, row)
         of_table = list(rows_of(row["rules"], rules[row["rules"]], _RULE))
         for rule in of_table:
-            last = _checked_end(where, rule["upto"], last, ends)
+            last = _checked_end(where, rule["last"], last, ends)
             index = int(rule["index"])
             if index >= len(routines) or routines[index].collective != row["collective"].lower():
                 raise ScheduleError(
@@ -111,7 +111,7 @@ def read_pattern_rules(path: Path, routines: Sequence[BuildRoutine]) -> Iterator
         where, last, ends, begins = f"{path.name}, {name}[]", -1, True, [0]
         rows = list(rows_of(name, text, _RULE))
         for after, rule in enumerate(rows, 1):
-            last = _checked_end(where, rule["upto"], last, ends)
+            last = _checked_end(where, rule["last"], last, ends)
             index = int(rule["index"])
             if index >= len(routines) or routines[index].collective != of[name]:
                 raise ScheduleError(f"{where}: coll_routines[{index}] is of no {of[name]}")
@@ -130,11 +130,11 @@ def read_pattern_rules(path: Path, routines: Sequence[BuildRoutine]) -> Iterator
 _INT_MAX = 2**63
 
 
-def _checked_end(where: str, upto: str, last: int, ends: bool) -> int:
+def _checked_end(where: str, last_text: str, last: int, ends: bool) -> int:
     """Return the end of a row's sizes; alternatives have the same one, the native routine last."""
-    end = _INT_MAX if upto == "INT_MAX" else number(upto)
+    end = _INT_MAX if last_text == "INT_MAX" else number(last_text)
     if end is None or end < last or (end == last) == ends:
-        raise ScheduleError(f"{where}: the rule up to {upto} does not come after those before")
+        raise ScheduleError(f"{where}: the rule up to {last_text} does not come after those before")
     return end
 
 

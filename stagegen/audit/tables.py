@@ -26,7 +26,7 @@ _ITEM = re.compile(
     r")"
 )
 _ROW = re.compile(r"\{([^{}]*)\},\s*")
-_MEMBER = re.compile(r"\.(\w+) = (\w+),\s*")
+_MEMBER = re.compile(r"\.(\w+) = &?(\w+),\s*")
 _CONSTANT = re.compile(r"(\w+) = (-?\w+)(?:,\s*|\Z)")
 _ARRAY = re.compile(r"^static const (short|int) (\w+)\[\] = \{([^{}]*)\};$", re.M)
 _ENUM = re.compile(r"\benum \{([^{}]*)\}")
@@ -148,6 +148,15 @@ def read_data(text: str) -> Tables:
         else:
             structs[name] = item["type"], _members(name, item["members"])
     return Tables(constants, arrays, records, structs)
+
+
+def data_within(text: str) -> Tables:
+    """Return the constants and tables of a text that holds other code, too, and no comments.
+
+    Raises:
+        ScheduleError: a table is not understood, or a name is defined twice.
+    """
+    return read_data("".join(item[0] for item in _ITEM.finditer(text)))
 
 
 def read_tables(path: Path) -> Tables:

@@ -52,6 +52,16 @@ PLACES = {
 #: Needs for which the ranks must be in several parts, one of which has several of them.
 LEVELS = frozenset({"leaders", "hosts", "switches", "sites"})
 
+#: What the steps of a routine's persistent form are, and the C constant of each with its comment.
+STEPS = {
+    None: ("COLL_STEPS_NONE", "the MPI library serves it"),
+    "ring": ("COLL_STEPS_RING", "around the ring of ranks"),
+    "direct": ("COLL_STEPS_DIRECT", "each block goes to each rank at once"),
+    "doubling": ("COLL_STEPS_DOUBLING", "recursive doubling"),
+    "line": ("COLL_STEPS_LINE", "down the line of ranks"),
+    "binomial": ("COLL_STEPS_BINOMIAL", "down the binomial tree"),
+}
+
 #: What an algorithm needs whose template brings its own tables, for all ranks of one topology.
 OWN_TABLES = "tables"
 
@@ -207,6 +217,7 @@ class Algorithm:
         wins: when it is the best choice, in one sentence; empty for native routines.
         example: its steps for a small number of ranks, line by line; empty where they are obvious.
         traits: what the template asks about a variant, by names that only the template knows.
+        persistent: the steps of its persistent form, one of :data:`STEPS`; no fact of the routine.
         adaptive: how calls that adapt try it, or None; no fact of the routine.
         hash: SHA-256 of what its routine is compiled from; comments and layout do not count.
     """
@@ -233,6 +244,7 @@ class Algorithm:
     wins: str = ""
     example: str = ""
     traits: tuple[tuple[str, str | int], ...] = ()
+    persistent: str | None = None
     adaptive: Adaptation | None = None
     hash: str = ""
 

@@ -68,6 +68,9 @@ ARGUMENTS: Mapping[str, Argument] = {
     "comm": Argument("communicator", "comm"),
 }
 
+#: What plans the persistent forms of collectives: functions ``coll_plan_…`` of the library.
+PLANNERS = ("allreduce", "bcast", "exchange", "gathered")
+
 #: What a size in bytes counts, in words.
 UNITS: Mapping[str, str] = {
     "pair": "per pair of ranks",
@@ -96,6 +99,8 @@ class Collective:
         view: what a routine finds in its ``struct coll_call``.
         bound: the row of :data:`stagegen.schedule.bounds.formulas.FORMULAS` whose lower bound holds
             for it, or None.
+        plan: what plans its persistent form, one of :data:`PLANNERS`; None if the MPI library
+            serves it.
     """
 
     name: str
@@ -107,6 +112,7 @@ class Collective:
     size: str
     view: str
     bound: str | None
+    plan: str | None = None
 
     @property
     def function(self) -> str:
@@ -117,6 +123,16 @@ class Collective:
     def rooted(self) -> bool:
         """Whether it has a root."""
         return "root" in self.arguments
+
+    @property
+    def to_root(self) -> bool:
+        """Whether data goes to the root only."""
+        return self.rooted and self.send == ONE
+
+    @property
+    def from_root(self) -> bool:
+        """Whether data comes from the root only."""
+        return self.rooted and self.send != ONE
 
     @property
     def reduces(self) -> bool:
@@ -210,6 +226,7 @@ def _read_collective(name: str, text: str, place: str) -> Collective:
         size=keys.take("size", one_of(tuple(UNITS))),
         view=keys.take("view", text_of),
         bound=keys.take("bound", one_of(BOUNDED), default=None),
+        plan=keys.take("plan", one_of(PLANNERS), default=None),
     )
     keys.done()
     for key, is_right, message in _RULES:

@@ -22,8 +22,8 @@ program_option = click.option(
     multiple=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="TRACE",
-    help="Tune only what a program calls: a file that LIBCOLL_TRACE=json:FILE wrote; may be given "
-    "several times.",
+    help="Tune only what a program calls: a recording of `stagegen record`, or a file of "
+    "LIBCOLL_TRACE=json:FILE; may be given several times.",
 )
 
 
@@ -52,7 +52,7 @@ def _summary(program: Program) -> str:
     text = f"{count} sizes of {len({one.collective for one in program.wanted})} collectives take "
     text += (
         f"{program.covered / program.seconds:.1%} of the time in the traces"
-        if (program.seconds)
+        if program.seconds
         else "all calls of the traces"
     )
     if program.unknown > 0:

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from stagegen.errors import InputError
+from stagegen.measure.launch.registry import make_launcher
 from stagegen.topology import Topology
 
 #: Seconds before the limit at which the job is told to end: what was measured is safe by then.
@@ -15,7 +16,6 @@ NOTICE = 120
 
 _LIMIT = re.compile(r"(\d+-)?\d+(:\d+){0,2}", re.ASCII)
 _OWN_OPTIONS = ("--sbatch", "--time-limit")
-_OTHER_LAUNCHERS = ("lab", "local")
 
 _SCRIPT = """\
 #!/bin/bash
@@ -75,8 +75,10 @@ def _for_the_job(words: Sequence[str]) -> list[str]:
     """Return the command line of the job: to be resumed, and with a launcher for allocations."""
     kept = list(_without_own(words))
     asked = _value(kept, "--launcher")
-    if asked in _OTHER_LAUNCHERS:
-        raise InputError(f"--sbatch: the launcher {asked} does not use the nodes of a job")
+    if asked and make_launcher(asked).stays_here:
+        raise InputError(
+            f"--sbatch: the launcher {asked} does not use the nodes of a job; leave out --launcher"
+        )
     return [
         *kept,
         *([] if asked else ["--launcher", "slurm"]),

@@ -54,11 +54,37 @@ def command() -> None:
     metavar="NAME,…",
     help=f"star, {', '.join(policy_names())}, or all.",
 )
-@click.option("--iterations", type=click.IntRange(1, 32), default=10, show_default=True)
-@click.option("--epsilon", type=click.FloatRange(0, 10), default=0.1, show_default=True)
-@click.option("--delta-bound", type=click.IntRange(2, 64), default=64, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--margin", type=click.FloatRange(1), default=1.5, show_default=True)
+@click.option(
+    "--iterations",
+    type=click.IntRange(1, 32),
+    default=10,
+    show_default=True,
+    help="Calls in which a candidate is examined.",
+)
+@click.option(
+    "--epsilon",
+    type=click.FloatRange(0, 10),
+    default=0.1,
+    show_default=True,
+    help="The share by which a choice may be slower than the second best before it is replaced.",
+)
+@click.option(
+    "--delta-bound",
+    type=click.IntRange(2, 64),
+    default=64,
+    show_default=True,
+    help="The longest monitoring period, in multiples of --iterations.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of random choices."
+)
+@click.option(
+    "--margin",
+    type=click.FloatRange(1),
+    default=1.5,
+    show_default=True,
+    help="Candidates whose known time is above this multiple of the least are left out.",
+)
 @_FORMAT
 def replay_command(
     trace_file: Path,

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from stagegen.cli._options import print_json
+from stagegen.cli._options import print_json, to_size
 from stagegen.errors import NotFoundError
 from stagegen.generate.write import write_file
 from stagegen.inspection.findings import NodeFindings, Spread, TreeFindings
@@ -32,7 +32,7 @@ _ROWS = 24
     metavar="COLLECTIVE/NAME",
     help="Only calls of this routine, or of this collective; default: all.",
 )
-@click.option("--size", type=int, metavar="BYTES", help="Only calls of this size.")
+@click.option("--size", callback=to_size, metavar="SIZE", help="Only calls of this size.")
 @click.option(
     "--skip",
     type=click.IntRange(min=0),

@@ -91,6 +91,11 @@ class CallInC:
         return f"COLL_{self.name.upper()}"
 
     @property
+    def plan(self) -> str | None:
+        """What plans its persistent form; None if the MPI library serves it."""
+        return self.described.plan
+
+    @property
     def is_uneven(self) -> bool:
         """Whether blocks may differ in length."""
         return self.described.uneven

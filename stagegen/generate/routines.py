@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stagegen.catalogue import Algorithm, Collective, Part, RankGroup
-from stagegen.catalogue.algorithm import CONSTRAINTS, PLACES, RANKS_SERVED
+from stagegen.catalogue.algorithm import CONSTRAINTS, PLACES, RANKS_SERVED, STEPS
 from stagegen.catalogue.references import Work, with_numbers
 from stagegen.catalogue.source_hash import TABLES_TEMPLATE
 from stagegen.generate.calls import CallInC, hanging
@@ -34,6 +34,7 @@ class Routine:
         index: its place in ``coll_routines[]``.
         c_constraints: C expression of its constraints.
         c_defaults: C initialiser of its default parameters.
+        c_steps: C constant of the steps of its persistent form.
         c_variants: the same, with other values of every parameter in turn.
         min_bytes: the smallest message that it can do.
         c_max_bytes: C expression of the largest.
@@ -50,6 +51,7 @@ class Routine:
     index: int
     c_constraints: str
     c_defaults: str
+    c_steps: str
     c_variants: tuple[str, ...]
     min_bytes: int
     c_max_bytes: str
@@ -82,6 +84,7 @@ def describe(algorithm: Algorithm, group: RankGroup, index: int) -> Routine:
         index=index,
         c_constraints=" | ".join(flags) or "COLL_ANY",
         c_defaults=c_parameters(_defaults(algorithm)),
+        c_steps=STEPS[algorithm.persistent][0],
         c_variants=tuple(_variants(algorithm, group.topology.rank_count)),
         min_bytes=algorithm.min_bytes,
         c_max_bytes="INT_MAX" if algorithm.max_bytes is None else str(algorithm.max_bytes),

@@ -7,6 +7,7 @@ from itertools import accumulate, chain
 from typing import Any
 
 from stagegen.catalogue import Catalogue
+from stagegen.catalogue.algorithm import STEPS
 from stagegen.catalogue.source_hash import engines_included, hash_of, tokens
 from stagegen.data import DRIVERS, ENGINES
 from stagegen.errors import GenerateError
@@ -136,6 +137,7 @@ def runtime_values(build: Build) -> Mapping[str, Any]:
         "collectives": build.catalogue.collectives,
         "calls": calls_of(build.catalogue),
         "parameters": parameters,
+        "persistent_steps": tuple(STEPS.values()),
         "parameter_names": ", ".join([*(f'"{p.name}"' for p in parameters), "NULL"]),
         "parameter_fields": ", ".join(f"&parameters->{p.name}" for p in parameters),
         "routines": build.routines,

@@ -17,12 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+from stagegen.catalogue.collective import load_collectives
 from stagegen.inspection.series import Call, Event
 from stagegen.inspection.trace import Kind
 
-#: Data goes to the root only, or from it only; in all other collectives it goes both ways.
-TO_ROOT, FROM_ROOT = frozenset({"reduce", "gather"}), frozenset({"bcast", "scatter"})
+
+@lru_cache
+def _one_way() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the collectives whose data goes to the root only, and those that have it from it."""
+    described = load_collectives()
+    return (
+        frozenset(one.name for one in described if one.to_root),
+        frozenset(one.name for one in described if one.from_root),
+    )
 
 
 def of_node(number: int) -> int:
@@ -80,14 +89,15 @@ def nodes_of(collective: str, call: Call) -> dict[int, Node] | None:
         return told
     steps = [_steps(rank, events) for rank, events in enumerate(call.events)]
     _drop_exchanges(steps)
+    to_root, from_root = _one_way()
     nodes = {}
     for rank, own in enumerate(steps):
         node = _node(collective, rank, own)
         if node is None:
             return None
-        if collective not in FROM_ROOT:
+        if collective not in from_root:
             node.ins[rank] = call.begun[rank]
-        if collective not in TO_ROOT:
+        if collective not in to_root:
             node.outs[rank] = call.ended[rank]
         nodes[rank] = node
     return nodes if _is_tree(nodes) else None
@@ -146,9 +156,10 @@ def _node(collective: str, rank: int, steps: Sequence[_Step]) -> Node | None:
     node = Node(rank, rank)
     sends = [one for one in steps if one.sends]
     receives = [one for one in steps if not one.sends]
-    if collective in TO_ROOT:
+    to_root, from_root = _one_way()
+    if collective in to_root:
         return _filled(node, receives, sends, [], [])
-    if collective in FROM_ROOT:
+    if collective in from_root:
         return _filled(node, [], [], receives, sends)
     last = max((i for i, one in enumerate(steps) if not one.sends), default=-1)
     before = [one for one in steps[: max(last, 0)] if one.sends]

@@ -21,7 +21,7 @@ class Message:
     Attributes:
         sender: rank in the communicator.
         receiver: likewise.
-        step: the phase of a schedule; else the how-manieth message between the two.
+        step: the phase of a schedule; else how many messages the sender had begun before.
         start: when its send began; seconds of the reference clock.
         end: when its receive had ended.
     """

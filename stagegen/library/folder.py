@@ -51,9 +51,6 @@ _DISPATCHER = (
     "trace.c",
 )
 
-#: Collectives whose persistent forms can have plans: those of ``plans.c``.
-_PLANNED = frozenset({"allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "bcast"})
-
 #: Those of a library that recognises patterns.
 _OF_PATTERNS = ("patterns.c", "recognition.c")
 
@@ -120,7 +117,7 @@ def library_files(
     for call in calls_of(build.catalogue):
         made = renderer.render("libcoll/entry.c.j2", {"call": call})
         files[f"src/entry_{call.name}.c"] = with_features(made, features, "entry.c.j2")
-        if call.name in _PLANNED:
+        if call.plan is not None:
             files[f"src/init_{call.name}.c"] = renderer.render("libcoll/init.c.j2", {"call": call})
     if adaptive is not None:
         own = adaptive_sources(build, decision, adaptive, renderer)

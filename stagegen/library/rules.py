@@ -22,7 +22,7 @@ from stagegen.tune.shapes import Range, Shape
 class CRule:
     """A row of a rule table in C."""
 
-    c_upto: str
+    c_last: str
     routine_index: int
     algorithm: str
     c_parameters: str
@@ -61,13 +61,13 @@ class CEntry:
     """The calls of a pattern that one rule serves.
 
     Attributes:
-        start: the smallest mean block, in bytes.
-        c_upto: the largest, as a C expression.
+        first: the smallest mean block, in bytes.
+        c_last: the largest, as a C expression.
         rule: the place of the rule's first row in the table.
     """
 
-    start: int
-    c_upto: str
+    first: int
+    c_last: str
     rule: int
 
 
@@ -242,7 +242,7 @@ def _c_rules(
         for candidate in rule.options:
             parts = [part(bound.collective, bound.candidate) for bound in candidate.bound]
             yield CRule(
-                c_upto=_c_end(table.end_of(number)),
+                c_last=_c_end(table.end_of(number)),
                 routine_index=place(table.collective, candidate),
                 algorithm=candidate.algorithm,
                 c_parameters=c_parameters(dict(candidate.parameters), parts),

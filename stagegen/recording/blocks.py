@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from stagegen.patterns import COLLECTIVES, MATRIX, Pattern
-from stagegen.recording.functions import collective_of
+from stagegen.recording.functions import arguments_of, collective_of
 from stagegen.recording.model import IN_PLACE, SENDS, Array, Rank, Recording
 from stagegen.recording.tables import Table, tables_of
 
@@ -58,11 +58,19 @@ def blocks_of(recording: Recording) -> Blocks:
 
 def _sizes(table: Table, call: int, collective: str) -> tuple[tuple[int, ...], ...] | None:
     """Return the bytes of the blocks of a call; None if they were not kept."""
-    rows = (_RULES[collective])(table, call)
-    found = list(rows)
+    found = list(_rows(table, call, collective))
     if any(row is None or len(row) != len(table.columns) for row in found):
         return None
     return tuple(row for row in found if row is not None)
+
+
+def _rows(table: Table, call: int, collective: str) -> Iterator[tuple[int, ...] | None]:
+    """Yield the rows of a call's pattern; None for one that is not known."""
+    if collective in MATRIX:
+        yield from _of_pairs(table, call)
+    else:
+        side = "received" if "recvcounts" in arguments_of(collective) else "sent"
+        yield _known(table, call, side)
 
 
 def _of_pairs(table: Table, call: int) -> Iterator[tuple[int, ...] | None]:
@@ -73,23 +81,10 @@ def _of_pairs(table: Table, call: int) -> Iterator[tuple[int, ...] | None]:
         yield _bytes(rank, event, "received" if in_place else "sent")
 
 
-def _known(side: str) -> Any:
-    def rule(table: Table, call: int) -> Iterator[tuple[int, ...] | None]:
-        """Yield the row of the first rank that has counts: all, or the root alone."""
-        rows = (_bytes(rank, events[call], side) for rank, events in table.columns)
-        yield next((row for row in rows if row is not None), None)
-
-    return rule
-
-
-_RULES: Mapping[str, Any] = {
-    **dict.fromkeys(MATRIX, _of_pairs),
-    "allgatherv": _known("received"),
-    "gatherv": _known("received"),
-    "reduce_scatter": _known("received"),
-    "scatterv": _known("sent"),
-}
-"""Where the counts of each collective are."""
+def _known(table: Table, call: int, side: str) -> tuple[int, ...] | None:
+    """Return the row of the first rank that has counts: all have them, or the root alone."""
+    rows = (_bytes(rank, events[call], side) for rank, events in table.columns)
+    return next((row for row in rows if row is not None), None)
 
 
 def _bytes(rank: Rank, event: Array, side: str) -> tuple[int, ...] | None:

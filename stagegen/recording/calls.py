@@ -8,24 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from stagegen.recording.clocks import Clocks, clocks_of
-from stagegen.recording.functions import BLOCKING, collective_of
+from stagegen.recording.functions import BLOCKING, arguments_of, collective_of
 from stagegen.recording.model import RECEIVES, SENDS, Array, Recording
 from stagegen.recording.tables import Table, tables_of
 
-#: Collectives whose blocks may differ in length, by how the size of a call follows from what a
-#: rank holds: all ranks know the whole, the root does, or each knows its own blocks only.
+#: If blocks may differ in length: all ranks know all of them, the root does, or each rank knows its
+#: own ones only.
 _WHOLE, _OF_ROOT, _OWN = "whole", "of root", "own"
-UNEVEN = {
-    "allgatherv": _WHOLE,
-    "reduce_scatter": _WHOLE,
-    "gatherv": _OF_ROOT,
-    "scatterv": _OF_ROOT,
-    "alltoallv": _OWN,
-    "alltoallw": _OWN,
-    "neighbor_allgatherv": _OWN,
-    "neighbor_alltoallv": _OWN,
-    "neighbor_alltoallw": _OWN,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +47,7 @@ class Calls:
     @property
     def message(self) -> int:
         """Bytes of one point-to-point message of the operation: a block; or all if undivided."""
-        divided = UNEVEN.get(self.collective) == _WHOLE
+        divided = _who_knows(self.collective) == _WHOLE
         return round(self.size / len(self.ranks)) if divided else self.size
 
 
@@ -119,9 +108,20 @@ def _grouped(recording: Recording, clocks: Clocks, table: Table) -> Iterator[Cal
             )
 
 
+def _who_knows(collective: str) -> str | None:
+    """Return who knows the lengths of all blocks; None if blocks are of one length."""
+    arguments = set(arguments_of(collective))
+    counts = arguments & {"sendcounts", "recvcounts"}
+    if not counts:
+        return None
+    if "root" in arguments:
+        return _OF_ROOT
+    return _OWN if len(counts) == 2 or collective.startswith("neighbor") else _WHOLE
+
+
 def _keys(collective: str, sizes: Array) -> Array:
     """Return what tells calls of different sizes apart; all count as one if blocks differ."""
-    if collective in UNEVEN:
+    if _who_knows(collective) is not None:
         return np.zeros(len(sizes), np.int64)
     return sizes.astype(np.int64)
 
@@ -129,14 +129,14 @@ def _keys(collective: str, sizes: Array) -> Array:
 def _sizes(collective: str, events: Sequence[Array]) -> Array:
     """Return the size of each call in bytes; for blocks that differ in length, their mean."""
     held = np.stack([_held(one) for one in events])
-    how = UNEVEN.get(collective)
+    how = _who_knows(collective)
     if how is None or how == _WHOLE:
         received = np.stack([_received(one) for one in events]) if how == _WHOLE else held
         whole: Array = received.max(axis=0).astype(float)
         return whole
     ranks = len(events)
     if how == _OF_ROOT:
-        side = "received_bytes" if collective == "gatherv" else "sent_bytes"
+        side = "received_bytes" if "recvcounts" in arguments_of(collective) else "sent_bytes"
         at_root: Array = np.stack([one[side] for one in events]).max(axis=0) / ranks
         return at_root
     own: Array = held.mean(axis=0) / ranks

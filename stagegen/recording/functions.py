@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from stagegen.catalogue import Catalogue
+from stagegen.catalogue.collective import load_collectives
 from stagegen.generate.calls import hanging
 
 BLOCKING, NONBLOCKING, PERSISTENT = "blocking", "nonblocking", "persistent"
@@ -187,6 +189,13 @@ class Function:
 def _declaration(argument: str, large: bool) -> str:
     form = _SIZED[argument][large] if argument in _SIZED else _TYPES[argument]
     return form.format(argument.removesuffix("_a"))
+
+
+@lru_cache
+def arguments_of(collective: str) -> tuple[str, ...]:
+    """Return the arguments of a blocking collective of MPI; none if it is unknown."""
+    own = {one.name: one.arguments for one in load_collectives()}
+    return own.get(collective) or tuple(_ARGUMENTS.get(collective, "").split())
 
 
 def functions_of(catalogue: Catalogue) -> tuple[Function, ...]:

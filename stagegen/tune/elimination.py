@@ -3,9 +3,9 @@
 - A candidate is *beaten* if even its least time, scouting included, is above the median of a rival
   by :data:`BEATEN`, and by more than the noise. A hiccup can cause one long time, but not all of
   them.
-- A challenger is *hopeless* if it could not pass the test against the native routine even with the
-  best luck in the launches to come, or if the one that is tested first could not. That changes no
-  decision.
+- A challenger is *out of reach* if it could not pass the test against the native routine even with
+  the best luck in the launches to come, or if the one that is tested first could not. That changes
+  no decision.
 - A challenger that is slower than the leader in two launches or more is *behind*: what replaces
   it is the better of two that both beat the native routine.
 
@@ -70,7 +70,7 @@ def _is_open(point: Point, challenger: Candidate, holder: Candidate, protocol: P
 
 
 def eliminate(point: Point, protocol: Protocol, noise: float) -> None:
-    """Take out candidates that are beaten, hopeless or behind, the slowest first; one stays.
+    """Take out candidates that are beaten, out of reach or behind, the slowest first; one stays.
 
     Args:
         point: what is known of a size; learns which finalists are out.
@@ -80,10 +80,10 @@ def eliminate(point: Point, protocol: Protocol, noise: float) -> None:
     for candidate in sorted(point.running, key=point.median, reverse=True):
         rivals = {one: point.median(one) for one in point.running if one != candidate}
         challenges = candidate != NATIVE_CANDIDATE
-        hopeless = challenges and _is_hopeless(point, candidate, protocol)
+        out_of_reach = challenges and _is_out_of_reach(point, candidate, protocol)
         beaten = _is_beaten(point, candidate, point.field.rival(rivals, candidate), noise)
         behind = challenges and _is_behind(point, candidate, rivals, protocol)
-        if hopeless or ((beaten or behind) and not _is_on_test(point, candidate)):
+        if out_of_reach or ((beaten or behind) and not _is_on_test(point, candidate)):
             point.out.add(candidate)
 
 
@@ -99,7 +99,7 @@ def _is_beaten(point: Point, candidate: Candidate, rival: float, noise: float) -
     return min(*point.seen[candidate], *point.pooled(candidate)) > factor * rival
 
 
-def _is_hopeless(point: Point, candidate: Candidate, protocol: Protocol) -> bool:
+def _is_out_of_reach(point: Point, candidate: Candidate, protocol: Protocol) -> bool:
     """Whether it can no longer replace the native routine in any group.
 
     It can if neither itself nor the one that is tested first has failed.

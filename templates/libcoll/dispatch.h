@@ -4,9 +4,9 @@
 
 #include "coll.h"
 
-/* Messages of up to `upto` bytes that no earlier rule takes, or that it cannot do. */
+/* Messages of up to `last` bytes that no earlier rule takes, or that it cannot do. */
 struct coll_rule {
-    MPI_Aint upto;
+    MPI_Aint last;
     const struct coll_routine *routine;
     struct coll_parameters parameters;
 };
@@ -17,14 +17,14 @@ const struct coll_rule *coll_find_rule(enum coll_collective collective, struct c
 
 #ifdef COLL_PATTERNS
 /*
- * patterns.c: the rules of a pattern, for calls of from `from` to `upto` bytes. Of an alltoallv
+ * patterns.c: the rules of a pattern, for calls of `first` to `last` bytes. Of an alltoallv
  * that is the mean block between different ranks, else all blocks together.
  */
 struct coll_pattern_entry {
     const char *name;
     enum coll_collective collective;
     const int *bytes; /* of each block, by positions; of an alltoallv [from * ranks + to] */
-    int from, upto;
+    int first, last;
     const struct coll_rule *rule; /* the first of them; the last one is native */
 };
 
@@ -114,10 +114,10 @@ const struct coll_settings *coll_settings(void);
 
 /* A number and, if anything, one of k, M, G behind it for so many times 1024; -1 for all else. */
 double coll_bytes_of(const char *text);
-#ifdef COLL_ADAPTIVE
 
 /* Say that a setting is ignored, and why: once per job. */
 void coll_complain(const char *variable, const char *setting, const char *why);
+#ifdef COLL_ADAPTIVE
 
 /* options.c: LIBCOLL_ADAPTIVE, read once; NULL where it is off. */
 const struct coll_options *coll_options(void);

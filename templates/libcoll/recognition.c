@@ -102,8 +102,8 @@ static int fits(const struct coll_pattern_entry *entry, const struct coll_call *
         COLL_TRY(own_bytes(call, cc, position, &own));
         apart += fabs(own.out - scale * wanted.out) + fabs(own.in - scale * wanted.in);
     }
-    *found = apart <= threshold * 2 * own_all && mean * reach >= entry->from &&
-             mean <= reach * entry->upto;
+    *found = apart <= threshold * 2 * own_all && mean * reach >= entry->first &&
+             mean <= reach * entry->last;
     return MPI_SUCCESS;
 }
 
@@ -163,8 +163,8 @@ static int find_class(const struct coll_call *call, const struct coll_comm *cc,
     double nearest = ratio_of(skew, 1);
     for (int i = 0; i < coll_pattern_count; ++i) {
         const struct coll_pattern_entry *one = &coll_pattern_entries[i];
-        if (one->collective != call->collective || call->bytes < one->from ||
-            call->bytes > one->upto)
+        if (one->collective != call->collective || call->bytes < one->first ||
+            call->bytes > one->last)
             continue;
         const double apart = ratio_of(skew, skew_of_entry(one, cc->size));
         if (apart < nearest) {

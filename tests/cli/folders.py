@@ -78,8 +78,8 @@ def _tables(build):
     index = {(r.collective, r.algorithm, r.group): r.index for r in build.routines}
     for group, (collective, rules) in product(build.groups, _RULES.items()):
         rows = tuple(
-            CRule(upto, _find(index, collective, option, group), option, c_parameters(parameters))
-            for upto, name, own in rules
+            CRule(last, _find(index, collective, option, group), option, c_parameters(parameters))
+            for last, name, own in rules
             for option, parameters in ((name, own), ("native", {}))
         )
         ranks = group.topology.ranks

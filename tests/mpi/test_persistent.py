@@ -91,6 +91,11 @@ def test_error_handlers_may_free_requests(way):
     run("persistent_uses.c", "handlers", kind="window", way=way)
 
 
+def test_a_setting_that_means_nothing_is_reported_once():
+    told = run("persistent.c", 20, 1, kind="tokenz").stderr
+    assert told.count("LIBCOLL_PERSISTENT: 'tokenz' is ignored: expected auto, window,") == 1
+
+
 #: MPICH keeps memory to its end.
 NO_LEAKS = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
 

@@ -264,6 +264,16 @@ enum coll_constraint {
     COLL_FIXED_ORDER = 1 << 9, /* serves LIBCOLL_DETERMINISTIC: an order that p alone decides */
 };
 
+/* The steps of a routine's persistent form: see plans.c. */
+enum coll_steps {
+    COLL_STEPS_NONE,     /* the MPI library serves it */
+    COLL_STEPS_RING,     /* around the ring of ranks */
+    COLL_STEPS_DIRECT,   /* each block goes to each rank at once */
+    COLL_STEPS_DOUBLING, /* recursive doubling */
+    COLL_STEPS_LINE,     /* down the line of ranks */
+    COLL_STEPS_BINOMIAL, /* down the binomial tree */
+};
+
 struct coll_routine {
     const char *name; /* of the algorithm */
     enum coll_collective collective;
@@ -272,6 +282,7 @@ struct coll_routine {
     MPI_Aint min_bytes, max_bytes;
     coll_function *run;
     struct coll_parameters defaults; /* where nothing was tuned */
+    enum coll_steps steps;
 };
 
 /* The routine of a part of a composition. */

@@ -3,8 +3,8 @@
  *   --from-log measurements.jsonl
  * cluster reference, topology 37c89b6bbe7553f0, catalogue ddf3d4eebf71ee32
  */
-/* Which collectives have a plan, and the plans of all but those that exchange. */
-#include <limits.h>
+/* The plans of collectives, but for those that exchange. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,12 +16,22 @@
 /* A rank has at most about so many messages in each direction. */
 enum { CHUNKS = 2048, CHUNK = 8192 };
 
+static const char VARIABLE[] = "LIBCOLL_PERSISTENT";
+
+static void complain(void) {
+    coll_complain(VARIABLE, getenv(VARIABLE), "expected auto, window, tokens or native");
+}
+
 enum coll_plan_kind coll_plan_kind(void) {
     static const char *const names[] = {"native", "auto", "window", "tokens"};
-    const char *value = getenv("LIBCOLL_PERSISTENT");
-    for (int i = 0; value != NULL && i < (int)(sizeof names / sizeof *names); ++i)
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const char *value = getenv(VARIABLE);
+    if (value == NULL || value[0] == '\0')
+        return COLL_PLAN_AUTO;
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); ++i)
         if (strcmp(value, names[i]) == 0)
             return (enum coll_plan_kind)i;
+    pthread_once(&once, complain);
     return COLL_PLAN_AUTO;
 }
 
@@ -43,10 +53,6 @@ static int rank_at(const struct coll_comm *cc, int place) {
 
 static int place_of(const struct coll_comm *cc, int rank) {
     return cc->kind >= COLL_KIND_HOSTS ? cc->place_of[rank] : rank;
-}
-
-static int is_called(const struct coll_routine *routine, const char *part) {
-    return strstr(routine->name, part) != NULL;
 }
 
 /* The blocks of an allgather in the receive buffer, as plain bytes. */
@@ -126,7 +132,8 @@ int coll_plan_gathered(struct coll_operation *operation, const struct coll_routi
                        int *found) {
     const struct coll_call *call = &operation->call;
     const struct coll_comm *cc = operation->cc;
-    const int on_ring = is_called(routine, "ring"), is_direct = is_called(routine, "simple");
+    const int on_ring = routine->steps == COLL_STEPS_RING;
+    const int is_direct = routine->steps == COLL_STEPS_DIRECT;
     struct gathered gathered = {.call = call};
     MPI_Aint sent = 0, all = 0;
     if (!on_ring && !is_direct)
@@ -197,7 +204,8 @@ static void add_binomial(struct coll_operation *operation, MPI_Aint bytes) {
 int coll_plan_bcast(struct coll_operation *operation, const struct coll_routine *routine,
                     int *found) {
     const struct coll_call *call = &operation->call;
-    const int in_line = is_called(routine, "linear"), is_binomial = is_called(routine, "binomial");
+    const int in_line = routine->steps == COLL_STEPS_LINE;
+    const int is_binomial = routine->steps == COLL_STEPS_BINOMIAL;
     MPI_Aint size;
     if (!in_line && !is_binomial)
         return MPI_SUCCESS;
@@ -286,9 +294,8 @@ int coll_plan_allreduce(struct coll_operation *operation, const struct coll_rout
                         int *found) {
     const struct coll_call *call = &operation->call;
     const struct coll_comm *cc = operation->cc;
-    const int doubles =
-        is_called(routine, "recursive_doubling") && (cc->size & (cc->size - 1)) == 0;
-    const int on_ring = is_called(routine, "ring") && call->recv_count >= cc->size;
+    const int doubles = routine->steps == COLL_STEPS_DOUBLING && (cc->size & (cc->size - 1)) == 0;
+    const int on_ring = routine->steps == COLL_STEPS_RING && call->recv_count >= cc->size;
     MPI_Aint size = 0;
     if (call->ordered || (!doubles && !on_ring) || (routine->constraints & COLL_FIXED_ORDER))
         return MPI_SUCCESS;
@@ -309,31 +316,9 @@ int coll_plan_allreduce(struct coll_operation *operation, const struct coll_rout
     if (call->sendbuf != MPI_IN_PLACE)
         coll_add_work(operation, COLL_LANE_FIRST, coll_copy_bytes, call->sendbuf, call->recvbuf,
                       size * call->recv_count);
-    if (doubles)
-        add_doubling(operation, size);
-    else
+    if (on_ring)
         return add_reduction_ring(operation, size);
-    return MPI_SUCCESS;
-}
-
-int coll_plan(struct coll_operation *operation, const struct coll_routine *routine,
-              const struct coll_parameters *parameters, int *found) {
-    static const struct {
-        const char *name;
-        coll_planner *plan;
-    } planners[] = {
-        {"alltoall", coll_plan_exchange},   {"alltoallv", coll_plan_exchange},
-        {"allgather", coll_plan_gathered},  {"allgatherv", coll_plan_gathered},
-        {"allreduce", coll_plan_allreduce}, {"bcast", coll_plan_bcast},
-    };
-    const char *name = coll_collective_names[operation->call.collective];
-    (void)parameters;
-    *found = 0;
-    for (int lane = 0; lane < COLL_LANES; ++lane)
-        operation->lanes[lane].window = INT_MAX;
-    for (size_t i = 0; i < sizeof planners / sizeof *planners; ++i)
-        if (strcmp(name, planners[i].name) == 0)
-            return planners[i].plan(operation, routine, found);
+    add_doubling(operation, size);
     return MPI_SUCCESS;
 }
 

@@ -235,6 +235,10 @@ class Launcher(Protocol):
     def emulates(self) -> bool:
         """Whether it emulates the network; if so, checks of results can run without it."""
 
+    @property
+    def stays_here(self) -> bool:
+        """Whether all ranks are on this machine, whatever the topology's hosts are."""
+
     def why_unavailable(self, topology: Topology, mpi: str = "mpich") -> str | None:
         """Return why jobs cannot be started here and what would help; None if they can."""
 

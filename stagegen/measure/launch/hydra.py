@@ -31,6 +31,7 @@ class HydraLauncher:
     flavours: tuple[str, ...] = ("mpich",)
     name: str = "hydra"
     emulates: bool = False
+    stays_here: bool = False
 
     def why_unavailable(self, topology: Topology, mpi: str = "mpich") -> str | None:
         """Return why the cluster cannot be reached; looks names up, but contacts no host."""

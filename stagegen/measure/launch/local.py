@@ -59,6 +59,7 @@ class LocalLauncher:
     flavours: tuple[str, ...] = tuple(FLAVOURS)
     name: str = "local"
     emulates: bool = False
+    stays_here: bool = True
 
     def why_unavailable(self, topology: Topology, mpi: str = "mpich") -> str | None:
         """Return what is missing on this machine, or None."""

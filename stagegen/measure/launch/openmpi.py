@@ -31,6 +31,7 @@ class OpenMpiLauncher:
     flavours: tuple[str, ...] = ("openmpi",)
     name: str = "openmpi"
     emulates: bool = False
+    stays_here: bool = False
 
     def why_unavailable(self, topology: Topology, mpi: str = "openmpi") -> str | None:
         """Return why the cluster cannot be reached; looks names up, but contacts no host."""

@@ -39,6 +39,7 @@ class SlurmLauncher:
     flavours: tuple[str, ...] = tuple(FLAVOURS)
     name: str = "slurm"
     emulates: bool = False
+    stays_here: bool = False
 
     def why_unavailable(self, topology: Topology, mpi: str = "mpich") -> str | None:
         """Return what is missing: srun, an allocation, nodes of the topology, the PMI plugin."""

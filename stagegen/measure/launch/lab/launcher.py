@@ -70,6 +70,7 @@ class LabLauncher:
     flavours: tuple[str, ...] = tuple(FLAVOURS)
     name: str = "lab"
     emulates: bool = True
+    stays_here: bool = True
 
     def why_unavailable(self, topology: Topology, mpi: str = "mpich") -> str | None:
         """Return why no lab can be built here and which setting would help, or None."""
