@@ -10,6 +10,7 @@ import click
 
 from stagegen.catalogue import Catalogue
 from stagegen.catalogue.selection import Selection, patterns_of
+from stagegen.cli._output import form_option
 from stagegen.measure.launch.registry import launcher_names
 from stagegen.topology import parse_size
 
@@ -41,6 +42,12 @@ def launcher_option(command: _Command) -> _Command:
     names = ", ".join(launcher_names())
     text = f"What starts the ranks: {names}; see docs/launchers.md."
     return click.option("--launcher", metavar="NAME", help=text)(command)
+
+
+def mpicc_option(command: _Command) -> _Command:
+    """Add `--mpicc PROGRAM`."""
+    text = "MPI compiler; default: $MPICC, or as installed."
+    return click.option("--mpicc", metavar="PROGRAM", help=text)(command)
 
 
 def selection_options(command: _Command) -> _Command:
@@ -100,14 +107,8 @@ def collectives_of(catalogue: Catalogue, names: str | None) -> tuple[str, ...]:
 
 def format_option(command: _Command) -> _Command:
     """Add `--format text|json`."""
-    return click.option(
-        "--format",
-        "output_format",
-        type=click.Choice(("text", "json")),
-        default="text",
-        show_default=True,
-        help="Text is for people; JSON is for programs, in a stable form.",
-    )(command)
+    about = "Text is for people; JSON is for programs, in a stable form."
+    return form_option(("text", "json"), about)(command)
 
 
 def print_json(form: Mapping[str, Any]) -> None:

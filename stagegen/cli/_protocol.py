@@ -48,6 +48,6 @@ _OPTIONS = (
         type=click.IntRange(min=0),
         default=_DEFAULT.seed,
         show_default=True,
-        help="Of the random order in which routines take turns.",
+        help="Seed of the random order in which routines take turns.",
     ),
 )

@@ -24,8 +24,8 @@ patterns_option = click.option(
     "pattern_file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Also tune for each alltoallv, with routines of its own, and each allgatherv of a file of "
-    "`stagegen patterns`. --communicators patterns: for nothing else.",
+    help="Also tune for the patterns of a file of `stagegen patterns`. Each alltoallv gets "
+    "routines of its own. With --communicators patterns, tune for nothing else.",
 )
 
 
@@ -45,7 +45,7 @@ scales_option = click.option(
     default="0.25,1,4",
     show_default=True,
     metavar="A,B",
-    help="With --patterns: how many times as long as in the file blocks are.",
+    help="With --patterns: factors by which the blocks of the file are made longer or shorter.",
 )
 
 

@@ -18,7 +18,7 @@ from stagegen.adaptive.trace import trace_of_measurements as traced
 from stagegen.catalogue import applicable, load_catalogue
 from stagegen.catalogue.algorithm import Adaptation, Algorithm
 from stagegen.cli import compare
-from stagegen.cli._options import print_json, to_size
+from stagegen.cli._options import format_option, print_json, to_size
 from stagegen.cli._parts import added_to
 from stagegen.cli._tune_log import LOG
 from stagegen.errors import InputError
@@ -30,13 +30,6 @@ from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import load_topology
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_FORMAT = click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-)
 
 
 @click.group()
@@ -85,7 +78,7 @@ def command() -> None:
     show_default=True,
     help="Candidates whose known time is above this multiple of the least are left out.",
 )
-@_FORMAT
+@format_option
 def replay_command(
     trace_file: Path,
     policies: str,
@@ -145,16 +138,26 @@ def _print_replays(played: Sequence[Replayed]) -> None:
 @command.command("trace")
 @click.option("--synthetic", "kind", type=click.Choice(tuple(KINDS)), help="Make a trace.")
 @click.option("--topology", "topology_file", metavar="FILE", help="Measure on this cluster.")
-@click.option("--algorithms", default="", metavar="A,B:x=1,…", help="Measured; default: all.")
+@click.option(
+    "--algorithms", default="", metavar="A,B:x=1,…", help="Algorithms to measure; default: all."
+)
 @click.option("--launcher", metavar="NAME", help="With --topology: what starts the ranks.")
 @click.option("--from-log", "log", type=_FILE, metavar="FILE", help="Take times of a log.")
-@click.option("--collective", default="alltoall", show_default=True)
-@click.option("--size", callback=to_size, default="2KiB", show_default=True)
-@click.option("--communicator", default=WHOLE, show_default=True, help="Of the log.")
+@click.option("--collective", default="alltoall", show_default=True, help="The collective.")
+@click.option(
+    "--size", callback=to_size, default="2KiB", show_default=True, help="The message size."
+)
+@click.option(
+    "--communicator", default=WHOLE, show_default=True, help="The communicator in the log."
+)
 @click.option("--chosen", metavar="ROUTINE", help="What the table chose; default: native.")
-@click.option("--calls", type=click.IntRange(1), default=2000, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--output", type=_FILE, required=True, metavar="FILE")
+@click.option(
+    "--calls", type=click.IntRange(1), default=2000, show_default=True, help="Calls of the trace."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the made times."
+)
+@click.option("--output", type=_FILE, required=True, metavar="FILE", help="The trace to write.")
 def trace_command(
     kind: str | None,
     topology_file: str | None,
@@ -265,9 +268,12 @@ def _of_log(
 @command.command("report")
 @click.argument("file", type=_FILE)
 @click.option("--html", type=_FILE, metavar="FILE", help="Write a page.")
-@_FORMAT
+@format_option
 def report_command(file: Path, html: Path | None, output_format: str) -> None:
-    """Tell per call site what was tried, chosen, when and why: of a FILE of LIBCOLL_LEARN."""
+    """Tell what was tried and chosen at each call site, when and why.
+
+    FILE is what LIBCOLL_LEARN named.
+    """
     learned = read_learned(file)
     if html is not None:
         write_file(html, render_learned(learned))

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from stagegen.cli._options import print_json
+from stagegen.cli._output import json_options
 from stagegen.cli.record import toolchain_of
 from stagegen.errors import LaunchError
 from stagegen.generate.write import write_file
@@ -45,15 +46,7 @@ _ROWS = 20
 @click.option(
     "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="`json` is `--json`.",
-)
+@json_options
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="RECORDING")
 def command(
     messages: Path | None,

@@ -16,7 +16,13 @@ from stagegen.catalogue import Collective, load_catalogue
 from stagegen.cli._arrivals import fitting
 from stagegen.cli._bench_tables import Asked, bench_tables
 from stagegen.cli._launch import launcher_and_toolchain
-from stagegen.cli._options import format_option, launcher_option, print_json, topology_option
+from stagegen.cli._options import (
+    format_option,
+    launcher_option,
+    mpicc_option,
+    print_json,
+    topology_option,
+)
 from stagegen.cli._sizes import parse_sizes, timed
 from stagegen.cli._timing import Chosen, arrivals_chosen, timing_of
 from stagegen.errors import InputError
@@ -110,9 +116,13 @@ class _Row:
     help="With --arrivals or several libraries: the time of a call; see docs/timing.md.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of random delays."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Seed of random delays.",
 )
-@click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: $MPICC, or as installed.")
+@mpicc_option
 @format_option
 def command(
     topology_file: str,

@@ -16,7 +16,13 @@ from rich.table import Table
 from stagegen.catalogue import Catalogue, Collective, applicable, load_catalogue, with_native
 from stagegen.cli._arrivals import fitting
 from stagegen.cli._launch import launcher_and_toolchain
-from stagegen.cli._options import format_option, launcher_option, print_json, topology_option
+from stagegen.cli._options import (
+    format_option,
+    launcher_option,
+    mpicc_option,
+    print_json,
+    topology_option,
+)
 from stagegen.cli._parts import added_to
 from stagegen.cli._sizes import parse_sizes, timed
 from stagegen.cli._timing import Chosen, timing_of, timing_options
@@ -102,7 +108,11 @@ class _Row:
 )
 @timing_options
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of random delays."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Seed of random delays.",
 )
 @launcher_option
 @click.option(
@@ -110,7 +120,7 @@ class _Row:
     type=click.Path(path_type=Path),
     help="Folder of the program and of the log; default: generated/NAME/build/compare.",
 )
-@click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: $MPICC, or as installed.")
+@mpicc_option
 @format_option
 def command(
     topology_file: str,

@@ -12,6 +12,7 @@ from stagegen.cli._options import (
     columns,
     format_option,
     launcher_option,
+    mpicc_option,
     print_json,
     topology_option,
 )
@@ -32,7 +33,7 @@ from stagegen.topology import Topology, load_topology
     type=click.Path(path_type=Path),
     help="Folder that the hosts must share; default: generated/NAME, as in tune.",
 )
-@click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: $MPICC, or as installed.")
+@mpicc_option
 @format_option
 def command(
     topology_file: str,

@@ -43,14 +43,14 @@ _ROWS = 24
 @click.option(
     "--by-clocks",
     is_flag=True,
-    help="Take messages there and back as the clocks show them; default: half of both each.",
+    help="Trust the clocks in each direction; default: half of a message's time there and back.",
 )
 @click.option(
     "--topology",
     "topology_file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Also tell how links are used.",
+    help="The cluster's YAML file: also tell how links are used.",
 )
 @click.option(
     "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page."

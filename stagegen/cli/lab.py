@@ -59,7 +59,7 @@ def run(topology_file: str, mpi: str, preload: tuple[Path, ...], program: tuple[
 
 
 @command.command()
-@click.option("--again", is_flag=True, help="Measure the machine's capacity anew.")
+@click.option("--again", is_flag=True, help="Measure the machine's capacity again.")
 def check(again: bool) -> None:
     """Say whether the lab works here, what is missing, and how much the machine can forward."""
     if reason := why_no_lab():

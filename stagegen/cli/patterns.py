@@ -119,7 +119,7 @@ def of(
     metavar="SIZE",
     help="The mean block, empty ones included.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random numbers.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers.")
 @click.option(
     "--number", type=float, help=f"{'; '.join(f'{k}: {v.number}' for k, v in KINDS.items())}."
 )

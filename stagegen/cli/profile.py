@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from stagegen.cli._options import print_json
+from stagegen.cli._output import json_options
 from stagegen.errors import InputError
 from stagegen.generate.write import write_file
 from stagegen.recording import read
@@ -30,15 +31,7 @@ _ROWS = 30
     help="Write a histogram that `stagegen tune --for` reads; needs --topology.",
 )
 @click.option("--topology", "topology_file", metavar="FILE", help="The cluster's YAML file.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="`json` is `--json`.",
-)
+@json_options
 def command(
     recording: Path,
     histogram: Path | None,

@@ -17,7 +17,13 @@ from stagegen.adaptive.known import KNOWN, Known, read_known
 from stagegen.catalogue import load_catalogue
 from stagegen.catalogue.templates import Root
 from stagegen.cli._launch import launcher_and_toolchain
-from stagegen.cli._options import columns, launcher_option, to_size, topology_option
+from stagegen.cli._options import (
+    columns,
+    launcher_option,
+    mpicc_option,
+    to_size,
+    topology_option,
+)
 from stagegen.cli._parts import added_to
 from stagegen.cli._reconfigure_live import Bed
 from stagegen.data import TEMPLATES
@@ -126,7 +132,7 @@ LIBRARY = "library"
     help="Folder of the log and the result; default: generated/NAME/reconfigure.",
 )
 @click.option("--resume", is_flag=True, help="Go on where the folder's log ends.")
-@click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: $MPICC, or as installed.")
+@mpicc_option
 def command(
     topology_file: str,
     launcher: str | None,

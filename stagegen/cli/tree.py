@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from stagegen.cli._options import columns, format_option, print_json, topology_option
+from stagegen.cli._output import form_option, output_option, put_out
 from stagegen.errors import InputError
 from stagegen.generate.write import write_file
 from stagegen.report.pictures import FORMATS, draw
@@ -47,7 +48,7 @@ def command() -> None:
 @click.option(
     "--split",
     type=click.IntRange(min=0),
-    help="Levels between hosts, the lowest first, whose nodes are on the hosts that contribute.",
+    help="How many of the lowest levels between hosts have their nodes on hosts that contribute.",
 )
 @click.option(
     "--root", "root_host", metavar="HOST", default="", help="Host of the root [rank 0's]."
@@ -106,20 +107,8 @@ def check(file: Path, topology_file: str, output_format: str) -> None:
 @command.command("show")
 @click.argument("file", type=click.Path(path_type=Path))
 @topology_option
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(("text", *FORMATS)),
-    default="text",
-    show_default=True,
-    help="Text, or a picture.",
-)
-@click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="File to write to; default: standard output.",
-)
+@form_option(("text", *FORMATS), "Text, or a picture.")
+@output_option
 def show(file: Path, topology_file: str, output_format: str, output: Path | None) -> None:
     """Show the tree of FILE as text or as a picture."""
     topology = load_topology(topology_file)
@@ -130,13 +119,7 @@ def show(file: Path, topology_file: str, output_format: str, output: Path | None
         facts = facts_of(topology, tree.rows)
         lines = (*_facts(topology, tree, facts), "", *_drawn(topology, tree, tree.root.name))
         form = "".join(f"{line}\n" for line in lines).encode()
-    if output is None:
-        click.echo(form, nl=False)
-        return
-    try:
-        output.write_bytes(form)
-    except OSError as error:
-        raise InputError(f"cannot write it: {error.strerror}", output) from error
+    put_out(form, output)
 
 
 @command.command("changes")
@@ -148,14 +131,11 @@ def show(file: Path, topology_file: str, output_format: str, output: Path | None
     metavar="JSON",
     help="Seconds of each node's work, as {node: seconds}; default: those of a model.",
 )
-@click.option("--take", type=click.IntRange(min=1), help="Write the tree of the change N.")
-@click.option("--name", metavar="NAME", help="Name of that tree; default: that of the file.")
 @click.option(
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="File to write it to; default: standard output.",
+    "--take", type=click.IntRange(min=1), help="Write the tree after change N of the list."
 )
+@click.option("--name", metavar="NAME", help="Name of that tree; default: that of the file.")
+@output_option
 def changes(
     file: Path,
     topology_file: str,
@@ -173,10 +153,7 @@ def changes(
         if take > len(found):
             raise InputError(f"there are {len(found)} changes; take one of them, not {take}")
         text = tree_yaml(found[take - 1].tree.renamed(name or tree.name), topology)
-        if output is None:
-            click.echo(text, nl=False)
-        else:
-            write_file(output, text)
+        put_out(text.encode(), output)
         return
     hot = {one.node for one in hotspots(tree, seconds)}
     before = seconds_up(tree, node_seconds(topology, tree))

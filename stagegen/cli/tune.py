@@ -19,6 +19,7 @@ from stagegen.cli._options import (
     catalogue_selecting,
     collectives_of,
     launcher_option,
+    mpicc_option,
     selection_options,
     topology_option,
 )
@@ -88,9 +89,9 @@ from stagegen.tune.scope import Options
     default=f"{PER_SIZE:g}",
     show_default=True,
     metavar="S|DURATION",
-    help="A number: seconds of measured time for a size, after which no repetitions are added. A "
-    "duration with a unit, such as 90s, 10m or 1h30m: for the whole tuning, spent where the most "
-    "is to gain.",
+    help="A number: the seconds of measured time for a size, after which no repetitions are "
+    "added. A duration with a unit, such as 90s, 10m or 1h30m: the time of the whole tuning, spent "
+    "where the most is to gain.",
 )
 @click.option(
     "--adaptive",
@@ -128,15 +129,15 @@ from stagegen.tune.scope import Options
     show_default=True,
     help="Time limit of the --sbatch job: minutes, HH:MM:SS or D-HH:MM:SS.",
 )
-@click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: $MPICC, or as installed.")
+@mpicc_option
 @click.option(
     "--patience",
     type=click.FloatRange(min=1, max=MOST),
     default=PATIENCE,
     show_default=True,
-    help="Seconds, beyond a hundred times its lower bound, after which what does not end counts as "
-    "hanging; a quarter of both at the first attempt, and less where measurements have shown how "
-    "long calls take.",
+    help="A command hangs if it takes so many seconds more than a hundred times its lower bound. "
+    "At the first attempt the limit is a quarter of that. It is lower where earlier commands have "
+    "shown how long calls take.",
 )
 @progress_options
 def command(

@@ -17,7 +17,7 @@ from rich.table import Table as TextTable
 
 from stagegen.catalogue import Algorithm, Catalogue, load_catalogue, with_native
 from stagegen.cli._launch import launcher_and_toolchain
-from stagegen.cli._options import format_option, launcher_option, print_json
+from stagegen.cli._options import format_option, launcher_option, mpicc_option, print_json
 from stagegen.cli._tune_log import LOG, new_header
 from stagegen.errors import InputError
 from stagegen.generate import Renderer, measuring_sources, session_build
@@ -59,7 +59,7 @@ _COMMAND = "stagegen validate"
     show_default=True,
     help="How many decisions to measure again, at most.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of the sample.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the sample.")
 @click.option(
     "--budget",
     type=click.FloatRange(min=0),
@@ -73,7 +73,7 @@ _COMMAND = "stagegen validate"
     show_default=True,
     help="Repetitions of each; more if a call takes milliseconds, fewer if seconds.",
 )
-@click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: $MPICC, or as installed.")
+@mpicc_option
 @format_option
 def command(
     folder: Path,

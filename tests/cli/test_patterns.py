@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from stagegen.cli import group
-from stagegen.patterns import KINDS, read_patterns
-from stagegen.recording import blocks
+from stagegen.patterns import COLLECTIVES, KINDS, read_patterns
+from stagegen.recording.functions import arguments_of
 
 CLUSTER = "topologies/chain-4x4-cyclic.yaml"
 
@@ -69,6 +69,13 @@ def test_schedule_prints_the_gap_and_the_proof(file, kind):
     assert form["gap"] == pytest.approx(form["seconds"] / form["bound_seconds"] - 1, abs=1e-9)
 
 
+def test_a_schedule_goes_to_a_file(file, tmp_path):
+    words = ("schedule", "alltoallv", "--topology", CLUSTER, "--pattern", str(file))
+    path = tmp_path / "order.txt"
+    assert run(*words, "--output", str(path)) == ""
+    assert path.read_text() == run(*words)
+
+
 def test_by_host(tmp_path):
     path = tmp_path / "p.yaml"
     path.write_text(run("patterns", "make", "zipf", "--ranks", "16"))
@@ -83,5 +90,6 @@ def test_an_unknown_name_has_status_3(file):
     assert type(result.exception).__name__ == "NotFoundError"
 
 
-def test_the_recorder_keeps_what_patterns_need():
-    assert set(blocks._RULES) == set(blocks.COLLECTIVES)
+def test_the_recorder_finds_counts_in_all_collectives_that_have_patterns():
+    for name in COLLECTIVES:
+        assert {"sendcounts", "recvcounts"} & set(arguments_of(name)), name

@@ -10,6 +10,7 @@ import click
 
 from stagegen.cli._group import hosts_option, load_group
 from stagegen.cli._options import format_option, to_size, topology_option
+from stagegen.cli._output import output_option, put_out
 from stagegen.errors import NotFoundError
 from stagegen.patterns import Pattern, read_patterns
 from stagegen.report.units import format_seconds
@@ -38,10 +39,16 @@ from stagegen.schedule.verify import verify
     help="How to order the messages.",
 )
 @click.option(
-    "--segment", callback=to_size, metavar="SIZE", help="Bytes of a part; default: several tried."
+    "--segment",
+    callback=to_size,
+    metavar="SIZE",
+    help="Bytes of a part; default: the best of several.",
 )
-@click.option("--by-host", is_flag=True, help="One message from host to host, for all their ranks.")
+@click.option(
+    "--by-host", is_flag=True, help="Send one message from host to host, for all of their ranks."
+)
 @format_option
+@output_option
 def command(
     topology_file: str,
     hosts: str | None,
@@ -51,6 +58,7 @@ def command(
     segment: int | None,
     by_host: bool,
     output_format: str,
+    output: Path | None,
 ) -> None:
     """Alltoallv of a pattern: an order of its messages that overloads no link."""
     topology, pattern = load_group(topology_file, hosts), _chosen(file, name)
@@ -59,10 +67,10 @@ def command(
     schedule = pattern_schedule(topology, pattern, kind, segment)
     proof = verify(topology, schedule)
     if output_format == "json":
-        click.echo(json.dumps(schedule.to_json(), ensure_ascii=False))
-        return
-    for line in (*_text(schedule), "", "checked: " + proof.lines()[0], *proof.lines()[1:]):
-        click.echo(line)
+        lines = [json.dumps(schedule.to_json(), ensure_ascii=False)]
+    else:
+        lines = [*_text(schedule), "", "checked: " + proof.lines()[0], *proof.lines()[1:]]
+    put_out("".join(f"{line}\n" for line in lines).encode(), output)
 
 
 def _chosen(file: Path, name: str | None) -> Pattern:

@@ -12,7 +12,7 @@ import click
 
 from stagegen.cli._group import hosts_option, load_group
 from stagegen.cli._options import topology_option
-from stagegen.errors import InputError
+from stagegen.cli._output import form_option, output_option, put_out
 from stagegen.report.pictures import FORMATS, draw
 from stagegen.schedule import PhaseSchedule, Ring, RingPipeline, Tree
 from stagegen.schedule.verify import verify
@@ -32,20 +32,11 @@ def schedule_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @topology_option
     @hosts_option
-    @click.option(
-        "--format",
-        "output_format",
-        type=click.Choice(("text", "json", *FORMATS)),
-        default="text",
-        show_default=True,
-        help="Text is for people, JSON for programs; svg and png are pictures.",
+    @form_option(
+        ("text", "json", *FORMATS),
+        "Text is for people, JSON for programs; svg and png are pictures.",
     )
-    @click.option(
-        "--output",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="File to write to; default: standard output.",
-    )
+    @output_option
     @functools.wraps(command)
     def with_topology(
         topology_file: str, hosts: str | None, output: Path | None, **options: Any
@@ -79,15 +70,4 @@ def print_schedule(
     else:
         lines = [*text, "", "checked: " + proof.lines()[0], *proof.lines()[1:]]
         form = "".join(f"{line}\n" for line in lines).encode()
-    _write(form)
-
-
-def _write(form: bytes) -> None:
-    output: Path | None = click.get_current_context().meta[_OUTPUT]
-    if output is None:
-        click.echo(form, nl=False)
-        return
-    try:
-        output.write_bytes(form)
-    except OSError as error:
-        raise InputError(f"cannot write it: {error.strerror}", output) from error
+    put_out(form, click.get_current_context().meta[_OUTPUT])
