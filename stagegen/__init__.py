@@ -9,6 +9,6 @@ stages before it (``docs/architecture.md``; ``tests/test_architecture.py`` enfor
 
 import logging
 
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # who runs a stage decides
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # the caller of a stage decides
 
 __version__ = "0.1.0"

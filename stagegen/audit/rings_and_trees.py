@@ -80,8 +80,8 @@ def _tree(topology: Topology, root: int, rows: list[tuple[int, ...]], arity: int
         edges += [Message(rank, child) for child in used]
     told = {(parent, rank) for rank, (parent, *_) in enumerate(rows) if parent != NOBODY}
     for parent, child in sorted(told ^ set(edges)):
-        who = f"rank {parent} sends" if (parent, child) in edges else f"rank {child} waits for"
-        raise ScheduleError(f"tree from rank {root}: only {who} {parent}→{child}")
+        side = f"rank {parent} sends" if (parent, child) in edges else f"rank {child} waits for"
+        raise ScheduleError(f"tree from rank {root}: only {side} {parent}→{child}")
     kind = "binary" if arity == 2 else "kary"
     return _promised(topology, kind, root, tuple(edges), arity)
 

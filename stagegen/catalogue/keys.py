@@ -74,7 +74,7 @@ class Keys:
             raise self.wrong(key, f"{self._what}'s `{key}`: {error}") from error
 
     def done(self) -> None:
-        """Raise InputError if there are keys that nobody took."""
+        """Raise InputError if there are keys that were not taken."""
         if self._values:
             unknown = ", ".join(map(str, self._values))
             raise self.wrong(next(iter(self._values)), f"unknown in {self._what}: {unknown}")

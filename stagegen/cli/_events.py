@@ -27,7 +27,7 @@ class _File(logging.FileHandler):
 
 
 class _Watcher(logging.Handler):
-    """Hands the texts of events to somebody."""
+    """Hands on the texts of events."""
 
     def __init__(self, level: int, say: Callable[[str, str], None]):
         super().__init__(level)

@@ -23,7 +23,7 @@ from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Reque
 from stagegen.measure.source import Source
 from stagegen.tune.forecast import BudgetForecast, Forecast
 
-#: Where nobody looks at a terminal, seconds between two lines about how far the run is.
+#: Without a terminal, seconds between two lines about how far the run is.
 LINE_SECONDS = 30.0
 
 #: Seconds between two JSON lines about how far the run is, while its step is the same.
@@ -82,7 +82,7 @@ class Display(Protocol):
 
 
 class Silent:
-    """Shows nothing: who calls prints the result, or the error."""
+    """Shows nothing: the caller prints the result, or the error."""
 
     level = logging.CRITICAL
 
@@ -187,7 +187,7 @@ class Json(Silent):
             line = json.dumps({"event": event, **values}, ensure_ascii=False)
             self._stream.write(line + "\n")
             self._stream.flush()
-        except (OSError, ValueError):  # nobody reads any more: the run goes on
+        except (OSError, ValueError):  # no reader is left: the run goes on
             return
 
 

@@ -165,10 +165,10 @@ def _print(sides: tuple[Side, Side], found: tuple[Difference, ...], differ: Sequ
         table.add_column(title, justify="right")
     rows = [(d, r) for d in found for r in d.ranges if r.a != r.b]
     for one, r in rows:
-        who = map(str, one.key)
+        key = map(str, one.key)
         sizes = f"{format_bytes(r.first)} – {'' if r.last is None else format_bytes(r.last)}"
         losses = (_percent(r.a_in_b.share), _percent(r.b_in_a.share))
-        table.add_row(*who, sizes, r.a.spec, r.b.spec, *losses)
+        table.add_row(*key, sizes, r.a.spec, r.b.spec, *losses)
     console = Console(width=160 if not Console().is_terminal else None, highlight=False)
     if rows:
         console.print(table)

@@ -310,11 +310,11 @@ def _print(verdicts: Sequence[Verdict], drawn: int, differ: Sequence[str]) -> No
         table.add_column(title)
     for verdict in verdicts:
         decision = verdict.decision
-        who = map(str, decision.key)
+        key = map(str, decision.key)
         medians = [format_seconds(one.seconds.median) for one in verdict.contestants[:1]]
         holds = "yes" if verdict.holds else f"no: {_reason(verdict)}"
         size = format_bytes(decision.size)
-        table.add_row(*who, size, decision.choice.spec, *(medians or ["–"]), holds)
+        table.add_row(*key, size, decision.choice.spec, *(medians or ["–"]), holds)
     console = Console(width=160 if not Console().is_terminal else None, highlight=False)
     console.print(table)
     held = sum(verdict.holds for verdict in verdicts)

@@ -1,7 +1,7 @@
 """Parts of the library's own C files that belong to a feature: lines below ``#ifdef FEATURE``.
 
-A build without the feature has none of these lines, as if nobody had written them. A build with it
-has them, and not those of ``#else``. So the files stay C that editors and compilers read as it is.
+A build without the feature has none of these lines. A build with it has them, and not those of
+``#else``. So the files stay C that editors and compilers read as it is.
 """
 
 from __future__ import annotations

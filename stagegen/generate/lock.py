@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-#: The answers of a file system without locks, as some shared ones are: then nobody is kept out.
+#: The answers of a file system without locks, as some shared ones are: then no process is kept out.
 _WITHOUT_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL})
 
 
@@ -26,7 +26,7 @@ class Lock:
     Attributes:
         path: of the file.
         descriptor: to hand on to processes that hold it, too.
-        left: what a holder wrote who did not release it; empty if there was none.
+        left: what a holder wrote that did not release it; empty if there was none.
     """
 
     path: Path
@@ -53,7 +53,7 @@ def take(path: Path, text: str, *, wait: bool) -> Lock:
         wait: until others let go of it.
 
     Raises:
-        HeldError: somebody holds it, and ``wait`` is false; with what they wrote.
+        HeldError: another process holds it, and ``wait`` is false; with what that one wrote.
         OSError: the file cannot be written.
     """
     while True:

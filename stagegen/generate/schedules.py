@@ -82,7 +82,7 @@ class TableMaker:
         return {}, {"": proof}
 
     def _brought(self, _: Algorithm) -> _Made:
-        """No tables: the template brings its own, which nobody here can prove."""
+        """No tables: the template brings its own, which stagegen cannot prove."""
         return {}, {}
 
     def _tree(self, algorithm: Algorithm) -> _Made:

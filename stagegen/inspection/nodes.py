@@ -1,11 +1,11 @@
 """The inner nodes of a call's tree, with the time stamps of Bongo et al. (§4, Fig. 6).
 
-A routine of messages tells nothing of its tree. But who received from whom, and when, does:
+A routine of messages does not tell its tree. But each message has a sender, a receiver and times:
 
 - A rank that sends one message before the last one that it receives hands its operand to the
   receiver, its parent. The last one that it receives is the result.
-- What it receives before is of its contributors; what it sends afterwards goes to those for whom
-  it has the result.
+- What it receives before is of its contributors; what it sends afterwards goes to those that
+  get the result from it.
 - Ranks that send each other messages at the same time exchange. They are roots of trees, side by
   side, and the exchange is the core.
 

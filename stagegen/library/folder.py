@@ -186,7 +186,7 @@ def write_library(
 ) -> None:
     """Write the generated folder; ``manifest.json`` comes last and lists the files.
 
-    While files of two versions may be there, the Makefile is not: nobody builds such a folder.
+    The Makefile is gone while files are replaced, so that a mixture of two versions is not built.
 
     Args:
         folder: the folder to write.

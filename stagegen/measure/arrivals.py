@@ -208,7 +208,7 @@ class Lateness:
     """What else is known of repetitions to which ranks came late; times are in seconds.
 
     Attributes:
-        message: the time of a message of the operation's size; None if nobody needed it.
+        message: the time of a message of the operation's size; None if it was not needed.
         behind: by how much any rank came later than planned at the most.
         clock_error: of the clock that the ranks share.
         mean: for each candidate, of each repetition: the elapsed time, a mean over the ranks (ē).

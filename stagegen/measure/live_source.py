@@ -39,7 +39,7 @@ class LiveSource:
         start: starts a session.
         log: where records go as they are made.
         bound: lower bound in seconds of a collective and size, for time-outs.
-        members: who takes part on each communicator but the whole.
+        members: the ranks of each communicator but the whole.
         start_check: starts a session that only checks, if checks run elsewhere. Its ranks sleep
             while others are timed.
         patience: seconds that a command may take beyond a hundred times its bound; less where

@@ -163,7 +163,7 @@ class Measurement:
             of its calls, over the ranks as the request's metric says.
         lateness: what else is known if ranks come late; else None.
         took: seconds from the request to the answer, the start of a session included; None if
-            nobody knows.
+            unknown.
     """
 
     request: Request
@@ -291,7 +291,7 @@ class Failure:
         why: the error in one line.
         communicator: the name of the ranks that called.
         output: the last lines of what the job said.
-        took: seconds from the request to the verdict; None if nobody knows.
+        took: seconds from the request to the verdict; None if unknown.
     """
 
     collective: str

@@ -74,7 +74,7 @@ class Timing:
 
         Args:
             size: of the message, in bytes.
-            seconds: what a call takes; None if nobody knows yet, as in a first look.
+            seconds: what a call takes; None if unknown yet, as in a first look.
         """
         fixed = self.iterations.at(size)
         if fixed is not None:

@@ -47,7 +47,7 @@ class Calls:
     @property
     def message(self) -> int:
         """Bytes of one point-to-point message of the operation: a block; or all if undivided."""
-        divided = _who_knows(self.collective) == _WHOLE
+        divided = _known_by(self.collective) == _WHOLE
         return round(self.size / len(self.ranks)) if divided else self.size
 
 
@@ -108,8 +108,8 @@ def _grouped(recording: Recording, clocks: Clocks, table: Table) -> Iterator[Cal
             )
 
 
-def _who_knows(collective: str) -> str | None:
-    """Return who knows the lengths of all blocks; None if blocks are of one length."""
+def _known_by(collective: str) -> str | None:
+    """Return which ranks know the lengths of all blocks; None if blocks are of one length."""
     arguments = set(arguments_of(collective))
     counts = arguments & {"sendcounts", "recvcounts"}
     if not counts:
@@ -121,7 +121,7 @@ def _who_knows(collective: str) -> str | None:
 
 def _keys(collective: str, sizes: Array) -> Array:
     """Return what tells calls of different sizes apart; all count as one if blocks differ."""
-    if _who_knows(collective) is not None:
+    if _known_by(collective) is not None:
         return np.zeros(len(sizes), np.int64)
     return sizes.astype(np.int64)
 
@@ -129,7 +129,7 @@ def _keys(collective: str, sizes: Array) -> Array:
 def _sizes(collective: str, events: Sequence[Array]) -> Array:
     """Return the size of each call in bytes; for blocks that differ in length, their mean."""
     held = np.stack([_held(one) for one in events])
-    how = _who_knows(collective)
+    how = _known_by(collective)
     if how is None or how == _WHOLE:
         received = np.stack([_received(one) for one in events]) if how == _WHOLE else held
         whole: Array = received.max(axis=0).astype(float)

@@ -2,7 +2,7 @@
 
 The recorder compares a host's clock with that of rank 0 at ``MPI_Init`` and at ``MPI_Finalize``.
 Between the two samples the offset is taken to change evenly. On the way, every synchronising call
-bounds it, without a message: nobody leaves such a call before everybody has arrived. A bound that
+bounds it, without a message: no rank leaves such a call before all have arrived. A bound that
 the straight line breaks bends the line, and adds to the error that is stated.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from stagegen.recording.model import Array, Rank, Recording, Sample
 from stagegen.recording.tables import Table
 
-#: Collectives that nobody leaves before all have arrived, if they have data.
+#: Collectives that no rank leaves before all have arrived, if they have data.
 SYNCHRONISING = frozenset({"allgather", "allreduce", "alltoall", "barrier", "reduce_scatter_block"})
 
 #: The span of a recording is bounded on the way in so many windows.

@@ -46,7 +46,7 @@ class Late:
         mean: the elapsed time, a mean over the ranks.
         last: from the last arrival to the last exit.
         spread: from the first arrival to the last.
-        message: the time of a message of the operation's size; None if nobody needed it.
+        message: the time of a message of the operation's size; None if it was not needed.
         behind: by how much any rank came later than planned at the most.
         clock_error: of the clock that the ranks share.
     """

@@ -177,7 +177,7 @@ class Estimate:
     Attributes:
         size: in bytes.
         loss: by how much the choice may be slower than the best candidate, as a share of the best
-            one's time; None if nobody knows.
+            one's time; None if unknown.
         basis: what the estimate is from: `launches`, `scouting`, `neighbours` or `nothing`.
     """
 
@@ -194,8 +194,8 @@ class Spending:
         seconds: of the budget.
         spent: seconds that commands took.
         loss: the share of time that may have been lost, over all tables of the measured shapes;
-            None if nobody knows.
-        unknown: at how many sizes of these tables nobody knows.
+            None if unknown.
+        unknown: at how many sizes of these tables it is unknown.
     """
 
     seconds: float
@@ -211,7 +211,7 @@ class Spending:
             return f"{spent}; nothing was measured, so the native routines serve"
         lost = f"at most {self.loss:.1%} of the time of calls may have been lost by the rest"
         sizes = "size of a table" if self.unknown == 1 else "sizes of tables"
-        unknown = f"; nobody knows it at {self.unknown} {sizes}" if self.unknown else ""
+        unknown = f"; it is unknown at {self.unknown} {sizes}" if self.unknown else ""
         return f"{spent}; {lost}{unknown}"
 
 

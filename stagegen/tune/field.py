@@ -23,7 +23,7 @@ class Sample:
         scouted: what scouting saw, if that is not what ``seconds`` are.
         launches: ``seconds`` by the launch that made them; empty after scouting alone.
         rank: the least seconds of scouting, by which challengers of the native routine were
-            ranked; infinite if nobody knows.
+            ranked; infinite if unknown.
     """
 
     seconds: tuple[float, ...]

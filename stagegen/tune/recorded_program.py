@@ -17,7 +17,7 @@ from stagegen.recording.profile import Profile, Row, profile_of
 from stagegen.topology import Topology
 from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, ONE_HOST, OTHER
 
-#: What stands for the routine, which nobody knows.
+#: What stands for the routine, which is unknown.
 UNKNOWN = "unknown"
 
 _SIZELESS = ("none", "unknown")

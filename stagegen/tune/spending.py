@@ -13,7 +13,7 @@ of the job, so they come in stages:
 3. Duels for the crossovers, in the last launch.
 
 What is left over goes to the next stage. A routine is checked right before it is timed for the
-first time, so none is checked that nobody times.
+first time, so none is checked that is never timed.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Spender:
             for size, given in by_size.items():
                 if given:
                     best = min(least(one.search.points[size].seen).values())
-                    # Parts of collectives that are not tuned take 0 s: nobody knows.
+                    # Parts of collectives that are not tuned count as 0 s: their times are unknown.
                     told = min((s for s in given.values() if s > 0), default=best)
                     gain = max(math.log(best / told), 0.0) + math.log(SETTLED)
                     seconds = 2 * len(given) * max(told, LATENCY)

@@ -10,7 +10,7 @@ most of it that cannot be excluded:
 - At a size that was not looked at, a line through the times at the sizes on both sides tells the
   time of each candidate that both have, and the model of :mod:`stagegen.tune.prediction` that of
   the others, each to within the error of the search's predictions.
-- Where nothing was measured, the native routine serves, and nobody knows.
+- Where nothing was measured, the native routine serves, and the loss is unknown.
 
 Values of parameters that were not tried at a size take no part. Those that were tried at other
 sizes do.
@@ -32,7 +32,7 @@ from stagegen.tune.prediction import ERROR_SECONDS, Prediction
 #: A look tells a time to within this share at the best, or so many times the noise.
 LOOK, NOISES = 0.05, 3
 
-#: What is taken for the loss, as a factor, where nobody knows. It only decides what comes first.
+#: What is taken for the loss, as a factor, where it is unknown. It only decides what comes first.
 UNKNOWN = 2.0
 
 #: What the estimate is from, the surest first.
@@ -64,7 +64,7 @@ class Stakes:
         return Estimate(size, self._between(size, choice), NEIGHBOURS)
 
     def factor(self, size: int, choice: Candidate) -> float:
-        """Return what may be lost as a factor; :data:`UNKNOWN` where nobody knows."""
+        """Return what may be lost as a factor; :data:`UNKNOWN` where it is unknown."""
         loss = self.estimate(size, choice).loss
         return UNKNOWN if loss is None else 1 + loss
 

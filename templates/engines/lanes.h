@@ -1,4 +1,4 @@
-/* An allreduce in which nobody waits for anybody but the owners of its lanes. */
+/* An allreduce in which ranks wait for the owners of their lanes only. */
 #ifndef LANES_H
 #define LANES_H
 

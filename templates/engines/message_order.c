@@ -42,7 +42,7 @@ static struct aapc_message part_of(const void *owner, const struct aapc_step *st
     return (struct aapc_message){block + start, start_of(bytes, number + 1, parts) - start};
 }
 
-/* Note with whom the schedule's steps of a position exchange blocks. */
+/* Note the ranks with which the schedule's steps of a position exchange blocks. */
 static void note_steps(const struct aapc_schedule *schedule, const struct coll_comm *cc, char *to,
                        char *from) {
     const int position = cc->position_of[cc->rank];

@@ -7,7 +7,7 @@
 /* How many steps the pair algorithm takes for p ranks. */
 int coll_pair_steps(int p);
 
-/* Whom a rank meets in a step from 1 on; itself if nobody. Every two ranks meet in one step. */
+/* The partner of a rank in a step from 1 on, or itself. Every two ranks meet in one step. */
 int coll_pair_partner(int rank, int step, int p);
 
 /* Whether one of `barriers`, evenly spread between the steps 1 … steps, comes before a step. */

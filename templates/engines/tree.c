@@ -1,4 +1,4 @@
-/* Trees of all ranks: whom a rank has above it and below it. */
+/* Trees of all ranks: the ranks above and below a rank. */
 #include "tree.h"
 
 static void add_child(struct tree_node *node, int rank) {

@@ -98,7 +98,7 @@ def _place(folder: Path) -> Iterator[Path]:
             yield Path(place).absolute()
     finally:
         for path in made:
-            with suppress(OSError):  # somebody else uses it by now
+            with suppress(OSError):  # another process uses it by now
                 path.rmdir()
 
 

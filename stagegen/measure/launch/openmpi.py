@@ -59,7 +59,7 @@ class OpenMpiLauncher:
             job.program,
             addresses(topology, job.rank_hosts(topology)),
             variables=job.variables(),
-            # All hosts are called from here: what another host cannot reach, nobody would hear of.
+            # All hosts are called from here: else a host that is not reached goes unnoticed.
             control={"shell_options": SSH_OPTIONS, "flat": "1"},
             data={},
             options=["--allow-run-as-root"] if os.geteuid() == 0 else [],

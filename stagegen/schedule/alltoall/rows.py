@@ -1,6 +1,6 @@
 """An alltoall schedule by ranks: the view that C tables are made from.
 
-The contract of a program that carries out a row depends on who gives the tokens.
+The contract of a program that carries out a row depends on which rank gives the tokens.
 
 Receivers: the rank has two streams, neither of which waits for the other.
 
@@ -9,7 +9,7 @@ Receivers: the rank has two streams, neither of which waits for the other.
 2. The receives are posted in the order of the steps, one or more at a time. When the message of
    a step has arrived, and those of all earlier steps, the step's `owed` tokens are given.
 
-Senders, or nobody: the rank does its steps one after the other.
+Senders, or no rank: the rank does its steps one after the other.
 
 1. Post the receive of the step, then wait for its `await_from` tokens, then send.
 2. When the send is complete, give the `owed` tokens.

@@ -19,7 +19,7 @@ enum { PART = 3 };
 /* The first calls open connections, so what is usual is the least of so many periods. */
 enum { SETTLING = 4 };
 
-/* What a meeting takes where nobody has measured it, and what all of them may cost. */
+/* What a meeting takes where it was not measured, and what all of them may cost. */
 static const double usual_meeting_s = 200e-6, share = 0.01;
 
 enum phase { WATCH, TRY, AGAIN, RETRY };

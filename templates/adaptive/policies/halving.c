@@ -30,7 +30,7 @@ static size_t bytes(const struct coll_problem *problem) {
     return sizeof(struct state) + (size_t)problem->candidates * sizeof(struct runner);
 }
 
-/* All runners begin anew; who enters depends on how often races were run. */
+/* All runners begin anew; which of them enter depends on the number of races. */
 static void line_up(struct state *state) {
     double margin = coll_margin(state->problem);
     for (int i = 1; i < state->races; ++i)
