@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stagegen.errors import InputError
+from stagegen.recording.binary import read_binary
 from stagegen.recording.model import (
     EVENT,
     RECEIVES,
@@ -184,14 +184,7 @@ def read_trace(path: Path) -> Trace:
     Raises:
         InputError: it is none, is damaged, is of another version, or cannot be read.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path) from error
-    try:
-        return _read(data)
-    except (IndexError, ValueError) as error:
-        raise InputError(f"not a trace, or a damaged one: {error}", path) from error
+    return read_binary(path, _read, "not a trace, or a damaged one")
 
 
 def _read(data: bytes) -> Trace:

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from stagegen.errors import InputError, StagegenError
+from stagegen.errors import StagegenError
+from stagegen.recording.binary import read_binary
 from stagegen.recording.model import EVENT, Array, Communicator, Rank, Recording, Sample, Site
 
 MAGIC = b"sgrecord"
@@ -70,14 +71,7 @@ def read_recording(path: Path) -> Recording:
     Raises:
         InputError: it is none, is damaged, is of another version, or cannot be read.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path) from error
-    try:
-        return _read(data)
-    except (KeyError, IndexError, TypeError, ValueError, struct.error, zlib.error) as error:
-        raise InputError(f"not a recording, or a damaged one: {error}", path) from error
+    return read_binary(path, _read, "not a recording, or a damaged one")
 
 
 def _packed(rank: Rank) -> tuple[bytes, bytes]:

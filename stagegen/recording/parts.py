@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from stagegen.errors import InputError
+from stagegen.recording.binary import read_binary
 from stagegen.recording.model import EVENT, Array, Communicator, Rank, Recording, Sample, Site
 
 MAGIC = b"sgrecpt\n"
@@ -100,14 +101,7 @@ def read_parts(path: Path) -> tuple[Part, ...]:
     Raises:
         InputError: it is none, is damaged, or cannot be read.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path) from error
-    try:
-        return tuple(_parts(data))
-    except (ValueError, IndexError, UnicodeDecodeError) as error:
-        raise InputError(f"damaged part of a recording: {error}", path) from error
+    return read_binary(path, lambda data: tuple(_parts(data)), "damaged part of a recording")
 
 
 def _parts(data: bytes) -> Iterator[Part]:

@@ -11,8 +11,9 @@ import tempfile
 from pathlib import Path
 
 from stagegen.data import DRIVERS
-from stagegen.errors import LaunchError
+from stagegen.errors import LaunchError, StagegenError
 from stagegen.measure.launch.cache import cache_folder, write_whole
+from stagegen.measure.launch.mpi import find_mpi
 
 _FLAGS = ("-O2", "-std=gnu11", "-Wall", "-Wextra")
 
@@ -24,6 +25,16 @@ def idle_library() -> Path:
         LaunchError: there is no C compiler, or it refuses the helper.
     """
     return _compiled("lab_idle", ".so", ("-shared", "-fPIC"))
+
+
+def lacking_here(mpi: str, mpiexec: Path | None) -> str | None:
+    """Return what ranks on this machine lack: an MPI library, or the idle library; or None."""
+    try:
+        find_mpi(mpi, mpiexec)
+        idle_library()
+    except StagegenError as error:
+        return str(error)
+    return None
 
 
 def relay_program() -> Path:

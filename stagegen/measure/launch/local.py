@@ -6,10 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from stagegen.errors import StagegenError
 from stagegen.generate import FLAVOURS
 from stagegen.measure.launch.base import Environment, Job, RunningJob, here
-from stagegen.measure.launch.helpers import idle_library
+from stagegen.measure.launch.helpers import idle_library, lacking_here
 from stagegen.measure.launch.mpi import Mpi, find_mpi
 from stagegen.measure.launch.mpiexec import start_mpiexec
 from stagegen.topology import Topology
@@ -63,12 +62,7 @@ class LocalLauncher:
 
     def why_unavailable(self, topology: Topology, mpi: str = "mpich") -> str | None:
         """Return what is missing on this machine, or None."""
-        try:
-            find_mpi(mpi, self.mpiexec)
-            idle_library()
-        except StagegenError as error:
-            return str(error)
-        return None
+        return lacking_here(mpi, self.mpiexec)
 
     def environment(self, topology: Topology, mpi: str = "mpich") -> Environment:
         """Return a record marked as not representative of the topology's cluster."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from stagegen.schedule.verify.paths import neighbours_of_switches
 from stagegen.topology import Edge, Topology
 
 
@@ -33,10 +34,7 @@ class Climb:
 
     def __init__(self, topology: Topology):
         self.switches = {switch.name for switch in topology.switches}
-        near: dict[str, list[str]] = {name: [] for name in self.switches}
-        for one, other in (link.ends for link in topology.links):
-            near[one].append(other)
-            near[other].append(one)
+        near = neighbours_of_switches(topology)
         top = topology.switches[0].name
         self.above: dict[str, str] = {}
         self.depth = {top: 0}

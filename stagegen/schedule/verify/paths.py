@@ -14,15 +14,21 @@ from stagegen.schedule.model import Message
 from stagegen.topology import Edge, Topology
 
 
+def neighbours_of_switches(topology: Topology) -> dict[str, list[str]]:
+    """Return the switches that links join to each switch."""
+    near: dict[str, list[str]] = {switch.name: [] for switch in topology.switches}
+    for one, other in (link.ends for link in topology.links):
+        near[one].append(other)
+        near[other].append(one)
+    return near
+
+
 class Network:
     """Routes, paths and loads of a cluster's ranks."""
 
     def __init__(self, topology: Topology):
         self.switches = {switch.name for switch in topology.switches}
-        near: dict[str, list[str]] = {name: [] for name in self.switches}
-        for one, other in (link.ends for link in topology.links):
-            near[one].append(other)
-            near[other].append(one)
+        near = neighbours_of_switches(topology)
         top = topology.switches[0].name
         above, waiting = {top: top}, deque([top])
         while waiting:

@@ -10,11 +10,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from stagegen.errors import LaunchError, StagegenError
+from stagegen.errors import LaunchError
 from stagegen.generate import FLAVOURS
 from stagegen.measure.launch.base import Environment, Job, RunningJob, here
 from stagegen.measure.launch.command_lines import hydra_command, openmpi_command
-from stagegen.measure.launch.helpers import idle_library
+from stagegen.measure.launch.helpers import idle_library, lacking_here
 from stagegen.measure.launch.lab.capacity import lab_scale
 from stagegen.measure.launch.lab.network import (
     CONTROL_DEVICE,
@@ -74,12 +74,7 @@ class LabLauncher:
 
     def why_unavailable(self, topology: Topology, mpi: str = "mpich") -> str | None:
         """Return why no lab can be built here and which setting would help, or None."""
-        try:
-            find_mpi(mpi, self.mpiexec)
-            idle_library()
-        except StagegenError as error:
-            return str(error)
-        return why_no_lab()
+        return lacking_here(mpi, self.mpiexec) or why_no_lab()
 
     def environment(self, topology: Topology, mpi: str = "mpich") -> Environment:
         """Return the record of the lab of a topology, with the scale of its rates."""
