@@ -24,8 +24,35 @@ TIMINGS = tuple(BUILT_IN)
 METRICS_PLAIN = ("slowest", "mean")
 METRICS = tuple(dict.fromkeys((*METRICS_PLAIN, *METRICS_LATE)))
 
-#: The mechanisms in which ranks come late.
-LATE = frozenset({"imbalance", "replay"})
+
+@dataclass(frozen=True)
+class Habits:
+    """What a mechanism does between the calls of a repetition; the defaults are a user's own.
+
+    Attributes:
+        is_apart: whether a barrier comes before each call.
+        computes: whether it may compute before a call.
+        is_late: whether ranks come late.
+    """
+
+    is_apart: bool = False
+    computes: bool = True
+    is_late: bool = False
+
+
+_HABITS: Mapping[str, Habits] = {
+    "barrier": Habits(is_apart=True, computes=False),
+    "computation": Habits(),
+    "imbalance": Habits(is_apart=True, computes=False, is_late=True),
+    "mpptest": Habits(computes=False),
+    "replay": Habits(is_apart=True, computes=False, is_late=True),
+}
+
+#: The mechanisms in which ranks come late; those that have a barrier before each call; and those
+#: that never compute.
+LATE = frozenset(name for name, habits in _HABITS.items() if habits.is_late)
+APART = frozenset(name for name, habits in _HABITS.items() if habits.is_apart)
+IDLE = frozenset(name for name, habits in _HABITS.items() if not habits.computes)
 
 #: If times decide, a repetition has enough calls to last this many seconds, at most CALLS_MOST.
 REPETITION_SECONDS = 0.02
@@ -37,12 +64,6 @@ CALLS_MOST = 8
 #: source's least ITER (Faraj 2006, §4.1.2.2). With a barrier before each call, one call is enough.
 CALLS_LEAST = 5
 CALLS_LEAST_APART = 1
-
-#: The mechanisms that have a barrier before each call.
-APART = frozenset({"barrier", *LATE})
-
-#: The mechanisms that never compute; a user's own may.
-IDLE = frozenset({"barrier", "mpptest", *LATE})
 
 
 @dataclass(frozen=True)
