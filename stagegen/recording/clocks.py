@@ -14,11 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stagegen.recording.functions import synchronises
 from stagegen.recording.model import Array, Rank, Recording, Sample
 from stagegen.recording.tables import Table
-
-#: Collectives that no rank leaves before all have arrived, if they have data.
-SYNCHRONISING = frozenset({"allgather", "allreduce", "alltoall", "barrier", "reduce_scatter_block"})
 
 #: The span of a recording is bounded on the way in so many windows.
 WINDOWS = 64
@@ -178,7 +176,7 @@ def _bounds(
     recording: Recording, own: set[int], line: Clock, tables: Sequence[Table]
 ) -> Iterator[Array]:
     """Yield [3, call]: time, least and greatest offset beyond the line's."""
-    synchronising = np.array([name in SYNCHRONISING for name in recording.functions])
+    synchronising = np.array([synchronises(name) for name in recording.functions])
     reference = _ranks_of_reference(recording)
     for table in tables:
         ours = [i for i, (rank, _) in enumerate(table.columns) if rank.rank in own]

@@ -36,6 +36,9 @@ _ARGUMENTS: Mapping[str, str] = {
     "scatterv": "sendbuf sendcounts displs sendtype recvbuf recvcount recvtype root comm",
 }
 
+#: Collectives in which a rank needs data of the ranks before it only.
+_OF_RANKS_BEFORE = frozenset({"exscan", "scan"})
+
 #: Arguments of one form each.
 _TYPES: Mapping[str, str] = {
     "sendbuf": "const void *{}",
@@ -196,6 +199,19 @@ def arguments_of(collective: str) -> tuple[str, ...]:
     """Return the arguments of a blocking collective of MPI; none if it is unknown."""
     own = {one.name: one.arguments for one in load_collectives()}
     return own.get(collective) or tuple(_ARGUMENTS.get(collective, "").split())
+
+
+def synchronises(name: str) -> bool:
+    """Tell whether no rank leaves a function before all have arrived, if it has data.
+
+    Every rank then needs data of every other one: there is no root, no block may be empty, and the
+    operation is neither one of neighbours nor one of the ranks before.
+    """
+    collective, mode = collective_of(name)
+    arguments = set(arguments_of(collective))
+    partial = collective in _OF_RANKS_BEFORE or collective.startswith("neighbor")
+    uneven = {"root", "sendcounts", "recvcounts"} & arguments
+    return mode == BLOCKING and bool(arguments) and not partial and not uneven
 
 
 def functions_of(catalogue: Catalogue) -> tuple[Function, ...]:
