@@ -52,7 +52,7 @@ static int in_turn(int number, int size, int share) {
     return level == CONFORMANCE_FULL || (number + size) % share == 0;
 }
 
-/* With delays, the routines are checked that ask who comes when. */
+/* With delays: check the routines that depend on the order of arrivals. */
 static int is_wanted(const struct coll_routine *routine) {
     return delays == 0 || (routine->constraints & COLL_WATCHES_ARRIVALS);
 }

@@ -3,7 +3,7 @@
  *   --from-log measurements.jsonl
  * cluster reference, topology 37c89b6bbe7553f0, catalogue ddf3d4eebf71ee32
  */
-/* An allreduce in which nobody waits for anybody but the owners of its lanes. */
+/* An allreduce in which ranks wait for the owners of their lanes only. */
 #ifndef LANES_H
 #define LANES_H
 

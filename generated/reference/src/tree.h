@@ -3,7 +3,7 @@
  *   --from-log measurements.jsonl
  * cluster reference, topology 37c89b6bbe7553f0, catalogue ddf3d4eebf71ee32
  */
-/* Trees of all ranks: whom a rank has above it and below it. */
+/* Trees of all ranks: the ranks above and below a rank. */
 #ifndef TREE_H
 #define TREE_H
 
