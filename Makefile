@@ -38,6 +38,8 @@ POINTS ?=
 
 # Files of tests at a time.
 WORKERS ?= 2
+# In the order of tests/conftest.py: long files first.
+PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 CONFORMANCE_LOG := $(CURDIR)/build/conformance.jsonl
 
 all: quickstart
@@ -74,13 +76,13 @@ lint: $(VENV)/.develop
 
 # Of the lab, which measures, one test at a time.
 test: lint
-	$(BIN)/pytest -m "not slow and not lab" -n $(WORKERS) --dist loadfile
+	$(BIN)/pytest -m "not slow and not lab" $(PARALLEL)
 	$(BIN)/pytest -m "not slow and lab"
 
 # What the runs of the check program add to the log becomes docs/conformance.md.
 check-all: lint
 	@mkdir -p $(dir $(CONFORMANCE_LOG)) && rm -f $(CONFORMANCE_LOG)
-	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest -m "not lab" -n $(WORKERS) --dist loadfile
+	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest -m "not lab" $(PARALLEL)
 	$(BIN)/pytest -m lab
 	$(BIN)/python docs/tools/conformance.py $(CONFORMANCE_LOG)
 

@@ -16,9 +16,36 @@ import pytest
 #: Names the folder of the libraries that the processes of `pytest -n` share.
 SHARED = "STAGEGEN_TESTS_SHARED"
 
+#: Files of tests that take 20 s or more, the longest first; any order is right.
+LONGEST = (
+    "mpi/test_conformance",
+    "mpi/test_schedules",
+    "mpi/test_programs",
+    "faults/test_faults",
+    "mpi/test_mpi4py",
+    "mpi/test_scratch",
+    "mpi/test_session_driver",
+    "mpi/test_fortran",
+    "mpi/test_data",
+    "mpi/test_configured_trees",
+    "mpi/test_groups",
+    "mpi/test_compositions",
+    "mpi/test_adaptive",
+    "mpi/test_patterns",
+    "mpi/test_threads",
+    "mpi/test_persistent",
+    "mpi/test_rank_order",
+    "mpi/test_events",
+    "mpi/test_parameters",
+    "mpi/test_learned_library",
+    "mpi/test_openmpi",
+)
+
 if shutil.which("ccache"):
     for wrapper in ("MPICH_CC", "OMPI_CC"):
         os.environ.setdefault(wrapper, "ccache cc")
+    # Objects of sanitized builds hold the name of their folder: nobody asks for it here.
+    os.environ.setdefault("CCACHE_NOHASHDIR", "1")
     # Headers that were written just now count too, else each file is preprocessed first.
     os.environ.setdefault("CCACHE_SLOPPINESS", "include_file_mtime,include_file_ctime")
 
@@ -29,6 +56,12 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = tempfile.mkdtemp(prefix="stagegen-tests-")
         os.environ[SHARED] = folder
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files first that take longest, so that no process of `-n` ends with one alone."""
+    places = {f"{name}.py": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get("/".join(item.path.parts[-2:]), len(places)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -20,6 +20,8 @@ pytestmark = pytest.mark.mpi
 
 #: A cluster that smaller numbers of ranks are parts of; others have the builds for it, too.
 COMMON = 6
+#: Builds with sanitizers take long, and their runs: they are of a smaller cluster.
+SMALL = 4
 LARGER = 8
 LARGE = 16
 LARGEST = 32
@@ -132,7 +134,7 @@ BUFFERLESS = [
 
 def test_sanitizers_find_nothing_where_nothing_is_buffered():
     """Both of the next tests in one, for `make test`."""
-    assert check(COMMON, way=BOTH).passed
+    assert check(SMALL, way=BOTH).passed
 
 
 @pytest.mark.parametrize(("ranks", "cluster", "slots", "level"), SANITIZERS)
@@ -161,7 +163,7 @@ def test_every_algorithm_is_among_them():
 
 
 def test_synchronous_builds_send_synchronously():
-    folder = support.library(COMMON)
+    folder = support.library(SMALL)
     for way, word in ((PLAIN, b"PMPI_Isend"), (BOTH, b"PMPI_Issend")):
         built(folder, way)
         assert word in (folder / way.folder / "post_all.o").read_bytes()
@@ -202,7 +204,7 @@ def test_mistakes_are_found(name, tmp_path):
 
 def make_check(*words: str) -> str:
     """`make check` as users call it, with no launcher of ours."""
-    folder = support.library(COMMON)
+    folder = support.library(SMALL)
     mpicc = Path(support.toolchain().mpicc)
     tools = [f"MPICC={mpicc}", f"MPIEXEC={mpicc.parent / 'mpiexec'}"]
     result = subprocess.run(

@@ -84,7 +84,21 @@ def rounds() -> list[dict[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("forced", rounds(), ids=lambda forced: "-".join(forced.values())[:60])
+#: Of so many rounds, one is in `make test`: the check program tries every routine there, too.
+EACH = 4
+
+
+@pytest.mark.parametrize(
+    "forced",
+    [
+        pytest.param(
+            forced,
+            id="-".join(forced.values())[:60],
+            marks=[pytest.mark.slow] if number % EACH else [],
+        )
+        for number, forced in enumerate(rounds())
+    ],
+)
 def test_a_forced_algorithm_serves_and_changes_no_result(forced, native):
     setting = ",".join(f"{collective}={name}" for collective, name in forced.items())
     result = run(LIBCOLL_FORCE=setting, LIBCOLL_TRACE="1")

@@ -62,7 +62,9 @@ def count(folder: Path, names: list[str], hosts: Sequence[str] | None = None, ra
     return [(name, int(size), float(most), float(bound)) for name, size, most, bound in rows]
 
 
-@pytest.mark.parametrize("ranks", [3, 6, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "ranks", [3, 4, *(pytest.param(n, marks=pytest.mark.slow) for n in (6, 8))]
+)
 def test_no_routine_takes_more_than_it_says(ranks):
     rows = count(support.library(ranks), candidates(support.cluster(ranks)), ranks=ranks)
     of_parts = {a.full_name for a in support.CATALOGUE.algorithms if a.needs in PARTS}

@@ -80,7 +80,7 @@ def with_race(folder: Path, copy: Path) -> Path:
 def test_that_a_race_would_be_found(tmp_path):
     mpi = builds.Mpi.of_environment()
     folder = with_race(sanitized(mpi), tmp_path / "library")
-    result = run(mpi, folder, 100)
+    result = run(mpi, folder, 400)
     assert result.returncode == RACE
     assert "data race" in result.stderr
     assert "coll_run" in result.stderr
