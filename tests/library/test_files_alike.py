@@ -10,6 +10,9 @@ from stagegen.catalogue.source_hash import tokens
 from stagegen.library import library_files
 from tests.mpi import support
 
+#: Their heads tell what of them was proven for the cluster.
+PROVEN = {f"src/{a.routine}.c" for a in support.CATALOGUE.algorithms if a.topology_specific}
+
 
 def c_files(topology):
     files = library_files(topology, support.CATALOGUE, support.decision(topology))
@@ -21,13 +24,11 @@ def four():
     return c_files(support.cluster(4))
 
 
-@pytest.mark.parametrize(
-    "other", [support.cluster(6), replace(support.cluster(4), name="another")], ids=["6", "name"]
-)
+@pytest.mark.parametrize("other", [support.cluster(6), replace(support.cluster(4), name="another")])
 def test_what_compiles_alike_is_the_same_to_the_byte(four, other):
     """So a compiler cache compiles it once, and `diff` shows what a cluster has of its own."""
     others = c_files(other)
     different = {name for name in four.keys() & others.keys() if four[name] != others[name]}
     in_comments = {n for n in different if [*tokens(four[n])] == [*tokens(others[n])]}
     assert "src/cluster.c" in different
-    assert not in_comments
+    assert in_comments <= PROVEN
