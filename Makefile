@@ -20,7 +20,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 QUICKSTART := topologies/quickstart.yaml
 QUICKSTART_OUTPUT := generated/quickstart
-QUICKSTART_SIZES := 1,64,1KiB,4KiB,16KiB
+QUICKSTART_SIZES := 1,1KiB,4KiB,16KiB
 # Four of the twelve, and no jobs on parts of the cluster, for the sake of time.
 QUICKSTART_COLLECTIVES := allgather,allreduce,alltoall,bcast
 # Lists of names, all if empty; what was measured already is not measured again.
@@ -41,6 +41,8 @@ WORKERS ?= 2
 # In the order of tests/conftest.py: long files first.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 CONFORMANCE_LOG := $(CURDIR)/build/conformance.jsonl
+
+CPUS := $(shell getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)
 
 all: quickstart
 
@@ -63,7 +65,7 @@ $(VENV)/.develop: pyproject.toml | $(BIN)/python
 quickstart: $(VENV)/.use
 	@$(BIN)/stagegen tune --topology $(QUICKSTART) --collectives $(QUICKSTART_COLLECTIVES) \
 	  --communicators whole --sizes $(QUICKSTART_SIZES) --budget 2
-	@$(MAKE) --silent -C $(QUICKSTART_OUTPUT) all check
+	@$(MAKE) --silent -j$(CPUS) -C $(QUICKSTART_OUTPUT) all check
 	@$(BIN)/stagegen bench --topology $(QUICKSTART) --library $(QUICKSTART_OUTPUT) \
 	  --collectives $(QUICKSTART_COLLECTIVES) --sizes $(QUICKSTART_SIZES) --repetitions 5
 	@echo "report: $(QUICKSTART_OUTPUT)/report.html"
