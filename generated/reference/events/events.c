@@ -118,10 +118,23 @@ static struct coll_events *memory_of_thread(void) {
     return events;
 }
 
-/* What is kept of a communicator: its place in the table and 1, and how many calls there were. */
+/*
+ * What is kept of a communicator: its place in the table and 1, and how many calls there were, and
+ * were kept.
+ */
 struct known {
-    uint32_t place, calls;
+    uint32_t place, calls, kept;
 };
+
+/* Of so many calls on a communicator the last one is kept: LIBCOLL_EVENTS_EACH, alike on all ranks.
+ */
+static uint32_t each = 1;
+
+static uint32_t each_of_setting(void) {
+    const char *text = getenv("LIBCOLL_EVENTS_EACH");
+    const double number = text == NULL || *text == '\0' ? 1 : coll_bytes_of(text);
+    return number >= 1 && number <= UINT32_MAX ? (uint32_t)number : 1;
+}
 
 /* Collective calls on the same ranks have an order, so all of them count alike. */
 static uint32_t add_communicator(const struct coll_comm *cc) {
@@ -173,12 +186,14 @@ struct coll_events *coll_events_begin(const struct coll_routine *routine,
         __atomic_fetch_add(&part.lost, 1, __ATOMIC_RELAXED);
         return NULL;
     }
+    if (++known->calls % each != 0)
+        return NULL;
     struct events_call *entry = &own->calls[own->call_count++ & own->call_mask];
     *entry = (struct events_call){
         .first = own->count,
         .bytes = call->bytes,
         .communicator = known->place - 1,
-        .sequence = known->calls++,
+        .sequence = known->kept++,
         .routine = (int32_t)(routine - coll_routines),
         .root = coll_shapes[call->collective].rooted ? call->root : -1,
         .thread = own->thread,
@@ -254,6 +269,7 @@ void coll_events_open(void) {
     PMPI_Comm_get_parent(&parent);
     if (!everywhere || parent != MPI_COMM_NULL)
         return;
+    each = each_of_setting();
     part = (struct events_part){.version = EVENTS_VERSION, .endian = EVENTS_ENDIAN};
     memcpy(part.magic, "sgevent\n", sizeof part.magic);
     PMPI_Comm_dup(MPI_COMM_WORLD, &world);

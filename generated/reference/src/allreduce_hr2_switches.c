@@ -3,7 +3,7 @@
  *   i-th ranks of all switches do. Ranks that the smallest switch has no i-th rank for get the
  *   result from others at their switch.
  *
- * Wins: Short messages with equally many ranks at all switches, as nobody waits for a leader; not
+ * Wins: Short messages with equally many ranks at all switches, as no rank waits for a leader; not
  *   long ones, as each rank sends the whole message over the links between switches.
  * Cost: in segments 2(m-1)(α_w + (n/m)β) within parts of up to m ranks, and α_b + nβ for 2 parts,
  *   else 2(h-1)(α_b + (n/h)β), for all ranks of h parts at a time; whole ⌈lg m⌉(α_w + nβ) + ⌈lg

@@ -263,6 +263,16 @@ enum coll_constraint {
     COLL_FIXED_ORDER = 1 << 9, /* serves LIBCOLL_DETERMINISTIC: an order that p alone decides */
 };
 
+/* The steps of a routine's persistent form: see plans.c. */
+enum coll_steps {
+    COLL_STEPS_NONE,     /* the MPI library serves it */
+    COLL_STEPS_RING,     /* around the ring of ranks */
+    COLL_STEPS_DIRECT,   /* each block goes to each rank at once */
+    COLL_STEPS_DOUBLING, /* recursive doubling */
+    COLL_STEPS_LINE,     /* down the line of ranks */
+    COLL_STEPS_BINOMIAL, /* down the binomial tree */
+};
+
 struct coll_routine {
     const char *name; /* of the algorithm */
     enum coll_collective collective;
@@ -271,6 +281,7 @@ struct coll_routine {
     MPI_Aint min_bytes, max_bytes;
     coll_function *run;
     struct coll_parameters defaults; /* where nothing was tuned */
+    enum coll_steps steps;
 };
 
 /* The routine of a part of a composition. */
@@ -597,20 +608,20 @@ static inline int coll_is_empty(MPI_Count count, MPI_Datatype type) {
 }
 
 /*
- * The other end of a message: nobody if the message has no data. Both ends leave it out, as the
- * signatures of what is sent and received match. Messages that only tell that a rank is ready
+ * The other end of a message: MPI_PROC_NULL if the message has no data. Both ends leave it out, as
+ * the signatures of what is sent and received match. Messages that only tell that a rank is ready
  * for such a block are left out with it.
  */
 static inline int coll_peer(int rank, MPI_Count count, MPI_Datatype type) {
     return coll_is_empty(count, type) ? MPI_PROC_NULL : rank;
 }
 
-/* The receiver of the block for rank `to`: that rank or nobody. */
+/* The receiver of the block for rank `to`: that rank or MPI_PROC_NULL. */
 static inline int coll_receiver(const struct coll_call *call, int to) {
     return coll_peer(to, coll_send_count(call, to), call->send_type);
 }
 
-/* The sender of the block of rank `from`: that rank or nobody. */
+/* The sender of the block of rank `from`: that rank or MPI_PROC_NULL. */
 static inline int coll_sender(const struct coll_call *call, int from) {
     return coll_peer(from, coll_recv_count(call, from), call->recv_type);
 }
@@ -659,7 +670,7 @@ static inline char *coll_element(const struct coll_call *call, char *elements, M
     return elements + number * call->recv_stride;
 }
 
-/* Light barrier: tell `to` that we are ready, wait until `from` is. Either may be nobody. */
+/* Light barrier: tell `to` that we are ready, wait until `from` is. Either may be MPI_PROC_NULL. */
 static inline int coll_exchange_tokens(const struct coll_comm *cc, int to, int from) {
     if (to == MPI_PROC_NULL && from == MPI_PROC_NULL)
         return MPI_SUCCESS;

@@ -512,7 +512,7 @@ int coll_comm_plans(MPI_Comm comm, struct coll_comm *cc, int can, struct coll_pl
     return error;
 }
 
-/* The data of a communicator, if it has any, or NULL. Asks nobody, and makes nothing. */
+/* The data of a communicator, if it has any, or NULL. Sends no message, and makes nothing. */
 static struct coll_comm *present(MPI_Comm comm) {
     struct coll_comm *cc = NULL;
     int found = 0;
@@ -524,7 +524,7 @@ static struct coll_comm *present(MPI_Comm comm) {
     return found ? cc : NULL;
 }
 
-/* The private duplicate of a communicator, if it has one. Asks nobody, and makes nothing. */
+/* The private duplicate of a communicator, if it has one. Sends no message, and makes nothing. */
 MPI_Comm coll_comm_twin(MPI_Comm comm) {
     const struct coll_comm *cc = present(comm);
     return cc == NULL ? MPI_COMM_NULL : cc->comm;
@@ -543,7 +543,7 @@ MPI_Comm coll_comm_plans_twin(MPI_Comm comm) {
  */
 void coll_comm_end_together(MPI_Comm comm) {
     if (comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
-        return; /* nobody frees these */
+        return; /* these are never freed */
     struct coll_comm *cc = present(comm);
     if (cc == NULL || cc->comm == MPI_COMM_NULL)
         return;

@@ -178,7 +178,7 @@ int coll_off(MPI_Comm comm) {
     return coll_settings()->disabled || coll_is_over(comm) || coll_is_dying(comm);
 }
 
-/* Native whatever the call is, and nobody counts it: there is nothing to find out. */
+/* Native whatever the call is, and not counted: there is nothing to find out. */
 static int passes(const struct coll_call *call) {
     if (coll_settings()->tracing)
         return coll_off(call->comm);

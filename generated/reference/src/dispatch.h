@@ -8,9 +8,9 @@
 
 #include "coll.h"
 
-/* Messages of up to `upto` bytes that no earlier rule takes, or that it cannot do. */
+/* Messages of up to `last` bytes that no earlier rule takes, or that it cannot do. */
 struct coll_rule {
-    MPI_Aint upto;
+    MPI_Aint last;
     const struct coll_routine *routine;
     struct coll_parameters parameters;
 };
@@ -80,6 +80,9 @@ const struct coll_settings *coll_settings(void);
 
 /* A number and, if anything, one of k, M, G behind it for so many times 1024; -1 for all else. */
 double coll_bytes_of(const char *text);
+
+/* Say that a setting is ignored, and why: once per job. */
+void coll_complain(const char *variable, const char *setting, const char *why);
 
 /* trace.c */
 void coll_trace_count(const struct coll_routine *routine, MPI_Aint bytes);

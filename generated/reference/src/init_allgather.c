@@ -24,7 +24,7 @@ LIBCOLL_EXPORT int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Da
         .comm = comm,
     };
     int error;
-    if (coll_persistent_init(&call, request, &error))
+    if (coll_persistent_init(&call, coll_plan_gathered, request, &error))
         return error;
     return PMPI_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                                info, request);
@@ -49,7 +49,7 @@ LIBCOLL_EXPORT int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount
         .comm = comm,
     };
     int error;
-    if (coll_persistent_init(&call, request, &error))
+    if (coll_persistent_init(&call, coll_plan_gathered, request, &error))
         return error;
     return PMPI_Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                                  info, request);

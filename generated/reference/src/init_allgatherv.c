@@ -26,7 +26,7 @@ LIBCOLL_EXPORT int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_D
         .comm = comm,
     };
     int error;
-    if (coll_persistent_init(&call, request, &error))
+    if (coll_persistent_init(&call, coll_plan_gathered, request, &error))
         return error;
     return PMPI_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
                                 comm, info, request);
@@ -53,7 +53,7 @@ LIBCOLL_EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcoun
         .comm = comm,
     };
     int error;
-    if (coll_persistent_init(&call, request, &error))
+    if (coll_persistent_init(&call, coll_plan_gathered, request, &error))
         return error;
     return PMPI_Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                                   recvtype, comm, info, request);

@@ -23,7 +23,7 @@ LIBCOLL_EXPORT int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int co
         .comm = comm,
     };
     int error;
-    if (coll_persistent_init(&call, request, &error))
+    if (coll_persistent_init(&call, coll_plan_allreduce, request, &error))
         return error;
     return PMPI_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }
@@ -43,7 +43,7 @@ LIBCOLL_EXPORT int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_
         .comm = comm,
     };
     int error;
-    if (coll_persistent_init(&call, request, &error))
+    if (coll_persistent_init(&call, coll_plan_allreduce, request, &error))
         return error;
     return PMPI_Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
 }

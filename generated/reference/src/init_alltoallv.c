@@ -28,7 +28,7 @@ LIBCOLL_EXPORT int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[
         .comm = comm,
     };
     int error;
-    if (coll_persistent_init(&call, request, &error))
+    if (coll_persistent_init(&call, coll_plan_exchange, request, &error))
         return error;
     return PMPI_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
                                recvtype, comm, info, request);
@@ -52,7 +52,7 @@ LIBCOLL_EXPORT int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sen
         .comm = comm,
     };
     int error;
-    if (coll_persistent_init(&call, request, &error))
+    if (coll_persistent_init(&call, coll_plan_exchange, request, &error))
         return error;
     return PMPI_Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
                                  rdispls, recvtype, comm, info, request);

@@ -21,7 +21,7 @@ LIBCOLL_EXPORT int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype
         .comm = comm,
     };
     int error;
-    if (coll_persistent_init(&call, request, &error))
+    if (coll_persistent_init(&call, coll_plan_bcast, request, &error))
         return error;
     return PMPI_Bcast_init(buffer, count, datatype, root, comm, info, request);
 }
@@ -39,7 +39,7 @@ LIBCOLL_EXPORT int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype 
         .comm = comm,
     };
     int error;
-    if (coll_persistent_init(&call, request, &error))
+    if (coll_persistent_init(&call, coll_plan_bcast, request, &error))
         return error;
     return PMPI_Bcast_init_c(buffer, count, datatype, root, comm, info, request);
 }

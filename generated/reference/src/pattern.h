@@ -16,7 +16,7 @@ struct pattern_tree {
     const long long *rates; /* bit/s of the link to the parent; 0 for the root */
 };
 
-/* Who sends how much to whom. */
+/* How much each rank sends to each other one. */
 struct pattern {
     struct pattern_tree tree;
     int ranks;

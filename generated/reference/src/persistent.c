@@ -12,6 +12,7 @@
  * so. The application waits for a native request. So no function that waits or tests has to be
  * intercepted, and none that blocks can keep an operation from its end.
  */
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -469,12 +470,14 @@ static const char too_much;
 
 /* The steps of an operation, and its handle. */
 static int build(struct coll_operation *operation, const struct coll_routine *routine,
-                 const struct coll_parameters *parameters, int *found) {
+                 coll_planner *planner, int *found) {
     const MPI_Comm comm = operation->plans->comm;
     const int rank = operation->cc->rank;
     if (operation->tag < 0)
         return MPI_SUCCESS;
-    COLL_TRY(coll_plan(operation, routine, parameters, found));
+    for (int lane = 0; lane < COLL_LANES; ++lane)
+        operation->lanes[lane].window = INT_MAX;
+    COLL_TRY(planner(operation, routine, found));
     if (!*found)
         return MPI_SUCCESS;
     COLL_TRY(operation->error);
@@ -502,9 +505,9 @@ static struct coll_operation *allocate(void) {
 
 /* Give an operation its steps; it stays only if it can on all ranks. */
 static int fill(struct coll_operation **operation, const struct coll_routine *routine,
-                const struct coll_parameters *parameters) {
+                coll_planner *planner) {
     int found = 0, all = 0;
-    const int error = build(*operation, routine, parameters, &found);
+    const int error = build(*operation, routine, planner, &found);
     int ready = error == MPI_SUCCESS && found;
     const int agreed = PMPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, (*operation)->plans->comm);
     (*operation)->cc = NULL;
@@ -518,7 +521,7 @@ static int fill(struct coll_operation **operation, const struct coll_routine *ro
 /* Make an operation where all ranks can; *made is NULL where the MPI library is to serve, on all.
  */
 static int make(const struct coll_call *call, struct coll_comm *cc,
-                const struct coll_routine *routine, const struct coll_parameters *parameters,
+                const struct coll_routine *routine, coll_planner *planner,
                 struct coll_operation **made) {
     struct coll_operation *operation = allocate();
     struct coll_plans *plans;
@@ -535,10 +538,11 @@ static int make(const struct coll_call *call, struct coll_comm *cc,
     operation->cc = cc;
     operation->tag = next_tag(plans);
     *made = operation;
-    return fill(made, routine, parameters);
+    return fill(made, routine, planner);
 }
 
-int coll_persistent_init(struct coll_call *call, MPI_Request *request, int *error) {
+int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Request *request,
+                         int *error) {
     struct coll_comm *cc = NULL;
     const struct coll_routine *routine;
     const struct coll_parameters *parameters;
@@ -549,7 +553,7 @@ int coll_persistent_init(struct coll_call *call, MPI_Request *request, int *erro
         !coll_choose(call, &cc, &routine, &parameters, error))
         return 0;
     if (*error == MPI_SUCCESS)
-        *error = make(call, cc, routine, parameters, &operation);
+        *error = make(call, cc, routine, planner, &operation);
     if (*error != MPI_SUCCESS) {
         PMPI_Comm_call_errhandler(call->comm, *error);
         return 1;

@@ -107,11 +107,12 @@ void coll_add_need(struct coll_operation *operation, int step, int needed);
 int coll_copy_bytes(const struct coll_operation *operation, const struct coll_step *step);
 
 /*
- * plans.c: fill in the steps of a collective; *found is 0 if there is no plan for it, alike on all
- * ranks. Collective, on the communicator of plans.
+ * plans.c, plan_exchange.c: fill in the steps of a call that a routine would serve; *found stays 0
+ * if there is no plan for it, alike on all ranks. Collective, on the communicator of plans.
  */
-int coll_plan(struct coll_operation *operation, const struct coll_routine *routine,
-              const struct coll_parameters *parameters, int *found);
+typedef int coll_planner(struct coll_operation *operation, const struct coll_routine *routine,
+                         int *found);
+coll_planner coll_plan_allreduce, coll_plan_bcast, coll_plan_exchange, coll_plan_gathered;
 
 /* links.c: the cluster as a tree. */
 struct pattern_tree;
@@ -121,7 +122,8 @@ void coll_cluster_tree(struct pattern_tree *tree, int *first_host);
  * The whole of an MPI_..._init: returns 1 if the operation is ours, or wrong, and *error is what
  * the function returns; 0 where the MPI library is to do it.
  */
-int coll_persistent_init(struct coll_call *call, MPI_Request *request, int *error);
+int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Request *request,
+                         int *error);
 void coll_persistent_restart(void);
 
 #endif

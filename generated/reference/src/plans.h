@@ -27,9 +27,4 @@ enum { COLL_LANE_FIRST, COLL_LANE_RECEIVES, COLL_LANE_SENDS, COLL_LANE_WORK };
  */
 MPI_Aint coll_chunk(MPI_Aint least, MPI_Aint bytes);
 
-/* The plan of some collectives: see coll_plan(). */
-typedef int coll_planner(struct coll_operation *operation, const struct coll_routine *routine,
-                         int *found);
-coll_planner coll_plan_exchange, coll_plan_gathered, coll_plan_bcast, coll_plan_allreduce;
-
 #endif

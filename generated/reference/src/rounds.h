@@ -23,7 +23,7 @@ struct rounds {
 int coll_rounds_run(const struct coll_call *call, const struct coll_comm *cc, int in_flight,
                     int segment_size, int round(struct rounds *rounds));
 
-/* In the next step, receive from a rank and send to a rank, each MPI_PROC_NULL for nobody. */
+/* In the next step, receive from a rank and send to a rank, each MPI_PROC_NULL for no rank. */
 int coll_rounds_step(struct rounds *rounds, int from, int to);
 
 #endif

@@ -249,12 +249,12 @@ static const struct coll_rule scatter_cluster[] = {
  */
 static const struct coll_table {
     enum coll_collective collective;
-    enum coll_kind kind;       /* does not count if the ranks are all on one host */
-    int group;                 /* with COLL_KIND_CLUSTER: 0 the whole cluster, k a group; else -1 */
-    int hosts, ranks_per_host; /* the shape that was measured */
-    int hosts_from, hosts_to;  /* the shapes that it serves */
-    int ranks_from, ranks_to;  /* ranks per host */
-    int confirmed;             /* whether what it serves was measured */
+    enum coll_kind kind;         /* does not count if the ranks are all on one host */
+    int group;                   /* with COLL_KIND_CLUSTER: 0 the whole cluster, k a group; else -1 */
+    int hosts, ranks_per_host;   /* the shape that was measured */
+    int first_hosts, last_hosts; /* the shapes that it serves */
+    int first_ranks, last_ranks; /* ranks per host */
+    int confirmed;               /* whether what it serves was measured */
     int count;
     const struct coll_rule *rules;
 } tables[] = {
@@ -313,8 +313,8 @@ static const struct coll_table {
 static const struct coll_table none;
 
 static int serves(const struct coll_table *table, const struct coll_comm *cc) {
-    if (cc->hosts < table->hosts_from || cc->hosts > table->hosts_to ||
-        cc->ranks_per_host < table->ranks_from || cc->ranks_per_host > table->ranks_to)
+    if (cc->hosts < table->first_hosts || cc->hosts > table->last_hosts ||
+        cc->ranks_per_host < table->first_ranks || cc->ranks_per_host > table->last_ranks)
         return 0;
     if (table->kind == COLL_KIND_CLUSTER)
         return table->group == cc->group;
@@ -340,7 +340,7 @@ const struct coll_rule *coll_find_rule(enum coll_collective collective, struct c
     int first = 0, end = table->count;
     while (first < end) {
         const int middle = first + (end - first) / 2;
-        if (table->rules[middle].upto < bytes)
+        if (table->rules[middle].last < bytes)
             first = middle + 1;
         else
             end = middle;

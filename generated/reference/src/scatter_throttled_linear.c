@@ -16,7 +16,7 @@
 
 #include "coll.h"
 
-/* Whoever is ready first makes room for the next; a late rank delays nobody but itself. */
+/* The first ready rank makes room for the next; a late rank delays only itself. */
 static int send_all(const struct coll_call *call, const struct coll_comm *cc, int width,
                     MPI_Request *requests) {
     for (int step = 1; step < cc->size; ++step) {

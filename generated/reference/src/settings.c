@@ -3,8 +3,8 @@
  *   --from-log measurements.jsonl
  */
 /*
- * The environment, but for hosts: all but LIBCOLL_TRACE must be set alike on all ranks: see
- * peers.c.
+ * The environment, but for hosts, persistent collectives and events. All but LIBCOLL_TRACE must be
+ * alike on all ranks: see peers.c.
  */
 #include <ctype.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@ static const char JSON[] = "json:";
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Say it once per job, not once per rank. */
-static void complain(const char *variable, const char *setting, const char *why) {
+void coll_complain(const char *variable, const char *setting, const char *why) {
     int initialized, rank = 0;
     if (PMPI_Initialized(&initialized) == MPI_SUCCESS && initialized)
         PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -42,14 +42,14 @@ static void complain_of_routine(const char *setting, enum coll_collective collec
         if (coll_routines[i].collective == collective)
             used +=
                 (size_t)snprintf(known + used, sizeof known - used, " %s", coll_routines[i].name);
-    complain(FORCE, setting, known);
+    coll_complain(FORCE, setting, known);
 }
 
 /* One `collective=algorithm` of LIBCOLL_FORCE. */
 static void force(char *setting) {
     char *name = strchr(setting, '=');
     if (name == NULL) {
-        complain(FORCE, setting, "expected collective=algorithm");
+        coll_complain(FORCE, setting, "expected collective=algorithm");
         return;
     }
     for (int i = 0; i < COLL_COLLECTIVES; ++i) {
@@ -61,7 +61,7 @@ static void force(char *setting) {
             complain_of_routine(setting, (enum coll_collective)i);
         return;
     }
-    complain(FORCE, setting, "this library has no such collective");
+    coll_complain(FORCE, setting, "this library has no such collective");
 }
 
 static int is_set(const char *name) {
@@ -89,7 +89,7 @@ double coll_bytes_of(const char *text) {
 static void limit_scratch(const char *text) {
     const double most = coll_bytes_of(text);
     if (most < 0) {
-        complain(SCRATCH, text, "expected bytes, or a number and k, M or G (times 1024)");
+        coll_complain(SCRATCH, text, "expected bytes, or a number and k, M or G (times 1024)");
         return;
     }
     settings.scratch_is_set = 1;

@@ -19,7 +19,7 @@
 
 /*
  * Tags of messages. FIRST and a place is a release, which names the next root; as many tags from
- * there on as there are ranks. The next ones are acknowledgements, which name who came last.
+ * there on as there are ranks. The next ones are acknowledgements, which name the last rank.
  */
 enum { TOKEN = 15, FIRST = 16 };
 
@@ -88,7 +88,7 @@ static int add(struct node *node, char *data) {
     return coll_fold(node->call, node->cc, data, node->call->recv, count_of(node), 1);
 }
 
-/* Send the result to all neighbours but one; it says who released. */
+/* Send the result to all neighbours but one; it names the rank that released. */
 static int release(struct node *node, int but, int tag) {
     node->memory->root = tag - FIRST;
     for (int i = node->neighbours - 1; i >= 0; --i)
