@@ -19,6 +19,7 @@ PROGRAMS = {
     "fourier": (("128", "120"), "FFTW"),
     "bodies": (("64", "600"), "NBODY"),
     "sort": (("4000", "120"), "–"),
+    "cube": (("32", "50"), "FT"),
 }
 SERVED = (NATIVE, STATIC, "star-enhanced", "star", "guard")
 RUNS = 3
