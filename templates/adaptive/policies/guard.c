@@ -7,8 +7,8 @@
  */
 #include "policy.h"
 
-/* Calls of a trial, of the one that confirms it, and of the one of the table's choice. */
-enum { PROBE = 2, CONFIRM = 4, RETURN = 3 };
+/* Calls of a trial, of the one that confirms it, and of the table's choice. */
+enum { PROBE = 3, CONFIRM = 4, RETURN = 3 };
 
 /* Rivals that are tried once more; slow periods that begin a trial. */
 enum { FINALISTS = 2, SLOW = 2 };
@@ -220,10 +220,12 @@ static struct coll_stage next(void *memory, const struct coll_heard *heard) {
     static void (*const judge[])(struct state *, const struct coll_heard *) = {
         [WATCH] = judge_period, [TRY] = try_next, [AGAIN] = try_finalist, [RETRY] = judge_return};
     struct state *state = memory;
-    if (heard == NULL)
+    if (heard == NULL) {
         state->why = "the table's choice";
-    else
-        judge[state->phase](state, heard);
+    } else {
+        const struct coll_heard settled = coll_settled(heard);
+        judge[state->phase](state, &settled);
+    }
     switch (state->phase) {
     case TRY:
         return (struct coll_stage){state->trying, PROBE, 0};
