@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stagegen.catalogue import Algorithm, Catalogue, load_catalogue, with_native
-from stagegen.catalogue.templates import Root
 from stagegen.cli._tune_log import LOG, new_header
 from stagegen.data import TEMPLATES
 from stagegen.errors import MeasurementError
@@ -61,7 +60,6 @@ class Bed:
         collective: that is timed.
         size: of the message, in bytes.
         repetitions: of each candidate in a launch.
-        roots: a user's own templates.
     """
 
     topology: Topology
@@ -71,7 +69,6 @@ class Bed:
     collective: str
     size: int
     repetitions: int
-    roots: tuple[Root, ...] = ()
 
     def look(self, setups: Sequence[Setup]) -> Timed:
         """Build a program with setups and check them; the same tree is one routine.

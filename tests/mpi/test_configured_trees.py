@@ -95,28 +95,6 @@ def test_shared_memory_ends_when_all_ranks_free_the_communicator(tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("together", [True, False])
-def test_what_ranks_free_together_does_not_wait_for_an_attribute(tmp_path, together):
-    """In the wrong order it hangs, so the test would see that: whatever the MPI library does."""
-    folder = sharing(library(tmp_path / "trees", 5, 0, 2, 2))
-    lifetime = folder / "src" / "lifetime.c"
-    line = "    coll_comm_end_together(dying.comm);\n"
-    assert lifetime.read_text().count(line) == 1
-    if not together:
-        lifetime.write_text(lifetime.read_text().replace(line, ""))
-    run_make(folder, support.toolchain(), "libcoll.a")
-    wrap = "-Wl,--wrap=PMPI_Comm_free"
-    program = builds.c_program(builds.Mpi.of_environment(), folder, "free_kept.c", wrap)
-    settings = {**support.MEMORY, "LIBCOLL_FORCE": "allreduce=configured_tree_flat"}
-    if together:
-        result = support.run(2, program, variables=settings, timeout=20)
-        assert result.returncode == 0, result.stdout + result.stderr
-    else:
-        with pytest.raises(TimeoutError):
-            support.run(2, program, variables=settings, timeout=6)
-
-
 def passed(folder, ranks, level, memory):
     """The cases of a check that all passed."""
     variables = BOTH.environment(folder) | memory

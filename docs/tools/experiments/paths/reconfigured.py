@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from math import prod
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from docs.tools.experiments.experiment import Experiment, Found
@@ -25,6 +27,10 @@ STEPS = 32
 
 #: What was promised: the first tree over the last one, and the last one over all others.
 GAIN, LEVEL = 1.2, 1.03
+
+#: What is not tuned: 70 routines that divide long messages into a block for each rank. To check
+#: them takes a minute.
+LEFT_OUT = "rab1_*,rab2_*"
 
 #: The names of both trees.
 FIRST, LAST = "first", "result"
@@ -53,13 +59,18 @@ def _measure(hosts: int, slots: int, collective: str, folder: Path) -> Any:
     sizes = () if collective == "barrier" else ("--sizes", SIZE)
     stagegen(
         *("tune", "--topology", topology, "--collectives", collective, *sizes),
-        *("--tree", first, "--tree", search / "result.tree.yaml", "--communicators", "whole"),
+        *("--tree", search / "result.tree.yaml", "--communicators", "whole"),
+        *("--without-algorithms", LEFT_OUT) if collective == "allreduce" else (),
         *("--budget", 1, "--launches", 5, "--output", tuned, "--quiet", *again),
     )
     steps = [json.loads(line) for line in (search / "steps.jsonl").read_text().splitlines()[1:]]
     kept = [one for step in steps for one in step["tried"] if one["accepted"]]
     gain = search / "gain.json"
+    first_s = steps[0]["times"]
     return {
+        "first_s": median(median(one) for one in first_s["raced_s"].values())
+        if first_s["raced_s"]
+        else median(first_s["looked_s"]),
         **_times(read_tuned(tuned).seconds),
         "chosen": read_tuned(tuned).chosen,
         "tried": sum(len(step["tried"]) for step in steps),
@@ -71,25 +82,24 @@ def _measure(hosts: int, slots: int, collective: str, folder: Path) -> Any:
 
 
 def _times(seconds: dict[str, float]) -> dict[str, Any]:
-    """Return the times of both trees, each at its best parameters, of native and of the rest."""
+    """Return the times of the last tree, of native, and of the best of the rest."""
 
     def best(names: list[str]) -> tuple[float, str]:
         return min(((seconds[name], name) for name in names), default=(0.0, "–"))
 
-    trees = {
-        name: [spec for spec in seconds if spec.startswith(f"configured_tree_{name}")]
-        for name in (FIRST, LAST)
-    }
-    own = {spec for specs in trees.values() for spec in specs}
-    first, last = (best(trees[name]) for name in (FIRST, LAST))
+    own = [spec for spec in seconds if spec.startswith(f"configured_tree_{LAST}")]
     other = best([spec for spec in seconds if spec not in own and spec != NATIVE])
     return {
-        "first_s": first[0],
-        "last_s": last[0] or first[0],
+        "last_s": best(own)[0],
         "native_s": seconds[NATIVE],
         "other_s": other[0],
         "other": other[1],
     }
+
+
+def _gain(one: Mapping[str, Any]) -> float:
+    """Return the first tree's time over the last one's: each change was raced with its tree."""
+    return 1 / prod(one["ratios"])
 
 
 def _report(found: Found) -> str:
@@ -98,7 +108,7 @@ def _report(found: Found) -> str:
             point,
             *(milliseconds(one[name]) for name in ("first_s", "last_s", "native_s", "other_s")),
             f"`{one['other']}`",
-            f"{one['first_s'] / one['last_s']:.2f}",
+            f"{_gain(one):.2f}",
             f"`{one['chosen']}`",
             f"{one['tried']}, {len(one['kept'])}",
         ]
@@ -134,7 +144,7 @@ def _change(first: float, last: float) -> str:
 
 
 def _targets(found: Found) -> Sequence[Target]:
-    gains = {point: one["first_s"] / one["last_s"] for point, one in found.items()}
+    gains = {point: _gain(one) for point, one in found.items()}
     against = {
         point: one["last_s"] / min(one["native_s"], one["other_s"] or one["native_s"])
         for point, one in found.items()
