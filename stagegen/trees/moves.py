@@ -44,10 +44,11 @@ def moves(
 ) -> tuple[Move, ...]:
     """Return the changes of a tree, those of the hottest nodes first.
 
-    Nodes on the longest way up come before the others, each by the time that it takes, but of each
-    the first few changes only: the rest come at the end. The nodes of
-    a level that are alike change together, too, as in the paper: they count by their sum, and by
-    the hottest of them. No two of the changes make the same tree, and none leaves it as it is.
+    - Nodes on the longest way up come before the others; among them, those that take more time.
+    - Of each node, the first few changes come there. The rest come at the end.
+    - The nodes of a level that are alike also change together, as in the paper. Their times are
+      added up. Such a change is told to be about the hottest of them.
+    - No two of the changes make the same tree, and none leaves it as it is.
 
     Args:
         topology: the cluster.
