@@ -77,10 +77,13 @@ def test_ranks_that_share_memory_get_the_bytes_of_native(tmp_path, ranks, count)
 
 def sharing(folder):
     """A library whose trees take shared memory: forced ones have the first value of all."""
-    routines = folder / "src" / "routines.c"  # the check tries only some values of a parameter
-    text = routines.read_text().replace("{.on_host = 1}", "{.on_host = 2}")
-    assert text.count("{.on_host = 2}") >= len(COLLECTIVES)
-    routines.write_text(text)
+    changed = 0
+    for name in ("routines.c", "rules.c"):  # the check's, which tries only some values; the table's
+        file = folder / "src" / name
+        text = file.read_text()
+        changed += text.count("{.on_host = 1}")
+        file.write_text(text.replace("{.on_host = 1}", "{.on_host = 2}"))
+    assert changed >= 2 * len(COLLECTIVES)
     return folder
 
 
@@ -93,6 +96,28 @@ def test_shared_memory_ends_when_all_ranks_free_the_communicator(tmp_path):
     settings = {**support.MEMORY, "LIBCOLL_FORCE": "allreduce=configured_tree_flat"}
     result = support.run(2, program, variables=settings, timeout=20)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("together", [True, False])
+def test_what_ranks_free_together_does_not_wait_for_an_attribute(tmp_path, together):
+    """In the wrong order it hangs, so the test would see that: whatever the MPI library does."""
+    folder = sharing(library(tmp_path / "trees", 5, 0, 2, 2))
+    lifetime = folder / "src" / "lifetime.c"
+    line = "    coll_comm_end_together(dying.comm);\n"
+    assert lifetime.read_text().count(line) == 1
+    if not together:
+        lifetime.write_text(lifetime.read_text().replace(line, ""))
+    run_make(folder, support.toolchain(), "libcoll.a")
+    wrap = "-Wl,--wrap=dlsym"
+    program = builds.c_program(builds.Mpi.of_environment(), folder, "free_kept.c", wrap)
+    settings = {**support.MEMORY, "LIBCOLL_FORCE": "allreduce=configured_tree_flat"}
+    if together:
+        result = support.run(2, program, variables=settings, timeout=20)
+        assert result.returncode == 0, result.stdout + result.stderr
+    else:
+        with pytest.raises(TimeoutError):
+            support.run(2, program, variables=settings, timeout=6)
 
 
 def passed(folder, ranks, level, memory):
