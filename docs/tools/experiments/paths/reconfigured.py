@@ -14,7 +14,7 @@ from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
 from docs.tools.experiments.paths._trees import MESSAGES, SHAPES, cluster
 from docs.tools.experiments.stagegen import stagegen
-from docs.tools.experiments.tuned import read_tuned
+from docs.tools.experiments.tuned import Tuned, read_tuned
 from docs.tools.target import Target
 from stagegen.catalogue.algorithm import NATIVE
 
@@ -54,15 +54,11 @@ def _measure(hosts: int, slots: int, collective: str, folder: Path) -> Any:
         *("reconfigure", "--topology", topology, "--tree", first, *what, "--steps", STEPS),
         *("--launches", 5, "--repetitions", 5, "--name", LAST, "--output", search, *again),
     )
-    tuned = folder / "tuned"
-    again = ("--resume",) if (tuned / "measurements.jsonl").exists() else ()
-    sizes = () if collective == "barrier" else ("--sizes", SIZE)
-    stagegen(
-        *("tune", "--topology", topology, "--collectives", collective, *sizes),
-        *("--tree", search / "result.tree.yaml", "--communicators", "whole"),
-        *("--without-algorithms", LEFT_OUT) if collective == "allreduce" else (),
-        *("--budget", 1, "--launches", 5, "--output", tuned, "--quiet", *again),
-    )
+    left_out = ("--without-algorithms", LEFT_OUT) if collective == "allreduce" else ()
+    every = _tune(topology, collective, search, folder / "tuned", left_out)
+    other = _best([spec for spec in every.seconds if not _is_own(spec)], every.seconds)
+    names = ",".join({NATIVE, f"configured_tree_{LAST}", other.partition(":")[0]})
+    final = _tune(topology, collective, search, folder / "final", ("--algorithms", names))
     steps = [json.loads(line) for line in (search / "steps.jsonl").read_text().splitlines()[1:]]
     kept = [one for step in steps for one in step["tried"] if one["accepted"]]
     gain = search / "gain.json"
@@ -71,8 +67,8 @@ def _measure(hosts: int, slots: int, collective: str, folder: Path) -> Any:
         "first_s": median(median(one) for one in first_s["raced_s"].values())
         if first_s["raced_s"]
         else median(first_s["looked_s"]),
-        **_times(read_tuned(tuned).seconds),
-        "chosen": read_tuned(tuned).chosen,
+        **_times(final.seconds),
+        "chosen": final.chosen,
         "tried": sum(len(step["tried"]) for step in steps),
         "kept": [one["change"] for one in kept],
         "why": [one["why"] for one in kept],
@@ -81,19 +77,37 @@ def _measure(hosts: int, slots: int, collective: str, folder: Path) -> Any:
     }
 
 
-def _times(seconds: dict[str, float]) -> dict[str, Any]:
+def _tune(
+    topology: Path, collective: str, search: Path, output: Path, which: Sequence[str]
+) -> Tuned:
+    """Tune the last tree and others together; return what came of it."""
+    again = ("--resume",) if (output / "measurements.jsonl").exists() else ()
+    sizes = () if collective == "barrier" else ("--sizes", SIZE)
+    stagegen(
+        *("tune", "--topology", topology, "--collectives", collective, *sizes),
+        *("--tree", search / "result.tree.yaml", "--communicators", "whole", *which),
+        *("--budget", 1, "--launches", 5, "--output", output, "--quiet", *again),
+    )
+    return read_tuned(output)
+
+
+def _is_own(spec: str) -> bool:
+    return spec == NATIVE or spec.startswith(f"configured_tree_{LAST}")
+
+
+def _best(specs: Sequence[str], seconds: Mapping[str, float]) -> str:
+    return min(specs, key=lambda spec: seconds[spec])
+
+
+def _times(seconds: Mapping[str, float]) -> dict[str, Any]:
     """Return the times of the last tree, of native, and of the best of the rest."""
-
-    def best(names: list[str]) -> tuple[float, str]:
-        return min(((seconds[name], name) for name in names), default=(0.0, "–"))
-
-    own = [spec for spec in seconds if spec.startswith(f"configured_tree_{LAST}")]
-    other = best([spec for spec in seconds if spec not in own and spec != NATIVE])
+    last = _best([spec for spec in seconds if _is_own(spec) and spec != NATIVE], seconds)
+    other = _best([spec for spec in seconds if not _is_own(spec)], seconds)
     return {
-        "last_s": best(own)[0],
+        "last_s": seconds[last],
         "native_s": seconds[NATIVE],
-        "other_s": other[0],
-        "other": other[1],
+        "other_s": seconds[other],
+        "other": other,
     }
 
 
@@ -146,8 +160,7 @@ def _change(first: float, last: float) -> str:
 def _targets(found: Found) -> Sequence[Target]:
     gains = {point: _gain(one) for point, one in found.items()}
     against = {
-        point: one["last_s"] / min(one["native_s"], one["other_s"] or one["native_s"])
-        for point, one in found.items()
+        point: one["last_s"] / min(one["native_s"], one["other_s"]) for point, one in found.items()
     }
     return [
         Target.at_least(GAIN, gains, "the first tree over the last"),
