@@ -68,8 +68,14 @@ ARGUMENTS: Mapping[str, Argument] = {
     "comm": Argument("communicator", "comm"),
 }
 
-#: What plans the persistent forms of collectives: functions ``coll_plan_…`` of the library.
-PLANNERS = ("allreduce", "bcast", "exchange", "gathered")
+#: What plans the persistent forms of collectives: functions ``coll_plan_…`` of the library; and
+#: which of :data:`stagegen.catalogue.algorithm.STEPS` each can make. An exchange needs none.
+PLANNERS: Mapping[str, tuple[str, ...]] = {
+    "allreduce": ("ring", "doubling"),
+    "bcast": ("line", "binomial"),
+    "exchange": (),
+    "gathered": ("ring", "direct"),
+}
 
 #: What a size in bytes counts, in words.
 UNITS: Mapping[str, str] = {
@@ -226,7 +232,7 @@ def _read_collective(name: str, text: str, place: str) -> Collective:
         size=keys.take("size", one_of(tuple(UNITS))),
         view=keys.take("view", text_of),
         bound=keys.take("bound", one_of(BOUNDED), default=None),
-        plan=keys.take("plan", one_of(PLANNERS), default=None),
+        plan=keys.take("plan", one_of(tuple(PLANNERS)), default=None),
     )
     keys.done()
     for key, is_right, message in _RULES:

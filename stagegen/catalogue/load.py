@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 from stagegen.catalogue.algorithm import NATIVE, Algorithm, Parameter
-from stagegen.catalogue.collective import FILE, Collective, collectives_of
+from stagegen.catalogue.collective import FILE, PLANNERS, Collective, collectives_of
 from stagegen.catalogue.front_matter import read_algorithms
 from stagegen.catalogue.selection import EVERYTHING, Selection
 from stagegen.catalogue.source_hash import SourceHashes, hash_of
@@ -156,6 +156,7 @@ def _catalogue_of(templates: Templates) -> Catalogue:
     for algorithm in catalogue.algorithms:
         _check_used(catalogue, algorithm)
         _check_parts(catalogue, algorithm)
+        _check_persistent(catalogue, algorithm)
     return _with_hashes(catalogue)
 
 
@@ -204,6 +205,16 @@ def _check_parts(catalogue: Catalogue, algorithm: Algorithm) -> None:
         if part.collective not in catalogue.collectives:
             message = f"`parts`: there is no collective {part.collective}"
             raise InputError(message, _place(catalogue, algorithm))
+
+
+def _check_persistent(catalogue: Catalogue, algorithm: Algorithm) -> None:
+    """Check that what plans the collective's persistent form knows the algorithm's steps."""
+    plan = catalogue.collective(algorithm.collective).plan
+    known = () if plan is None else PLANNERS[plan]
+    if algorithm.persistent is not None and algorithm.persistent not in known:
+        there = f"choose from {', '.join(known)}" if known else "leave it out"
+        message = f"`persistent`: no {algorithm.persistent} for {algorithm.collective}; {there}"
+        raise InputError(message, _place(catalogue, algorithm))
 
 
 def _with_hashes(catalogue: Catalogue) -> Catalogue:

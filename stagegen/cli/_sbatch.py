@@ -75,7 +75,8 @@ def _for_the_job(words: Sequence[str]) -> list[str]:
     """Return the command line of the job: to be resumed, and with a launcher for allocations."""
     kept = list(_without_own(words))
     asked = _value(kept, "--launcher")
-    if asked and make_launcher(asked).stays_here:
+    # A user's launcher may lack what was added later.
+    if asked and getattr(make_launcher(asked), "stays_here", False):
         raise InputError(
             f"--sbatch: the launcher {asked} does not use the nodes of a job; leave out --launcher"
         )

@@ -42,6 +42,21 @@ def load(root: Path, front_matter: str, name: str = "alltoall/mine.c.j2"):
     return load_catalogue(root)
 
 
+@pytest.mark.parametrize(
+    ("collective", "steps", "there"),
+    [("alltoall", "ring", "leave it out"), ("allgather", "line", "ring, direct"),
+     ("reduce", "binomial", "leave it out"), ("bcast", "doubling", "line, binomial")],
+)  # fmt: skip
+def test_steps_that_nothing_plans_for_the_collective_are_refused(
+    tmp_path, collective, steps, there
+):
+    describe(tmp_path, collective)
+    text = f"{{#---\n{GOOD}\npersistent: {steps}\n---#}}\nint x;\n"
+    write(tmp_path, text, f"{collective}/mine.c.j2")
+    with pytest.raises(InputError, match=f"no {steps} for {collective}; .*{there}"):
+        load_catalogue(tmp_path)
+
+
 # (front matter, line, what the message says)
 MISTAKES = {
     "not YAML": ("summary: [1", 2, "not YAML"),

@@ -20,8 +20,9 @@ pytestmark = pytest.mark.mpi
 
 #: A cluster that smaller numbers of ranks are parts of; others have the builds for it, too.
 COMMON = 6
-#: Builds with sanitizers take long, and their runs: they are of a smaller cluster.
-SMALL = 4
+#: Builds with sanitizers take long, and their runs: they are of a smaller cluster, whose number of
+#: ranks is odd and no power of two.
+SMALL = 5
 LARGER = 8
 LARGE = 16
 LARGEST = 32
