@@ -28,8 +28,9 @@ MESSAGES, SHARED = 1, 2
 #: A challenger whose first look took longer than the present time, times this, is not raced.
 NEAR = 1.1
 
-#: So many challengers are raced at the most: those with the best first looks.
-FINALISTS = 3
+#: So many challengers, those with the best first looks, are looked at in further launches: one look
+#: of a call of microseconds says little.
+FINALISTS, LOOKS = 3, 2
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Times:
     """Seconds of a setup.
 
     Attributes:
-        looked: in the first look.
+        looked: in the first look, and in further ones of finalists.
         raced: in the launches that decide; empty if it was not raced.
     """
 
@@ -142,7 +143,7 @@ class Step:
         before: what was changed.
         nodes: what its nodes took, for which the changes were chosen.
         old: its times.
-        challengers: the changes, the best first looks first.
+        challengers: the changes, the best ones by the looks first.
         accepted: the change that is kept; None if there is none.
     """
 
@@ -175,7 +176,7 @@ class Step:
             return f"a look saw {times}: not raced"
         if one is self.accepted:
             return f"{times} in {len(one.times.raced)} launches: faster, kept"
-        return f"{times} in {len(one.times.raced)} launches: not faster beyond doubt, or not best"
+        return f"{times} in {len(one.times.raced)} launches: not faster beyond doubt"
 
     def to_json(self) -> dict[str, Any]:
         """Return the record of the log."""
@@ -297,39 +298,55 @@ def _raced(
     gain: float,
     launches: int,
 ) -> Step:
-    """Return a step that is measured: a look at all, then launches of the best ones."""
+    """Return a step that is measured: looks at all, then launches of the best one."""
     timed = look([present, *(one.setup for one in batch)])
     try:
         own, *others = timed.look()
-        order = sorted(range(len(batch)), key=lambda i: statistics.median(others[i]))
+        looked = {-1: own, **dict(enumerate(others))}
+        first = sorted(range(len(batch)), key=lambda i: statistics.median(looked[i]))
         limit = NEAR * statistics.median(own)
-        near = [i for i in order if statistics.median(others[i]) < limit][:FINALISTS]
-        raced = _launched(timed, near, gain, launches) if near else {}
+        near = [i for i in first if statistics.median(looked[i]) < limit][:FINALISTS]
+        ratios = _looked_again(timed, near, looked, launches)
+        order = sorted(near, key=lambda i: ratios[i])
+        worth = bool(order) and ratios[order[0]] < 1
+        raced = _launched(timed, order[0], gain, launches) if worth else {}
     finally:
         timed.close()
-    old = Times(own, raced.get(-1, {}))
-    found = tuple(replace(batch[i], times=Times(others[i], raced.get(i, {}))) for i in order)
+    old = Times(looked[-1], raced.get(-1, {}))
+    order += [i for i in first if i not in order]
+    found = tuple(replace(batch[i], times=Times(looked[i], raced.get(i, {}))) for i in order)
     return Step(number, present, nodes, old, found, _judged(old, found, gain, launches))
 
 
-def _launched(
-    timed: Timed, near: Sequence[int], gain: float, launches: int
-) -> dict[int, dict[int, tuple[float, ...]]]:
-    """Return the times of finalists by launch, and under -1 those of the setup before.
+def _looked_again(
+    timed: Timed, near: Sequence[int], looked: dict[int, tuple[float, ...]], launches: int
+) -> dict[int, float]:
+    """Add further looks at finalists, and return their times over the time before.
 
-    It ends when the first finalist cannot win any more: then no other may. Others that cannot win
-    are not timed again.
+    A look is compared with that of the setup before in the same launch. These launches are
+    numbered after those of the race.
     """
-    found: dict[int, dict[int, tuple[float, ...]]] = {i: {} for i in (-1, *near)}
-    left = list(near)
+    ratios = {i: [statistics.median(looked[i]) / statistics.median(looked[-1])] for i in near}
+    for look in range(1, LOOKS + 1) if near else ():
+        own, *others = timed.launch(launches + look, [0, *(i + 1 for i in near)])
+        looked[-1] += own
+        for i, seconds in zip(near, others, strict=True):
+            looked[i] += seconds
+            ratios[i].append(statistics.median(seconds) / statistics.median(own))
+    return {i: statistics.median(found) for i, found in ratios.items()}
+
+
+def _launched(
+    timed: Timed, best: int, gain: float, launches: int
+) -> dict[int, dict[int, tuple[float, ...]]]:
+    """Return the times of the best one by launch, and under -1 those of the setup before.
+
+    It ends when the best one cannot win any more.
+    """
+    found: dict[int, dict[int, tuple[float, ...]]] = {-1: {}, best: {}}
     for launch in range(1, launches + 1):
-        times = timed.launch(launch, [0, *(i + 1 for i in left)])
-        for i, seconds in zip((-1, *left), times, strict=True):
-            found[i][launch] = seconds
-        left = [
-            i for i in left if may_be_faster(launch_ratios(found[i], found[-1]), launches, gain)
-        ]
-        if near[0] not in left:
+        found[-1][launch], found[best][launch] = timed.launch(launch, [0, best + 1])
+        if not may_be_faster(launch_ratios(found[best], found[-1]), launches, gain):
             break
     return found
 
@@ -339,14 +356,13 @@ def _judged(
 ) -> Challenger | None:
     """Return the change that is kept.
 
-    As in tuning, the test is of one challenger: the one with the best first look. Another one that
-    passes the test, too, may serve if it is faster still.
+    As in tuning, the test is of one challenger: the best one by the looks, whose times do not count
+    in the test.
     """
-    whole = [one for one in challengers if len(one.times.raced) >= launches]
-    raced = [one for one in whole if is_faster_in_launches(one.times.raced, old.raced, gain)]
-    if not raced or raced[0] is not challengers[0]:
-        return None
-    return min(raced, key=lambda one: statistics.median(launch_ratios(one.times.raced, old.raced)))
+    best = challengers[0]
+    is_whole = len(best.times.raced) >= launches
+    is_faster = is_whole and is_faster_in_launches(best.times.raced, old.raced, gain)
+    return best if is_faster else None
 
 
 def _nodes_of(record: Mapping[str, Any]) -> Nodes:
