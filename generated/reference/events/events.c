@@ -133,7 +133,10 @@ static uint32_t each = 1;
 static uint32_t each_of_setting(void) {
     const char *text = getenv("LIBCOLL_EVENTS_EACH");
     const double number = text == NULL || *text == '\0' ? 1 : coll_bytes_of(text);
-    return number >= 1 && number <= UINT32_MAX ? (uint32_t)number : 1;
+    if (number >= 1 && number <= UINT32_MAX)
+        return (uint32_t)number;
+    coll_complain("LIBCOLL_EVENTS_EACH", text, "expected a number, 1 or more");
+    return 1;
 }
 
 /* Collective calls on the same ranks have an order, so all of them count alike. */
