@@ -35,7 +35,8 @@ def command(files: tuple[Path, ...], library: Path, output: Path | None) -> None
     they still can, and start from the times that programs measured: `learned` in known.json.
     """
     manifest, decision = _read(library / "manifest.json"), _read(library / "decision.json")
-    adapts = "--adaptive" in str(manifest.get("command", "")).split()
+    command, listed = manifest.get("command"), manifest.get("files")
+    adapts = isinstance(listed, dict) and KNOWN in listed
     known = read_known(library / KNOWN) if adapts else None
     learned = [read_learned(one) for one in files]
     before, build = DecisionTable.from_json(decision), _build_of(library)
@@ -57,7 +58,8 @@ def command(files: tuple[Path, ...], library: Path, output: Path | None) -> None
     for line in added:
         click.echo(f"learned: {line}")
     if added or output not in (None, library):
-        write_library(output or library, topology, catalogue, merged.decision, {}, known)
+        made_by = None if command is None else str(command)
+        write_library(output or library, topology, catalogue, merged.decision, {}, known, made_by)
 
 
 def _build_of(library: Path) -> str | None:

@@ -28,15 +28,17 @@ from stagegen.cli._parts import added_to
 from stagegen.cli._reconfigure_live import Bed
 from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
+from stagegen.generate import Toolchain
 from stagegen.generate.write import write_file
 from stagegen.library import write_library
 from stagegen.library.tree import candidate_of
+from stagegen.measure.launch.base import Launcher
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import Launches, is_faster_in_launches
 from stagegen.parts.trees import COLLECTIVES, algorithm_of, root_of
 from stagegen.report.units import format_seconds
 from stagegen.topology import Topology, load_topology
-from stagegen.trees import ConfiguredTree, read_tree, tree_yaml
+from stagegen.trees import ConfiguredTree, read_tree, require_name, tree_yaml
 from stagegen.tune.decision import (
     CLUSTER,
     NATIVE_CANDIDATE,
@@ -53,6 +55,7 @@ LOG = "steps.jsonl"
 RESULT = "result.tree.yaml"
 GAIN = "gain.json"
 LIBRARY = "library"
+REPORT = "report.html"
 
 
 @click.command()
@@ -157,6 +160,7 @@ def command(
     """
     topology = load_topology(topology_file)
     tree = read_tree(file, topology)
+    require_name(name, "--name")
     folder = output or Path("generated") / topology.name / "reconfigure"
     size = 0 if collective == "barrier" else size
     target = _target(library, topology, collective, size, name)
@@ -166,16 +170,17 @@ def command(
         "at_once": at_once,
     }  # fmt: skip
     known = _known(folder / LOG, header) if resume and (folder / LOG).exists() else []
+    added_to(topology_file, topology)
     found = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
     click.echo(found[2], err=True)
+    _require_the_cluster(target, topology, found[0], found[1])
     bed = Bed(topology, folder / "build", found[0], found[1], collective, size, repetitions)
     _write(folder / LOG, [header, *known])
     done: list[Step] = []
     for step in reconfigure(
         topology, Setup(tree), bed.look, bed.nodes, gain, steps, at_once, launches, known
     ):
-        if step.number > len(known):
-            _append(folder / LOG, step.to_json())
+        _keep(folder / LOG, header, known, step)
         done.append(step)
         _tell(step)
     kept = [step.accepted for step in done if step.accepted is not None]
@@ -216,12 +221,14 @@ class _Target:
         decision: its table; None if it is new.
         roots: its templates besides stagegen's.
         present: what serves the size now.
+        known: what tuning measured, if calls of the library can adapt; else None.
     """
 
     folder: Path | None
     decision: DecisionTable | None
     roots: tuple[Root, ...]
     present: Candidate
+    known: Known | None = None
 
 
 def _target(
@@ -246,7 +253,23 @@ def _target(
         raise InputError(f"has a tree {name!r} already; give another --name", library)
     table = _table_of(decision, collective)
     present = NATIVE_CANDIDATE if table is None else table.choice(size)
-    return _Target(library, decision, roots, present)
+    return _Target(library, decision, roots, present, _known_times(library))
+
+
+def _require_the_cluster(
+    target: _Target, topology: Topology, launcher: Launcher, toolchain: Toolchain
+) -> None:
+    """Check that a table of the cluster itself gets no rule from elsewhere.
+
+    Raises:
+        InputError: the launcher does not start ranks on the cluster.
+    """
+    if target.decision is None or not target.decision.representative:
+        return
+    if not launcher.environment(topology, toolchain.flavour).representative:
+        problem = f"its times are of the cluster, and those by --launcher {launcher.name} are not"
+        advice = "give another --launcher, or leave out --library"
+        raise InputError(f"{problem}; {advice}", target.folder)
 
 
 def _table_of(decision: DecisionTable, collective: str) -> Table | None:
@@ -288,14 +311,35 @@ def _make_rule(
             return
     origin = Reconfigured(*search, medians[candidate], target.present.spec, medians[target.present])
     rule = Rule(bed.size, candidate, reconfigured=origin)
-    decision = target.decision or DecisionTable(
-        topology.name, topology.hash, catalogue.hash, representative, ()
+    before = target.decision or DecisionTable(
+        topology.name, topology.hash, catalogue.hash, True, ()
     )
     folder = target.folder or new
-    decision = replace(_with(decision, topology, collective, rule), catalogue_hash=catalogue.hash)
-    known = None if target.folder is None else _known_times(target.folder)
-    write_library(folder, topology, catalogue, decision, {}, known)
+    decision = replace(
+        _with(before, topology, collective, rule),
+        catalogue_hash=catalogue.hash,
+        representative=before.representative and representative,
+    )
+    if target.known is not None:
+        catalogue = catalogue.selecting(target.known.selection)
+    made_by = _made_by(bed, search[0], tree.name, target)
+    write_library(folder, topology, catalogue, decision, {}, target.known, made_by)
     click.echo(f"{folder / DECISION}: a rule for {collective} of {bed.size} bytes")
+    if not decision.representative:
+        click.echo("not representative: this machine was measured, not the cluster")
+    if (folder / REPORT).exists():
+        (folder / REPORT).unlink()
+        click.echo(f"{folder / REPORT}: removed, since it shows the table without the rule")
+
+
+def _made_by(bed: Bed, start: str, name: str, target: _Target) -> str:
+    """Return the command that makes a rule, in its folder; the log has the search's options."""
+    size = "" if bed.collective == "barrier" else f" --size {bed.size}"
+    return (
+        f"stagegen reconfigure --topology {TOPOLOGY} --tree {start}.tree.yaml"
+        f" --collective {bed.collective}{size} --name {name}"
+        f"{'' if target.folder is None else ' --library .'}"
+    )
 
 
 def _known_times(library: Path) -> Known | None:
@@ -347,6 +391,24 @@ def _known(path: Path, header: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _write(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
     write_file(path, "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in records))
+
+
+def _keep(
+    path: Path, header: Mapping[str, Any], known: list[dict[str, Any]], step: Step
+) -> None:
+    """Put a step into the log that has the known ones, and into these.
+
+    If the log has another step in its place, that one and all later ones go: they are of another
+    search, such as one with fewer changes.
+    """
+    record, at = step.to_json(), step.number - 1
+    if known[at : at + 1] == [record]:
+        return
+    if at < len(known):
+        del known[at:]
+        _write(path, [header, *known])
+    known.append(record)
+    _append(path, record)
 
 
 def _append(path: Path, record: Mapping[str, Any]) -> None:

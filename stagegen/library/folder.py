@@ -26,7 +26,7 @@ from stagegen.parts.find import parts_file
 from stagegen.topology import Topology, topology_yaml
 from stagegen.tune import DecisionTable
 
-#: How to make the folder again from its own files; quoted in them.
+#: How to make a tuned folder again from its own files; quoted in them.
 COMMAND = "stagegen tune --topology topology.yaml --from-log measurements.jsonl"
 
 #: Sources of the library besides the runtime that it shares with the measuring session.
@@ -77,6 +77,7 @@ def library_files(
     catalogue: Catalogue,
     decision: DecisionTable,
     adaptive: Known | None = None,
+    command: str | None = None,
 ) -> dict[str, str]:
     """Return the generated folder's files, by path, without log and report.
 
@@ -85,13 +86,14 @@ def library_files(
         catalogue: the algorithms.
         decision: which of them serve.
         adaptive: for a library whose calls can adapt, what tuning measured; else None.
+        command: that makes the folder; by default, that of tuning.
 
     Raises:
         GenerateError: a template is wrong.
         ScheduleError: a schedule fails its proof.
         InputError: the decision names an algorithm that the catalogue lacks.
     """
-    command = COMMAND if adaptive is None else f"{COMMAND} --adaptive"
+    command = command or _of_tuning(adaptive)
     renderer = Renderer(command, topology.name, topology.hash, catalogue.hash, catalogue.templates)
     chosen = chosen_algorithms(decision, catalogue)
     features = frozenset[str]() if adaptive is None else frozenset({ADAPTIVE})
@@ -156,6 +158,11 @@ def library_files(
     return files
 
 
+def _of_tuning(adaptive: Known | None) -> str:
+    """Return the command that makes a tuned folder."""
+    return COMMAND if adaptive is None else f"{COMMAND} --adaptive"
+
+
 def _about_choice(catalogue: Catalogue) -> str:
     """Return the comment of ``libcoll_choice`` in C."""
     text = (
@@ -183,6 +190,7 @@ def write_library(
     decision: DecisionTable,
     extra: Mapping[str, str],
     adaptive: Known | None = None,
+    command: str | None = None,
 ) -> None:
     """Write the generated folder; ``manifest.json`` comes last and lists the files.
 
@@ -196,11 +204,13 @@ def write_library(
         extra: files that are not listed, since they depend on more than topology, catalogue
             and log: the report depends on the library that draws its plots.
         adaptive: for a library whose calls can adapt, what tuning measured; else None.
+        command: that makes the folder; by default, that of tuning.
     """
-    files = library_files(topology, catalogue, decision, adaptive)
+    command = command or _of_tuning(adaptive)
+    files = library_files(topology, catalogue, decision, adaptive, command)
     manifest = {
         "stagegen": __version__,
-        "command": COMMAND if adaptive is None else f"{COMMAND} --adaptive",
+        "command": command,
         "cluster": topology.name,
         "topology_hash": topology.hash,
         "catalogue_hash": catalogue.hash,

@@ -5,7 +5,7 @@ made from the cluster and then changed without a change to the program. The file
 ``docs/trees.md``.
 """
 
-from stagegen.trees.file import read_tree
+from stagegen.trees.file import read_tree, require_name
 from stagegen.trees.model import ConfiguredTree, Node, ordered
 from stagegen.trees.shapes import SHAPES, Shape, make_tree, shape_of
 from stagegen.trees.write import tree_yaml
@@ -18,6 +18,7 @@ __all__ = [
     "make_tree",
     "ordered",
     "read_tree",
+    "require_name",
     "shape_of",
     "tree_yaml",
 ]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from stagegen.errors import InputError
 from stagegen.topology import Topology
 from stagegen.topology.document import Document, did_you_mean, read_document
 from stagegen.trees.model import LEVELS_MOST, NODES_MOST, ConfiguredTree, Contributor, Node, ordered
@@ -63,11 +64,27 @@ class _Entry:
     host: str | None
 
 
-def _named(doc: Document, node: yaml.Node, what: str) -> str:
-    name = doc.text(node, what)
+def require_name(name: str, what: str) -> None:
+    """Check the name of a tree or of a node.
+
+    Args:
+        name: to check.
+        what: has this name, for the error.
+
+    Raises:
+        InputError: a tree file may not have such a name.
+    """
     if not _NAME.fullmatch(name):
         rule = "begin with a letter, and have at most 80 letters, digits, '.', '_' and '-'"
-        doc.fail(node, f"{what} {name!r} has to {rule}")
+        raise InputError(f"{what} {name!r} has to {rule}")
+
+
+def _named(doc: Document, node: yaml.Node, what: str) -> str:
+    name = doc.text(node, what)
+    try:
+        require_name(name, what)
+    except InputError as error:
+        doc.fail(node, error.message)
     return name
 
 

@@ -16,6 +16,7 @@ from stagegen.adaptive.learned import Learned, LearnedStage, Situation
 from stagegen.adaptive.merge import merge
 from stagegen.adaptive.times import Updated, update
 from stagegen.catalogue import load_catalogue
+from stagegen.catalogue.selection import Selection
 from stagegen.cli import group
 from stagegen.errors import InputError
 from stagegen.library import write_library
@@ -117,11 +118,19 @@ def test_a_file_of_another_cluster_or_build_is_refused(changes, build):
         merge(decision(TABLE), [learned(situation(), **changes)], build)
 
 
-def test_the_command_makes_the_library_anew(tmp_path):
+@pytest.mark.parametrize(
+    ("adaptive", "made_by"), [(None, None), (NOTHING_KNOWN, "stagegen reconfigure …")]
+)
+def test_the_command_makes_the_library_anew(tmp_path, adaptive, made_by):
+    """A library whose calls adapt still does so, whatever command made it."""
     topology, catalogue = support.cluster(4), load_catalogue()
+    catalogue = catalogue.selecting(Selection(("allgather/ring", "allgather/spreading_simple")))
     library, file = tmp_path / "library", tmp_path / "learned.json"
     hashes = {"topology_hash": topology.hash, "catalogue_hash": catalogue.hash}
-    write_library(library, topology, catalogue, decision(TABLE, **hashes), {})
+    tuned = decision(TABLE, **hashes)
+    write_library(library, topology, catalogue, tuned, {}, adaptive, made_by)
+    command = json.loads((library / "manifest.json").read_text())["command"]
+    assert command == made_by or made_by is None
     row = {"parameters": {}, "group": 0, "is_representative": False, "known_s": None}
     form = {
         "version": 1, "library": "0", "cluster": topology.name, "topology_hash": topology.hash,
@@ -148,6 +157,8 @@ def test_the_command_makes_the_library_anew(tmp_path):
         None, None, 100, None,
     ]  # fmt: skip
     assert (library / "src" / "allgather_ring.c").is_file()
+    assert json.loads((library / "manifest.json").read_text())["command"] == command
+    assert (library / "known.json").is_file() == (adaptive is not None)
     file.write_text(json.dumps(form | {"build_hash": "0" * 16}))
     assert "another build" in str(CliRunner().invoke(group, words).exception)
 

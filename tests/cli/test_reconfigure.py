@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from stagegen.adaptive.known import NOTHING_KNOWN
 from stagegen.audit import audit_folder
+from stagegen.catalogue import load_catalogue
 from stagegen.catalogue.algorithm import NATIVE
+from stagegen.catalogue.selection import Selection
 from stagegen.cli import _reconfigure_live, reconfigure
 from stagegen.errors import InputError
+from stagegen.library import write_library
+from stagegen.measure.launch import registry
 from stagegen.parts.trees import algorithm_of
 from stagegen.topology import load_topology
 from stagegen.trees import make_tree, read_tree, shape_of, tree_yaml
 from stagegen.trees.cost import node_seconds, seconds_up
+from stagegen.tune.decision import CLUSTER, NATIVE_CANDIDATE, DecisionTable, Rule, Table
 from stagegen.tune.reconfigure import Nodes, Timed
 
 FILE = "topologies/slots-4x2x2.yaml"
@@ -29,10 +37,8 @@ def cost(tree):
 class Model(Timed):
     """Things whose times are known."""
 
-    is_representative = True
-
-    def __init__(self, seconds):
-        self.seconds = seconds
+    def __init__(self, seconds, is_representative=False):
+        self.seconds, self.is_representative = seconds, is_representative
 
     def look(self):
         return [(one,) * 4 for one in self.seconds]
@@ -44,7 +50,7 @@ class Model(Timed):
 @pytest.fixture
 def made(monkeypatch):
     """What was measured; in the search by the model, in the last race as it says itself."""
-    found = {"looks": [], "nodes": [], NATIVE: 1.0}
+    found = {"looks": [], "nodes": [], "representative": False, NATIVE: 1.0}
     found |= {algorithm_of("reconfigured"): 1e-6, algorithm_of("second"): 1e-7}
 
     class Bed(_reconfigure_live.Bed):
@@ -54,7 +60,7 @@ def made(monkeypatch):
 
         def timed(self, _, candidates):
             found["raced"] = [one.spec for one in candidates]
-            return Model([found[one.algorithm] for one in candidates])
+            return Model([found[one.algorithm] for one in candidates], found["representative"])
 
         def nodes(self, setup):
             found["nodes"].append(setup)
@@ -65,11 +71,13 @@ def made(monkeypatch):
     return found
 
 
-def run(folder, *options):
+def run(folder, *options, topology=FILE, launcher="local"):
     start = folder / "start.tree.yaml"
     start.write_text(tree_yaml(make_tree(TOPOLOGY, shape_of("nary"), "start")))
-    words = ["--topology", FILE, "--launcher", "local", "--tree", start, "--output", folder]
-    done = CliRunner().invoke(reconfigure.command, [*map(str, words), *options])
+    words = ["--topology", topology, "--launcher", launcher, "--tree", start, "--output", folder]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "_LAUNCHERS", dict(registry._LAUNCHERS))
+        done = CliRunner().invoke(reconfigure.command, [*map(str, words), *options])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert done.exit_code == 0, done.output
@@ -100,6 +108,21 @@ def test_a_search_ends_with_a_faster_tree_and_resumes(tmp_path, made):
     assert len(made["looks"]) - looks == len(steps) - 2
 
 
+def test_a_search_resumes_with_more_steps(tmp_path, made):
+    """The last batch was cut: it is tried whole, and the log is that of a search in one go."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    for folder in (whole, parts):
+        folder.mkdir()
+    _, _, steps = run(whole, "--steps", "48")
+    _, _, cut = run(parts, "--steps", "12")
+    assert [len(one["tried"]) for one in cut] == [8, 4]
+    assert run(parts, "--steps", "48", "--resume")[2] == steps
+    looks = len(made["looks"])
+    run(parts, "--steps", "48", "--resume")
+    assert len(made["looks"]) == looks
+    assert (parts / "steps.jsonl").read_text() == (whole / "steps.jsonl").read_text()
+
+
 def test_the_result_is_a_rule_with_its_origin(tmp_path, made):
     said, _, steps = run(tmp_path, "--steps", "16")
     folder = tmp_path / "library"
@@ -120,7 +143,10 @@ def test_the_result_is_a_rule_with_its_origin(tmp_path, made):
 def test_a_folder_gets_the_rule_beside_its_own(tmp_path, made):
     run(tmp_path, "--steps", "8")
     folder = tmp_path / "library"
-    run(tmp_path, "--steps", "8", "--library", str(folder), "--name", "second")
+    (folder / "report.html").write_text("the old table")
+    said, *_ = run(tmp_path, "--steps", "8", "--library", str(folder), "--name", "second")
+    assert "report.html: removed" in said
+    assert not (folder / "report.html").exists()
     (table,) = json.loads((folder / "decision.json").read_text())["tables"]
     _, rule, _ = table["rules"]
     before, now = algorithm_of("reconfigured"), algorithm_of("second")
@@ -129,6 +155,108 @@ def test_a_folder_gets_the_rule_beside_its_own(tmp_path, made):
     assert rule["reconfigured"]["instead_of"].startswith(before)
     with pytest.raises(InputError, match="has a tree 'second' already; give another --name"):
         run(tmp_path, "--library", str(folder), "--name", "second")
+
+
+def test_files_name_the_command_that_made_them(tmp_path, made):
+    folder = tmp_path / "library"
+    own = "stagegen reconfigure --topology topology.yaml --tree start.tree.yaml"
+    for options, rest in (
+        ((), "--collective allreduce --size 4 --name reconfigured"),
+        (
+            ("--library", str(folder), "--name", "second", "--collective", "barrier"),
+            "--collective barrier --name second --library .",
+        ),
+    ):
+        run(tmp_path, "--steps", "8", *options)
+        assert json.loads((folder / "manifest.json").read_text())["command"] == f"{own} {rest}"
+        text = re.sub(r"\s+(\* )?", " ", (folder / "src" / "dispatch.c").read_text())
+        assert f"Made by: {own} {rest} " in text
+        for file in filter(Path.is_file, folder.rglob("*")):
+            assert "from-log measurements" not in file.read_text()
+            assert str(tmp_path) not in file.read_text()
+
+
+def test_calls_that_adapt_try_the_same_algorithms_as_before(tmp_path, made):
+    folder, whole = tmp_path / "tuned", load_catalogue()
+    few = Selection(algorithms=("allreduce/recursive_doubling",))
+    hosts = len(set(TOPOLOGY.ranks))
+    rules = (Rule(0, NATIVE_CANDIDATE),)
+    table = Table.exactly("allreduce", CLUSTER, TOPOLOGY.rank_count, hosts, rules)
+    decision = DecisionTable(TOPOLOGY.name, TOPOLOGY.hash, whole.hash, False, (table,))
+    write_library(folder, TOPOLOGY, whole.selecting(few), decision, {}, NOTHING_KNOWN)
+
+    def routines():
+        return {one.routine for one in whole.algorithms if (source(one)).is_file()}
+
+    def source(algorithm):
+        return folder / "src" / f"{algorithm.routine}.c"
+
+    before, known = routines(), (folder / "known.json").read_text()
+    assert "allreduce_recursive_doubling" in before
+    run(tmp_path, "--steps", "8", "--library", str(folder))
+    assert (folder / "known.json").read_text() == known
+    assert routines() == before
+    assert (folder / "src" / f"allreduce_{algorithm_of('reconfigured')}.c").is_file()
+
+
+OWN = """
+from dataclasses import dataclass, replace
+
+from stagegen.measure.launch.local import LocalLauncher
+
+
+@dataclass(frozen=True)
+class Own(LocalLauncher):
+    name: str = "own"
+
+    def environment(self, topology, mpi="mpich"):
+        return replace(super().environment(topology, mpi), representative=True)
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """The topology, with a user's own launcher beside it that starts ranks on the cluster."""
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    (folder / "stagegen.yaml").write_text("launchers: {own: own.py:Own}\n")
+    (folder / "own.py").write_text(OWN)
+    file = folder / "cluster.yaml"
+    file.write_text(Path(FILE).read_text())
+    return file
+
+
+def representative(folder):
+    return json.loads((folder / "decision.json").read_text())["representative"]
+
+
+def test_a_launcher_of_stagegen_yaml_is_known(tmp_path, made, cluster):
+    made["representative"] = True
+    run(tmp_path, "--steps", "8", topology=cluster, launcher="own")
+    assert representative(tmp_path / "library")
+
+
+def test_a_table_of_the_cluster_gets_no_rule_from_elsewhere(tmp_path, made, cluster):
+    run(tmp_path, "--steps", "8")
+    folder = tmp_path / "library"
+    assert not representative(folder)
+    file = folder / "decision.json"
+    file.write_text(file.read_text().replace('"representative": false', '"representative": true'))
+    looks, options = len(made["looks"]), ("--library", str(folder), "--name", "second")
+    with pytest.raises(InputError, match="by --launcher local are not; give another --launcher"):
+        run(tmp_path, "--steps", "8", *options)
+    assert len(made["looks"]) == looks
+    assert representative(folder)
+    said, *_ = run(tmp_path, "--steps", "8", *options, topology=cluster, launcher="own")
+    assert "not representative" in said, "the launcher's hosts turned out to be crowded"
+    assert not representative(folder)
+
+
+@pytest.mark.parametrize("name", ["../../x", "", "1st", "a b", "a" * 81])
+def test_a_name_is_checked_before_anything_is_measured(tmp_path, made, name):
+    with pytest.raises(InputError, match="--name '.*' has to begin with a letter"):
+        run(tmp_path, "--steps", "1", "--name", name)
+    assert not made["looks"]
 
 
 def test_a_tree_that_is_not_faster_makes_no_rule(tmp_path, made):

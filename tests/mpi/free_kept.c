@@ -39,6 +39,8 @@ int main(int argc, char **argv) {
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
     EXPECT(sum == 1);
     keeps = rank == 0 ? comm : MPI_COMM_NULL;
+    puts("freeing");
+    fflush(stdout);
     MPI_Comm_free(&comm);
     EXPECT(comm == MPI_COMM_NULL);
     if (rank == 0) {

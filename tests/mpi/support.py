@@ -178,7 +178,11 @@ def run(
     hosts: Sequence[str] | None = None,
     timeout: float = 240,
 ) -> subprocess.CompletedProcess[str]:
-    """Run an MPI program on this machine; `hosts` are the names that the ranks go by."""
+    """Run an MPI program on this machine; `hosts` are the names that the ranks go by.
+
+    Raises:
+        TimeoutError: it still runs; the error has what it has printed.
+    """
     words = tuple(map(str, program))
     settings = {**(variables or {})}
     if hosts is None:
@@ -191,10 +195,16 @@ def run(
     topology = cluster(ranks)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         job = Job(words, settings, preload, streams=Streams(subprocess.DEVNULL, out, err))
+        late = None
         with LocalLauncher().start(job, topology) as running:
-            status = running.wait(timeout)
+            try:
+                status = running.wait(timeout)
+            except TimeoutError as error:
+                late = error
         texts = []
         for stream in (out, err):
             stream.seek(0)
             texts.append(stream.read().decode(errors="replace"))
+    if late is not None:
+        raise TimeoutError(f"{late}; it has printed: {' '.join(texts)}")
     return subprocess.CompletedProcess(words, status, *texts)

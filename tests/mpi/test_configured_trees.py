@@ -116,8 +116,9 @@ def test_what_ranks_free_together_does_not_wait_for_an_attribute(tmp_path, toget
         result = support.run(2, program, variables=settings, timeout=20)
         assert result.returncode == 0, result.stdout + result.stderr
     else:
-        with pytest.raises(TimeoutError):
-            support.run(2, program, variables=settings, timeout=6)
+        with pytest.raises(TimeoutError) as hung:
+            support.run(2, program, variables=settings, timeout=8)
+        assert str(hung.value).count("freeing") == 2  # so it did not hang before that
 
 
 def passed(folder, ranks, level, memory):

@@ -10,6 +10,7 @@ import pytest
 
 from stagegen.trees import make_tree, shape_of
 from stagegen.trees.cost import node_seconds, seconds_up
+from stagegen.trees.moves import moves
 from stagegen.tune.reconfigure import MESSAGES, SHARED, Nodes, Setup, Timed, reconfigure
 from tests.strategies import make_topology
 
@@ -76,16 +77,21 @@ def test_it_finds_a_faster_tree_and_accepts_nothing_slower():
 
 def test_the_measured_time_that_suggested_a_change_is_told_and_comes_first():
     """The node that was measured to be the hottest is changed first, whatever the model says."""
-
-    def hot(name):
-        def times(setup):
-            seconds = dict.fromkeys(setup.tree.by_name, 1e-6)
-            return Nodes({**seconds, name: 5e-4} if name in seconds else seconds, measured=True)
-
-        return times
-
     for name in ("root", "n3"):
-        first = search(3, most=8, asked=hot(name))[0]
+        seconds = {**dict.fromkeys(START.tree.by_name, 1e-6), name: 5e-4}
+        batches = []
+
+        def look(setups, batches=batches):
+            batches.append(setups)
+            return Model(setups, random.Random(3), [])
+
+        (first,) = reconfigure(
+            TOPOLOGY, START, look, lambda _, s=seconds: Nodes(s, True), 0.03, 8, 8, LAUNCHES
+        )
+        present, on_host, changed, *_ = batches[0]
+        assert (present, on_host) == (START, replace(START, on_host=SHARED))
+        wanted = next(m for m in moves(TOPOLOGY, START.tree, seconds) if m.node == name)
+        assert changed == Setup(wanted.tree)
         about = [one for one in first.challengers if one.node == name]
         (told,) = {first.why(one).partition(";")[0] for one in about}
         assert told == f"{name} takes 500 µs, measured"
@@ -179,8 +185,13 @@ def test_a_log_of_other_changes_is_measured_anew():
     records = [json.loads(json.dumps(step.to_json())) for step in search(2)]
     records[1]["tried"].pop()
     launched = []
-    assert search(2, launched, records=records)
+    again = search(2, launched, records=records)
     assert launched
+    assert [step.number for step in again] == list(range(1, len(again) + 1))
+    assert again[0].to_json() == records[0]
+    assert len(again[1].challengers) == len(records[1]["tried"]) + 1
+    timed = [step.to_json()["times"] for step in again[1:]]
+    assert not any(record["times"] in timed for record in records[1:])
 
 
 def test_shared_memory_is_tried_only_where_ranks_share_hosts():
@@ -194,4 +205,3 @@ def test_shared_memory_is_tried_only_where_ranks_share_hosts():
     )  # fmt: skip
     assert {one.setup.on_host for step in steps for one in step.challengers} == {MESSAGES}
     assert all("by the model" in step.why(one) for step in steps for one in step.challengers)
-    assert replace(setup, on_host=SHARED) != setup
