@@ -393,9 +393,7 @@ def _write(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
     write_file(path, "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in records))
 
 
-def _keep(
-    path: Path, header: Mapping[str, Any], known: list[dict[str, Any]], step: Step
-) -> None:
+def _keep(path: Path, header: Mapping[str, Any], known: list[dict[str, Any]], step: Step) -> None:
     """Put a step into the log that has the known ones, and into these.
 
     If the log has another step in its place, that one and all later ones go: they are of another

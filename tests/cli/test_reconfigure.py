@@ -169,7 +169,7 @@ def test_files_name_the_command_that_made_them(tmp_path, made):
     ):
         run(tmp_path, "--steps", "8", *options)
         assert json.loads((folder / "manifest.json").read_text())["command"] == f"{own} {rest}"
-        text = re.sub(r"\s+(\* )?", " ", (folder / "src" / "dispatch.c").read_text())
+        text = re.sub(r"\s+(\* +)?", " ", (folder / "src" / "dispatch.c").read_text())
         assert f"Made by: {own} {rest} " in text
         for file in filter(Path.is_file, folder.rglob("*")):
             assert "from-log measurements" not in file.read_text()
@@ -254,7 +254,7 @@ def test_a_table_of_the_cluster_gets_no_rule_from_elsewhere(tmp_path, made, clus
 
 @pytest.mark.parametrize("name", ["../../x", "", "1st", "a b", "a" * 81])
 def test_a_name_is_checked_before_anything_is_measured(tmp_path, made, name):
-    with pytest.raises(InputError, match="--name '.*' has to begin with a letter"):
+    with pytest.raises(InputError, match=r"--name '.*' has to begin with a letter"):
         run(tmp_path, "--steps", "1", "--name", name)
     assert not made["looks"]
 
