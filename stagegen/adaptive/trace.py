@@ -76,10 +76,16 @@ class Trace:
         """Return the trace with the groups of algorithms that the front matter marks.
 
         Args:
-            marks: by the algorithm's name; a mark counts only up to its ``max_bytes``.
+            marks: by the algorithm's name; a mark counts only up to its ``max_bytes``, and only if
+                it is not for hosts that are unknown.
         """
         found = (marks.get(name.partition(":")[0]) for name in self.candidates)
-        kept = (m if m and (m.max_bytes or self.size) >= self.size else None for m in found)
+        kept = (
+            mark
+            if mark and not mark.without_hosts and (mark.max_bytes or self.size) >= self.size
+            else None
+            for mark in found
+        )
         entrants = tuple(
             replace(one, group=mark.group, is_representative=mark.representative) if mark else one
             for one, mark in zip(self.entrants, kept, strict=True)

@@ -103,10 +103,14 @@ def test_a_trace_has_the_groups_of_the_front_matter_up_to_their_sizes():
     trace = synthetic("stationary", calls=5, size=1024)
     bare = replace(trace, entrants=tuple(replace(e, group=0) for e in trace.entrants))
     names = [name.partition(":")[0] for name in trace.candidates]
-    marks = {names[1]: Adaptation(3, True), names[2]: Adaptation(2, max_bytes=256)}
-    first, one, other, *rest = bare.with_adaptations(marks).entrants
+    marks = {
+        names[1]: Adaptation(3, True),
+        names[2]: Adaptation(2, max_bytes=256),
+        names[3]: Adaptation(4, without_hosts=True),
+    }
+    first, one, *others = bare.with_adaptations(marks).entrants
     assert (one.group, one.is_representative) == (3, True)
-    assert {e.group for e in (first, other, *rest)} == {0}
+    assert {e.group for e in (first, *others)} == {0}
 
 
 def test_the_tables_choice_is_the_best_known():
