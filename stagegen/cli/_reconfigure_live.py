@@ -135,7 +135,7 @@ class Bed:
         return file
 
 
-class Live(Timed):
+class Live:
     """A program with candidates; each launch is a job of its own."""
 
     def __init__(self, bed: Bed, catalogue: Catalogue, candidates: tuple[Candidate, ...]):

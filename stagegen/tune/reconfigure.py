@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from stagegen.measure.statistics import (
     Launches,
@@ -74,23 +74,21 @@ class Times:
         return cls(tuple(form["looked_s"]), raced)
 
 
-Look = Callable[[Sequence[Setup]], "Timed"]
-"""Builds a program with setups, and checks them."""
-
-
-class Timed:
+class Timed(Protocol):
     """Setups that can be timed in turn; :meth:`close` ends it."""
 
     def look(self) -> list[tuple[float, ...]]:
         """Return some seconds of each setup, from a launch of their own."""
-        raise NotImplementedError
 
     def launch(self, number: int, places: Sequence[int]) -> list[tuple[float, ...]]:
         """Return the seconds of some setups in a launch of the job."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """End what runs."""
+
+
+Look = Callable[[Sequence[Setup]], Timed]
+"""Builds a program with setups, and checks them."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from stagegen.trees import make_tree, shape_of
 from stagegen.trees.cost import node_seconds, seconds_up
 from stagegen.trees.moves import moves
-from stagegen.tune.reconfigure import MESSAGES, SHARED, Nodes, Setup, Timed, reconfigure
+from stagegen.tune.reconfigure import MESSAGES, SHARED, Nodes, Setup, reconfigure
 from tests.strategies import make_topology
 
 TOPOLOGY = make_topology([8], [], slots={f"n{i}": 4 for i in range(8)})
@@ -29,7 +29,7 @@ def cost(setup):
     return seconds_up(tree, seconds) * (1.0 if setup.on_host == MESSAGES else 0.8)
 
 
-class Model(Timed):
+class Model:
     """Times setups by the model, with noise; counts launches."""
 
     def __init__(self, setups, chance, launched, seconds=cost):
@@ -47,6 +47,9 @@ class Model(Timed):
     def launch(self, number, places):
         self.launched.append((number, len(places)))
         return self.times(places, 9)
+
+    def close(self):
+        """Nothing runs."""
 
 
 def nodes(setup):

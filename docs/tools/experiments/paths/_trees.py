@@ -17,9 +17,6 @@ from stagegen.trees import ConfiguredTree, make_tree, shape_of
 #: Hosts, and ranks on each: the shapes of Bongo, Anshus and Bjørndalen that two CPUs can carry.
 SHAPES = ((4, 8), (8, 4))
 
-#: How ranks of a host hand over data.
-MESSAGES, SHARED = 1, 2
-
 FAST, TRACED = "libcoll.so", "libcoll-trace.so"
 
 

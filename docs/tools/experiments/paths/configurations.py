@@ -13,7 +13,6 @@ from docs.tools.experiments.page import table
 from docs.tools.experiments.paths._trees import (
     FAST,
     SHAPES,
-    SHARED,
     TRACED,
     built,
     cluster,
@@ -22,6 +21,7 @@ from docs.tools.experiments.paths._trees import (
 )
 from stagegen.inspection.findings import Spread, TreeFindings
 from stagegen.inspection.look import looks_at
+from stagegen.tune.reconfigure import SHARED
 
 #: The paper's names without the cluster, such as nary8W on four hosts with eight ranks each.
 FIRST = "nary"

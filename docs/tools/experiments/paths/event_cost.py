@@ -11,9 +11,7 @@ from docs.tools.experiments import lab
 from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import table
 from docs.tools.experiments.paths._trees import (
-    MESSAGES,
     SHAPES,
-    SHARED,
     TRACED,
     built,
     cluster,
@@ -21,6 +19,7 @@ from docs.tools.experiments.paths._trees import (
 )
 from docs.tools.target import Target
 from stagegen.measure.statistics import paired_ratio, summarize
+from stagegen.tune.reconfigure import MESSAGES, SHARED
 
 PAIRS = 8000
 

@@ -14,14 +14,13 @@ from docs.tools.experiments.page import table
 from docs.tools.experiments.paths import reconfigured
 from docs.tools.experiments.paths._trees import (
     FAST,
-    MESSAGES,
     SHAPES,
-    SHARED,
     built,
     cluster,
     shaped,
 )
 from stagegen.trees import ConfiguredTree, read_tree
+from stagegen.tune.reconfigure import MESSAGES, SHARED
 
 #: Programs with their arguments, and what is measured: steps or sums of about 1.5 ms.
 PROGRAMS = {"gsum": ("1200", "4"), "stencil": ("4", "1200")}

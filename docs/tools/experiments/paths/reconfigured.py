@@ -12,11 +12,12 @@ from typing import Any
 
 from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
-from docs.tools.experiments.paths._trees import MESSAGES, SHAPES, cluster
+from docs.tools.experiments.paths._trees import SHAPES, cluster
 from docs.tools.experiments.stagegen import stagegen
 from docs.tools.experiments.tuned import Tuned, read_tuned
 from docs.tools.target import Target
 from stagegen.catalogue.algorithm import NATIVE
+from stagegen.tune.reconfigure import MESSAGES
 
 COLLECTIVES = ("allreduce", "reduce", "bcast", "barrier")
 

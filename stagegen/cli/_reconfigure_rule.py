@@ -1,0 +1,209 @@
+"""The rule of a decision table that ``stagegen reconfigure`` makes of the tree that it found."""
+
+from __future__ import annotations
+
+import statistics
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from stagegen.adaptive.known import KNOWN, Known, read_known
+from stagegen.catalogue import load_catalogue
+from stagegen.catalogue.templates import Root
+from stagegen.cli._parts import added_to
+from stagegen.cli._reconfigure_live import Bed
+from stagegen.data import TEMPLATES
+from stagegen.errors import InputError
+from stagegen.generate import Toolchain
+from stagegen.library import write_library
+from stagegen.library.tree import candidate_of
+from stagegen.measure.launch.base import Launcher
+from stagegen.measure.records import Candidate
+from stagegen.measure.statistics import Launches, is_faster_in_launches
+from stagegen.parts.trees import algorithm_of, root_of
+from stagegen.topology import Topology
+from stagegen.trees import ConfiguredTree
+from stagegen.tune.decision import (
+    CLUSTER,
+    NATIVE_CANDIDATE,
+    DecisionTable,
+    Reconfigured,
+    Rule,
+    Table,
+    with_rule,
+)
+from stagegen.tune.recorded import DECISION, TOPOLOGY, read_decision
+
+REPORT = "report.html"
+
+
+@dataclass(frozen=True)
+class Target:
+    """The library that gets the rule.
+
+    Attributes:
+        folder: the library; None if it is new.
+        decision: its table; None if it is new.
+        roots: its templates besides stagegen's.
+        present: what serves the size now.
+        known: what tuning measured, if calls of the library can adapt; else None.
+    """
+
+    folder: Path | None
+    decision: DecisionTable | None
+    roots: tuple[Root, ...]
+    present: Candidate
+    known: Known | None = None
+
+
+def target_of(
+    library: Path | None, topology: Topology, collective: str, size: int, name: str
+) -> Target:
+    """Return the library that gets the rule, before anything is measured.
+
+    Raises:
+        InputError: it is of another cluster or catalogue, or has a tree of that name.
+    """
+    if library is None:
+        return Target(None, None, (), NATIVE_CANDIDATE)
+    decision = read_decision(library / DECISION)
+    if decision.topology_hash != topology.hash:
+        raise InputError("is of another topology; give the folder of this cluster", library)
+    roots = added_to(str(library / TOPOLOGY), topology)
+    catalogue = load_catalogue(TEMPLATES, roots)
+    if catalogue.hash != decision.catalogue_hash:
+        raise InputError("is of another catalogue of algorithms; tune anew", library)
+    taken = {one.name for one in catalogue.algorithms if one.collective == collective}
+    if algorithm_of(name) in taken:
+        raise InputError(f"has a tree {name!r} already; give another --name", library)
+    table = _table_of(decision, collective)
+    present = NATIVE_CANDIDATE if table is None else table.choice(size)
+    return Target(library, decision, roots, present, _known_times(library))
+
+
+def require_the_cluster(
+    target: Target, topology: Topology, launcher: Launcher, toolchain: Toolchain
+) -> None:
+    """Check that a table of the cluster itself gets no rule from elsewhere.
+
+    Raises:
+        InputError: the launcher does not start ranks on the cluster.
+    """
+    if target.decision is None or not target.decision.representative:
+        return
+    if not launcher.environment(topology, toolchain.flavour).representative:
+        problem = f"its times are of the cluster, and those by --launcher {launcher.name} are not"
+        advice = "give another --launcher, or leave out --library"
+        raise InputError(f"{problem}; {advice}", target.folder)
+
+
+def _table_of(decision: DecisionTable, collective: str) -> Table | None:
+    """Return the table of exactly the ranks of the cluster; None if there is none."""
+    own = (collective, CLUSTER)
+    tables = (one for one in decision.tables if (one.collective, one.communicator) == own)
+    return next(tables, None)
+
+
+def make_rule(
+    bed: Bed,
+    target: Target,
+    new: Path,
+    tree: ConfiguredTree,
+    on_host: int,
+    gain: float,
+    launches: int,
+    search: tuple[str, int, tuple[str, ...]],
+) -> None:
+    """Race the tree against what serves now and against native; if it wins, make it a rule.
+
+    Args:
+        bed: what times it.
+        target: the library that gets the rule.
+        new: the folder of a new library, if the target has none.
+        tree: what was found.
+        on_host: how its ranks of a host hand over data.
+        gain: the least share by which it must be faster.
+        launches: of the race.
+        search: the name of the first tree, how many changes were tried, and those that were kept.
+    """
+    topology, collective = bed.topology, bed.collective
+    catalogue = load_catalogue(TEMPLATES, [*target.roots, root_of([tree], topology)])
+    candidate = candidate_of(catalogue, collective, tree, on_host)
+    others = tuple(dict.fromkeys((target.present, NATIVE_CANDIDATE)))
+    times: dict[Candidate, dict[int, tuple[float, ...]]] = {o: {} for o in (candidate, *others)}
+    with closing(bed.timed(catalogue, list(times))) as timed:
+        timed.look()
+        for launch in range(1, launches + 1):
+            found = timed.launch(launch, range(len(times)))
+            for one, seconds in zip(times, found, strict=True):
+                times[one][launch] = seconds
+        representative = timed.is_representative
+    medians = {one: _median(launched) for one, launched in times.items()}
+    for other in others:
+        ratio = medians[candidate] / medians[other]
+        click.echo(f"{candidate.spec} takes {ratio:.3f} of the time of {other.spec}")
+        if not is_faster_in_launches(times[candidate], times[other], gain):
+            click.echo(f"no rule: it is not faster than {other.spec} beyond doubt")
+            return
+    origin = Reconfigured(*search, medians[candidate], target.present.spec, medians[target.present])
+    rule = Rule(bed.size, candidate, reconfigured=origin)
+    before = target.decision or DecisionTable(
+        topology.name, topology.hash, catalogue.hash, True, ()
+    )
+    folder = target.folder or new
+    decision = replace(
+        _with(before, topology, collective, rule),
+        catalogue_hash=catalogue.hash,
+        representative=before.representative and representative,
+    )
+    if target.known is not None:
+        catalogue = catalogue.selecting(target.known.selection)
+    made_by = _made_by(bed, search[0], tree.name, target)
+    write_library(folder, topology, catalogue, decision, {}, target.known, made_by)
+    click.echo(f"{folder / DECISION}: a rule for {collective} of {bed.size} bytes")
+    if not decision.representative:
+        click.echo("not representative: this machine was measured, not the cluster")
+    if (folder / REPORT).exists():
+        (folder / REPORT).unlink()
+        click.echo(f"{folder / REPORT}: removed, since it shows the table without the rule")
+
+
+def _made_by(bed: Bed, start: str, name: str, target: Target) -> str:
+    """Return the command that makes a rule, in its folder; the log has the search's options."""
+    size = "" if bed.collective == "barrier" else f" --size {bed.size}"
+    return (
+        f"stagegen reconfigure --topology {TOPOLOGY} --tree {start}.tree.yaml"
+        f" --collective {bed.collective}{size} --name {name}"
+        f"{'' if target.folder is None else ' --library .'}"
+    )
+
+
+def _known_times(library: Path) -> Known | None:
+    """Return what a library whose calls can adapt knows; None if they cannot."""
+    file = library / KNOWN
+    return read_known(file) if file.is_file() else None
+
+
+def _median(launched: Launches) -> float:
+    """Return the median over the launches of their medians."""
+    return statistics.median(map(statistics.median, launched.values()))
+
+
+def _with(
+    decision: DecisionTable, topology: Topology, collective: str, rule: Rule
+) -> DecisionTable:
+    """Return a table with the rule; a collective without sizes has this rule only."""
+    table = _table_of(decision, collective)
+    before = (Rule(0, NATIVE_CANDIDATE),) if table is None else table.rules
+    rules = with_rule(before, rule)
+    if collective == "barrier":
+        rules = rules[:1]
+    if table is not None:
+        own = replace(table, rules=rules)
+        return replace(decision, tables=tuple(own if t is table else t for t in decision.tables))
+    ranks, hosts = topology.rank_count, len(set(topology.ranks))
+    own = Table.exactly(collective, CLUSTER, ranks, hosts, rules)
+    tables = sorted((own, *decision.tables), key=lambda one: one.collective)
+    return replace(decision, tables=tuple(tables))
