@@ -22,7 +22,7 @@ from stagegen.library.tree import candidate_of
 from stagegen.measure.launch.base import Launcher
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import Launches, is_faster_in_launches
-from stagegen.parts.trees import algorithm_of, root_of
+from stagegen.parts.trees import require_free, root_of
 from stagegen.topology import Topology
 from stagegen.trees import ConfiguredTree
 from stagegen.tune.decision import (
@@ -75,9 +75,10 @@ def target_of(
     catalogue = load_catalogue(TEMPLATES, roots)
     if catalogue.hash != decision.catalogue_hash:
         raise InputError("is of another catalogue of algorithms; tune anew", library)
-    taken = {one.name for one in catalogue.algorithms if one.collective == collective}
-    if algorithm_of(name) in taken:
-        raise InputError(f"has a tree {name!r} already; give another --name", library)
+    try:
+        require_free(name, "--name", catalogue)
+    except InputError as error:
+        raise InputError(error.message, library) from error
     table = _table_of(decision, collective)
     present = NATIVE_CANDIDATE if table is None else table.choice(size)
     return Target(library, decision, roots, present, _known_times(library))

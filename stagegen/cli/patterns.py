@@ -16,7 +16,7 @@ from stagegen.errors import InputError, NotFoundError
 from stagegen.generate.write import write_file
 from stagegen.patterns import KINDS, Merged, Pattern, make_pattern, merged, patterns_yaml
 from stagegen.patterns.difference import SHOWN
-from stagegen.patterns.file import read_patterns
+from stagegen.patterns.file import read_patterns, require_name
 from stagegen.recording import read
 from stagegen.recording.blocks import blocks_of
 from stagegen.recording.container import is_recording
@@ -128,8 +128,10 @@ def make(
     kind: str, ranks: int, average: int, seed: int, number: float | None, name: str | None
 ) -> None:
     """Write a pattern of a KIND to standard output."""
+    if name is not None:
+        require_name(name, "--name")
     pattern = make_pattern(kind, ranks, average, seed, number)
-    click.echo(patterns_yaml([replace(pattern, name=name or pattern.name)]), nl=False)
+    click.echo(patterns_yaml([pattern if name is None else replace(pattern, name=name)]), nl=False)
 
 
 def _patterns_of(file: Path) -> tuple[Sequence[Pattern], int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,10 +11,13 @@ from typing import Any
 
 import click
 
+from stagegen.catalogue import load_catalogue
 from stagegen.cli._options import columns, format_option, print_json, topology_option
 from stagegen.cli._output import form_option, output_option, put_out
+from stagegen.cli._parts import added_to
 from stagegen.errors import InputError
 from stagegen.generate.write import write_file
+from stagegen.parts.trees import require_free
 from stagegen.report.pictures import FORMATS, draw
 from stagegen.report.units import format_seconds
 from stagegen.schedule.verify import facts_of
@@ -77,7 +81,9 @@ def make(
     }  # fmt: skip
     wanted = replace(shape_of(shape), **{k: v for k, v in changes.items() if v is not None})
     default = f"ary-{shape.partition('-')[0]}" if shape[0].isdigit() else shape
-    text = tree_yaml(make_tree(topology, wanted, name or default, root_host), topology)
+    named = default if name is None else name
+    _require_free(named, topology_file, topology)
+    text = tree_yaml(make_tree(topology, wanted, named, root_host), topology)
     if output is None:
         click.echo(text, nl=False)
         return
@@ -146,13 +152,17 @@ def changes(
 ) -> None:
     """List changes of FILE by one step, the hottest nodes first, or write one of them."""
     topology = load_topology(topology_file)
+    if name is not None and take is None:
+        raise InputError("--name is the name of a tree that --take writes; add --take")
     tree = read_tree(file, topology)
     seconds = node_seconds(topology, tree) if times is None else _times(times, tree)
     found = moves(topology, tree, seconds)
     if take is not None:
         if take > len(found):
             raise InputError(f"there are {len(found)} changes; take one of them, not {take}")
-        text = tree_yaml(found[take - 1].tree.renamed(name or tree.name), topology)
+        named = tree.name if name is None else name
+        _require_free(named, topology_file, topology)
+        text = tree_yaml(found[take - 1].tree.renamed(named), topology)
         put_out(text.encode(), output)
         return
     hot = {one.node for one in hotspots(tree, seconds)}
@@ -166,6 +176,11 @@ def changes(
         click.echo(line)
 
 
+def _require_free(name: str, topology_file: str, topology: Topology) -> None:
+    """Check that tuning will take a tree of this name, beside the user's own parts."""
+    require_free(name, "--name", load_catalogue(added=added_to(topology_file, topology)))
+
+
 def _times(file: Path, tree: ConfiguredTree) -> dict[str, float]:
     """Return the seconds of each node of a tree that a file has.
 
@@ -175,10 +190,12 @@ def _times(file: Path, tree: ConfiguredTree) -> dict[str, float]:
     try:
         form = json.loads(file.read_text(encoding="utf-8"))
         seconds = {str(node): float(value) for node, value in form.items()}
-    except (OSError, ValueError, AttributeError, TypeError) as error:
+    except RecursionError as error:
+        raise InputError("nested too deeply", file) from error
+    except (OSError, ValueError, AttributeError, TypeError, OverflowError) as error:
         raise InputError(f"expected {{node: seconds}}: {error}", file) from error
     for node in tree.nodes:
-        if not seconds.get(node.name, -1.0) >= 0.0:
+        if not 0.0 <= seconds.get(node.name, -1.0) < math.inf:
             raise InputError(f"node {node.name} has no seconds of 0 or more; add them", file)
     return seconds
 

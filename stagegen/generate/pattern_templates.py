@@ -77,13 +77,11 @@ def pattern_root(topology: Topology, patterns: Sequence[Pattern], source: str) -
             raise InputError(
                 f"the pattern {pattern.name!r} has a block above {BLOCK_MOST} B", source
             )
-        name = algorithm_name(pattern)
-        if name in owner:
-            raise InputError(
-                f"the patterns {owner[name]!r} and {pattern.name!r} both become {name}; rename one",
-                source,
-            )
-        owner[name] = pattern.name
+        for name in algorithm_names(pattern):
+            if name in owner:
+                both = f"the patterns {owner[name]!r} and {pattern.name!r}"
+                raise InputError(f"{both} both become {name}; rename one", source)
+        owner |= dict.fromkeys(algorithm_names(pattern), pattern.name)
         files |= _files(topology, pattern)
     return Root(source, files, LABEL)
 

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 
+from stagegen.catalogue import Catalogue
 from stagegen.catalogue.templates import Root
 from stagegen.errors import InputError
 from stagegen.schedule.verify import Proof, verify_configured
 from stagegen.topology import Topology
-from stagegen.trees import ConfiguredTree, read_tree, tree_yaml
+from stagegen.trees import ConfiguredTree, read_tree, require_name, tree_yaml
 
 #: The collectives that a tree serves, and what each does along it.
 COLLECTIVES: Mapping[str, str] = {
@@ -76,6 +77,25 @@ def root_of(trees: Iterable[ConfiguredTree], topology: Topology) -> Root:
 def algorithm_of(name: str) -> str:
     """Return the name of the algorithms that a tree of this name makes."""
     return _PREFIX + re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def require_free(name: str, what: str, catalogue: Catalogue) -> None:
+    """Check that a tree may have a name: that it is one, and that its algorithms are new.
+
+    Args:
+        name: to check.
+        what: has this name, for the error.
+        catalogue: the algorithms that are there.
+
+    Raises:
+        InputError: a tree file may not have such a name, or an algorithm has it.
+    """
+    require_name(name, what)
+    for collective in COLLECTIVES:
+        for one in catalogue.of(collective):
+            if one.name == algorithm_of(name):
+                problem = f"{what} {name!r} becomes {one.full_name}, which is there already"
+                raise InputError(f"{problem}; choose another name")
 
 
 def _template(tree: ConfiguredTree, topology: Topology, collective: str) -> str:

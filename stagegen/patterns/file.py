@@ -7,12 +7,14 @@ from pathlib import Path
 
 import yaml
 
+from stagegen.errors import InputError
 from stagegen.patterns.model import COLLECTIVES, MATRIX, Pattern
 from stagegen.topology.document import Document, did_you_mean, read_document
 from stagegen.topology.units import parse_size
 
 _KEYS = ("name", "collective", "ranks", "site", "communicator", "calls", "bytes")
 _MOST_RANKS = 1 << 14
+_NAME_MOST = 80
 _MOST_CALLS = 1 << 24
 
 
@@ -51,13 +53,37 @@ def _pattern(doc: Document, node: yaml.Node) -> Pattern:
         wanted = f"{len(sizes[0])} different ranks"
         doc.fail(keys["communicator"], f"communicator has {len(members)} ranks; write {wanted}")
     return Pattern(
-        name=doc.text(keys["name"], "name"),
+        name=_name(doc, keys["name"]),
         collective=collective,
         sizes=sizes,
         site=doc.text(keys["site"], "site") if "site" in keys else None,
         communicator=members,
         calls=_numbers(doc, keys["calls"], "calls") if "calls" in keys else (),
     )
+
+
+def require_name(name: str, what: str) -> None:
+    """Check the name of a pattern.
+
+    Args:
+        name: to check.
+        what: has this name, for the error.
+
+    Raises:
+        InputError: a pattern may not have such a name.
+    """
+    if not (1 <= len(name) <= _NAME_MOST and name.isprintable() and name == name.strip()):
+        rule = f"1 to {_NAME_MOST} printable characters, with no space at the ends"
+        raise InputError(f"{what} {name!r} has to have {rule}")
+
+
+def _name(doc: Document, node: yaml.Node) -> str:
+    name = doc.text(node, "name")
+    try:
+        require_name(name, "name")
+    except InputError as error:
+        doc.fail(node, error.message)
+    return name
 
 
 def _sizes(

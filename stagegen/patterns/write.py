@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
@@ -21,11 +22,11 @@ def patterns_yaml(patterns: Iterable[Pattern]) -> str:
 
 
 def _pattern(pattern: Pattern) -> Iterator[str]:
-    yield f'- name: "{pattern.name}"'
+    yield f"- name: {_quoted(pattern.name)}"
     yield f"  collective: {pattern.collective}"
     yield f"  ranks: {pattern.ranks}"
     if pattern.site is not None:
-        yield f'  site: "{pattern.site}"'
+        yield f"  site: {_quoted(pattern.site)}"
     if pattern.communicator is not None:
         yield f"  communicator: [{', '.join(_spans(pattern.communicator))}]"
     if pattern.calls:
@@ -35,6 +36,16 @@ def _pattern(pattern: Pattern) -> Iterator[str]:
         yield from (f"  - {_row(row)}" for row in pattern.sizes)
     else:
         yield f"  bytes: {_row(pattern.sizes[0])}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text in quotes as YAML and JSON have them; what cannot be printed is escaped."""
+    plain = json.dumps(text, ensure_ascii=False)
+    return "".join(c if c.isprintable() else _escaped(ord(c)) for c in plain)
+
+
+def _escaped(code: int) -> str:
+    return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
 
 
 def _row(row: Sequence[int]) -> str:

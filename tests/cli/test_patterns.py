@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from stagegen.cli import group
+from stagegen.errors import InputError
 from stagegen.patterns import COLLECTIVES, KINDS, read_patterns
 from stagegen.recording.functions import arguments_of
 
@@ -35,6 +36,12 @@ def test_make_writes_what_can_be_read(tmp_path, kind):
     path.write_text(run("patterns", "make", kind, "--ranks", "8", "--average", "1000"))
     (pattern,) = read_patterns(path)
     assert pattern.ranks == 8
+
+
+def test_a_name_is_checked():
+    for name in ("", "a\nb", " a"):
+        with pytest.raises(InputError, match=r"--name .* has to have 1 to 80 printable characters"):
+            run("patterns", "make", "zipf", "--ranks", "8", "--name", name)
 
 
 def test_patterns_as_text_and_json(file):

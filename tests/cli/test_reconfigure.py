@@ -153,7 +153,10 @@ def test_a_folder_gets_the_rule_beside_its_own(tmp_path, made):
     assert rule["algorithm"] == now
     assert [one["algorithm"] for one in rule["alternatives"]] == [before, NATIVE]
     assert rule["reconfigured"]["instead_of"].startswith(before)
-    with pytest.raises(InputError, match="has a tree 'second' already; give another --name"):
+    with pytest.raises(
+        InputError,
+        match="library: --name 'second' becomes allreduce/config",
+    ):
         run(tmp_path, "--library", str(folder), "--name", "second")
 
 

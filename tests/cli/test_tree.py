@@ -70,6 +70,46 @@ def test_mistakes_say_what_to_do(made):
         run("check", made, "--topology", "topologies/quickstart.yaml")
 
 
+NO_NAMES = ("", "a b", "a/b", "../a", 'a"b', "a\nb", "a: b", "9a", "é", "a" * 81, "a\n")
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_a_name_that_no_file_may_have_is_refused(made, tmp_path, name):
+    file = tmp_path / "mine.tree.yaml"
+    for words in (("make", "--shape", "flat"), ("changes", made, "--take", 1)):
+        with pytest.raises(InputError, match=r"--name .* has to begin with a letter"):
+            run(*words, *TOPOLOGY, "--name", name, "--output", file)
+        assert not file.exists()
+
+
+def test_a_name_that_an_algorithm_has_is_refused(made, tmp_path):
+    """The algorithm is one of the user's own, beside the topology file."""
+    topology = tmp_path / "topology.yaml"
+    topology.write_text(Path(TOPOLOGY[1]).read_text())
+    own = tmp_path / "own" / "bcast" / "configured_tree_my_own.c.j2"
+    own.parent.mkdir(parents=True)
+    own.write_text("{#---\nsummary: s\nscratch: 0\ncost: α\nreference: Faraj 2006, §1\n---#}\n")
+    (tmp_path / "stagegen.yaml").write_text("templates: [own]\n")
+    there = ("--topology", topology, "--name", "my-own")
+    for words in (("make", "--shape", "flat"), ("changes", made, "--take", 1)):
+        with pytest.raises(InputError, match="'my-own' becomes bcast/configured_tree_my_own, whi"):
+            run(*words, *there)
+        assert run(*words, *there[:-1], "my-other").startswith("name: my-other\n")
+
+
+def test_a_name_without_a_tree_to_write_is_refused(made):
+    with pytest.raises(InputError, match="add --take"):
+        run("changes", made, *TOPOLOGY, "--name", "other")
+
+
+@pytest.mark.parametrize("text", ["[" * 10**5, '{"root": 1e999}', '{"root": 1' + "0" * 400 + "}"])
+def test_times_that_are_no_seconds_are_refused(made, tmp_path, text):
+    times = tmp_path / "times.json"
+    times.write_text(text)
+    with pytest.raises(InputError, match=r"times\.json: "):
+        run("changes", made, *TOPOLOGY, "--times", times)
+
+
 def test_changes_are_listed_and_taken(made, tmp_path):
     rows = run("changes", made, *TOPOLOGY).splitlines()
     assert rows[1].split()[0] == "1"

@@ -185,6 +185,8 @@ def test_a_pattern_of_other_ranks_or_of_a_taken_name_is_refused():
     own = patterns(4)[0]
     with pytest.raises(InputError, match="both become pattern_a_b"):
         pattern_root(topology, [replace(own, name="a b"), replace(own, name="A-b")], "x.yaml")
+    with pytest.raises(InputError, match="both become pattern_a_greedy"):
+        pattern_root(topology, [replace(own, name="a"), replace(own, name="a greedy")], "x.yaml")
 
 
 def test_parts_of_several_segments_from_one_sender_do_not_change_places():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -89,6 +92,29 @@ def test_a_mistake_has_its_line(tmp_path, old, new, line, said):
     with pytest.raises(InputError, match=said) as error:
         read_patterns(file)
     assert str(error.value).startswith(f"{file}:{line}:")
+
+
+NO_NAMES = ("", " a", "a\n", "a\nb", "a\tb", "\x7f", "\udc80", "a" * 81)
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_a_name_that_cannot_be_printed_has_its_line(tmp_path, name):
+    file = tmp_path / "p.yaml"
+    file.write_text(GOOD.replace("name: a", f"name: {json.dumps(name)}"))
+    with pytest.raises(InputError, match=r":2: name .* has to have 1 to 80 printable"):
+        read_patterns(file)
+
+
+@pytest.mark.parametrize("text", ['"', "\\", "a: [b", "'#", "é😀", "\u2028\x85\x7f", "\udc80\n"])
+def test_a_text_with_any_characters_is_read_as_it_was_written(tmp_path, text):
+    (pattern,) = read_patterns_of(tmp_path / "p.yaml", GOOD)
+    named = replace(pattern, site=text, name=text if text.isprintable() else "a")
+    assert read_patterns_of(tmp_path / "q.yaml", patterns_yaml([named])) == (named,)
+
+
+def read_patterns_of(file, text):
+    file.write_text(text, encoding="utf-8")
+    return read_patterns(file)
 
 
 def test_names_differ(tmp_path):
