@@ -74,7 +74,6 @@ def _told(code: str) -> dict[str, object]:
     counts = {
         name: number(only(rf"(?m)^const int {name} = (\w+);$", code, name)[1]) for name in _COUNTS
     }
-    only(r"(?m)^enum \{ HOSTS = sizeof hosts / sizeof hosts\[0\] \};$", code, "HOSTS")
     hosts = only(r"(?m)^\} hosts\[\] = \{(.*?)^\};$", code, "hosts[]")[1]
     names = "coll_cluster_group_names"
     groups = only(rf"(?m)^const char \*const {names}\[\] = \{{(.*?)^\}};$", code, names)[1]

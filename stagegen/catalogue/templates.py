@@ -23,6 +23,8 @@ _READ = (
     *("*/*.j2", "*/*.c", "*/*.h", "*/collective.yaml", "references.yaml"),
     "adaptive/policies/*.c",
     "trees/*.tree.yaml",
+    "libcoll/libcoll.pc.in",
+    "recorder/Makefile",
 )
 
 #: Folders that only the repository's own root has.

@@ -111,9 +111,17 @@ class Renderer:
         Raises:
             GenerateError: there is no such file.
         """
+        return f"{c_comment([self._origin])}\n{self.verbatim(name)}"
+
+    def verbatim(self, name: str) -> str:
+        """Return a file as it is.
+
+        Raises:
+            GenerateError: there is no such file.
+        """
         if not self.has(name):
             raise GenerateError(f"{name}: there is no such file in the templates")
-        return f"{c_comment([self._origin])}\n{self._templates.text(name)}"
+        return self._templates.text(name)
 
     def made(self, name: str, values: Mapping[str, Any]) -> str:
         """Return a file of the library: plain C, or rendered if its template has the suffix `.j2`.

@@ -24,13 +24,17 @@ from stagegen.topology import Topology
 #: Runtime that the library and the measuring session share.
 RUNTIME = (
     "coll.h",
+    "catalogue.h",
+    "applicable.c",
     "call.c",
     "cluster.c",
     "communicator.c",
     "communicator_cache.c",
     "data.c",
     "formula.h",
+    "formulas.c",
     "gpu.c",
+    "hosts.c",
     "parts.c",
     "peers.c",
     "persistent.h",

@@ -140,7 +140,7 @@ def library_files(
     about = {"about_choice": _about_choice(catalogue)}
     header = renderer.render("libcoll/libcoll.h.j2", about)
     files["include/libcoll.h"] = with_features(header, features, "libcoll.h.j2")
-    files["libcoll.pc.in"] = renderer.render("libcoll/libcoll.pc.in.j2", values)
+    files["libcoll.pc.in"] = renderer.verbatim("libcoll/libcoll.pc.in")
     sources = sorted(name for name in files if name.startswith("src/") and name.endswith(".c"))
     events = [f"events/{name}" for name in _EVENTS if name.endswith(".c")]
     makefile = {

@@ -76,7 +76,6 @@ def recorder_sources(catalogue: Catalogue) -> dict[str, str]:
     values = {
         "functions": functions,
         "fortran": [_noted(function) for function in functions],
-        "sources": sorted([*_SOURCES, "clocks.c", "entries.c", "fortran.c", "fortran_sites.c"]),
     }
     with_data = {"functions": list(_fortran(catalogue)), "starts": False}
     return {
@@ -86,7 +85,7 @@ def recorder_sources(catalogue: Catalogue) -> dict[str, str]:
         "entries.c": renderer.render(f"{_FOLDER}/entries.c.j2", values),
         "fortran.c": renderer.render("libcoll/fortran.c.j2", with_data),
         "fortran_sites.c": renderer.render(f"{_FOLDER}/fortran_sites.c.j2", values),
-        "Makefile": renderer.render(f"{_FOLDER}/Makefile.j2", values),
+        "Makefile": renderer.verbatim(f"{_FOLDER}/Makefile"),
         CALLS: calls_header(catalogue, renderer),
     }
 

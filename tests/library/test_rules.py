@@ -118,7 +118,7 @@ def compiled(decision: DecisionTable, folder):
         **runtime_values(BUILD),
         "tables": c_tables(decision, routines(), GROUPS),
     }
-    for name in ("coll.h", "dispatch.h", "rules.c"):
+    for name in ("catalogue.h", "coll.h", "dispatch.h", "rules.c"):
         (folder / name).write_text(renderer.made(f"libcoll/{name}", values))
     rows = (f'{{.name = "{one.algorithm}"}}' for one in routines())
     (folder / "main.c").write_text(PROGRAM % ", ".join(rows))

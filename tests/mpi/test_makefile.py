@@ -71,7 +71,8 @@ def test_first_labels_count_only_where_a_name_is_short(tmp_path, name, host):
     write_files(tmp_path, {"cluster.c": text.replace('"n0"', '"n0.mine.org"')})
     program = tmp_path / "hosts"
     command = [support.toolchain().mpicc, "-D_GNU_SOURCE", f"-I{source}", "-o", program]
-    subprocess.run([*command, tmp_path / "cluster.c", support.HERE / "hosts.c"], check=True)
+    sources = [tmp_path / "cluster.c", source / "hosts.c", support.HERE / "hosts.c"]
+    subprocess.run([*command, *sources], check=True)
     result = subprocess.run(
         [program],
         capture_output=True,

@@ -50,7 +50,7 @@ def random_cluster(seed: int) -> Topology:
 
 
 CLUSTERS = [random_cluster(seed) for seed in range(6)]
-APART = ("communicator_cache", "gpu", "peers", "types")
+APART = ("communicator_cache", "gpu", "hosts", "peers", "types")
 
 
 @lru_cache
@@ -60,6 +60,7 @@ def program(index: int, source: str = "places.c", *algorithms: Algorithm) -> Pat
     renderer = Renderer("a test", topology.name, topology.hash, support.CATALOGUE.hash)
     files = runtime_sources(Build.of(topology, support.CATALOGUE, algorithms), renderer)
     wanted = [
+        "catalogue.h",
         "coll.h",
         "persistent.h",
         "cluster.c",

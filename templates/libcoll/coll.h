@@ -1,4 +1,4 @@
-{{ header("What the routines, the dispatcher and the drivers share.") }}
+/* What the routines, the dispatcher and the drivers share. */
 #ifndef COLL_H
 #define COLL_H
 
@@ -6,35 +6,7 @@
 
 #include <mpi.h>
 
-/* clang-format off */
-/* The collectives of this build, in the order of coll_collective_names. */
-enum coll_collective {
-{% for collective in collectives %}
-    COLL_{{ collective | upper }},
-{% endfor %}
-    COLL_COLLECTIVES
-};
-
-/* Parameters of algorithms; a routine reads those that its template declares. */
-struct coll_parameters {
-{% for parameter in parameters %}
-    /* {{ parameter.meaning }} */
-    int {{ parameter.name }};
-{% endfor %}
-    /* of a composition: the routine of each part; NULL: the MPI library */
-    const struct coll_part *parts;
-};
-
-/* The parameters by number and name, then NULL, for drivers that read them as text. */
-#define COLL_PARAMETER_NAMES {{ parameter_names }}
-static inline int *coll_parameter(struct coll_parameters *parameters, int number) {
-    /* clang-format off */
-    int *const fields[] = { {{- parameter_fields -}} };
-    /* clang-format on */
-    (void)parameters;
-    return fields[number];
-}
-/* clang-format on */
+#include "catalogue.h"
 
 /* A communicator as the routines see it. Made once, cached as an attribute, freed with it. */
 enum coll_kind {
@@ -149,11 +121,7 @@ struct coll_blocks {
  * One call of a collective. The first group is what the application passed, of which each
  * collective has its part; count and type of a reduction or a broadcast are recv_count and
  * recv_type. The second is found by the collective's `measure`, the third is the view that its
- * `prepare` makes for the routines:
- *
-{% for call in calls %}
-{{ call.about_view }}
-{% endfor %}
+ * `prepare` makes for the routines: catalogue.h says what is in it.
  *
  * A composition of a reduction has no view: it gets what the application passed, and so do its
  * parts. Only bytes and ordered are filled in.
@@ -216,13 +184,6 @@ enum coll_constraint {
     COLL_FIXED_ORDER = 1 << 9, /* serves LIBCOLL_DETERMINISTIC: an order that p alone decides */
 };
 
-/* The steps of a routine's persistent form: see plans.c. */
-enum coll_steps {
-{% for constant, about in persistent_steps %}
-    {{ "%-20s" | format(constant ~ ",") }} /* {{ about }} */
-{% endfor %}
-};
-
 struct coll_routine {
     const char *name; /* of the algorithm */
     enum coll_collective collective;
@@ -246,7 +207,7 @@ extern const int coll_routine_count;
 extern const struct coll_routine *const coll_native[COLL_COLLECTIVES];
 
 /*
- * routines.c: the first routine of a name, or NULL; the one of the same name for a communicator's
+ * applicable.c: the first routine of a name, or NULL; the one of the same name for a communicator's
  * group; and whether a routine can do a message size on a communicator.
  */
 const struct coll_routine *coll_find_routine(enum coll_collective collective, const char *name);
@@ -260,15 +221,19 @@ extern const char *const coll_cluster_hash;
 extern const int coll_cluster_hosts;
 extern const int coll_cluster_groups; /* its groups; group 0 is the whole cluster */
 extern const char *const coll_cluster_group_names[];
-int coll_cluster_host(void);       /* index of this process's host, or -1 */
-int coll_cluster_self(char *name); /* or a negative number from its name, which is told */
-unsigned coll_hash(const char *text);
+const char *coll_cluster_name_of(int host);
+const char *coll_cluster_address_of(int host);
 int coll_cluster_place_of(int host);      /* in depth-first order of all hosts */
 int coll_cluster_depth_before(int place); /* where it meets the place before in the tree */
 int coll_cluster_switch_of(int place);    /* of the host there */
 int coll_cluster_site_of(int place);
 int coll_cluster_group_size(int group); /* ranks */
 int coll_cluster_host_of(int group, int position);
+
+/* hosts.c: the host of this process. */
+int coll_cluster_host(void);       /* its index, or -1 */
+int coll_cluster_self(char *name); /* or a negative number from its name, which is told */
+unsigned coll_hash(const char *text);
 
 /* build.c: a hash of all files of the library */
 extern const unsigned long long coll_build;
@@ -402,14 +367,19 @@ int coll_nothing_to_finish(const struct coll_call *view, const struct coll_comm 
  * served by what was tuned for it, else by the MPI library, on the private communicator.
  */
 enum { COLL_PARTS_MOST = 2 };
-enum coll_collective coll_part_collective(const struct coll_routine *routine, int which);
-double coll_part_bytes(const struct coll_routine *routine, int which, const struct coll_call *call,
-                       const struct coll_comm *cc);
 int coll_parts_can(const struct coll_routine *routine, const struct coll_parameters *parameters,
                    const struct coll_call *call, const struct coll_comm *cc);
 int coll_reorders(const struct coll_routine *routine, const struct coll_parameters *parameters);
 int coll_run_part(const struct coll_parameters *parameters, int which, struct coll_call part,
                   const struct coll_comm *cc);
+
+/* formulas.c: what front matters say of a routine. */
+enum coll_collective coll_part_collective(const struct coll_routine *routine, int which);
+double coll_part_bytes(const struct coll_routine *routine, int which, const struct coll_call *call,
+                       const struct coll_comm *cc);
+double coll_routine_scratch(const struct coll_routine *routine,
+                            const struct coll_parameters *parameters, const struct coll_call *call,
+                            const struct coll_comm *cc);
 
 /*
  * reduction.c. Elements somewhere: `count` of the call's type, which may have gaps and lie on

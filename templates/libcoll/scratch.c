@@ -1,4 +1,4 @@
-{{ header("LIBCOLL_SCRATCH: how much memory a call may take, decided alike on all ranks.") }}
+/* LIBCOLL_SCRATCH: how much memory a call may take, decided alike on all ranks. */
 #include <math.h>
 
 #include "dispatch.h"
@@ -10,22 +10,6 @@
  * counts, as packed bytes: gaps between the elements of a reduction come on top, and requests and
  * tables of at most 64 bytes a rank.
  */
-/* What a routine allocates by itself: the formulas that the templates of algorithms begin with. */
-static double of_routine(const struct coll_routine *routine, const struct coll_call *call,
-                         const struct coll_comm *cc, const struct coll_parameters *parameters) {
-    const double n = (double)call->bytes, p = cc->size;
-    (void)parameters;
-    /* clang-format off */
-    switch (routine - coll_routines) {
-{% for routine in routines if routine.c_scratch != "0" %}
-    case {{ routine.index }}: /* {{ routine.function }} */
-        return {{ routine.c_scratch }};
-{% endfor %}
-    default:
-        return 0 * n * p;
-    }
-    /* clang-format on */
-}
 
 /* What the parts of a composition allocate: they run one after the other. */
 static double of_parts(const struct coll_routine *routine, const struct coll_parameters *parameters,
@@ -53,7 +37,7 @@ double coll_scratch(const struct coll_routine *routine, const struct coll_parame
         !coll_shapes[call->collective].reduces || !(routine->constraints & COLL_OF_PARTS);
     const double copies =
         has_view && view->copies != NULL ? view->copies(call, cc->size, dense) : 0;
-    return copies + of_routine(routine, call, cc, parameters) +
+    return copies + coll_routine_scratch(routine, parameters, call, cc) +
            of_parts(routine, parameters, call, cc);
 }
 

@@ -1,43 +1,8 @@
-{{ header("Compositions: routines that are made of calls of other collectives.") }}
+/* Compositions: routines that are made of calls of other collectives. */
 #include <limits.h>
 
 #define COLL_UNTRACED /* see events.h */
 #include "coll.h"
-#include "formula.h"
-
-/* The collective of a part, or COLL_COLLECTIVES where a routine has no such part. */
-enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
-    /* clang-format off */
-    switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-{% for routine in routines %}
-{% for part in routine.parts %}
-    case {{ routine.index }} * COLL_PARTS_MOST + {{ loop.index0 }}: /* {{ routine.function }} */
-        return COLL_{{ part.collective | upper }};
-{% endfor %}
-{% endfor %}
-    default:
-        return COLL_COLLECTIVES;
-    }
-    /* clang-format on */
-}
-
-/* Bytes of a part as its collective counts them, alike on all ranks; -1 where there is none. */
-double coll_part_bytes(const struct coll_routine *routine, int which, const struct coll_call *call,
-                       const struct coll_comm *cc) {
-    const double n = (double)call->bytes, p = cc->size;
-    /* clang-format off */
-    switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-{% for routine in routines %}
-{% for part in routine.parts %}
-    case {{ routine.index }} * COLL_PARTS_MOST + {{ loop.index0 }}: /* {{ routine.function }} */
-        return {{ part.size.to_c() }};
-{% endfor %}
-{% endfor %}
-    default:
-        return -1 + 0 * n * p;
-    }
-    /* clang-format on */
-}
 
 /* Whether a routine can do a part of so many bytes. */
 static int can(const struct coll_routine *routine, double bytes, int ordered,

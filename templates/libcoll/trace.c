@@ -1,4 +1,5 @@
-{{ header("LIBCOLL_TRACE: what communicators are, and which routine served how many calls of which sizes.") }}
+/* LIBCOLL_TRACE: what communicators are; which routine served how many calls of which sizes. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,13 @@
 /* Class 0 is for 0 bytes, class c for 2^(c-1) to 2^c - 1 bytes. */
 enum { CLASSES = 64 };
 
-static atomic_ulong calls[{{ routines | length }}][CLASSES];
+/* A row for each routine, made when the first call is counted; NULL without memory. */
+static atomic_ulong (*calls)[CLASSES];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_rows(void) {
+    calls = calloc((size_t)coll_routine_count, sizeof *calls);
+}
 
 /* Whether there is something to print; a histogram goes to its file without a word. */
 static int prints(void) {
@@ -25,6 +32,9 @@ static int size_class(MPI_Aint bytes) {
 
 void coll_trace_count(const struct coll_routine *routine, MPI_Aint bytes) {
     if (!coll_settings()->tracing)
+        return;
+    pthread_once(&once, make_rows);
+    if (calls == NULL)
         return;
     atomic_fetch_add_explicit(&calls[routine - coll_routines][size_class(bytes)], 1,
                               memory_order_relaxed);
@@ -122,6 +132,6 @@ void coll_trace_print(void) {
                 "libcoll: rank %d: all calls are native: buffers may be on a GPU, says %s;"
                 " LIBCOLL_HOST_BUFFERS=1 promises that none is\n",
                 rank, coll_settings()->gpu_support);
-    for (int index = 0; index < coll_routine_count; ++index)
+    for (int index = 0; index < coll_routine_count && calls != NULL; ++index)
         print_routine(rank, index);
 }
