@@ -1,5 +1,5 @@
 /*
- * allreduce_hr2_switches: The ranks at a switch combine their operands, each for itself. Then the
+ * allreduce_hr2_switches: The ranks at a switch combine their operands, each for itself; then the
  *   i-th ranks of all switches do. Ranks that the smallest switch has no i-th rank for get the
  *   result from others at their switch.
  *
