@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import click
 
 from stagegen.catalogue import Collective
 from stagegen.errors import InputError
 from stagegen.topology import parse_size
 from stagegen.tune.scope import grid
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def parse_sizes(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[int, ...]:
@@ -22,6 +27,18 @@ def parse_sizes(_ctx: click.Context, _param: click.Parameter, text: str) -> tupl
         return tuple(sorted(sizes))
     except (ValueError, InputError) as error:
         raise click.BadParameter(f"{error}; expected FROM:TO or A,B,… such as 1:256KiB") from error
+
+
+def sizes_option(default: str | None = None) -> Callable[[_Command], _Command]:
+    """Return what adds ``--sizes``, which must be given if there is no default."""
+    return click.option(
+        "--sizes",
+        callback=parse_sizes,
+        required=default is None,
+        default=default,
+        show_default=default is not None,
+        help="Message sizes: FROM:TO (1, 64, 512, 1Ki, 2Ki, …) or a list A,B,….",
+    )
 
 
 def timed(collective: Collective, sizes: tuple[int, ...]) -> tuple[int, ...]:

@@ -163,6 +163,17 @@ def timing_of(
     )
 
 
+def delays_seed_option(command: _Command) -> _Command:
+    """Add ``--seed``, of a plan by which ranks come late."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=1,
+        show_default=True,
+        help="Seed of random delays.",
+    )(command)
+
+
 def to_resume(given: Chosen, logged: Timing, path: Path) -> Chosen:
     """Return the mechanism with which a log goes on; the options were compared with it before.
 

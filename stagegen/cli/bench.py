@@ -23,8 +23,8 @@ from stagegen.cli._options import (
     print_json,
     topology_option,
 )
-from stagegen.cli._sizes import parse_sizes, timed
-from stagegen.cli._timing import Chosen, arrivals_chosen, timing_of
+from stagegen.cli._sizes import sizes_option, timed
+from stagegen.cli._timing import Chosen, arrivals_chosen, delays_seed_option, timing_of
 from stagegen.errors import InputError
 from stagegen.generate.timings import BUILT_IN
 from stagegen.measure.arrivals import EXPERIMENTS
@@ -90,13 +90,7 @@ class _Row:
 )
 @launcher_option
 @click.option("--collectives", metavar="A,B", help="Collectives to compare; default: all.")
-@click.option(
-    "--sizes",
-    callback=parse_sizes,
-    default="1:256KiB",
-    show_default=True,
-    help="Message sizes: FROM:TO (1, 64, 512, 1Ki, 2Ki, …) or a list A,B,….",
-)
+@sizes_option(default="1:256KiB")
 @click.option(
     "--repetitions",
     type=click.IntRange(min=1),
@@ -115,13 +109,7 @@ class _Row:
     type=click.Choice(METRICS),
     help="With --arrivals or several libraries: the time of a call; see docs/timing.md.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    help="Seed of random delays.",
-)
+@delays_seed_option
 @mpicc_option
 @format_option
 def command(

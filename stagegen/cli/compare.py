@@ -24,8 +24,8 @@ from stagegen.cli._options import (
     topology_option,
 )
 from stagegen.cli._parts import added_to
-from stagegen.cli._sizes import parse_sizes, timed
-from stagegen.cli._timing import Chosen, timing_of, timing_options
+from stagegen.cli._sizes import sizes_option, timed
+from stagegen.cli._timing import Chosen, delays_seed_option, timing_of, timing_options
 from stagegen.cli._tune_log import LOG, new_header
 from stagegen.errors import InputError
 from stagegen.generate import Renderer, measuring_sources, session_build
@@ -94,12 +94,7 @@ class _Row:
     help="Candidates: algorithms of the catalogue, native included, with parameters that differ "
     "from the defaults. The first is the reference for the others.",
 )
-@click.option(
-    "--sizes",
-    callback=parse_sizes,
-    required=True,
-    help="Message sizes: FROM:TO (1, 64, 512, 1Ki, 2Ki, …) or a list A,B,….",
-)
+@sizes_option()
 @click.option(
     "--repetitions",
     type=click.IntRange(min=1),
@@ -107,13 +102,7 @@ class _Row:
     f"if seconds. If ranks come late: experiments, default {EXPERIMENTS}.",
 )
 @timing_options
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    help="Seed of random delays.",
-)
+@delays_seed_option
 @launcher_option
 @click.option(
     "--output",

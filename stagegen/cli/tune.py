@@ -28,7 +28,7 @@ from stagegen.cli._program import options_for, program_option
 from stagegen.cli._progress import choose_display, progress_options
 from stagegen.cli._protocol import protocol_options
 from stagegen.cli._sbatch import job_script
-from stagegen.cli._sizes import parse_sizes
+from stagegen.cli._sizes import sizes_option
 from stagegen.cli._timing import Chosen, timing_of, timing_options
 from stagegen.cli._tune_patterns import (
     communicators_asked,
@@ -63,13 +63,7 @@ from stagegen.tune.scope import Options
     "ranks on each), per-switch, per-host, half, or numbers of ranks; default: whole, all groups, "
     "and jobs on 2, ⅛, ¼ and ½ of the hosts.",
 )
-@click.option(
-    "--sizes",
-    callback=parse_sizes,
-    default="1:256KiB",
-    show_default=True,
-    help="Message sizes: FROM:TO (1, 64, 512, 1Ki, 2Ki, …) or a list A,B,….",
-)
+@sizes_option(default="1:256KiB")
 @click.option(
     "--tree",
     "trees",

@@ -4,7 +4,7 @@ from stagegen.generate.build import Build, library_build, session_build
 from stagegen.generate.render import Renderer
 from stagegen.generate.sources import measuring_sources, runtime_sources
 from stagegen.generate.toolchain import FLAVOURS, Toolchain, run_make
-from stagegen.generate.write import write_files
+from stagegen.generate.write import write_files, write_whole
 
 __all__ = [
     "FLAVOURS",
@@ -17,4 +17,5 @@ __all__ = [
     "runtime_sources",
     "session_build",
     "write_files",
+    "write_whole",
 ]

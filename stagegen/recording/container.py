@@ -7,9 +7,7 @@ its counts, and its events by columns, whose bytes of equal weight stand togethe
 from __future__ import annotations
 
 import json
-import os
 import struct
-import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from stagegen.errors import StagegenError
+from stagegen.generate.write import write_whole
 from stagegen.recording.binary import read_binary
 from stagegen.recording.model import EVENT, Array, Communicator, Rank, Recording, Sample, Site
 
@@ -43,15 +42,7 @@ def write_recording(path: Path, recording: Recording) -> None:
     header = zlib.compress(json.dumps(_header(recording, tables)).encode(), _LEVEL)
     start = _START.pack(MAGIC, VERSION, zlib.crc32(header), len(header))
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.writelines([start, header, *tables])
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_whole(path, [start, header, *tables])
     except OSError as error:
         raise RecordingError(f"cannot write {path}: {error.strerror}") from error
 

@@ -10,7 +10,7 @@ static char *block_at(const struct leaders *leaders, char *blocks, int number) {
 
 /* The rank of the i-th member of this host. */
 static int rank_beside(const struct leaders *leaders, int i) {
-    return leaders->rank_of[leaders->first_member[leaders->host] + i];
+    return leaders->cc->order[leaders->cc->first_place[leaders->cc->host] + i];
 }
 
 static void copy(const struct leaders *leaders, char *to, const char *from, int blocks) {
@@ -21,22 +21,22 @@ static void copy(const struct leaders *leaders, char *to, const char *from, int 
 static void pack(const struct leaders *leaders, char *blocks) {
     for (int k = 0; k < leaders->cc->size; ++k)
         copy(leaders, block_at(leaders, blocks, k),
-             coll_send_block(leaders->call, leaders->rank_of[k]), 1);
+             coll_send_block(leaders->call, leaders->cc->order[k]), 1);
 }
 
 /* What member k has for this rank is block k. */
 static void unpack(const struct leaders *leaders, char *blocks) {
     for (int k = 0; k < leaders->cc->size; ++k)
-        copy(leaders, coll_recv_block(leaders->call, leaders->rank_of[k]),
+        copy(leaders, coll_recv_block(leaders->call, leaders->cc->order[k]),
              block_at(leaders, blocks, k), 1);
 }
 
 /* In each step, leaders send to the next host and receive from the one as far before. */
 int coll_leaders_in_turn(const struct leaders *leaders) {
-    const int hosts = leaders->hosts;
+    const int hosts = leaders->cc->hosts;
     for (int step = 1; step < hosts; ++step) {
-        const int to = (leaders->host + step) % hosts;
-        const int from = (leaders->host - step + hosts) % hosts;
+        const int to = (leaders->cc->host + step) % hosts;
+        const int from = (leaders->cc->host - step + hosts) % hosts;
         COLL_TRY(PMPI_Sendrecv(
             leaders->out + leaders_place(leaders, to), leaders_count(leaders, to), leaders->block,
             leaders_rank(leaders, to), COLL_TAG_DATA, leaders->in + leaders_place(leaders, from),
@@ -62,8 +62,8 @@ static int gather(const struct leaders *leaders) {
 
 /* From `in` to `out`: by the host that they are for, then by the member that they are of. */
 static void sort_by_host(const struct leaders *leaders) {
-    for (int host = 0; host < leaders->hosts; ++host) {
-        const int first = leaders->first_member[host], count = leaders_ranks_on(leaders, host);
+    for (int host = 0; host < leaders->cc->hosts; ++host) {
+        const int first = leaders->cc->first_place[host], count = leaders_ranks_on(leaders, host);
         for (int i = 0; i < leaders->ranks; ++i)
             copy(leaders, block_at(leaders, leaders->out, leaders->ranks * first + i * count),
                  block_at(leaders, leaders->in, i * leaders->cc->size + first), count);
@@ -72,8 +72,8 @@ static void sort_by_host(const struct leaders *leaders) {
 
 /* What the ranks of one host have for each other needs no network. */
 static void keep_own(const struct leaders *leaders) {
-    const MPI_Aint own = leaders_place(leaders, leaders->host);
-    copy(leaders, leaders->in + own, leaders->out + own, leaders_count(leaders, leaders->host));
+    const MPI_Aint own = leaders_place(leaders, leaders->cc->host);
+    copy(leaders, leaders->in + own, leaders->out + own, leaders_count(leaders, leaders->cc->host));
 }
 
 /* From `in`, by the member that they are of, to `out`, by the member that they are for. */
@@ -128,20 +128,28 @@ static int in_blocks(struct leaders *leaders, int part(const struct leaders *lea
     return error == MPI_SUCCESS ? PMPI_Type_free(&leaders->block) : error;
 }
 
-int coll_leaders_run(struct leaders *leaders) {
-    leaders->ranks = leaders_ranks_on(leaders, leaders->host);
-    const int leads = leaders->cc->rank == rank_beside(leaders, 0);
-    const MPI_Aint blocks = (MPI_Aint)(leads ? leaders->ranks : 1) * leaders->cc->size;
-    const MPI_Aint room = blocks * leaders->call->bytes;
+int coll_leaders_run(const struct coll_call *call, const struct coll_comm *cc,
+                     const struct coll_parameters *parameters,
+                     int exchange(const struct leaders *leaders)) {
+    struct leaders leaders = {
+        .call = call,
+        .cc = cc,
+        .parameters = parameters,
+        .exchange = exchange,
+        .ranks = cc->first_place[cc->host + 1] - cc->first_place[cc->host],
+    };
+    const int leads = cc->rank == rank_beside(&leaders, 0);
+    const MPI_Aint blocks = (MPI_Aint)(leads ? leaders.ranks : 1) * cc->size;
+    const MPI_Aint room = blocks * call->bytes;
     char *memory;
     COLL_TRY(coll_allocate(2 * room, &memory));
-    leaders->out = memory;
-    leaders->in = memory + room;
-    leaders->requests = malloc((size_t)leaders->ranks * sizeof *leaders->requests);
+    leaders.out = memory;
+    leaders.in = memory + room;
+    leaders.requests = malloc((size_t)leaders.ranks * sizeof *leaders.requests);
     int error = MPI_ERR_NO_MEM;
-    if (leaders->requests != NULL)
-        error = in_blocks(leaders, leads ? lead : follow);
-    free(leaders->requests);
+    if (leaders.requests != NULL)
+        error = in_blocks(&leaders, leads ? lead : follow);
+    free(leaders.requests);
     if (error == MPI_SUCCESS) /* else sends that were left to MPI may still read it */
         free(memory);
     return error;

@@ -4,20 +4,15 @@
 
 #include "coll.h"
 
-/* The members are the ranks, host by host. */
+/* The members are the ranks, host by host: member k is rank cc->order[k]. */
 struct leaders {
     const struct coll_call *call; /* its blocks are plain bytes */
     const struct coll_comm *cc;
     const struct coll_parameters *parameters; /* for `exchange`; the engine reads none */
-    int hosts;
-    const int *rank_of;      /* [member] */
-    const int *first_member; /* [host] -> its leader; [hosts] -> how many members there are */
-    int host;                /* of this rank */
 
     /* Leaders send one another what their hosts have for other hosts, from `out` to `in`. */
     int (*exchange)(const struct leaders *leaders);
 
-    /* The engine sets the rest. */
     int ranks; /* on this host */
     char *out, *in;
     MPI_Datatype block; /* of the call */
@@ -25,18 +20,20 @@ struct leaders {
 };
 
 /* Carry out the alltoall. A leader allocates the blocks of all ranks of its host, twice. */
-int coll_leaders_run(struct leaders *leaders);
+int coll_leaders_run(const struct coll_call *call, const struct coll_comm *cc,
+                     const struct coll_parameters *parameters,
+                     int exchange(const struct leaders *leaders));
 
 /* An exchange for any hosts: in each step, leaders send to the next host in their order. */
 int coll_leaders_in_turn(const struct leaders *leaders);
 
 /* The rank of a host's leader. */
 static inline int leaders_rank(const struct leaders *leaders, int host) {
-    return leaders->rank_of[leaders->first_member[host]];
+    return leaders->cc->order[leaders->cc->first_place[host]];
 }
 
 static inline int leaders_ranks_on(const struct leaders *leaders, int host) {
-    return leaders->first_member[host + 1] - leaders->first_member[host];
+    return leaders->cc->first_place[host + 1] - leaders->cc->first_place[host];
 }
 
 /* How many blocks this host's ranks have for the ranks of another host. */
@@ -46,7 +43,7 @@ static inline int leaders_count(const struct leaders *leaders, int host) {
 
 /* Where these blocks are in `out`, and where those from that host belong in `in`. */
 static inline MPI_Aint leaders_place(const struct leaders *leaders, int host) {
-    return leaders->ranks * leaders->first_member[host] * leaders->call->bytes;
+    return leaders->ranks * leaders->cc->first_place[host] * leaders->call->bytes;
 }
 
 #endif

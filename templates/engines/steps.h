@@ -1,16 +1,27 @@
-/* The steps of the pair algorithm, and where barriers go between steps. */
+/* Alltoalls in steps, in each of which a rank sends to one rank and receives from one. */
 #ifndef STEPS_H
 #define STEPS_H
 
+#include <limits.h>
 #include <stdbool.h>
 
-/* How many steps the pair algorithm takes for p ranks. */
-int coll_pair_steps(int p);
+#include "coll.h"
 
-/* The partner of a rank in a step from 1 on, or itself. Every two ranks meet in one step. */
-int coll_pair_partner(int rank, int step, int p);
+/* What keeps the steps apart; nothing if all members are 0. */
+struct between {
+    bool tokens; /* before a message goes, its receiver says that it has finished the step before */
+    int barriers; /* so many MPI barriers, evenly spread between the steps */
+};
 
-/* Whether one of `barriers`, evenly spread between the steps 1 … steps, comes before a step. */
-bool coll_barrier_is_due(int step, int steps, int barriers);
+/* `barriers` of a barrier between each two steps. */
+enum { EACH_TWO_STEPS = INT_MAX };
+
+/* In each step a rank exchanges blocks with one partner, until every two have met. */
+int coll_exchange_in_pairs(const struct coll_call *call, const struct coll_comm *cc,
+                           struct between between);
+
+/* In step i a rank sends to the rank i after it, and receives from the rank i before it. */
+int coll_exchange_around(const struct coll_call *call, const struct coll_comm *cc,
+                         struct between between);
 
 #endif
