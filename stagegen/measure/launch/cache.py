@@ -27,15 +27,3 @@ def _fallback() -> Path:
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():
         return Path(tempfile.mkdtemp(prefix="stagegen-"))
     return folder
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that another process sees either all of it or the one before."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from stagegen.data import DRIVERS
 from stagegen.errors import LaunchError, StagegenError
-from stagegen.measure.launch.cache import cache_folder, write_whole
+from stagegen.generate.write import write_whole
+from stagegen.measure.launch.cache import cache_folder
 from stagegen.measure.launch.mpi import find_mpi
 
 _FLAGS = ("-O2", "-std=gnu11", "-Wall", "-Wextra")
@@ -56,7 +57,7 @@ def _compiled(name: str, suffix: str, more: tuple[str, ...]) -> Path:
     key = hashlib.sha256(asked).hexdigest()
     result = cache_folder() / f"{name.replace('_', '-')}-{key[:16]}{suffix}"
     if not result.exists():
-        write_whole(result, _compile(source, flags))
+        write_whole(result, [_compile(source, flags)])
     return result
 
 

@@ -18,8 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from stagegen.errors import InputError, LaunchError
+from stagegen.generate.write import write_whole
 from stagegen.measure.launch.base import Streams
-from stagegen.measure.launch.cache import cache_folder, write_whole
+from stagegen.measure.launch.cache import cache_folder
 from stagegen.measure.launch.lab.latency import NONE, Delay
 from stagegen.measure.launch.lab.network import host_address, plan_network
 from stagegen.measure.launch.lab.process import lab_delay, start_in_network
@@ -165,7 +166,7 @@ def measure_capacity(before: Capacity | None = None) -> Capacity:
     """Measure the capacity, in about a second, and remember the better of it and `before`."""
     rate = max(_probe(), before.rate if before else 0.0)
     capacity = Capacity(_machine(), rate, before.tries + 1 if before else 1)
-    write_whole(_file(), json.dumps(asdict(capacity)).encode())
+    write_whole(_file(), [json.dumps(asdict(capacity)).encode()])
     return capacity
 
 
