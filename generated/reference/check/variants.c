@@ -19,69 +19,69 @@ const struct variant variants[] = {
     {7, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
     {7, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
     {7, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
-    {12, {.arity = 2}}, /* allreduce fixed_tree */
-    {12, {.arity = 3}}, /* allreduce fixed_tree */
-    {13, {.segment_size = 512}}, /* allreduce hr1_switches */
-    {13, {.segment_size = 1024}}, /* allreduce hr1_switches */
-    {13, {.segment_size = 2048}}, /* allreduce hr1_switches */
-    {13, {.segment_size = 8192}}, /* allreduce hr1_switches */
-    {14, {.segment_size = 512}}, /* allreduce hr2_switches */
-    {14, {.segment_size = 1024}}, /* allreduce hr2_switches */
-    {14, {.segment_size = 2048}}, /* allreduce hr2_switches */
-    {14, {.segment_size = 8192}}, /* allreduce hr2_switches */
-    {15, {.segment_size = 512}}, /* allreduce lanes_switches */
-    {15, {.segment_size = 1024}}, /* allreduce lanes_switches */
-    {15, {.segment_size = 2048}}, /* allreduce lanes_switches */
-    {15, {.segment_size = 8192}}, /* allreduce lanes_switches */
-    {16, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
-    {16, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
-    {16, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
-    {16, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {20, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
-    {20, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
-    {20, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
-    {20, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {28, {.segment_size = 32768, .window = 1}}, /* alltoall aapc_sender_window */
-    {28, {.segment_size = 32768, .window = 4}}, /* alltoall aapc_sender_window */
-    {28, {.segment_size = 8192, .window = 2}}, /* alltoall aapc_sender_window */
-    {28, {.segment_size = 16384, .window = 2}}, /* alltoall aapc_sender_window */
-    {28, {.segment_size = 65536, .window = 2}}, /* alltoall aapc_sender_window */
-    {28, {.segment_size = 131072, .window = 2}}, /* alltoall aapc_sender_window */
-    {28, {.segment_size = 1048576, .window = 2}}, /* alltoall aapc_sender_window */
-    {32, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {32, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
-    {32, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
-    {39, {.segment_size = 512}}, /* bcast pipelined_binary */
-    {39, {.segment_size = 1024}}, /* bcast pipelined_binary */
-    {39, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {39, {.segment_size = 16384}}, /* bcast pipelined_binary */
-    {41, {.segment_size = 512}}, /* bcast topology_linear */
-    {41, {.segment_size = 1024}}, /* bcast topology_linear */
-    {41, {.segment_size = 2048}}, /* bcast topology_linear */
-    {41, {.segment_size = 8192}}, /* bcast topology_linear */
-    {41, {.segment_size = 16384}}, /* bcast topology_linear */
-    {46, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {46, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {46, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {46, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {50, {.segment_size = 512}}, /* reduce pipelined_binary */
-    {50, {.segment_size = 1024}}, /* reduce pipelined_binary */
-    {50, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {50, {.segment_size = 16384}}, /* reduce pipelined_binary */
-    {52, {.segment_size = 512}}, /* reduce topology_linear */
-    {52, {.segment_size = 1024}}, /* reduce topology_linear */
-    {52, {.segment_size = 2048}}, /* reduce topology_linear */
-    {52, {.segment_size = 16384}}, /* reduce topology_linear */
-    {54, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {54, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {54, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {54, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {59, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {59, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {59, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {59, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {67, {.in_flight = 1}}, /* scatter throttled_linear */
-    {67, {.in_flight = 4}}, /* scatter throttled_linear */
+    {13, {.arity = 2}}, /* allreduce fixed_tree */
+    {13, {.arity = 3}}, /* allreduce fixed_tree */
+    {14, {.segment_size = 512}}, /* allreduce hr1_switches */
+    {14, {.segment_size = 1024}}, /* allreduce hr1_switches */
+    {14, {.segment_size = 2048}}, /* allreduce hr1_switches */
+    {14, {.segment_size = 8192}}, /* allreduce hr1_switches */
+    {15, {.segment_size = 512}}, /* allreduce hr2_switches */
+    {15, {.segment_size = 1024}}, /* allreduce hr2_switches */
+    {15, {.segment_size = 2048}}, /* allreduce hr2_switches */
+    {15, {.segment_size = 8192}}, /* allreduce hr2_switches */
+    {16, {.segment_size = 512}}, /* allreduce lanes_switches */
+    {16, {.segment_size = 1024}}, /* allreduce lanes_switches */
+    {16, {.segment_size = 2048}}, /* allreduce lanes_switches */
+    {16, {.segment_size = 8192}}, /* allreduce lanes_switches */
+    {17, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
+    {17, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
+    {17, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
+    {17, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
+    {21, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
+    {21, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
+    {21, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
+    {21, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
+    {29, {.segment_size = 32768, .window = 1}}, /* alltoall aapc_sender_window */
+    {29, {.segment_size = 32768, .window = 4}}, /* alltoall aapc_sender_window */
+    {29, {.segment_size = 8192, .window = 2}}, /* alltoall aapc_sender_window */
+    {29, {.segment_size = 16384, .window = 2}}, /* alltoall aapc_sender_window */
+    {29, {.segment_size = 65536, .window = 2}}, /* alltoall aapc_sender_window */
+    {29, {.segment_size = 131072, .window = 2}}, /* alltoall aapc_sender_window */
+    {29, {.segment_size = 1048576, .window = 2}}, /* alltoall aapc_sender_window */
+    {33, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {33, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
+    {33, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
+    {41, {.segment_size = 512}}, /* bcast pipelined_binary */
+    {41, {.segment_size = 1024}}, /* bcast pipelined_binary */
+    {41, {.segment_size = 2048}}, /* bcast pipelined_binary */
+    {41, {.segment_size = 16384}}, /* bcast pipelined_binary */
+    {43, {.segment_size = 512}}, /* bcast topology_linear */
+    {43, {.segment_size = 1024}}, /* bcast topology_linear */
+    {43, {.segment_size = 2048}}, /* bcast topology_linear */
+    {43, {.segment_size = 8192}}, /* bcast topology_linear */
+    {43, {.segment_size = 16384}}, /* bcast topology_linear */
+    {48, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {48, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {48, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {48, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {52, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {52, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {52, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {52, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {54, {.segment_size = 512}}, /* reduce topology_linear */
+    {54, {.segment_size = 1024}}, /* reduce topology_linear */
+    {54, {.segment_size = 2048}}, /* reduce topology_linear */
+    {54, {.segment_size = 16384}}, /* reduce topology_linear */
+    {56, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {56, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {56, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {56, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {61, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {61, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {61, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {61, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {69, {.in_flight = 1}}, /* scatter throttled_linear */
+    {69, {.in_flight = 4}}, /* scatter throttled_linear */
     {-1, {0}},
 };
 /* clang-format on */

@@ -7,6 +7,13 @@
  * Cost: 2(p-1)Xα + 2((p-1)/p)nβ + ((p-1)/p)nγ for X segments of a block.
  * Asks for: commutative, ranks on hosts of the cluster, any number on each, in any order.
  * Parameter segment_size: bytes of a segment.
+ * Example:
+ *   p = 3; the message in blocks 0 1 2
+ *   step 1: 0 → 1 (block 0), 1 → 2 (block 1), 2 → 0 (block 2); they combine
+ *   step 2: 0 → 1 (block 2), 1 → 2 (block 0), 2 → 0 (block 1); they combine
+ *   step 3: 0 → 1 (block 1), 1 → 2 (block 2), 2 → 0 (block 0); these are complete
+ *   step 4: 0 → 1 (block 0), 1 → 2 (block 1), 2 → 0 (block 2)
+ *   on a logical ring, these numbers are places on the ring
  * Reference: Patarasuk and Yuan 2009 [doi:10.1016/j.jpdc.2008.09.002]; Faraj 2006, §3.3.2.1
  *   (Algorithm 1).
  * proven: 4 ranks

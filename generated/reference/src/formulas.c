@@ -14,37 +14,39 @@ enum coll_collective coll_part_collective(const struct coll_routine *routine, in
         return COLL_ALLGATHER;
     case 5 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
         return COLL_ALLGATHER;
-    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_REDUCE_SCATTER;
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 37 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
+        return COLL_ALLGATHERV;
+    case 39 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return COLL_BCAST;
-    case 37 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+    case 39 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
         return COLL_BCAST;
-    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+    case 40 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
         return COLL_SCATTER;
-    case 38 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 40 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return COLL_ALLGATHER;
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 50 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
-    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 51 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 58 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 58 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
         return COLL_ALLREDUCE;
-    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 62 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 64 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
     default:
         return COLL_COLLECTIVES;
@@ -64,37 +66,39 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
         return whole_quotient(n, 2);
     case 5 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
         return whole_quotient(n + 1, 2);
-    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 37 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
+        return n;
+    case 39 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return whole_quotient(n, 2);
-    case 37 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+    case 39 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
         return whole_quotient(n + 1, 2);
-    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+    case 40 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
         return whole_quotient(n + p - 1, p);
-    case 38 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 40 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return whole_quotient(n + p - 1, p);
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 50 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return n;
-    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 51 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 58 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return whole_quotient(n, 2);
-    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 58 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 62 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 64 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
     default:
         return -1;
@@ -116,73 +120,73 @@ double coll_routine_scratch(const struct coll_routine *routine,
         return n * p;
     case 5: /* allgather_of_halves */
         return whole_quotient(n + 1, 2) * p;
-    case 11: /* allreduce_circulant */
+    case 12: /* allreduce_circulant */
         return n;
-    case 12: /* allreduce_fixed_tree */
+    case 13: /* allreduce_fixed_tree */
         return ((double)parameters->arity + 1) * n;
-    case 13: /* allreduce_hr1_switches */
+    case 14: /* allreduce_hr1_switches */
         return n + 8 * bytes_of_element(call);
-    case 14: /* allreduce_hr2_switches */
+    case 15: /* allreduce_hr2_switches */
         return n + 8 * bytes_of_element(call);
-    case 15: /* allreduce_lanes_switches */
+    case 16: /* allreduce_lanes_switches */
         return p * (n + bytes_of_element(call));
-    case 16: /* allreduce_logical_ring_lr1 */
+    case 17: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 19: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 20: /* allreduce_of_reduce_scatter_and_allgatherv */
         return quotient(n, p) + bytes_of_element(call);
-    case 20: /* allreduce_pre_reduced_ring */
+    case 21: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
-    case 21: /* allreduce_rab1_bruck */
+    case 22: /* allreduce_rab1_bruck */
         return 2 * (n + p * bytes_of_element(call));
-    case 22: /* allreduce_rab1_circulant */
+    case 23: /* allreduce_rab1_circulant */
         return 2 * (n + p * bytes_of_element(call));
-    case 23: /* allreduce_rab1_mesh_3d */
+    case 24: /* allreduce_rab1_mesh_3d */
         return 2 * (n + p * bytes_of_element(call));
-    case 24: /* allreduce_rab2_aapc_sender_window_lr1 */
+    case 25: /* allreduce_rab2_aapc_sender_window_lr1 */
         return 4 * (n + p * bytes_of_element(call));
-    case 25: /* allreduce_rab2_spreading_simple */
+    case 26: /* allreduce_rab2_spreading_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 26: /* allreduce_rabenseifner */
+    case 27: /* allreduce_rabenseifner */
         return n;
-    case 27: /* allreduce_reduce_bcast */
+    case 28: /* allreduce_reduce_bcast */
         return n;
-    case 30: /* alltoall_recursive_doubling */
+    case 31: /* alltoall_recursive_doubling */
         return 12 * n * p;
-    case 38: /* bcast_of_scatter_and_allgather */
+    case 40: /* bcast_of_scatter_and_allgather */
         return n + p;
-    case 44: /* gather_topology_binomial */
+    case 46: /* gather_topology_binomial */
         return n * p;
-    case 45: /* reduce_binomial_in_order */
+    case 47: /* reduce_binomial_in_order */
         return n;
-    case 46: /* reduce_logical_ring_reduce_scatter_gather */
+    case 48: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 48: /* reduce_of_allreduce */
+    case 50: /* reduce_of_allreduce */
         return n;
-    case 50: /* reduce_pipelined_binary */
+    case 52: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 51: /* reduce_rabenseifner */
+    case 53: /* reduce_rabenseifner */
         return n;
-    case 52: /* reduce_topology_linear */
+    case 54: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 53: /* reduce_scatter_circulant */
+    case 55: /* reduce_scatter_circulant */
         return n;
-    case 54: /* reduce_scatter_logical_ring */
+    case 56: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 56: /* reduce_scatter_of_halves */
+    case 58: /* reduce_scatter_of_halves */
         return n;
-    case 57: /* reduce_scatter_recursive_halving */
+    case 59: /* reduce_scatter_recursive_halving */
         return n;
-    case 58: /* reduce_scatter_reduce_scatterv */
+    case 60: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 59: /* reduce_scatter_block_logical_ring */
+    case 61: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 61: /* reduce_scatter_block_of_allreduce */
+    case 63: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 62: /* reduce_scatter_block_of_halves */
+    case 64: /* reduce_scatter_block_of_halves */
         return n * p;
-    case 63: /* reduce_scatter_block_recursive_halving */
+    case 65: /* reduce_scatter_block_recursive_halving */
         return p * n;
-    case 64: /* reduce_scatter_block_reduce_scatterv */
+    case 66: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;

@@ -7,6 +7,15 @@
  * Cost: (X + 1)(p-1)α + 2((p-1)/p)nβ + ((p-1)/p)nγ for X segments of a block.
  * Asks for: commutative, ranks on hosts of the cluster, any number on each, in any order.
  * Parameter segment_size: bytes of a segment.
+ * Example:
+ *   p = 4, root 0; the message in blocks 0 1 2 3; ranks and blocks modulo 4
+ *   step 1: each rank r sends block r-1 to rank r+1, which combines it with its own
+ *   steps 2 and 3: each rank sends on the block that it combined last
+ *   then block r is complete on rank r
+ *   step 4: 1 → 2 (block 1), 2 → 3 (block 2), 3 → 0 (block 3)
+ *   step 5: 2 → 3 (block 1), 3 → 0 (block 2)
+ *   step 6: 3 → 0 (block 1)
+ *   on the logical ring, these numbers are places in the order of the hosts
  * Reference: Patarasuk and Yuan 2009 [doi:10.1016/j.jpdc.2008.09.002] (reduce-scatter around a
  *   ring); Faraj 2006, §3.3.2.1 (Algorithm 1) for the ring.
  * proven: 4 ranks

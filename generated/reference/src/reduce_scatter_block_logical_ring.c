@@ -7,6 +7,11 @@
  * Cost: (p-1)Xα + (p-1)n(β + γ) for X segments of a part.
  * Asks for: commutative, ranks on hosts of the cluster, any number on each, in any order.
  * Parameter segment_size: bytes of a segment.
+ * Example:
+ *   p = 3; every message is combined on arrival
+ *   step 1: 0 → 1 (part 2), 1 → 2 (part 0), 2 → 0 (part 1)
+ *   step 2: 0 → 1 (part 1), 1 → 2 (part 2), 2 → 0 (part 0); these are complete
+ *   on the logical ring, these numbers are places in the order of the hosts
  * Reference: Patarasuk and Yuan 2009 [doi:10.1016/j.jpdc.2008.09.002] (reduce-scatter); Faraj
  *   2006, §3.3.2.1 (Algorithm 1) for the ring.
  * proven: 4 ranks

@@ -16,8 +16,9 @@ coll_function allgather_native;
 coll_function allgather_of_halves;
 coll_function allgather_spreading_simple;
 coll_function allgatherv_logical_ring_lr1;
-coll_function allgatherv_mesh_2d;
+coll_function allgatherv_mesh_3d;
 coll_function allgatherv_native;
+coll_function allgatherv_recursive_doubling;
 coll_function allgatherv_simple;
 coll_function allreduce_circulant;
 coll_function allreduce_fixed_tree;
@@ -45,6 +46,7 @@ coll_function alltoall_spreading_simple;
 coll_function alltoallv_native;
 coll_function barrier_native;
 coll_function bcast_native;
+coll_function bcast_of_allgatherv;
 coll_function bcast_of_halves;
 coll_function bcast_of_scatter_and_allgather;
 coll_function bcast_pipelined_binary;
@@ -152,10 +154,12 @@ const struct coll_routine coll_routines[] = {
      allgather_spreading_simple, {0}, COLL_STEPS_DIRECT},
     {"logical_ring_lr1", COLL_ALLGATHERV, COLL_DENSE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      allgatherv_logical_ring_lr1, {.segment_size = 32768}, COLL_STEPS_RING},
-    {"mesh_2d", COLL_ALLGATHERV, COLL_ANY, 0, 0, INT_MAX,
-     allgatherv_mesh_2d, {0}, COLL_STEPS_NONE},
+    {"mesh_3d", COLL_ALLGATHERV, COLL_ANY, 0, 0, INT_MAX,
+     allgatherv_mesh_3d, {0}, COLL_STEPS_NONE},
     {"native", COLL_ALLGATHERV, COLL_UNPREPARED, 0, 0, INT_MAX,
      allgatherv_native, {0}, COLL_STEPS_NONE},
+    {"recursive_doubling", COLL_ALLGATHERV, COLL_ANY, 0, 0, INT_MAX,
+     allgatherv_recursive_doubling, {0}, COLL_STEPS_NONE},
     {"simple", COLL_ALLGATHERV, COLL_ANY, 0, 0, INT_MAX,
      allgatherv_simple, {0}, COLL_STEPS_DIRECT},
     {"circulant", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
@@ -210,6 +214,8 @@ const struct coll_routine coll_routines[] = {
      barrier_native, {0}, COLL_STEPS_NONE},
     {"native", COLL_BCAST, COLL_UNPREPARED, 0, 0, INT_MAX,
      bcast_native, {0}, COLL_STEPS_NONE},
+    {"of_allgatherv", COLL_BCAST, COLL_OF_PARTS, 0, 0, INT_MAX,
+     bcast_of_allgatherv, {0}, COLL_STEPS_NONE},
     {"of_halves", COLL_BCAST, COLL_OF_PARTS, 0, 2, INT_MAX,
      bcast_of_halves, {0}, COLL_STEPS_NONE},
     {"of_scatter_and_allgather", COLL_BCAST, COLL_OF_PARTS, 0, 0, INT_MAX,
@@ -277,16 +283,16 @@ const struct coll_routine coll_routines[] = {
 const struct coll_routine *const coll_native[COLL_COLLECTIVES] = {
     [COLL_ALLGATHER] = &coll_routines[4],
     [COLL_ALLGATHERV] = &coll_routines[9],
-    [COLL_ALLREDUCE] = &coll_routines[17],
-    [COLL_ALLTOALL] = &coll_routines[29],
-    [COLL_ALLTOALLV] = &coll_routines[34],
-    [COLL_BARRIER] = &coll_routines[35],
-    [COLL_BCAST] = &coll_routines[36],
-    [COLL_GATHER] = &coll_routines[43],
-    [COLL_REDUCE] = &coll_routines[47],
-    [COLL_REDUCE_SCATTER] = &coll_routines[55],
-    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[60],
-    [COLL_SCATTER] = &coll_routines[66],
+    [COLL_ALLREDUCE] = &coll_routines[18],
+    [COLL_ALLTOALL] = &coll_routines[30],
+    [COLL_ALLTOALLV] = &coll_routines[35],
+    [COLL_BARRIER] = &coll_routines[36],
+    [COLL_BCAST] = &coll_routines[37],
+    [COLL_GATHER] = &coll_routines[45],
+    [COLL_REDUCE] = &coll_routines[49],
+    [COLL_REDUCE_SCATTER] = &coll_routines[57],
+    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[62],
+    [COLL_SCATTER] = &coll_routines[68],
 };
 /* clang-format on */
 
