@@ -7,7 +7,7 @@ import itertools
 import math
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -32,14 +32,7 @@ def function(tmp_path_factory) -> Callable[..., ctypes.CDLL]:
     def load(collective: str, name: str, *functions: str) -> ctypes.CDLL:
         algorithm = support.CATALOGUE.find(collective, name)
         text = render_routine(algorithm, renderer, groups_of(topology)[0])
-        source = ""
-        for wanted in functions:
-            found = re.search(rf"^static (\w+ {wanted}\(.*?^}}\n)", text, re.MULTILINE | re.DOTALL)
-            assert found is not None, wanted
-            source += found[1]
-        folder = tmp_path_factory.mktemp(algorithm.routine)
-        (folder / "functions.c").write_text(source, encoding="utf-8")
-        return shared_library(folder / "functions.c", folder)
+        return static_functions(text, functions, tmp_path_factory.mktemp(algorithm.routine))
 
     return load
 
@@ -54,6 +47,25 @@ def engine(tmp_path_factory) -> Callable[[str], ctypes.CDLL]:
     return load
 
 
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory) -> ctypes.CDLL:
+    """What the engine of alltoalls in steps computes about them."""
+    text = (TEMPLATES / ENGINES / "steps.c").read_text(encoding="utf-8")
+    wanted = ("pair_steps", "pair_partner", "barrier_is_due")
+    return static_functions(text, wanted, tmp_path_factory.mktemp("steps"))
+
+
+def static_functions(text: str, wanted: Iterable[str], folder: Path) -> ctypes.CDLL:
+    """Static functions of a C file, compiled in a folder and loaded."""
+    source = "#include <stdbool.h>\n"
+    for name in wanted:
+        found = re.search(rf"^static (\w+ {name}\(.*?^}}\n)", text, re.MULTILINE | re.DOTALL)
+        assert found is not None, name
+        source += found[1]
+    (folder / "functions.c").write_text(source, encoding="utf-8")
+    return shared_library(folder / "functions.c", folder)
+
+
 def shared_library(source: Path, folder: Path) -> ctypes.CDLL:
     """A C file, compiled in a folder and loaded."""
     library = folder / f"{source.stem}.so"
@@ -62,26 +74,25 @@ def shared_library(source: Path, folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-def test_every_two_ranks_are_partners_in_one_step(engine):
-    library = engine("steps")
+def test_every_two_ranks_are_partners_in_one_step(steps):
     for p in RANKS:
-        steps = library.coll_pair_steps(p)
-        assert steps == p - 1 + p % 2
+        count = steps.pair_steps(p)
+        assert count == p - 1 + p % 2
         met = []
-        for step in range(1, steps + 1):
-            partners = [library.coll_pair_partner(rank, step, p) for rank in range(p)]
+        for step in range(1, count + 1):
+            partners = [steps.pair_partner(rank, step, p) for rank in range(p)]
             assert [partners[partner] for partner in partners] == list(range(p))
             met += [(rank, partner) for rank, partner in enumerate(partners) if rank < partner]
         assert sorted(met) == list(itertools.combinations(range(p), 2))
 
 
-def test_so_many_barriers_are_spread_evenly(engine):
-    is_due = engine("steps").coll_barrier_is_due
+def test_so_many_barriers_are_spread_evenly(steps):
+    is_due = steps.barrier_is_due
     is_due.restype = ctypes.c_bool
-    for steps, barriers in itertools.product(range(1, 40), range(1, 45)):
-        due = [step for step in range(1, steps + 1) if is_due(step, steps, barriers)]
-        assert len(due) == min(barriers, steps - 1)
-        ends = [1, *due, steps + 1]
+    for count, barriers in itertools.product(range(1, 40), (*range(45), 2**31 - 1)):
+        due = [step for step in range(1, count + 1) if is_due(step, count, barriers)]
+        assert len(due) == min(barriers, count - 1)
+        ends = [1, *due, count + 1]
         lengths = {b - a for a, b in itertools.pairwise(ends)}
         assert max(lengths) - min(lengths) <= 1
 
