@@ -14,6 +14,7 @@ from stagegen.catalogue import load_catalogue
 from stagegen.catalogue.templates import Root
 from stagegen.cli._parts import added_to
 from stagegen.cli._reconfigure_live import Bed
+from stagegen.cli._report import remove_report
 from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
 from stagegen.generate import Toolchain
@@ -35,8 +36,6 @@ from stagegen.tune.decision import (
     with_rule,
 )
 from stagegen.tune.recorded import DECISION, TOPOLOGY, read_decision
-
-REPORT = "report.html"
 
 
 @dataclass(frozen=True)
@@ -166,9 +165,7 @@ def make_rule(
     click.echo(f"{folder / DECISION}: a rule for {collective} of {bed.size} bytes")
     if not decision.representative:
         click.echo("not representative: this machine was measured, not the cluster")
-    if (folder / REPORT).exists():
-        (folder / REPORT).unlink()
-        click.echo(f"{folder / REPORT}: removed, since it shows the table without the rule")
+    remove_report(folder, "the rule")
 
 
 def _made_by(bed: Bed, start: str, name: str, target: Target) -> str:

@@ -14,11 +14,13 @@ from stagegen.adaptive.merge import merge
 from stagegen.adaptive.times import update
 from stagegen.catalogue import load_catalogue
 from stagegen.cli._parts import added_to
+from stagegen.cli._report import remove_report
 from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
 from stagegen.library import write_library
 from stagegen.topology import load_topology
 from stagegen.tune.decision import DecisionTable
+from stagegen.tune.recorded import DECISION
 
 _BUILD = re.compile(r"coll_build = 0x([0-9a-f]+);")
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -34,7 +36,7 @@ def command(files: tuple[Path, ...], library: Path, output: Path | None) -> None
     The rules say where they are from: `learned` in decision.json. If the library's calls can adapt,
     they still can, and start from the times that programs measured: `learned` in known.json.
     """
-    manifest, decision = _read(library / "manifest.json"), _read(library / "decision.json")
+    manifest, decision = _read(library / "manifest.json"), _read(library / DECISION)
     command, listed = manifest.get("command"), manifest.get("files")
     adapts = isinstance(listed, dict) and KNOWN in listed
     known = read_known(library / KNOWN) if adapts else None
@@ -59,7 +61,16 @@ def command(files: tuple[Path, ...], library: Path, output: Path | None) -> None
         click.echo(f"learned: {line}")
     if added or output not in (None, library):
         made_by = None if command is None else str(command)
-        write_library(output or library, topology, catalogue, merged.decision, {}, known, made_by)
+        folder = output or library
+        earlier = _bytes_of(folder / DECISION)
+        write_library(folder, topology, catalogue, merged.decision, {}, known, made_by)
+        if _bytes_of(folder / DECISION) != earlier:
+            remove_report(folder, "what was learned")
+
+
+def _bytes_of(file: Path) -> bytes | None:
+    """Return what a file holds; None if there is none."""
+    return file.read_bytes() if file.is_file() else None
 
 
 def _build_of(library: Path) -> str | None:

@@ -27,10 +27,16 @@ _KINDS = {
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
 
 
+#: Characters of a word that is compared with known ones: the time grows with their square.
+_WORD_MOST = 256
+#: Characters of a message; a file may have values of any length.
+_MESSAGE_MOST = 600
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?`, else a list of the known words unless it is long."""
     known = list(known)
-    close = difflib.get_close_matches(word, known, n=1)
+    close = difflib.get_close_matches(word[:_WORD_MOST], known, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; expected {', '.join(known)}" if 0 < len(known) <= 10 else ""
@@ -45,7 +51,7 @@ class Document:
     def fail(self, node: yaml.Node | int, message: str) -> NoReturn:
         """Raise an input error at a node, or at a line counted from 1."""
         line = node if isinstance(node, int) else node.start_mark.line + 1
-        raise InputError(message, self.path, line)
+        raise InputError(_plain(message), self.path, line)
 
     def mapping(self, node: yaml.Node, what: str) -> dict[str, tuple[yaml.Node, yaml.Node]]:
         """Return key → (key node, value node) in file order; no key may occur twice."""
@@ -126,6 +132,14 @@ class Document:
         return node.tag == "tag:yaml.org,2002:null"
 
 
+def _plain(message: str) -> str:
+    """Return a message on one line, with escapes for what cannot be printed, and cut if long."""
+    if len(message) > _MESSAGE_MOST:
+        half = _MESSAGE_MOST // 2
+        message = f"{message[:half]} … {message[-half:]}"
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+
+
 def read_text(path: Path) -> str:
     """Return a UTF-8 file's text.
 
@@ -151,19 +165,24 @@ def read_document(path: Path, least: str = "name and switches") -> yaml.Node:
     """
     text = read_text(path)
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        loader = yaml.SafeLoader(text)
+    except yaml.reader.ReaderError as error:
+        place = text.count("\n", 0, error.position) + 1
+        raise InputError("a control character; remove it", path, place) from error
+    try:
+        root = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 1
         problem = ", ".join(filter(None, (error.context, error.problem))) or "not YAML"
         if r"'\t'" in problem:
             problem = "a tab where YAML wants spaces; indent with spaces"
-        raise InputError(problem, path, line) from error
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise InputError("a control character; remove it", path, line) from error
+        raise InputError(_plain(problem), path, line) from error
     except RecursionError as error:
         raise InputError("nested too deeply", path, 1) from error
+    except (ValueError, OverflowError) as error:  # an escape such as "\\UFFFFFFFF"
+        place = loader.get_mark().line + 1
+        raise InputError("an escape for a character that does not exist", path, place) from error
     if root is None:
         raise InputError(f"the file is empty; it needs at least {least}", path, 1)
     return root

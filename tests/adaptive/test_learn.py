@@ -149,7 +149,10 @@ def test_the_command_makes_the_library_anew(tmp_path, adaptive, made_by):
     }  # fmt: skip
     file.write_text(json.dumps(form))
     words = ["learn", str(file), "--library", str(library)]
+    (library / "report.html").write_text("the old table")
     done = CliRunner().invoke(group, words)
+    assert "report.html: removed, since it shows the table without what was learned" in done.output
+    assert not (library / "report.html").exists()
     assert done.exit_code == 0, (done.output, done.exception)
     assert "ring instead of spreading_simple" in done.output
     made = json.loads((library / "decision.json").read_text())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +24,7 @@ from stagegen.patterns import (
     patterns_yaml,
     read_patterns,
 )
+from tests.trees.made import damaged
 
 sizes = st.one_of(st.just(0), st.integers(1, 5000), st.sampled_from([1024, 3 << 20]))
 
@@ -110,6 +113,22 @@ def test_a_text_with_any_characters_is_read_as_it_was_written(tmp_path, text):
     (pattern,) = read_patterns_of(tmp_path / "p.yaml", GOOD)
     named = replace(pattern, site=text, name=text if text.isprintable() else "a")
     assert read_patterns_of(tmp_path / "q.yaml", patterns_yaml([named])) == (named,)
+
+
+def test_damaged_files_are_patterns_or_refused_with_a_line(tmp_path):
+    file = tmp_path / "p.yaml"
+    chance = random.Random(4)
+    good = 0
+    unplaced = []
+    for _ in range(600):
+        file.write_bytes(damaged(chance, GOOD))
+        try:
+            good += bool(read_patterns(file))
+        except InputError as error:
+            if not re.match(rf"{re.escape(str(file))}:\d+: .", str(error)):
+                unplaced.append(str(error))
+    assert not unplaced
+    assert 10 < good < 300
 
 
 def read_patterns_of(file, text):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 from stagegen.topology import Topology
 from stagegen.trees import ConfiguredTree, Node, ordered, tree_yaml
@@ -54,3 +55,58 @@ def random_file(chance: random.Random, topology: Topology) -> str:
         parts.pop(chance.randrange(len(parts)))
         lines[at] = ", ".join(parts)
     return "\n".join(lines) + "\n"
+
+
+#: What does not belong in a file: characters, YAML of other kinds, numbers of all forms.
+_PIECES = (
+    "\t", "\r", "\0", "\x85", "\u2028", "\ufeff", "²", "&a ", "*a", "&a [*a]", "!!int ", "!x ", "=",
+    '"', "'", '"\\UFFFFFFFF"', '"\\U00110000"', '"\\ud800"', '"\\xZZ"', "|\n", ">\n", "<<: ", "@",
+    "`", "%YAML 9.9\n", "%TAG ! x\n", "---\n", "...\n", "? ", "- ", ": ", "#", "{", "}", "[", "]", ", ,",
+    "9" * 20, "-1", "0x10", "1e3", "0o7", "1_0", "~", "null", "yes", "2001-01-01", "1:30",
+    "0-999999999", "0-5", "5-0", "1-", "a" * 999, "[" * 1200,
+)  # fmt: skip
+
+
+def damaged(chance: random.Random, text: str) -> bytes:
+    """A file whose text has one or more random changes, most of which make it wrong."""
+    data = text.encode()
+    for _ in range(chance.choice([1, 1, 1, 2, 3, 6])):
+        data = chance.choice(_DAMAGES)(chance, data)
+    return data
+
+
+def _cut(chance: random.Random, data: bytes) -> bytes:
+    return data[: chance.randrange(len(data) + 1)]
+
+
+def _insert(chance: random.Random, data: bytes) -> bytes:
+    place = chance.randrange(len(data) + 1)
+    return data[:place] + chance.choice(_PIECES).encode() + data[place:]
+
+
+def _change_byte(chance: random.Random, data: bytes) -> bytes:
+    place = chance.randrange(len(data) + 1)
+    return data[:place] + bytes([chance.randrange(256)]) + data[place + 1 :]
+
+
+def _change_word(chance: random.Random, data: bytes) -> bytes:
+    """Another piece, or another word of the file, in the place of a word: circles, doubled keys."""
+    words = list(re.finditer(rb"\w+", data))
+    if not words:
+        return data
+    word = chance.choice(words)
+    new = chance.choice([chance.choice(words)[0], chance.choice(_PIECES).encode()])
+    return data[: word.start()] + new + data[word.end() :]
+
+
+def _change_line(chance: random.Random, data: bytes) -> bytes:
+    """A line that is doubled, gone, indented in another way, or elsewhere."""
+    lines = data.split(b"\n")
+    line = lines.pop(chance.randrange(len(lines)))
+    indented = b" " * chance.randrange(6) + line.lstrip()
+    for one in chance.choice([(), (line,), (line, line), (indented,)]):
+        lines.insert(chance.randrange(len(lines) + 1), one)
+    return b"\n".join(lines)
+
+
+_DAMAGES = (_cut, _insert, _change_byte, _change_word, _change_word, _change_line)

@@ -13,7 +13,7 @@ from stagegen.errors import InputError, ScheduleError
 from stagegen.schedule.verify import facts_of, verify_configured
 from stagegen.trees import SHAPES, make_tree, read_tree, shape_of, tree_yaml
 from tests.strategies import make_topology
-from tests.trees.made import random_file, random_tree
+from tests.trees.made import damaged, random_file, random_tree
 
 EIGHT_BY_FOUR = make_topology([4, 4], [0], slots={f"n{i}": 4 for i in range(8)})
 FOUR_BY_EIGHT = make_topology([4], [], slots={f"n{i}": 8 for i in range(4)})
@@ -73,6 +73,47 @@ def test_thousands_of_random_files_are_trees_or_refused_with_a_line(tmp_path):
     assert good > 500
     assert not unplaced
     assert len(reasons) > 10, reasons
+
+
+def is_told(file, error):
+    """Whether a message is FILE:LINE and one short line of text, with a line that the file has."""
+    text = str(error)
+    ends = len(re.split(b"\r\n|\n|\r|\xc2\x85|\xe2\x80[\xa8\xa9]", file.read_bytes()))
+    placed = re.match(rf"{re.escape(str(file))}:\d+: .", text)
+    return placed and 1 <= error.line <= ends and text.isprintable() and len(text) < 1000
+
+
+def test_thousands_of_damaged_files_are_trees_or_refused_with_a_line(tmp_path):
+    """Any other error fails the test: no file makes a traceback."""
+    file = tmp_path / "t.tree.yaml"
+    chance = random.Random(4)
+    good = 0
+    reasons: set[str] = set()
+    untold: list[tuple[int, str]] = []
+    for number in range(1600):
+        text = tree_yaml(random_tree(chance, THREE.rank_count))
+        file.write_bytes(damaged(chance, text))
+        try:
+            tree = read_tree(file, THREE)
+        except InputError as error:
+            if not is_told(file, error):
+                untold.append((number, str(error)))
+            reasons.add(re.sub(r"'[^']*'|\d+|node \S+", "#", error.message)[:40])
+            continue
+        good += 1
+        assert sorted(sum_of(tree)) == list(range(THREE.rank_count))
+        verify_configured(THREE, "allreduce", tree.rows)
+    assert not untold
+    assert good > 50
+    assert len(reasons) > 40
+
+
+def test_an_escape_for_no_character_has_a_line(tmp_path):
+    file = tmp_path / "t.tree.yaml"
+    for code in ("FFFFFFFF", "00110000"):
+        file.write_text(f'name: t\nnodes:\n  "\\U{code}": {{}}\n')
+        with pytest.raises(InputError, match=r":3: an escape for a character that does not exist"):
+            read_tree(file, THREE)
 
 
 GOOD = """name: t
