@@ -31,6 +31,7 @@ RUNTIME = (
     "communicator.c",
     "communicator_cache.c",
     "data.c",
+    "many.c",
     "formula.h",
     "formulas.c",
     "gpu.c",

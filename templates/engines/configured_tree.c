@@ -69,6 +69,12 @@ struct plan {
     struct link *down;
     int *inner;
     struct shared_channel **channels; /* of the ranks of this host; NULL: none */
+
+    /* Of a call. */
+    char **value;          /* [work] */
+    MPI_Request *receives; /* [arrival] */
+    MPI_Request *sends;
+    int requests; /* of both */
 };
 
 static const struct link nobody = {.rank = MPI_PROC_NULL, .node = -1};
@@ -182,27 +188,27 @@ static void find_way_down(struct plan *plan, const struct coll_comm *cc,
 /* The most that any rank can have to do; the memory is a few numbers for each contributor. */
 static size_t bytes_of_plan(const struct coll_comm *cc, const struct configured_tree *tree) {
     const size_t nodes = (size_t)tree->nodes, size = (size_t)cc->size;
-    const size_t links = nodes + 2 * size;
+    const size_t links = nodes + 2 * size, requests = links + nodes + 2;
     return sizeof(struct plan) + nodes * sizeof(struct work) + links * sizeof(struct link) +
-           nodes * sizeof(int);
+           nodes * sizeof(char *) + requests * sizeof(MPI_Request) + nodes * sizeof(int) + size;
 }
 
-static int make_plan(struct plan *plan, const struct coll_comm *cc,
-                     const struct configured_tree *tree) {
-    char *has = calloc((size_t)cc->size, 1);
-    if (has == NULL)
-        return MPI_ERR_NO_MEM;
+static void make_plan(struct plan *plan, const struct coll_comm *cc,
+                      const struct configured_tree *tree) {
     plan->work = (struct work *)(plan + 1);
     plan->arrival = (struct link *)(plan->work + tree->nodes);
     plan->down = plan->arrival + tree->nodes + cc->size;
-    plan->inner = (int *)(plan->down + cc->size);
+    plan->value = (char **)(plan->down + cc->size);
+    plan->receives = (MPI_Request *)(plan->value + tree->nodes);
+    plan->inner = (int *)(plan->receives + 2 * tree->nodes + 2 * cc->size + 2);
+    char *has = (char *)(plan->inner + tree->nodes);
     plan->root = cc->rank_of[tree->worker[tree->nodes - 1]];
     plan->own = plan->result = nobody;
     find_way_up(plan, cc, tree);
     find_way_down(plan, cc, tree, has);
-    free(has);
+    plan->sends = plan->receives + plan->arrivals;
+    plan->requests = plan->arrivals + plan->works + plan->downs + 2;
     plan->made = 1;
-    return MPI_SUCCESS;
 }
 
 static int is_here(const struct coll_comm *cc, int rank) {
@@ -279,9 +285,6 @@ struct run {
     int dense;               /* whether elements are plain bytes */
     int ahead;               /* whether all receives are posted at first */
     struct coll_elements in; /* room for what comes */
-    char **value;            /* [work] */
-    MPI_Request *receives;   /* [arrival] */
-    MPI_Request *sends;
     int sent;
 };
 
@@ -332,7 +335,7 @@ static int send(struct run *run, struct link *to, const char *data) {
     if (is_shared(run, to))
         return write_channel(run, to, data);
     return PMPI_Isend(data, run->count, run->type, to->rank, to->tag, run->cc->comm,
-                      &run->sends[run->sent++]);
+                      &run->plan->sends[run->sent++]);
 }
 
 static int receive(struct run *run, struct link *from, char *data) {
@@ -348,7 +351,7 @@ static int receive(struct run *run, struct link *from, char *data) {
 static int complete(struct run *run) {
     const int sent = run->sent;
     run->sent = 0;
-    return coll_complete(run->sends, 0, sent, MPI_SUCCESS);
+    return coll_complete(run->plan->sends, 0, sent, MPI_SUCCESS);
 }
 
 static int post_receives(struct run *run) {
@@ -357,7 +360,7 @@ static int post_receives(struct run *run) {
         if (is_shared(run, from))
             continue;
         COLL_TRY(PMPI_Irecv(room(run, i), run->count, run->type, from->rank, from->tag,
-                            run->cc->comm, &run->receives[i]));
+                            run->cc->comm, &run->plan->receives[i]));
     }
     return MPI_SUCCESS;
 }
@@ -368,7 +371,7 @@ static int take(struct run *run, const struct work *work, int arrival, char **da
     const int begins = work->base == COMES && arrival == work->first;
     *data = room(run, run->ahead ? arrival : begins ? work->room : 0);
     if (run->ahead && !is_shared(run, from))
-        COLL_TRY(PMPI_Wait(&run->receives[arrival], MPI_STATUS_IGNORE));
+        COLL_TRY(PMPI_Wait(&run->plan->receives[arrival], MPI_STATUS_IGNORE));
     else
         COLL_TRY(receive(run, from, *data));
     coll_event(COLL_EVENT_NODE_IN, from->name, from->node);
@@ -449,17 +452,17 @@ static int do_work(struct run *run, int number) {
     char *value = work->base == OWN ? run->call->recv : NULL;
     int next = work->first;
     if (work->base >= 0)
-        value = run->value[work->base];
+        value = run->plan->value[work->base];
     if (work->base == COMES)
         COLL_TRY(take(run, work, next++, &value));
     for (int i = work->inner; i < work->inner + work->inners; ++i)
-        COLL_TRY(fold(run, run->value[run->plan->inner[i]], value));
+        COLL_TRY(fold(run, run->plan->value[run->plan->inner[i]], value));
     for (; next < work->end; ++next) {
         char *data;
         COLL_TRY(take(run, work, next, &data));
         COLL_TRY(fold(run, data, value));
     }
-    run->value[number] = value;
+    run->plan->value[number] = value;
     tell_up(run, work);
     return send(run, &work->up, value);
 }
@@ -473,7 +476,7 @@ static int go_up(struct run *run, char **value) {
     COLL_TRY(send(run, &plan->own, run->call->recv));
     for (int number = 0; number < plan->works; ++number)
         COLL_TRY(do_work(run, number));
-    *value = run->cc->rank == plan->root ? run->value[plan->works - 1] : NULL;
+    *value = run->cc->rank == plan->root ? run->plan->value[plan->works - 1] : NULL;
     return complete(run);
 }
 
@@ -538,40 +541,59 @@ static int bcast(struct run *run) {
     return go_down(run, there.rank);
 }
 
-/* The numbers that a call needs, and room for what comes: as little as goes. */
+/* With room for what comes: as little as goes. */
 static int with_room(struct run *run, int steps(struct run *run), int combines) {
     const struct plan *plan = run->plan;
     const int rooms = !combines ? 0 : run->ahead ? plan->arrivals : plan->begun + 1;
-    const size_t requests = (size_t)plan->arrivals + (size_t)plan->works + (size_t)plan->downs + 2;
-    char **memory = malloc(requests * sizeof(MPI_Request) + (size_t)plan->works * sizeof(char *));
-    if (memory == NULL)
-        return MPI_ERR_NO_MEM;
-    run->value = memory;
-    run->receives = (MPI_Request *)(memory + plan->works);
-    run->sends = run->receives + plan->arrivals;
-    for (size_t i = 0; i < requests; ++i)
-        run->receives[i] = MPI_REQUEST_NULL;
+    for (int i = 0; i < plan->requests; ++i)
+        plan->receives[i] = MPI_REQUEST_NULL;
     int error = MPI_SUCCESS;
     if (has_data(run) && rooms > 0)
         error = coll_elements_for(run->call, (MPI_Count)rooms * run->count, &run->in);
     if (error == MPI_SUCCESS)
         error = steps(run);
     if (error != MPI_SUCCESS)
-        coll_abandon(run->receives, plan->arrivals, (int)requests - plan->arrivals);
+        coll_abandon(plan->receives, plan->arrivals, plan->requests - plan->arrivals);
     else /* else sends that were left to MPI may still read it */
         free(run->in.memory);
-    free(memory);
     return error;
+}
+
+/*
+ * Some rank has no memory for its part of the tree, and all ranks know it: one rank after the
+ * other, which needs room for what comes and nothing else.
+ */
+static int along_a_line(const struct coll_call *call, const struct coll_comm *cc, int count,
+                        MPI_Datatype type, int up, int down) {
+    const int end = up && down ? 0 : call->root, place = (cc->rank - end + cc->size) % cc->size;
+    const int before = place == 0 ? MPI_PROC_NULL : (cc->rank - 1 + cc->size) % cc->size;
+    const int behind = place == cc->size - 1 ? MPI_PROC_NULL : (cc->rank + 1) % cc->size;
+    const int folds = up && count > 0 && behind != MPI_PROC_NULL;
+    struct coll_elements in = {0};
+    if (folds)
+        COLL_TRY(coll_elements_for(call, count, &in));
+    if (up)
+        COLL_TRY(PMPI_Recv(in.data, count, type, behind, OPERAND, cc->comm, MPI_STATUS_IGNORE));
+    if (folds)
+        COLL_TRY(coll_fold(call, cc, in.data, call->recv, count, 1));
+    free(in.memory);
+    if (up)
+        COLL_TRY(PMPI_Send(call->recv, count, type, before, OPERAND, cc->comm));
+    if (down)
+        COLL_TRY(PMPI_Recv(call->recv, count, type, before, RESULT, cc->comm, MPI_STATUS_IGNORE));
+    return down ? PMPI_Send(call->recv, count, type, behind, RESULT, cc->comm) : MPI_SUCCESS;
 }
 
 static int along(const struct coll_call *call, const struct coll_comm *cc,
                  const struct configured_tree *tree, int on_host, int count, MPI_Datatype type,
                  int steps(struct run *run), int combines) {
-    struct plan *plan = coll_comm_state(cc, tree->owner, bytes_of_plan(cc, tree));
+    void *kept;
+    COLL_TRY(coll_comm_agreed_state(cc, tree->owner, bytes_of_plan(cc, tree), &kept));
+    struct plan *plan = kept;
     if (plan == NULL)
-        return MPI_ERR_NO_MEM;
+        return along_a_line(call, cc, count, type, combines, steps != reduce);
     if (!plan->made)
-        COLL_TRY(make_plan(plan, cc, tree));
+        make_plan(plan, cc, tree);
     struct run run = {.call = call, .cc = cc, .plan = plan, .count = count, .type = type};
     run.ahead = combines && call->bytes <= AHEAD_MOST;
     run.shared = on_host == CONFIGURED_TREE_SHARED && call->bytes <= SHARED_CHANNEL_MOST;

@@ -183,9 +183,11 @@ int coll_recognise(const struct coll_call *call, struct coll_comm *cc,
     COLL_TRY(coll_comm_private(call->comm, cc));
     if (cc->kind == COLL_KIND_NATIVE)
         return MPI_SUCCESS;
-    struct places *places = coll_comm_state(cc, &owner, sizeof *places);
-    if (places == NULL)
-        return MPI_ERR_NO_MEM;
+    void *kept;
+    COLL_TRY(coll_comm_agreed_state(cc, &owner, sizeof(struct places), &kept));
+    struct places *places = kept;
+    if (places == NULL) /* on all ranks: calls have no pattern */
+        return MPI_SUCCESS;
     unsigned char *agreed = &places->agreed[places->calls % PLACES];
     const unsigned long visit = places->calls / PLACES + 1;
     ++places->calls;

@@ -10,14 +10,16 @@ import pytest
 
 from stagegen.audit import audit_folder
 from stagegen.catalogue import Catalogue, applicable, load_catalogue, with_native
-from stagegen.errors import ScheduleError
+from stagegen.errors import InputError, ScheduleError
 from stagegen.generate import run_make
 from stagegen.library import write_library
 from stagegen.parts.trees import COLLECTIVES, root_of
-from stagegen.trees import make_tree, shape_of
+from stagegen.trees import make_tree, read_tree, shape_of
 from tests.mpi import builds, support
 from tests.mpi.conformance import BOTH, SUM, built
-from tests.trees.made import random_tree
+from tests.trees.made import random_file, random_tree
+
+WRAPPED = "-Wl,--wrap=calloc"
 
 RANKS, SLOTS = 7, 3
 """On hosts n0 and n1 with three ranks each, and n2 with one."""
@@ -55,6 +57,32 @@ def library(folder, seed: int, count: int, ranks: int = RANKS, slots: int = SLOT
 def test_random_trees_get_the_bytes_of_native(tmp_path, count, level):
     """With sends that wait for their receives, and with sanitizers."""
     assert passed(library(tmp_path / "trees", 17, count), RANKS, level, {}) > 60 * count
+
+
+@pytest.mark.mpi
+def test_every_random_file_is_refused_with_a_line_or_gives_right_results(tmp_path):
+    """All collectives go along what the reader lets pass, in one job, from each root in turn."""
+    topology = support.cluster(RANKS, SLOTS)
+    chance = random.Random(29)
+    file, numbers = tmp_path / "t.tree.yaml", tmp_path / "trees.txt"
+    good: list[str] = []
+    for _ in range(2000):
+        file.write_text(random_file(chance, topology))
+        try:
+            rows = read_tree(file, topology).rows
+        except InputError as error:
+            assert error.line is not None  # noqa: PT017
+            continue
+        nodes = (f"{worker} {len(below)} {' '.join(map(str, below))}" for worker, below in rows)
+        good.append(f"{len(rows)} {' '.join(nodes)}\n")
+    assert 700 < len(good) < 1700
+    numbers.write_text("".join(good))
+    folder = library(tmp_path / "trees", 5, 0)
+    run_make(folder, support.toolchain(), "libcoll.a")
+    program = builds.c_program(builds.Mpi.of_environment(), folder, "random_trees.c")
+    result = support.run(RANKS, program, numbers, timeout=200)
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    assert result.stdout == f"{len(good)} trees\n"
 
 
 @pytest.mark.mpi
@@ -119,6 +147,21 @@ def test_what_ranks_free_together_does_not_wait_for_an_attribute(tmp_path, toget
         with pytest.raises(TimeoutError) as hung:
             support.run(2, program, variables=settings, timeout=8)
         assert str(hung.value).count("freeing") == 2  # so it did not hang before that
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("shares", [False, True])
+def test_a_rank_that_can_keep_nothing_makes_no_rank_wait(tmp_path, shares):
+    """Once for each rank: all ranks then do without the tree, with the right results."""
+    folder = library(tmp_path / "trees", 5, 0, 4, 2)
+    if shares:
+        sharing(folder)
+    run_make(folder, support.toolchain(), "libcoll.a")
+    program = builds.c_program(builds.Mpi.of_environment(), folder, "lacking.c", WRAPPED)
+    forced = ",".join(f"{name}=configured_tree_flat" for name in COLLECTIVES)
+    settings = {**support.MEMORY, "LIBCOLL_FORCE": forced}
+    result = support.run(4, program, *COLLECTIVES, variables=settings, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def passed(folder, ranks, level, memory):

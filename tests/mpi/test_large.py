@@ -28,6 +28,17 @@ def run(*arguments: str, ranks: int = RANKS, **variables: str) -> list[tuple[str
     return [(name, algorithm, int(size)) for name, algorithm, size in TRACE.findall(result.stderr)]
 
 
+@pytest.mark.parametrize("flavour", ["mpich", "openmpi"])
+def test_elements_that_an_int_does_not_count_are_one_of_a_type(flavour):
+    """As before MPI 4, which MPICH is not."""
+    mpi = builds.Mpi.of_system(flavour)
+    flags = ("-DCOLL_COUNT_MOST=INT_MAX",) if flavour == "mpich" else ()
+    folder = builds.library(mpi, RANKS, *flags, of=("barrier",))
+    program = builds.c_program(mpi, folder, "many.c", *flags)
+    result = builds.run(mpi, 1, program)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def test_small_counts_are_served_as_by_the_functions_without_large_ones():
     """All functions; the library has an algorithm of its own at some of the sizes."""
     forced = {a.collective: a.name for a in builds.small_catalogue().algorithms if _is_ours(a)}

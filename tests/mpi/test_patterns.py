@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from collections import Counter
 from dataclasses import replace
@@ -37,17 +38,18 @@ def library(ranks: int, slots: int = 1) -> Path:
 
 
 @lru_cache
-def program(folder: Path) -> Path:
-    """``patterned.c`` with the library of a folder."""
+def program(folder: Path, source: str = "patterned.c", *options: str) -> Path:
+    """A program with the library of a folder."""
     tools = support.toolchain()
     run_make(folder, tools, "libcoll.a")
     command = [tools.mpicc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g"]
     command += [f"-I{folder / place}" for place in ("src", "check", "include")]
-    command += [str(support.HERE / "patterned.c"), "-o", str(folder / "patterned")]
+    made = folder / Path(source).stem
+    command += [*options, str(support.HERE / source), "-o", str(made)]
     command += [str(folder / "libcoll.a"), "-pthread", "-lm"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    return folder / "patterned"
+    return made
 
 
 @pytest.mark.parametrize(
@@ -80,6 +82,19 @@ def test_routines_of_patterns_give_the_bytes_of_native(ranks, way):
     assert int(passed) > 50 * len(KINDS)
 
 
+def test_messages_of_more_elements_than_one_may_have_are_cut(tmp_path):
+    """As before MPI 4, where packed bytes may be more than an int counts; here more than 150."""
+    folder = tmp_path / "cut"
+    shutil.copytree(library(RANKS), folder, ignore=shutil.ignore_patterns("build", "*.a", "*.so"))
+    makefile = folder / "Makefile"
+    text = makefile.read_text(encoding="utf-8")
+    assert text.count("CFLAGS ?= -O2") == 1
+    cut = text.replace("CFLAGS ?= -O2", "CFLAGS = -O1 -DCOLL_COUNT_MOST=150")
+    makefile.write_text(cut, encoding="utf-8")
+    result = support.run(RANKS, program(folder), 7, 300, timeout=100)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def served(
     tmp_path: Path, plan: str, calls: int, seed: int = 11, collective: str = "alltoallv"
 ) -> dict[str, int]:
@@ -110,6 +125,13 @@ def test_calls_of_a_pattern_are_served_by_its_routine(tmp_path, plan):
         "pattern_zipf": sum(c in "anA" for c in plan), "pattern_banded": plan.count("b"),
     }  # fmt: skip
     assert found == {name: 36 * count for name, count in share.items() if count}
+
+
+def test_a_rank_that_can_keep_nothing_makes_no_rank_wait():
+    """Once for each rank: calls of that communicator then have no pattern."""
+    lacking = program(library(RANKS), "lacking.c", "-Wl,--wrap=calloc")
+    result = support.run(RANKS, lacking, "alltoallv", timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_a_general_routine_serves_if_one_rank_has_other_counts(tmp_path):
