@@ -6,7 +6,7 @@ which follows from their kinds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stagegen.catalogue import Collective
 from stagegen.catalogue.collective import ARGUMENTS
@@ -24,6 +24,9 @@ _PASSING = {
     "operation": ("const MPI_Fint *{}", "operation_of(*{})"),
     "communicator": ("const MPI_Fint *{}", "communicator_of(*{})"),
 }
+
+#: What Fortran compilers make of a name.
+_SPELLINGS = ("{0}", "{0}_", "{0}__")
 
 
 @dataclass(frozen=True)
@@ -60,3 +63,38 @@ def fortran_function(collective: Collective) -> FortranFunction:
         ),
         c_call=hanging(f"    answer(ierror, MPI_{function}(", values, "));"),
     )
+
+
+def with_site(function: FortranFunction, variable: str) -> FortranFunction:
+    """Return a function that keeps in a variable, while it calls, where the program calls it."""
+    note = f"    {variable} = __builtin_return_address(0);"
+    return replace(function, c_call=f"{note}\n{function.c_call}\n    {variable} = NULL;")
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A function of MPICH for Fortran, whose calls' sites are noted.
+
+    Attributes:
+        names: its symbols.
+        arguments: how many it has.
+    """
+
+    names: tuple[str, ...]
+    arguments: int
+
+
+def noted(name: str, arguments: int, has_data: bool) -> Noted:
+    """Return the symbols of a function for Fortran.
+
+    Args:
+        name: without ``MPI_``, in lower case.
+        arguments: how many the C function has.
+        has_data: whether it takes the application's data. If not, that of mpi_f08 calls no
+            function of C, and is none of these symbols.
+    """
+    lower = f"mpi_{name}"
+    names = [spelling.format(lower) for spelling in _SPELLINGS] + [lower.upper()]
+    if has_data:
+        names += [f"{lower}_f08ts_", f"{lower}_f08ts_large_"]
+    return Noted(tuple(names), arguments + 1)

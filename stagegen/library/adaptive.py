@@ -10,10 +10,14 @@ from stagegen.adaptive.known import Known, KnownTime
 from stagegen.catalogue import Adaptation, Algorithm, Catalogue, runnable
 from stagegen.generate import Renderer
 from stagegen.generate.build import Build
+from stagegen.generate.fortran import noted
 from stagegen.generate.routines import Routine, c_parameters
 from stagegen.topology import Topology
 from stagegen.tune import DecisionTable, Table
 from stagegen.tune.decision import GENERIC
+
+#: Where a Fortran program calls, while it does: a variable of the library.
+FORTRAN_SITE = "coll_fortran_site"
 
 #: The folder of its templates, and that of the policies in it.
 FOLDER = "adaptive"
@@ -81,6 +85,10 @@ def adaptive_sources(
         "marks": [_mark(routine) for routine in build.routines],
         "known": _known_tables(build, decision, known),
         "policies": policies_of(renderer),
+        "fortran": [
+            noted(one.function.lower(), len(one.arguments), one.has_data)
+            for one in build.catalogue.described
+        ],
     }
     plain = (*renderer.matching(f"{FOLDER}/*.c"), *renderer.matching(f"{FOLDER}/*.h"))
     files = {PurePosixPath(path).name: renderer.plain(path) for path in plain}

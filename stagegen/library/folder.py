@@ -16,11 +16,11 @@ from stagegen.catalogue.collective import sizes_in_words
 from stagegen.data import DRIVERS
 from stagegen.generate import Renderer, library_build, runtime_sources, write_files
 from stagegen.generate.features import ADAPTIVE, PATTERNS, with_features
-from stagegen.generate.fortran import fortran_function
+from stagegen.generate.fortran import fortran_function, with_site
 from stagegen.generate.links import link_tables
 from stagegen.generate.sources import build_source, calls_of, check_sources, runtime_values
 from stagegen.generate.tables import numbers
-from stagegen.library.adaptive import adapting, adaptive_sources
+from stagegen.library.adaptive import FORTRAN_SITE, adapting, adaptive_sources
 from stagegen.library.rules import c_patterns, c_tables, chosen_algorithms
 from stagegen.parts.find import parts_file
 from stagegen.topology import Topology, topology_yaml
@@ -124,10 +124,10 @@ def library_files(
     if adaptive is not None:
         own = adaptive_sources(build, decision, adaptive, renderer)
         files |= {f"src/{name}": text for name, text in own.items()}
-    functions = {
-        "functions": [fortran_function(one) for one in catalogue.described],
-        "starts": True,
-    }
+    fortran = [fortran_function(one) for one in catalogue.described]
+    if adaptive is not None:
+        fortran = [with_site(one, FORTRAN_SITE) for one in fortran]
+    functions = {"functions": fortran, "starts": True, "adapts": adaptive is not None}
     files["src/fortran.c"] = renderer.render("libcoll/fortran.c.j2", functions)
     files["src/build.c"] = build_source(files, renderer)
     for name in _EVENTS:

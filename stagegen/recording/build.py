@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stagegen.catalogue import Catalogue, load_catalogue
 from stagegen.data import DRIVERS
 from stagegen.generate import Renderer, Toolchain, run_make, write_files
-from stagegen.generate.fortran import FortranFunction, fortran_function
+from stagegen.generate.fortran import FortranFunction, Noted, fortran_function, noted, with_site
 from stagegen.generate.sources import CALLS, calls_header
 from stagegen.recording.functions import Function, functions_of
 
@@ -31,38 +30,19 @@ _SOURCES = (
 _HEADERS = ("libcoll.h", "recorder.h")
 _SHARED = ("clocks.c", "clocks.h")
 _DRIVERS = ("exchange.c", "message.h", "overhead.c")
-#: What Fortran compilers make of a name.
-_SPELLINGS = ("{0}", "{0}_", "{0}__")
-
-
-@dataclass(frozen=True)
-class Noted:
-    """A function for Fortran whose calls' sites are noted.
-
-    Attributes:
-        names: its symbols.
-        arguments: how many it has.
-    """
-
-    names: tuple[str, ...]
-    arguments: int
+#: Where a Fortran program calls, while it does.
+_SITE = "recorder_fortran_site"
 
 
 def _noted(function: Function) -> Noted:
-    lower = f"mpi_{function.name}"
-    names = [spelling.format(lower) for spelling in _SPELLINGS] + [lower.upper()]
-    if function.collective != "barrier":
-        names += [f"{lower}_f08ts_", f"{lower}_f08ts_large_"]
-    return Noted(tuple(names), len(function.all_arguments) + 1)
+    has_data = function.collective != "barrier"
+    return noted(function.name, len(function.all_arguments), has_data)
 
 
 def _fortran(catalogue: Catalogue) -> Iterator[FortranFunction]:
     """Yield the functions that convert Fortran's arguments, with the site of the call noted."""
     for one in catalogue.descriptions:
-        function = fortran_function(one)
-        note = "    recorder_fortran_site = __builtin_return_address(0);"
-        call = f"{note}\n{function.c_call}\n    recorder_fortran_site = NULL;"
-        yield replace(function, c_call=call)
+        yield with_site(fortran_function(one), _SITE)
 
 
 def recorder_sources(catalogue: Catalogue) -> dict[str, str]:
@@ -77,7 +57,7 @@ def recorder_sources(catalogue: Catalogue) -> dict[str, str]:
         "functions": functions,
         "fortran": [_noted(function) for function in functions],
     }
-    with_data = {"functions": list(_fortran(catalogue)), "starts": False}
+    with_data = {"functions": list(_fortran(catalogue)), "starts": False, "adapts": False}
     return {
         **{name: renderer.plain(f"{_FOLDER}/{name}") for name in (*_SOURCES, *_HEADERS)},
         **{name: renderer.plain(f"events/{name}") for name in _SHARED},

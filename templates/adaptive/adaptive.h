@@ -132,6 +132,9 @@ struct coll_adaptive {
     struct coll_family *families[COLL_COLLECTIVES][COLL_SIZES_MOST];
 };
 
+/* sites.c: where a Fortran program calls, while it does; else NULL. */
+extern _Thread_local const void *coll_fortran_site;
+
 /* sites.c; the situation is NULL for a call of a site beyond N, where sites are apart */
 enum coll_verdict { COLL_KEEP, COLL_SPLIT, COLL_FOLD };
 struct coll_situation *coll_site_of(struct coll_family *family, const void *site, int most);

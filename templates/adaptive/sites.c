@@ -18,6 +18,8 @@
 
 #include "adaptive.h"
 
+_Thread_local const void *coll_fortran_site;
+
 /* The number of a site on this rank; -1 beyond the first N: the table of rules serves it. */
 static int number_of(struct coll_pattern *pattern, const void *site, int most) {
     for (int i = 0; i < pattern->known; ++i)

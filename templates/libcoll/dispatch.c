@@ -304,6 +304,10 @@ static int passes(const struct coll_call *call) {
 
 int coll_enter(struct coll_call *call) {
     int error;
+#ifdef COLL_ADAPTIVE
+    if (coll_settings()->adaptive != NULL && coll_fortran_site != NULL)
+        call->site = coll_fortran_site;
+#endif
     if (!passes(call) && call->comm != MPI_COMM_NULL && coll_valid(call) &&
         coll_views[call->collective]->measure(call) == MPI_SUCCESS && serve(call, &error))
         return error;

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from stagegen.adaptive.known import Known
 from stagegen.catalogue import Algorithm, Catalogue
 from stagegen.generate import Toolchain, run_make
 from stagegen.library import write_library
@@ -105,13 +106,21 @@ def library(
     return of_catalogue(mpi, ranks, name, catalogue, *flags)
 
 
-def of_catalogue(mpi: Mpi, ranks: int, kind: str, catalogue: Catalogue, *flags: str) -> Path:
+def of_catalogue(
+    mpi: Mpi,
+    ranks: int,
+    kind: str,
+    catalogue: Catalogue,
+    *flags: str,
+    adaptive: Known | None = None,
+) -> Path:
     """Return the folder of a library with the routines of a catalogue, which `kind` names."""
     topology = support.cluster(ranks)
     name = "-".join(map(_plain, (mpi.mpicc, str(ranks), kind, *flags)))
     with support.to_be_made(name) as (folder, empty):
         if empty:
-            write_library(folder, topology, catalogue, support.decision(topology, catalogue), {})
+            decision = support.decision(topology, catalogue)
+            write_library(folder, topology, catalogue, decision, {}, adaptive)
             _substitute(folder / "Makefile", "CFLAGS ?= -O2", " ".join(["CFLAGS = -O2", *flags]))
             for target in ("libcoll.so", "libcoll.a"):
                 run_make(folder, Toolchain(mpi.mpicc, support.toolchain().make), target)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
+from stagegen.adaptive.known import NOTHING_KNOWN
 from stagegen.catalogue import Collective
 from stagegen.generate.fortran import fortran_function
 from tests.mpi import builds, support
@@ -19,6 +21,8 @@ RANKS = 4
 BARRIERS = 7
 FLAVOURS = ("mpich", "openmpi")
 PROGRAMS = ("fixed_mpif.f", "free_mpi.f90", "free_f08.f90")
+#: What competes where calls adapt.
+ADAPTS = ("allreduce/rabenseifner", "allreduce/recursive_doubling", "allreduce/ring")
 #: mpif.h declares nothing, so that calls with arguments of several types look like mistakes.
 OPTIONS = ("-fcheck=bounds", "-std=legacy", "-fallow-argument-mismatch", "-w")
 TRACE = re.compile(r"libcoll: rank 0: (\w+) +(\w+) +\d+\.\.\d+ +bytes +(\d+) calls")
@@ -104,6 +108,25 @@ def test_every_call_is_counted_once():
     ]
     assert counts[0]["barrier"] == BARRIERS
     assert all(count == counts[0] for count in counts)
+
+
+@mpi_test
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_lines_of_a_fortran_program_adapt_apart(tmp_path, flavour):
+    """Two lines take turns with calls of one size."""
+    mpi = builds.Mpi.of_system(flavour)
+    chosen = [a for a in support.CATALOGUE.algorithms if a.full_name in ADAPTS]
+    catalogue = support.few(chosen)
+    folder = builds.of_catalogue(mpi, RANKS, "adapts", catalogue, adaptive=NOTHING_KNOWN)
+    compiled = program(mpi, "two_sites.f90")
+    path = tmp_path / "learned.json"
+    variables = {"LIBCOLL_ADAPTIVE": "star-basic,iter=4,bound=2", "LIBCOLL_LEARN": str(path)}
+    result = builds.run(mpi, RANKS, compiled, preload=[folder / "libcoll.so"], variables=variables)
+    assert result.returncode == 0, result.stdout + result.stderr
+    found = json.loads(path.read_text(encoding="utf-8"))["situations"]
+    sites = [one["site"] for one in found if one["bytes"] == 64 and one["site"] is not None]
+    assert len(sites) == len(set(sites)) == 2
+    assert all(site.startswith(f"{compiled.name}+0x") for site in sites)
 
 
 def calls(stderr: str) -> dict[str, int]:

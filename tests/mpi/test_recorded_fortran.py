@@ -6,6 +6,7 @@ from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from stagegen.generate import Toolchain
@@ -45,3 +46,20 @@ def test_calls_of_fortran_programs_are_recorded_at_their_sites(tmp_path, flavour
         assert one.site.startswith(compiled.name)
     assert calls["barrier"] == BARRIERS
     assert set(calls) == set(support.CATALOGUE.collectives)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_lines_of_a_fortran_program_are_sites_of_their_own(tmp_path, flavour):
+    """Two lines that take turns with one size, of which one has an imbalance; and a third line."""
+    mpi = builds.Mpi.of_system(flavour)
+    compiled = program(mpi, "two_sites.f90")
+    variables = {"STAGEGEN_RECORD": str(tmp_path / "out")}
+    result = builds.run(mpi, RANKS, compiled, preload=[recorder(mpi)], variables=variables)
+    assert result.returncode == 0, result.stdout + result.stderr
+    balanced, late, longer = align(read(tmp_path / "out.parts")).calls
+    assert len({one.site for one in (balanced, late, longer)}) == 3
+    assert [one.size for one in (balanced, late, longer)] == [64, 64, 400]
+    assert [len(one.sequences) for one in (balanced, late, longer)] == [60, 60, 1]
+    skew = late.arrivals.max(axis=1) - late.arrivals.min(axis=1)
+    assert np.median(skew) > 1e-3
+    assert (late.arrivals.argmax(axis=1) == 1).mean() > 0.5
