@@ -568,11 +568,11 @@ static int along_a_line(const struct coll_call *call, const struct coll_comm *cc
     const int end = up && down ? 0 : call->root, place = (cc->rank - end + cc->size) % cc->size;
     const int before = place == 0 ? MPI_PROC_NULL : (cc->rank - 1 + cc->size) % cc->size;
     const int behind = place == cc->size - 1 ? MPI_PROC_NULL : (cc->rank + 1) % cc->size;
-    const int folds = up && count > 0 && behind != MPI_PROC_NULL;
+    const int comes = up && behind != MPI_PROC_NULL, folds = comes && count > 0;
     struct coll_elements in = {0};
     if (folds)
         COLL_TRY(coll_elements_for(call, count, &in));
-    if (up)
+    if (comes)
         COLL_TRY(PMPI_Recv(in.data, count, type, behind, OPERAND, cc->comm, MPI_STATUS_IGNORE));
     if (folds)
         COLL_TRY(coll_fold(call, cc, in.data, call->recv, count, 1));
