@@ -6,7 +6,6 @@ from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from stagegen.generate import Toolchain
@@ -60,6 +59,4 @@ def test_lines_of_a_fortran_program_are_sites_of_their_own(tmp_path, flavour):
     assert len({one.site for one in (balanced, late, longer)}) == 3
     assert [one.size for one in (balanced, late, longer)] == [64, 64, 400]
     assert [len(one.sequences) for one in (balanced, late, longer)] == [60, 60, 1]
-    skew = late.arrivals.max(axis=1) - late.arrivals.min(axis=1)
-    assert np.median(skew) > 1e-3
-    assert (late.arrivals.argmax(axis=1) == 1).mean() > 0.5
+    assert (late.arrivals[:, 1] - balanced.exits[:, 1]).min() > 1.9e-3  # what rank 1 does before
