@@ -83,13 +83,13 @@ def test_routines_of_patterns_give_the_bytes_of_native(ranks, way):
 
 
 def test_messages_of_more_elements_than_one_may_have_are_cut(tmp_path):
-    """As before MPI 4, where packed bytes may be more than an int counts; here more than 150."""
+    """As before MPI 4, where packed bytes may be more than an int counts; here more than 1,000."""
     folder = tmp_path / "cut"
     shutil.copytree(library(RANKS), folder, ignore=shutil.ignore_patterns("build", "*.a", "*.so"))
     makefile = folder / "Makefile"
     text = makefile.read_text(encoding="utf-8")
     assert text.count("CFLAGS ?= -O2") == 1
-    cut = text.replace("CFLAGS ?= -O2", "CFLAGS = -O1 -DCOLL_COUNT_MOST=150")
+    cut = text.replace("CFLAGS ?= -O2", "CFLAGS = -O1 -DCOLL_COUNT_MOST=1000")
     makefile.write_text(cut, encoding="utf-8")
     result = support.run(RANKS, program(folder), 7, 300, timeout=100)
     assert result.returncode == 0, result.stdout + result.stderr
