@@ -8,7 +8,7 @@
 
 #ifdef COLL_TRACED
 /* Ranks with events and ranks without them do not go together. */
-const unsigned long long coll_build = ~0x05aeb5849a5db385;
+const unsigned long long coll_build = ~0xbe50dd09d7301dd6;
 #else
-const unsigned long long coll_build = 0x05aeb5849a5db385;
+const unsigned long long coll_build = 0xbe50dd09d7301dd6;
 #endif

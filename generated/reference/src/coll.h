@@ -64,6 +64,12 @@ struct coll_state {
     struct coll_state *next;
 };
 
+/* The list of them; and whether some rank had no memory for what all were to keep. */
+struct coll_states {
+    struct coll_state *first;
+    int refused; /* alike on all ranks */
+};
+
 struct coll_plans; /* persistent.h */
 
 /* From `rank_of` on each kind has what the kinds before it have; other pointers are NULL. */
@@ -83,7 +89,7 @@ struct coll_comm {
     int told; /* what LIBCOLL_TRACE has said of it: see trace.c */
 
     struct coll_combining **combining; /* a list of those that were needed so far */
-    struct coll_state **states;        /* the same of what routines keep */
+    struct coll_states *states;        /* what routines keep */
 
     /* COLL_KIND_HOSTS: the ranks by their hosts, and the hosts in depth-first order. */
     int *order;        /* [place] -> rank; the ranks of a host are next to each other, ascending */
@@ -263,6 +269,8 @@ int coll_comm_plans(MPI_Comm comm, struct coll_comm *cc, int can, struct coll_pl
 MPI_Comm coll_comm_plans_twin(MPI_Comm comm);
 void coll_plans_release(struct coll_plans *plans);
 void *coll_comm_state(const struct coll_comm *cc, const void *owner, size_t bytes);
+int coll_comm_agreed_state(const struct coll_comm *cc, const void *owner, size_t bytes,
+                           void **data);
 void *coll_comm_at_end(const struct coll_comm *cc, size_t bytes, int (*end)(void *data));
 void coll_comm_end_together(MPI_Comm comm);
 void coll_comm_leave_world(void);
@@ -504,17 +512,30 @@ static inline MPI_Count coll_recv_count(const struct coll_call *call, int rank) 
                                               : call->recv_count;
 }
 
-/* The point-to-point functions that take any count that a call can have. */
-#if MPI_VERSION >= 4
+/* The point-to-point functions that take any count that a call can have; see many.c. */
+#if MPI_VERSION < 4 && !defined COLL_COUNT_MOST
+#define COLL_COUNT_MOST INT_MAX
+#endif
+#ifndef COLL_COUNT_MOST
 #define COLL_ISEND PMPI_Isend_c
 #define COLL_ISSEND PMPI_Issend_c
 #define COLL_IRECV PMPI_Irecv_c
 #define COLL_SENDRECV PMPI_Sendrecv_c
 #else
-#define COLL_ISEND PMPI_Isend
-#define COLL_ISSEND PMPI_Issend
-#define COLL_IRECV PMPI_Irecv
-#define COLL_SENDRECV PMPI_Sendrecv
+#define COLL_ISEND coll_isend_many
+#define COLL_ISSEND coll_issend_many
+#define COLL_IRECV coll_irecv_many
+#define COLL_SENDRECV coll_sendrecv_many
+int coll_many_type(MPI_Count count, MPI_Datatype type, MPI_Datatype *many);
+int coll_isend_many(const void *data, MPI_Count count, MPI_Datatype type, int to, int tag,
+                    MPI_Comm comm, MPI_Request *request);
+int coll_issend_many(const void *data, MPI_Count count, MPI_Datatype type, int to, int tag,
+                     MPI_Comm comm, MPI_Request *request);
+int coll_irecv_many(void *data, MPI_Count count, MPI_Datatype type, int from, int tag,
+                    MPI_Comm comm, MPI_Request *request);
+int coll_sendrecv_many(const void *out, MPI_Count out_count, MPI_Datatype out_type, int to,
+                       int out_tag, void *in, MPI_Count in_count, MPI_Datatype in_type, int from,
+                       int in_tag, MPI_Comm comm, MPI_Status *status);
 #endif
 
 /* Whether so many elements have no data: there are none, or their type has none. */

@@ -30,9 +30,9 @@ static void free_data(struct coll_comm *cc) {
         free(first);
     }
     free(cc->combining);
-    while (cc->states != NULL && *cc->states != NULL) {
-        struct coll_state *first = *cc->states;
-        *cc->states = first->next;
+    while (cc->states != NULL && cc->states->first != NULL) {
+        struct coll_state *first = cc->states->first;
+        cc->states->first = first->next;
         free(first);
     }
     free(cc->states);
@@ -43,7 +43,7 @@ static void free_data(struct coll_comm *cc) {
 /* What all ranks have to do together: once, and in the same order on all of them. */
 static int end_states(const struct coll_comm *cc) {
     int error = MPI_SUCCESS;
-    for (struct coll_state *state = cc->states == NULL ? NULL : *cc->states; state != NULL;
+    for (struct coll_state *state = cc->states == NULL ? NULL : cc->states->first; state != NULL;
          state = state->next) {
         int (*end)(void *data) = state->end;
         state->end = NULL;
@@ -552,23 +552,54 @@ void coll_comm_end_together(MPI_Comm comm) {
     end_states(cc);
 }
 
+static struct coll_state *kept(const struct coll_comm *cc, const void *owner) {
+    struct coll_state *state = cc->states->first;
+    while (state != NULL && state->owner != owner)
+        state = state->next;
+    return state;
+}
+
+/* Put it on the list; returns where the data is. */
+static void *keep(const struct coll_comm *cc, const void *owner, struct coll_state *state) {
+    state->owner = owner;
+    state->next = cc->states->first;
+    cc->states->first = state;
+    return state + 1;
+}
+
 /*
  * What a routine keeps of a communicator, by its `owner`: so many bytes, 0 when it first asks; NULL
  * if there is no memory. It ends with the communicator, and a duplicate has its own.
  */
 void *coll_comm_state(const struct coll_comm *cc, const void *owner, size_t bytes) {
-    struct coll_state *state = *cc->states;
-    while (state != NULL && state->owner != owner)
-        state = state->next;
-    if (state == NULL) {
-        state = calloc(1, sizeof *state + bytes);
-        if (state == NULL)
-            return NULL;
-        state->owner = owner;
-        state->next = *cc->states;
-        *cc->states = state;
+    struct coll_state *state = kept(cc, owner);
+    if (state != NULL)
+        return state + 1;
+    state = calloc(1, sizeof *state + bytes);
+    return state == NULL ? NULL : keep(cc, owner, state);
+}
+
+/*
+ * The same on all ranks, or on none: collective over the private communicator when an owner first
+ * asks. *data is NULL on all ranks if one of them has no memory, and then for all owners that ask
+ * later: that rank cannot even note which owner it was. Who asks serves its calls in another way.
+ */
+int coll_comm_agreed_state(const struct coll_comm *cc, const void *owner, size_t bytes,
+                           void **data) {
+    struct coll_state *state = kept(cc, owner);
+    *data = state == NULL ? NULL : state + 1;
+    if (state != NULL || cc->states->refused)
+        return MPI_SUCCESS;
+    int all = 0;
+    state = calloc(1, sizeof *state + bytes);
+    const int error = all_say(cc->comm, state != NULL, &all);
+    if (error == MPI_SUCCESS && all) {
+        *data = keep(cc, owner, state);
+        return MPI_SUCCESS;
     }
-    return state + 1;
+    free(state);
+    cc->states->refused = 1;
+    return error;
 }
 
 /*
@@ -581,9 +612,7 @@ void *coll_comm_at_end(const struct coll_comm *cc, size_t bytes, int (*end)(void
     if (state == NULL)
         return NULL;
     state->end = end;
-    state->next = *cc->states;
-    *cc->states = state;
-    return state + 1;
+    return keep(cc, NULL, state);
 }
 
 /* Free what hangs on MPI_COMM_WORLD, which MPI frees when it is too late. */
