@@ -4,6 +4,9 @@
  */
 #include <limits.h>
 
+#ifndef COLL_COUNT_MOST /* as before MPI 4 */
+#define COLL_COUNT_MOST INT_MAX
+#endif
 #include "coll.h"
 #include "program.h"
 

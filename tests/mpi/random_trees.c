@@ -4,7 +4,7 @@
  *
  *   random_trees FILE   prints how many trees there were
  */
-#include "configured_tree.h"
+#include "../../templates/engines/configured_tree.h"
 #include "dispatch.h"
 #include "program.h"
 
