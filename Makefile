@@ -65,7 +65,8 @@ $(VENV)/.develop: pyproject.toml | $(BIN)/python
 quickstart: $(VENV)/.use
 	@$(BIN)/stagegen tune --topology $(QUICKSTART) --collectives $(QUICKSTART_COLLECTIVES) \
 	  --communicators whole --sizes $(QUICKSTART_SIZES) --budget 2
-	@$(MAKE) --silent -j$(CPUS) -C $(QUICKSTART_OUTPUT) all check
+	@$(MAKE) --silent -j$(CPUS) -C $(QUICKSTART_OUTPUT) all check \
+	  COLLECTIVES=$(QUICKSTART_COLLECTIVES)
 	@$(BIN)/stagegen bench --topology $(QUICKSTART) --library $(QUICKSTART_OUTPUT) \
 	  --collectives $(QUICKSTART_COLLECTIVES) --sizes $(QUICKSTART_SIZES) --repetitions 5
 	@echo "report: $(QUICKSTART_OUTPUT)/report.html"

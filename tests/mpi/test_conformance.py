@@ -219,6 +219,28 @@ def make_check(*words: str) -> str:
     return result.stdout
 
 
+def test_make_check_checks_only_the_collectives_that_it_is_told():
+    output = make_check("NP=2", "LEVEL=quick", "COLLECTIVES=barrier,bcast")
+    assert re.findall(r"^(\w+) +\d+ passed", output, re.MULTILINE) == ["barrier", "bcast"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fulll"],
+        ["--collectives", "bcast,nonsense"],
+        ["--collectives", ""],
+        ["--collectives"],
+        ["--delays", "0"],
+        ["--delays", "12x"],
+    ],
+)
+def test_a_wrong_command_line_is_status_2_and_says_what_to_give(words):
+    result = support.run(2, support.library(SMALL) / "build/check", *words)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f'wrong argument "{words[-1]}"; give:' in result.stderr
+
+
 @pytest.mark.parametrize("way", [PLAIN, BOTH], ids=lambda way: way.name)
 def test_make_check_passes_with_plain_mpiexec(way: Way):
     output = make_check("NP=3", "LEVEL=quick", *way.variables)
