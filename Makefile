@@ -1,6 +1,7 @@
 # make quickstart   set up, tune the cluster of topologies/quickstart.yaml in the lab, show the result
-# make test         set up, lint, and run all tests
-# make check-all    the tests with their slow cross products; their totals in docs/conformance.md
+# make test         set up, lint, and run the tests; 8 minutes on two cores
+# make test-wide    more of the same: other clusters, values and MPI libraries; a quarter of an hour
+# make check-all    all tests, with slow cross products; their totals in docs/conformance.md
 # make conformance  the conformance tests of it, and the page
 # make bench        tune and compare several clusters in the lab; needs a quiet machine, and hours
 # make bench-tuning     time and loss of tunings on a model, in a minute; BENCH_TUNING_OPTIONS= for the lab
@@ -38,7 +39,7 @@ POINTS ?=
 
 # Files of tests at a time.
 WORKERS ?= 2
-# In the order of tests/conftest.py: long files first.
+# In the order of tests/tiers.py: long files first.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 CONFORMANCE_LOG := $(CURDIR)/build/conformance.jsonl
 
@@ -77,10 +78,14 @@ lint: $(VENV)/.develop
 	$(BIN)/mypy
 	$(BIN)/python -m tests.lint_c
 
-# Of the lab, which measures, one test at a time.
+# Of the lab, which measures, one test at a time. tests/tiers.py says which tests are wide.
 test: lint
-	$(BIN)/pytest -m "not slow and not lab" $(PARALLEL)
-	$(BIN)/pytest -m "not slow and lab"
+	$(BIN)/pytest -m "not slow and not wide and not lab" $(PARALLEL)
+	$(BIN)/pytest -m "not slow and not wide and lab"
+
+test-wide: $(VENV)/.develop
+	$(BIN)/pytest -m "not slow and wide and not lab" $(PARALLEL)
+	$(BIN)/pytest -m "not slow and wide and lab"
 
 # What the runs of the check program add to the log becomes docs/conformance.md.
 check-all: lint

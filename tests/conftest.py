@@ -10,36 +10,14 @@ import os
 import shutil
 import tempfile
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from tests.tiers import is_wide, place
+
 #: Names the folder of the libraries that the processes of `pytest -n` share.
 SHARED = "STAGEGEN_TESTS_SHARED"
-
-#: Files of tests that take 20 s or more, the longest first; any order is right.
-LONGEST = (
-    "mpi/test_conformance",
-    "mpi/test_schedules",
-    "mpi/test_programs",
-    "faults/test_faults",
-    "mpi/test_mpi4py",
-    "mpi/test_scratch",
-    "mpi/test_session_driver",
-    "mpi/test_fortran",
-    "mpi/test_data",
-    "mpi/test_configured_trees",
-    "mpi/test_groups",
-    "mpi/test_compositions",
-    "mpi/test_adaptive",
-    "mpi/test_patterns",
-    "mpi/test_threads",
-    "mpi/test_persistent",
-    "mpi/test_rank_order",
-    "mpi/test_events",
-    "mpi/test_parameters",
-    "mpi/test_learned_library",
-    "mpi/test_openmpi",
-)
 
 if shutil.which("ccache"):
     for wrapper in ("MPICH_CC", "OMPI_CC"):
@@ -58,10 +36,21 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files first that take longest, so that no process of `-n` ends with one alone."""
-    places = {f"{name}.py": place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get("/".join(item.path.parts[-2:]), len(places)))
+    """Mark the wide tests; put the files first that take longest.
+
+    So no process of `-n` ends with a long file alone.
+    """
+    for item in items:
+        if is_wide(_file(item), item.name):
+            item.add_marker(pytest.mark.wide)
+    items.sort(key=lambda item: place(_file(item)))
+
+
+def _file(item: pytest.Item) -> str:
+    """The file of a test, from the folder of the tests, without its suffix."""
+    return item.path.relative_to(Path(__file__).parent).with_suffix("").as_posix()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.stats import mannwhitneyu
+import scipy
 
 from stagegen.recording.model import Array
 
@@ -73,4 +73,4 @@ def _cuts(values: Array, first: int, end: int) -> list[int]:
 def _chance(before: Array, after: Array) -> float:
     step = max(1, (len(before) + len(after)) // LOOKED_AT)
     sides = (side[::step] for side in (before, after))
-    return float(mannwhitneyu(*sides, method="asymptotic").pvalue)
+    return float(scipy.stats.mannwhitneyu(*sides, method="asymptotic").pvalue)

@@ -9,8 +9,7 @@ step. Nothing can hang exactly if no event waits for itself, directly or through
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from stagegen.errors import ScheduleError
 from stagegen.schedule.model import SyncGraph
@@ -101,8 +100,12 @@ class _Events:
         awaited = np.concatenate([edge[0] for edge in self.edges])
         waiting = np.concatenate([edge[1] for edge in self.edges])
         every = np.ones(len(awaited), np.bool_)
-        graph = coo_array((every, (awaited, waiting)), shape=(self.count, self.count)).tocsr()
-        number, component = connected_components(graph, directed=True, connection="strong")
+        graph = scipy.sparse.coo_array(
+            (every, (awaited, waiting)), shape=(self.count, self.count)
+        ).tocsr()
+        number, component = scipy.sparse.csgraph.connected_components(
+            graph, directed=True, connection="strong"
+        )
         return int(number), component
 
     def message_of(self, event: int) -> int | None:

@@ -17,6 +17,7 @@ from docs.tools.experiments.stagegen import stagegen
 from docs.tools.experiments.tuned import Tuned, read_tuned
 from docs.tools.target import Target
 from stagegen.catalogue.algorithm import NATIVE
+from stagegen.measure.records import Candidate
 from stagegen.tune.reconfigure import MESSAGES
 
 COLLECTIVES = ("allreduce", "reduce", "bcast", "barrier")
@@ -58,7 +59,7 @@ def _measure(hosts: int, slots: int, collective: str, folder: Path) -> Any:
     left_out = ("--without-algorithms", LEFT_OUT) if collective == "allreduce" else ()
     every = _tune(topology, collective, search, folder / "tuned", left_out)
     other = _best([spec for spec in every.seconds if not _is_own(spec)], every.seconds)
-    names = ",".join({NATIVE, f"configured_tree_{LAST}", other.partition(":")[0]})
+    names = ",".join({NATIVE, f"configured_tree_{LAST}", Candidate.from_spec(other).algorithm})
     final = _tune(topology, collective, search, folder / "final", ("--algorithms", names))
     steps = [json.loads(line) for line in (search / "steps.jsonl").read_text().splitlines()[1:]]
     kept = [one for step in steps for one in step["tried"] if one["accepted"]]

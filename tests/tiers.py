@@ -1,0 +1,208 @@
+"""Which tests `make test` leaves to `make test-wide`, and which files it begins with.
+
+`make test` is what runs before each commit, in minutes. A test stands in WIDE if it takes long and
+`make test` has its like: the same property on another cluster, for another value, with another MPI
+library, or a part of it. `make check-all` runs all tests, those marked `slow` included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+#: Files of tests that take 15 s or more, the longest first; any order is right.
+LONGEST = (
+    "mpi/test_conformance",
+    "faults/test_faults",
+    "mpi/test_programs",
+    "mpi/test_adaptive",
+    "mpi/test_patterns",
+    "mpi/test_scratch",
+    "mpi/test_persistent",
+    "mpi/test_schedules",
+    "mpi/test_events",
+    "mpi/test_inspected_trees",
+    "mpi/test_groups",
+    "mpi/test_compositions",
+    "mpi/test_data",
+    "mpi/test_configured_trees",
+    "mpi/test_threads",
+    "mpi/test_session_driver",
+    "mpi/test_mpi4py",
+    "mpi/test_fortran",
+    "mpi/test_rank_order",
+    "mpi/test_parameters",
+    "mpi/test_learned_library",
+    "mpi/test_openmpi",
+    "docs/test_add_a_collective",
+)
+
+#: By file: names of tests with their parameters, all of them unless told; `*` is any text.
+WIDE: dict[str, tuple[str, ...]] = {
+    "cli/test_arrivals_options": (
+        "test_tables_are_made_and_compared_under_imbalance_and_under_a_replay",
+    ),
+    "cli/test_bench": ("test_what_intercepting_costs_is_measured_for_every_collective",),
+    "cli/test_budget": ("test_a_run_within_a_budget_is_killed_and_goes_on_with_what_is_left",),
+    "cli/test_compare": (
+        "test_candidates_are_timed_in_turn[alltoall*]",
+        "test_candidates_are_timed_in_turn[allgatherv*]",
+    ),
+    "cli/test_tune_cut_off": (
+        "test_a_folder_that_is_written_half_cannot_be_built_and_is_mended",
+    ),
+    "cli/test_verify_damage": (
+        "test_*[fig-3-2-alltoall_aapc_barrier*]",
+        "test_*[fig-3-2-alltoall_aapc_dummy]",
+        "test_*[fig-3-2-alltoall_aapc_none]",
+        "test_*[fig-3-2-alltoall_aapc_receiver_*]",
+        "test_*[fig-3-2-alltoall_aapc_sender*]",
+        "test_*[capacity 2-alltoall_aapc_sender_partial]",
+        "test_*[groups-alltoall_aapc_receiver]",
+        "test_*[slots-alltoall_aapc_sender]",
+    ),
+    "docs/test_aapc_phases": (
+        "test_every_message_has_its_times[aapc_sender]",
+        "test_every_message_has_its_times[aapc_barrier]",
+    ),
+    "docs/test_catalogue": (
+        "test_check_finds_a_stale_page_and_the_script_makes_it_anew[--0]",
+        "test_check_finds_a_stale_page_and_the_script_makes_it_anew[## alltoall*]",
+    ),
+    "docs/test_examples": (
+        "test_a_generator_and_a_launcher_of_packages",
+        "test_templates_and_a_timing_mechanism_of_a_package",
+    ),
+    "faults/test_faults": (
+        "test_a_failure_that_does_not_come_again_costs_no_routine",
+        "test_a_job_that_is_slow_but_lives_is_not_given_up",
+        "test_a_routine_that_fails_when_checked_is_recorded_and_left_out[hang]",
+        "test_a_routine_that_fails_when_timed_is_recorded_and_left_out[crash*]",
+        "test_a_run_that_is_killed_after_a_failure_goes_on",
+        "test_a_signal_ends_a_run_in_order_and_it_goes_on[2]",
+    ),
+    "faults/test_real_jobs": ("test_nothing_is_left_of_a_run_that_is_killed",),
+    "generate/test_generate": (
+        "test_generated_c_is_formatted[*-*]",
+        "test_no_dates_and_no_places[*-*]",
+    ),
+    "launch/test_lab_endings": ("test_with_closed_streams_the_status_is_the_programs",),
+    "launch/test_openmpi_tune": ("test_a_tuning_by_mpirun_measures_open_mpi",),
+    "launch/test_slurm": ("test_the_script_of_sbatch_tunes_and_may_be_submitted_again",),
+    "launch/test_ssh": (
+        "test_a_host_that_does_not_answer_is_named[*openmpi]",
+        "test_a_program_that_fails_ends_the_job_with_a_failure[openmpi]",
+        "test_ranks_stand_on_the_hosts_in_the_topologys_order[openmpi]",
+    ),
+    "measure/test_wrong_routines": ("test_every_mistake_is_noticed_and_nothing_else",),
+    "mpi/test_adaptive": ("test_guard_leaves_a_routine_that_turns_slow_and_says_so",),
+    "mpi/test_combining_tree": (
+        "test_a_barrier_holds_all_ranks_and_follows_the_switches[1-*]",
+        "test_a_barrier_holds_all_ranks_and_follows_the_switches[2-*]",
+        "test_a_barrier_holds_all_ranks_and_follows_the_switches[3-*]",
+    ),
+    "mpi/test_compositions": (
+        "test_a_library_serves_calls_with_them[openmpi]",
+        "test_a_session_checks_and_times_them_with_their_parts[2]",
+        "test_a_session_checks_and_times_them_with_their_parts[3]",
+        "test_all_calls_give_the_same_bytes_as_native[openmpi]",
+    ),
+    "mpi/test_configured_trees": (
+        "test_random_trees_get_the_bytes_of_native[8-quick]",
+        "test_ranks_that_share_memory_get_the_bytes_of_native[4-1]",
+        "test_what_ranks_free_together_does_not_wait_for_an_attribute[False]",
+    ),
+    "mpi/test_conformance": (
+        "test_all_ranks_of_a_cluster_get_the_bytes_of_native[4-quick]",
+        "test_all_ranks_of_a_cluster_get_the_bytes_of_native[6-quick]",
+        "test_make_check_passes_with_plain_mpiexec[address, undefined; synchronous]",
+        "test_mistakes_are_found[leak]",
+        "test_mistakes_are_found[overflow]",
+        "test_ranks_that_share_memory_get_the_bytes_of_native[2-6]",
+        "test_routines_that_watch_arrivals_are_right_when_ranks_come_apart[6-*]",
+        "test_sanitizers_find_nothing_where_nothing_is_buffered",
+        "test_some_hosts_of_a_cluster_get_the_bytes_of_native[*-6]",
+        "test_synchronous_builds_send_synchronously",
+    ),
+    "mpi/test_data": (
+        "test_empty_blocks_are_not_sent[openmpi]",
+        "test_plain_bytes_are_not_packed[openmpi]",
+    ),
+    "mpi/test_events": ("test_threads_that_have_ended_leave_their_memory_to_others",),
+    "mpi/test_fortran": (
+        "test_a_linked_library_serves_fortran[*-fixed*]",
+        "test_a_linked_library_serves_fortran[*-free_mpi*]",
+        "test_a_preloaded_library_serves_fortran[*-fixed*]",
+        "test_a_preloaded_library_serves_fortran[*-free_mpi*]",
+    ),
+    "mpi/test_groups": ("test_*",),
+    "mpi/test_learned_library": ("test_the_next_run_starts_from_what_programs_learned",),
+    "mpi/test_openmpi": (
+        "test_programs_pass_with_open_mpi[communicators*]",
+    ),
+    "mpi/test_parameters": (
+        "test_every_value_gives_the_same_bytes_as_native[2]",
+        "test_every_value_gives_the_same_bytes_as_native[6]",
+    ),
+    "mpi/test_programs": (
+        "test_attribute_functions_of_the_application_are_not_called[5]",
+        "test_correct_calls_that_differ_between_ranks_are_right[5]",
+        "test_intercommunicators_go_native[5]",
+        "test_more_live_communicators_than_contexts_for_private_ones",
+    ),
+    "mpi/test_rank_order": ("test_results_are_right_in_any_order[random]",),
+    "mpi/test_recorded_fortran": (
+        "test_calls_of_fortran_programs_are_recorded_at_their_sites[*-fixed*]",
+        "test_calls_of_fortran_programs_are_recorded_at_their_sites[*-free_mpi*]",
+    ),
+    "mpi/test_schedules": (
+        "test_every_value_of_every_parameter_gives_the_bytes_of_native[several ranks*]",
+        "test_every_value_of_every_parameter_gives_the_bytes_of_native[two hops*]",
+    ),
+    "mpi/test_scratch": (
+        "test_leaders_take_no_more_than_they_say",
+        "test_no_routine_takes_more_than_it_says[4]",
+        "test_results_are_right_under_a_limit[0]",
+        "test_results_are_right_under_a_limit[700]",
+    ),
+    "mpi/test_session_driver": ("test_more_routines_than_there_is_room_for_are_refused",),
+    "mpi/test_symbols": ("test_the_libraries_have_every_routine_and_engine_together",),
+    "mpi/test_threads": ("test_*",),
+    "report/test_pictures": (
+        "test_a_tree_has_an_arrow_for_each_edge_and_tells_its_height[many*]",
+        "test_a_tree_has_an_arrow_for_each_edge_and_tells_its_height[three*]",
+        "test_every_message_of_an_alltoall_has_a_cell[many*]",
+        "test_every_message_of_an_alltoall_has_a_cell[three*]",
+    ),
+    "test_wheel": ("test_an_installed_wheel_generates_what_the_checkout_generates",),
+}  # fmt: skip
+
+
+def place(file: str) -> int:
+    """The place of a file, as `folder/test_name`, in the order of the tests."""
+    return LONGEST.index(file) if file in LONGEST else len(LONGEST)
+
+
+def is_wide(file: str, name: str) -> bool:
+    """Whether a test, by its file and its name with parameters, is one of WIDE."""
+    return any(pattern.fullmatch(name) for pattern in _patterns(WIDE.get(file, ())))
+
+
+def unmatched(file: str, names: Iterable[str]) -> list[str]:
+    """The entries of WIDE for a file that are of none of its tests."""
+    known = list(names)
+    entries = WIDE.get(file, ())
+    return [
+        entry
+        for entry, pattern in zip(entries, _patterns(entries), strict=True)
+        if not any(map(pattern.fullmatch, known))
+    ]
+
+
+def _patterns(entries: Iterable[str]) -> Iterator[re.Pattern[str]]:
+    """A pattern for each entry; without parameters it is of all there are."""
+    for entry in entries:
+        name, bracket, parameters = entry.partition("[")
+        any_name = re.escape(name).replace(r"\*", ".*")
+        of = re.escape(bracket + parameters).replace(r"\*", ".*") if bracket else r"(\[.*)?"
+        yield re.compile(any_name + of, re.DOTALL)
