@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
-from tests.tiers import is_wide, place
+from tests.tiers import is_wide, place, unmatched
 
 #: Names the folder of the libraries that the processes of `pytest -n` share.
 SHARED = "STAGEGEN_TESTS_SHARED"
@@ -37,14 +37,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the wide tests; put the files first that take longest.
 
     So no process of `-n` ends with a long file alone.
+
+    Raises:
+        pytest.UsageError: tests/tiers.py names a test of a file that the file does not have.
     """
+    names = defaultdict(list)
     for item in items:
+        names[_file(item)].append(item.name)
         if is_wide(_file(item), item.name):
             item.add_marker(pytest.mark.wide)
+    are_whole = not any("::" in word for word in config.args)
+    stale = [f"{f}::{entry}" for f in names for entry in unmatched(f, names[f]) if are_whole]
+    if stale:
+        raise pytest.UsageError(f"tests/tiers.py: no such tests: {', '.join(stale)}")
     items.sort(key=lambda item: place(_file(item)))
 
 

@@ -50,6 +50,7 @@ def library(folder, seed: int, count: int, ranks: int = RANKS, slots: int = SLOT
 @pytest.mark.parametrize(
     ("count", "level"),
     [
+        (1, "quick"),
         (8, "quick"),
         pytest.param(60, "full", marks=[pytest.mark.slow, pytest.mark.timeout(1800)]),
     ],

@@ -1,6 +1,7 @@
 """Every routine and the MPI_ entry points against the MPI library's own, byte by byte.
 
-A reduced cross product in `make test`; the rest, which is slow, in `make check-all`.
+A reduced cross product in `make test`, more of it in `make test-wide`; the rest, which is slow, in
+`make check-all`.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ def test_all_ranks_of_a_cluster_get_the_bytes_of_native(ranks, level):
 
 
 PARTS = [
+    (2, 3),
     *((ranks, COMMON) for ranks in (1, 4, 5)),
     *(slow(ranks, LARGER) for ranks in (1, 4, 7)),
     *(slow(ranks, LARGEST) for ranks in (2, 6, 9, 11, 13, 17, 24)),
@@ -79,9 +81,9 @@ def test_several_ranks_on_a_host_get_the_bytes_of_native(ranks, slots, level):
     assert min(whole.passed.values()) > 0
 
 
-@pytest.mark.parametrize("ranks", [2, slow(5)])
-def test_ranks_that_share_memory_get_the_bytes_of_native(ranks):
-    assert min(check(ranks, cluster=COMMON, shared=True).passed.values()) > 0
+@pytest.mark.parametrize(("ranks", "cluster"), [(2, 3), (2, COMMON), slow(5, COMMON)])
+def test_ranks_that_share_memory_get_the_bytes_of_native(ranks, cluster):
+    assert min(check(ranks, cluster=cluster, shared=True).passed.values()) > 0
 
 
 #: The layouts of the ranks, whether they share memory, and what MPICH 4.3 makes of it.
@@ -96,12 +98,13 @@ LAYOUTS = [
 @pytest.mark.parametrize(("layouts", "shared", "found"), LAYOUTS)
 def test_the_calls_left_out_where_ranks_share_memory_are_wrong_in_mpich(layouts, shared, found):
     """If MPICH is right one day, drivers/trials.h needs to leave out nothing."""
-    program = support.compiled("mixed_layouts.c", COMMON)
+    program = support.compiled("mixed_layouts.c", 3)
     result = support.run(2, program, layouts, variables=support.MEMORY if shared else {})
     assert (result.stdout.strip(), result.returncode) == (found, int(found == "wrong"))
 
 
 DELAYED = [
+    (3, 1, "quick", PLAIN, 2000),
     (COMMON, 1, "quick", PLAIN, 2000),
     *(slow(ranks, 1, "full", PLAIN, 3000) for ranks in (3, COMMON, LARGER)),
     *(slow(7, 3, "quick", way, 2000) for way in (PLAIN, BOTH)),
