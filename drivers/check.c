@@ -168,7 +168,8 @@ static int print_totals(void) {
 static int choose(char *names) {
     char *rest = NULL;
     int found = 0;
-    for (char *name = strtok_r(names, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+    for (char *name = strtok_r(names, ",", &rest); name != NULL;
+         name = strtok_r(NULL, ",", &rest)) {
         int i = 0;
         while (i < COLL_COLLECTIVES && strcmp(coll_collective_names[i], name) != 0)
             ++i;
