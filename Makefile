@@ -72,10 +72,16 @@ quickstart: $(VENV)/.use
 	  --collectives $(QUICKSTART_COLLECTIVES) --sizes $(QUICKSTART_SIZES) --repetitions 5
 	@echo "report: $(QUICKSTART_OUTPUT)/report.html"
 
+# Types and C at a time.
 lint: $(VENV)/.develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@$(MAKE) --no-print-directory -j$(CPUS) lint-types lint-c
+
+lint-types: $(VENV)/.develop
 	$(BIN)/mypy
+
+lint-c: $(VENV)/.develop
 	$(BIN)/python -m tests.lint_c
 
 # Of the lab, which measures, one test at a time. tests/tiers.py says which tests are wide.
@@ -130,4 +136,4 @@ format: $(VENV)/.develop
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: all quickstart lint test check-all conformance bench bench-tuning $(EXPERIMENTS) bench-schedule reference format clean
+.PHONY: all quickstart lint lint-types lint-c test test-wide check-all conformance bench bench-tuning $(EXPERIMENTS) bench-schedule reference format clean

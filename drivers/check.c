@@ -164,20 +164,28 @@ static int print_totals(void) {
     return wrong;
 }
 
-/* Choose the collectives of a list with commas; 0 if it names none, or one that does not exist. */
-static int choose(char *names) {
-    char *rest = NULL;
-    int found = 0;
-    for (char *name = strtok_r(names, ",", &rest); name != NULL;
-         name = strtok_r(NULL, ",", &rest)) {
-        int i = 0;
-        while (i < COLL_COLLECTIVES && strcmp(coll_collective_names[i], name) != 0)
-            ++i;
-        if (i == COLL_COLLECTIVES)
+/* The collective of a name of some length; COLL_COLLECTIVES if there is none. */
+static int collective_of(const char *name, size_t length) {
+    int i = 0;
+    while (i < COLL_COLLECTIVES && (strlen(coll_collective_names[i]) != length ||
+                                    strncmp(coll_collective_names[i], name, length) != 0))
+        ++i;
+    return i;
+}
+
+/* Choose the collectives of a list with commas; 0 if one of them does not exist. */
+static int choose(const char *names) {
+    memset(chosen, 0, sizeof chosen);
+    for (;; ++names) {
+        const size_t length = strcspn(names, ",");
+        const int collective = collective_of(names, length);
+        if (collective == COLL_COLLECTIVES)
             return 0;
-        found = chosen[i] = 1;
+        chosen[collective] = 1;
+        names += length;
+        if (*names == '\0')
+            return 1;
     }
-    return found;
 }
 
 static void choose_all(void) {
@@ -205,7 +213,6 @@ static int read_arguments(int argc, char **argv) {
             if ((delays = microseconds(argv[++i])) == 0)
                 return i;
         } else if (strcmp(argv[i], "--collectives") == 0 && has_value) {
-            memset(chosen, 0, sizeof chosen);
             if (!choose(argv[++i]))
                 return i;
         } else {

@@ -7,9 +7,12 @@ those that no library here has (their format alone). The compiler only looks (-f
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from stagegen.adaptive.known import NOTHING_KNOWN
@@ -94,14 +97,26 @@ def complaints(folder: Path) -> list[str]:
     sources = [str(path) for path in c_files if not _adapts(path, adaptive)]
     formatter = [str(Path(sys.executable).parent / "clang-format"), "--dry-run", "-Werror"]
     style = f"--style=file:{ROOT / '.clang-format'}"
+    formatted = [str(path) for path in (*files, *plain)]
     commands = [
-        [*compiler, *sources],
+        *([*compiler, *some] for some in _shares(sources)),
         [*adapting, f"-I{adaptive / 'check'}", *with_adaptive],
         [*with_patterns, *map(str, of_patterns)],
-        [*formatter, style, *map(str, [*files, *plain])],
+        *([*formatter, style, *some] for some in _shares(formatted)),
     ]
-    results = [subprocess.run(c, capture_output=True, text=True, check=False) for c in commands]
+    with ThreadPoolExecutor(os.cpu_count()) as several:
+        results = list(several.map(_run, commands))
     return [result.stdout + result.stderr for result in results if result.returncode != 0]
+
+
+def _shares(words: Sequence[str]) -> list[Sequence[str]]:
+    """Divide words into as many lists as there are CPUs."""
+    count = os.cpu_count() or 1
+    return [words[number::count] for number in range(count)]
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def main() -> int:

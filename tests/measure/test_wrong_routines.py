@@ -32,11 +32,12 @@ PIPELINES = {
 }
 PAIRS = {
     f"{collective} pair{between}"
-    for collective in ("alltoall", "alltoallv")
+    for collective in ("allgather", "allgatherv", "alltoall", "alltoallv")
     for between in ("", "_light_barrier", "_mpi_barrier", "_n_mpi_barriers")
 }
 MISTAKES = [
-    ("alltoall/pair.c.j2", "COLL_TRY(coll_sendrecv(", "if (step != 2) COLL_TRY(coll_sendrecv(",
+    ("engines/steps.c", "COLL_TRY(take_step(call, cc, &between, step, steps, partner, partner))",
+     "if (step != 2) COLL_TRY(take_step(call, cc, &between, step, steps, partner, partner))",
      PAIRS),
     ("alltoall/bruck.c.j2", "cc->rank - i + cc->size", "cc->rank + i", {"alltoall bruck"}),
     ("engines/ring_allgather.c", "step < p - 1", "step < p - 2",

@@ -10,7 +10,7 @@ from tests.mpi import support
 
 pytestmark = pytest.mark.mpi
 
-RANKS = 6
+RANKS = 4
 HOSTS = [f"n{i}" for i in range(RANKS)]
 ORDERS = {
     "as in the file": HOSTS,
