@@ -3,8 +3,9 @@
  * library's own, byte by byte, on MPI_COMM_WORLD and on communicators of other sizes and
  * orders made from it. Exit status 1 if anything differs.
  *
- *   check [quick|full] [--delays MICROSECONDS]
+ *   check [quick|full] [--collectives NAME,NAME…] [--delays MICROSECONDS]
  *
+ * Exit status 2 if the command line is wrong.
  * With delays, ranks sleep at random before each call, up to that long, or one of them for some
  * calls; only routines that watch arrivals are checked.
  * A full check tries all combinations on MPI_COMM_WORLD, and every value of every parameter
@@ -12,6 +13,7 @@
  * other values and communicators, a different part for each number of ranks. By default up to
  * FULL_MOST ranks get a full check.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@
 #include "conformance.h"
 #include "variants.h"
 
-enum { FULL_MOST = 8 };
+enum { FULL_MOST = 8, EXIT_USAGE = 2 };
 
 /* The most ranks on which a full check tries all combinations with other values, too. */
 enum { VALUES_FULL_MOST = 4 };
@@ -31,6 +33,8 @@ enum { VALUES_SHARE = 12, ROUTINES_SHARE = 8 };
 
 static int world_rank, world_size, delays;
 static enum conformance_level level;
+/* By collective: whether it is checked. */
+static int chosen[COLL_COLLECTIVES];
 static struct conformance_report totals[COLL_COLLECTIVES];
 
 static int check_one(enum coll_collective collective, const struct coll_routine *routine,
@@ -54,7 +58,8 @@ static int in_turn(int number, int size, int share) {
 
 /* With delays: check the routines that depend on the order of arrivals. */
 static int is_wanted(const struct coll_routine *routine) {
-    return delays == 0 || (routine->constraints & COLL_WATCHES_ARRIVALS);
+    return chosen[routine->collective] &&
+           (delays == 0 || (routine->constraints & COLL_WATCHES_ARRIVALS));
 }
 
 /* The routines that the communicator allows, with their defaults: all, or those in turn. */
@@ -89,7 +94,8 @@ static int check_variants(MPI_Comm comm, const struct coll_comm *cc, const char 
 static int check_entries(MPI_Comm comm, const char *name, enum conformance_level thorough) {
     const struct coll_parameters none = {0};
     for (int i = 0; i < COLL_COLLECTIVES && delays == 0; ++i)
-        COLL_TRY(check_one((enum coll_collective)i, NULL, &none, comm, name, thorough));
+        if (chosen[i])
+            COLL_TRY(check_one((enum coll_collective)i, NULL, &none, comm, name, thorough));
     return MPI_SUCCESS;
 }
 
@@ -149,7 +155,7 @@ static int print_totals(void) {
     for (int i = 0; i < COLL_COLLECTIVES; ++i) {
         cases += totals[i].cases;
         wrong += totals[i].wrong;
-        if (world_rank == 0)
+        if (world_rank == 0 && chosen[i])
             printf("%-20s %7d passed, %d failed\n", coll_collective_names[i],
                    totals[i].cases - totals[i].wrong, totals[i].wrong);
     }
@@ -158,17 +164,79 @@ static int print_totals(void) {
     return wrong;
 }
 
+/* The collective of a name of some length; COLL_COLLECTIVES if there is none. */
+static int collective_of(const char *name, size_t length) {
+    int i = 0;
+    while (i < COLL_COLLECTIVES && (strlen(coll_collective_names[i]) != length ||
+                                    strncmp(coll_collective_names[i], name, length) != 0))
+        ++i;
+    return i;
+}
+
+/* Choose the collectives of a list with commas; 0 if one of them does not exist. */
+static int choose(const char *names) {
+    memset(chosen, 0, sizeof chosen);
+    for (;; ++names) {
+        const size_t length = strcspn(names, ",");
+        const int collective = collective_of(names, length);
+        if (collective == COLL_COLLECTIVES)
+            return 0;
+        chosen[collective] = 1;
+        names += length;
+        if (*names == '\0')
+            return 1;
+    }
+}
+
+static void choose_all(void) {
+    for (int i = 0; i < COLL_COLLECTIVES; ++i)
+        chosen[i] = 1;
+}
+
+/* A positive number of microseconds, or 0 if the text is none. */
+static int microseconds(const char *text) {
+    char *end;
+    const long number = strtol(text, &end, 10);
+    return *end == '\0' && number > 0 && number <= INT_MAX ? (int)number : 0;
+}
+
+/* Set level, collectives and delays; the number of the argument that is wrong, or 0. */
+static int read_arguments(int argc, char **argv) {
+    choose_all();
+    for (int i = 1; i < argc; ++i) {
+        const int has_value = i + 1 < argc;
+        if (strcmp(argv[i], "full") == 0) {
+            level = CONFORMANCE_FULL;
+        } else if (strcmp(argv[i], "quick") == 0) {
+            level = CONFORMANCE_QUICK;
+        } else if (strcmp(argv[i], "--delays") == 0 && has_value) {
+            if ((delays = microseconds(argv[++i])) == 0)
+                return i;
+        } else if (strcmp(argv[i], "--collectives") == 0 && has_value) {
+            if (!choose(argv[++i]))
+                return i;
+        } else {
+            return i;
+        }
+    }
+    return 0;
+}
+
 int main(int argc, char **argv) {
     int all_wrong = 1;
     PMPI_Init(&argc, &argv);
     PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
     level = world_size <= FULL_MOST ? CONFORMANCE_FULL : CONFORMANCE_QUICK;
-    for (int i = 1; i < argc; ++i) {
-        if (strcmp(argv[i], "--delays") == 0 && i + 1 < argc)
-            delays = (int)strtol(argv[++i], NULL, 10);
-        else
-            level = strcmp(argv[i], "full") == 0 ? CONFORMANCE_FULL : CONFORMANCE_QUICK;
+    const int wrong_argument = read_arguments(argc, argv);
+    if (wrong_argument != 0) {
+        if (world_rank == 0)
+            fprintf(stderr,
+                    "check: wrong argument \"%s\"; give: [quick|full] [--collectives NAME,NAME…] "
+                    "[--delays MICROSECONDS], with names as in coll.h, and a positive number\n",
+                    argv[wrong_argument]);
+        MPI_Finalize();
+        return EXIT_USAGE;
     }
     conformance_delay(delays);
     if (check_world() != MPI_SUCCESS || check_parts() != MPI_SUCCESS)
