@@ -45,11 +45,17 @@ WIDE: dict[str, tuple[str, ...]] = {
     "cli/test_bench": ("test_what_intercepting_costs_is_measured_for_every_collective",),
     "cli/test_budget": ("test_a_run_within_a_budget_is_killed_and_goes_on_with_what_is_left",),
     "cli/test_compare": (
-        "test_candidates_are_timed_in_turn[alltoall*]",
-        "test_candidates_are_timed_in_turn[allgatherv*]",
+        "test_candidates_are_timed_in_turn",
+    ),
+    "cli/test_doctor": (
+        "test_what_is_broken_in_a_host_is_found[folder not shared]",
+        "test_what_is_broken_in_a_host_is_found[no answer]",
     ),
     "cli/test_tune_cut_off": (
         "test_a_folder_that_is_written_half_cannot_be_built_and_is_mended",
+    ),
+    "cli/test_validate": (
+        "test_decisions_are_measured_again_for_real",
     ),
     "cli/test_verify_damage": (
         "test_*[fig-3-2-alltoall_aapc_barrier*]",
@@ -62,17 +68,21 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_*[slots-alltoall_aapc_sender]",
     ),
     "docs/test_aapc_phases": (
-        "test_every_message_has_its_times[aapc_sender]",
-        "test_every_message_has_its_times[aapc_barrier]",
+        "test_every_message_has_its_times",
+    ),
+    "docs/test_add_an_algorithm": (
+        "test_the_sample_gives_the_same_bytes_as_native",
     ),
     "docs/test_catalogue": (
         "test_check_finds_a_stale_page_and_the_script_makes_it_anew",
     ),
     "docs/test_examples": (
-        "test_a_broken_entry_point_names_its_package[timings*]",
-        "test_a_generator_and_a_launcher_of_packages",
-        "test_an_algorithm_and_a_timing_mechanism_in_folders",
-        "test_templates_and_a_timing_mechanism_of_a_package",
+        "test_*",
+    ),
+    "docs/test_timing_example": (
+        "test_header_and_records_say_how_it_was_timed",
+        "test_the_log_alone_gives_the_same_library_without_the_file",
+        "test_a_log_goes_on_with_the_same_mechanism_only",
     ),
     "faults/test_faults": (
         "test_a_failure_that_does_not_come_again_costs_no_routine",
@@ -89,6 +99,12 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_no_dates_and_no_places[*-*]",
     ),
     "launch/test_lab_endings": ("test_with_closed_streams_the_status_is_the_programs",),
+    "launch/test_lab_rates": (
+        "test_one_flow_has_a_link_to_itself[0:1]",
+    ),
+    "launch/test_lab_recorder": (
+        "test_injected_delays_come_back_within_the_stated_error[one clock]",
+    ),
     "launch/test_openmpi_tune": ("test_a_tuning_by_mpirun_measures_open_mpi",),
     "launch/test_slurm": ("test_the_script_of_sbatch_tunes_and_may_be_submitted_again",),
     "launch/test_ssh": (
@@ -108,13 +124,13 @@ WIDE: dict[str, tuple[str, ...]] = {
     ),
     "mpi/test_compositions": (
         "test_a_library_serves_calls_with_them[openmpi]",
-        "test_a_session_checks_and_times_them_with_their_parts",
+        "test_a_session_*",
         "test_all_calls_give_the_same_bytes_as_native[openmpi]",
     ),
     "mpi/test_configured_trees": (
-        "test_random_trees_get_the_bytes_of_native[8-quick]",
         "test_random_trees_get_the_bytes_of_native[1-quick]",
-        "test_ranks_that_share_memory_get_the_bytes_of_native[4-1]",
+        "test_random_trees_get_the_bytes_of_native[8-quick]",
+        "test_ranks_that_share_memory_get_the_bytes_of_native",
         "test_what_ranks_free_together_does_not_wait_for_an_attribute[False]",
     ),
     "mpi/test_conformance": (
@@ -130,8 +146,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_synchronous_builds_send_synchronously",
     ),
     "mpi/test_data": (
-        "test_empty_blocks_are_not_sent[openmpi]",
-        "test_plain_bytes_are_not_packed",
+        "test_*",
     ),
     "mpi/test_events": ("test_threads_that_have_ended_leave_their_memory_to_others",),
     "mpi/test_fortran": (
@@ -140,20 +155,22 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_a_linked_library_serves_fortran[*-free_mpi*]",
         "test_a_preloaded_library_serves_fortran[*-fixed*]",
         "test_a_preloaded_library_serves_fortran[*-free_mpi*]",
+        "test_lines_of_a_fortran_program_adapt_apart",
     ),
     "mpi/test_groups": ("test_*",),
     "mpi/test_large": (
-        "test_elements_that_an_int_does_not_count_are_one_of_a_type[openmpi]",
+        "test_elements_that_an_int_does_not_count_are_one_of_a_type",
     ),
     "mpi/test_learned_library": ("test_the_next_run_starts_from_what_programs_learned",),
     "mpi/test_openmpi": (
-        "test_programs_pass_with_open_mpi[communicators*]",
+        "test_*",
     ),
     "mpi/test_parameters": (
         "test_every_value_gives_the_same_bytes_as_native",
     ),
     "mpi/test_programs": (
         "test_attribute_functions_of_the_application_are_not_called[5]",
+        "test_calls_back_to_back_do_not_mix[4-1000]",
         "test_correct_calls_that_differ_between_ranks_are_right[5]",
         "test_elements_that_reach_over_others_are_right[4]",
         "test_intercommunicators_go_native[5]",
@@ -164,6 +181,9 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_*[openmpi*]",
         "test_calls_of_fortran_programs_are_recorded_at_their_sites[*-fixed*]",
         "test_calls_of_fortran_programs_are_recorded_at_their_sites[*-free_mpi*]",
+    ),
+    "mpi/test_reductions": (
+        "test_deterministic_sums_have_the_same_bits_whatever_the_size[6]",
     ),
     "mpi/test_schedules": (
         "test_every_value_of_every_parameter_gives_the_bytes_of_native",
@@ -179,7 +199,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_more_routines_than_there_is_room_for_are_refused",
     ),
     "mpi/test_symbols": (
-        "test_nothing_calls_what_a_profiler_intercepts[cluster4]",
+        "test_*[cluster4]",
         "test_the_libraries_have_every_routine_and_engine_together",
     ),
     "mpi/test_threads": ("test_*",),
