@@ -72,7 +72,7 @@ quickstart: $(VENV)/.use
 	  --collectives $(QUICKSTART_COLLECTIVES) --sizes $(QUICKSTART_SIZES) --repetitions 5
 	@echo "report: $(QUICKSTART_OUTPUT)/report.html"
 
-# Types and C at a time.
+# Types and C are checked at the same time.
 lint: $(VENV)/.develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

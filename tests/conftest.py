@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers import is_wide, place, unmatched
+from tests.tiers import LONGEST, WIDE, is_wide, place, unmatched
+
+HERE = Path(__file__).parent
 
 #: Names the folder of the libraries that the processes of `pytest -n` share.
 SHARED = "STAGEGEN_TESTS_SHARED"
@@ -43,23 +45,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     So no process of `-n` ends with a long file alone.
 
     Raises:
-        pytest.UsageError: tests/tiers.py names a test of a file that the file does not have.
+        pytest.UsageError: tests/tiers.py names a file or a test that does not exist.
     """
     names = defaultdict(list)
     for item in items:
         names[_file(item)].append(item.name)
         if is_wide(_file(item), item.name):
             item.add_marker(pytest.mark.wide)
-    are_whole = not any("::" in word for word in config.args)
+    are_whole = not config.getoption("lf", False) and not any("::" in word for word in config.args)
     stale = [f"{f}::{entry}" for f in names for entry in unmatched(f, names[f]) if are_whole]
+    stale += [file for file in (*WIDE, *LONGEST) if not (HERE / f"{file}.py").is_file()]
     if stale:
-        raise pytest.UsageError(f"tests/tiers.py: no such tests: {', '.join(stale)}")
+        raise pytest.UsageError(f"tests/tiers.py: there is no {', no '.join(stale)}")
     items.sort(key=lambda item: place(_file(item)))
 
 
 def _file(item: pytest.Item) -> str:
     """The file of a test, from the folder of the tests, without its suffix."""
-    return item.path.relative_to(Path(__file__).parent).with_suffix("").as_posix()
+    return item.path.relative_to(HERE).with_suffix("").as_posix()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

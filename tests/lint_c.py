@@ -112,11 +112,13 @@ def complaints(folder: Path) -> list[str]:
 def _shares(words: Sequence[str]) -> list[Sequence[str]]:
     """Divide words into as many lists as there are CPUs."""
     count = os.cpu_count() or 1
-    return [words[number::count] for number in range(count)]
+    return [some for number in range(count) if (some := words[number::count])]
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
 """Which tests `make test` leaves to `make test-wide`, and which files it begins with.
 
-`make test` is what runs before each commit, in minutes. A test stands in WIDE if it takes long and
-`make test` has its like: the same property on another cluster, for another value, with another MPI
-library, or a part of it. `make check-all` runs all tests, those marked `slow` included.
+`make test` takes minutes. A test is in WIDE if it takes long and `make test` has a similar one (the
+same property on another cluster, for another value, with another MPI library), or if it takes long
+and few changes can break what it tests. `make check-all` runs all tests, the `slow` ones, too.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def make(
     wanted = replace(shape_of(shape), **{k: v for k, v in changes.items() if v is not None})
     default = f"ary-{shape.partition('-')[0]}" if shape[0].isdigit() else shape
     named = default if name is None else name
-    _require_free(named, topology_file, topology)
+    _require_free(named, "--name", topology_file, topology)
     text = tree_yaml(make_tree(topology, wanted, named, root_host), topology)
     if output is None:
         click.echo(text, nl=False)
@@ -161,7 +161,8 @@ def changes(
         if take > len(found):
             raise InputError(f"there are {len(found)} changes; take one of them, not {take}")
         named = tree.name if name is None else name
-        _require_free(named, topology_file, topology)
+        what = "the name that the change keeps," if name is None else "--name"
+        _require_free(named, what, topology_file, topology)
         text = tree_yaml(found[take - 1].tree.renamed(named), topology)
         put_out(text.encode(), output)
         return
@@ -176,9 +177,9 @@ def changes(
         click.echo(line)
 
 
-def _require_free(name: str, topology_file: str, topology: Topology) -> None:
+def _require_free(name: str, what: str, topology_file: str, topology: Topology) -> None:
     """Check that tuning will take a tree of this name, beside the user's own parts."""
-    require_free(name, "--name", load_catalogue(added=added_to(topology_file, topology)))
+    require_free(name, what, load_catalogue(added=added_to(topology_file, topology)))
 
 
 def _times(file: Path, tree: ConfiguredTree) -> dict[str, float]:

@@ -560,8 +560,8 @@ static int with_room(struct run *run, int steps(struct run *run), int combines) 
 }
 
 /*
- * Some rank has no memory for its part of the tree, and all ranks know it: one rank after the
- * other, which needs room for what comes and nothing else.
+ * Some rank has no memory for its part of the tree, and all ranks know it. So the data goes from
+ * rank to rank, and a rank needs room only for what it receives.
  */
 static int along_a_line(const struct coll_call *call, const struct coll_comm *cc, int count,
                         MPI_Datatype type, int up, int down) {
@@ -572,11 +572,13 @@ static int along_a_line(const struct coll_call *call, const struct coll_comm *cc
     struct coll_elements in = {0};
     if (folds)
         COLL_TRY(coll_elements_for(call, count, &in));
+    int error = MPI_SUCCESS;
     if (comes)
-        COLL_TRY(PMPI_Recv(in.data, count, type, behind, OPERAND, cc->comm, MPI_STATUS_IGNORE));
-    if (folds)
-        COLL_TRY(coll_fold(call, cc, in.data, call->recv, count, 1));
+        error = PMPI_Recv(in.data, count, type, behind, OPERAND, cc->comm, MPI_STATUS_IGNORE);
+    if (folds && error == MPI_SUCCESS)
+        error = coll_fold(call, cc, in.data, call->recv, count, 1);
     free(in.memory);
+    COLL_TRY(error);
     if (up)
         COLL_TRY(PMPI_Send(call->recv, count, type, before, OPERAND, cc->comm));
     if (down)

@@ -1,4 +1,4 @@
-/* Alltoalls in steps, in each of which a rank sends to one rank and receives from one. */
+/* Alltoalls in steps: in a step, a rank sends to one rank and receives from one. */
 #ifndef STEPS_H
 #define STEPS_H
 
@@ -13,7 +13,7 @@ struct between {
     int barriers; /* so many MPI barriers, evenly spread between the steps */
 };
 
-/* `barriers` of a barrier between each two steps. */
+/* As many barriers as there are places between steps. */
 enum { EACH_TWO_STEPS = INT_MAX };
 
 /* In each step a rank exchanges blocks with one partner, until every two have met. */

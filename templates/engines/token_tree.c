@@ -265,14 +265,15 @@ int coll_token_tree(const struct coll_call *call, const struct coll_comm *cc, in
         moves &= TOKEN_GOES;
     struct node node = {.call = call, .cc = cc, .moves = moves, .patience = patience * 1e-6};
     struct memory none = {0};
-    node.memory = &none;
+    void *kept = NULL;
     if (moves & TOKEN_REMEMBERS)
-        node.memory = coll_comm_state(cc, &owners[moves], sizeof *node.memory);
+        COLL_TRY(coll_comm_agreed_state(cc, &owners[moves], sizeof none, &kept));
+    if (kept == NULL)
+        node.moves &= ~TOKEN_REMEMBERS; /* on all ranks, if one has no memory */
+    node.memory = kept != NULL ? kept : &none;
     node.rank = malloc(((size_t)arity + 1) * sizeof *node.rank);
-    if (node.memory == NULL || node.rank == NULL) {
-        free(node.rank);
+    if (node.rank == NULL)
         return MPI_ERR_NO_MEM;
-    }
     node.place = cc->order != NULL ? cc->place_of[cc->rank] : cc->rank;
     find_neighbours(&node, arity);
     const int error = with_room(&node);

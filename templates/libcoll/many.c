@@ -33,7 +33,10 @@ int coll_many_type(MPI_Count count, MPI_Datatype type, MPI_Datatype *many) {
     error = PMPI_Type_create_struct(2, lengths, places, types, many);
     COLL_TRY(PMPI_Type_free(&body));
     COLL_TRY(error);
-    return PMPI_Type_commit(many);
+    error = PMPI_Type_commit(many);
+    if (error != MPI_SUCCESS)
+        PMPI_Type_free(many);
+    return error;
 }
 
 static int many_of(MPI_Count count, MPI_Datatype type, struct many *many) {

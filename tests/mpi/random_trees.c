@@ -45,8 +45,12 @@ static int read_tree(FILE *file) {
     if (fscanf(file, "%d", &tree.nodes) != 1)
         return 0;
     EXPECT(tree.nodes < NUMBERS_MOST);
+    if (failures != 0)
+        return 0;
     for (int node = 0; node < tree.nodes; ++node) {
         EXPECT(fscanf(file, "%d %d", &worker[node], &count) == 2 && at + count < NUMBERS_MOST);
+        if (failures != 0)
+            return 0;
         first[node] = at;
         for (int i = 0; i < count; ++i)
             EXPECT(fscanf(file, "%d", &contributor[at++]) == 1);

@@ -244,6 +244,14 @@ def test_a_wrong_command_line_is_status_2_and_says_what_to_give(words):
     assert f'wrong argument "{words[-1]}"; give:' in result.stderr
 
 
+def test_a_check_of_nothing_fails():
+    """No routine of alltoall watches arrivals."""
+    words = ("--collectives", "alltoall", "--delays", "1")
+    result = support.run(2, support.library(SMALL) / "build/check", *words)
+    assert result.returncode == 1
+    assert "nothing to check" in result.stderr
+
+
 @pytest.mark.parametrize("way", [PLAIN, BOTH], ids=lambda way: way.name)
 def test_make_check_passes_with_plain_mpiexec(way: Way):
     output = make_check("NP=3", "LEVEL=quick", *way.variables)

@@ -15,12 +15,10 @@ const struct variant variants[] = {
     {2, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
     {2, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
     {2, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
-    {7, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
-    {13, {.arity = 2}}, /* allreduce fixed_tree */
-    {13, {.arity = 3}}, /* allreduce fixed_tree */
+    {8, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
     {14, {.segment_size = 512}}, /* allreduce hr1_switches */
     {14, {.segment_size = 1024}}, /* allreduce hr1_switches */
     {14, {.segment_size = 2048}}, /* allreduce hr1_switches */
@@ -41,47 +39,47 @@ const struct variant variants[] = {
     {21, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
     {21, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
     {21, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {29, {.segment_size = 32768, .window = 1}}, /* alltoall aapc_sender_window */
-    {29, {.segment_size = 32768, .window = 4}}, /* alltoall aapc_sender_window */
-    {29, {.segment_size = 8192, .window = 2}}, /* alltoall aapc_sender_window */
-    {29, {.segment_size = 16384, .window = 2}}, /* alltoall aapc_sender_window */
-    {29, {.segment_size = 65536, .window = 2}}, /* alltoall aapc_sender_window */
-    {29, {.segment_size = 131072, .window = 2}}, /* alltoall aapc_sender_window */
-    {29, {.segment_size = 1048576, .window = 2}}, /* alltoall aapc_sender_window */
-    {33, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {33, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
-    {33, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
-    {41, {.segment_size = 512}}, /* bcast pipelined_binary */
-    {41, {.segment_size = 1024}}, /* bcast pipelined_binary */
-    {41, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {41, {.segment_size = 16384}}, /* bcast pipelined_binary */
-    {43, {.segment_size = 512}}, /* bcast topology_linear */
-    {43, {.segment_size = 1024}}, /* bcast topology_linear */
-    {43, {.segment_size = 2048}}, /* bcast topology_linear */
-    {43, {.segment_size = 8192}}, /* bcast topology_linear */
-    {43, {.segment_size = 16384}}, /* bcast topology_linear */
-    {48, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {48, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {48, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {48, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {52, {.segment_size = 512}}, /* reduce pipelined_binary */
-    {52, {.segment_size = 1024}}, /* reduce pipelined_binary */
-    {52, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {52, {.segment_size = 16384}}, /* reduce pipelined_binary */
-    {54, {.segment_size = 512}}, /* reduce topology_linear */
-    {54, {.segment_size = 1024}}, /* reduce topology_linear */
-    {54, {.segment_size = 2048}}, /* reduce topology_linear */
-    {54, {.segment_size = 16384}}, /* reduce topology_linear */
-    {56, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {56, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {56, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {56, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {61, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {61, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {61, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {61, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {69, {.in_flight = 1}}, /* scatter throttled_linear */
-    {69, {.in_flight = 4}}, /* scatter throttled_linear */
+    {30, {.segment_size = 32768, .window = 1}}, /* alltoall aapc_sender_window */
+    {30, {.segment_size = 32768, .window = 4}}, /* alltoall aapc_sender_window */
+    {30, {.segment_size = 8192, .window = 2}}, /* alltoall aapc_sender_window */
+    {30, {.segment_size = 16384, .window = 2}}, /* alltoall aapc_sender_window */
+    {30, {.segment_size = 65536, .window = 2}}, /* alltoall aapc_sender_window */
+    {30, {.segment_size = 131072, .window = 2}}, /* alltoall aapc_sender_window */
+    {30, {.segment_size = 1048576, .window = 2}}, /* alltoall aapc_sender_window */
+    {34, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {34, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
+    {34, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
+    {42, {.segment_size = 512}}, /* bcast pipelined_binary */
+    {42, {.segment_size = 1024}}, /* bcast pipelined_binary */
+    {42, {.segment_size = 2048}}, /* bcast pipelined_binary */
+    {42, {.segment_size = 16384}}, /* bcast pipelined_binary */
+    {44, {.segment_size = 512}}, /* bcast topology_linear */
+    {44, {.segment_size = 1024}}, /* bcast topology_linear */
+    {44, {.segment_size = 2048}}, /* bcast topology_linear */
+    {44, {.segment_size = 8192}}, /* bcast topology_linear */
+    {44, {.segment_size = 16384}}, /* bcast topology_linear */
+    {49, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {49, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {49, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {49, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {53, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {53, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {53, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {53, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {55, {.segment_size = 512}}, /* reduce topology_linear */
+    {55, {.segment_size = 1024}}, /* reduce topology_linear */
+    {55, {.segment_size = 2048}}, /* reduce topology_linear */
+    {55, {.segment_size = 16384}}, /* reduce topology_linear */
+    {57, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {57, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {57, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {57, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {62, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {62, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {62, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {62, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {70, {.in_flight = 1}}, /* scatter throttled_linear */
+    {70, {.in_flight = 4}}, /* scatter throttled_linear */
     {-1, {0}},
 };
 /* clang-format on */

@@ -10,9 +10,9 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 5 * COLL_PARTS_MOST + 0: /* allgather_of_halves */
+    case 6 * COLL_PARTS_MOST + 0: /* allgather_of_halves */
         return COLL_ALLGATHER;
-    case 5 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
+    case 6 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
         return COLL_ALLGATHER;
     case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
@@ -22,31 +22,31 @@ enum coll_collective coll_part_collective(const struct coll_routine *routine, in
         return COLL_REDUCE_SCATTER;
     case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
+    case 39 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
         return COLL_ALLGATHERV;
-    case 39 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+    case 40 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return COLL_BCAST;
-    case 39 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+    case 40 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
         return COLL_BCAST;
-    case 40 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
         return COLL_SCATTER;
-    case 40 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 41 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return COLL_ALLGATHER;
-    case 50 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
-    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 52 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 51 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 52 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 58 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 59 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 58 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 59 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
         return COLL_ALLREDUCE;
-    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 64 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 65 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
     default:
         return COLL_COLLECTIVES;
@@ -62,9 +62,9 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 5 * COLL_PARTS_MOST + 0: /* allgather_of_halves */
+    case 6 * COLL_PARTS_MOST + 0: /* allgather_of_halves */
         return whole_quotient(n, 2);
-    case 5 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
+    case 6 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
         return whole_quotient(n + 1, 2);
     case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
@@ -74,31 +74,31 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
         return n;
     case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
+    case 39 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
         return n;
-    case 39 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+    case 40 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return whole_quotient(n, 2);
-    case 39 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+    case 40 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
         return whole_quotient(n + 1, 2);
-    case 40 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
         return whole_quotient(n + p - 1, p);
-    case 40 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 41 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return whole_quotient(n + p - 1, p);
-    case 50 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return n;
-    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 52 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 51 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 52 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 58 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 59 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return whole_quotient(n, 2);
-    case 58 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 59 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 64 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 65 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
     default:
         return -1;
@@ -118,12 +118,10 @@ double coll_routine_scratch(const struct coll_routine *routine,
     switch (routine - coll_routines) {
     case 0: /* allgather_bruck */
         return n * p;
-    case 5: /* allgather_of_halves */
+    case 6: /* allgather_of_halves */
         return whole_quotient(n + 1, 2) * p;
-    case 12: /* allreduce_circulant */
+    case 13: /* allreduce_circulant */
         return n;
-    case 13: /* allreduce_fixed_tree */
-        return ((double)parameters->arity + 1) * n;
     case 14: /* allreduce_hr1_switches */
         return n + 8 * bytes_of_element(call);
     case 15: /* allreduce_hr2_switches */
@@ -140,53 +138,55 @@ double coll_routine_scratch(const struct coll_routine *routine,
         return 2 * (n + p * bytes_of_element(call));
     case 23: /* allreduce_rab1_circulant */
         return 2 * (n + p * bytes_of_element(call));
-    case 24: /* allreduce_rab1_mesh_3d */
+    case 24: /* allreduce_rab1_mesh_2d */
         return 2 * (n + p * bytes_of_element(call));
-    case 25: /* allreduce_rab2_aapc_sender_window_lr1 */
+    case 25: /* allreduce_rab1_mesh_3d */
+        return 2 * (n + p * bytes_of_element(call));
+    case 26: /* allreduce_rab2_aapc_sender_window_lr1 */
         return 4 * (n + p * bytes_of_element(call));
-    case 26: /* allreduce_rab2_spreading_simple */
+    case 27: /* allreduce_rab2_spreading_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 27: /* allreduce_rabenseifner */
+    case 28: /* allreduce_rabenseifner */
         return n;
-    case 28: /* allreduce_reduce_bcast */
+    case 29: /* allreduce_reduce_bcast */
         return n;
-    case 31: /* alltoall_recursive_doubling */
+    case 32: /* alltoall_recursive_doubling */
         return 12 * n * p;
-    case 40: /* bcast_of_scatter_and_allgather */
+    case 41: /* bcast_of_scatter_and_allgather */
         return n + p;
-    case 46: /* gather_topology_binomial */
+    case 47: /* gather_topology_binomial */
         return n * p;
-    case 47: /* reduce_binomial_in_order */
+    case 48: /* reduce_binomial_in_order */
         return n;
-    case 48: /* reduce_logical_ring_reduce_scatter_gather */
+    case 49: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 50: /* reduce_of_allreduce */
+    case 51: /* reduce_of_allreduce */
         return n;
-    case 52: /* reduce_pipelined_binary */
+    case 53: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 53: /* reduce_rabenseifner */
+    case 54: /* reduce_rabenseifner */
         return n;
-    case 54: /* reduce_topology_linear */
+    case 55: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 55: /* reduce_scatter_circulant */
+    case 56: /* reduce_scatter_circulant */
         return n;
-    case 56: /* reduce_scatter_logical_ring */
+    case 57: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 58: /* reduce_scatter_of_halves */
+    case 59: /* reduce_scatter_of_halves */
         return n;
-    case 59: /* reduce_scatter_recursive_halving */
+    case 60: /* reduce_scatter_recursive_halving */
         return n;
-    case 60: /* reduce_scatter_reduce_scatterv */
+    case 61: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 61: /* reduce_scatter_block_logical_ring */
+    case 62: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 63: /* reduce_scatter_block_of_allreduce */
+    case 64: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 64: /* reduce_scatter_block_of_halves */
+    case 65: /* reduce_scatter_block_of_halves */
         return n * p;
-    case 65: /* reduce_scatter_block_recursive_halving */
+    case 66: /* reduce_scatter_block_recursive_halving */
         return p * n;
-    case 66: /* reduce_scatter_block_reduce_scatterv */
+    case 67: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;

@@ -18,10 +18,13 @@ static const double weight = 0.5;
 
 struct learned_order *coll_learned_begin(const struct coll_comm *cc) {
     static const char owner = 0;
-    struct learned_order *arrivals =
-        coll_comm_state(cc, &owner, sizeof *arrivals + (size_t)cc->size * sizeof *arrivals->levels);
-    if (arrivals != NULL)
-        arrivals->begin = PMPI_Wtime();
+    struct learned_order *arrivals;
+    const size_t bytes = sizeof *arrivals + (size_t)cc->size * sizeof *arrivals->levels;
+    void *kept = NULL;
+    if (coll_comm_agreed_state(cc, &owner, bytes, &kept) != MPI_SUCCESS || kept == NULL)
+        return NULL;
+    arrivals = kept;
+    arrivals->begin = PMPI_Wtime();
     return arrivals;
 }
 

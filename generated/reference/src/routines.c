@@ -11,6 +11,7 @@
 coll_function allgather_bruck;
 coll_function allgather_circulant;
 coll_function allgather_logical_ring_lr1;
+coll_function allgather_mesh_2d;
 coll_function allgather_mesh_3d;
 coll_function allgather_native;
 coll_function allgather_of_halves;
@@ -21,7 +22,6 @@ coll_function allgatherv_native;
 coll_function allgatherv_recursive_doubling;
 coll_function allgatherv_simple;
 coll_function allreduce_circulant;
-coll_function allreduce_fixed_tree;
 coll_function allreduce_hr1_switches;
 coll_function allreduce_hr2_switches;
 coll_function allreduce_lanes_switches;
@@ -32,6 +32,7 @@ coll_function allreduce_of_reduce_scatter_and_allgatherv;
 coll_function allreduce_pre_reduced_ring;
 coll_function allreduce_rab1_bruck;
 coll_function allreduce_rab1_circulant;
+coll_function allreduce_rab1_mesh_2d;
 coll_function allreduce_rab1_mesh_3d;
 coll_function allreduce_rab2_aapc_sender_window_lr1;
 coll_function allreduce_rab2_spreading_simple;
@@ -144,6 +145,8 @@ const struct coll_routine coll_routines[] = {
      allgather_circulant, {0}, COLL_STEPS_NONE},
     {"logical_ring_lr1", COLL_ALLGATHER, COLL_DENSE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      allgather_logical_ring_lr1, {.segment_size = 32768}, COLL_STEPS_RING},
+    {"mesh_2d", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
+     allgather_mesh_2d, {0}, COLL_STEPS_NONE},
     {"mesh_3d", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
      allgather_mesh_3d, {0}, COLL_STEPS_NONE},
     {"native", COLL_ALLGATHER, COLL_UNPREPARED, 0, 0, INT_MAX,
@@ -164,8 +167,6 @@ const struct coll_routine coll_routines[] = {
      allgatherv_simple, {0}, COLL_STEPS_DIRECT},
     {"circulant", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_circulant, {0}, COLL_STEPS_NONE},
-    {"fixed_tree", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
-     allreduce_fixed_tree, {.arity = 4}, COLL_STEPS_NONE},
     {"hr1_switches", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_SWITCHES, 0, 0, INT_MAX,
      allreduce_hr1_switches, {.segment_size = 16384}, COLL_STEPS_NONE},
     {"hr2_switches", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_SWITCHES, 0, 0, INT_MAX,
@@ -186,6 +187,8 @@ const struct coll_routine coll_routines[] = {
      allreduce_rab1_bruck, {0}, COLL_STEPS_NONE},
     {"rab1_circulant", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_rab1_circulant, {0}, COLL_STEPS_NONE},
+    {"rab1_mesh_2d", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
+     allreduce_rab1_mesh_2d, {0}, COLL_STEPS_NONE},
     {"rab1_mesh_3d", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_rab1_mesh_3d, {0}, COLL_STEPS_NONE},
     {"rab2_aapc_sender_window_lr1", COLL_ALLREDUCE, COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
@@ -281,18 +284,18 @@ const struct coll_routine coll_routines[] = {
 };
 
 const struct coll_routine *const coll_native[COLL_COLLECTIVES] = {
-    [COLL_ALLGATHER] = &coll_routines[4],
-    [COLL_ALLGATHERV] = &coll_routines[9],
+    [COLL_ALLGATHER] = &coll_routines[5],
+    [COLL_ALLGATHERV] = &coll_routines[10],
     [COLL_ALLREDUCE] = &coll_routines[18],
-    [COLL_ALLTOALL] = &coll_routines[30],
-    [COLL_ALLTOALLV] = &coll_routines[35],
-    [COLL_BARRIER] = &coll_routines[36],
-    [COLL_BCAST] = &coll_routines[37],
-    [COLL_GATHER] = &coll_routines[45],
-    [COLL_REDUCE] = &coll_routines[49],
-    [COLL_REDUCE_SCATTER] = &coll_routines[57],
-    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[62],
-    [COLL_SCATTER] = &coll_routines[68],
+    [COLL_ALLTOALL] = &coll_routines[31],
+    [COLL_ALLTOALLV] = &coll_routines[36],
+    [COLL_BARRIER] = &coll_routines[37],
+    [COLL_BCAST] = &coll_routines[38],
+    [COLL_GATHER] = &coll_routines[46],
+    [COLL_REDUCE] = &coll_routines[50],
+    [COLL_REDUCE_SCATTER] = &coll_routines[58],
+    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[63],
+    [COLL_SCATTER] = &coll_routines[69],
 };
 /* clang-format on */
 
