@@ -59,11 +59,22 @@ def test_truncation_gives_the_class_of_native(forced):
 
 
 def ends(*arguments: str, **how) -> str:
-    """The program does not come to its end; returns what it says on the way."""
+    """The program does not come to its end; returns what it says on the way.
+
+    In one of some hundred runs on a busy machine, hydra 4.3.2 leaves the other ranks alive although
+    one has called MPI_Abort and is gone. So a run that says so, and then hangs, is tried again.
+    """
     program = support.compiled("errors.c", 3)
-    result = support.run(3, program, *arguments, timeout=60, **how)
-    assert result.returncode != 0
-    return result.stdout + result.stderr
+    for _ in range(3):
+        try:
+            result = support.run(3, program, *arguments, timeout=30, **how)
+        except TimeoutError as error:
+            if "Abort(" not in str(error):
+                raise
+            continue
+        assert result.returncode != 0
+        return result.stdout + result.stderr
+    pytest.fail("three runs hang after MPI_Abort")
 
 
 @pytest.mark.parametrize("collective", support.CATALOGUE.collectives)
