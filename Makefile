@@ -1,6 +1,6 @@
 # make quickstart   set up, tune the cluster of topologies/quickstart.yaml in the lab, show the result
-# make test         set up, lint, and run the tests; 8 minutes on two cores
-# make test-wide    more of the same: other clusters, values and MPI libraries; a quarter of an hour
+# make test         set up, lint, and run the tests; 11 minutes on two cores
+# make test-wide    more of the same: other clusters, values and MPI libraries; 10 minutes
 # make check-all    all tests, with slow cross products; their totals in docs/conformance.md
 # make conformance  the conformance tests of it, and the page
 # make bench        tune and compare several clusters in the lab; needs a quiet machine, and hours
@@ -67,7 +67,7 @@ quickstart: $(VENV)/.use
 	@$(BIN)/stagegen tune --topology $(QUICKSTART) --collectives $(QUICKSTART_COLLECTIVES) \
 	  --communicators whole --sizes $(QUICKSTART_SIZES) --budget 2
 	@$(MAKE) --silent -j$(CPUS) -C $(QUICKSTART_OUTPUT) all check \
-	  COLLECTIVES=$(QUICKSTART_COLLECTIVES)
+	  COLLECTIVES=$(QUICKSTART_COLLECTIVES) LEVEL=quick
 	@$(BIN)/stagegen bench --topology $(QUICKSTART) --library $(QUICKSTART_OUTPUT) \
 	  --collectives $(QUICKSTART_COLLECTIVES) --sizes $(QUICKSTART_SIZES) --repetitions 5
 	@echo "report: $(QUICKSTART_OUTPUT)/report.html"
