@@ -49,7 +49,7 @@ def test_calls_of_fortran_programs_are_recorded_at_their_sites(tmp_path, flavour
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_lines_of_a_fortran_program_are_sites_of_their_own(tmp_path, flavour):
-    """Two lines that take turns with one size, of which one has an imbalance; and a third line."""
+    """Two lines call in turn with one size, and ranks come late to one of them; a third follows."""
     mpi = builds.Mpi.of_system(flavour)
     compiled = program(mpi, "two_sites.f90")
     variables = {"STAGEGEN_RECORD": str(tmp_path / "out")}
