@@ -18,8 +18,10 @@ from stagegen.generate import (
     measuring_sources,
     session_build,
 )
+from stagegen.inspection.findings import TreeFindings
 from stagegen.inspection.look import looks_at
-from stagegen.library.tree import ANY_CATALOGUE, candidate_of, write_tree_library
+from stagegen.inspection.parts import SlowestRank, typical_parts
+from stagegen.library.tree import ANY_CATALOGUE, Served, candidate_of, write_tree_library
 from stagegen.measure.comparison import Bench
 from stagegen.measure.launch.base import Launcher
 from stagegen.measure.live import SessionStarter, environments
@@ -39,6 +41,10 @@ from stagegen.tune.scope import Options
 
 #: Calls of which events are kept; the first ones are left out.
 CALLS, SKIPPED = 160, 10
+
+#: Jobs that tell where a gain is from. In a job, setups take so many turns, and messages differ by
+#: so many bytes.
+EXPLAINING, TURNS, BESIDE = 3, 4, 4
 
 #: Calls of each candidate in a first look.
 LOOKS = 4
@@ -102,10 +108,7 @@ class Bed:
         Raises:
             GenerateError, MeasurementError: it cannot be built or run.
         """
-        file = self._traced(setup)
-        looks = looks_at(file, SKIPPED)
-        file.unlink()
-        found = next((one.tree for one in looks if one.tree is not None), None)
+        (found,) = self._traced([setup], "traced")
         model = node_seconds(self.topology, setup.tree)
         if found is None:
             return Nodes(model, measured=False)
@@ -116,12 +119,49 @@ class Bed:
             if number >= ranks
         }
         own = {name: seconds.get(name, 0.0) for name in model}
-        return Nodes(own, measured=True, parts=found.mean_parts())
+        return Nodes(own, measured=True, parts=typical_parts(found.slowest_ranks))
 
-    def _traced(self, setup: Setup) -> Path:
-        """Return the file with the events of calls of a tree."""
-        topology, folder = self.topology, self.folder / "traced"
-        write_tree_library(folder, topology, self.collective, setup.tree, setup.on_host)
+    def explain(self, setups: Sequence[Setup]) -> list[dict[str, float]]:
+        """Return where the time of each setup's calls goes, by parts of the slowest rank's path.
+
+        One launch differs from the next, so the setups take turns in one job: they serve messages
+        of slightly different sizes. Barriers have no size; their setups have jobs of their own, in
+        turn. A setup whose calls have no events has no parts.
+
+        Raises:
+            GenerateError, MeasurementError: one cannot be built or run.
+        """
+        together = [setups] if self.size else [[one] for one in setups]
+        calls: list[list[SlowestRank]] = [[] for _ in together for _ in together[0]]
+        for _ in range(EXPLAINING):
+            found = [
+                one
+                for number, group in enumerate(together)
+                for one in self._traced(group, f"traced-{number}")
+            ]
+            for own, one in zip(calls, found, strict=True):
+                own.extend([] if one is None else one.slowest_ranks)
+        return [typical_parts(own) for own in calls]
+
+    def _sizes(self, count: int) -> list[int]:
+        """Return the size and another one near it; not beyond it, where other ways may begin."""
+        other = self.size - BESIDE if self.size > BESIDE else self.size + BESIDE
+        return [self.size, other][:count]
+
+    def _traced(self, setups: Sequence[Setup], name: str) -> list[TreeFindings | None]:
+        """Return what the events of one job tell of one or two setups; None if there are none."""
+        topology, folder, sizes = self.topology, self.folder / name, self._sizes(len(setups))
+        served = sorted(zip(sizes, setups, strict=True), key=lambda pair: pair[0])
+        starts = [0, *(size for size, _ in served[1:])]
+        write_tree_library(
+            folder,
+            topology,
+            self.collective,
+            [
+                Served(setup.tree, setup.on_host, start)
+                for start, (_, setup) in zip(starts, served, strict=True)
+            ],
+        )
         file = (folder / "events").with_suffix(".bin").absolute()
         file.unlink(missing_ok=True)
         variables = {"LIBCOLL_EVENTS": str(file)}
@@ -129,10 +169,15 @@ class Bed:
         with closing(
             Bench(self.launcher, topology, folder, self.toolchain, variables, traced=True)
         ) as bench:
-            bench.call(self.collective, self.size, CALLS, bound)
+            for _ in range(TURNS):
+                for size in sizes:
+                    bench.call(self.collective, size, CALLS // TURNS, bound)
         if not file.is_file():
-            raise MeasurementError(f"no events of {self.collective} along {setup.tree.name}")
-        return file
+            raise MeasurementError(f"no events of {self.collective} along {setups[0].tree.name}")
+        looks = looks_at(file, SKIPPED)
+        file.unlink()
+        trees = {one.series.size: one.tree for one in reversed(looks) if one.tree is not None}
+        return [trees.get(size) for size in sizes]
 
 
 class Live:

@@ -16,6 +16,7 @@ from stagegen.errors import NotFoundError
 from stagegen.generate.write import write_file
 from stagegen.inspection.findings import NodeFindings, Spread, TreeFindings
 from stagegen.inspection.look import Look, looks_at
+from stagegen.inspection.parts import typical_parts
 from stagegen.inspection.series import SKIPPED
 from stagegen.inspection.timeline import StepFindings
 from stagegen.report.inspection_page import render_inspection
@@ -167,6 +168,10 @@ def _print_tree(console: Console, tree: TreeFindings) -> None:
     console.print(_nodes(tree))
     console.print(_parts(tree))
     console.print(_parts_by_messages(tree))
+    table = _table("the slowest rank of a call", ("part of its path",), ("typical",))
+    for part, mean in typical_parts(tree.slowest_ranks).items():
+        table.add_row(part, format_seconds(mean))
+    console.print(table)
     for title, one in (("fastest", tree.fastest), ("slowest", tree.slowest)):
         columns = ("mean", "median", "stdev", "min", "max", "10-perc", "90-perc")
         table = _table(f"stages of the {title} rank, {one.rank}", ("stage",), columns)

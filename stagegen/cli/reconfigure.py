@@ -166,8 +166,7 @@ def command(
     write_file(folder / RESULT, tree_yaml(result, topology))
     click.echo(f"{folder / RESULT}: {len(kept)} changes kept")
     if kept:
-        last = done[-1].nodes if done[-1].before == best else bed.nodes(best)
-        _explain(folder / GAIN, done[0].nodes.parts, last.parts)
+        _explain(folder / GAIN, *bed.explain((Setup(tree), best)))
     make_rule(
         bed, target, folder / LIBRARY, result, best.on_host, gain, launches,
         (tree.name, sum(len(step.challengers) for step in done), tuple(k.change for k in kept)),
@@ -182,8 +181,10 @@ def _tell(step: Step) -> None:
 
 def _explain(file: Path, first: Mapping[str, float], last: Mapping[str, float]) -> None:
     """Tell where the last tree takes less time than the first one, by parts of the tree."""
+    if not first or not last:
+        return
     write_file(file, json.dumps({"first_s": dict(first), "last_s": dict(last)}, indent=2) + "\n")
-    rows = [["mean of all ranks, by part of the tree", "first", "last"]]
+    rows = [["slowest rank of a call, by part of the tree", "first", "last"]]
     rows += [[name, *map(format_seconds, (first[name], last.get(name, 0.0)))] for name in first]
     for line in columns(rows):
         click.echo(line)

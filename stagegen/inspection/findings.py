@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from stagegen.inspection.nodes import Node, nodes_of
+from stagegen.inspection.parts import SlowestRank, parts_of, typical_parts
 from stagegen.inspection.series import Series
 from stagegen.inspection.stages import (
     CORE,
@@ -218,28 +219,9 @@ class RankStages:
             if stage.way in ways and (waits or not stage.is_wait_for_others)
         )
 
-    def of_part(self, *parts: str) -> float:
-        """Return the mean seconds per call of stages of parts, without arrival waits."""
-        return sum(
-            self.mean(stage)
-            for stage in self.stages
-            if stage.part in parts and not stage.is_wait_for_others
-        )
-
     def parts(self) -> dict[str, float]:
         """Return the rows of Table 3, in seconds per call."""
-        return {
-            "down-path, with arrival wait": self.total(True, (DOWN,)),
-            "down-path, no arrival wait": self.total(False, (DOWN,)),
-            "up-path": self.total(True, (UP,)),
-            "host subtree, no arrival wait": self.of_part(LEAF, HOST),
-            "cluster-root subtree, no arrival wait": self.of_part(ROOT),
-            "messages within hosts": self.of_part(INSIDE),
-            "messages between hosts (proxies)": self.of_part(NETWORK),
-            "core": self.of_part(CORE),
-            "total, no arrival wait": self.total(False),
-            "total, with arrival wait": self.total(True),
-        }
+        return parts_of((stage, self.mean(stage)) for stage in self.stages)
 
     def timemap(self) -> list[tuple[float, float]]:
         """Return points: mean seconds from entering the core on, and height on the path.
@@ -292,6 +274,7 @@ class TreeFindings:
         trips: of each message edge, lower and upper node: what there and back take together.
         above: the node above each node, as most calls had it.
         treeless: how many calls had no tree, and were left out.
+        slowest_ranks: of each call the rank that took longest.
     """
 
     series: Series
@@ -300,6 +283,7 @@ class TreeFindings:
     trips: Mapping[tuple[int, int], Sequence[float]]
     treeless: int
     above: Mapping[int, int] = field(default_factory=dict)
+    slowest_ranks: Sequence[SlowestRank] = ()
 
     @cached_property
     def by_total(self) -> list[RankStages]:
@@ -373,11 +357,6 @@ class TreeFindings:
                         found[at] += one.mean(stage) / len(self.ranks)
         return dict(found)
 
-    def mean_parts(self) -> dict[str, float]:
-        """Return the rows of Table 3 as means over all ranks, in seconds per call."""
-        rows = [one.parts() for one in self.ranks.values()]
-        return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
-
     def _place(self, part: str, what: str, node: int) -> str:
         hosts = self.series.hosts
         rank = self.nodes[node].rank if node in self.nodes else node
@@ -418,6 +397,7 @@ class TreeFindings:
                 for (lower, upper), values in sorted(self.trips.items())
             ],
             "hotspots": [vars(one) for one in self.hotspots()],
+            "slowest_rank_parts_s": typical_parts(self.slowest_ranks),
             "calls_without_tree": self.treeless,
         }
 
@@ -434,6 +414,7 @@ def tree_findings(series: Series, by_clocks: bool = False) -> TreeFindings | Non
     counts: Counter[int] = Counter()
     trips: dict[tuple[int, int], list[float]] = defaultdict(list)
     above: dict[int, Counter[int]] = defaultdict(Counter)
+    slowest: list[SlowestRank] = []
     treeless = 0
     for number in range(len(series)):
         found = nodes_of(series.collective, series.call(number))
@@ -455,10 +436,16 @@ def tree_findings(series: Series, by_clocks: bool = False) -> TreeFindings | Non
                 both = round_trip(node, found[node.parent])
                 if both is not None:
                     trips[node.number, node.parent].append(both)
-        for rank, path in paths_of(found, series.hosts, by_clocks).items():
+        ways = paths_of(found, series.hosts, by_clocks)
+        elapsed = series.ended[number] - series.begun[number]
+        last = int(elapsed.argmax())
+        slowest.append(SlowestRank(float(elapsed[last]), ways.get(last, ())))
+        for rank, path in ways.items():
             counts[rank] += 1
             for stage, seconds in path:
                 paths[rank].setdefault(stage, []).append(seconds)
     ranks = {rank: RankStages(rank, paths[rank], counts[rank]) for rank in sorted(paths)}
     uppers = {number: counts.most_common(1)[0][0] for number, counts in above.items()}
-    return TreeFindings(series, nodes, ranks, trips, treeless, uppers) if ranks else None
+    if not ranks:
+        return None
+    return TreeFindings(series, nodes, ranks, trips, treeless, uppers, slowest)

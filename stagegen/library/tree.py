@@ -1,8 +1,9 @@
-"""A library that serves one configured tree, to measure it: nothing else was tuned."""
+"""A library that serves one configured tree, or a few by size, to measure them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stagegen.catalogue import Catalogue, load_catalogue, with_native
@@ -21,25 +22,42 @@ from stagegen.tune.decision import CLUSTER, DecisionTable, Rule, Table
 ANY_CATALOGUE = "0" * 64
 
 
-def write_tree_library(
-    folder: Path, topology: Topology, collective: str, tree: ConfiguredTree, on_host: int
-) -> None:
-    """Write the library of a tree, which serves all messages of a collective.
+@dataclass(frozen=True)
+class Served:
+    """A tree of a library.
 
-    Args:
-        folder: to write; it may have the library of another tree.
-        topology: the cluster.
-        collective: that the tree serves.
+    Attributes:
         tree: any; its name does not matter.
         on_host: how ranks of a host hand over data: the parameter of the routines.
+        from_size: it serves messages of so many bytes and more, up to the next one's.
     """
-    tree = tree.renamed("tree")
-    whole = load_catalogue(TEMPLATES, [root_of([tree], topology)])
-    kept = (whole.find(collective, algorithm_of(tree.name)),)
+
+    tree: ConfiguredTree
+    on_host: int
+    from_size: int = 0
+
+
+def write_tree_library(
+    folder: Path, topology: Topology, collective: str, served: Sequence[Served]
+) -> None:
+    """Write the library of trees, which serve all messages of a collective.
+
+    Args:
+        folder: to write; it may have the library of other trees.
+        topology: the cluster.
+        collective: that the trees serve.
+        served: the trees, by size; the first one from 0.
+    """
+    named = [one.tree.renamed(f"tree{number or ''}") for number, one in enumerate(served)]
+    whole = load_catalogue(TEMPLATES, [root_of(named, topology)])
+    kept = [whole.find(collective, algorithm_of(tree.name)) for tree in named]
     catalogue = replace(whole, algorithms=with_native(whole, kept))
-    rule = Rule(0, candidate_of(whole, collective, tree, on_host))
+    rules = tuple(
+        Rule(one.from_size, candidate_of(whole, collective, tree, one.on_host))
+        for one, tree in zip(served, named, strict=True)
+    )
     ranks, hosts = topology.rank_count, len(set(topology.ranks))
-    table = Table.exactly(collective, CLUSTER, ranks, hosts, (rule,))
+    table = Table.exactly(collective, CLUSTER, ranks, hosts, rules)
     decision = DecisionTable(topology.name, topology.hash, catalogue.hash, False, (table,))
     files = library_files(topology, catalogue, decision)
     short = catalogue.hash[:16]

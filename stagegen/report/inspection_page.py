@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape
 from stagegen import __version__
 from stagegen.inspection.findings import RankStages, Spread
 from stagegen.inspection.look import Look
+from stagegen.inspection.parts import typical_parts
 from stagegen.inspection.timeline import messages_of
 from stagegen.report.html import page_template
 from stagegen.report.pictures.colours import ALARM, EMPTY, GROUPS, INK, LINE, SOFT
@@ -35,6 +36,7 @@ def render_inspection(looks: Sequence[Look]) -> str:
         ends=ends_map(with_tree, common) if len(with_tree) > 1 else None,
         lines=[timeline(look) for look in looks],
         spread=Spread.of,
+        typical=typical_parts,
         rows=_NODES,
         mean=_mean,
     )

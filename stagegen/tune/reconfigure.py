@@ -98,8 +98,7 @@ class Nodes:
     Attributes:
         seconds: of each node's work.
         measured: whether they were measured, or are of :mod:`stagegen.trees.cost`.
-        parts: mean seconds of a call on a rank by parts of the tree, as in Table 3 of Bongo et al.;
-            empty if nothing was measured.
+        parts: seconds of a call by parts of its slowest rank's path; empty if nothing was measured.
     """
 
     seconds: Mapping[str, float]

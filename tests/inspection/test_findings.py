@@ -11,6 +11,7 @@ from stagegen.cli import group
 from stagegen.inspection.findings import tree_findings
 from stagegen.inspection.look import looks_at
 from stagegen.inspection.nodes import nodes_of, of_node
+from stagegen.inspection.parts import typical_parts
 from stagegen.inspection.series import Call, Event, series_of
 from stagegen.inspection.stages import ARRIVAL_WAIT, CORE, MESSAGE, NETWORK, paths_of
 from stagegen.inspection.timeline import covered, link_uses, messages_of
@@ -84,6 +85,24 @@ def test_parts_of_the_tree(tmp_path):
     assert found.slowest.rank == 3
     assert found.fastest.rank == 0
     assert found.hotspots()[0].title.startswith("message between hosts, rank 2 on b")
+
+
+def test_parts_of_the_slowest_rank_are_those_of_calls_between_the_quartiles(tmp_path):
+    """In calls in which rank 3 is late, it is not the slowest, but rank 2, which waits for it."""
+    late = [made.two_levels(1e5 * (i + 1), {3: 40.0 * i if i < 6 else 9e4}) for i in range(8)]
+    found = tree_findings(series(tmp_path, late))
+    assert [one.seconds for one in found.slowest_ranks[:2]] == [us(77), us(73 + 40)]
+    for one in found.slowest_ranks:
+        *parts, (name, whole) = one.parts().items()
+        assert (name, whole) == ("the call", one.seconds)
+        assert sum(seconds for _, seconds in parts) == pytest.approx(whole)
+        assert all(seconds > -1e-9 for _, seconds in parts)
+    typical = typical_parts(found.slowest_ranks)
+    wait = 40 * (2 + 3 + 4 + 5) / 4
+    assert typical["the call"] == us(73 + wait)
+    assert typical["arrival waits"] == us(5 + wait)
+    assert typical["messages between hosts"] == us(60)
+    assert typical["before and after the tree"] == us(0)
 
 
 def test_messages_as_halves_and_by_clocks(tmp_path):

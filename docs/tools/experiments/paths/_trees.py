@@ -10,7 +10,7 @@ from pathlib import Path
 from docs.tools.experiments import lab
 from stagegen.generate import Toolchain, run_make
 from stagegen.generate.write import write_file
-from stagegen.library.tree import write_tree_library
+from stagegen.library.tree import Served, write_tree_library
 from stagegen.topology import Topology, load_topology
 from stagegen.trees import ConfiguredTree, make_tree, shape_of
 
@@ -53,7 +53,7 @@ def built(folder: Path, topology: Topology, tree: ConfiguredTree, on_host: int) 
     The sources are in a folder that all trees of a cluster share, so little is compiled anew.
     """
     shared = folder.parent / f"library-{topology.name}"
-    write_tree_library(shared, topology, "allreduce", tree, on_host)
+    write_tree_library(shared, topology, "allreduce", [Served(tree, on_host)])
     toolchain = Toolchain.find()
     run_make(shared, toolchain)
     run_make(shared, toolchain, variables=("TRACE=1",))

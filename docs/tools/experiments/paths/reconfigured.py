@@ -151,7 +151,10 @@ def _gains(gains: Mapping[str, Any]) -> Iterator[str]:
         [part, *(_change(one["first_s"][part], one["last_s"][part]) for one in gains.values())]
         for part in parts
     ]
-    yield "Mean time of all ranks by part of the tree, in µs, with the first tree → with the last:"
+    yield (
+        "Time of the slowest rank of a call by part of its path, in µs, with the first tree → with "
+        "the last:"
+    )
     yield table(["part", *gains], rows)
 
 
