@@ -12,38 +12,44 @@
 
 /*
  * Receives on their way, by their requests: where one ends, only the request tells whose message
- * has come. A place that is taken goes to the later receive; the earlier one is no event then.
+ * has come. Where all places for a request are taken, one of them goes to the later receive; the
+ * earlier one is no event then.
  */
-enum { PLACES = 4096, PROBES = 16, FEW = 64 };
+enum { PROBES = 16, FEW = 64 };
 
-struct awaited {
-    MPI_Request request;
-    int from, tag;
-    uint64_t call; /* the number of the call; 0: the place is free */
-};
-
-static _Thread_local struct awaited awaited[PLACES];
-
-static unsigned place_of(MPI_Request request) {
+static unsigned hash_of(MPI_Request request) {
     uint64_t bits = 0;
     memcpy(&bits, &request, sizeof request);
-    return (unsigned)(bits * 0x9E3779B97F4A7C15u >> 52);
+    return (unsigned)(bits * 0x9E3779B97F4A7C15u >> 40);
+}
+
+/* The place of a request in one of the tables, or else a free one if that is asked for, or NULL. */
+static struct events_awaited *place_in(struct events_awaited *table, unsigned size,
+                                       MPI_Request request, uint64_t call, int or_free) {
+    const unsigned first = hash_of(request);
+    for (unsigned i = 0; i < PROBES; ++i) {
+        struct events_awaited *one = &table[(first + i) % size];
+        if (one->call == call ? one->request == request : or_free)
+            return one;
+    }
+    return NULL;
+}
+
+static struct events_awaited *place_of(struct coll_events *events, MPI_Request request,
+                                       int or_free) {
+    const uint64_t call = events->call_count;
+    struct events_awaited *one = place_in(events->awaited, EVENTS_AWAITED, request, call, or_free);
+    return one != NULL ? one : place_in(events->more, EVENTS_AWAITED_MORE, request, call, or_free);
 }
 
 static void await(MPI_Request request, int from, int tag) {
-    if (coll_events_now == NULL || from == MPI_PROC_NULL || request == MPI_REQUEST_NULL)
+    struct coll_events *events = coll_events_now;
+    if (events == NULL || from == MPI_PROC_NULL || request == MPI_REQUEST_NULL)
         return;
-    const unsigned first = place_of(request);
-    const uint64_t call = coll_events_now->call_count;
-    struct awaited *free_one = &awaited[first];
-    for (unsigned i = 0; i < PROBES; ++i) {
-        struct awaited *one = &awaited[(first + i) % PLACES];
-        if (one->call != call || one->request == request) {
-            free_one = one;
-            break;
-        }
-    }
-    *free_one = (struct awaited){request, from, tag, call};
+    struct events_awaited *one = place_of(events, request, 1);
+    if (one == NULL)
+        one = &events->more[hash_of(request) % EVENTS_AWAITED_MORE];
+    *one = (struct events_awaited){request, from, tag, events->call_count};
 }
 
 static void sent(int to, int tag) {
@@ -60,17 +66,13 @@ static void received(int from, int tag) {
 static void ended(MPI_Request request, const MPI_Status *status) {
     if (coll_events_now == NULL || request == MPI_REQUEST_NULL)
         return;
-    const unsigned first = place_of(request);
-    for (unsigned i = 0; i < PROBES; ++i) {
-        struct awaited *one = &awaited[(first + i) % PLACES];
-        if (one->call == coll_events_now->call_count && one->request == request) {
-            const int has_status = status != MPI_STATUS_IGNORE;
-            received(one->from == MPI_ANY_SOURCE && has_status ? status->MPI_SOURCE : one->from,
-                     one->tag == MPI_ANY_TAG && has_status ? status->MPI_TAG : one->tag);
-            one->call = 0;
-            return;
-        }
-    }
+    struct events_awaited *one = place_of(coll_events_now, request, 0);
+    if (one == NULL)
+        return;
+    const int has_status = status != MPI_STATUS_IGNORE;
+    received(one->from == MPI_ANY_SOURCE && has_status ? status->MPI_SOURCE : one->from,
+             one->tag == MPI_ANY_TAG && has_status ? status->MPI_TAG : one->tag);
+    one->call = 0;
 }
 
 int coll_traced_send(const void *data, int count, MPI_Datatype type, int to, int tag,
