@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,12 +22,15 @@ from typing import Any
 PAGE = Path(__file__).parents[1] / "conformance.md"
 TOTALS = PAGE.with_suffix(".json")
 
+#: The folders whose files are compiled in the runs.
+COMPILED = ("templates", "drivers")
+
 INTRODUCTION = """\
 # Conformance
 
 How many calls gave the same bytes as the MPI library's own, all of those that were made: {cases:,},
-in {runs} runs with {mpi}. `make check-all` makes them again, and with them this page
-(`docs/tools/conformance.py`).
+in {runs} runs with {mpi}, at {revision}.
+`make check-all` makes them again, and with them this page (`docs/tools/conformance.py`).
 
 A run compares every routine of a library, and its `MPI_` functions, with the MPI library's own:
 counts of 0, 1, odd ones, longer than a segment, and divisible by nothing; plain types, and derived
@@ -116,11 +120,38 @@ def totals(lines: Iterable[str]) -> dict[str, Any]:
     }
 
 
+def revision() -> dict[str, str] | None:
+    """Return the commit, and the hashes of the C that was run; None outside of git.
+
+    The hashes of folders are git's (`git rev-parse HEAD:templates`): they say what ran even where
+    later commits have changed other files.
+    """
+    names = {"commit": "HEAD", **{folder: f"HEAD:{folder}" for folder in COMPILED}}
+    found = {}
+    for name, what in names.items():
+        command = ["git", "-C", str(PAGE.parents[1]), "rev-parse", "--short=12", what]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            return None
+        found[name] = done.stdout.strip()
+    return found
+
+
+def _words(found: dict[str, str] | None) -> str:
+    """Return the revision as the page says it."""
+    if found is None:
+        return "an unknown commit"
+    folders = " and ".join(f"`{name}` {found[name]}" for name in COMPILED)
+    return f"commit {found['commit']}\n(git hashes of {folders})"
+
+
 def page(found: dict[str, Any]) -> str:
     """Return the whole page as Markdown."""
     runs = found["runs"]
     cases = sum(sum(run["passed"].values()) for run in runs)
-    introduction = INTRODUCTION.format(cases=cases, runs=len(runs), mpi=found["mpi"])
+    introduction = INTRODUCTION.format(
+        cases=cases, runs=len(runs), mpi=found["mpi"], revision=_words(found.get("revision"))
+    )
     parts = [section(part, [run for run in runs if part.has(run)]) for part in SECTIONS]
     return "\n".join([introduction, *filter(None, parts)])
 
@@ -152,7 +183,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="only compare")
     options = parser.parse_args(arguments)
     if options.log is not None:
-        found = totals(options.log.read_text(encoding="utf-8").splitlines())
+        lines = options.log.read_text(encoding="utf-8").splitlines()
+        found = {"revision": revision(), **totals(lines)}
         TOTALS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     text = page(json.loads(TOTALS.read_text(encoding="utf-8")))
     if options.check and PAGE.read_text(encoding="utf-8") != text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -34,6 +35,18 @@ def topology_option(command: _Command) -> _Command:
         is_eager=True,  # other options look beside it for a user's own parts
         metavar="FILE",
         help="The cluster's YAML file.",
+    )(command)
+
+
+def tree_option(command: _Command) -> _Command:
+    """Add `--tree FILE`, as `trees`."""
+    return click.option(
+        "--tree",
+        "trees",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A configured tree that competes as an algorithm; may be given several times.",
     )(command)
 
 

@@ -42,9 +42,11 @@ from stagegen.tune.scope import Options
 #: Calls of which events are kept; the first ones are left out.
 CALLS, SKIPPED = 160, 10
 
-#: Jobs that tell where a gain is from. In a job, setups take so many turns, and messages differ by
-#: so many bytes.
-EXPLAINING, TURNS, BESIDE = 3, 4, 4
+#: Jobs that tell where a gain is from, and turns of the setups in a job.
+EXPLAINING, TURNS = 3, 4
+
+#: Bytes of an element where the driver reduces doubles (drivers/message.h).
+REAL = 8
 
 #: Calls of each candidate in a first look.
 LOOKS = 4
@@ -144,8 +146,14 @@ class Bed:
         return [typical_parts(own) for own in calls]
 
     def _sizes(self, count: int) -> list[int]:
-        """Return the size and another one near it; not beyond it, where other ways may begin."""
-        other = self.size - BESIDE if self.size > BESIDE else self.size + BESIDE
+        """Return the size and another one near it, smaller if it can be.
+
+        Both are multiples of 8, or neither is: the driver reduces doubles or bytes by this.
+        """
+        are_reals = self.size % REAL == 0
+        step = REAL if are_reals else 1
+        near = (self.size - step, self.size + step, self.size + 2 * step)
+        other = next(size for size in near if size > 0 and (size % REAL == 0) == are_reals)
         return [self.size, other][:count]
 
     def _traced(self, setups: Sequence[Setup], name: str) -> list[TreeFindings | None]:

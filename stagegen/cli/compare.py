@@ -22,6 +22,7 @@ from stagegen.cli._options import (
     mpicc_option,
     print_json,
     topology_option,
+    tree_option,
 )
 from stagegen.cli._parts import added_to
 from stagegen.cli._sizes import sizes_option, timed
@@ -94,6 +95,7 @@ class _Row:
     help="Candidates: algorithms of the catalogue, native included, with parameters that differ "
     "from the defaults. The first is the reference for the others.",
 )
+@tree_option
 @sizes_option()
 @click.option(
     "--repetitions",
@@ -115,6 +117,7 @@ def command(
     topology_file: str,
     collective: str,
     algorithms: str,
+    trees: tuple[Path, ...],
     sizes: tuple[int, ...],
     repetitions: int | None,
     timing: Chosen,
@@ -132,7 +135,7 @@ def command(
     Checks them first, byte by byte, then times them in turn in one job.
     """
     topology = load_topology(topology_file)
-    whole = load_catalogue(added=added_to(topology_file, topology))
+    whole = load_catalogue(added=added_to(topology_file, topology, trees))
     described = whole.collective(collective)
     points = timed(described, sizes)
     catalogue, candidates = _find(whole, topology, collective, algorithms.split(","), points)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,7 @@ def command(
     require_the_cluster(target, topology, found[0], found[1])
     bed = Bed(topology, folder / "build", found[0], found[1], collective, size, repetitions)
     _write(folder / LOG, [header, *known])
+    _remove_old(folder, has_library=library is None)
     done: list[Step] = []
     for step in reconfigure(
         topology, Setup(tree), bed.look, bed.nodes, gain, steps, at_once, launches, known
@@ -171,6 +173,13 @@ def command(
         bed, target, folder / LIBRARY, result, best.on_host, gain, launches,
         (tree.name, sum(len(step.challengers) for step in done), tuple(k.change for k in kept)),
     )  # fmt: skip
+
+
+def _remove_old(folder: Path, *, has_library: bool) -> None:
+    """Remove what an earlier search left and this one may not write."""
+    (folder / GAIN).unlink(missing_ok=True)
+    if has_library:
+        shutil.rmtree(folder / LIBRARY, ignore_errors=True)
 
 
 def _tell(step: Step) -> None:

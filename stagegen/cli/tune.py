@@ -22,6 +22,7 @@ from stagegen.cli._options import (
     mpicc_option,
     selection_options,
     topology_option,
+    tree_option,
 )
 from stagegen.cli._parts import added_to
 from stagegen.cli._program import options_for, program_option
@@ -64,14 +65,7 @@ from stagegen.tune.scope import Options
     "and jobs on 2, ⅛, ¼ and ½ of the hosts.",
 )
 @sizes_option(default="1:256KiB")
-@click.option(
-    "--tree",
-    "trees",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A configured tree that competes as an algorithm; may be given several times.",
-)
+@tree_option
 @program_option
 @patterns_option
 @scales_option

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stagegen.inspection.nodes import Node, nodes_of
-from stagegen.inspection.parts import SlowestRank, parts_of, typical_parts
+from stagegen.inspection.parts import SlowestRank, parts_of, slowest_rank, typical_parts
 from stagegen.inspection.series import Series
 from stagegen.inspection.stages import (
     CORE,
@@ -417,7 +417,8 @@ def tree_findings(series: Series, by_clocks: bool = False) -> TreeFindings | Non
     slowest: list[SlowestRank] = []
     treeless = 0
     for number in range(len(series)):
-        found = nodes_of(series.collective, series.call(number))
+        call = series.call(number)
+        found = nodes_of(series.collective, call)
         if found is None:
             treeless += 1
             if 2 * treeless > len(series):
@@ -437,9 +438,7 @@ def tree_findings(series: Series, by_clocks: bool = False) -> TreeFindings | Non
                 if both is not None:
                     trips[node.number, node.parent].append(both)
         ways = paths_of(found, series.hosts, by_clocks)
-        elapsed = series.ended[number] - series.begun[number]
-        last = int(elapsed.argmax())
-        slowest.append(SlowestRank(float(elapsed[last]), ways.get(last, ())))
+        slowest.append(slowest_rank(call, found, ways, series.hosts))
         for rank, path in ways.items():
             counts[rank] += 1
             for stage, seconds in path:

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stagegen.inspection.stages import CORE, DOWN, HOST, INSIDE, LEAF, NETWORK, ROOT, UP, Stage
+from stagegen.inspection.nodes import Node, of_node
+from stagegen.inspection.series import Call
+from stagegen.inspection.stages import (
+    ARRIVAL_WAIT,
+    CORE,
+    DOWN,
+    HOST,
+    INSIDE,
+    LATENCY,
+    LEAF,
+    MESSAGE,
+    NETWORK,
+    ROOT,
+    UP,
+    Path,
+    Stage,
+    part_of,
+)
 
 ARRIVAL_WAITS = "arrival waits"
 REST = "before and after the tree"
@@ -67,6 +84,63 @@ class SlowestRank:
                 if stage.part in parts and not stage.is_wait_for_others
             )
         return {**found, REST: self.seconds - sum(found.values()), CALL: self.seconds}
+
+
+def slowest_rank(
+    call: Call, nodes: Mapping[int, Node], paths: Mapping[int, Path], hosts: Sequence[str]
+) -> SlowestRank:
+    """Return the slowest rank of a call, with its path.
+
+    Where data goes one way only, the path is that of the data: in a reduce that of the operand that
+    came last, in a bcast that from the root. How much later than the slowest rank the rank at its
+    other end began counts as an arrival wait, which is negative if it began earlier.
+
+    Args:
+        call: the call.
+        nodes: of the call.
+        paths: of all ranks.
+        hosts: of the ranks.
+    """
+    elapsed = [end - begin for begin, end in zip(call.begun, call.ended, strict=True)]
+    rank = max(range(len(elapsed)), key=elapsed.__getitem__)
+    goes_up = any(node.ins for node in nodes.values())
+    comes_down = any(node.outs for node in nodes.values())
+    own = paths.get(rank, ())
+    if goes_up and comes_down:
+        return SlowestRank(elapsed[rank], own)
+    if goes_up:
+        first, way = _last_operand(rank, nodes, hosts)
+    else:
+        first, way = _root(nodes, rank), own
+    wait = Stage(DOWN, LEAF, 0, ARRIVAL_WAIT, first), call.begun[first] - call.begun[rank]
+    return SlowestRank(elapsed[rank], (wait, *way))
+
+
+def _root(nodes: Mapping[int, Node], rank: int) -> int:
+    """Return the rank that all data comes from."""
+    return next((node.rank for node in nodes.values() if node.outs and node.down is None), rank)
+
+
+def _last_operand(rank: int, nodes: Mapping[int, Node], hosts: Sequence[str]) -> tuple[int, Path]:
+    """Return whose operand came last to the highest node of a rank, and the way from there on."""
+    node = next((one for one in nodes.values() if rank in one.ins), None)
+    if node is None:
+        return rank, ()
+    while node.parent is not None and nodes[node.parent].rank == rank:
+        node = nodes[node.parent]
+    found: list[tuple[Stage, float]] = []
+    for _ in nodes:  # a damaged file may have a circle
+        if node.up is not None:
+            part = part_of(node, nodes, hosts)
+            found.append((Stage(DOWN, part, 0, LATENCY, node.number), node.up - node.last_in))
+        last = max(node.ins, key=node.ins.__getitem__)
+        lower = nodes.get(of_node(last)) if last < 0 else None
+        if lower is None or lower.up is None or not lower.ins:
+            break
+        kind = INSIDE if hosts[lower.rank] == hosts[node.rank] else NETWORK
+        found.append((Stage(DOWN, kind, 0, MESSAGE, lower.number), node.ins[last] - lower.up))
+        node = lower
+    return (last if last >= 0 else node.rank), tuple(reversed(found))
 
 
 def typical_parts(calls: Iterable[SlowestRank]) -> dict[str, float]:

@@ -80,7 +80,7 @@ def paths_of(
         hosts: of the ranks.
         by_clocks: take messages' times as the clocks show them, not as halves.
     """
-    parts = {number: _part(node, nodes, hosts) for number, node in nodes.items()}
+    parts = {number: part_of(node, nodes, hosts) for number, node in nodes.items()}
     found = {}
     for rank in range(len(hosts)):
         starts = [n for n in nodes.values() if rank in n.ins or rank in n.outs]
@@ -89,7 +89,8 @@ def paths_of(
     return found
 
 
-def _part(node: Node, nodes: Mapping[int, Node], hosts: Sequence[str]) -> str:
+def part_of(node: Node, nodes: Mapping[int, Node], hosts: Sequence[str]) -> str:
+    """Return the part of the tree that a node is of."""
     names = {*node.ins, *node.outs}
     if len(names) == 1 and not any(name < 0 for name in names):
         return LEAF

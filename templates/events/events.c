@@ -93,8 +93,8 @@ static struct coll_events *left_memory(void) {
 
 static struct coll_events *new_memory(void) {
     const uint64_t room = events_of_thread(), calls = room / EVENTS_OF_CALL;
-    struct coll_events *events = pages(sizeof *events + calls * sizeof *events->calls +
-                                       room * sizeof *events->entries);
+    struct coll_events *events =
+        pages(sizeof *events + calls * sizeof *events->calls + room * sizeof *events->entries);
     if (events == NULL)
         return NULL;
     events->calls = (struct events_call *)(events + 1);
@@ -186,18 +186,19 @@ struct coll_events *coll_events_begin(const struct coll_routine *routine,
     if (own == NULL)
         own = memory_of_thread();
     struct known *known = know(cc);
+    if (known != NULL && ++known->calls % each != 0)
+        return NULL;
+    const uint32_t sequence = known == NULL ? 0 : known->kept++; /* the same on all ranks */
     if (own == NULL || known == NULL) {
         __atomic_fetch_add(&part.lost, 1, __ATOMIC_RELAXED);
         return NULL;
     }
-    if (++known->calls % each != 0)
-        return NULL;
     struct events_call *entry = &own->calls[own->call_count++ & own->call_mask];
     *entry = (struct events_call){
         .first = own->count,
         .bytes = call->bytes,
         .communicator = known->place - 1,
-        .sequence = known->kept++,
+        .sequence = sequence,
         .routine = (int32_t)(routine - coll_routines),
         .root = coll_shapes[call->collective].rooted ? call->root : -1,
         .thread = own->thread,

@@ -67,7 +67,7 @@ struct events_part {
 struct events_awaited {
     MPI_Request request;
     int from, tag;
-    uint64_t call; /* the number of the call; 0: the place is free */
+    uint64_t call; /* the number of the call that has used the place; 0: none */
 };
 
 enum { EVENTS_AWAITED = 64, EVENTS_AWAITED_MORE = 4096 };

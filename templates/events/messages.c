@@ -23,23 +23,34 @@ static unsigned hash_of(MPI_Request request) {
     return (unsigned)(bits * 0x9E3779B97F4A7C15u >> 40);
 }
 
-/* The place of a request in one of the tables, or else a free one if that is asked for, or NULL. */
-static struct events_awaited *place_in(struct events_awaited *table, unsigned size,
-                                       MPI_Request request, uint64_t call, int or_free) {
+/*
+ * Where a request is or, if there is room asked for, where it can be. Its places are taken in their
+ * order, so it is in none after the first that this call has not used; what has ended leaves
+ * MPI_REQUEST_NULL. *next says whether all places are used: then it may be in the other table.
+ */
+static struct events_awaited *place_in(struct events_awaited *table, unsigned size, uint64_t call,
+                                       MPI_Request request, int room, int *next) {
     const unsigned first = hash_of(request);
+    *next = 0;
     for (unsigned i = 0; i < PROBES; ++i) {
         struct events_awaited *one = &table[(first + i) % size];
-        if (one->call == call ? one->request == request : or_free)
+        if (one->call != call)
+            return room ? one : NULL;
+        if (one->request == (room ? MPI_REQUEST_NULL : request))
             return one;
     }
+    *next = 1;
     return NULL;
 }
 
-static struct events_awaited *place_of(struct coll_events *events, MPI_Request request,
-                                       int or_free) {
+static struct events_awaited *place_of(struct coll_events *events, MPI_Request request, int room) {
+    int next;
     const uint64_t call = events->call_count;
-    struct events_awaited *one = place_in(events->awaited, EVENTS_AWAITED, request, call, or_free);
-    return one != NULL ? one : place_in(events->more, EVENTS_AWAITED_MORE, request, call, or_free);
+    struct events_awaited *one =
+        place_in(events->awaited, EVENTS_AWAITED, call, request, room, &next);
+    if (one != NULL || !next)
+        return one;
+    return place_in(events->more, EVENTS_AWAITED_MORE, call, request, room, &next);
 }
 
 static void await(MPI_Request request, int from, int tag) {
@@ -72,7 +83,7 @@ static void ended(MPI_Request request, const MPI_Status *status) {
     const int has_status = status != MPI_STATUS_IGNORE;
     received(one->from == MPI_ANY_SOURCE && has_status ? status->MPI_SOURCE : one->from,
              one->tag == MPI_ANY_TAG && has_status ? status->MPI_TAG : one->tag);
-    one->call = 0;
+    one->request = MPI_REQUEST_NULL;
 }
 
 int coll_traced_send(const void *data, int count, MPI_Datatype type, int to, int tag,

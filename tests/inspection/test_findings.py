@@ -11,7 +11,7 @@ from stagegen.cli import group
 from stagegen.inspection.findings import tree_findings
 from stagegen.inspection.look import looks_at
 from stagegen.inspection.nodes import nodes_of, of_node
-from stagegen.inspection.parts import typical_parts
+from stagegen.inspection.parts import slowest_rank, typical_parts
 from stagegen.inspection.series import Call, Event, series_of
 from stagegen.inspection.stages import ARRIVAL_WAIT, CORE, MESSAGE, NETWORK, paths_of
 from stagegen.inspection.timeline import covered, link_uses, messages_of
@@ -246,6 +246,41 @@ def test_trees_of_one_way(collective):
     way = "parent" if collective == "reduce" else "giver"
     assert [getattr(nodes[rank], way) for rank in range(3)] == [None, 0, 0]
     assert bool(nodes[0].ins) == (collective == "reduce")
+
+
+def test_the_slowest_rank_of_a_reduce_waited_for_the_operand_that_came_last():
+    """Rank 2, on another host, begins 5 later than rank 0, the root, and sends at 7."""
+    told = (
+        events(made.received(1, 10), made.received(2, 37)),
+        events(made.sent(0, 1)),
+        events(made.sent(0, 7)),
+    )
+    call = Call((0.0, 0.0, 5 * US), (40 * US, 2 * US, 8 * US), told)
+    nodes, hosts = nodes_of("reduce", call), ("a", "a", "b")
+    found = slowest_rank(call, nodes, paths_of(nodes, hosts), hosts)
+    assert {name: seconds for name, seconds in found.parts().items() if seconds} == {
+        "arrival waits": us(5),
+        "ranks and host subtrees": us(2),
+        "messages between hosts": us(30),
+        "before and after the tree": us(3),
+        "the call": us(40),
+    }
+
+
+def test_the_slowest_rank_of_a_bcast_waited_for_the_root():
+    """Rank 0, the root, begins 4 later than rank 2, on another host, and sends at 10."""
+    told = (
+        events(made.sent(1, 10), made.sent(2, 10)),
+        events(made.received(0, 15)),
+        events(made.received(0, 30)),
+    )
+    call = Call((4 * US, 6 * US, 0.0), (12 * US, 16 * US, 32 * US), told)
+    nodes, hosts = nodes_of("bcast", call), ("a", "a", "b")
+    found = slowest_rank(call, nodes, paths_of(nodes, hosts), hosts)
+    parts = found.parts()
+    assert parts["arrival waits"] == us(4)
+    assert parts["messages between hosts"] == us(20)
+    assert parts["the call"] == us(32)
 
 
 def test_rings_and_segments_have_no_tree():

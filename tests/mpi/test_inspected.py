@@ -7,6 +7,7 @@ import pytest
 from stagegen.inspection.findings import tree_findings
 from stagegen.inspection.look import looks_at
 from stagegen.inspection.nodes import of_node
+from stagegen.inspection.parts import typical_parts
 from stagegen.inspection.series import series_of
 from stagegen.inspection.stages import ARRIVAL_WAIT
 from stagegen.inspection.timeline import step_findings
@@ -56,6 +57,22 @@ def test_stages_of_real_calls_add_up(tmp_path, name):
     for rank, stages in found.ranks.items():
         mean = float((one.ended - one.begun)[:, rank].mean())
         assert stages.total(waits=True) == pytest.approx(mean, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["allreduce/fixed_tree", "barrier/fixed_tree", "reduce/binomial", "bcast/binomial"],
+)
+def test_parts_of_the_slowest_rank_take_as_long_as_its_call(tmp_path, name):
+    """Before and after the tree is what begins a call and completes sends."""
+    one = series(tmp_path, name)
+    found = tree_findings(one)
+    times = sorted((one.ended - one.begun).max(axis=1).tolist())
+    assert sorted(call.seconds for call in found.slowest_ranks) == pytest.approx(times)
+    parts = typical_parts(found.slowest_ranks)
+    assert times[0] <= parts["the call"] <= times[-1]
+    assert -5e-6 < parts["before and after the tree"] < 0.5 * parts["the call"]
+    assert parts["messages within hosts"] + parts["messages between hosts"] > 0
 
 
 @pytest.mark.parametrize("name", ["reduce/binomial", "bcast/binomial", "bcast/flat"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from math import prod
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -13,11 +12,10 @@ from typing import Any
 from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
 from docs.tools.experiments.paths._trees import SHAPES, cluster
-from docs.tools.experiments.stagegen import stagegen
+from docs.tools.experiments.stagegen import answer, stagegen
 from docs.tools.experiments.tuned import Tuned, read_tuned
 from docs.tools.target import Target
 from stagegen.catalogue.algorithm import NATIVE
-from stagegen.measure.records import Candidate
 from stagegen.tune.reconfigure import MESSAGES
 
 COLLECTIVES = ("allreduce", "reduce", "bcast", "barrier")
@@ -36,6 +34,10 @@ LEFT_OUT = "rab1_*,rab2_*"
 
 #: The names of both trees.
 FIRST, LAST = "first", "result"
+
+#: What is compared in the end, in turn in each of some launches.
+ROUTINES = ("first", "last", "native", "other")
+LAUNCHES, REPETITIONS = 5, 25
 
 
 def on_host_of(search: Path) -> int:
@@ -58,23 +60,20 @@ def _measure(hosts: int, slots: int, collective: str, folder: Path) -> Any:
     )
     left_out = ("--without-algorithms", LEFT_OUT) if collective == "allreduce" else ()
     every = _tune(topology, collective, search, folder / "tuned", left_out)
-    other = _best([spec for spec in every.seconds if not _is_own(spec)], every.seconds)
-    names = ",".join({NATIVE, f"configured_tree_{LAST}", Candidate.from_spec(other).algorithm})
-    final = _tune(topology, collective, search, folder / "final", ("--algorithms", names))
+    other = _best([spec for spec in every.seconds if _is_other(spec)], every.seconds)
+    last = f"configured_tree_{LAST}:on_host={on_host_of(search)}"
+    names = (f"configured_tree_{FIRST}", last, NATIVE, other)
+    times = [_in_turn(topology, collective, first, search, names) for _ in range(LAUNCHES)]
     steps = [json.loads(line) for line in (search / "steps.jsonl").read_text().splitlines()[1:]]
     kept = [one for step in steps for one in step["tried"] if one["accepted"]]
     gain = search / "gain.json"
-    first_s = steps[0]["times"]
     return {
-        "first_s": median(median(one) for one in first_s["raced_s"].values())
-        if first_s["raced_s"]
-        else median(first_s["looked_s"]),
-        **_times(final.seconds),
-        "chosen": final.chosen,
+        "seconds": {name: [one[place] for one in times] for place, name in enumerate(ROUTINES)},
+        "other": other,
+        "chosen": every.chosen,
         "tried": sum(len(step["tried"]) for step in steps),
         "kept": [one["change"] for one in kept],
         "why": [one["why"] for one in kept],
-        "ratios": [one["ratio"] for one in kept],
         "gain": json.loads(gain.read_text()) if kept and gain.exists() else None,
     }
 
@@ -93,45 +92,55 @@ def _tune(
     return read_tuned(output)
 
 
-def _is_own(spec: str) -> bool:
-    return spec == NATIVE or spec.startswith(f"configured_tree_{LAST}")
+def _in_turn(
+    topology: Path, collective: str, first: Path, search: Path, names: Sequence[str]
+) -> list[float]:
+    """Return the median seconds of routines in one job, in which they take turns."""
+    trees = ("--tree", first, "--tree", search / "result.tree.yaml")
+    found = answer(
+        *("compare", "--topology", topology, "--collective", collective, *trees),
+        *("--algorithms", ",".join(names), "--sizes", SIZE, "--repetitions", REPETITIONS),
+        *("--output", search / "compare"),
+    )
+    return [row["median_s"] for row in found["rows"]]
+
+
+def _is_other(spec: str) -> bool:
+    """Whether it is neither native nor a tree; `compare` does not take compositions (+)."""
+    return spec != NATIVE and not spec.startswith(f"configured_tree_{LAST}") and "+" not in spec
 
 
 def _best(specs: Sequence[str], seconds: Mapping[str, float]) -> str:
     return min(specs, key=lambda spec: seconds[spec])
 
 
-def _times(seconds: Mapping[str, float]) -> dict[str, Any]:
-    """Return the times of the last tree, of native, and of the best of the rest."""
-    last = _best([spec for spec in seconds if _is_own(spec) and spec != NATIVE], seconds)
-    other = _best([spec for spec in seconds if not _is_own(spec)], seconds)
-    return {
-        "last_s": seconds[last],
-        "native_s": seconds[NATIVE],
-        "other_s": seconds[other],
-        "other": other,
-    }
+def _over(one: Mapping[str, Any], above: str, below: str) -> float:
+    """Return the median over launches of one routine's time over another's."""
+    times = one["seconds"]
+    return median(a / b for a, b in zip(times[above], times[below], strict=True))
 
 
-def _gain(one: Mapping[str, Any]) -> float:
-    """Return the first tree's time over the last one's: each change was raced with its tree."""
-    return 1 / prod(one["ratios"])
+def _against_others(one: Mapping[str, Any]) -> float:
+    """Return the last tree's time over that of the better of native and the best other one."""
+    return max(_over(one, "last", name) for name in ("native", "other"))
 
 
 def _report(found: Found) -> str:
     rows = [
         [
             point,
-            *(milliseconds(one[name]) for name in ("first_s", "last_s", "native_s", "other_s")),
+            *(milliseconds(median(one["seconds"][name])) for name in ROUTINES),
             f"`{one['other']}`",
-            f"{_gain(one):.2f}",
+            f"{_over(one, 'first', 'last'):.2f}",
+            f"{_against_others(one):.2f}",
             f"`{one['chosen']}`",
             f"{one['tried']}, {len(one['kept'])}",
         ]
         for point, one in found.items()
     ]
     titles = ["hosts × ranks, collective", "first tree, ms", "last tree, ms", "native, ms",
-              "best other, ms", "best other", "first / last", "serves", "tried, kept"]  # fmt: skip
+              "best other, ms", "best other", "first / last", "last / better of both", "serves",
+              "tried, kept"]  # fmt: skip
     changes = [
         f"- {point}: {change}: {why}"
         for point, one in found.items()
@@ -163,10 +172,8 @@ def _change(first: float, last: float) -> str:
 
 
 def _targets(found: Found) -> Sequence[Target]:
-    gains = {point: _gain(one) for point, one in found.items()}
-    against = {
-        point: one["last_s"] / min(one["native_s"], one["other_s"]) for point, one in found.items()
-    }
+    gains = {point: _over(one, "first", "last") for point, one in found.items()}
+    against = {point: _against_others(one) for point, one in found.items()}
     return [
         Target.at_least(GAIN, gains, "the first tree over the last"),
         Target.at_most(LEVEL, against, "the last tree over native and all others"),
