@@ -30,7 +30,7 @@ NEAR = 1.1
 
 #: So many challengers, those with the best first looks, are looked at in further launches: one look
 #: of a call of microseconds says little.
-FINALISTS, LOOKS = 3, 2
+FINALISTS, LOOKS = 3, 5
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from stagegen.measure.arrivals import Imbalance, Replay
 from stagegen.measure.timing import Timing
 from stagegen.recording.container import write_recording
+from tests.cli import here
 from tests.library.schemas import validate
 from tests.recording.made import Call, recording
 
@@ -36,6 +38,9 @@ def stagegen(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
 
 
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("arrivals")
@@ -45,8 +50,10 @@ def files(tmp_path_factory):
     return folder
 
 
-def tune(files: Path, output: str, *words: str) -> subprocess.CompletedProcess[str]:
-    return stagegen(
+def tune(
+    files: Path, output: str, *words: str, run: Run = stagegen
+) -> subprocess.CompletedProcess[str]:
+    return run(
         *("tune", "--topology", files / "two.yaml", "--launcher", "local", "--output"),
         *(files / output, "--collectives", "allreduce", "--sizes", "64", "--budget", "0.05"),
         *("--algorithms", "allreduce/recursive_doubling", "--communicators", "whole"),
@@ -121,7 +128,8 @@ def test_tables_are_made_and_compared_under_imbalance_and_under_a_replay(files):
     ],
 )
 def test_a_wrong_plan_is_status_2_and_says_what_to_give(files, words, says):
-    result = tune(files, "never", *(word.format(files=files) for word in words))
+    given = (word.format(files=files) for word in words)
+    result = tune(files, "never", *given, run=here.stagegen)
     assert result.returncode == 2, result.stderr
     assert says in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
@@ -138,6 +146,6 @@ def test_a_wrong_plan_is_status_2_and_says_what_to_give(files, words, says):
 )
 def test_a_wrong_comparison_is_status_2(files, words, says):
     given = (word.format(files=files) for word in words)
-    result = stagegen("bench", "--topology", files / "two.yaml", *given)
+    result = here.stagegen("bench", "--topology", files / "two.yaml", *given)
     assert result.returncode == 2, result.stderr
     assert says in " ".join(result.stderr.split())

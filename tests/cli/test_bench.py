@@ -16,6 +16,7 @@ import pytest
 from docs.tools.bench.parts import measure_overhead
 from stagegen.catalogue import load_catalogue
 from stagegen.library import write_library
+from tests.cli.here import stagegen
 from tests.mpi import support
 
 REFERENCE = Path(__file__).resolve().parents[2] / "generated" / "reference"
@@ -98,7 +99,7 @@ def test_json_pairs_native_and_tuned(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_input_is_exit_2(words: tuple[str | Path, ...], says: str) -> None:
-    result = bench("--topology", REFERENCE / "topology.yaml", *words)
+    result = stagegen("bench", "--topology", REFERENCE / "topology.yaml", *words)
     assert result.returncode == 2
     assert says in result.stderr
     assert "Traceback" not in result.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import jsonschema
@@ -12,6 +11,7 @@ import pytest
 
 from stagegen.data import TOPOLOGIES
 from stagegen.measure.log import read_log
+from tests.cli.here import stagegen
 from tests.library.schemas import validate
 
 CLUSTER = TOPOLOGIES / "quickstart.yaml"
@@ -46,9 +46,7 @@ SCHEMA = {
 
 
 def compare(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "stagegen", "compare", "--topology", str(CLUSTER)]
-    command += map(str, words)
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    return stagegen("compare", "--topology", CLUSTER, *words)
 
 
 @pytest.mark.mpi
@@ -103,3 +101,18 @@ def test_wrong_input_is_exit_2(tmp_path, collective, algorithms, says):
     assert says in result.stderr
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.mpi
+def test_trees_are_candidates(tmp_path):
+    file = tmp_path / "mine.tree.yaml"
+    made = ("tree", "make", "--topology", CLUSTER, "--shape", "binary", "--name", "mine")
+    assert stagegen(*made, "--output", file).returncode == 0
+    result = compare(
+        *("--collective", "barrier", "--algorithms", "native,configured_tree_mine", "--sizes", "1"),
+        *("--tree", file, "--launcher", "local", "--repetitions", "1", "--format", "json"),
+        *("--output", tmp_path / "out"),
+    )
+    assert result.returncode == 0, result.stderr
+    names = [row["routine"].partition(":")[0] for row in json.loads(result.stdout)["rows"]]
+    assert names == ["native", "configured_tree_mine"]
