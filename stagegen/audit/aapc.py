@@ -19,8 +19,9 @@ from stagegen.audit.scheme import check_room, phase_count, scheme_kind
 from stagegen.audit.steps import Step, TokenEnd, read_steps
 from stagegen.audit.tables import NOBODY, Tables
 from stagegen.errors import ScheduleError
-from stagegen.schedule import SCHEMES, Message, PhaseSchedule, Scheme, Sync, SyncGraph
-from stagegen.schedule.alltoall.capacity import bound_phases, edge_capacities
+from stagegen.schedule import Message, PhaseSchedule, Sync, SyncGraph
+from stagegen.schedule.verify.kinds import KINDS, Kind
+from stagegen.schedule.verify.links import Links
 from stagegen.schedule.verify.paths import Network
 from stagegen.topology import Topology
 
@@ -58,14 +59,16 @@ def phase_schedules(
         ScheduleError: the tables contradict themselves; names rank, phase and message.
     """
     kind = scheme_kind(tables, routine.function)
-    scheme = SCHEMES[kind]
+    scheme, network = KINDS[kind], Network(topology)
+    links = Links(topology, network)
     steps = read_steps(tables, topology.rank_count)
     if scheme.giver is not None:
         check_room(tables, steps, topology.rank_count)
     for name in _OF_STREAMS if scheme.giver == "receiver" else ():
         routine.values(name)
-    _check_places(topology, tables, scheme)
-    plain = _without_syncs(topology, tables, steps)
+    if scheme.giver is not None and not links.equal:
+        tables.array("places")  # the order of the messages of a phase matters
+    plain = _without_syncs(topology, tables, steps, network, links)
     windowed = "window" in routine.parameters
     tokens = _tokens(steps, _WINDOWS_MOST if windowed else 1)
     syncs = [_sync(plain, token, scheme.giver) for token in tokens]
@@ -76,7 +79,7 @@ def phase_schedules(
             sync
             for sync, token in zip(syncs, tokens, strict=True)
             if token.windows >> (window - 1) & 1
-            and scheme.keeps(token.first_phase, token.then_phase, size)
+            and _keeps(scheme, token.first_phase, token.then_phase, size)
         )
         if scheme.giver == "sender":
             chosen += tuple(_known_to_senders(plain, scheme, size))
@@ -84,7 +87,7 @@ def phase_schedules(
         yield label, replace(plain, sync=SyncGraph(kind, chosen, size, window))
 
 
-def _known_to_senders(schedule: PhaseSchedule, scheme: Scheme, block_size: int) -> Iterator[Sync]:
+def _known_to_senders(schedule: PhaseSchedule, scheme: Kind, block_size: int) -> Iterator[Sync]:
     """Yield the syncs that need no token: a rank knows that its own last send is complete."""
     sent: dict[int, list[tuple[int, Message]]] = defaultdict(list)
     for phase, messages in enumerate(schedule.phases):
@@ -92,8 +95,14 @@ def _known_to_senders(schedule: PhaseSchedule, scheme: Scheme, block_size: int) 
             sent[message.source].append((phase, message))
     for own in sent.values():
         for (early, first), (late, then) in pairwise(own):
-            if scheme.keeps(early, late, block_size):
+            if _keeps(scheme, early, late, block_size):
                 yield Sync(first, then, None)
+
+
+def _keeps(scheme: Kind, early: int, late: int, block_size: int) -> bool:
+    """Tell whether a scheme has a sync between messages of two phases."""
+    within = early // block_size == late // block_size
+    return not scheme.blocks or (scheme.inside if within else scheme.apart)
 
 
 def _windows(tokens: Sequence[_Token], routine: BuildRoutine) -> list[int]:
@@ -105,11 +114,13 @@ def _windows(tokens: Sequence[_Token], routine: BuildRoutine) -> list[int]:
     return sorted(bits.union(routine.values("window", most=_WINDOWS_MOST)))
 
 
-def _without_syncs(topology: Topology, tables: Tables, steps: Sequence[Step]) -> PhaseSchedule:
+def _without_syncs(
+    topology: Topology, tables: Tables, steps: Sequence[Step], network: Network, links: Links
+) -> PhaseSchedule:
     """Return the phases that the steps of all ranks make together."""
     count = phase_count(tables)
     last = max((step.phase for step in steps), default=-1)
-    slowest = min(edge_capacities(topology).values(), default=Fraction(1))
+    slowest = min(links.capacity, default=Fraction(1))
     if not last < count <= last + 1 + ceil(1 / slowest):
         raise ScheduleError(f"schedule.phases is {count}, but the last phase of steps[] is {last}")
     _check_phases(steps)
@@ -118,29 +129,21 @@ def _without_syncs(topology: Topology, tables: Tables, steps: Sequence[Step]) ->
     if "dummies" in tables.records:
         ends = ((step, step.dummy_to, step.dummy_source) for step in steps)
         dummies = _messages(count, ends)
-    root, subtrees = _root(topology)
+    root, subtrees = _root(topology, network)
     return PhaseSchedule(
         ranks=topology.ranks,
         root=root,
         subtrees=subtrees,
-        bound_phases=bound_phases(topology),
+        bound_phases=links.bound(),
         phases=tuple(_placed(steps, phases)),
         sync=SyncGraph("none"),
         dummies=tuple(map(tuple, map(sorted, dummies))),
     )
 
 
-def _check_places(topology: Topology, tables: Tables, scheme: Scheme) -> None:
-    """Check that there are places if the order of the messages of a phase matters."""
-    matters = any(capacity != 1 for capacity in edge_capacities(topology).values())
-    if scheme.giver is not None and matters:
-        tables.array("places")
-
-
-def _root(topology: Topology) -> tuple[str, tuple[tuple[int, ...], ...]]:
+def _root(topology: Topology, network: Network) -> tuple[str, tuple[tuple[int, ...], ...]]:
     """Return a node whose largest branch is as small as possible, and its branches by size."""
     shared = sorted(host for host, ranks in Counter(topology.ranks).items() if ranks > 1)
-    network = Network(topology)
     names = [switch.name for switch in topology.switches] + shared
     branches = {name: sorted(network.branches(name), key=lambda b: (-len(b), b)) for name in names}
     root = min(names, key=lambda name: len(branches[name][0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 from stagegen.errors import InputError, ScheduleError
@@ -15,6 +15,8 @@ _INCLUDE = re.compile(r'[ \t]*#include (?:<\w+\.h>|"([\w.]+)")[ \t]*')
 _COMMON = ("coll.h", "dispatch.h")
 _GUARDED = re.compile(r"\s*#ifndef (\w+_H)\n#define \1\n(.*)\n#endif\s*", re.S)
 _UNREADABLE = re.compile(r"^[ \t]*(?:#|%:)[^\n]*|\\\n|\?\?[^\n]*|<%|%>|<:|:>|\b_Pragma\b", re.M)
+_DEFINE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:define|undef)[ \t]+(\w+)", re.M)
+_C_WORDS = frozenset(["const", "enum", "false", "int", "short", "static", "struct", "true"])
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,9})")
 
 
@@ -51,6 +53,30 @@ def read_source(path: Path) -> str:
 def included(code: str) -> list[str]:
     """Return the names of the files beside it that a C file includes."""
     return re.findall(r'^[ \t]*#include "([\w.]+)"', code, re.M)
+
+
+def require_as_written(path: Path, names: Set[str]) -> None:
+    """Check that neither a C file nor what it includes beside it redefines a table or C itself.
+
+    Args:
+        path: of the C file.
+        names: that its file of tables defines.
+
+    Raises:
+        InputError: a file cannot be read.
+        ScheduleError: a `#define` or `#undef` is of one of the names, or of a word of C that the
+            tables are written with; names the file.
+    """
+    seen, waiting = {path}, [path]
+    while waiting:
+        file = waiting.pop()
+        code = read_text(file).replace("\\\n", "")
+        for found in _DEFINE.finditer(code):
+            if found[1] in names or found[1] in _C_WORDS:
+                raise ScheduleError(f"{file}: {found[0].strip()!r} hides what is compiled")
+        beside = {file.parent / name for name in included(code)} - seen
+        seen |= beside
+        waiting += sorted(one for one in beside if one.is_file())
 
 
 def _is_include(line: str, folder: Path) -> bool:

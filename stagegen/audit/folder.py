@@ -1,4 +1,4 @@
-"""Proves every routine of a generated folder again, from what its C files really say."""
+"""Proves every routine of a generated folder again, from its files of tables."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stagegen.audit.aapc import phase_schedules
-from stagegen.audit.c_text import included, read_text
+from stagegen.audit.c_text import included, read_text, require_as_written
 from stagegen.audit.cluster import check_cluster
 from stagegen.audit.configured import configured_rows
 from stagegen.audit.hosts import leaders
 from stagegen.audit.inventory import read_build
-from stagegen.audit.patterns import is_pattern, pattern_schedule_of
+from stagegen.audit.patterns import pattern_schedule_of
 from stagegen.audit.rings_and_trees import kary_trees, ring_of, tree_proof
 from stagegen.audit.routine import BuildRoutine
 from stagegen.audit.scheme import check_engine, scheme_kind
-from stagegen.audit.tables import DATA, Tables, has_tables, read_data_file, read_tables
+from stagegen.audit.tables import DATA, Tables, read_data_file
 from stagegen.errors import InputError, ScheduleError
 from stagegen.schedule import Tree
 from stagegen.schedule.verify import Proof, verify, verify_configured, verify_order
@@ -33,7 +33,7 @@ class RoutineProof:
         routine: its name, which is that of its file.
         proofs: with a label each, for the values of parameters; empty for a routine that has
             no schedule.
-        unproven: whether it has tables of a user's own, which nothing here can prove.
+        unproven: whether it has tables of a user's own in its C file, which nothing here can prove.
     """
 
     routine: str
@@ -65,8 +65,8 @@ def audit_folder(folder: Path) -> Iterator[RoutineProof]:
         if routine.is_native:
             yield RoutineProof(routine.function, ())
             continue
-        if routine.brings_tables and not _kinds_of(routine.function):
-            yield _proof_of_brought(sources, groups[routine.group], routine)
+        if _is_unproven(sources, routine):
+            yield RoutineProof(routine.function, (), unproven=True)
             continue
         proofs = list(_prove_tables(sources, groups[routine.group], routine))
         if routine.needs_order:
@@ -75,33 +75,43 @@ def audit_folder(folder: Path) -> Iterator[RoutineProof]:
         yield RoutineProof(routine.function, tuple(proofs))
 
 
+def _is_unproven(sources: Path, routine: BuildRoutine) -> bool:
+    """Tell whether a routine has tables of a user's own, in its C file; check what can be."""
+    path, data = _files_of(sources, routine)
+    if not routine.brings_tables or _kinds_of(routine.function) or data.is_file():
+        return False
+    with _named(str(path)):
+        _check_code(read_text(path), routine, data)
+    return True
+
+
 def _prove_tables(sources: Path, topology: Topology, routine: BuildRoutine) -> _Proofs:
-    """Prove the tables of a routine, if it has any, for the ranks that it serves."""
-    path, data = (sources / f"{routine.function}{end}" for end in (".c", DATA))
+    """Prove the tables of a routine, if it has any, for the ranks that it serves.
+
+    Of its C file, only the name of its function counts, and the files that it includes.
+    """
+    path, data = _files_of(sources, routine)
     with _named(str(path)):
         code = read_text(path)
         _check_code(code, routine, data)
+        if not data.is_file() and (routine.has_tables or _kinds_of(routine.function)):
+            raise ScheduleError(
+                f'there is no proof for its tables: it has no file "{data.name}"; if an earlier '
+                "stagegen made the folder, make it again"
+            )
     if data.is_file():
         with _named(str(data)):
             tables = read_data_file(data)
             yield from _prove(topology, tables, routine)
         with _named(str(path)):
-            check_engine(included(code), scheme_kind(tables, routine.function))
-    elif has_tables(code) or _kinds_of(routine.function):
-        with _named(str(path)):
-            yield from _prove(topology, read_tables(path), routine)
+            require_as_written(path, tables.defined)
+            if "schedule" in tables.structs:
+                check_engine(included(code), scheme_kind(tables, routine.function))
 
 
-def _proof_of_brought(sources: Path, topology: Topology, routine: BuildRoutine) -> RoutineProof:
-    """Prove a pattern's order; of a user's own tables, check what can be checked."""
-    path, data = (sources / f"{routine.function}{end}" for end in (".c", DATA))
-    with _named(str(path)):
-        code = read_text(path)
-        _check_code(code, routine, data)
-        if not is_pattern(code):
-            return RoutineProof(routine.function, (), unproven=True)
-        proof = verify(topology, pattern_schedule_of(topology, path, routine))
-    return RoutineProof(routine.function, (("", proof),))
+def _files_of(sources: Path, routine: BuildRoutine) -> tuple[Path, Path]:
+    """Return the C file of a routine, and where its file of tables is if it has one."""
+    return sources / f"{routine.function}.c", sources / f"{routine.function}{DATA}"
 
 
 def _check_code(code: str, routine: BuildRoutine, data: Path) -> None:
@@ -164,7 +174,11 @@ def _prove_trees(topology: Topology, tables: Tables, routine: BuildRoutine) -> _
 
 
 def _prove_configured(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
-    yield "", verify_configured(topology, routine.collective, configured_rows(tables, routine))
+    yield "", verify_configured(topology, routine.collective, configured_rows(tables))
+
+
+def _prove_pattern(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
+    yield "", verify(topology, pattern_schedule_of(topology, tables, routine))
 
 
 @dataclass(frozen=True)
@@ -205,6 +219,11 @@ _KINDS = (
         r"(allreduce|barrier|bcast|reduce)_configured_tree_\w+",
         "contributor first worker",
         _prove_configured,
+    ),
+    _Kind(
+        r"alltoallv_pattern_\w+",
+        "first_step first_token parts places sizes steps tokens",
+        _prove_pattern,
     ),
 )
 

@@ -21,9 +21,7 @@ def leaders(topology: Topology, tables: Tables, group: int) -> Topology:
         ScheduleError: the tables contradict the topology, or each other.
     """
     hosts = set(topology.ranks)
-    wanted = {"HOSTS": len(hosts), "GROUP": group}
-    if tables.constants != wanted:
-        raise ScheduleError(f"the constants are {dict(tables.constants)}, not {wanted}")
+    tables.require_constants({"HOSTS": len(hosts), "GROUP": group})
     positions = tables.array("leader_of")
     for host, position in enumerate(positions):
         if not 0 <= position < topology.rank_count:

@@ -14,7 +14,7 @@ from stagegen.audit.routine import BuildRoutine, Use, read_of_folder, read_param
 from stagegen.audit.rule_tables import read_pattern_rules, read_rules
 from stagegen.audit.tables import DATA
 from stagegen.catalogue import load_catalogue
-from stagegen.catalogue.algorithm import OWN_TABLES, PLACES, RANKS_SERVED
+from stagegen.catalogue.algorithm import OWN_TABLES, PLACES, RANKS_SERVED, SCHEDULES, Algorithm
 from stagegen.errors import ScheduleError
 from stagegen.parts import templates_beside
 from stagegen.topology import Topology
@@ -40,8 +40,8 @@ def read_build(sources: Path, topology: Topology) -> tuple[BuildRoutine, ...]:
     shapes = [_shape(topology, hosts) for hosts in (everyone, *(g.hosts for g in topology.groups))]
     code = read_of_folder(sources / "routines.c")
     collectives = _collectives(code)
-    needs = _needs(sources.parent)
-    routines = list(_routines(sources / "routines.c", code, collectives, topology, needs))
+    known = _known(sources.parent)
+    routines = list(_routines(sources / "routines.c", code, collectives, topology, known))
     _check_files(sources, [routine.function for routine in routines], collectives)
     if not any((sources / name).exists() for name in ("rules.c", "dispatch.c", "dispatch.h")):
         return tuple(routines)
@@ -68,7 +68,7 @@ def _routines(
     code: str,
     collectives: Sequence[str],
     topology: Topology,
-    known: Mapping[str, str | None],
+    known: Mapping[str, Algorithm],
 ) -> Iterator[BuildRoutine]:
     table = only(
         r"const struct coll_routine coll_routines\[\] = \{(.*?)\n\};", code, "coll_routines[]"
@@ -92,20 +92,26 @@ def _routines(
         order = not needs.isdisjoint(PLACES.values())
         use = Use(f"{path.name}, {function}", read_parameters(path, row["parameters"]))
         cluster = "COLL_NEEDS_CLUSTER" in needs
-        need = known.get(f"{collective}/{row['name']}")
+        algorithm = known.get(f"{collective}/{row['name']}")
+        need = None if algorithm is None else algorithm.needs
         if need in RANKS_SERVED and not (order or cluster):
             raise ScheduleError(f"{path}: {function} may serve ranks whose hosts are not known")
         own = need == OWN_TABLES
         if own and not cluster:
             raise ScheduleError(f"{path}: {function} may serve ranks that its tables are not for")
-        yield BuildRoutine(function, collective, group, cluster, order, (use,), own)
+        tables = cluster if algorithm is None else need in SCHEDULES and not algorithm.uses
+        yield BuildRoutine(function, collective, group, cluster, order, (use,), own, tables)
     _check_native(path, code, declared)
 
 
-def _needs(folder: Path) -> Mapping[str, str | None]:
-    """Return what each algorithm needs, by its full name; a folder may have some of a user's."""
+def _known(folder: Path) -> Mapping[str, Algorithm]:
+    """Return the algorithms by their full names; a folder may have some of a user's.
+
+    The front matter of the templates says which ranks an algorithm may serve, and whether it has
+    tables: this alone is not taken from the folder's C.
+    """
     algorithms = load_catalogue(added=templates_beside(folder)).algorithms
-    return {algorithm.full_name: algorithm.needs for algorithm in algorithms}
+    return {algorithm.full_name: algorithm for algorithm in algorithms}
 
 
 def _check_native(path: Path, code: str, functions: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Rebuilds the schedule of an alltoallv's pattern from the tables in its C file.
+"""Rebuilds the schedule of an alltoallv's pattern from the tables of its routine.
 
 ``docs/interfaces.md`` (Generated C tables) says what the tables mean. No scheduler takes part.
 """
@@ -6,44 +6,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from stagegen.audit.c_text import included, read_source
 from stagegen.audit.routine import BuildRoutine
 from stagegen.audit.scheme import check_room, phase_count, scheme_kind
 from stagegen.audit.steps import Step, read_steps
-from stagegen.audit.tables import NOBODY, Record, data_within
+from stagegen.audit.tables import NOBODY, Record, Tables
 from stagegen.errors import ScheduleError
 from stagegen.schedule import PatternSchedule, Piece, Wait
 from stagegen.schedule.verify.pattern import times_of
 from stagegen.topology import Topology
 
-#: The engine that carries out the schedule of a pattern.
-ENGINE = "message_order.h"
 _OF_STREAMS = ("receives_ahead", "segment_size", "tail")
-_NAMES = ["first_step", "first_token", "parts", "places", "sizes", "steps", "tokens"]
 #: The members of the engine's ``struct pattern``, each of which is the table of its name.
 _MEMBERS = ("schedule", "parts", "sizes", "places")
 
 
-def is_pattern(code: str) -> bool:
-    """Tell whether the text of a routine's C file uses the engine for patterns."""
-    return ENGINE in included(code)
-
-
-def pattern_schedule_of(topology: Topology, path: Path, routine: BuildRoutine) -> PatternSchedule:
+def pattern_schedule_of(
+    topology: Topology, tables: Tables, routine: BuildRoutine
+) -> PatternSchedule:
     """Return the schedule that a routine's tables say.
 
     Raises:
-        InputError: the file cannot be read.
         ScheduleError: the tables contradict themselves; names rank, phase and message.
     """
-    tables = data_within(read_source(path))
     pattern = tables.members_of("pattern", "pattern")
     if pattern != {name: name for name in _MEMBERS}:
         raise ScheduleError(f"its pattern is not made of {', '.join(_MEMBERS)}")
-    if tables.names != _NAMES:
-        raise ScheduleError(f"its tables are {' '.join(tables.names)}, not {' '.join(_NAMES)}")
+    tables.require_constants({})
     if scheme_kind(tables, routine.function) != "receiver":
         raise ScheduleError("its tokens are not those of receivers")
     count = topology.rank_count

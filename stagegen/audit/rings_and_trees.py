@@ -1,8 +1,7 @@
-"""Rebuilds logical rings and broadcast trees from the tables of their C files."""
+"""Rebuilds logical rings and broadcast trees from the tables of their routines."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -12,17 +11,20 @@ from stagegen.schedule import RING_KINDS, Message, Ring, Tree
 from stagegen.schedule.verify import Proof
 from stagegen.topology import Topology
 
-_TREE = re.compile(r"\btree_\d\w*")
-
 
 def ring_of(topology: Topology, tables: Tables, function: str) -> Ring:
-    """Return the ring of the table `ring[]`; its kind is in the name of the function.
+    """Return the ring of the table `ring[]`, whose kind is a constant beside it.
 
     Raises:
-        ScheduleError: the tables contradict each other.
+        ScheduleError: the tables contradict each other, or the name of the function.
     """
-    kind = function.partition("_group_")[0].rpartition("_")[2]
-    return around(topology, _circle(topology, tables), kind if kind in RING_KINDS else "lr1")
+    named = function.partition("_group_")[0].rpartition("_")[2]
+    kind = f"lr{tables.constants.get('LOGICAL_RING')}"
+    if kind not in RING_KINDS or set(tables.constants) != {"LOGICAL_RING"}:
+        raise ScheduleError(f"the constants are {dict(tables.constants)}, not LOGICAL_RING alone")
+    if named in RING_KINDS and named != kind:
+        raise ScheduleError(f"the tables are of the ring {kind}, not of {named}")
+    return around(topology, _circle(topology, tables), kind)
 
 
 def around(topology: Topology, order: tuple[int, ...], kind: str = "lr1") -> Ring:
@@ -39,14 +41,7 @@ def kary_trees(topology: Topology, tables: Tables) -> Iterator[tuple[int, Tree]]
     """
     ranks = topology.rank_count
     by_arity = {int(name.removeprefix("tree_")): table for name, table in tables.arrays.items()}
-    named = set(_TREE.findall(tables.code))
-    for name in sorted(named.symmetric_difference(tables.arrays)):
-        problem = "there is no table" if name in named else "nothing takes the table"
-        raise ScheduleError(f"{problem} {name}[]")
-    wanted = {"NOBODY": NOBODY, "CHILDREN_MOST": max(by_arity)}
-    for name, value in wanted.items():
-        if tables.constants.get(name, value) != value:
-            raise ScheduleError(f"{name} is {tables.constants[name]}, not {value}")
+    tables.require_constants({"CHILDREN_MOST": max(by_arity), "NOBODY": NOBODY})
     for arity, numbers in by_arity.items():
         if len(numbers) != ranks * ranks * (1 + arity):
             raise ScheduleError(

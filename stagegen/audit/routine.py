@@ -37,6 +37,7 @@ class BuildRoutine:
         needs_order: whether it is only called with ranks on hosts of the cluster.
         uses: its defaults, and the rules that name it.
         brings_tables: whether its template, a user's, brings tables of its own.
+        has_tables: whether it must have a file of tables.
     """
 
     function: str
@@ -46,6 +47,7 @@ class BuildRoutine:
     needs_order: bool
     uses: tuple[Use, ...]
     brings_tables: bool = False
+    has_tables: bool = False
 
     @property
     def is_native(self) -> bool:

@@ -9,7 +9,7 @@ from stagegen.audit.c_text import number
 from stagegen.audit.steps import Step
 from stagegen.audit.tables import Tables
 from stagegen.errors import ScheduleError
-from stagegen.schedule import SCHEMES, Scheme
+from stagegen.schedule.verify.kinds import KINDS, Kind
 
 _Value = TypeVar("_Value")
 
@@ -31,7 +31,7 @@ _ENGINES = {
 }
 """The engines, and which end of a message gives tokens in the schemes of each."""
 
-_NAMED = {**{kind: kind for kind in SCHEMES}, "rounds": "none"}
+_NAMED = {**{kind: kind for kind in KINDS}, "rounds": "none"}
 """The scheme of each name: rounds keep the order of the phases, and have no synchronisation."""
 
 
@@ -46,26 +46,27 @@ def scheme_kind(tables: Tables, function: str) -> str:
         ScheduleError: there is no such scheme, or it is not that of the routine's name.
     """
     members = _members(tables)
-    scheme = Scheme(
-        giver=_one_of(members, "giver", _GIVERS),
-        blocks=_one_of(members, "blocks", _TRUTH),
-        barriers=_one_of(members, "barriers", _TRUTH),
-        dummies="dummies" in members,
-    )
-    wanted = {*_ALWAYS, *(_OF_TOKENS if scheme.giver else ()), *(["dummies"] * scheme.dummies)}
+    giver = _one_of(members, "giver", _GIVERS)
+    told = {
+        "giver": giver,
+        "blocks": _one_of(members, "blocks", _TRUTH),
+        "barriers": _one_of(members, "barriers", _TRUTH),
+        "dummies": "dummies" in members,
+    }
+    wanted = {*_ALWAYS, *(_OF_TOKENS if giver else ()), *(["dummies"] * ("dummies" in members))}
     for name in sorted(wanted.symmetric_difference(members)):
         problem = "is missing" if name in wanted else "is not known in this scheme"
         raise ScheduleError(f"schedule.{name} {problem}")
     for name in _TABLES:
         if name in members and members[name] != name:
             raise ScheduleError(f"schedule.{name} is {members[name]}, not {name}")
-    kinds = [kind for kind, known in SCHEMES.items() if known == scheme]
+    kinds = [name for name, kind in KINDS.items() if _facts(kind) == told]
     if not kinds:
-        raise ScheduleError(f"this is no scheme of synchronisation: {scheme}")
+        raise ScheduleError(f"this is no scheme of synchronisation: {told}")
     named = function.partition("_group_")[0].removeprefix("alltoall_aapc_")
-    told = named.removesuffix("_window").replace("_", "-")
-    if _NAMED.get(told, kinds[0]) != kinds[0]:
-        raise ScheduleError(f"the tables are of scheme {kinds[0]}, not of {told}")
+    by_name = named.removesuffix("_window").replace("_", "-")
+    if _NAMED.get(by_name, kinds[0]) != kinds[0]:
+        raise ScheduleError(f"the tables are of scheme {kinds[0]}, not of {by_name}")
     return kinds[0]
 
 
@@ -99,10 +100,15 @@ def check_engine(headers: Sequence[str], kind: str) -> None:
     Raises:
         ScheduleError: it does; names the engine.
     """
-    giver = SCHEMES[kind].giver
+    giver = KINDS[kind].giver
     for header in headers:
         if _ENGINES.get(header, giver) != giver:
             raise ScheduleError(f'"{header}" does not carry out tables of scheme {kind}')
+
+
+def _facts(kind: Kind) -> Mapping[str, str | bool | None]:
+    """Return of one of the checker's kinds what tables say of themselves."""
+    return {name: getattr(kind, name) for name in ("giver", "blocks", "barriers", "dummies")}
 
 
 def _members(tables: Tables) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Reads the tables of a routine: a file that is nothing but data, or tables in a C file."""
+"""Reads the tables of a routine: a file that is nothing but data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOBODY = -1
 _ITEM = re.compile(
     r"\s*(?:"
     r"enum \{(?P<constants>[^{}]*)\};"
-    r"|static const int (?P<numbers>\w+)\[\] = \{(?P<body>[^{}]*)\};"
+    r"|static const (?P<width>int|short) (?P<numbers>\w+)\[\] = \{(?P<body>[^{}]*)\};"
     r"|static const struct (?P<record>\w+) (?P<records>\w+)\[\] = \{(?P<rows>[^;=]*)\};"
     r"|static const struct (?P<type>\w+) (?P<struct>\w+) = \{(?P<members>[^{}]*)\};"
     r")"
@@ -28,8 +28,6 @@ _ITEM = re.compile(
 _ROW = re.compile(r"\{([^{}]*)\},\s*")
 _MEMBER = re.compile(r"\.(\w+) = &?(\w+),\s*")
 _CONSTANT = re.compile(r"(\w+) = (-?\w+)(?:,\s*|\Z)")
-_ARRAY = re.compile(r"^static const (short|int) (\w+)\[\] = \{([^{}]*)\};$", re.M)
-_ENUM = re.compile(r"\benum \{([^{}]*)\}")
 _MOST = {"short": 2**15 - 1, "int": 2**31 - 1}
 
 Record = tuple[int, ...]
@@ -44,19 +42,31 @@ class Tables:
         arrays: by name, the numbers of each table of numbers.
         records: by name, the type and the records of each table of records.
         structs: by name, the type and the members of each single record.
-        code: what else the file holds.
     """
 
     constants: Mapping[str, int]
     arrays: Mapping[str, Record]
     records: Mapping[str, tuple[str, Sequence[Record]]]
     structs: Mapping[str, tuple[str, Mapping[str, str]]]
-    code: str = ""
 
     @property
     def names(self) -> list[str]:
         """The names of all tables, in alphabetical order."""
         return sorted((*self.arrays, *self.records))
+
+    @property
+    def defined(self) -> frozenset[str]:
+        """All names that the file defines."""
+        return frozenset((*self.constants, *self.arrays, *self.records, *self.structs))
+
+    def require_constants(self, wanted: Mapping[str, int]) -> None:
+        """Check that the constants are these and no others.
+
+        Raises:
+            ScheduleError: they are not.
+        """
+        if self.constants != wanted:
+            raise ScheduleError(f"the constants are {dict(self.constants)}, not {dict(wanted)}")
 
     def array(self, name: str) -> Record:
         """Return a table of numbers.
@@ -115,16 +125,7 @@ def read_data_file(path: Path) -> Tables:
         InputError: it cannot be read.
         ScheduleError: it holds something else, or defines a name twice.
     """
-    return read_data(read_source(path))
-
-
-def read_data(text: str) -> Tables:
-    """Return the constants and tables of a text that holds nothing else, and no comments.
-
-    Raises:
-        ScheduleError: it holds something else, or defines a name twice.
-    """
-    text = text.rstrip()
+    text = read_source(path).rstrip()
     constants: dict[str, int] = {}
     arrays: dict[str, Record] = {}
     records: dict[str, tuple[str, Sequence[Record]]] = {}
@@ -141,48 +142,13 @@ def read_data(text: str) -> Tables:
         if item["constants"] is not None:
             _add_constants(constants, item["constants"])
         elif item["numbers"] is not None:
-            arrays[name] = _numbers(name, item["body"], "int")
+            arrays[name] = _numbers(name, item["body"], item["width"])
         elif item["records"] is not None:
             rows = rows_of(name, item["rows"], _ROW)
             records[name] = item["record"], [_numbers(name, row[1], "int") for row in rows]
         else:
             structs[name] = item["type"], _members(name, item["members"])
     return Tables(constants, arrays, records, structs)
-
-
-def data_within(text: str) -> Tables:
-    """Return the constants and tables of a text that holds other code, too, and no comments.
-
-    Raises:
-        ScheduleError: a table is not understood, or a name is defined twice.
-    """
-    return read_data("".join(item[0] for item in _ITEM.finditer(text)))
-
-
-def read_tables(path: Path) -> Tables:
-    """Return the tables of numbers in a C file, and the constants that are numbers.
-
-    Raises:
-        InputError: it cannot be read.
-        ScheduleError: its tables, or its lines for the preprocessor, are not understood.
-    """
-    text = read_source(path)
-    arrays: dict[str, Record] = {}
-    for c_type, name, body in _ARRAY.findall(text):
-        if name in arrays:
-            raise ScheduleError(f"table {name}[] is defined twice")
-        arrays[name] = _numbers(name, body, c_type)
-    code = _ARRAY.sub("", text)
-    constants: dict[str, int] = {}
-    for body in _ENUM.findall(code):
-        for name, value in re.findall(r"(\w+) = (-?\d+)(?=\s*(?:,|\Z))", body):
-            constants[name] = int(value)
-    return Tables(constants, arrays, {}, {}, code)
-
-
-def has_tables(code: str) -> bool:
-    """Tell whether the text of a C file has tables of numbers."""
-    return _ARRAY.search(code) is not None
 
 
 def _numbers(name: str, body: str, c_type: str) -> Record:

@@ -17,7 +17,10 @@ from stagegen.errors import InputError
 
 _TOKEN = re.compile(
     r"""
-    (?P<skipped> \{\#.*?\#\} | /\*.*?\*/ | //[^\n]* )
+    (?P<skipped>
+        \{\#.*?\#\} | /\*.*?\*/ | //[^\n]*
+        | \{%\s*(?:end)?tables\s*%\}               # in which file text stands
+      )
     | (?P<token>
         "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'  # texts, characters
         | \w+ | \{[{%]-? | -?[%}]\}                # words, numbers, Jinja's braces

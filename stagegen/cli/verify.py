@@ -1,4 +1,4 @@
-"""``stagegen verify``: proves a generated folder again, from the tables in its C files."""
+"""``stagegen verify``: proves a generated folder again, from its files of tables."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from stagegen.generate.schedules import summary
 def command(folder: Path, output_format: str) -> None:
     """Prove the schedules of a generated folder again.
 
-    Reads the folder's topology.yaml and the C files of src/ (the routines with their tables,
-    routines.c, rules.c and cluster.c), nothing else, rebuilds the schedules and checks them. Ends
-    with status 1 at the first error.
+    Reads the folder's topology.yaml and the data in src/ (each routine's file of tables,
+    routines.c, rules.c, patterns.c and cluster.c), rebuilds the schedules and checks them. The
+    templates say which routines must have tables. The code that uses the tables is not read: make
+    check tests it. Ends with status 1 at the first error.
     """
     proofs = []
     for proof in audit_folder(folder):

@@ -9,6 +9,9 @@ from functools import cached_property
 from typing import Any
 
 import jinja2
+import jinja2.ext
+import jinja2.nodes
+import jinja2.parser
 
 from stagegen import __version__
 from stagegen.catalogue.references import Work, works_of
@@ -44,6 +47,26 @@ def c_comment(paragraphs: list[str]) -> str:
     return f"/*\n{body}\n */".replace(_TIED, " ")
 
 
+#: What the text of `{% tables %}` is between in a routine that is rendered.
+_TABLES_BEGIN, _TABLES_END = "\x02", "\x03"
+_MARKED = re.compile(f"{_TABLES_BEGIN}(.*?){_TABLES_END}", re.DOTALL)
+
+
+class _TablesTag(jinja2.ext.Extension):
+    """The tag `{% tables %} … {% endtables %}`: its text is for the routine's file of tables."""
+
+    tags = {"tables"}  # noqa: RUF012
+
+    def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node:
+        """Return the node of a tag: a call that marks what stands in it."""
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endtables",), drop_needle=True)
+        return jinja2.nodes.CallBlock(self.call_method("_marked"), [], [], body).set_lineno(line)
+
+    def _marked(self, caller: Callable[[], str]) -> str:
+        return f"{_TABLES_BEGIN}{caller()}{_TABLES_END}"
+
+
 class Renderer:
     """Renders templates for one cluster.
 
@@ -77,6 +100,7 @@ class Renderer:
             lstrip_blocks=True,
             keep_trailing_newline=True,
             autoescape=False,
+            extensions=[_TablesTag],
         )
         self._environment.globals.update(header=self.header, made_for=made_for, version=__version__)
 
@@ -131,12 +155,40 @@ class Renderer:
         """
         return self.plain(name) if self.has(name) else self.render(f"{name}.j2", values)
 
+    def render_apart(
+        self, template: str, values: Mapping[str, Any], tables: str
+    ) -> tuple[str, str | None]:
+        """Render the template of a routine, and what its `{% tables %}` are apart from it.
+
+        Args:
+            template: its path.
+            values: for it.
+            tables: the name of the file of tables, which the routine includes in their place.
+
+        Returns:
+            The routine, and its tables; None if it has none of this kind.
+
+        Raises:
+            GenerateError: the template is wrong, uses an undefined value, or has tables twice.
+        """
+        text = self._rendered(template, values)
+        found = _MARKED.findall(text)
+        if len(found) > 1:
+            raise GenerateError(f"{template}: `{{% tables %}}` may stand there once, not twice")
+        return _MARKED.sub(f'#include "{tables}"\n', text), found[0] if found else None
+
     def render(self, template: str, values: Mapping[str, Any]) -> str:
-        """Render one template.
+        """Render one template, which has no `{% tables %}`.
 
         Raises:
             GenerateError: the template is wrong or uses an undefined value.
         """
+        text = self._rendered(template, values)
+        if _MARKED.search(text) is not None:
+            raise GenerateError(f"{template}: only a routine may have `{{% tables %}}`")
+        return text
+
+    def _rendered(self, template: str, values: Mapping[str, Any]) -> str:
         try:
             return self._environment.get_template(template).render(values)
         except jinja2.TemplateError as error:

@@ -13,6 +13,7 @@ from stagegen.catalogue.source_hash import TABLES_TEMPLATE
 from stagegen.generate.calls import CallInC, hanging
 from stagegen.generate.render import Renderer, c_comment, unbroken
 from stagegen.generate.schedules import table_maker_of
+from stagegen.generate.trees import arities_of
 
 #: How the name of a routine's file of tables ends, after the name of its function.
 TABLES = ".tables.h"
@@ -120,22 +121,12 @@ def c_parameters(values: dict[str, int], parts: Sequence[str] = ()) -> str:
     return "{" + ", ".join(members) + "}" if members else "{0}"
 
 
-def render_routine(algorithm: Algorithm, renderer: Renderer, group: RankGroup) -> str:
-    """Return the C file of one algorithm for some ranks.
-
-    Raises:
-        GenerateError: the template is wrong.
-        ScheduleError: the schedule fails its proof.
-    """
-    return renderer.render(algorithm.template.as_posix(), _values(algorithm, renderer, group))
-
-
 def routine_files(
     algorithm: Algorithm, renderer: Renderer, group: RankGroup, collective: Collective
 ) -> dict[str, str]:
     """Return the C file of one algorithm for some ranks, and the file of its tables, by name.
 
-    There is a file of tables if the C file includes it.
+    There is a file of tables if the C file includes it, or has `{% tables %}`.
 
     Args:
         algorithm: the algorithm.
@@ -149,11 +140,26 @@ def routine_files(
     """
     values = _values(algorithm, renderer, group)
     values["call"] = CallInC(collective)
-    code, tables = f"{values['function']}.c", f"{values['function']}{TABLES}"
-    files = {code: renderer.render(algorithm.template.as_posix(), values)}
-    if f'#include "{tables}"' in files[code].splitlines():
+    function = values["function"]
+    tables = f"{function}{TABLES}"
+    code, own = renderer.render_apart(algorithm.template.as_posix(), values, tables)
+    files = {f"{function}.c": code}
+    if own is not None:
+        title = f"{tables}: the schedule of {function} as tables."
+        files[tables] = "\n".join((renderer.header(title), *_stated(algorithm), own))
+    elif f'#include "{tables}"' in code.splitlines():
         files[tables] = renderer.render(f"{algorithm.collective}/{TABLES_TEMPLATE}", values)
     return files
+
+
+def _stated(algorithm: Algorithm) -> Iterator[str]:
+    """Yield the constant that says what the tables of a ring or of trees are."""
+    if algorithm.needs == "ring":
+        number = (algorithm.kind or "").removeprefix("lr")
+        yield f"/* The logical ring LR{number}. */\nenum {{ LOGICAL_RING = {number} }};\n"
+    elif algorithm.needs == "tree":
+        most = max(arities_of(algorithm))
+        yield f"/* The most children in the trees. */\nenum {{ CHILDREN_MOST = {most} }};\n"
 
 
 def _values(algorithm: Algorithm, renderer: Renderer, group: RankGroup) -> dict[str, Any]:

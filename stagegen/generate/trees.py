@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,16 +21,21 @@ _REACHED = {
 }
 
 
+def arities_of(algorithm: Algorithm) -> Sequence[int]:
+    """Return the arities that an algorithm of trees declares."""
+    listed = [p.listed for p in algorithm.parameters if p.name == "arity"]
+    return listed[0] if listed else (_BINARY,)
+
+
 class KaryTrees:
     """The trees of an algorithm: of every root, with every arity that it declares."""
 
     def __init__(self, topology: Topology, algorithm: Algorithm):
         self._topology = topology
         kind, make = algorithm.kind or "", _MAKERS[algorithm.collective]
-        arities = [p.listed for p in algorithm.parameters if p.name == "arity"] or [(_BINARY,)]
         self._trees: dict[int, list[Tree]] = {
             arity: [make(topology, root, kind, arity) for root in range(topology.rank_count)]
-            for arity in arities[0]
+            for arity in arities_of(algorithm)
         }
 
     def tables(self) -> dict[str, Any]:

@@ -128,16 +128,19 @@ reference: Bongo, Anshus and Bjørndalen 2004, §3
 ---#}}
 {{{{ banner }}}}
 #include "configured_tree.h"
-
+{{% tables %}}
 {_comment(tree, topology, proof)}
 /* clang-format off */
+enum {{ NODES = {len(tree.nodes)} }};
+
 {tables}
 /* clang-format on */
+{{% endtables %}}
 
 {{{{ contract }}}}
 {{{{ signature }}}} {{
     static const char owner;
-    const struct configured_tree tree = {{&owner, {len(tree.nodes)}, worker, first, contributor}};
+    const struct configured_tree tree = {{&owner, NODES, worker, first, contributor}};
 {unused}    return coll_configured_tree_{collective}(call, cc, &tree, {on_host});
 }}
 """

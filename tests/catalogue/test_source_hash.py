@@ -91,6 +91,8 @@ def before(tmp_path):
         {"ring": ("bytes of a segment", "bytes of each segment")},
         {"ring": ("section 4.1", "section 4.2")},
         {"loop": ("{# Shared. #}\n", "")},
+        {"loop": ("const char", "{% tables %}\nconst char")},
+        {"ring": ("    return 1; // done\n", "{% tables %}\n    return 1;\n{% endtables %}\n")},
         {"other": ("int other;", "long other;")},
         {"collective": ("Every rank gets", "All ranks get")},
         {"collective": ("bound: bcast", "bound: reduce")},

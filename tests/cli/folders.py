@@ -8,12 +8,17 @@ from itertools import product
 from pathlib import Path
 
 from stagegen.catalogue import applicable, load_catalogue, runnable
-from stagegen.generate import Build, Renderer
+from stagegen.generate import Build, Renderer, write_files
 from stagegen.generate.features import with_features
+from stagegen.generate.pattern_templates import pattern_root
 from stagegen.generate.routines import c_parameters
 from stagegen.generate.sources import runtime_sources
 from stagegen.library.rules import CRule, CTable
+from stagegen.parts.find import parts_file
+from stagegen.parts.trees import root_of
+from stagegen.patterns import make_pattern
 from stagegen.topology import Group, load_topology, topology_yaml
+from stagegen.trees import make_tree, shape_of
 from stagegen.tune.shapes import Shape
 from tests.schedule.rated import with_rates
 from tests.strategies import make_topology
@@ -53,13 +58,16 @@ _RULES = {
 }
 
 
-def write_folder(topology, folder, *only):
-    """Write all routines that the topology can have, or some; return them."""
-    catalogue = load_catalogue()
+def write_folder(topology, folder, *only, added=()):
+    """Write all routines that the topology can have, or some; return them.
+
+    Templates that are added are kept in the folder, too.
+    """
+    catalogue = load_catalogue(added=added)
     algorithms = runnable(catalogue, topology)
     if only:
         algorithms = tuple(a for a in algorithms if a.routine in only)
-    renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash)
+    renderer = Renderer("a test", topology.name, topology.hash, catalogue.hash, catalogue.templates)
     (folder / "src").mkdir(parents=True)
     build = Build.of(topology, catalogue, algorithms)
     files = runtime_sources(build, renderer)
@@ -70,7 +78,15 @@ def write_folder(topology, folder, *only):
     for name, text in files.items():
         (folder / "src" / name).write_text(text, encoding="utf-8")
     (folder / "topology.yaml").write_text(topology_yaml(topology), encoding="utf-8")
+    write_files(folder, parts_file(added))
     return build.routines
+
+
+def own_routines(topology):
+    """The templates of a pattern and of a tree of the topology's ranks."""
+    pattern = make_pattern("zipf", topology.rank_count, 300, 3)
+    tree = make_tree(topology, shape_of("flat"), "flat")
+    return pattern_root(topology, [pattern], "patterns.yaml"), root_of([tree], topology)
 
 
 def _tables(build):
@@ -101,9 +117,8 @@ def scheduled(topology) -> list[str]:
 
 
 def file_of_tables(folder: Path, routine: str) -> Path:
-    """The file that has a routine's tables: its own, or the C file."""
-    own = folder / "src" / f"{routine}.tables.h"
-    return own if own.is_file() else folder / "src" / f"{routine}.c"
+    """The file that has a routine's tables."""
+    return folder / "src" / f"{routine}.tables.h"
 
 
 def edit(file: Path, old: str, new: str) -> None:

@@ -91,13 +91,13 @@ def test_every_changed_constant_is_seen(damage):
                 for other in others - {item[2]} if item[2] in others else ():
                     found += 1
                     damage.sees_scheme(start, end, other)
-    assert found or re.search(r"\bring\[\]", damage.text)  # a ring has none that must be so
+    assert found
 
 
 def test_every_changed_member_is_seen(damage):
     """A member of `schedule` that is left out, stands twice, or has another name."""
     members = list(re.finditer(r"^    \.(\w+) = \w+,$", damage.bare, re.MULTILINE))
-    assert bool(members) == damage.file.name.endswith(".tables.h")
+    assert bool(members) == ("struct aapc_schedule schedule" in damage.text)
     for member in members:
         start, end, text = member.start(), member.end(), member[0]
         for other in ("", f"{text}\n{text}", text.replace(member[1], "other", 1)):

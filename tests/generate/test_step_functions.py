@@ -15,7 +15,7 @@ import pytest
 from stagegen.catalogue import groups_of
 from stagegen.data import ENGINES, TEMPLATES
 from stagegen.generate import Renderer, Toolchain
-from stagegen.generate.routines import render_routine
+from stagegen.generate.routines import routine_files
 from tests.mpi import support
 
 pytestmark = pytest.mark.mpi
@@ -31,7 +31,9 @@ def function(tmp_path_factory) -> Callable[..., ctypes.CDLL]:
 
     def load(collective: str, name: str, *functions: str) -> ctypes.CDLL:
         algorithm = support.CATALOGUE.find(collective, name)
-        text = render_routine(algorithm, renderer, groups_of(topology)[0])
+        described = support.CATALOGUE.collective(collective)
+        files = routine_files(algorithm, renderer, groups_of(topology)[0], described)
+        text = files[f"{algorithm.routine}.c"]
         return static_functions(text, functions, tmp_path_factory.mktemp(algorithm.routine))
 
     return load

@@ -93,7 +93,7 @@ def test_steps_say_the_places_of_messages_where_links_differ():
 
 @pytest.mark.parametrize("routine", TREES)
 def test_a_table_of_trees_is_the_trees(routine):
-    tables, count = c_tables.tables(text_of(routine)), TOPOLOGY.rank_count
+    tables, count = c_tables.tables(data_of(routine)), TOPOLOGY.rank_count
     make = reduce_tree if ALGORITHMS[routine].collective == "reduce" else broadcast_tree
     for arity in parameter(routine, "arity") or (2,):
         table, width = tables[f"tree_{arity}"], 1 + arity
@@ -112,7 +112,7 @@ def test_a_table_of_trees_is_the_trees(routine):
 
 @pytest.mark.parametrize("routine", RINGS)
 def test_a_table_of_a_ring_has_every_rank_at_its_place(routine):
-    tables = c_tables.tables(text_of(routine))
+    tables = c_tables.tables(data_of(routine))
     assert sorted(tables["ring"]) == list(range(TOPOLOGY.rank_count))
     assert [tables["ring"][place] for place in tables["place_of"]] == sorted(tables["ring"])
 

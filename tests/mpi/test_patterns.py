@@ -194,7 +194,7 @@ def test_changed_tables_fail_their_proof(tmp_path, pattern, change, why):
     topology = support.cluster(4)
     found = catalogue(topology, patterns(4)[:1])
     write_library(tmp_path, topology, found, support.decision(topology, found), {})
-    path = tmp_path / "src" / "alltoallv_pattern_zipf.c"
+    path = tmp_path / "src" / "alltoallv_pattern_zipf.tables.h"
     text, count = re.subn(pattern, change, path.read_text(), count=1, flags=re.DOTALL)
     assert count == 1
     path.write_text(text)
