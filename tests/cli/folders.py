@@ -84,7 +84,7 @@ def write_folder(topology, folder, *only, added=()):
 
 def own_routines(topology):
     """The templates of a pattern and of a tree of the topology's ranks."""
-    pattern = make_pattern("zipf", topology.rank_count, 300, 3)
+    pattern = replace(make_pattern("zipf", topology.rank_count, 300, 3), name="zipf")
     tree = make_tree(topology, shape_of("flat"), "flat")
     return pattern_root(topology, [pattern], "patterns.yaml"), root_of([tree], topology)
 

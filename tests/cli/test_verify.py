@@ -37,7 +37,7 @@ BARRIER, DUMMY, NONE, RECEIVER, ROUNDS, SENDER = (
     f"alltoall_aapc_{name}.tables.h"
     for name in ("barrier", "dummy", "none", "receiver", "rounds", "sender")
 )
-KARY, RING = "bcast_topology_kary.tables.h", "allgather_logical_ring_lr2.tables.h"
+KARY = "bcast_topology_kary.tables.h"
 
 
 @pytest.fixture(scope="module")
@@ -129,21 +129,6 @@ def edited(figure, tmp_path, name, old, new):
         (KARY, " tree_3[]", " trees[]", "no proof for its tables: tree_4 trees"),
         (KARY, "const short", "const long", "is not understood"),
         (KARY, "CHILDREN_MOST = 4", "CHILDREN_MOST = 3", "{'CHILDREN_MOST': 3, 'NOBODY': -1}, not"),
-        (RING, "RING = 2", "RING = 3", "of the ring lr3, not of lr2"),
-        (RING, "RING = 2", "RING = 4", "not LOGICAL_RING alone"),
-        (RING, "    0, ", "    1, ", "place_of[] contradicts ring["),
-        (
-            "allgather_logical_ring_lr2.c",
-            "ring_lr2.tables.h",
-            "ring_lr3.tables.h",
-            "not its file of",
-        ),
-        (
-            "allgather_logical_ring_lr2.c",
-            '#include "allgather',
-            '// "allgather',
-            "does not include",
-        ),
         ("aapc.h", "struct aapc_step {", "#define steps s\nstruct aapc_step {", "hides what"),
         ("coll.h", "\n#include", "\n#define short char\n#include", "hides what is compiled"),
         ("tree.h", "struct tree_node {", "#define tree_2 tree_3\nstruct tree_node {", "hides what"),
@@ -190,6 +175,26 @@ def test_what_is_wrong_is_named(figure, tmp_path, name, old, new, part):
     with pytest.raises(ScheduleError) as error:
         list(audit_folder(folder))
     assert name in str(error.value)
+    assert part in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("end", "old", "new", "part"),
+    [
+        (".tables.h", "RING = 2", "RING = 3", "of the ring lr3, not of lr2"),
+        (".tables.h", "RING = 2", "RING = 4", "not LOGICAL_RING alone"),
+        (".tables.h", "    0, ", "    1, ", "place_of[] contradicts ring["),
+        (".c", "lr2.tables.h", "lr3.tables.h", "does not include its file"),
+        (".c", '#include "allgather', '// "allgather', "does not include its file"),
+    ],
+)
+def test_what_is_wrong_with_a_ring_is_named(tmp_path, end, old, new, part):
+    routine = "allgather_logical_ring_lr2"
+    write_folder(CLUSTERS["groups"], tmp_path, routine)
+    edit(tmp_path / "src" / f"{routine}{end}", old, new)
+    with pytest.raises(ScheduleError) as error:
+        list(audit_folder(tmp_path))
+    assert f"{routine}{end}: " in str(error.value)
     assert part in str(error.value)
 
 

@@ -13,7 +13,7 @@ from tests.cli.folders import ARRAY, CLUSTERS, file_of_tables, scheduled, write_
 
 DAMAGED = {
     "fig-3-2": scheduled(CLUSTERS["fig-3-2"]),
-    "groups": ["alltoall_aapc_receiver", "bcast_topology_binary"],
+    "groups": ["allgather_logical_ring_lr2", "alltoall_aapc_receiver", "bcast_topology_binary"],
     "slots": ["alltoall_aapc_sender", "alltoall_hierarchical", "bcast_topology_kary"],
     "capacity 2": ["alltoall_aapc_receiver_window", "alltoall_aapc_sender_partial"],
 }
