@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { TAG = 2, PIECE = 1 << 22, COMMUNICATORS = 4096, MEMBERS = 1 << 20, SAMPLES = 2 };
@@ -24,6 +25,8 @@ static const double ROOM = 8 << 20;
 
 /* Of a call there is room for this many events. */
 enum { EVENTS_OF_CALL = 8 };
+
+enum { CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
 
 _Thread_local struct coll_events *coll_events_now;
 
@@ -58,11 +61,18 @@ static uint64_t events_of_thread(void) {
     return events;
 }
 
-/* The memory is written to, so that no call waits for pages. */
+/*
+ * Memory of zeros. It is written to, so that no call waits for pages. It is in huge pages, where
+ * the system has them: a rank that shares its processor finds each page anew in every call.
+ */
 static void *pages(size_t bytes) {
-    void *memory = malloc(bytes);
-    if (memory != NULL)
-        memset(memory, 1, bytes);
+    void *memory = NULL;
+    if (posix_memalign(&memory, bytes < HUGE_PAGE ? CACHE_LINE : HUGE_PAGE, bytes) != 0)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(memory, bytes, MADV_HUGEPAGE); /* it is no error if there are none */
+#endif
+    memset(memory, 0, bytes);
     return memory;
 }
 
@@ -86,20 +96,15 @@ static struct coll_events *left_memory(void) {
 }
 
 static struct coll_events *new_memory(void) {
-    struct coll_events *events = calloc(1, sizeof *events);
+    const uint64_t room = events_of_thread(), calls = room / EVENTS_OF_CALL;
+    struct coll_events *events =
+        pages(sizeof *events + calls * sizeof *events->calls + room * sizeof *events->entries);
     if (events == NULL)
         return NULL;
-    const uint64_t room = events_of_thread();
-    events->entries = pages(room * sizeof *events->entries);
-    events->calls = pages(room / EVENTS_OF_CALL * sizeof *events->calls);
-    if (events->entries == NULL || events->calls == NULL) {
-        free(events->entries);
-        free(events->calls);
-        free(events);
-        return NULL;
-    }
+    events->calls = (struct events_call *)(events + 1);
+    events->entries = (struct events_entry *)(events->calls + calls);
     events->mask = room - 1;
-    events->call_mask = room / EVENTS_OF_CALL - 1;
+    events->call_mask = calls - 1;
     events->next = all;
     all = events;
     return events;
@@ -185,18 +190,19 @@ struct coll_events *coll_events_begin(const struct coll_routine *routine,
     if (own == NULL)
         own = memory_of_thread();
     struct known *known = know(cc);
+    if (known != NULL && ++known->calls % each != 0)
+        return NULL;
+    const uint32_t sequence = known == NULL ? 0 : known->kept++; /* the same on all ranks */
     if (own == NULL || known == NULL) {
         __atomic_fetch_add(&part.lost, 1, __ATOMIC_RELAXED);
         return NULL;
     }
-    if (++known->calls % each != 0)
-        return NULL;
     struct events_call *entry = &own->calls[own->call_count++ & own->call_mask];
     *entry = (struct events_call){
         .first = own->count,
         .bytes = call->bytes,
         .communicator = known->place - 1,
-        .sequence = known->kept++,
+        .sequence = sequence,
         .routine = (int32_t)(routine - coll_routines),
         .root = coll_shapes[call->collective].rooted ? call->root : -1,
         .thread = own->thread,

@@ -67,7 +67,19 @@ struct events_part {
     uint64_t counts[EVENTS_SECTIONS];
 };
 
-/* The memory of a thread: rings, whose rooms are powers of two. */
+/* A receive on its way. */
+struct events_awaited {
+    MPI_Request request;
+    int from, tag;
+    uint64_t call; /* the number of the call that has used the place; 0: none */
+};
+
+enum { EVENTS_AWAITED = 64, EVENTS_AWAITED_MORE = 4096 };
+
+/*
+ * The memory of a thread: rings, whose rooms are powers of two, and receives, in a table of a few
+ * lines or, if there are many, in the longer one.
+ */
 struct coll_events {
     struct events_entry *entries;
     uint64_t mask, count; /* of entries: room - 1; all so far */
@@ -77,6 +89,7 @@ struct coll_events {
     uint32_t thread;
     int left; /* its thread has ended */
     struct coll_events *next;
+    struct events_awaited awaited[EVENTS_AWAITED], more[EVENTS_AWAITED_MORE];
 };
 
 /* The memory of this thread while it is in a call, else NULL. */

@@ -16,38 +16,55 @@
 
 /*
  * Receives on their way, by their requests: where one ends, only the request tells whose message
- * has come. A place that is taken goes to the later receive; the earlier one is no event then.
+ * has come. Where all places for a request are taken, one of them goes to the later receive; the
+ * earlier one is no event then.
  */
-enum { PLACES = 4096, PROBES = 16, FEW = 64 };
+enum { PROBES = 16, FEW = 64 };
 
-struct awaited {
-    MPI_Request request;
-    int from, tag;
-    uint64_t call; /* the number of the call; 0: the place is free */
-};
-
-static _Thread_local struct awaited awaited[PLACES];
-
-static unsigned place_of(MPI_Request request) {
+static unsigned hash_of(MPI_Request request) {
     uint64_t bits = 0;
     memcpy(&bits, &request, sizeof request);
-    return (unsigned)(bits * 0x9E3779B97F4A7C15u >> 52);
+    return (unsigned)(bits * 0x9E3779B97F4A7C15u >> 40);
+}
+
+/*
+ * Where a request is or, if there is room asked for, where it can be. Its places are taken in their
+ * order, so it is in none after the first that this call has not used; what has ended leaves
+ * MPI_REQUEST_NULL. *next says whether all places are used: then it may be in the other table.
+ */
+static struct events_awaited *place_in(struct events_awaited *table, unsigned size, uint64_t call,
+                                       MPI_Request request, int room, int *next) {
+    const unsigned first = hash_of(request);
+    *next = 0;
+    for (unsigned i = 0; i < PROBES; ++i) {
+        struct events_awaited *one = &table[(first + i) % size];
+        if (one->call != call)
+            return room ? one : NULL;
+        if (one->request == (room ? MPI_REQUEST_NULL : request))
+            return one;
+    }
+    *next = 1;
+    return NULL;
+}
+
+static struct events_awaited *place_of(struct coll_events *events, MPI_Request request, int room) {
+    int next;
+    const uint64_t call = events->call_count;
+    struct events_awaited *one =
+        place_in(events->awaited, EVENTS_AWAITED, call, request, room, &next);
+    if (one != NULL || !next)
+        return one;
+    return place_in(events->more, EVENTS_AWAITED_MORE, call, request, room, &next);
 }
 
 static void await(MPI_Request request, int from, int tag) {
-    if (coll_events_now == NULL || from == MPI_PROC_NULL || request == MPI_REQUEST_NULL)
+    struct coll_events *events = coll_events_now;
+    if (events == NULL || from == MPI_PROC_NULL || request == MPI_REQUEST_NULL)
         return;
-    const unsigned first = place_of(request);
-    const uint64_t call = coll_events_now->call_count;
-    struct awaited *free_one = &awaited[first];
-    for (unsigned i = 0; i < PROBES; ++i) {
-        struct awaited *one = &awaited[(first + i) % PLACES];
-        if (one->call != call || one->request == request) {
-            free_one = one;
-            break;
-        }
-    }
-    *free_one = (struct awaited){request, from, tag, call};
+    struct events_awaited *one = place_of(events, request, 1);
+    if (one == NULL)
+        one = &events->more[hash_of(request) % EVENTS_AWAITED_MORE];
+    *one = (struct events_awaited){request, from, tag, events->call_count};
 }
 
 static void sent(int to, int tag) {
@@ -64,17 +81,13 @@ static void received(int from, int tag) {
 static void ended(MPI_Request request, const MPI_Status *status) {
     if (coll_events_now == NULL || request == MPI_REQUEST_NULL)
         return;
-    const unsigned first = place_of(request);
-    for (unsigned i = 0; i < PROBES; ++i) {
-        struct awaited *one = &awaited[(first + i) % PLACES];
-        if (one->call == coll_events_now->call_count && one->request == request) {
-            const int has_status = status != MPI_STATUS_IGNORE;
-            received(one->from == MPI_ANY_SOURCE && has_status ? status->MPI_SOURCE : one->from,
-                     one->tag == MPI_ANY_TAG && has_status ? status->MPI_TAG : one->tag);
-            one->call = 0;
-            return;
-        }
-    }
+    struct events_awaited *one = place_of(coll_events_now, request, 0);
+    if (one == NULL)
+        return;
+    const int has_status = status != MPI_STATUS_IGNORE;
+    received(one->from == MPI_ANY_SOURCE && has_status ? status->MPI_SOURCE : one->from,
+             one->tag == MPI_ANY_TAG && has_status ? status->MPI_TAG : one->tag);
+    one->request = MPI_REQUEST_NULL;
 }
 
 int coll_traced_send(const void *data, int count, MPI_Datatype type, int to, int tag,

@@ -6,6 +6,10 @@
  *   than every allreduce, as each has an algorithm and segments of its own.
  * Cost: that of its parts.
  * Asks for: commutative.
+ * Example:
+ *   p = 3, 7 elements: parts of 3, 2 and 2
+ *   reduce_scatter:    rank 0 has the results 0 1 2, rank 1 has 3 4, rank 2 has 5 6
+ *   allgatherv:        every rank has 0 1 2 3 4 5 6
  * Reference: Träff, Gropp and Thakur 2010 [doi:10.1109/TPDS.2009.120]; Hunold, Carpen-Amarie and
  *   Träff 2016 (allreduce ≼ reduce_scatter + allgatherv).
  *

@@ -6,6 +6,10 @@
  *   every bcast, as with an allgather on a circulant graph or a mesh.
  * Cost: that of its parts.
  * Asks for: nothing.
+ * Example:
+ *   p = 3, 7 bytes: blocks of 3, so 2 are filled up
+ *   scatter:      rank 0 has 0 1 2, rank 1 has 3 4 5, rank 2 has 6 - -
+ *   allgather:    every rank has 9 bytes, and keeps the first 7
  * Reference: Träff, Gropp and Thakur 2010 [doi:10.1109/TPDS.2009.120]; Hunold, Carpen-Amarie and
  *   Träff 2016 (bcast ≼ scatter + allgather).
  *
