@@ -88,7 +88,8 @@ def command(
     if as_json:
         print_json({"series": [look.to_json() for look in looks]})
         return
-    console = Console(width=150 if not Console().is_terminal else None, highlight=False)
+    width = 150 if not Console().is_terminal else None
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
     if len(looks) > 1:
         console.print(_overview(looks))
     for look in looks:

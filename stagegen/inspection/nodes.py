@@ -15,7 +15,7 @@ its nodes (``COLL_EVENT_NODE_IN`` and so on).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -86,7 +86,7 @@ def nodes_of(collective: str, call: Call) -> dict[int, Node] | None:
     """Return the nodes of a call by their numbers; None if its messages are not those of a tree."""
     told = _told(call)
     if told:
-        return told
+        return told if _is_whole(told) else None
     steps = [_steps(rank, events) for rank, events in enumerate(call.events)]
     _drop_exchanges(steps)
     to_root, from_root = _one_way()
@@ -126,6 +126,14 @@ def _told(call: Call) -> dict[int, Node]:
                 child.parent = node.number if name in node.ins else child.parent
                 child.giver = node.number if name in node.outs else child.giver
     return nodes
+
+
+def _is_whole(told: Mapping[int, Node]) -> bool:
+    """Whether all contributors that are nodes were told, and every way ends at a root."""
+    names = {name for node in told.values() for name in (*node.ins, *node.outs)}
+    if any(name < 0 and -1 - name not in told for name in names):
+        return False
+    return all(_ends(told, start, "parent") and _ends(told, start, "giver") for start in told)
 
 
 def _steps(rank: int, events: Sequence[Event]) -> list[_Step]:
@@ -212,7 +220,7 @@ def _is_tree(nodes: dict[int, Node]) -> bool:
     return all(_ends(nodes, start, "parent") and _ends(nodes, start, "giver") for start in nodes)
 
 
-def _ends(nodes: dict[int, Node], start: int, way: str) -> bool:
+def _ends(nodes: Mapping[int, Node], start: int, way: str) -> bool:
     seen: set[int] = set()
     at: int | None = start
     while at is not None:

@@ -222,9 +222,13 @@ def link_uses(call: Call, hosts: Sequence[str], topology: Topology) -> list[Link
     if not on:
         return []
     first, last = min(one.start for one in messages), max(one.end for one in messages)
+    whole = last - first
     found = [
         LinkUse(
-            f"{a} → {b}", tuple(_merged(spans)), len(spans), 1 - covered(spans) / (last - first)
+            f"{a} → {b}",
+            tuple(_merged(spans)),
+            len(spans),
+            1 - covered(spans) / whole if whole > 0 else 0.0,
         )
         for (a, b), spans in on.items()
     ]

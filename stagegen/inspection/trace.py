@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,10 @@ from stagegen.recording.model import (
     Site,
 )
 
-MAGIC, VERSION, ENDIAN = b"sgevent\n", 1, 0x01020304
-_NAME = 64
+MAGIC, VERSION, ENDIAN = b"sgevent\n", 2, 0x01020304
+
+#: Bytes of the names of hosts, clocks and clusters, and of those of routines.
+_NAME, ROUTINE_NAME = 64, 128
 
 
 class Kind(IntEnum):
@@ -38,6 +42,10 @@ class Kind(IntEnum):
     NODE_DOWN = 8
     NODE_OUT = 9
 
+
+#: Events whose `a` is the rank at the other end, and those whose `a` is a contributor.
+_OF_MESSAGES = (Kind.SENT, Kind.RECEIVED, Kind.STARTED, Kind.ARRIVED)
+_OF_CONTRIBUTORS = (Kind.NODE_IN, Kind.NODE_OUT)
 
 #: Structures of the file; times are nanoseconds of the rank's own clock.
 ENTRY = np.dtype([("time", "<i8"), ("a", "<i4"), ("what", "<u4")])
@@ -77,7 +85,7 @@ _PART = np.dtype(
     ]
 )
 _SECTIONS = (
-    ("routines", np.dtype(f"S{_NAME}")),
+    ("routines", np.dtype(f"S{ROUTINE_NAME}")),
     ("communicators", _COMMUNICATOR),
     ("members", np.dtype("<i4")),
     ("samples", _SAMPLE),
@@ -194,10 +202,15 @@ def _read(data: bytes) -> Trace:
         part, place = _part(data, place)
         parts.append(part)
     parts.sort(key=lambda part: int(part["head"]["rank"]))
-    ranks = int(parts[0]["head"]["ranks"])
-    if [int(part["head"]["rank"]) for part in parts] != list(range(ranks)):
-        raise ValueError(f"it has {len(parts)} parts of {ranks} ranks")
+    ranks = len(parts)
+    if any(int(part["head"]["ranks"]) != ranks for part in parts) or (
+        [int(part["head"]["rank"]) for part in parts] != list(range(ranks))
+    ):
+        raise ValueError(f"its {ranks} parts are not those of all ranks")
     routines = tuple(_text(name) for name in parts[0]["routines"])
+    for part in parts:
+        if not np.array_equal(part["routines"], parts[0]["routines"]):
+            raise ValueError("its ranks have different routines")
     places: dict[Communicator, int] = {}
     traces = tuple(_rank(part, len(routines), places) for part in parts)
     return Trace(_text(parts[0]["head"]["cluster"]), routines, tuple(places), traces)
@@ -209,8 +222,13 @@ def _part(data: bytes, place: int) -> tuple[dict[str, Any], int]:
     head = np.frombuffer(data, _PART, 1, place)[0]
     if bytes(head["magic"]) != MAGIC:
         raise ValueError("it does not begin as one")
-    if int(head["version"]) != VERSION or int(head["endian"]) != ENDIAN:
-        raise ValueError(f"version {int(head['version'])}; {VERSION} is needed")
+    if int(head["endian"]) != ENDIAN:
+        raise ValueError("its integers are not little-endian")
+    if int(head["version"]) != VERSION:
+        raise ValueError(
+            f"its version is {int(head['version'])}, and {VERSION} is needed; make the library "
+            "with this stagegen and run the program again"
+        )
     place += _PART.itemsize
     part: dict[str, Any] = {"head": head}
     for (name, kind), count in zip(_SECTIONS, head["counts"], strict=True):
@@ -222,37 +240,105 @@ def _part(data: bytes, place: int) -> tuple[dict[str, Any], int]:
 
 
 def _rank(part: dict[str, Any], routines: int, places: dict[Communicator, int]) -> RankTrace:
-    head, calls, members = part["head"], part["calls"], part["members"]
-    own = []
-    for one in part["communicators"]:
-        first, size = int(one["first"]), int(one["size"])
-        ranks = tuple(int(rank) for rank in members[first : first + size])
-        if len(ranks) != size:
-            raise ValueError("a communicator lacks members")
-        key = Communicator(ranks, (), int(one["ordinal"]))
-        own.append(places.setdefault(key, len(places)))
-    if len(calls) and (
-        int(calls["communicator"].max()) >= len(own)
-        or int(calls["routine"].max()) >= routines
-        or int((calls["first"] + calls["count"]).max()) > len(part["entries"])
-    ):
-        raise ValueError(f"rank {int(head['rank'])} has a call that points nowhere")
+    head, calls, entries = part["head"], part["calls"], part["entries"]
+    rank = int(head["rank"])
+    found = [_communicator(one, part["members"], head) for one in part["communicators"]]
+    if len(set(found)) != len(found):
+        raise ValueError(f"rank {rank} has a communicator twice")
+    samples = [(int(s["at"]), int(s["offset"]), int(s["error"])) for s in part["samples"]]
+    in_turn = all(one[0] < other[0] for one, other in pairwise(samples))
+    if not in_turn or any(error < 0 for *_, error in samples):
+        raise ValueError(f"rank {rank} has samples of its clock that cannot be")
+    _check_calls(rank, calls, found, routines, len(entries))
+    _check_events(rank, calls, entries, found)
     return RankTrace(
-        rank=int(head["rank"]),
+        rank=rank,
         host=_text(head["host"]),
         clock=_text(head["clock"]),
         begun=int(head["begun"]),
         ended=int(head["ended"]),
         overwritten=int(head["overwritten"]),
         lost=int(head["lost"]),
-        samples=tuple(
-            Sample(int(s["at"]) * 1e-9, int(s["offset"]) * 1e-9, int(s["error"]) * 1e-9)
-            for s in part["samples"]
-        ),
-        communicators=tuple(own),
+        samples=tuple(Sample(*(value * 1e-9 for value in sample)) for sample in samples),
+        communicators=tuple(places.setdefault(one, len(places)) for one in found),
         calls=calls,
-        entries=part["entries"],
+        entries=entries,
     )
+
+
+def _communicator(one: Array, members: Array, head: Array) -> Communicator:
+    """Return a communicator; ranks of another world are below 0."""
+    first, size, place = int(one["first"]), int(one["size"]), int(one["rank"])
+    rank, ranks = int(head["rank"]), int(head["ranks"])
+    own = tuple(members[first : first + size].tolist()) if first >= 0 else ()
+    here = [member for member in own if member >= 0]
+    if (
+        not 0 <= place < size == len(own)
+        or own[place] != rank
+        or max(here) >= ranks
+        or len(set(here)) != len(here)
+    ):
+        raise ValueError(f"rank {rank} has a communicator whose members cannot be")
+    return Communicator(own, (), int(one["ordinal"]))
+
+
+def _refuse(rank: int, what: str, wrong: Mapping[str, Array]) -> None:
+    """Raise an error for the first call or event with a mistake: by mistakes, where they are."""
+    for mistake, places in wrong.items():
+        if places.any():
+            raise ValueError(f"{what} {int(places.argmax())} of rank {rank} {mistake}")
+
+
+def _check_calls(
+    rank: int, calls: Array, communicators: Sequence[Communicator], routines: int, entries: int
+) -> None:
+    _refuse(rank, "call", {"is on no communicator": calls["communicator"] >= len(communicators)})
+    size = _sizes(calls, communicators)
+    ends = np.cumsum(calls["count"], dtype=np.uint64)
+    numbers = calls["communicator"].astype(np.uint64) << 32 | calls["sequence"]
+    _refuse(
+        rank,
+        "call",
+        {
+            "is of no routine": (calls["routine"] < 0) | (calls["routine"] >= routines),
+            "has a root that is no rank": (calls["root"] < -1) | (calls["root"] >= size),
+            "has less than no bytes": calls["bytes"] < 0,
+            "ends before it begins": calls["ended"] < calls["begun"],
+            "has events that are not next": calls["first"] != ends - calls["count"],
+        },
+    )
+    if (int(ends[-1]) if len(ends) else 0) != entries:
+        raise ValueError(f"rank {rank} has events that are of no call")
+    if len(np.unique(numbers)) != len(numbers):
+        raise ValueError(f"rank {rank} has two calls of one number")
+
+
+def _check_events(
+    rank: int, calls: Array, entries: Array, communicators: Sequence[Communicator]
+) -> None:
+    call = np.repeat(np.arange(len(calls)), calls["count"])
+    size = _sizes(calls, communicators)[call]
+    kind, a, time = entries["what"] & 0xFF, entries["a"], entries["time"]
+    of_message, of_contributor = np.isin(kind, _OF_MESSAGES), np.isin(kind, _OF_CONTRIBUTORS)
+    early = np.zeros(len(entries), bool)
+    early[1:] = (time[1:] < time[:-1]) & (call[1:] == call[:-1])
+    _refuse(
+        rank,
+        "event",
+        {
+            "is of no kind": (kind < min(Kind)) | (kind > max(Kind)),
+            "has a peer that is no rank": of_message & ((a < 0) | (a >= size)),
+            "has a contributor that is no rank": of_contributor & (a >= size),
+            "is earlier than the one before": early,
+        },
+    )
+
+
+def _sizes(calls: Array, communicators: Sequence[Communicator]) -> Array:
+    """Return the number of ranks of each call."""
+    sizes = np.array([len(one.members) for one in communicators], np.int64)
+    of_calls: Array = sizes[calls["communicator"]]
+    return of_calls
 
 
 def _text(name: bytes) -> str:

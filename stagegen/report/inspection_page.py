@@ -209,10 +209,10 @@ def timeline(look: Look) -> str:
             f"<title>rank {rank}: idle where nothing covers this</title></rect>"
         )
     for one in messages:
-        if one.receiver not in ranks:
-            continue
         start, end = axis.x(one.start - zero), axis.x(one.end - zero)
         for rank, share in ((one.sender, 0.0), (one.receiver, 0.5)):
+            if rank not in ranks:
+                continue
             y = top + row * rank + 1 + share * (row - 2)
             title = (
                 f"step {one.step}: rank {one.sender} to {one.receiver}, "

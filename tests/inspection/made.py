@@ -9,7 +9,16 @@ from pathlib import Path
 
 import numpy as np
 
-from stagegen.inspection.trace import _PART, CALL, ENDIAN, ENTRY, MAGIC, VERSION, Kind
+from stagegen.inspection.trace import (
+    _PART,
+    CALL,
+    ENDIAN,
+    ENTRY,
+    MAGIC,
+    ROUTINE_NAME,
+    VERSION,
+    Kind,
+)
 
 #: Microseconds in nanoseconds.
 US = 1000
@@ -69,7 +78,7 @@ def _part(rank: int, routine: str, calls: Sequence[MadeCall], world: World) -> b
     head["counts"] = [1, 1, ranks, len(samples), len(calls), len(entries)]
     parts = [
         head.tobytes(),
-        routine.encode().ljust(64, b"\0"),
+        routine.encode().ljust(ROUTINE_NAME, b"\0"),
         struct.pack("<QiiiI", 1, 0, ranks, rank, 0),
         np.arange(ranks, dtype="<i4").tobytes(),
         *(

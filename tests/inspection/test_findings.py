@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from stagegen.cli import group
+from stagegen.errors import InputError
 from stagegen.inspection.findings import tree_findings
 from stagegen.inspection.look import looks_at
 from stagegen.inspection.nodes import nodes_of, of_node
@@ -38,6 +39,27 @@ def series(tmp_path, made_calls, skip=0, **kinds):
 
 def us(seconds):
     return pytest.approx(seconds * US, abs=2e-9)
+
+
+def test_a_trace_of_another_version_is_refused_with_what_to_do(tmp_path):
+    file = made.write(tmp_path / "events", "allreduce/tree", calls(1), made.TWO_HOSTS)
+    data = file.read_bytes()
+    file.write_bytes(data[:8] + b"\1" + data[9:])
+    with pytest.raises(InputError, match="its version is 1, and 2 is needed; make the library"):
+        read_trace(file)
+
+
+def test_names_of_routines_are_whole(tmp_path):
+    name = f"allreduce/configured_tree_{'n' * 80}"
+    assert trace_of(tmp_path, calls(1), routine=name).routines == (name,)
+
+
+def test_hosts_may_have_names_that_look_like_markup(tmp_path, capsys):
+    world = replace(made.TWO_HOSTS, hosts=("[/b]", "[/b]", "[red]", "[red]"))
+    file = made.write(tmp_path / "[bold]", "allreduce/tree", calls(2), world)
+    group(["inspect", str(file), str(file), "--skip", "0"], standalone_mode=False)
+    text = capsys.readouterr().out
+    assert all(name in text for name in ("[/b]", "[red]", "[bold]"))
 
 
 def test_the_first_calls_are_dropped(tmp_path):
@@ -228,6 +250,20 @@ def test_nodes_without_messages_tell_themselves():
     assert told[8, "latency", "core"] == us(2)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ((Kind.NODE_IN, of_node(7), 8, 3), (Kind.NODE_IN, of_node(8), 7, 4)),
+        ((Kind.NODE_OUT, of_node(7), 7, 3),),
+        ((Kind.NODE_IN, of_node(9), 8, 3), (Kind.NODE_IN, 0, 7, 4)),
+    ],
+)
+def test_nodes_that_are_no_tree_are_none(wrong):
+    """A circle of two and of one, and a contributor that nobody told."""
+    call = Call((0.0,) * 2, (50 * US,) * 2, (events((Kind.NODE_IN, 1, 8, 1), *wrong), ()))
+    assert nodes_of("allreduce", call) is None
+
+
 @pytest.mark.parametrize("collective", ["reduce", "bcast"])
 def test_trees_of_one_way(collective):
     """Rank 0 is the root of 1 and 2."""
@@ -344,7 +380,10 @@ def test_text_json_and_page_of_two_files(tmp_path, capsys):
     form = json.loads(capsys.readouterr().out)
     assert [one["file"] for one in form["series"]] == ["one", "two"]
     assert all(one["calls"] == 4 for one in form["series"])
-    assert page.read_text(encoding="utf-8").count("<svg") == 2 + 1 + 2
+    drawn = page.read_text(encoding="utf-8")
+    assert drawn.count("<svg") == 2 + 1 + 2
+    for words in PAGE:
+        assert drawn.count(words) == 2, words
     assert render_inspection(looks_at(tmp_path / "one")) == render_inspection(
         looks_at(tmp_path / "one")
     )
@@ -372,3 +411,15 @@ def test_ranks_are_told_apart_by_messages_between_hosts(tmp_path):
 
 
 ENDS = ("fastest", "slowest")
+
+#: What the page has of each file, as the text has: Tables 1 to 4, nodes, hotspots.
+PAGE = (
+    "Order of arrivals and departures at the node of rank 0",
+    "Stages of the fastest rank, 0",
+    "Stages of the slowest rank, 3",
+    "Parts of the tree",
+    "By messages between hosts on the way to the root",
+    "<th>1 message, slowest (3)</th>",
+    "<th>wrapper</th>",
+    "Hotspots",
+)
