@@ -28,12 +28,14 @@ from stagegen.parts.trees import COLLECTIVES
 from stagegen.report.units import format_seconds
 from stagegen.topology import load_topology
 from stagegen.trees import read_tree, require_name, tree_yaml
-from stagegen.tune.reconfigure import Setup, Step, reconfigure
+from stagegen.tune.reconfigure import Setup, Step, check_record, reconfigure
 
 LOG = "steps.jsonl"
 RESULT = "result.tree.yaml"
 GAIN = "gain.json"
 LIBRARY = "library"
+
+_DAMAGED = "no line of a log of `stagegen reconfigure`, or a damaged one"
 
 
 @click.command()
@@ -203,18 +205,34 @@ def _known(path: Path, header: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the steps of a log that was made with the same options; a last line may be cut.
 
     Raises:
-        InputError: it was made with other options, or cannot be read.
+        InputError: it was made with other options, is no log, or cannot be read; with the line.
     """
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    whole = [line for line in lines if line.endswith("\n")]
     try:
-        first, *steps = [json.loads(line) for line in whole]
-    except ValueError as error:
-        raise InputError(f"no log of `stagegen reconfigure`: {error}", path) from error
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path) from error
+    if not lines:
+        raise InputError("it has no whole line; leave out --resume to begin anew", path, 1)
+    first, *steps = [_record(path, number, line) for number, line in enumerate(lines, 1)]
     for key, value in header.items():
         if first.get(key) != value:
             raise InputError(f"it is of another {key}; leave out --resume to begin anew", path, 1)
+    for number, step in enumerate(steps, 2):
+        try:
+            check_record(step)
+        except ValueError as error:
+            raise InputError(f"{_DAMAGED}: {error}", path, number) from error
     return steps
+
+
+def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(line.decode())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{_DAMAGED}: {error}", path, number) from error
+    if not isinstance(record, dict):
+        raise InputError(f"{_DAMAGED}: expected {{…}}", path, number)
+    return record
 
 
 def _write(path: Path, records: Sequence[Mapping[str, Any]]) -> None:

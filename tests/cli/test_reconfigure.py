@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from pathlib import Path
 
@@ -23,7 +24,9 @@ from stagegen.topology import load_topology
 from stagegen.trees import make_tree, read_tree, shape_of, tree_yaml
 from stagegen.trees.cost import node_seconds, seconds_up
 from stagegen.tune.decision import CLUSTER, NATIVE_CANDIDATE, DecisionTable, Rule, Table
-from stagegen.tune.reconfigure import Nodes, Timed
+from stagegen.tune.reconfigure import Nodes, Setup, Timed
+from stagegen.tune.reconfigure import reconfigure as steps_of_search
+from tests.trees.made import damaged
 
 FILE = "topologies/slots-4x2x2.yaml"
 TOPOLOGY = load_topology(FILE)
@@ -283,3 +286,87 @@ def test_a_log_of_another_search_is_refused(tmp_path, made):
     with pytest.raises(InputError, match=r"steps\.jsonl:1: it is of another size"):
         run(tmp_path, "--steps", "1", "--size", "8", "--resume")
     assert len(made["looks"]) == looks
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "wrong"),
+    [
+        (r"\A.*\n", "[]\n", 1, "expected {…}"),
+        (r"\A.*\n", '{"topology": "\udcff\n', 1, "can't decode byte 0xff"),
+        (r"(?s)\A.*\Z", "{", 1, "no whole line"),
+        (r"\n.*\n", "\n{}\n", 2, "before is missing or wrong"),
+        (r"\n.*\n", "\n3\n", 2, "expected {…}"),
+        (r"\n.*\n", "\n{\n", 2, "a damaged one: Expecting"),
+        (r'("looked_s": \[)[^,]*', r"\g<1>0", 2, "times is missing or wrong"),
+        (r'"change": "[^"]*"', '"change": 1', 2, "tried: change is missing or wrong"),
+        (r'("tried": .*"raced_s": \{"1")', r'\1: [1.0], "9"', 2, "raced in a launch in which"),
+    ],
+)
+def test_a_damaged_log_is_refused_with_its_line(tmp_path, made, old, new, line, wrong):
+    run(tmp_path, "--steps", "1")
+    log, looks = tmp_path / "steps.jsonl", len(made["looks"])
+    wrong_text, changes = re.subn(old, new, log.read_text(), count=1)
+    assert changes == 1
+    log.write_text(wrong_text, encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(InputError, match=re.escape(wrong)) as caught:
+        run(tmp_path, "--steps", "1", "--resume")
+    assert str(caught.value).startswith(f"{log}:{line}: ")
+    assert len(made["looks"]) == looks
+
+
+def test_thousands_of_damaged_logs_are_gone_on_with_or_refused(tmp_path, made):
+    """Whatever the reader lets pass, the search takes: any other error fails the test."""
+    run(tmp_path, "--steps", "9")
+    log = tmp_path / "steps.jsonl"
+    text = log.read_text()
+    header, *steps = map(json.loads, text.splitlines())
+    assert len(steps) == 2
+    chance = random.Random(6)
+    read = 0
+    refused = []
+    for number in range(1200):
+        whole = damaged(chance, text) if number % 8 == 0 else changed(chance, header, steps)
+        log.write_bytes(whole)
+        try:
+            known = reconfigure._known(log, header)
+        except InputError as error:
+            refused.append(str(error))
+            continue
+        read += 1
+        if read <= 40:
+            assert list(search(known))
+    assert read > 100
+    assert len(refused) > 300
+    assert all(re.match(rf"{re.escape(str(log))}:\d+: .", error) for error in refused)
+
+
+def changed(chance, header, steps):
+    """A log in which something in a step is gone, or is something else."""
+    steps = json.loads(json.dumps(steps))
+    place = chance.choice(steps)
+    while True:
+        key = chance.choice(list(place) if isinstance(place, dict) else range(len(place)))
+        below = place[key]
+        if not isinstance(below, dict | list) or not below or chance.random() < 0.3:
+            break
+        place = below
+    if chance.random() < 0.4:
+        del place[key]
+    else:
+        place[key] = chance.choice(
+            [None, True, 0, -1, 1e-5, 10**400, 1e300, float("nan"), "x", [], {}, [{}], {"1": [1]}]
+        )
+    return "".join(f"{json.dumps(one)}\n" for one in (header, *steps)).encode()
+
+
+def search(known):
+    """The search of the test above, with the times of the model."""
+
+    def look(setups):
+        return Model([cost(one.tree) * (0.9 if one.on_host == 2 else 1) for one in setups])
+
+    def nodes(setup):
+        return Nodes(node_seconds(TOPOLOGY, setup.tree), measured=True)
+
+    start = Setup(make_tree(TOPOLOGY, shape_of("nary"), "start"))
+    return steps_of_search(TOPOLOGY, start, look, nodes, 0.03, 9, 8, 5, known)
