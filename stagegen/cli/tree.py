@@ -25,6 +25,7 @@ from stagegen.schedule.verify.configured import TreeFacts
 from stagegen.topology import Topology, load_topology
 from stagegen.trees import SHAPES, ConfiguredTree, make_tree, read_tree, shape_of, tree_yaml
 from stagegen.trees.cost import hotspots, node_seconds, seconds_up
+from stagegen.trees.model import LEVELS_MOST, NODES_MOST
 from stagegen.trees.moves import moves
 
 #: Links that the text names.
@@ -83,12 +84,11 @@ def make(
     default = f"ary-{shape.partition('-')[0]}" if shape[0].isdigit() else shape
     named = default if name is None else name
     _require_free(named, "--name", topology_file, topology)
-    text = tree_yaml(make_tree(topology, wanted, named, root_host), topology)
+    text = _text(make_tree(topology, wanted, named, root_host), topology)
     if output is None:
         click.echo(text, nl=False)
-        return
-    write_file(output, text)
-    read_tree(output, topology)
+    else:
+        write_file(output, text)
 
 
 @command.command("check")
@@ -163,7 +163,7 @@ def changes(
         named = tree.name if name is None else name
         what = "the name that the change keeps," if name is None else "--name"
         _require_free(named, what, topology_file, topology)
-        text = tree_yaml(found[take - 1].tree.renamed(named), topology)
+        text = _text(found[take - 1].tree.renamed(named), topology)
         put_out(text.encode(), output)
         return
     hot = {one.node for one in hotspots(tree, seconds)}
@@ -175,6 +175,20 @@ def changes(
         rows.append((str(number), move.node, way, move.what, f"{after / before:.2f} ×"))
     for line in columns(rows):
         click.echo(line)
+
+
+def _text(tree: ConfiguredTree, topology: Topology) -> str:
+    """Return the text of a tree file.
+
+    Raises:
+        InputError: its reader would refuse it.
+    """
+    counts = ((len(tree.nodes), NODES_MOST, "nodes"), (tree.height, LEVELS_MOST, "levels"))
+    for count, most, what in counts:
+        if count > most:
+            problem = f"the tree would have {count} {what}, and a file may have {most}"
+            raise InputError(f"{problem}; take nodes with more contributors")
+    return tree_yaml(tree, topology)
 
 
 def _require_free(name: str, what: str, topology_file: str, topology: Topology) -> None:

@@ -80,6 +80,9 @@ SHAPES: Mapping[str, Shape] = {
 }
 """By name: the general ones, then those of the paper with its names where it has some."""
 
+#: Letters of a host's name in the name of its node, which has a number and more besides.
+_HOST_MOST = 48
+
 _ARITY = re.compile(r"([0-9]{1,4})-ary")
 
 
@@ -165,6 +168,7 @@ class _Maker:
     def _subtree(self, host: str, arity: int | None) -> tuple[Contributor, int]:
         """Add the nodes of a host; return its top, a node or its only rank, and the worker."""
         below: list[tuple[Contributor, int]] = [(rank, rank) for rank in self._ranks[host]]
+        top = _plain(host, self._hosts.index(host))
         level = 0
         while len(below) > 1:
             level += 1
@@ -176,7 +180,7 @@ class _Maker:
                 if len(run) == 1:
                     above.append(run[0])
                     continue
-                name = _plain(host) if is_top else f"{_plain(host)}.{level}.{number}"
+                name = top if is_top else f"{top}.{level}.{number}"
                 worker = run[0][1]
                 if is_top and self._shape.at_root and host != self._root_host:
                     worker = self._next_at_root()
@@ -209,6 +213,12 @@ class _Maker:
         return above
 
 
-def _plain(host: str) -> str:
-    """Return the name of a host's node, which begins with a letter and is not that of the root."""
-    return host if host[0].isalpha() and not host.startswith("root") else f"host-{host}"
+def _plain(host: str, place: int) -> str:
+    """Return the name of a host's node: it begins with a letter and is not that of the root.
+
+    Args:
+        host: its name.
+        place: its number, in which names differ that are too long for a node and are cut.
+    """
+    short = host if len(host) <= _HOST_MOST else f"{host[:_HOST_MOST]}_{place}"
+    return short if short[0].isalpha() and not short.startswith("root") else f"host-{short}"

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
 import pytest
 from click.testing import CliRunner
 
+from stagegen.cli import tree as tree_command
 from stagegen.cli.tree import command
 from stagegen.errors import InputError
 from stagegen.report.plots import can_plot
+from stagegen.topology import load_topology
+from stagegen.topology.write import topology_yaml
+from stagegen.trees import SHAPES, read_tree
+from tests.strategies import make_topology
 
 TOPOLOGY = ("--topology", "topologies/slots-4x2x2.yaml")
 
@@ -68,6 +74,30 @@ def test_mistakes_say_what_to_do(made):
         run("make", *TOPOLOGY, "--shape", "flat", "--root", "x")
     with pytest.raises(InputError, match="the tree is for 16 ranks, and quickstart has 8"):
         run("check", made, "--topology", "topologies/quickstart.yaml")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_hosts_with_long_names_have_nodes_that_can_be_read(tmp_path, shape):
+    """Their first 100 letters are alike, or they are not longer than a node's name may be."""
+    short = topology_yaml(make_topology([4, 2], [0], slots={f"n{i}": 3 for i in range(6)}))
+    for letters in (70, 79, 80, 100):
+        cluster, file = tmp_path / "cluster.yaml", tmp_path / "t.tree.yaml"
+        cluster.write_text(re.sub(r"\bn(\d)\b", rf"{'h' * (letters - 1)}\1", short))
+        words = ("make", "--topology", cluster, "--shape", shape)
+        run(*words, "--output", file)
+        assert run(*words) == file.read_text()
+        tree = read_tree(file, load_topology(cluster))
+        assert tree.ranks == 18
+
+
+@pytest.mark.parametrize(("limit", "what"), [("NODES_MOST", "nodes"), ("LEVELS_MOST", "levels")])
+def test_a_tree_that_no_file_may_have_is_not_written(made, tmp_path, monkeypatch, limit, what):
+    monkeypatch.setattr(tree_command, limit, 2)
+    file = tmp_path / "mine.tree.yaml"
+    for words in (("make", "--shape", "split"), ("changes", made, "--take", 1)):
+        with pytest.raises(InputError, match=rf"the tree would have \d+ {what}, and a file may"):
+            run(words[0], *TOPOLOGY, *words[1:], "--name", "mine", "--output", file)
+        assert not file.exists()
 
 
 NO_NAMES = ("", "a b", "a/b", "../a", 'a"b', "a\nb", "a: b", "9a", "é", "a" * 81, "a\n")
