@@ -76,7 +76,7 @@ class Field:
     def rival(self, times: Mapping[Candidate, float], candidate: Candidate) -> float:
         """Return the best time of the smallest group that holds a candidate, or infinity.
 
-        Who is behind this one is behind the best of all groups that hold it.
+        A candidate slower than this one is slower than the best of all groups that hold it.
         """
         inner = [group for group in self.groups if candidate in group][-1]
         return min((time for c, time in times.items() if c in inner), default=float("inf"))

@@ -160,7 +160,7 @@ static void find_way_up(struct plan *plan, const struct coll_comm *cc,
     }
 }
 
-/* From the root down, who brings this rank the result, and to whom it brings the result. */
+/* From the root down: which rank sends this one the result, and which ranks it sends it to. */
 static void find_way_down(struct plan *plan, const struct coll_comm *cc,
                           const struct configured_tree *tree, char *has) {
     const int here = cc->position_of[cc->rank];

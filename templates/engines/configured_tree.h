@@ -11,7 +11,7 @@
 struct configured_tree {
     const void *owner; /* an address of the routine: what a rank has to do is found once */
     int nodes;
-    const int *worker;      /* [node] -> who combines what comes, and hands the result down */
+    const int *worker;      /* [node] -> rank that combines operands, hands the result down */
     const int *first;       /* [node] -> its first contributor; [nodes] -> how many there are */
     const int *contributor; /* node by node */
 };

@@ -159,7 +159,7 @@ static int wait_for(const struct coll_comm *cc, struct shared_flag *flag, unsign
 }
 
 static void set(struct shared_flag *flag, unsigned number) {
-    atomic_store(&flag->number, number); /* before the look at who sleeps */
+    atomic_store(&flag->number, number); /* before the look at the sleeper */
 #ifdef __linux__
     if (atomic_load(&flag->sleeps))
         syscall(SYS_futex, (unsigned *)&flag->number, FUTEX_WAKE, 1, NULL, NULL, 0);

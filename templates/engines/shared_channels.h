@@ -31,8 +31,8 @@ struct shared_channel {
 int coll_shared_channels(const struct coll_comm *cc, int count, struct shared_channel ***of);
 
 /*
- * Messages have numbers, from 1 on. Who writes waits until the one before has been taken, and says
- * that the message is in `data`. Who reads waits for it, and says that it was taken.
+ * Messages have numbers, from 1 on. The writer waits until the message before has been taken, and
+ * then says that this one is in `data`. The reader waits for it, and says that it was taken.
  */
 int coll_shared_begin(const struct coll_comm *cc, struct shared_channel *channel, unsigned number);
 void coll_shared_wrote(struct shared_channel *channel, unsigned number);
