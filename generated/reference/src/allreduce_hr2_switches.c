@@ -17,7 +17,7 @@
  *   step 2: 0 ↔ 3, 1 ↔ 4
  *   step 3: 0 → 2, as there are 2 ranks in the smallest part
  * Reference: Proficz et al. 2020 [doi:10.1007/978-3-030-44041-1_72], §2 (HR2); Hasanov and
- *   Lastovetsky 2017.
+ *   Lastovetsky 2017 [doi:10.1007/s11227-016-1779-7].
  * proven: 4 ranks
  * proven: the order has every rank exactly once
  * proven: a ring around the order uses no network edge more than once, nor does one of fewer hosts

@@ -13,7 +13,7 @@
  *   step 1: 0 → 1 (lane 1), 1 → 0 (lane 0), 2 → 3 (lane 1), 3 → 2 (lane 0); they combine
  *   step 2: 0 ↔ 2 (lane 0), 1 ↔ 3 (lane 1); they combine
  *   step 3: 0 → 1 (lane 0), 1 → 0 (lane 1), 2 → 3 (lane 0), 3 → 2 (lane 1)
- * Reference: Träff and Hunold 2020 (lanes); Proficz et al. 2020
+ * Reference: Träff and Hunold 2020 [arXiv:1910.13373] (lanes); Proficz et al. 2020
  *   [doi:10.1007/978-3-030-44041-1_72], §6 (asks for it).
  * proven: 4 ranks
  * proven: the order has every rank exactly once

@@ -582,7 +582,7 @@ void *coll_comm_state(const struct coll_comm *cc, const void *owner, size_t byte
 /*
  * The same on all ranks, or on none: collective over the private communicator when an owner first
  * asks. *data is NULL on all ranks if one of them has no memory, and then for all owners that ask
- * later: that rank cannot even note which owner it was. Who asks serves its calls in another way.
+ * later: that rank cannot even note which owner it was. The owner then works without the memory.
  */
 int coll_comm_agreed_state(const struct coll_comm *cc, const void *owner, size_t bytes,
                            void **data) {

@@ -340,7 +340,7 @@ static int run_lanes(struct lanes *lanes) {
     }
 }
 
-/* The ranks of each part in their order, how many lanes there are, and who tells in this call. */
+/* Ranks of each part in order, the number of lanes, and which part tells its levels now. */
 static void find_order(struct lanes *lanes) {
     const struct coll_parted *parted = lanes->parted;
     int most = 0;

@@ -9,8 +9,8 @@
 #include "coll.h"
 
 /*
- * How long ranks waited in earlier calls. Who waits long came early, as all leave at about the same
- * time: so no clocks are compared. Levels are logarithms of these times, small enough for the tags
+ * How long ranks waited in earlier calls. A rank that waits long came early, as all leave at about
+ * the same time: so no clocks are compared. Levels are logarithms of these times, small enough for the tags
  * of messages that are sent anyway.
  */
 struct learned_order {
