@@ -15,9 +15,9 @@
 #include "clocks.h"
 
 enum {
-    EVENTS_VERSION = 1,
+    EVENTS_VERSION = 2,
     EVENTS_ENDIAN = 0x01020304,
-    EVENTS_NAME = 64,  /* letters of a routine's name */
+    EVENTS_NAME = 128, /* letters of a routine's name */
     EVENTS_KIND = 0xff /* of `what`: its kind; what is above it is the event's b */
 };
 

@@ -10,8 +10,8 @@
 
 /*
  * How long ranks waited in earlier calls. A rank that waits long came early, as all leave at about
- * the same time: so no clocks are compared. Levels are logarithms of these times, small enough for the tags
- * of messages that are sent anyway.
+ * the same time: so no clocks are compared. Levels are logarithms of these times, small enough for
+ * the tags of messages that are sent anyway.
  */
 struct learned_order {
     double mean;            /* seconds that this rank was in its calls; later ones count more */
