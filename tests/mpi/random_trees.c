@@ -1,14 +1,21 @@
 /*
  * Collectives along many configured trees, which a file has as numbers: of each tree the number of
- * nodes; then for each node its worker, how many contributors it has, and these.
+ * nodes; then for each node its worker, how many contributors it has, and these. Each call has
+ * data, a root and a way within hosts by chance, and the result of the native routine.
  *
- *   random_trees FILE   prints how many trees there were
+ *   random_trees FILE SEED   prints how many trees there were, how many calls had messages that fit
+ *                            into shared memory, and how many windows of it there were
  */
 #include "../../templates/engines/configured_tree.h"
 #include "dispatch.h"
 #include "program.h"
 
-enum { TREES_MOST = 1 << 14, NUMBERS_MOST = 1 << 10, COUNT = 3 };
+enum { TREES_MOST = 1 << 14, NUMBERS_MOST = 1 << 10 };
+
+/* Trees on one communicator; the windows of their shared memory end with it. */
+enum { BATCH = 24 };
+
+enum { MOST = 3001, WIDEST = 12, ROOM = (MOST + 4) * WIDEST };
 
 static char owners[TREES_MOST]; /* their addresses: every tree is one of its own */
 static int worker[NUMBERS_MOST], first[NUMBERS_MOST], contributor[NUMBERS_MOST];
@@ -59,56 +66,165 @@ static int read_tree(FILE *file) {
     return failures == 0;
 }
 
-/* Element i of rank r is r + i. */
-static int sum_of(int element, int size) {
-    return size * (size - 1) / 2 + size * element;
+/* What a call has, by chance, alike on all ranks. */
+struct variant {
+    MPI_Datatype type;
+    MPI_Op op;
+    int width; /* from one element to the next */
+    int count, root, in_place;
+};
+
+static MPI_Datatype gapped; /* two of three ints */
+static MPI_Op sum_of_pairs;
+static int shared_calls, windows;
+
+int __real_PMPI_Win_allocate_shared(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm,
+                                    void *memory, MPI_Win *window);
+int __wrap_PMPI_Win_allocate_shared(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm,
+                                    void *memory, MPI_Win *window);
+
+int __wrap_PMPI_Win_allocate_shared(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm,
+                                    void *memory, MPI_Win *window) {
+    ++windows;
+    return __real_PMPI_Win_allocate_shared(bytes, unit, info, comm, memory, window);
 }
 
-static void try_tree(int rank, int size, int root) {
-    int own[COUNT], got[COUNT] = {0};
-    struct coll_call call = {.comm = MPI_COMM_WORLD,
-                             .sendbuf = own,
-                             .recvbuf = got,
-                             .recv_count = COUNT,
-                             .recv_type = MPI_INT,
-                             .op = MPI_SUM,
-                             .root = root};
-    struct coll_call allreduce = call, reduce = call, bcast = call, barrier = call;
-    for (int i = 0; i < COUNT; ++i)
-        own[i] = rank + i;
-    allreduce.collective = COLL_ALLREDUCE;
-    run(&allreduce, coll_configured_tree_allreduce);
-    for (int i = 0; i < COUNT; ++i)
-        EXPECT(got[i] == sum_of(i, size));
-    memset(got, 0, sizeof got);
-    reduce.collective = COLL_REDUCE;
-    run(&reduce, coll_configured_tree_reduce);
-    for (int i = 0; i < COUNT; ++i)
-        EXPECT(got[i] == (rank == root ? sum_of(i, size) : 0));
-    bcast.collective = COLL_BCAST;
-    bcast.recvbuf = own;
-    run(&bcast, coll_configured_tree_bcast);
-    for (int i = 0; i < COUNT; ++i)
-        EXPECT(own[i] == root + i);
-    barrier.collective = COLL_BARRIER;
+static void add_pairs(void *in, void *inout, int *count, MPI_Datatype *type) {
+    const int *theirs = in;
+    int *mine = inout;
+    (void)type;
+    for (int i = 0; i < *count; ++i) {
+        mine[3 * i] += theirs[3 * i];
+        mine[3 * i + 2] += theirs[3 * i + 2];
+    }
+}
+
+static struct variant by_chance(unsigned *state, int ranks) {
+    const MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, gapped};
+    const int widths[] = {4, 8, 12}, sizes[] = {4, 8, 8}, kind = (int)(next_random(state) % 3);
+    /* None, one, a few; as many as a shared channel holds, or posted receives may have, or more. */
+    const int counts[] = {0,
+                          1,
+                          7,
+                          1008 / sizes[kind],
+                          1008 / sizes[kind] + 1,
+                          8192 / sizes[kind],
+                          8192 / sizes[kind] + 1,
+                          MOST};
+    const MPI_Op op = next_random(state) % 2 == 0 ? MPI_SUM : MPI_MAX;
+    return (struct variant){.type = types[kind],
+                            .op = kind == 2 ? sum_of_pairs : op,
+                            .width = widths[kind],
+                            .count = counts[next_random(state) % 8],
+                            .root = (int)(next_random(state) % (unsigned)ranks),
+                            .in_place = next_random(state) % 2 == 0};
+}
+
+/* Numbers that add up without rounding, in all the room that a call may touch and a little more. */
+static void fill(char *data, const struct variant *variant, unsigned seed) {
+    unsigned state = seed;
+    const size_t bytes = (size_t)(variant->count + 4) * (size_t)variant->width;
+    for (size_t at = 0; variant->type == MPI_DOUBLE && at < bytes; at += sizeof(double))
+        memcpy(data + at, &(double){next_random(&state) % 1000}, sizeof(double));
+    for (size_t at = 0; variant->type != MPI_DOUBLE && at < bytes; at += sizeof(int))
+        memcpy(data + at, &(int){(int)(next_random(&state) % 1000)}, sizeof(int));
+}
+
+static int native(const struct coll_call *call) {
+    if (call->collective == COLL_ALLREDUCE)
+        return PMPI_Allreduce(call->sendbuf, call->recvbuf, call->recv_count, call->recv_type,
+                              call->op, call->comm);
+    if (call->collective == COLL_REDUCE)
+        return PMPI_Reduce(call->sendbuf, call->recvbuf, call->recv_count, call->recv_type,
+                           call->op, call->root, call->comm);
+    return PMPI_Bcast(call->recvbuf, call->recv_count, call->recv_type, call->root, call->comm);
+}
+
+/* A call along the tree gets, byte by byte, what the native one gets. */
+static void compare(enum coll_collective collective, along *engine, MPI_Comm comm,
+                    unsigned *state) {
+    static char own[ROOM], expected[ROOM], actual[ROOM];
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    const struct variant variant = by_chance(state, size);
+    const unsigned seed = next_random(state) + 977U * (unsigned)rank;
+    const int in_place = variant.in_place && collective != COLL_BCAST &&
+                         (collective != COLL_REDUCE || rank == variant.root);
+    fill(own, &variant, seed);
+    fill(expected, &variant, in_place ? seed : seed + 1);
+    fill(actual, &variant, in_place ? seed : seed + 1);
+    struct coll_call call = {.collective = collective,
+                             .comm = comm,
+                             .sendbuf = in_place ? MPI_IN_PLACE : own,
+                             .recvbuf = expected,
+                             .recv_count = variant.count,
+                             .recv_type = variant.type,
+                             .op = variant.op,
+                             .root = variant.root};
+    EXPECT(native(&call) == MPI_SUCCESS);
+    call.recvbuf = actual;
+    run(&call, engine);
+    EXPECT(memcmp(expected, actual, (size_t)(variant.count + 4) * (size_t)variant.width) == 0);
+    shared_calls += on_host == CONFIGURED_TREE_SHARED && call.bytes <= 1008;
+}
+
+static void try_tree(MPI_Comm comm, unsigned *state) {
+    static const struct {
+        enum coll_collective collective;
+        along *engine;
+    } all[] = {{COLL_ALLREDUCE, coll_configured_tree_allreduce},
+               {COLL_REDUCE, coll_configured_tree_reduce},
+               {COLL_BCAST, coll_configured_tree_bcast},
+               {COLL_ALLREDUCE, coll_configured_tree_allreduce}};
+    const unsigned ways = next_random(state) % 2 == 0 ? 1 : 2;
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+        on_host = 1 + (int)(next_random(state) % ways);
+        compare(all[i].collective, all[i].engine, comm, state);
+    }
+    on_host = (int)ways;
+    struct coll_call barrier = {.collective = COLL_BARRIER, .comm = comm};
     run(&barrier, coll_configured_tree_barrier);
 }
 
+/* A communicator of all ranks, in their order or in another one. */
+static MPI_Comm new_comm(int rank, int batch) {
+    MPI_Comm comm;
+    if (batch % 2 == 0)
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    else
+        MPI_Comm_split(MPI_COMM_WORLD, 0, batch % 4 == 1 ? -rank : (5 * rank + batch) % 16, &comm);
+    return comm;
+}
+
 int main(int argc, char **argv) {
-    int rank, size, trees = 0;
+    int rank, trees = 0;
+    MPI_Comm comm = MPI_COMM_NULL;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    FILE *file = argc == 2 ? fopen(argv[1], "r") : NULL;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &gapped);
+    MPI_Type_commit(&gapped);
+    MPI_Op_create(add_pairs, 1, &sum_of_pairs);
+    FILE *file = argc == 3 ? fopen(argv[1], "r") : NULL;
+    unsigned state = argc == 3 ? (unsigned)atoi(argv[2]) : 0;
     EXPECT(file != NULL);
     while (file != NULL && trees < TREES_MOST && read_tree(file)) {
+        if (trees % BATCH == 0) {
+            if (comm != MPI_COMM_NULL)
+                MPI_Comm_free(&comm);
+            comm = new_comm(rank, trees / BATCH);
+        }
         tree.owner = &owners[trees];
-        try_tree(rank, size, trees % size);
+        try_tree(comm, &state);
         ++trees;
     }
+    if (comm != MPI_COMM_NULL)
+        MPI_Comm_free(&comm);
     if (file != NULL)
         fclose(file);
+    MPI_Op_free(&sum_of_pairs);
+    MPI_Type_free(&gapped);
     if (rank == 0)
-        printf("%d trees\n", trees);
+        printf("%d trees, %d calls, %d windows\n", trees, shared_calls, windows);
     return finish();
 }

@@ -20,6 +20,7 @@ from tests.mpi.conformance import BOTH, SUM, built
 from tests.trees.made import random_file, random_tree
 
 WRAPPED = "-Wl,--wrap=calloc"
+COUNTED = "-Wl,--wrap=PMPI_Win_allocate_shared"
 
 RANKS, SLOTS = 7, 3
 """On hosts n0 and n1 with three ranks each, and n2 with one."""
@@ -61,14 +62,28 @@ def test_random_trees_get_the_bytes_of_native(tmp_path, count, level):
 
 
 @pytest.mark.mpi
-def test_every_random_file_is_refused_with_a_line_or_gives_right_results(tmp_path):
-    """All collectives go along what the reader lets pass, in one job, from each root in turn."""
+@pytest.mark.parametrize(
+    ("files", "seed", "variables"),
+    [
+        (500, 29, {}),
+        (24, 30, support.MEMORY),
+        pytest.param(2000, 31, {}, marks=[pytest.mark.slow, pytest.mark.timeout(1800)]),
+        pytest.param(1000, 32, support.MEMORY, marks=[pytest.mark.slow, pytest.mark.timeout(1800)]),
+    ],
+)
+def test_every_random_file_is_refused_with_a_line_or_gives_right_results(
+    tmp_path, files, seed, variables
+):
+    """All collectives go along what the reader lets pass, in one job, with all kinds of data.
+
+    Ranks that share memory take the processor from each other, so there are fewer files for them.
+    """
     topology = support.cluster(RANKS, SLOTS)
-    chance = random.Random(29)
+    chance = random.Random(seed)
     file, numbers = tmp_path / "t.tree.yaml", tmp_path / "trees.txt"
     good: list[str] = []
     refused_at: list[int | None] = []
-    for _ in range(2000):
+    for _ in range(files):
         file.write_text(random_file(chance, topology))
         try:
             rows = read_tree(file, topology).rows
@@ -77,15 +92,21 @@ def test_every_random_file_is_refused_with_a_line_or_gives_right_results(tmp_pat
             continue
         nodes = (f"{worker} {len(below)} {' '.join(map(str, below))}" for worker, below in rows)
         good.append(f"{len(rows)} {' '.join(nodes)}\n")
-    assert 700 < len(good) < 1700
+    assert 0.35 * files < len(good) < 0.85 * files
     assert None not in refused_at
     numbers.write_text("".join(good))
     folder = library(tmp_path / "trees", 5, 0)
     run_make(folder, support.toolchain(), "libcoll.a")
-    program = builds.c_program(builds.Mpi.of_environment(), folder, "random_trees.c")
-    result = support.run(RANKS, program, numbers, timeout=200)
+    program = builds.c_program(builds.Mpi.of_environment(), folder, "random_trees.c", COUNTED)
+    words = (program, numbers, seed)
+    result = support.run(RANKS, *map(str, words), variables=variables, timeout=60 + files / 2)
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
-    assert result.stdout == f"{len(good)} trees\n"
+    said = re.fullmatch(r"(\d+) trees, (\d+) calls, (\d+) windows\n", result.stdout)
+    assert said is not None, result.stdout
+    trees, calls, windows = map(int, said.groups())
+    assert trees == len(good)
+    assert calls > trees // 4
+    assert windows > trees // 4 or variables != support.MEMORY
 
 
 @pytest.mark.mpi
