@@ -128,6 +128,12 @@ def test_an_event_takes_little_more_than_a_reading_of_the_clock():
     assert message < 12 * clock
 
 
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_each_of_many_receives_under_way_is_one_event(ranks):
+    """200 in a call, of known or of any ranks and tags, end in any order and in all ways."""
+    assert tracing.run("many", 5, ranks=ranks, variables={**NOWHERE, **support.MEMORY}) == "6000\n"
+
+
 def test_parts_of_a_composition_begin_and_end(tmp_path):
     trace = tracing.traced(tmp_path / "events", COMPOSITION, 1, 4)
     for rank in trace.ranks:

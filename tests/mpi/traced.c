@@ -1,7 +1,8 @@
 /*
  * Calls whose events are kept: COLLECTIVE CALLS BYTES [RANK MICROSECONDS], a rank that comes late.
  * Or `cost`: prints what an event takes, what a message takes more with its events, and what a
- * reading of the clock takes; nanoseconds.
+ * reading of the clock takes; nanoseconds. Or `many SEED`: receives that are under way together;
+ * prints how many.
  */
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include "messages.h"
 
 #include "program.h"
+
+enum { UNDER_WAY = 200, ROUNDS = 30, KEPT = 1 << 8 };
 
 enum { EVENTS = 1 << 16, REPETITIONS = 200, MESSAGES = 20000, READINGS = 1 << 12 };
 
@@ -79,10 +82,113 @@ static void print_cost(void) {
     printf("%.1f %.1f %.1f\n", event, (traced - untraced) / 2, of_clock());
 }
 
+/* Of message i for any rank. */
+static int tag_of(int i, int round) {
+    return (7 * i + round) % 5;
+}
+
+/* Receives of a call, and what has come of them. */
+struct receives {
+    struct coll_events *memory;
+    MPI_Request requests[UNDER_WAY];
+    int in[UNDER_WAY];
+    int seen[UNDER_WAY];
+    int size, round;
+    uint64_t ended;
+};
+
+/* The next event is that of receive k, with the peer and the tag of the message that it got. */
+static void check_ended(struct receives *all, int k) {
+    const struct events_entry *event = &all->memory->entries[all->ended++ & all->memory->mask];
+    const int message = all->in[k];
+    EXPECT(event->a == message % all->size);
+    EXPECT(event->what == (COLL_EVENT_RECEIVED | (uint32_t)tag_of(message, all->round) << 8));
+    ++all->seen[message];
+}
+
+/* Let one receive end, or all that are left, in one of the ways that routines have. */
+static void end_some(struct receives *all, unsigned *state) {
+    MPI_Status statuses[UNDER_WAY];
+    int k = (int)(next_random(state) % UNDER_WAY), done = 0, left[UNDER_WAY];
+    const unsigned way = next_random(state) % 64;
+    while (all->requests[k] == MPI_REQUEST_NULL)
+        k = (k + 1) % UNDER_WAY;
+    if (way == 0 && all->ended > UNDER_WAY / 2) {
+        for (int i = 0; i < UNDER_WAY; ++i)
+            left[i] = all->requests[i] != MPI_REQUEST_NULL;
+        coll_traced_waitall(UNDER_WAY, all->requests, statuses);
+        for (int i = 0; i < UNDER_WAY; ++i)
+            if (left[i])
+                check_ended(all, i);
+        return;
+    }
+    if (way % 4 == 0)
+        coll_traced_waitany(UNDER_WAY, all->requests, &k, statuses);
+    while (way % 4 == 1 && !done)
+        coll_traced_testany(UNDER_WAY, all->requests, &k, &done, statuses);
+    while (way % 4 == 2 && !done)
+        coll_traced_test(&all->requests[k], &done, statuses);
+    if (way % 4 == 3)
+        coll_traced_wait(&all->requests[k], statuses);
+    check_ended(all, k);
+    EXPECT(all->ended == all->memory->count);
+}
+
+/*
+ * In each call, many receives are under way together and end in any order: each is one event. In
+ * every third call they take a message of any rank with any tag.
+ */
+static void receive_many(unsigned seed) {
+    static struct coll_events memory;
+    static struct events_entry entries[KEPT];
+    static struct receives all;
+    MPI_Request sends[UNDER_WAY + PEERS_MOST];
+    int rank, out[UNDER_WAY];
+    unsigned state;
+    memory.entries = entries;
+    memory.mask = KEPT - 1;
+    all.memory = &memory;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &all.size);
+    state = seed + 977U * (unsigned)rank;
+    for (all.round = 0; all.round < ROUNDS; ++all.round) {
+        const int any = all.round % 3 == 2;
+        int sent = 0;
+        memset(all.seen, 0, sizeof all.seen);
+        all.ended = memory.count = 0;
+        ++memory.call_count;
+        coll_events_now = &memory;
+        for (int i = 0; i < UNDER_WAY; ++i)
+            coll_traced_irecv(&all.in[i], 1, MPI_INT, any ? MPI_ANY_SOURCE : i % all.size,
+                              any ? MPI_ANY_TAG : tag_of(i, all.round), MPI_COMM_WORLD,
+                              &all.requests[i]);
+        for (int i = 0; i < UNDER_WAY; ++i)
+            out[i] = i;
+        for (int i = rank; i < UNDER_WAY; i += all.size)
+            for (int to = 0; to < all.size; ++to)
+                PMPI_Isend(&out[i], 1, MPI_INT, to, tag_of(i, all.round), MPI_COMM_WORLD,
+                           &sends[sent++]);
+        while (all.ended < UNDER_WAY)
+            end_some(&all, &state);
+        EXPECT(memory.count == UNDER_WAY);
+        for (int i = 0; i < UNDER_WAY; ++i)
+            EXPECT(all.seen[i] == 1);
+        coll_events_now = NULL;
+        PMPI_Waitall(sent, sends, MPI_STATUSES_IGNORE);
+        PMPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (rank == 0)
+        printf("%d\n", ROUNDS * UNDER_WAY);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
-    if (argc == 2) {
+    if (strcmp(argv[1], "cost") == 0) {
         print_cost();
+        return finish();
+    }
+    if (strcmp(argv[1], "many") == 0) {
+        receive_many((unsigned)atoi(argv[2]));
         return finish();
     }
     const int calls = atoi(argv[2]), bytes = atoi(argv[3]);
