@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+#: How Python says that a value has another type than the code expects.
+_OF_PYTHON = re.compile(
+    r"'\w+' object|object is not|\w+\(\) (got|missing|takes|argument)|indices must be"
+)
 
 
 class StagegenError(Exception):
@@ -50,3 +56,15 @@ class LaunchError(StagegenError):
 
 class MeasurementError(StagegenError):
     """A measurement failed; names the algorithm, the size and, where known, the rank."""
+
+
+def what_is_wrong(error: Exception) -> str:
+    """Return what an error of reading data says, without words of Python.
+
+    Args:
+        error: such as the KeyError of an entry that JSON from elsewhere lacks.
+    """
+    if isinstance(error, KeyError):
+        return f"`{error.args[0]}` is missing"
+    text = str(error)
+    return "a value has another form than expected" if _OF_PYTHON.search(text) else text

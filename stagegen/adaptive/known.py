@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stagegen.catalogue.selection import EVERYTHING, Selection
-from stagegen.errors import InputError
+from stagegen.errors import InputError, what_is_wrong
 from stagegen.measure.records import Candidate
 from stagegen.tune.choose import median
 from stagegen.tune.decision import Table
@@ -159,7 +159,7 @@ def read_known(file: Path) -> Known:
         advice = "make the library again with `stagegen tune --from-log --adaptive`"
         raise InputError(f"{error.strerror}; {advice}", file) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"is no table of known times: {error!r}", file) from error
+        raise InputError(f"is no table of known times: {what_is_wrong(error)}", file) from error
 
 
 def key_of(table: Table) -> tuple[str, str, int, int]:

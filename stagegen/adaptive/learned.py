@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from stagegen.adaptive.replay import Overheads, overheads
-from stagegen.errors import InputError
+from stagegen.errors import InputError, what_is_wrong
 from stagegen.measure.records import Candidate
 
 
@@ -244,4 +244,4 @@ def read_learned(file: Path) -> Learned:
     except OSError as error:
         raise InputError(error.strerror or str(error), file) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"is no file of LIBCOLL_LEARN: {error!r}", file) from error
+        raise InputError(f"is no file of LIBCOLL_LEARN: {what_is_wrong(error)}", file) from error

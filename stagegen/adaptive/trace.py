@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stagegen.adaptive.policies import Entrant
 from stagegen.catalogue.algorithm import Adaptation
-from stagegen.errors import InputError
+from stagegen.errors import InputError, what_is_wrong
 from stagegen.measure.records import Measurement
 
 Times = NDArray[np.float64]
@@ -169,7 +169,7 @@ def read_trace(file: Path) -> Trace:
     except OSError as error:
         raise InputError(error.strerror or str(error), file) from error
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"is no trace: {error!r}", file) from error
+        raise InputError(f"is no trace: {what_is_wrong(error)}", file) from error
 
 
 def trace_of_measurements(

@@ -19,8 +19,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from stagegen.cli._events import events
 from stagegen.errors import StagegenError
-from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request
+from stagegen.measure.records import Candidate, Check, Measurement, Request
 from stagegen.measure.source import Source
+from stagegen.topology import WHOLE
 from stagegen.tune.forecast import BudgetForecast, Forecast
 
 #: Without a terminal, seconds between two lines about how far the run is.

@@ -16,7 +16,7 @@ from stagegen.errors import InputError
 from stagegen.generate.timings import BUILT_IN, Mechanism, read_mechanism
 from stagegen.measure.arrivals import Arrivals, Imbalance, Replay
 from stagegen.measure.iterations import ADAPTIVE, PRESETS, Iterations
-from stagegen.measure.timing import IDLE, METRICS, Timing, metrics_of
+from stagegen.measure.timing import IDLE, METRICS, Timing, mechanisms_help, metrics_of
 
 #: Milliseconds of computation; the source took 25 (Faraj 2006, §4.1.2.4).
 COMPUTATION = 25.0
@@ -89,10 +89,7 @@ _OPTIONS = (
         metavar="NAME|FILE.c",
         default="barrier",
         show_default=True,
-        help="How calls are timed: barrier, mpptest, computation, imbalance:F (ranks come late by "
-        "random delays below F message times, or below a time such as 20ms), replay:FILE#SITE (as "
-        "late as in a recorded program), replay:RANK=TIME,… (these ranks come "
-        "late), or a C file; see docs/timing.md.",
+        help=f"How calls are timed: {mechanisms_help()}, or a C file; see docs/timing.md.",
     ),
     click.option(
         "--computation",

@@ -24,10 +24,10 @@ from stagegen.cli._tune_log import LOG
 from stagegen.errors import InputError
 from stagegen.generate.write import write_file
 from stagegen.measure.log import read_log
-from stagegen.measure.records import WHOLE, Measurement
+from stagegen.measure.records import Measurement
 from stagegen.report.adaptive_page import render_learned
 from stagegen.report.units import format_bytes, format_seconds
-from stagegen.topology import load_topology
+from stagegen.topology import WHOLE, load_topology
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from stagegen.cli._options import print_json
 from stagegen.cli._output import json_options
 from stagegen.cli.record import toolchain_of
-from stagegen.errors import LaunchError
+from stagegen.errors import LaunchError, what_is_wrong
 from stagegen.generate.write import write_file
 from stagegen.measure.launch.cache import cache_folder
 from stagegen.recording import read
@@ -93,7 +93,9 @@ def _calibrate(file: Path, words: Sequence[str], mpicc: str | None) -> None:
     except OSError as error:
         raise LaunchError(f"cannot start {words[0]}: {error.strerror}") from error
     except (KeyError, TypeError, ValueError) as error:
-        raise LaunchError(f"{words[0]} printed something else than times: {error!r}") from error
+        raise LaunchError(
+            f"{words[0]} printed something else than times: {what_is_wrong(error)}"
+        ) from error
     if times is None:
         raise LaunchError(f"{words[0]} ended with status {done.returncode}")
     write_file(file, json.dumps(times.to_json()) + "\n")

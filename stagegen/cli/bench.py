@@ -33,12 +33,11 @@ from stagegen.measure.comparison import Bench, Comparison
 from stagegen.measure.launch.base import Environment
 from stagegen.measure.live import environments
 from stagegen.measure.log import read_log
-from stagegen.measure.records import WHOLE
 from stagegen.measure.statistics import Summary, summarize
 from stagegen.measure.timing import METRICS
 from stagegen.parts import templates_beside
 from stagegen.report.units import format_bytes, format_seconds
-from stagegen.topology import Topology, load_topology
+from stagegen.topology import WHOLE, Topology, load_topology
 from stagegen.tune.bounds import bound_or_none, patience
 from stagegen.tune.recorded import LOG
 

@@ -37,9 +37,9 @@ from stagegen.measure.launch.base import Environment
 from stagegen.measure.live import SessionStarter, environments
 from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter, read_log
-from stagegen.measure.records import WHOLE, Candidate
+from stagegen.measure.records import Candidate
 from stagegen.report.units import format_bytes, format_seconds
-from stagegen.topology import Topology, load_topology
+from stagegen.topology import WHOLE, Topology, load_topology
 from stagegen.tune.bounds import bound_or_none, patience
 from stagegen.tune.contest import Contestant, named_candidate, require_right, time_in_turn
 from stagegen.tune.scope import Options
@@ -135,10 +135,10 @@ def command(
     Checks them first, byte by byte, then times them in turn in one job.
     """
     topology = load_topology(topology_file)
-    whole = load_catalogue(added=added_to(topology_file, topology, trees))
-    described = whole.collective(collective)
+    full = load_catalogue(added=added_to(topology_file, topology, trees))
+    described = full.collective(collective)
     points = timed(described, sizes)
-    catalogue, candidates = _find(whole, topology, collective, algorithms.split(","), points)
+    catalogue, candidates = _find(full, topology, collective, algorithms.split(","), points)
     folder = output or Path("generated") / topology.name / "build" / "compare"
     console = Console(stderr=True, highlight=False)
     chosen, toolchain, why = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
@@ -180,7 +180,7 @@ def command(
 
 
 def _find(
-    whole: Catalogue,
+    full: Catalogue,
     topology: Topology,
     collective: str,
     specs: Sequence[str],
@@ -191,14 +191,14 @@ def _find(
     Raises:
         InputError: a name is unknown, or its algorithm cannot run on this cluster or at a size.
     """
-    known = {a.name: a for a in applicable(whole, topology) if a.collective == collective}
+    known = {a.name: a for a in applicable(full, topology) if a.collective == collective}
     candidates = tuple(dict.fromkeys(named_candidate(known, spec) for spec in specs))
-    chosen = [whole.find(collective, candidate.algorithm) for candidate in candidates]
+    chosen = [full.find(collective, candidate.algorithm) for candidate in candidates]
     for algorithm in chosen:
         for size in sizes:
             if not algorithm.handles(size):
                 raise InputError(f"{algorithm.name} cannot do messages of {size} bytes")
-    return replace(whole, algorithms=with_native(whole, chosen)), candidates
+    return replace(full, algorithms=with_native(full, chosen)), candidates
 
 
 def _bound(

@@ -56,16 +56,16 @@ def command(
 
 
 def _print_text(profile: Profile) -> None:
-    whole = profile.seconds
+    runtime = profile.seconds
     parts = [
         ("in collectives", profile.total("elapsed")),
         ("waiting for the last rank: only the program can change it", profile.total("waiting")),
         ("in operations: what tuning can gain is a part of it", profile.total("operation")),
     ]
-    if whole is not None:
-        parts.insert(0, ("the program, from MPI_Init to MPI_Finalize", whole))
+    if runtime is not None:
+        parts.insert(0, ("the program, from MPI_Init to MPI_Finalize", runtime))
     for text, seconds in parts:
-        share = "" if not whole else f"{seconds / whole:>7.1%}"
+        share = "" if not runtime else f"{seconds / runtime:>7.1%}"
         click.echo(f"{format_seconds(seconds):>9} {share}  {text}")
     click.echo(f"{format_seconds(profile.clock_error):>9}  clock error between two ranks")
     table = Table(box=None, header_style="bold")

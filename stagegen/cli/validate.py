@@ -27,14 +27,14 @@ from stagegen.measure.launch.base import Environment
 from stagegen.measure.live import SessionStarter, environments
 from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter
-from stagegen.measure.records import WHOLE, Candidate
+from stagegen.measure.records import Candidate
 from stagegen.measure.session import Members
 from stagegen.measure.source import LogSource
 from stagegen.measure.timing import TIMINGS, Timing
 from stagegen.measure.validity import changed, last_routines
 from stagegen.parts import templates_beside
 from stagegen.report.units import format_bytes, format_seconds
-from stagegen.topology import Topology
+from stagegen.topology import WHOLE, Topology
 from stagegen.tune.bounds import patience
 from stagegen.tune.communicators import Communicator, default_names
 from stagegen.tune.loss import Key, by_key

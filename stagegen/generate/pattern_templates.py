@@ -162,8 +162,8 @@ static const struct aapc_schedule schedule = {{
 }};"""
 
 
-def _array(name: str, body: str, kind: str = "int") -> str:
-    return f"static const {kind} {name}[] = {{\n{body}\n}};\n"
+def _array(name: str, body: str, c_type: str = "int") -> str:
+    return f"static const {c_type} {name}[] = {{\n{body}\n}};\n"
 
 
 def _cut_lines(cuts: Iterable[Cut]) -> Iterator[str]:

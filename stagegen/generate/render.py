@@ -129,7 +129,7 @@ class Renderer:
         depth = pattern.count("/")
         return tuple(p for p in self._templates.matching(pattern) if p.count("/") == depth)
 
-    def plain(self, name: str) -> str:
+    def unrendered(self, name: str) -> str:
         """Return a C file in which nothing is rendered, below a comment that says its origin.
 
         Raises:
@@ -153,7 +153,7 @@ class Renderer:
         Raises:
             GenerateError: the template is wrong or uses an undefined value.
         """
-        return self.plain(name) if self.has(name) else self.render(f"{name}.j2", values)
+        return self.unrendered(name) if self.has(name) else self.render(f"{name}.j2", values)
 
     def render_apart(
         self, template: str, values: Mapping[str, Any], tables: str

@@ -99,7 +99,7 @@ def runtime_sources(
         for name in RUNTIME
     }
     for one in build.catalogue.described:
-        files[f"view_{one.name}.c"] = renderer.plain(f"{one.name}/view.c")
+        files[f"view_{one.name}.c"] = renderer.unrendered(f"{one.name}/view.c")
     for routine in build.routines:
         described = build.catalogue.collective(routine.collective)
         files |= routine_files(routine.described, renderer, routine.ranks, described)
@@ -120,7 +120,7 @@ def _engines(files: Mapping[str, str], renderer: Renderer) -> dict[str, str]:
                 if file not in found and renderer.has(f"{ENGINES}/{file}"):
                     if file in files:
                         raise GenerateError(f"the engine {file} has the name of another C file")
-                    found[file] = renderer.plain(f"{ENGINES}/{file}")
+                    found[file] = renderer.unrendered(f"{ENGINES}/{file}")
                     waiting.append(found[file])
     return found
 

@@ -90,12 +90,12 @@ def adaptive_sources(
             for one in build.catalogue.described
         ],
     }
-    plain = (*renderer.matching(f"{FOLDER}/*.c"), *renderer.matching(f"{FOLDER}/*.h"))
-    files = {PurePosixPath(path).name: renderer.plain(path) for path in plain}
+    unrendered = (*renderer.matching(f"{FOLDER}/*.c"), *renderer.matching(f"{FOLDER}/*.h"))
+    files = {PurePosixPath(path).name: renderer.unrendered(path) for path in unrendered}
     for path in renderer.matching(f"{FOLDER}/*.c.j2"):
         files[PurePosixPath(path).stem] = renderer.render(path, values)
     for path in renderer.matching(f"{_POLICIES}/*.c"):
-        files[f"policy_{PurePosixPath(path).name}"] = renderer.plain(path)
+        files[f"policy_{PurePosixPath(path).name}"] = renderer.unrendered(path)
     return files
 
 

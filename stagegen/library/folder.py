@@ -131,7 +131,7 @@ def library_files(
     files["src/fortran.c"] = renderer.render("libcoll/fortran.c.j2", functions)
     files["src/build.c"] = build_source(files, renderer)
     for name in _EVENTS:
-        files[f"events/{name}"] = renderer.plain(f"events/{name}")
+        files[f"events/{name}"] = renderer.unrendered(f"events/{name}")
     for name in _CHECK_DRIVERS:
         files[f"check/{name}"] = (DRIVERS / name).read_text(encoding="utf-8")
     for name, text in check_sources(build, renderer).items():

@@ -109,9 +109,9 @@ def c_patterns(decision: DecisionTable, routines: Sequence[Routine]) -> list[CPa
     for table, pattern in pattern_tables(decision):
         rows = tuple(_c_rules(table, index, 0))
         entries = [
-            CEntry(rule.start, _c_end(table.end_of(number)), _first_row(table, number))
+            CEntry(rule.first, _c_end(table.last_of(number)), _first_row(table, number))
             for number, rule in enumerate(table.rules)
-            if rule.candidate != usual_choice(decision, table, rule.start)
+            if rule.candidate != usual_choice(decision, table, rule.first)
         ]
         name = algorithm_name(pattern)
         sizes = numbers(size for row in pattern.sizes for size in row)
@@ -242,7 +242,7 @@ def _c_rules(
         for candidate in rule.options:
             parts = [part(bound.collective, bound.candidate) for bound in candidate.bound]
             yield CRule(
-                c_last=_c_end(table.end_of(number)),
+                c_last=_c_end(table.last_of(number)),
                 routine_index=place(table.collective, candidate),
                 algorithm=candidate.algorithm,
                 c_parameters=c_parameters(dict(candidate.parameters), parts),

@@ -29,12 +29,12 @@ class Served:
     Attributes:
         tree: any; its name does not matter.
         on_host: how ranks of a host hand over data: the parameter of the routines.
-        from_size: it serves messages of so many bytes and more, up to the next one's.
+        first: it serves messages of so many bytes and more, up to the next one's.
     """
 
     tree: ConfiguredTree
     on_host: int
-    from_size: int = 0
+    first: int = 0
 
 
 def write_tree_library(
@@ -49,11 +49,11 @@ def write_tree_library(
         served: the trees, by size; the first one from 0.
     """
     named = [one.tree.renamed(f"tree{number or ''}") for number, one in enumerate(served)]
-    whole = load_catalogue(TEMPLATES, [root_of(named, topology)])
-    kept = [whole.find(collective, algorithm_of(tree.name)) for tree in named]
-    catalogue = replace(whole, algorithms=with_native(whole, kept))
+    full = load_catalogue(TEMPLATES, [root_of(named, topology)])
+    kept = [full.find(collective, algorithm_of(tree.name)) for tree in named]
+    catalogue = replace(full, algorithms=with_native(full, kept))
     rules = tuple(
-        Rule(one.from_size, candidate_of(whole, collective, tree, one.on_host))
+        Rule(one.first, candidate_of(full, collective, tree, one.on_host))
         for one, tree in zip(served, named, strict=True)
     )
     ranks, hosts = topology.rank_count, len(set(topology.ranks))

@@ -6,22 +6,33 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+#: What a value of each type is called in messages.
+CALLED: Mapping[type, str] = {
+    bool: "true or false",
+    dict: "an object",
+    float: "a number",
+    int: "an integer",
+    list: "a list",
+    str: "a text",
+}
 
-def entry(form: Mapping[str, Any], key: str, kind: type[T]) -> T:
+
+def entry(form: Mapping[str, Any], key: str, type_: type[T]) -> T:
     """Return a value of exactly this type.
 
     Raises:
         KeyError, TypeError: it is missing or of another type.
     """
     value = form[key]
-    if type(value) is not kind:
-        raise TypeError(f"`{key}` is {value!r:.40}, not of type {kind.__name__}")
+    if type(value) is not type_:
+        raise TypeError(f"`{key}` is {json.dumps(value):.40}, not {CALLED[type_]}")
     return value
 
 
@@ -44,7 +55,7 @@ def number(value: object) -> float:
         TypeError, ValueError: it is something else.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{value!r:.40} is no number")
+        raise TypeError(f"{json.dumps(value):.40} is no number")
     try:
         converted = float(value)
     except OverflowError:

@@ -14,7 +14,6 @@ from dataclasses import replace
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.log import LogWriter
 from stagegen.measure.records import (
-    WHOLE,
     Candidate,
     CandidateFailed,
     Check,
@@ -24,6 +23,7 @@ from stagegen.measure.records import (
 )
 from stagegen.measure.session import Members, Session, SessionError
 from stagegen.measure.watchdog import PATIENCE, Watchdog
+from stagegen.topology import WHOLE
 
 #: How often to try a command that ends or hangs the job, each time in a session of its own.
 ATTEMPTS = 2

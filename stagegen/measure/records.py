@@ -12,9 +12,7 @@ from stagegen.errors import MeasurementError
 from stagegen.measure.arrivals import LAUNCH, Lateness
 from stagegen.measure.entries import entry, natural, number, times
 from stagegen.measure.timing import Timing
-
-#: The communicator of all ranks, and of records that do not name one.
-WHOLE = "whole"
+from stagegen.topology import WHOLE
 
 _ROUTINE = r"[a-z][a-z0-9_]*(:[a-z][a-z0-9_]*=[0-9]+)*"
 _SPEC = re.compile(rf"{_ROUTINE}(\+[a-z][a-z0-9_]*/{_ROUTINE})*")

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from stagegen.errors import MeasurementError
+from stagegen.errors import MeasurementError, what_is_wrong
 from stagegen.measure.arrivals import Imbalance, Lateness, Replay
 from stagegen.measure.entries import entry, natural, number, rates, times
 from stagegen.measure.launch.base import RunningJob
 from stagegen.measure.machines import Machine, machines_of
-from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request
+from stagegen.measure.records import Candidate, Check, Measurement, Request
+from stagegen.topology import WHOLE
 
 #: Longest time in seconds that the job may take to start and say hello.
 START_TIMEOUT = 120.0
@@ -276,7 +277,7 @@ class Session:
         try:
             return read(answers)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise self._failure(what, f"unexpected answer: {error!r}") from error
+            raise self._failure(what, f"unexpected answer: {what_is_wrong(error)}") from error
 
     def _command(self, command: str, what: str, timeout: float) -> Answers:
         self._busy = True  # until all answers are here: before, it does not listen

@@ -13,7 +13,6 @@ from typing import Any, Protocol, TypeAlias
 
 from stagegen.errors import MeasurementError
 from stagegen.measure.records import (
-    WHOLE,
     Candidate,
     CandidateFailed,
     Check,
@@ -21,6 +20,7 @@ from stagegen.measure.records import (
     Measurement,
     Request,
 )
+from stagegen.topology import WHOLE
 
 #: After so many checks that did not end, in as many runs, the fault is the routine's.
 DOUBTS = 2

@@ -33,19 +33,34 @@ class Habits:
         is_apart: whether a barrier comes before each call.
         computes: whether it may compute before a call.
         is_late: whether ranks come late.
+        forms: how ``--timing`` names it and what each form does, if more than a name is written.
     """
 
     is_apart: bool = False
     computes: bool = True
     is_late: bool = False
+    forms: tuple[tuple[str, str], ...] = ()
+
+
+#: What is written behind the names of mechanisms in which ranks come late.
+_RANDOM = (
+    (
+        "imbalance:F",
+        "ranks come late by random delays below F message times, or below a time such as 20ms",
+    ),
+)
+_RECORDED = (
+    ("replay:FILE#SITE", "as late as in a recorded program"),
+    ("replay:RANK=TIME,…", "these ranks come late"),
+)
 
 
 _HABITS: Mapping[str, Habits] = {
     "barrier": Habits(is_apart=True, computes=False),
     "computation": Habits(),
-    "imbalance": Habits(is_apart=True, computes=False, is_late=True),
+    "imbalance": Habits(is_apart=True, computes=False, is_late=True, forms=_RANDOM),
     "mpptest": Habits(computes=False),
-    "replay": Habits(is_apart=True, computes=False, is_late=True),
+    "replay": Habits(is_apart=True, computes=False, is_late=True, forms=_RECORDED),
 }
 
 #: The mechanisms in which ranks come late; those that have a barrier before each call; and those
@@ -53,6 +68,15 @@ _HABITS: Mapping[str, Habits] = {
 LATE = frozenset(name for name, habits in _HABITS.items() if habits.is_late)
 APART = frozenset(name for name, habits in _HABITS.items() if habits.is_apart)
 IDLE = frozenset(name for name, habits in _HABITS.items() if not habits.computes)
+
+
+def mechanisms_help() -> str:
+    """Return the mechanisms as ``--timing`` takes them, for help texts."""
+    return ", ".join(
+        ", ".join(f"{form} ({effect})" for form, effect in _HABITS[name].forms) or name
+        for name in TIMINGS
+    )
+
 
 #: If times decide, a repetition has enough calls to last this many seconds, at most CALLS_MOST.
 REPETITION_SECONDS = 0.02

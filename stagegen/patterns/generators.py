@@ -61,10 +61,10 @@ def make_pattern(
         )
     shape = row.make(ranks, number, np.random.default_rng(seed))
     np.fill_diagonal(shape, 0)
-    whole = shape.sum()
-    if not whole:
+    total = shape.sum()
+    if not total:
         raise InputError(f"{kind} with {number:g} on {ranks} ranks has no block")
-    sizes = np.rint(shape * (average * ranks * (ranks - 1) / whole)).astype(np.int64)
+    sizes = np.rint(shape * (average * ranks * (ranks - 1) / total)).astype(np.int64)
     sizes = np.maximum(sizes, shape > 0)
     name = f"{kind}-{ranks}-{average}-{seed}"
     return Pattern(name, "alltoallv", tuple(tuple(map(int, r)) for r in sizes))

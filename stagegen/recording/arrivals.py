@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from stagegen.recording.arrival_phases import Phase, phases_of
 from stagegen.recording.calls import Aligned, Calls, align
 from stagegen.recording.functions import PERSISTENT
 from stagegen.recording.messages import MessageTimes
 from stagegen.recording.metrics import Metrics, metrics_of
 from stagegen.recording.model import Array, Recording
-from stagegen.recording.phases import Phase, phases_of
 
 #: Operations with messages of at most this many bytes are small (Faraj 2006, §4.2.2.4).
 SMALL = 1000

@@ -59,8 +59,8 @@ def recorder_sources(catalogue: Catalogue) -> dict[str, str]:
     }
     with_data = {"functions": list(_fortran(catalogue)), "starts": False, "adapts": False}
     return {
-        **{name: renderer.plain(f"{_FOLDER}/{name}") for name in (*_SOURCES, *_HEADERS)},
-        **{name: renderer.plain(f"events/{name}") for name in _SHARED},
+        **{name: renderer.unrendered(f"{_FOLDER}/{name}") for name in (*_SOURCES, *_HEADERS)},
+        **{name: renderer.unrendered(f"events/{name}") for name in _SHARED},
         **{name: (DRIVERS / name).read_text(encoding="utf-8") for name in _DRIVERS},
         "entries.c": renderer.render(f"{_FOLDER}/entries.c.j2", values),
         "fortran.c": renderer.render("libcoll/fortran.c.j2", with_data),

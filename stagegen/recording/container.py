@@ -79,9 +79,9 @@ def _woven(column: Array) -> bytes:
     return woven
 
 
-def _unwoven(data: bytes, kind: np.dtype[Any], count: int) -> Array:
-    bytes_of = np.frombuffer(data, np.uint8, count * kind.itemsize).reshape(kind.itemsize, count)
-    return np.ascontiguousarray(bytes_of.T).view(kind).reshape(count)
+def _unwoven(data: bytes, dtype: np.dtype[Any], count: int) -> Array:
+    bytes_of = np.frombuffer(data, np.uint8, count * dtype.itemsize).reshape(dtype.itemsize, count)
+    return np.ascontiguousarray(bytes_of.T).view(dtype).reshape(count)
 
 
 def _columns(events: Array) -> Iterator[Array]:
@@ -101,9 +101,9 @@ def _events(data: bytes, count: int) -> Array:
     events = np.zeros(count, EVENT)
     place = 0
     for name in EVENT.names or ():
-        kind = EVENT[name]
-        events[name] = _unwoven(data[place : place + count * kind.itemsize], kind, count)
-        place += count * kind.itemsize
+        dtype = EVENT[name]
+        events[name] = _unwoven(data[place : place + count * dtype.itemsize], dtype, count)
+        place += count * dtype.itemsize
     events["arrival"] = np.cumsum(events["arrival"])
     events["exit"] = np.where(events["exit"] < 0, 0, events["arrival"] + events["exit"])
     return events

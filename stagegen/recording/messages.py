@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stagegen.errors import InputError
+from stagegen.errors import InputError, what_is_wrong
 
 VERSION = 1
 
@@ -71,4 +71,6 @@ def read_message_times(path: Path) -> MessageTimes:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path) from error
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"not a file of `arrivals --calibrate`: {error!r}", path) from error
+        raise InputError(
+            f"not a file of `arrivals --calibrate`: {what_is_wrong(error)}", path
+        ) from error

@@ -19,7 +19,7 @@ from stagegen.topology.tree import Edge, RankTree, build_rank_tree
 
 RANK_ORDERS = ("block", "cyclic")
 WHOLE = "whole"
-"""The name of the group of all ranks."""
+"""The name of the group, and of the communicator, of all ranks."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from stagegen.catalogue import Algorithm
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.records import (
-    WHOLE,
     Candidate,
     CandidateFailed,
     Check,
@@ -16,6 +15,7 @@ from stagegen.measure.records import (
     Request,
 )
 from stagegen.measure.source import Source
+from stagegen.topology import WHOLE
 from stagegen.tune.candidates import variants
 
 

@@ -54,30 +54,30 @@ class Composing:
             given: the compositions, each with the seconds that its parts take together.
         """
         scouted = least(point.seen)
-        plain = distinct(point.field.leaders(least(point.tried)))
-        race = self.make_field((*plain, *given))
+        uncomposed = distinct(point.field.leaders(least(point.tried)))
+        race = self.make_field((*uncomposed, *given))
         short = point.fastest < SHORT_SECONDS
         few = self._promising(race, scouted, given)
         if not few:
             return
         seen: Times = {}
         if short:
-            race = self.make_field((*plain, *few))
+            race = self.make_field((*uncomposed, *few))
             request = self.request(size, race.candidates)
             look_at_few(self.source, request, race.candidates, seen)
             scores = least(try_short(self.source, request, race, seen))
         else:
-            rival = min(scouted[c] for c in plain)
+            rival = min(scouted[c] for c in uncomposed)
             look_at_few(self.source, self.request(size, few), few, seen, rival)
-            scores = {**{c: scouted[c] for c in plain}, **least(seen)}
+            scores = {**{c: scouted[c] for c in uncomposed}, **least(seen)}
         for candidate in few:
             self._learn(candidate, min(seen[candidate]), given[candidate])
             point.seen[candidate] = seen[candidate]
-            rivals = _rival(race, {c: scores.get(c, inf) for c in plain}, candidate)
+            rivals = _rival(race, {c: scores.get(c, inf) for c in uncomposed}, candidate)
             if scores.get(candidate, inf) < (1 - self.gain) * rivals:
                 point.tried[candidate] = [scores[candidate]]
         if short:
-            for candidate in plain:
+            for candidate in uncomposed:
                 if candidate in scores and candidate in point.tried:
                     point.tried[candidate] = [scores[candidate]]
         point.field = self.make_field(point.seen)
@@ -86,14 +86,14 @@ class Composing:
         self, race: Field, scouted: Mapping[Candidate, float], given: Mapping[Candidate, float]
     ) -> tuple[Candidate, ...]:
         """Return the compositions whose prediction, less its error, beats a group's best."""
-        plain = {c: scouted[c] for c in race.candidates if c not in given}
+        uncomposed = {c: scouted[c] for c in race.candidates if c not in given}
         expected = {c: self._ratios.get(c.algorithm, 1.0) * seconds for c, seconds in given.items()}
         possible = {
             c: seconds
             for c, seconds in expected.items()
-            if (1 - self._error) * seconds < (1 - self.gain) * _rival(race, plain, c)
+            if (1 - self._error) * seconds < (1 - self.gain) * _rival(race, uncomposed, c)
         }
-        most = next(count for limit, count in COMPOSED if min(plain.values()) <= limit)
+        most = next(count for limit, count in COMPOSED if min(uncomposed.values()) <= limit)
         return tuple(race.nearest(possible, inf, most))
 
     def _learn(self, candidate: Candidate, seconds: float, predicted: float) -> None:
@@ -110,8 +110,8 @@ class Composing:
         return min(ERROR_MOST, max(ERROR_LEAST, known))
 
 
-def _rival(race: Field, plain: Mapping[Candidate, float], candidate: Candidate) -> float:
+def _rival(race: Field, seconds: Mapping[Candidate, float], candidate: Candidate) -> float:
     """Return what a composition must beat to win in some group; 0 if it may serve in none."""
     groups = (group for group in race.groups if candidate in group)
-    return max((min((plain[c] for c in group if c in plain), default=inf) for group in groups),
+    return max((min((seconds[c] for c in group if c in seconds), default=inf) for group in groups),
                default=0.0)  # fmt: skip

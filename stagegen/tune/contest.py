@@ -11,10 +11,11 @@ from stagegen.catalogue import Algorithm
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import InputError, MeasurementError
 from stagegen.measure.comparison import repetitions_for
-from stagegen.measure.records import WHOLE, Candidate, Measurement, Request
+from stagegen.measure.records import Candidate, Measurement, Request
 from stagegen.measure.source import Source
 from stagegen.measure.statistics import Summary, paired_ratio, summarize
 from stagegen.measure.timing import Timing
+from stagegen.topology import WHOLE
 from stagegen.tune.candidates import default_candidate, with_value
 from stagegen.tune.race import decisive
 

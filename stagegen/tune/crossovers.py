@@ -51,15 +51,15 @@ class Crossovers:
             if lower == upper:
                 continue
             if median(samples[high][upper]) > DUEL_SECONDS and self._can_both(low, high, choices):
-                start = _crossing(low, high, lower, upper, samples, self.gain)
-                yield Rule(start, upper, (low, high))
+                first = _crossing(low, high, lower, upper, samples, self.gain)
+                yield Rule(first, upper, (low, high))
                 continue
             try:
                 yield from list(self._between(low, high, lower, upper))
             except BudgetSpent:
                 can = self._can_both(low, high, choices)
-                start = _crossing(low, high, lower, upper, samples, self.gain) if can else high
-                yield Rule(start, upper, (low, high))
+                first = _crossing(low, high, lower, upper, samples, self.gain) if can else high
+                yield Rule(first, upper, (low, high))
 
     def _can_both(self, low: int, high: int, choices: Mapping[int, Candidate]) -> bool:
         return self.handles(choices[low], high) and self.handles(choices[high], low)

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from stagegen.catalogue.algorithm import NATIVE
-from stagegen.errors import InputError
+from stagegen.errors import InputError, what_is_wrong
 from stagegen.measure.records import Bound, Candidate
 from stagegen.measure.timing import Timing
 from stagegen.patterns import Pattern
@@ -114,10 +114,10 @@ class Reconfigured:
 
 @dataclass(frozen=True)
 class Rule:
-    """Messages of ``start`` bytes and more, up to the next rule, go to ``candidate``.
+    """Messages of ``first`` bytes and more, up to the next rule, go to ``candidate``.
 
     Attributes:
-        start: smallest message in bytes.
+        first: smallest message in bytes.
         candidate: the one that serves them.
         crossover: the sizes between which the change lies: (last at which the rule before
             was kept, first at which this one won); None for the first rule.
@@ -127,7 +127,7 @@ class Rule:
         reconfigured: where it is from, if ``stagegen reconfigure`` made it; else None.
     """
 
-    start: int
+    first: int
     candidate: Candidate
     crossover: tuple[int, int] | None = None
     alternatives: tuple[Candidate, ...] = ()
@@ -151,12 +151,12 @@ def with_rule(rules: Sequence[Rule], rule: Rule) -> tuple[Rule, ...]:
     What served such messages before are its alternatives.
     """
     found: list[Rule] = []
-    ends = [*(one.start for one in rules[1:]), None]
+    ends = [*(one.first for one in rules[1:]), None]
     for one, end in zip(rules, ends, strict=True):
-        if rule.start < one.start or (end is not None and rule.start >= end):
+        if rule.first < one.first or (end is not None and rule.first >= end):
             found.append(one)
             continue
-        if one.start < rule.start:
+        if one.first < rule.first:
             found.append(one)
         others = tuple(
             other
@@ -165,8 +165,8 @@ def with_rule(rules: Sequence[Rule], rule: Rule) -> tuple[Rule, ...]:
         )
         is_native = rule.candidate == NATIVE_CANDIDATE
         found.append(replace(rule, alternatives=() if is_native else others[:_ALTERNATIVES]))
-        if end is None or rule.start + 1 < end:
-            found.append(replace(one, start=rule.start + 1, crossover=None))
+        if end is None or rule.first + 1 < end:
+            found.append(replace(one, first=rule.first + 1, crossover=None))
     return tuple(found)
 
 
@@ -245,9 +245,9 @@ class Table:
     estimates: tuple[Estimate, ...] = ()
 
     def __post_init__(self) -> None:
-        starts = [rule.start for rule in self.rules]
-        if not starts or starts[0] != 0 or sorted(set(starts)) != starts:
-            raise ValueError(f"rules of {self.collective} must ascend from 0: {starts}")
+        firsts = [rule.first for rule in self.rules]
+        if not firsts or firsts[0] != 0 or sorted(set(firsts)) != firsts:
+            raise ValueError(f"rules of {self.collective} must ascend from 0: {firsts}")
         if any(NATIVE_CANDIDATE in rule.options[:-1] for rule in self.rules):
             raise ValueError(f"the native routine of {self.collective} needs no alternative")
         for name, range_ in (("hosts", self.hosts), ("ranks per host", self.ranks_per_host)):
@@ -283,11 +283,11 @@ class Table:
 
     def rule(self, size: int) -> Rule:
         """Return the rule for messages of ``size`` bytes."""
-        return [rule for rule in self.rules if rule.start <= size][-1]
+        return [rule for rule in self.rules if rule.first <= size][-1]
 
-    def end_of(self, index: int) -> int | None:
+    def last_of(self, index: int) -> int | None:
         """Return the largest message of a rule in bytes, or None for the last."""
-        return self.rules[index + 1].start - 1 if index + 1 < len(self.rules) else None
+        return self.rules[index + 1].first - 1 if index + 1 < len(self.rules) else None
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,7 @@ class DecisionTable:
                 patterns=tuple(map(read_pattern, data.get("patterns", ()))),
             )
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise InputError(f"not a decision table: {error!r}") from error
+            raise InputError(f"not a decision table: {what_is_wrong(error)}") from error
 
 
 def _table_json(table: Table) -> dict[str, Any]:
@@ -399,8 +399,8 @@ def _table_json(table: Table) -> dict[str, Any]:
         **({"estimates": list(map(asdict, table.estimates))} if table.estimates else {}),
         "rules": [
             {
-                "from": rule.start,
-                "to": table.end_of(index),
+                "from": rule.first,
+                "to": table.last_of(index),
                 **_candidate_json(rule.candidate),
                 "crossover": list(rule.crossover) if rule.crossover else None,
                 "alternatives": [_candidate_json(other) for other in rule.options[1:]],

@@ -95,12 +95,12 @@ def _common_ranges(
     one: Table, two: Table
 ) -> Iterator[tuple[int, int | None, tuple[Candidate, Candidate]]]:
     """Yield first and last size of each pair of choices, and the pair."""
-    starts = sorted({rule.start for table in (one, two) for rule in table.rules})
-    pairs = [(one.choice(start), two.choice(start)) for start in starts]
+    firsts = sorted({rule.first for table in (one, two) for rule in table.rules})
+    pairs = [(one.choice(start), two.choice(start)) for start in firsts]
     kept = [i for i, pair in enumerate(pairs) if i == 0 or pair != pairs[i - 1]]
     for place, i in enumerate(kept):
-        last = starts[kept[place + 1]] - 1 if place + 1 < len(kept) else None
-        yield starts[i], last, pairs[i]
+        last = firsts[kept[place + 1]] - 1 if place + 1 < len(kept) else None
+        yield firsts[i], last, pairs[i]
 
 
 def total_of(differences: tuple[Difference, ...]) -> tuple[float | None, float | None]:

@@ -13,8 +13,9 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from stagegen.measure.arrivals import LOOK
-from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request
+from stagegen.measure.records import Candidate, Check, Measurement, Request
 from stagegen.measure.source import Source
+from stagegen.topology import WHOLE
 
 
 class Experiments:

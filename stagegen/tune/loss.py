@@ -173,11 +173,11 @@ def _beyond_one(ratios: Iterable[tuple[int, float]]) -> float:
     """Return the weighted geometric mean of ratios by size, less 1."""
     by_size = dict(ratios)
     weight = weights(by_size)
-    whole = sum(weight.values())
-    if whole == 0:  # of 0 and 1 byte only
-        weight, whole = dict.fromkeys(by_size, 1.0), float(len(by_size))
+    total = sum(weight.values())
+    if total == 0:  # of 0 and 1 byte only
+        weight, total = dict.fromkeys(by_size, 1.0), float(len(by_size))
     logs = (weight[size] * math.log(ratio) for size, ratio in by_size.items())
-    return math.exp(math.fsum(logs) / whole) - 1
+    return math.exp(math.fsum(logs) / total) - 1
 
 
 def lost(used: Choice, reference: Choice, times: Times, collective: str, communicator: str) -> Loss:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from stagegen.measure.records import WHOLE, Candidate, Failure
+from stagegen.measure.records import Candidate, Failure
 from stagegen.measure.statistics import WIDTH
 from stagegen.measure.timing import Timing
+from stagegen.topology import WHOLE
 from stagegen.tune.choose import Samples
 from stagegen.tune.decision import CLUSTER, HOSTS, OTHER, Table
 from stagegen.tune.protocol import Protocol

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from stagegen.catalogue import Catalogue
-from stagegen.errors import InputError
+from stagegen.errors import InputError, what_is_wrong
 from stagegen.measure.entries import entry, natural, number
-from stagegen.measure.records import WHOLE
 from stagegen.recording.container import is_recording
-from stagegen.topology import Topology
+from stagegen.topology import WHOLE, Topology
 from stagegen.tune.communicators import job_of
 from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, ONE_HOST
 from stagegen.tune.part_subjects import part_subjects
@@ -91,7 +90,9 @@ def read_trace(path: Path, topology: Topology) -> tuple[Calls, ...]:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"not a file of LIBCOLL_TRACE=json:FILE: {error!r}", path) from error
+        raise InputError(
+            f"not a file of LIBCOLL_TRACE=json:FILE: {what_is_wrong(error)}", path
+        ) from error
 
 
 def _form(path: Path, topology: Topology) -> Mapping[str, Any]:

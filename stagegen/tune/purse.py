@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stagegen.measure.records import WHOLE, Candidate, CandidateFailed, Check, Measurement, Request
+from stagegen.measure.records import Candidate, CandidateFailed, Check, Measurement, Request
 from stagegen.measure.source import Source
+from stagegen.topology import WHOLE
 
 
 class BudgetSpent(Exception):  # noqa: N818 - a message to the search

@@ -12,8 +12,8 @@ from stagegen.errors import InputError
 from stagegen.measure.launch.base import Environment
 from stagegen.measure.live import environments
 from stagegen.measure.log import read_log
-from stagegen.measure.records import WHOLE, Candidate, Check, Failure, Measurement
-from stagegen.topology import Topology, load_topology
+from stagegen.measure.records import Candidate, Check, Failure, Measurement
+from stagegen.topology import WHOLE, Topology, load_topology
 from stagegen.tune.decision import DecisionTable
 from stagegen.tune.loss import Measured, Times
 from stagegen.tune.measured import names_of_tables

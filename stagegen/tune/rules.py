@@ -88,7 +88,7 @@ def _at_sizes(choices: Mapping[int, Candidate]) -> Iterator[Rule]:
 
 def _last_size(rule: Rule, choices: Mapping[int, Candidate]) -> int:
     """Return the largest size of a rule: where a wrong choice costs most."""
-    sizes = [size for size in choices if size >= rule.start]
+    sizes = [size for size in choices if size >= rule.first]
     while len(sizes) > 1 and choices[sizes[1]] == rule.candidate:
         sizes.pop(0)
     return sizes[0]

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from stagegen.catalogue.selection import EVERYTHING, Selection
-from stagegen.errors import InputError
-from stagegen.measure.entries import entry, natural, number
-from stagegen.measure.records import WHOLE
+from stagegen.errors import InputError, what_is_wrong
+from stagegen.measure.entries import CALLED, entry, natural, number
 from stagegen.measure.timing import Timing
 from stagegen.patterns import Pattern
+from stagegen.topology import WHOLE
 from stagegen.tune.communicators import name_of
 from stagegen.tune.protocol import Protocol
 
@@ -142,7 +142,7 @@ class Options:
                 tuple(map(number, data.get("scales", SCALES))),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"the header of the log is damaged: {error!r}") from error
+            raise InputError(f"the header of the log is damaged: {what_is_wrong(error)}") from error
 
 
 def _communicators(data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -236,16 +236,16 @@ def _patterns(form: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return _ascending(form, key, str) if values else ()
 
 
-def _ascending(data: Mapping[str, Any], key: str, kind: type[T]) -> tuple[T, ...]:
+def _ascending(data: Mapping[str, Any], key: str, type_: type[T]) -> tuple[T, ...]:
     """Return a list of names or of sizes.
 
     Raises:
         KeyError, TypeError, ValueError: it is not one, is empty, or is not in order.
     """
     values: list[T] = entry(data, key, list)
-    if not all(type(value) is kind for value in values):
-        raise TypeError(f"`{key}` are not of type {kind.__name__}")
-    if not values or values != sorted(set(values)) or min(values) <= kind():
+    if not all(type(value) is type_ for value in values):
+        raise TypeError(f"each of `{key}` must be {CALLED[type_]}")
+    if not values or values != sorted(set(values)) or min(values) <= type_():
         raise ValueError(f"`{key}` must ascend, and not be empty")
     return tuple(values)
 

@@ -39,12 +39,12 @@ def spending_of(tables: Sequence[Table], purse: Purse) -> Spending:
 def _log_of(estimates: Sequence[Estimate]) -> float | None:
     known = {one.size: one.loss for one in estimates if one.loss is not None}
     weight = weights(known) if known else {}
-    whole = sum(weight.values())
+    total = sum(weight.values())
     if not known:
         return None
-    if whole == 0:  # of 0 and 1 byte only
-        weight, whole = dict.fromkeys(known, 1.0), float(len(known))
-    return math.fsum(weight[size] * math.log1p(loss) for size, loss in known.items()) / whole
+    if total == 0:  # of 0 and 1 byte only
+        weight, total = dict.fromkeys(known, 1.0), float(len(known))
+    return math.fsum(weight[size] * math.log1p(loss) for size, loss in known.items()) / total
 
 
 def _rounded(estimate: Estimate) -> Estimate:

@@ -10,10 +10,10 @@ from stagegen.catalogue import Algorithm, Catalogue, Collective, applicable, gro
 from stagegen.catalogue.algorithm import LEVELS
 from stagegen.catalogue.cluster_schedules import why_undivided
 from stagegen.generate.pattern_templates import algorithm_names
-from stagegen.measure.records import WHOLE, Candidate, Check
+from stagegen.measure.records import Candidate, Check
 from stagegen.measure.source import Source
 from stagegen.patterns import Pattern
-from stagegen.topology import Topology
+from stagegen.topology import WHOLE, Topology
 from stagegen.tune.bounds import bound_of_pattern, bound_or_none, size_of_pattern
 from stagegen.tune.checking import CheckedSource, find_wrong, find_wrong_among
 from stagegen.tune.communicators import Communicator, as_seen_by, find_communicators
@@ -152,16 +152,16 @@ def tune(
     )
     banned = {(check.collective, check.candidate.algorithm) for check in wrong}
     searches: list[Search] = []
-    plain: list[Outcome] = []
+    scouted: list[Outcome] = []
     for field in fields:
         left = [a for a in field.algorithms if (a.collective, a.name) not in banned]
-        hints = _hints(field, left, zip(fields, plain, strict=False))
+        hints = _hints(field, left, zip(fields, scouted, strict=False))
         plan = replace(_plan(topology, options, field, progress), hints=hints)
         searches.append(Search(source, plan, field.collective, left, field.others))
-        plain.append(searches[-1].scout())
-        banned |= {(f.collective, f.candidate.algorithm) for f in plain[-1].failures}
-    composed = _compositions(fields, searches, plain)
-    wrong += _wrong_among(source, plain, composed, progress)
+        scouted.append(searches[-1].scout())
+        banned |= {(f.collective, f.candidate.algorithm) for f in scouted[-1].failures}
+    composed = _compositions(fields, searches, scouted)
+    wrong += _wrong_among(source, scouted, composed, progress)
     banned |= {(check.collective, check.candidate.algorithm) for check in wrong}
     fields_of = list(zip(searches, (field.collective for field in fields), strict=True))
     for (search, name), by_size in zip(fields_of, composed, strict=True):
@@ -179,7 +179,7 @@ def tune(
         search.leave_out(_of_collective(banned, name))
         outcomes.append(search.conclude())
         banned |= {(name, failure.candidate.algorithm) for failure in search.failures}
-    parts = [one for one, field in zip(plain, fields, strict=True) if field.is_part]
+    parts = [one for one, field in zip(scouted, fields, strict=True) if field.is_part]
     return _tuned(topology, catalogue, options, representative, (outcomes, parts), wrong)
 
 

@@ -91,7 +91,7 @@ def decisions_of(
         may_serve: whether a candidate may be an alternative.
     """
     changes = {
-        end: table.rules[place - 1 if end >= rule.start else place].candidate
+        end: table.rules[place - 1 if end >= rule.first else place].candidate
         for place, rule in enumerate(table.rules)
         for end in rule.crossover or ()
     }

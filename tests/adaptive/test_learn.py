@@ -67,7 +67,7 @@ def test_one_size_gets_a_rule_with_its_provenance_and_all_others_keep_their_choi
     assert (lesson.instead_of, lesson.instead_of_seconds) == (old.spec, 2.0)
     others = {0, 1, 2, 1022, 1023, 1024, 1025, 1026, 2047, 2048, 2049, 1 << 20} - {size}
     assert {s: after.choice(s) for s in others} == {s: TABLE.choice(s) for s in others}
-    assert all(a.start < b.start for a, b in pairwise(after.rules))
+    assert all(a.first < b.first for a, b in pairwise(after.rules))
     form = found.decision.to_json()
     validate("decision", form)
     assert DecisionTable.from_json(form) == found.decision

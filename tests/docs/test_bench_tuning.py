@@ -27,7 +27,7 @@ from docs.tools.bench_tuning.results import (
 )
 from docs.tools.bench_tuning.runs import DONE, Clock, OutOfTime, seconds_of_runs
 from docs.tools.bench_tuning.truth import CatalogueTruth
-from stagegen.measure.records import WHOLE
+from stagegen.topology import WHOLE
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.program import program_of, read_trace
 from stagegen.tune.recorded import read_recorded

@@ -222,7 +222,7 @@ def test_a_wrong_template_is_an_error_that_names_it(tmp_path, text, message):
 
 def test_a_missing_plain_file_is_told(tmp_path):
     with pytest.raises(GenerateError, match=r"scan/view\.c: there is no such file"):
-        renderer(tmp_path).plain("scan/view.c")
+        renderer(tmp_path).unrendered("scan/view.c")
 
 
 def test_files_that_did_not_change_keep_their_time(tmp_path):

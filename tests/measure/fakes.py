@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from stagegen.measure.arrivals import METRICS_LATE, Imbalance, Replay
 from stagegen.measure.launch.base import PIPES, Environment, RunningJob
 from stagegen.measure.launch.mpiexec import start_mpiexec
-from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request, Timing
+from stagegen.measure.records import Candidate, Check, Measurement, Request, Timing
+from stagegen.topology import WHOLE
 
 ENVIRONMENT = Environment(
     "fake", True, 1.0, "real", "mpich", "0", "0", 2, congestion_control="cubic"

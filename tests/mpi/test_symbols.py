@@ -98,3 +98,12 @@ def test_only_native_routines_are_collectives_of_the_mpi_library(cluster):
     }
     assert lazy == set()
     assert called(*cluster)["alltoall_native"] & COLLECTIVES, "those names are not what is called"
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_library_that_does_not_adapt_defines_nothing_of_what_does(cluster):
+    command = ["nm", "--defined-only", support.library(*cluster) / "libcoll.a"]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    names = {line.split()[-1] for line in listing.splitlines() if len(line.split()) == 3}
+    assert "libcoll_choice" in names, "those names are not what is defined"
+    assert not {n for n in names if re.search("adaptive|coll_learn|situation|coll_latest", n)}

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from stagegen.errors import InputError
+from stagegen.recording.arrival_phases import phases_of
 from stagegen.recording.arrivals import CLASSES, arrivals_of
 from stagegen.recording.calls import align
 from stagegen.recording.messages import MessageTimes, message_times, read_message_times
 from stagegen.recording.metrics import metrics_of
-from stagegen.recording.phases import phases_of
 from stagegen.recording.profile import profile_of
 from tests.recording import made
 

@@ -36,7 +36,7 @@ def legal(ends, order, limit, closed):
 
 
 def ends_for(limit):
-    """Both ends of a branch, neither of them hopeless, and often complements of others."""
+    """Both ends of a branch, neither of them above the limit, and often complements of others."""
     size = st.integers(0, limit)
     return st.tuples(size, size)
 

@@ -82,18 +82,20 @@ def test_every_size_has_one_choice(table, size):
     serving = [
         rule.candidate
         for index, rule in enumerate(table.rules)
-        if rule.start <= size <= (table.end_of(index) if table.end_of(index) is not None else size)
+        if rule.first
+        <= size
+        <= (table.last_of(index) if table.last_of(index) is not None else size)
     ]
     assert serving == [table.choice(size)]
 
 
 @given(tables())
 def test_rules_are_disjoint_and_without_gaps(table):
-    ends = [table.end_of(index) for index in range(len(table.rules))]
+    ends = [table.last_of(index) for index in range(len(table.rules))]
     assert ends[-1] is None
-    assert table.rules[0].start == 0
+    assert table.rules[0].first == 0
     for end, following in zip(ends[:-1], table.rules[1:], strict=True):
-        assert end + 1 == following.start
+        assert end + 1 == following.first
 
 
 def table(collective: str, kind: str, *rules: Rule, ranks: int = 4) -> Table:

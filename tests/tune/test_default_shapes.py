@@ -7,7 +7,7 @@ import pytest
 from docs.tools.bench_tuning.plan import CATALOGUE, MODEL, Setting
 from docs.tools.bench_tuning.truth import CatalogueCluster, CatalogueTruth
 from stagegen.catalogue import groups_of
-from stagegen.measure.records import WHOLE
+from stagegen.topology import WHOLE
 from stagegen.tune.decision import CLUSTER, HOSTS, NATIVE_CANDIDATE, ONE_HOST, OTHER
 from stagegen.tune.rules import eligible
 from stagegen.tune.shapes import Shape

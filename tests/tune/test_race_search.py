@@ -62,7 +62,7 @@ def checks(model: Model, algorithms: list[Algorithm]):
 
 def rules(outcome: Outcome, kind: str = "cluster") -> list[tuple[int, str]]:
     (table,) = (table for table in outcome.tables if table.communicator == kind)
-    return [(rule.start, rule.candidate.algorithm) for rule in table.rules]
+    return [(rule.first, rule.candidate.algorithm) for rule in table.rules]
 
 
 # Races.

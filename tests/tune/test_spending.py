@@ -12,8 +12,9 @@ import pytest
 from docs.tools.bench_tuning.by_model import Modelled
 from docs.tools.bench_tuning.plan import CATALOGUE, MODEL, Setting
 from docs.tools.bench_tuning.truth import CatalogueCluster, CatalogueTruth
-from stagegen.measure.records import WHOLE, CandidateFailed, Check, Failure
+from stagegen.measure.records import CandidateFailed, Check, Failure
 from stagegen.measure.source import LogSource
+from stagegen.topology import WHOLE
 from stagegen.tune.decision import CLUSTER, NATIVE_CANDIDATE, DecisionTable
 from stagegen.tune.purse import BudgetSpent, PaidSource, Purse
 from stagegen.tune.shapes import Shape

@@ -16,7 +16,7 @@ from docs.tools.bench_tuning.plan import CATALOGUE, Setting
 from docs.tools.bench_tuning.plan import SHARES_ON_MODEL as SHARES
 from docs.tools.bench_tuning.results import Row, summary
 from docs.tools.bench_tuning.truth import CatalogueCluster, CatalogueTruth
-from stagegen.measure.records import WHOLE
+from stagegen.topology import WHOLE
 from stagegen.tune.decision import CLUSTER, HOSTS, NATIVE_CANDIDATE, ONE_HOST, DecisionTable
 from stagegen.tune.loss import Loss, total
 from stagegen.tune.program import options_for, program_of

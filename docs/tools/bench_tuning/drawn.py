@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from stagegen import __version__
 from stagegen.catalogue import Catalogue
 from stagegen.catalogue.algorithm import NATIVE
-from stagegen.measure.records import WHOLE
-from stagegen.topology import RankMap, Topology
+from stagegen.topology import WHOLE, RankMap, Topology
 from stagegen.tune.communicators import Communicator
 from stagegen.tune.decision import CLUSTER
 from stagegen.tune.program import VERSION, Calls

@@ -21,7 +21,8 @@ from docs.tools.bench_tuning.runs import Clock, kept, listed, stagegen, tuned
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.measure.comparison import Bench
-from stagegen.measure.records import WHOLE, Candidate
+from stagegen.measure.records import Candidate
+from stagegen.topology import WHOLE
 from stagegen.tune.bounds import patience
 from stagegen.tune.decision import CLUSTER, NATIVE_CANDIDATE
 from stagegen.tune.loss import Loss, Times, total

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from stagegen.measure.records import WHOLE, Candidate, Check, Measurement, Request
+from stagegen.measure.records import Candidate, Check, Measurement, Request
+from stagegen.topology import WHOLE
 
 #: The true seconds of a call: by collective, candidate, and size in bytes.
 Truth: TypeAlias = Callable[[str, Candidate, int], float]

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from stagegen.catalogue import load_catalogue
 from stagegen.data import TOPOLOGIES
-from stagegen.measure.records import WHOLE
 from stagegen.measure.timing import Timing
-from stagegen.topology import Topology, load_topology
+from stagegen.topology import WHOLE, Topology, load_topology
 from stagegen.tune.communicators import Communicator, default_names, find_communicators
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.scope import Options, grid

@@ -18,8 +18,8 @@ from itertools import product
 from docs.tools.bench_tuning.model import Cluster
 from stagegen.catalogue import Algorithm, Catalogue, applicable
 from stagegen.catalogue.algorithm import NATIVE
-from stagegen.measure.records import WHOLE, Bound, Candidate, Request
-from stagegen.topology import Topology
+from stagegen.measure.records import Bound, Candidate, Request
+from stagegen.topology import WHOLE, Topology
 from stagegen.tune.bounds import patience
 from stagegen.tune.candidates import default_candidate, part_size, useful_values, with_value
 from stagegen.tune.communicators import Communicator, as_seen_by

@@ -60,7 +60,7 @@ def _check_none_idle(every: Plan) -> None:
 
 def _check_edges_free(moving: Plan, added: np.ndarray, links: Links) -> None:
     """Check that edges have room for dummies, which come last in each phase."""
-    edges, firsts, seconds = links.uses(moving).apart(links.whole())
+    edges, firsts, seconds = links.uses(moving).apart(links.carried())
     same = moving.phase[firsts] == moving.phase[seconds]
     for clash in np.flatnonzero(same & added[seconds])[:1]:
         raise ScheduleError(

@@ -76,7 +76,7 @@ class Links:
         """Whether some link takes longer than a phase for a message."""
         return any(capacity < 1 for capacity in self.capacity)
 
-    def whole(self) -> Numbers:
+    def carried(self) -> Numbers:
         """Return how many messages of a phase every directed edge carries, at least 1."""
         return np.repeat([max(1, floor(capacity)) for capacity in self.capacity], 2)
 

@@ -52,7 +52,7 @@ def check_order(
     and so, with w = 1, after all users that cannot share the edge with it. Barriers order messages
     of different blocks; a partial scheme takes the order within blocks as given.
     """
-    _, first, then = uses.apart(sync.window * links.whole())
+    _, first, then = uses.apart(sync.window * links.carried())
     needed = Pairs(first, then).distinct(len(plan.source))
     blocks = plan.phase // sync.block_size
     inside = blocks[needed.first] == blocks[needed.then]

@@ -13,7 +13,7 @@ from stagegen.schedule.verify.plan import Plan
 
 def check_capacities(plan: Plan, links: Links, uses: Uses) -> None:
     """Check that no edge has more messages of a phase than its whole capacity."""
-    edges, firsts, seconds = uses.apart(links.whole())
+    edges, firsts, seconds = uses.apart(links.carried())
     for clash in np.flatnonzero(plan.phase[firsts] == plan.phase[seconds])[:1]:
         one, other = plan.message(firsts[clash]), plan.message(seconds[clash])
         raise ScheduleError(

@@ -53,7 +53,7 @@ def check_ends(plan: Plan, links: Links, uses: Uses) -> tuple[int, int]:
     order = np.argsort(uses.message, kind="stable")
     edges = uses.edge[order].tolist()
     starts = np.searchsorted(uses.message[order], np.arange(len(lasts) + 1)).tolist()
-    most = links.whole().tolist()
+    most = links.carried().tolist()
     # For each edge the latest ends of its messages, as many as it carries.
     busy: list[list[int]] = [[] for _ in most]
     end = 0
