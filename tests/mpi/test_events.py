@@ -132,7 +132,8 @@ def test_an_event_takes_little_more_than_a_reading_of_the_clock():
 def test_each_of_many_receives_under_way_is_one_event(ranks):
     """200 in a call, of known or of any ranks and tags, end in any order and in all ways.
 
-    In shared memory: over TCP, MPICH itself stalls in receives of any rank, without the library, too.
+    In shared memory: over TCP, MPICH itself stalls in receives of any rank, also without the
+    library.
     """
     assert tracing.run("many", 5, ranks=ranks, variables={**NOWHERE, **support.MEMORY}) == "6000\n"
 
