@@ -68,8 +68,11 @@ def test_the_sample_gives_the_same_bytes_as_native(catalogue_root, tmp_path, ran
 def keys_of_the_page() -> list[str]:
     """The keys in the table of front matters."""
     text = PAGE.read_text(encoding="utf-8")
-    (table,) = re.findall(r"^## The front matter$(.*?)^## ", text, re.DOTALL | re.MULTILINE)
-    cells = re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)
+    table = re.search(
+        r"^## The front matter$.*?^\| key \| \|$(.*?)^$", text, re.DOTALL | re.MULTILINE
+    )
+    assert table
+    cells = re.findall(r"^\| (`.*?`) \|", table[1], re.MULTILINE)
     return [key for cell in cells for key in re.findall(r"`(\w+)`", cell)]
 
 

@@ -106,4 +106,6 @@ def test_a_library_that_does_not_adapt_defines_nothing_of_what_does(cluster):
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     names = {line.split()[-1] for line in listing.splitlines() if len(line.split()) == 3}
     assert "libcoll_choice" in names, "those names are not what is defined"
-    assert not {n for n in names if re.search("adaptive|coll_learn|situation|coll_latest", n)}
+    # coll_learned_… is of the engine of learned orders, which any library may have.
+    of_adapting = re.compile("adaptive|coll_learn(?!ed_)|situation|coll_latest")
+    assert not {name for name in names if of_adapting.search(name)}
