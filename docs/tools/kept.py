@@ -66,7 +66,7 @@ def _release(kernel: str) -> str:
 
 
 def _text(value: Any, indent: str) -> str:
-    """Return JSON with one line for what fits into it, so that a changed record is a changed line."""
+    """Return JSON in which what fits into a line has one: a changed record is a changed line."""
     line = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or not value or len(indent + line) < WIDTH:
         return line

@@ -28,11 +28,11 @@ def timed(collective: str, size: int, seconds: float, noise: float = 0.01) -> Ro
 
 def meeting(size: int, ratio: float, noise: float = 0.01) -> Meeting:
     """AAPC over what knows no topology."""
-    return Meeting(size, Entrant("aapc_receiver", ratio), Entrant("ring", 1.0), around(ratio, noise))
+    return Meeting(
+        size, Entrant("aapc_receiver", ratio), Entrant("ring", 1.0), around(ratio, noise)
+    )
 
 
 def carried(one: Row) -> Row:
     """A row that only a page still has: its intervals are lost."""
-    return replace(
-        one, native=Time(one.native.median, None), tuned=Time(one.tuned.median, None)
-    )
+    return replace(one, native=Time(one.native.median, None), tuned=Time(one.tuned.median, None))

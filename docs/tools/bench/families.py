@@ -127,9 +127,7 @@ def meetings(rows: Sequence[Any], catalogue: Catalogue) -> tuple[Meeting, ...]:
     """
     found = []
     for size in sorted({row["size"] for row in rows}):
-        known = [
-            (Candidate.from_spec(row["routine"]), row) for row in rows if row["size"] == size
-        ]
+        known = [(Candidate.from_spec(row["routine"]), row) for row in rows if row["size"] == size]
         aapc = _best(row for candidate, row in known if is_aapc(catalogue, candidate))
         unaware = _best(row for candidate, row in known if is_unaware(catalogue, candidate))
         if aapc and unaware:

@@ -1,4 +1,4 @@
-"""docs/benchmark.md and the README's table: what is between their marks is made from the results."""
+"""The results in docs/benchmark.md and the README's table, made anew between their marks."""
 
 from __future__ import annotations
 

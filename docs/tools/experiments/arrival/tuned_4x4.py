@@ -58,7 +58,11 @@ def _tune(timing: str, size: int, folder: Path) -> Any:
 
 
 def _compare(factor: int, size: int, folder: Path) -> Any:
-    libraries = (_folder(folder.parent, timing, size) for timing in (BARRIER, str(factor)))
+    timings = (BARRIER, str(factor))
+    for timing in timings:
+        if not (_folder(folder.parent, timing, size) / "decision.json").exists():
+            _tune(timing, size, folder)  # it was done on another machine
+    libraries = (_folder(folder.parent, timing, size) for timing in timings)
     return answer(
         *("bench", "--topology", TOPOLOGY, "--collectives", "allreduce", "--sizes", size),
         *(word for library in libraries for word in ("--library", library)),

@@ -180,9 +180,7 @@ def _section(what: str, title: str, settings: Sequence[_Setting], found: Found) 
         "size": lambda one: format_bytes(one.size),
         "up to, ms": lambda one: str(one.late),
     }[title]
-    rows = [
-        [value(one), *_cells(found[one.name])] for one in settings if one.name in found
-    ]
+    rows = [[value(one), *_cells(found[one.name])] for one in settings if one.name in found]
     return f"{what}: ē ± σ, ms\n\n{table([title, *ALGORITHMS], rows)}" if rows else ""
 
 
