@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from docs.tools.bench import __main__ as program
 from docs.tools.bench import kept as kept_results
 from docs.tools.bench.kept import Source, read_kept
 from docs.tools.bench.page import page, readme
 from docs.tools.bench.plan import CLUSTERS, CONGESTION, FIXED, KIB
-from docs.tools.bench.results import results
+from docs.tools.bench.results import Result, results
+from tests.docs.bench_rows import row
 from tests.measure.fakes import ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,3 +107,16 @@ def test_nothing_that_is_kept_names_a_machine(file):
     assert json.loads(text)
     assert "/" not in text
     assert "hosts" not in text
+
+
+@pytest.mark.parametrize("known", [1, len(FIXED.collectives)])
+def test_the_picture_stays_until_all_collectives_have_results(known, tmp_path, monkeypatch, capsys):
+    drawn: list[object] = []
+    monkeypatch.setattr(program, "plot", lambda results, path: drawn.append(path))
+    for name, text in (("PAGE", PAGE), ("README", README)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        monkeypatch.setattr(program, name, tmp_path / name)
+    rows = tuple(row(name, KIB) for name in FIXED.collectives[:known])
+    program._write([Result(FIXED.name, "cubic", 16, rows)])
+    assert bool(drawn) == (known > 1)
+    assert ("the picture stays" in capsys.readouterr().err) == (known == 1)
