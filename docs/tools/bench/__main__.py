@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from docs.tools.bench.page import page, readme
-from docs.tools.bench.parts import Part, keep_overhead
+from docs.tools.bench.parts import Tuning, keep_overhead
 from docs.tools.bench.picture import plot
 from docs.tools.bench.plan import CATALOGUE, CLUSTERS, CONGESTION, FIXED
 from docs.tools.bench.results import Result, results
@@ -27,11 +27,11 @@ def main() -> int:
     """Return the exit status."""
     arguments = _arguments()
     if not arguments.page_only:
-        for part in _parts(arguments):
+        for tuning in _tunings(arguments):
             try:
-                part.measure(arguments.anew)
-                if part.cluster is FIXED:
-                    keep_overhead(part)
+                tuning.measure(arguments.anew)
+                if tuning.cluster is FIXED:
+                    keep_overhead(tuning, arguments.anew)
             except subprocess.CalledProcessError as error:
                 # It has said why on standard error; what was measured is kept.
                 return int(error.returncode)
@@ -76,13 +76,13 @@ def _without(found: Sequence[Result]) -> list[str]:
     return [name for name in FIXED.collectives if name not in known]
 
 
-def _parts(arguments: argparse.Namespace) -> list[Part]:
+def _tunings(arguments: argparse.Namespace) -> list[Tuning]:
     """Return what is asked for: of each cluster its own collectives, unless others are named."""
     return [
-        Part(CLUSTERS[cluster], congestion, collective)
+        Tuning(CLUSTERS[cluster], congestion, tuple(sorted(collectives)))
         for cluster in arguments.clusters or CLUSTERS
+        for collectives in [set(arguments.collectives or CLUSTERS[cluster].collectives)]
         for congestion in arguments.congestion or CONGESTION
-        for collective in arguments.collectives or CLUSTERS[cluster].collectives
     ]
 
 

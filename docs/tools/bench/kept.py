@@ -1,9 +1,9 @@
 """What was measured, by cluster and congestion control: docs/results/bench/.
 
-A file has a line for each row. A line says what it is of: the hash of the decision table, that of
-all routines that competed, and the environment, which the file has once. A line that is *carried*
-has none of these: it was taken over from the page, as its log was lost. Whatever is measured
-replaces it.
+A file has a line for each row. A line says what it is of: the hashes of what was decided and of
+all routines that competed, what was tuned together, and the environment, which the file has once. A
+line that is *carried* has none of these: it was taken over from the page, as its log was lost.
+Whatever is measured replaces it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ _KEYS = {
 }
 
 #: What a line says it is of.
-CARRIED, DECISION, ROUTINES, ENVIRONMENT = "carried", "decision", "routines", "environment"
+CARRIED, ENVIRONMENT = "carried", "environment"
 
 #: The environments of a file, by their hashes.
 _ENVIRONMENTS = "environments"
@@ -45,12 +45,14 @@ class Source:
     """What a result is of.
 
     Attributes:
-        decision: the hash of the decision table of the library that was compared.
+        decision: the hash of what was decided for the collective in the library compared.
         routines: the hash of all routines that competed for it.
+        together: the collectives that were tuned together.
     """
 
     decision: str
     routines: str
+    together: str
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,12 @@ class Kept:
     def overheads(self) -> dict[str, float]:
         """Return the nanoseconds that intercepting costs, by collective."""
         return {one["collective"]: one["ns"] for one in self._lines("overheads")}
+
+    @property
+    def has_overheads(self) -> bool:
+        """Whether it was measured what intercepting costs."""
+        lines = self._lines("overheads")
+        return bool(lines) and not any(CARRIED in line for line in lines)
 
     def sources(self, name: str, points: Iterable[tuple[object, ...]]) -> set[Source | None]:
         """Return what points of a list are of; None stands for those not measured, or carried."""
@@ -147,5 +155,5 @@ def _key(name: str, line: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def _source(line: Mapping[str, Any]) -> Source | None:
-    known = DECISION in line and CARRIED not in line
-    return Source(line[DECISION], line[ROUTINES]) if known else None
+    known = bool(line) and CARRIED not in line
+    return Source(**{one.name: line[one.name] for one in fields(Source)}) if known else None
