@@ -12,5 +12,5 @@ Read it in this order:
 
 ``rows`` and ``results`` are what these hand on to each other. All of it takes hours; what is done
 is kept, and a part is done by ``make bench BENCH_CLUSTERS=random-1 BENCH_CONGESTION=cubic
-BENCH_COLLECTIVES=alltoall``.
+BENCH_COLLECTIVES=alltoall``, which tunes nothing else: compositions then have native parts.
 """

@@ -88,7 +88,7 @@ class Tuning:
 
     def _tune(self, anew: bool) -> None:
         sizes = ",".join(map(str, self.cluster.tuned_at(self.collectives)))
-        words = ["--collectives", ",".join(self.collectives), "--sizes", sizes]
+        words: list[object] = ["--collectives", ",".join(self.collectives), "--sizes", sizes]
         words += ["--output", self.folder]
         words += ["--communicators", "whole"]  # only its calls are compared
         resume = (self.folder / LOG).exists() and not anew
@@ -183,7 +183,8 @@ class Part:
         samples = samples_of(tuning.folder / LOG, tuning.cluster.topology())
         for size in self._sizes("meetings"):
             specs = ",".join(c.spec for c in entrants(samples, CATALOGUE, size))
-            words = ["--collective", "alltoall", "--algorithms", specs, "--sizes", size]
+            words: list[object] = ["--collective", "alltoall", "--algorithms", specs]
+            words += ["--sizes", size]
             words += ["--output", tuning.folder / "build" / "families"]
             yield from tuning.run("compare", *words)["rows"]
 

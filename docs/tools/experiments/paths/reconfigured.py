@@ -116,7 +116,7 @@ def _best(specs: Sequence[str], seconds: Mapping[str, float]) -> str:
 
 def _over(one: Mapping[str, Any], above: str, below: str) -> float:
     """Return the median over launches of one routine's time over another's."""
-    times = one["seconds"]
+    times: Mapping[str, Sequence[float]] = one["seconds"]
     return median(a / b for a, b in zip(times[above], times[below], strict=True))
 
 

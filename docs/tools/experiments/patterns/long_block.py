@@ -33,6 +33,7 @@ def _ring(one: Any) -> float | None:
 
 
 def _summary(result: Any) -> Any:
+    """Return what the report needs: of all other candidates, the ring."""
     own = {name: value for name, value in result.items() if name != "others"}
     return {**own, "ring": _ring(result)}
 

@@ -59,7 +59,8 @@ def _measure(cluster: str, congestion: str, number: int, folder: Path) -> Any:
     return measured(topology, congestion, pattern, folder)
 
 
-def _summary(result: Any) -> Any:
+def _kept(result: Any) -> Any:
+    """Return what the report needs: without all other candidates."""
     return {name: value for name, value in result.items() if name != "others"}
 
 
@@ -113,5 +114,5 @@ EXPERIMENT = Experiment(
     report=_report,
     page=PAGE,
     targets=_targets,
-    summary=_summary,
+    summary=_kept,
 )
