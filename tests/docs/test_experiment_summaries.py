@@ -62,7 +62,8 @@ RETURNED = {
             "native", "ring", "pre_reduced_ring", "rabenseifner", "recursive_doubling",
             "hr1_sites", "hr2_sites", "lanes_sites",
         ),
-        "| 1 MiB, last arrival to last exit | 1.00 | 0.50 | 0.33 | 0.25 | 0.20 | 0.17 | 0.14 | 0.12 |",
+        "| 1 MiB, last arrival to last exit | 1.00 | 0.50 | 0.33 | 0.25 | 0.20 | 0.17 | 0.14 "
+        "| 0.12 |",
     ),
     "arrival/skew": (
         "barrier 4 ranks 1 late by 40 ms",
@@ -112,6 +113,25 @@ def test_the_report_is_made_of_what_is_kept(name):
     assert line in text.splitlines()
     assert one.targets({point: summary}) is not None
     assert not RAW & set(json.dumps(summary).replace('"', " ").replace(":", " ").split())
+
+
+def test_of_an_environment_only_what_times_depend_on_is_kept():
+    told = compared("ring")["environment"]
+    known = kept.facts(told)
+    assert known.pop("stagegen")
+    assert known == {"kernel": "6.1.2", "congestion_control": "bbr"}
+    assert set(kept.facts()) == {"stagegen", "kernel"}
+
+
+def test_what_is_written_is_read_and_a_record_has_a_line(tmp_path):
+    path = tmp_path / "results.json"
+    value = {name: {"times": [0.123456789, 1.0] * 4, "routine": "ring"} for name in "abcdef"}
+    kept.write(path, value)
+    first = path.read_bytes()
+    assert kept.read(path) == kept.rounded(value) != value
+    kept.write(path, kept.read(path))
+    assert path.read_bytes() == first
+    assert sum(line.startswith(' "') for line in first.decode().splitlines()) == len(value)
 
 
 def test_a_table_that_another_machine_tuned_is_only_named():
