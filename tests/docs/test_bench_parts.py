@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from docs.tools.bench import parts
+from docs.tools.bench.kept import read_kept
 from docs.tools.bench.parts import Part
 from docs.tools.bench.plan import CLUSTERS, FIXED, KIB
 from docs.tools.bench.results import results
@@ -80,48 +82,70 @@ def stagegen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stagegen:
     return fake
 
 
+def kept(part: Part):
+    return read_kept(part.cluster.name, part.congestion)
+
+
 def test_a_part_is_measured_once(stagegen):
     part = Part(RANDOM, "cubic", "allgather")
     part.measure()
     assert stagegen.commands() == ["tune", "bench"]
     assert stagegen.congestion == {"cubic"}
     part.measure()
-    assert stagegen.commands() == ["tune --resume"]
+    assert stagegen.commands() == []
     part.measure(anew=True)
     assert stagegen.commands() == ["tune", "bench"]
 
 
-def test_results_of_another_library_do_not_count(stagegen):
+def test_another_machine_measures_only_what_is_not_kept(stagegen):
+    Part(RANDOM, "cubic", "allgather").measure()
+    shutil.rmtree("generated")
+    stagegen.commands()
+    Part(RANDOM, "cubic", "allgather").measure()
+    assert stagegen.commands() == []
+    Part(RANDOM, "cubic", "bcast").measure()
+    assert stagegen.commands() == ["tune", "bench"]
+    rows = kept(Part(RANDOM, "cubic", "bcast")).rows()
+    assert [row.collective for row in rows] == ["allgather", "bcast"]
+
+
+def test_what_other_routines_or_a_page_brought_is_measured_again(stagegen, monkeypatch):
     part = Part(RANDOM, "bbr", "allgather")
     part.measure()
-    assert [row.size for row in part.rows()] == [64 * KIB]
-    assert part.environment() == ENVIRONMENT.to_json()
+    assert [row.size for row in kept(part).rows()] == [64 * KIB]
     stagegen.commands()
-    (part.folder / "decision.json").write_text("another")
-    assert part.rows() == ()
-    assert part.environment() is None
     stagegen.decides = "another"
+    monkeypatch.setattr(Part, "_routines", lambda self: "others")
     part.measure()
     assert stagegen.commands() == ["tune --resume", "bench"]
-    assert part.rows() != ()
+    part.measure()
+    assert stagegen.commands() == []
+    lines = [{**line, "carried": True} for line in kept(part).form["rows"]]
+    kept(part).with_lines("rows", lines).write()
+    part.measure()
+    assert stagegen.commands() == ["tune --resume", "bench"]
+    assert not any("carried" in line for line in kept(part).form["rows"])
 
 
 def test_a_part_that_was_stopped_goes_on(stagegen, monkeypatch):
     part = Part(RANDOM, "cubic", "alltoall")
+    compare = stagegen.compare
     monkeypatch.setattr(stagegen, "compare", lambda options: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         part.measure()
     assert stagegen.commands() == ["tune", "bench", "compare"]
-    assert [row.size for row in part.rows()] == list(SIZES)
-    assert part.meetings() == ()
-    monkeypatch.undo()
+    assert [row.size for row in kept(part).rows()] == list(SIZES)
+    assert kept(part).meetings() == ()
+    monkeypatch.setattr(stagegen, "compare", compare)
+    part.measure()
+    assert stagegen.commands() == ["tune --resume", *["compare"] * len(SIZES)]
 
 
 def test_families_meet_at_every_size_of_alltoall(stagegen):
     part = Part(RANDOM, "cubic", "alltoall")
     part.measure()
     assert stagegen.commands() == ["tune", "bench", *["compare"] * len(SIZES)]
-    assert [meeting.size for meeting in part.meetings()] == list(SIZES)
+    assert [meeting.size for meeting in kept(part).meetings()] == list(SIZES)
 
 
 def test_results_are_of_what_is_there(stagegen):

@@ -1,7 +1,7 @@
 """``python -m docs.tools.bench``: measure what is left to be measured, write the pages, judge.
 
 Needs a machine on which nothing else runs. What was measured is kept, so it may be stopped and
-started again, or run part by part. Exits with 1 if a target is missed.
+started again, or run part by part, on several machines. Exits with 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -60,11 +60,20 @@ def judge(found: Sequence[Result]) -> bool:
 
 def _write(found: Sequence[Result]) -> None:
     """Write docs/benchmark.md, and of the fixed cluster the README's table and its picture."""
-    PAGE.write_text(page(found), encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
     fixed = [result for result in found if result.cluster == FIXED.name]
     if fixed:
         README.write_text(readme(README.read_text(encoding="utf-8"), fixed), encoding="utf-8")
-        plot(fixed, str(PICTURE))
+        if missing := _without(fixed):
+            print(f"the picture stays: nothing is known of {', '.join(missing)}", file=sys.stderr)
+        else:
+            plot(fixed, str(PICTURE))
+
+
+def _without(found: Sequence[Result]) -> list[str]:
+    """Return the collectives of the fixed cluster that no result has."""
+    known = {row.collective for result in found for row in result.rows}
+    return [name for name in FIXED.collectives if name not in known]
 
 
 def _parts(arguments: argparse.Namespace) -> list[Part]:

@@ -2,8 +2,10 @@
 
 A part is of one cluster, one congestion control and one collective. It has a folder of its own,
 ``generated/bench-<cluster>-<congestion>/<collective>``, which is what ``stagegen tune`` leaves,
-with ``compared.json`` and ``families.json`` in it. What is there already is not measured again,
-so the benchmark may be stopped at any time and started again, or run part by part.
+with ``compared.json`` and ``families.json`` in it: all that the commands told. Of this, what pages
+need goes to docs/results/bench/ (``kept``). What is kept there already, of the routines of today,
+is not measured again, so the benchmark may be stopped at any time and started again, or run part
+by part, on several machines.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from docs.tools.bench.families import FROM, Meeting, entrants, meetings, samples_of
+from docs.tools.bench.families import FROM, entrants, meetings, samples_of
+from docs.tools.bench.kept import Kept, Source, read_kept
 from docs.tools.bench.plan import CATALOGUE, Cluster
-from docs.tools.bench.rows import Row, row_of
 from stagegen.generate import Toolchain
 from stagegen.generate.write import write_file
 from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
@@ -50,27 +52,46 @@ class Part:
         Raises:
             subprocess.CalledProcessError: a command failed; it has said why.
         """
+        if self.is_kept() and not anew:
+            return
         self._tune(anew)
-        if anew or self._result(COMPARED) is None:
+        own = Source(_short(self._decision()), self._routines())
+        if anew or self._sources("rows") != {own}:
             sizes = self.cluster.compared(self.collective)
-            self._keep(COMPARED, self._run("bench", "--library", self.folder, *self._at(sizes)))
-        if self.collective == "alltoall" and (anew or self._result(FAMILIES) is None):
-            self._keep(FAMILIES, {"rows": list(self._families())})
+            found = self._run("bench", "--library", self.folder, *self._at(sizes))
+            self._log(COMPARED, found)
+            self.kept.with_rows(found["rows"], own, found["environment"]).write()
+        if self.collective == "alltoall" and (anew or self._sources("meetings") != {own}):
+            rows = list(self._families())
+            self._log(FAMILIES, {"rows": rows})
+            self.kept.with_meetings(meetings(rows, CATALOGUE), own).write()
 
-    def rows(self) -> tuple[Row, ...]:
-        """Return what was compared; nothing before it was."""
-        result = self._result(COMPARED)
-        return tuple(map(row_of, result["rows"])) if result else ()
+    def is_kept(self) -> bool:
+        """Whether its results are kept, and of the routines of today, on whatever machine."""
+        lists = ["rows", *(["meetings"] if self.collective == "alltoall" else [])]
+        found = {source for name in lists for source in self._sources(name)}
+        routines = {source and source.routines for source in found}
+        return len(found) == 1 and routines == {self._routines()}
 
-    def environment(self) -> dict[str, Any] | None:
-        """Return where it was compared; None before it was."""
-        result = self._result(COMPARED)
-        return result["environment"] if result else None
+    @property
+    def kept(self) -> Kept:
+        """What is kept of its cluster and congestion control."""
+        return read_kept(self.cluster.name, self.congestion)
 
-    def meetings(self) -> tuple[Meeting, ...]:
-        """Return how AAPC fared against the rest; nothing before this was measured."""
-        result = self._result(FAMILIES)
-        return meetings(result["rows"], CATALOGUE) if result else ()
+    def _sources(self, name: str) -> set[Source | None]:
+        """Return what its points in a list of kept results are of."""
+        sizes = self.cluster.compared(self.collective)
+        if name == "meetings":
+            return self.kept.sources(name, ((size,) for size in sizes if size >= FROM))
+        return self.kept.sources(name, ((self.collective, size) for size in sizes))
+
+    def _routines(self) -> str:
+        """Return the hash of all routines of the collective."""
+        own = {name: one for name, one in CATALOGUE.hashes.items() if self._is_own(name)}
+        return _short(hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest())
+
+    def _is_own(self, name: str) -> bool:
+        return name.startswith(f"{self.collective}/")
 
     def _tune(self, anew: bool) -> None:
         sizes = ",".join(map(str, self.cluster.tuned_at(self.collective)))
@@ -109,17 +130,9 @@ class Part:
         )
         return done.stdout.decode()
 
-    def _keep(self, name: str, result: Any) -> None:
-        form = {"decision": self._decision(), **result}
-        write_file(self.folder / name, json.dumps(form, ensure_ascii=False) + "\n")
-
-    def _result(self, name: str) -> Any:
-        """Return a result, if it is of the library that is there now."""
-        path = self.folder / name
-        if not path.exists():
-            return None
-        form = json.loads(path.read_text(encoding="utf-8"))
-        return form if form["decision"] == self._decision() else None
+    def _log(self, name: str, result: Any) -> None:
+        """Leave all that a command told beside what made it."""
+        write_file(self.folder / name, json.dumps(result, ensure_ascii=False) + "\n")
 
     def _decision(self) -> str:
         """Return the hash of the decision table: a library that decides otherwise is another."""
@@ -140,12 +153,12 @@ def measure_overhead(library: Path) -> dict[str, float]:
 def keep_overhead(part: Part) -> None:
     """Measure what intercepting costs in a part's library, where that is not known."""
     path = part.folder / OVERHEAD
-    if not path.exists():
-        write_file(path, json.dumps(measure_overhead(part.folder)) + "\n")
+    if (part.folder / DECISION).exists() and not path.exists():
+        found = measure_overhead(part.folder)
+        write_file(path, json.dumps(found) + "\n")
+        part.kept.with_overheads(found).write()
 
 
-def overhead_of(part: Part) -> dict[str, float]:
-    """Return what intercepting costs in a part's library; empty before it was measured."""
-    path = part.folder / OVERHEAD
-    found: dict[str, float] = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    return found
+def _short(digest: str) -> str:
+    """Return as much of a hash as tells results apart."""
+    return digest[:12]

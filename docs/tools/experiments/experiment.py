@@ -9,8 +9,12 @@ from typing import Any
 
 from docs.tools.target import Target
 
-#: What points brought, as JSON, by their names; those that were not measured yet are missing.
+#: What is kept of points, as JSON, by their names; those that were not measured yet are missing.
 Found = Mapping[str, Any]
+
+
+def _whole(result: Any) -> Any:
+    return result
 
 
 def _no_targets(_found: Found) -> Sequence[Target]:
@@ -29,6 +33,7 @@ class Experiment:
         report: Markdown of what was found; not called before there is a point.
         page: where the report stands.
         targets: what was promised.
+        summary: of what a point returns, that which is kept: what report and targets need.
     """
 
     name: str
@@ -37,3 +42,4 @@ class Experiment:
     report: Callable[[Found], str]
     page: Path
     targets: Callable[[Found], Sequence[Target]] = _no_targets
+    summary: Callable[[Any], Any] = _whole

@@ -88,15 +88,17 @@ def _report(found: Found) -> str:
     for hosts, slots in SHAPES:
         own = {p: one for p, one in found.items() if p.startswith(f"{hosts} × {slots} ")}
         if own:
-            point = min(own, key=lambda p: own[p]["seconds"])
-            parts += _tables(f"{hosts} × {slots}", point, own)
+            # The tables of points that were carried from the page are those that it had.
+            detailed = [p for p in own if "stages" in own[p]]
+            point = min(detailed, key=lambda p: float(own[p]["seconds"]), default=None)
+            parts += _tables(f"{hosts} × {slots}", point, own) if point else []
     return "\n\n".join(parts)
 
 
 def _tables(cluster_name: str, point: str, own: Mapping[str, Any]) -> Iterator[str]:
     best = own[point]
     first = own.get(f"{cluster_name} {FIRST}")
-    if first is not None:
+    if first is not None and "orders" in first:
         size = len(first["orders"])
         yield f"Order of departures by order of arrivals, `{cluster_name} {FIRST}` (Table 1):"
         yield table(
