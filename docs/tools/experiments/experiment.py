@@ -17,6 +17,10 @@ def _no_targets(_found: Found) -> Sequence[Target]:
     return ()
 
 
+def _no_pictures(_found: Found) -> Mapping[Path, str]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Experiment:
     """An experiment: its points are measured one by one, and each is kept.
@@ -29,6 +33,7 @@ class Experiment:
         report: Markdown of what was found; not called before there is a point.
         page: where the report stands.
         targets: what was promised.
+        pictures: SVG that the report shows, by its file.
     """
 
     name: str
@@ -37,3 +42,4 @@ class Experiment:
     report: Callable[[Found], str]
     page: Path
     targets: Callable[[Found], Sequence[Target]] = _no_targets
+    pictures: Callable[[Found], Mapping[Path, str]] = _no_pictures

@@ -35,8 +35,8 @@ FIRST, LAST = "first", "result"
 ROUTINES = ("first", "last", "native")
 LAUNCHES, REPETITIONS = 5, 25
 
-#: How many of the other candidates are in the end, and how many are looked at again for this: tuning
-#: looks at each of a hundred and more only once or twice, so the best look is mostly luck.
+#: How many of the other candidates are in the end, and how many are looked at again for this.
+#: Tuning looks at each of a hundred and more only once or twice, so the best look is mostly luck.
 OTHERS, LIKELY = 3, 12
 LOOKS, LOOK_REPETITIONS = 3, 3
 
