@@ -176,7 +176,7 @@ DELAY = 0.03
 
 
 def with_late_rank(folder, way, name, late):
-    """The numbers of a tree's nodes, and what is found at them in calls that a rank comes late to."""
+    """The numbers of a tree's nodes, and what is found there in calls with a late rank."""
     tree = trees()[name]
     one = series(folder, way, "allreduce", tree, str(late), str(round(DELAY * 1e6)))
     numbers = {node.name: RANKS + place for place, node in enumerate(tree.nodes)}
