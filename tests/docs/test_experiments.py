@@ -141,8 +141,12 @@ def test_the_page_has_what_was_found_and_keeps_the_rest(tmp_path, monkeypatch):
     program.write_pages([experiment([])], TOP)
     assert "old" in page.read_text(), "nothing was found"
     results.keep(experiment([]), "b", "new", TOP)
-    program.write_pages([experiment([])], TOP)
+    pictured = replace(
+        experiment([]), pictures=lambda found: {Path("figures/a.svg"): f"<svg>{len(found)}</svg>"}
+    )
+    program.write_pages([pictured], TOP)
     assert page.read_text() == "before\n<!-- own -->\nnew\n<!-- end of own -->\nafter\n"
+    assert Path("figures/a.svg").read_text() == "<svg>1</svg>"
 
 
 @pytest.mark.parametrize(("met", "kept"), [(True, True), (None, True), (False, False)])

@@ -21,6 +21,10 @@ def _no_targets(_found: Found) -> Sequence[Target]:
     return ()
 
 
+def _no_pictures(_found: Found) -> Mapping[Path, str]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Experiment:
     """An experiment: its points are measured one by one, and each is kept.
@@ -34,6 +38,7 @@ class Experiment:
         page: where the report stands.
         targets: what was promised.
         summary: of what a point returns, that which is kept: what report and targets need.
+        pictures: SVG that the report shows, by its file.
     """
 
     name: str
@@ -43,3 +48,4 @@ class Experiment:
     page: Path
     targets: Callable[[Found], Sequence[Target]] = _no_targets
     summary: Callable[[Any], Any] = _whole
+    pictures: Callable[[Found], Mapping[Path, str]] = _no_pictures
