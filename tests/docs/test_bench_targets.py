@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docs.tools.bench.__main__ import judge
-from docs.tools.bench.families import entrants, meetings
+from docs.tools.bench.families import entrants, meetings, samples_of
 from docs.tools.bench.page import BEGIN, END, PAGE_BEGIN, PAGE_END, page, readme, table
 from docs.tools.bench.picture import plot
 from docs.tools.bench.plan import CLUSTERS, FIXED, KIB
@@ -16,6 +16,7 @@ from docs.tools.bench.results import Result
 from docs.tools.bench.targets import GOALS, targets
 from stagegen.catalogue import load_catalogue
 from stagegen.measure.records import Candidate
+from stagegen.topology import load_topology
 from stagegen.tune.field import Sample
 from tests.docs.bench_rows import carried, meeting, row
 
@@ -109,6 +110,18 @@ def test_the_best_two_of_each_family_enter():
     seen[KIB] = samples(native=1.0)
     names = [candidate.algorithm for candidate in entrants(seen, CATALOGUE, 64 * KIB)]
     assert names == ["aapc_barrier", "bruck", "native"]
+
+
+def test_entrants_are_found_in_a_log_of_all_collectives():
+    folder = Path("generated/reference")
+    topology = load_topology(folder / "topology.yaml")
+    seen = samples_of(folder / "measurements.jsonl", topology)
+    assert set(seen) == {1, 4 * KIB, 64 * KIB}
+    known = {one.full_name for one in CATALOGUE.of("alltoall")}
+    assert {f"alltoall/{one.algorithm}" for some in seen.values() for one in some} <= known
+    names = [one.algorithm for one in entrants(seen, CATALOGUE, 64 * KIB)]
+    assert names[0].startswith("aapc_")
+    assert names[-1] == "native"
 
 
 def test_a_meeting_is_of_the_best_by_pairs():
