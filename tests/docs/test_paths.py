@@ -9,9 +9,11 @@ import pytest
 from docs.tools.experiments.paths import configurations, event_cost, program, reconfigured
 from docs.tools.experiments.paths._figures import figures_of
 from docs.tools.experiments.paths._kept import departures_of, drawn_of, tables_of
+from docs.tools.experiments.tuned import Tuned
 from stagegen.inspection.findings import tree_findings
 from stagegen.inspection.series import series_of
 from stagegen.inspection.trace import read_trace
+from stagegen.tune.reconfigure import MESSAGES
 from tests.inspection import made
 
 
@@ -170,3 +172,37 @@ def test_a_search_tells_what_was_kept_and_where_the_gain_is_from():
 def test_the_best_others_are_those_of_several_looks():
     looks = [[1.0, 2.0, 3.0, 4.0], [9.0, 2.0, 3.0, 1.0], [9.0, 2.0, 3.0, 4.0]]
     assert reconfigured.best(("lucky", "a", "b", "c"), looks) == ["a", "b", "c"]
+
+
+def test_the_last_tree_is_raced_with_the_best_others_and_compositions(tmp_path, monkeypatch):
+    """In the only look of tuning, ring is the best; in all others it is the slowest."""
+    seen = {"native": 1.0, "configured_tree_result:on_host=1": 1.0, "ring": 1.0, "rab1_ring": 2.0}
+    seen |= {"of_reduce_and_bcast+reduce/native+bcast/native": 3.0, "flat": 4.0}
+    asked = []
+
+    def command(name, *words):
+        if name == "reconfigure":
+            search = tmp_path / "search"
+            search.mkdir()
+            (search / "steps.jsonl").write_text('{"size": 4}\n')
+
+    def answer(name, *words):
+        assert name == "compare"
+        specs = words[words.index("--algorithms") + 1].split(",")
+        asked.append(specs)
+        return {"rows": [{"median_s": 9.0 if spec == "ring" else seen.get(spec, 5.0)}
+                         for spec in specs]}  # fmt: skip
+
+    monkeypatch.setattr(reconfigured, "stagegen", command)
+    monkeypatch.setattr(reconfigured, "answer", answer)
+    monkeypatch.setattr(reconfigured, "read_tuned", lambda folder: Tuned("native", seen, True))
+    result = reconfigured.EXPERIMENT.points["4 × 8 allreduce"](tmp_path)
+    others = ["rab1_ring", "of_reduce_and_bcast+reduce/native+bcast/native", "flat"]
+    assert result["others"] == others
+    assert asked[0] == ["ring", *others], "neither native nor the tree itself"
+    last = f"configured_tree_result:on_host={MESSAGES}"
+    assert asked[-1] == ["configured_tree_first", last, "native", *others]
+    assert list(result["seconds"]) == ["first", "last", "native", *others]
+    assert result["rule"] is False
+    text = reconfigured.EXPERIMENT.report({"4 × 8 allreduce": result})
+    assert "| 4 × 8 allreduce: `flat` | 4000 | 0.25 | 6 |" in text
