@@ -123,6 +123,42 @@ def test_the_trace_tells_of_one_host():
     assert ("MPI_COMM_WORLD", "4", " on one host", "hosts", "a") in found
 
 
+def test_the_trace_tells_that_ranks_are_unlike():
+    library = support.library(RANKS) / "libcoll.so"
+    _, errors = run("export LIBCOLL_SCRATCH=0", library=library, variables={"LIBCOLL_TRACE": "1"})
+    found = set(LINE.findall(errors))
+    why = "native: rank {} and rank 0 differ in build or settings"
+    assert ("MPI_COMM_WORLD", "4", "", why.format(RANKS - 1), "no") in found
+    # The first of the reversed ranks is the odd one, and rank 1 is the first that differs from it.
+    assert ("", "4", "", why.format(1), "no") in found
+    assert ("", "3", " on 3 hosts", "hosts", "a") in found
+
+
+#: More communicators at a time than may have private duplicates.
+ALIVE = 140
+
+
+def test_the_trace_tells_that_there_are_too_many_private_duplicates():
+    program = support.compiled("communicators.c", RANKS)
+    settings = {"LIBCOLL_TRACE": "1", **FORCED}
+    result = support.run(RANKS, program, "live", ALIVE, variables=settings, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+    why = [line[3] for line in LINE.findall(result.stderr)]
+    assert "native: some rank has as many private duplicates as it may have" in why
+    assert why.count("cluster, group whole") >= 128
+
+
+def test_the_trace_tells_that_there_is_no_context_for_a_private_duplicate():
+    program = support.compiled("exhausted.c", 2)
+    result = support.run(2, program, variables={"LIBCOLL_TRACE": "1"}, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+    kinds = [(line[3], line[4]) for line in LINE.findall(result.stderr)]
+    # The communicator without a context, then the one that comes when there is room again.
+    why = "native: the MPI library has no room for a private duplicate"
+    assert [kind for kind in kinds if kind[0] == why] == [(why, "no")]
+    assert ("cluster, group whole", "a") in kinds
+
+
 def test_slurm_is_asked_where_the_host_is_not_known():
     program = support.compiled("unlike.c", RANKS)
     words = ("/bin/sh", "-c", 'SLURMD_NODENAME=N$PMI_RANK exec "$0"', program)
