@@ -11,9 +11,9 @@ from statistics import fmean, median
 from typing import Any
 
 from docs.tools.experiments.experiment import Experiment, Found
+from docs.tools.experiments.patterns._clusters import CLUSTERS, topology_file
 from docs.tools.experiments.patterns._tuning import PAGE, measured, rows_of
 from docs.tools.target import Target
-from stagegen.data import TOPOLOGIES
 from stagegen.patterns import Pattern, make_pattern
 from stagegen.topology import load_topology
 
@@ -41,8 +41,6 @@ PATTERNS: Sequence[tuple[str, float | None, int]] = (
     ("banded", None, 256 * KIB),
     ("heavy", None, 256 * KIB),
 )
-#: Hosts dealt to four switches in turn; a random tree.
-CLUSTERS = ("chain-4x4-cyclic", "cluster-24-a")
 CONGESTION = ("cubic", "bbr")
 
 
@@ -54,7 +52,7 @@ def pattern_of(number: int, ranks: int) -> Pattern:
 
 
 def _measure(cluster: str, congestion: str, number: int, folder: Path) -> Any:
-    topology = TOPOLOGIES / f"{cluster}.yaml"
+    topology = topology_file(cluster, folder)
     pattern = pattern_of(number, load_topology(topology).rank_count)
     return measured(topology, congestion, pattern, folder)
 
