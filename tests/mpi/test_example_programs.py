@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from functools import lru_cache
@@ -66,6 +67,26 @@ def test_calls_refuses_what_it_does_not_know(words):
     result = support.run(2, programs() / "calls", *words)
     assert result.returncode != 0
     assert result.stderr.count("usage: calls") == 1
+
+
+def test_first_calls_reads_counts_and_tells_the_times_of_rounds(tmp_path):
+    counts = tmp_path / "counts.txt"
+    counts.write_text("".join(f"{rank} 0 70 {5000 * rank}\n" for rank in range(4)))
+    result = support.run(4, programs() / "first_calls", counts, 3)
+    assert result.returncode == 0, result.stdout + result.stderr
+    *rounds, last = result.stdout.splitlines()
+    assert last == "right: 3 rounds of 10 calls"
+    told = [re.fullmatch(r"round (\d): library [0-9.]+ s, native [0-9.]+ s", r) for r in rounds]
+    assert [one and one[1] for one in told] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("text", ["1 2 3\n", "0 0\n0 -1\n", "0 0\n0 x\n"])
+def test_first_calls_refuses_counts_that_are_none(tmp_path, text):
+    counts = tmp_path / "counts.txt"
+    counts.write_text(text)
+    result = support.run(2, programs() / "first_calls", counts)
+    assert result.returncode != 0
+    assert "COUNTS needs 2 rows of 2 numbers" in result.stderr
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

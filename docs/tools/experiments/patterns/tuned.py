@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import exp, log
@@ -57,14 +57,19 @@ def _measure(cluster: str, congestion: str, number: int, folder: Path) -> Any:
     return measured(topology, congestion, pattern, folder)
 
 
-def _points() -> Iterator[tuple[str, Callable[[Path], Any]]]:
-    """Yield the points: of every cluster the first of each kind, then the others."""
-    for number in range(len(PATTERNS)):
-        for cluster in CLUSTERS:
-            for congestion in CONGESTION:
-                kind = PATTERNS[number][0]
-                name = f"{cluster} {congestion} {kind}-{number + 1}"
-                yield name, partial(_measure, cluster, congestion, number)
+def point_of(cluster: str, congestion: str, number: int) -> str:
+    """Return the name of a point."""
+    return f"{cluster} {congestion} {PATTERNS[number][0]}-{number + 1}"
+
+
+#: What each point is of: every cluster's first pattern of each kind, then the others.
+POINTS: Mapping[str, tuple[str, str, int]] = {
+    point_of(*one): one
+    for number in range(len(PATTERNS))
+    for cluster in CLUSTERS
+    for congestion in CONGESTION
+    for one in ((cluster, congestion, number),)
+}
 
 
 def _report(found: Found) -> str:
@@ -103,7 +108,7 @@ def _targets(found: Found) -> list[Target]:
 EXPERIMENT = Experiment(
     name="tuned",
     what="twenty patterns by a seed: what tuning chooses, over the bound and over native",
-    points=dict(_points()),
+    points={name: partial(_measure, *one) for name, one in POINTS.items()},
     report=_report,
     page=PAGE,
     targets=_targets,
