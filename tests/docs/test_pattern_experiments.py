@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from docs.tools.experiments.patterns import first_calls, tuned
+from docs.tools.experiments.page import with_report
+from docs.tools.experiments.patterns import first_calls, in_theory, tuned
 from docs.tools.experiments.patterns._clusters import CLUSTERS, topology_file
 from stagegen.topology import load_topology
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_one_cluster_is_drawn_at_random_and_is_no_star(tmp_path):
@@ -50,3 +55,51 @@ def test_calls_that_went_wrong_have_no_times():
 
 def test_jobs_of_long_calls_have_fewer_rounds():
     assert [first_calls.rounds_of(s) for s in (0.01, 0.5, 20)] == [first_calls.ROUNDS, 3, 1]
+
+
+def tuning(**seconds: float) -> dict[str, object]:
+    """What tuning for the first pattern brought: times of what was timed, by its spec."""
+    others = {"native": 4.0, **{spec.replace("__", ":"): s for spec, s in seconds.items()}}
+    chosen = min(others, key=others.__getitem__)
+    return {
+        "bound": 2.0, "chosen": chosen, "launches": True, "seconds": others[chosen], "native": 4.0,
+        "others": others,
+    }  # fmt: skip
+
+
+def test_every_schedule_of_a_pattern_has_its_measured_gap():
+    found = {
+        "random-5 cubic zipf-1": tuning(
+            pattern_zipf_1__a=3.0, pattern_zipf_1__b=2.5, pattern_zipf_1_all_to_all__a=5.0
+        ),
+    }
+    head, _, row = tuned.EXPERIMENT.report(found).splitlines()[2:5]
+    assert head.endswith("| native over it | `segments` | `greedy` | `all-to-all` |")
+    assert row.endswith("| pattern_zipf_1:b | 2500 | 1.25 | 1.60 | 1.25 |  | 2.50 |")
+
+
+def test_every_schedule_has_its_gap_in_theory(tmp_path, monkeypatch):
+    """The bound is a load over a rate, so at least that of what the busiest rank sends."""
+    monkeypatch.setattr(in_theory, "PATTERNS", tuned.PATTERNS[:4])
+    experiment = in_theory.EXPERIMENT
+    found = {name: measure(tmp_path) for name, measure in experiment.points.items()}
+    assert set(found) == set(CLUSTERS)
+    for name, patterns in found.items():
+        assert len(patterns) == 4
+        heavy = tuned.pattern_of(3, CLUSTERS[name].topology().rank_count)
+        most = max(map(sum, heavy.sizes))
+        assert patterns[heavy.name]["bound"] >= 8 * most / 20e6 * (1 - 1e-9)
+        assert patterns[heavy.name]["gaps"]["segments"] == pytest.approx(0, abs=1e-3)
+    (target,) = experiment.targets(found)
+    assert target.met
+    text = experiment.report(found)
+    assert text.count("| zipf-1 |") == 2
+    assert text.count("| worst |") == 2
+
+
+@pytest.mark.slow
+def test_the_page_has_the_gaps_of_these_schedulers(tmp_path):
+    experiment = in_theory.EXPERIMENT
+    found = {name: measure(tmp_path) for name, measure in experiment.points.items()}
+    text = (ROOT / experiment.page).read_text(encoding="utf-8")
+    assert with_report(text, experiment.name, experiment.report(found)) == text

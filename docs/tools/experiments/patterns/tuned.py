@@ -75,7 +75,13 @@ POINTS: Mapping[str, tuple[str, str, int]] = {
 def _report(found: Found) -> str:
     summary = [f"{name}: {text}." for name, text in _summary(found)]
     count = f"{len(found)} of {len(EXPERIMENT.points)} points were measured."
-    return "\n".join((count, "", rows_of(found), "", *summary))
+    patterns = {name: _pattern_of_point(name) for name in found}
+    return "\n".join((count, "", rows_of(found, patterns), "", *summary))
+
+
+def _pattern_of_point(point: str) -> Pattern:
+    cluster, _, number = POINTS[point]
+    return pattern_of(number, CLUSTERS[cluster].topology().rank_count)
 
 
 def _summary(found: Found) -> Iterator[tuple[str, str]]:
