@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from docs.tools.experiments.page import with_report
-from docs.tools.experiments.patterns import first_calls, in_theory, tuned
+from docs.tools.experiments.patterns import first_calls, in_theory, persistent, tuned
 from docs.tools.experiments.patterns._clusters import CLUSTERS, topology_file
 from stagegen.topology import load_topology
 
@@ -103,3 +103,28 @@ def test_the_page_has_the_gaps_of_these_schedulers(tmp_path):
     found = {name: measure(tmp_path) for name, measure in experiment.points.items()}
     text = (ROOT / experiment.page).read_text(encoding="utf-8")
     assert with_report(text, experiment.name, experiment.report(found)) == text
+
+
+JOB = """\
+planned, ms       median   960.00,   950.00 to   990.00
+native, ms        median  1650.00,   910.00 to  1890.00
+native / planned  median     1.67,     0.95 to     1.96
+"""
+
+
+def test_the_median_of_several_jobs_tells_how_fast_a_plan_is():
+    slow, fast = persistent.rows_in(JOB.replace("1.67", "1.10")), persistent.rows_in(JOB)
+    assert fast == {
+        "planned": [960, 950, 990], "native": [1650, 910, 1890], "ratio": [1.67, 0.95, 1.96],
+    }  # fmt: skip
+    found = {f"random-5 bbr {job}": one for job, one in enumerate((slow, slow, fast), start=1)}
+    row = "| 960 (950–990) | 1650 (910–1890) | 1.10, 1.10, 1.67 | 1.10 |"
+    assert row in persistent.EXPERIMENT.report(found)
+    assert [one.met for one in persistent.EXPERIMENT.targets(found)] == [False]
+    found["random-5 bbr 1"] = fast
+    assert [one.met for one in persistent.EXPERIMENT.targets(found)] == [True]
+
+
+def test_a_job_without_all_rows_has_no_result():
+    with pytest.raises(ValueError, match="not all of planned, ms, native, ms"):
+        persistent.rows_in(JOB.replace("native, ms", "nothing, ms"))

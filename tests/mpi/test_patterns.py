@@ -22,6 +22,7 @@ from stagegen.patterns import make_pattern
 from tests.mpi import support
 from tests.mpi.conformance import BOTH, PLAIN, built
 from tests.mpi.patterned import EVEN, KINDS, RANKS, SKEWED, catalogue, decision, patterns
+from tests.mpi.test_example_programs import programs
 
 pytestmark = pytest.mark.mpi
 
@@ -127,6 +128,23 @@ def test_calls_of_a_pattern_are_served_by_its_routine(tmp_path, plan):
         "pattern_zipf": sum(c in "anA" for c in plan), "pattern_banded": plan.count("b"),
     }  # fmt: skip
     assert found == {name: 36 * count for name, count in share.items() if count}
+
+
+def test_the_pattern_serves_the_first_calls_of_every_round(tmp_path):
+    """So the times of `first_calls` have recognition in them: `make bench-patterns` tells them."""
+    folder, counts, trace = library(RANKS), tmp_path / "counts.txt", tmp_path / "trace.json"
+    run_make(folder, support.toolchain(), "libcoll.so")
+    (zipf,) = (one for one in patterns(RANKS) if one.name == "zipf")
+    counts.write_text("".join(f"{' '.join(map(str, row))}\n" for row in zipf.sizes))
+    result = support.run(
+        RANKS, programs() / "first_calls", counts, 3,
+        preload=(folder / "libcoll.so",), variables={"LIBCOLL_TRACE": f"json:{trace}"},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    rows = [row for row in json.loads(trace.read_text())["calls"]
+            if row["collective"] == "alltoallv"]  # fmt: skip
+    assert sum(row["calls"] for row in rows) == 30
+    assert {row["routine"] for row in rows} == {"pattern_zipf"}
 
 
 def test_a_rank_that_can_keep_nothing_makes_no_rank_wait():
