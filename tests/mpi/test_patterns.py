@@ -125,7 +125,7 @@ def served(
 LATEST = 12 * 64
 
 
-@pytest.mark.parametrize("plan", ["a", "n", "aab", "ab", "abaabb", "A"])
+@pytest.mark.parametrize("plan", ["a", "n", "aab", "ab", "abaabb", "A", "aabab", "aaababb"])
 def test_calls_of_a_pattern_are_served_by_its_routine(tmp_path, plan):
     calls = 36 * len(plan)
     found = served(tmp_path, plan, calls)
