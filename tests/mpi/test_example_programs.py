@@ -55,6 +55,18 @@ def test_calls_tells_the_times_of_delayed_calls(collective):
     assert max(told["elapsed"][:3]) > 0.002, "no process came late"
 
 
+def test_calls_with_a_factor_draws_the_delay_of_a_process_once():
+    """Fig. 4.20: with a barrier before each call, what a process waits for others stays the same."""
+    words = ("alltoall", "64", "12", "factor=8", "message=10", "seed=3")
+    told = json.loads(support.run(RANKS, programs() / "calls", *words).stdout)
+    waits = sorted(told["elapsed"][1:])
+    assert waits[0] > 0.002, "no process came late"
+    assert waits[-3] - waits[0] < 0.01, "a delay is drawn anew"
+    others = ("alltoall", "64", "12", "factor=1", "message=10", "seed=3")
+    balanced = json.loads(support.run(RANKS, programs() / "calls", *others).stdout)
+    assert sorted(balanced["elapsed"])[6] < waits[0], "r is below MAX"
+
+
 def test_calls_carries_out_a_command_before_a_call(tmp_path):
     words = ("alltoall", "64", "4", "at=2", f"command=touch {tmp_path / 'done'}")
     assert support.run(2, programs() / "calls", *words).returncode == 0
