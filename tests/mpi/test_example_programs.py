@@ -26,6 +26,7 @@ PROGRAMS = {
     "bodies": (("8", "7"), {("allgather", 8 * 24, 7)}),
     "sort": (("500", "4"), {("allreduce", 4096, 4), ("alltoall", 4, 4)}),
     "gsum": (("6", "4", "2"), {("allreduce", 4, 4)}),
+    "map": (("300", "20"), {("allreduce", 301 * 8, 20)}),
     "stencil": (("2", "25"), {("allreduce", 8, 25)}),
 }
 
@@ -56,7 +57,7 @@ def test_calls_tells_the_times_of_delayed_calls(collective):
 
 
 def test_calls_with_a_factor_draws_the_delay_of_a_process_once():
-    """Fig. 4.20: with a barrier before each call, what a process waits for others stays the same."""
+    """Fig. 4.20: with a barrier before each call, a process waits as long for others each time."""
     words = ("alltoall", "64", "12", "factor=8", "message=10", "seed=3")
     told = json.loads(support.run(RANKS, programs() / "calls", *words).stdout)
     waits = sorted(told["elapsed"][1:])
