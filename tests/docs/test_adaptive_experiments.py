@@ -174,11 +174,11 @@ def test_a_program_has_the_times_of_all_and_what_was_learned(tmp_path, monkeypat
         return f"right: a program, {2.5 if served == 'table' else 2.0} s\n"
 
     monkeypatch.setattr(programs, "run", run)
-    result = programs._measure("map", tmp_path)
+    result = programs._measure("frames", tmp_path)
     assert result["primed"] == {"star-enhanced′": "alltoall=bruck", "star′": "alltoall=bruck"}
     assert served_by.count("alltoall=bruck") == 4
-    text = programs._report({"map": result})
+    text = programs._report({"frames": result})
     assert "| 1.250 | 1.00 |" in text
-    assert "map: alltoall of 64 B, 4 ranks, `guard` | `bruck` | 6 |" in text
-    (target,) = programs._targets({"map": result})
+    assert "frames: alltoall of 64 B, 4 ranks, `guard` | `bruck` | 6 |" in text
+    (target,) = programs._targets({"frames": result})
     assert target.met

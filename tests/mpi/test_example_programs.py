@@ -26,7 +26,7 @@ PROGRAMS = {
     "bodies": (("8", "7"), {("allgather", 8 * 24, 7)}),
     "sort": (("500", "4"), {("allreduce", 4096, 4), ("alltoall", 4, 4)}),
     "gsum": (("6", "4", "2"), {("allreduce", 4, 4)}),
-    "map": (("300", "20"), {("allreduce", 301 * 8, 20)}),
+    "frames": (("300", "20"), {("bcast", 300 * 8, 20), ("allreduce", 8, 20)}),
     "stencil": (("2", "25"), {("allreduce", 8, 25)}),
 }
 
