@@ -24,8 +24,8 @@ from docs.tools.experiments.page import milliseconds, table
 from docs.tools.target import Target
 from stagegen.adaptive.learned import Situation, read_learned
 
-#: Each with arguments for some seconds, and the source's program that it stands for. The library was
-#: not tuned for the collective that takes most of the time of `frames`: bcast has no rules.
+#: Each with arguments for some seconds, and the source's program that it stands for. The library
+#: was not tuned for the collective that takes most of the time of `frames`: bcast has no rules.
 PROGRAMS = {
     "fourier": (("128", "120"), "FFTW"),
     "bodies": (("64", "600"), "NBODY"),
