@@ -32,6 +32,7 @@ PROGRAMS = {
     "bodies": (("8", "7"), {("allgather", 8 * 24, 7)}),
     "sort": (("500", "4"), {("allreduce", 4096, 4), ("alltoall", 4, 4)}),
     "gsum": (("6", "4", "2"), {("allreduce", 4, 4)}),
+    "frames": (("300", "20"), {("bcast", 300 * 8, 20), ("allreduce", 8, 20)}),
     "stencil": (("2", "25"), {("allreduce", 8, 25)}),
 }
 
@@ -59,6 +60,18 @@ def test_calls_tells_the_times_of_delayed_calls(collective):
         "elapsed": 6, "last": 6, "beside_elapsed": 6, "beside_last": 6,
     }  # fmt: skip
     assert max(told["elapsed"][:3]) > 0.002, "no process came late"
+
+
+def test_calls_with_a_factor_draws_the_delay_of_a_process_once():
+    """Fig. 4.20: with a barrier before each call, a process waits as long for others each time."""
+    words = ("alltoall", "64", "12", "factor=8", "message=10", "seed=3")
+    told = json.loads(support.run(RANKS, programs() / "calls", *words).stdout)
+    waits = sorted(told["elapsed"][1:])
+    assert waits[0] > 0.002, "no process came late"
+    assert waits[-3] - waits[0] < 0.01, "a delay is drawn anew"
+    others = ("alltoall", "64", "12", "factor=1", "message=10", "seed=3")
+    balanced = json.loads(support.run(RANKS, programs() / "calls", *others).stdout)
+    assert sorted(balanced["elapsed"])[6] < waits[0], "r is below MAX"
 
 
 def test_calls_carries_out_a_command_before_a_call(tmp_path):
