@@ -197,7 +197,11 @@ def _find(
     for algorithm in chosen:
         for size in sizes:
             if not algorithm.handles(size):
-                raise InputError(f"{algorithm.name} cannot do messages of {size} bytes")
+                least, most = algorithm.min_bytes or 0, algorithm.max_bytes or "any number of"
+                raise InputError(
+                    f"{algorithm.name} cannot do messages of {size} bytes; it can do {least} to "
+                    f"{most} bytes"
+                )
     return replace(full, algorithms=with_native(full, chosen)), candidates
 
 
