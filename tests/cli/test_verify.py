@@ -212,7 +212,7 @@ def edited(figure, tmp_path, name, old, new):
             "functions differ: only one of them has allgather_bruck",
         ),
         ("routines.c", '"bruck"', '"ring"', "is called ring of allgather"),
-        ("routines.c", "&coll_routines[6]", "&coll_routines[5]", "is not allgather_native"),
+        ("routines.c", "&coll_routines[6]", "&coll_routines[5]", ", not allgather_native"),
     ],
 )
 def test_what_is_wrong_is_named(figure, tmp_path, name, old, new, part):
