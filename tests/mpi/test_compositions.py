@@ -33,7 +33,7 @@ pytestmark = pytest.mark.mpi
 
 COMPOSITIONS = tuple(a for a in support.CATALOGUE.algorithms if a.parts)
 
-#: Who serves parts here: of each collective one that does not reorder operands if there are any,
+#: What serves parts here: of each collective one that does not reorder operands if there are any,
 #: one that does, and one that follows the hosts.
 SERVING = {
     "allgather": ("bruck", "logical_ring_lr1"),
@@ -68,7 +68,7 @@ def bound(algorithm: Algorithm, turn: int) -> Candidate:
 
 @lru_cache
 def some():
-    """Compositions, and who serves their parts."""
+    """Compositions, and what serves their parts."""
     own = [serves(part, turn) for a in COMPOSITIONS for part in a.parts for turn in range(TURNS)]
     return support.few([*COMPOSITIONS, *own])
 
