@@ -151,9 +151,7 @@ class SessionStarter:
     def _greet(self, session: Session, environment: Environment) -> None:
         """Log the session, if it is the one that was asked for, and may be put with the others."""
         mpi = self._hello(session, environment)
-        seen = as_seen(
-            environment, session.environment(), mpi, self._files
-        )
+        seen = as_seen(environment, session.environment(), mpi, self._files)
         allowed = self._admission.admit(seen)
         speed = {"rates": list(session.calibrate())} if self._computes else {}
         record = {"kind": "session", "environment": seen.to_json(), "mpi": mpi, **speed}

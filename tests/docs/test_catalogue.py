@@ -1,7 +1,7 @@
 """The catalogue page says what the front matter of the templates says, and all of it.
 
 The page is made anew, read back, and compared with the YAML of the templates: neither is read with
-the code that the page is made with. Whether the page in docs/ is this one is for `make lint` to say.
+the code that the page is made with. `make lint` says whether it is the page in docs/.
 """
 
 from __future__ import annotations

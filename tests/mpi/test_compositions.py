@@ -166,7 +166,7 @@ def test_all_calls_give_the_same_bytes_as_native(name):
     assert re.search(rf"^{RANKS} ranks: \d+ passed, 0 failed$", result.stdout, re.MULTILINE)
 
 
-def test_the_library_has_who_serves_the_parts_and_they_are_proven(tmp_path):
+def test_the_library_has_the_routines_of_the_parts_and_they_are_proven(tmp_path):
     folder = library(builds.Mpi.of_environment())
     names = {proof.routine for proof in audit_folder(folder)}
     assert {"bcast_topology_kary", "alltoall_aapc_sender", "allreduce_of_reduce_and_bcast"} <= names

@@ -61,7 +61,7 @@ def test_a_setting_that_differs_on_one_rank_is_told_and_makes_calls_native(name)
     assert found["part"] == "binomial"
 
 
-def test_several_settings_are_named():
+def test_all_settings_that_differ_are_named():
     setting = "export LIBCOLL_SCRATCH=1k LIBCOLL_DETERMINISTIC=yes"
     _, errors = run(setting, library=support.library(RANKS) / "libcoll.so")
     assert COMPLAINT.findall(errors) == [("3", "LIBCOLL_DETERMINISTIC, LIBCOLL_SCRATCH")]
