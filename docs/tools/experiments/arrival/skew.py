@@ -95,6 +95,11 @@ def _measure(setting: _Setting, folder: Path) -> Any:
     )
 
 
+def _summary(result: Mapping[str, Any]) -> list[float]:
+    """Return the medians of the last exits, in the order of the candidates."""
+    return [statistics.median(row["late"]["rounds"]["last"]) for row in result["rows"]]
+
+
 def _report(found: Found) -> str:
     sections = [_section(collective, found) for collective in OTHER]
     return "\n\n".join(section for section in sections if section)
@@ -121,11 +126,8 @@ def _who(setting: _Setting) -> str:
     return f"{setting.late}, by {setting.delay} ms" if setting.late else "nobody"
 
 
-def _cells(result: Mapping[str, Any]) -> list[str]:
+def _cells(seconds: Sequence[float]) -> list[str]:
     """Return the medians in the order of the candidates, then the gains of the token."""
-    seconds: Sequence[float] = [
-        statistics.median(row["late"]["rounds"]["last"]) for row in result["rows"]
-    ]
     gains = [f"{seconds[at] / seconds[at + 1]:.2f}" for at in (2, 4)]
     return [*map(milliseconds, seconds), *gains]
 
@@ -136,4 +138,5 @@ EXPERIMENT = Experiment(
     {setting.name: partial(_measure, setting) for setting in SETTINGS},
     _report,
     PAGE,
+    summary=_summary,
 )
