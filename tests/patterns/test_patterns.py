@@ -78,7 +78,7 @@ def test_a_file_written_by_hand(tmp_path):
         ("alltoallv", "alltoalv", 3, "did you mean 'alltoallv'"),
         ("ranks: 3", "ranks: 4", 7, "3 rows, but there are 4 ranks"),
         ("4KiB*2", "4KiB*3", 7, "more than 3 blocks"),
-        ("4KiB*2", "4KiB", 7, "2 blocks, not 3"),
+        ("4KiB*2", "4KiB", 7, "2 blocks, expected 3"),
         ("4KiB*2", "4XB*2", 7, "unknown unit"),
         ("4KiB*2", "4KiB*x", 7, "not a whole number"),
         ("4KiB*2", "-4*2", 7, "negative|whole number|not"),
