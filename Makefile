@@ -73,10 +73,12 @@ quickstart: $(VENV)/.use
 	  --collectives $(QUICKSTART_COLLECTIVES) --sizes $(QUICKSTART_SIZES) --repetitions 5
 	@echo "report: $(QUICKSTART_OUTPUT)/report.html"
 
-# Types and C are checked at the same time.
+# Types and C are checked at the same time. Pages that a script makes say which script, if they are
+# not up to date.
 lint: $(VENV)/.develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python docs/tools/catalogue.py --check
 	@$(MAKE) --no-print-directory -j$(CPUS) lint-types lint-c
 
 lint-types: $(VENV)/.develop

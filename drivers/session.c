@@ -88,8 +88,8 @@ static struct coll_blocks tabled_vector(long all, int *counts, int *places) {
 /* Blocks as even as can be, one after the other. */
 static void fill_blocks(const struct coll_shape *kind, int count, const struct buffers *buffers) {
     for (int rank = 0; rank < members.size; ++rank) {
-        const long long start = (long long)count * rank, end = start + count;
-        buffers->places[rank] = (int)(kind->whole ? start / members.size : start);
+        const long long first = (long long)count * rank, end = first + count;
+        buffers->places[rank] = (int)(kind->whole ? first / members.size : first);
         buffers->counts[rank] = (int)(kind->whole ? end / members.size : end);
         buffers->counts[rank] -= buffers->places[rank];
     }

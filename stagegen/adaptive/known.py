@@ -129,6 +129,9 @@ class Known:
 NOTHING_KNOWN = Known({})
 
 
+_ADVICE = "make the library again with `stagegen tune --from-log --adaptive`"
+
+
 def read_known(file: Path) -> Known:
     """Read ``known.json``.
 
@@ -138,7 +141,7 @@ def read_known(file: Path) -> Known:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
         if data["version"] != VERSION:
-            raise ValueError(f"version {data['version']} is not {VERSION}")
+            raise ValueError(f"its version is {data['version']}, and {VERSION} is needed")
         return Known(
             {
                 (
@@ -156,10 +159,10 @@ def read_known(file: Path) -> Known:
             ),
         )
     except OSError as error:
-        advice = "make the library again with `stagegen tune --from-log --adaptive`"
-        raise InputError(f"{error.strerror}; {advice}", file) from error
+        raise InputError(f"cannot be read: {error.strerror}; {_ADVICE}", file) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"is no table of known times: {what_is_wrong(error)}", file) from error
+        problem = f"is no table of known times: {what_is_wrong(error)}"
+        raise InputError(f"{problem}; {_ADVICE}", file) from error
 
 
 def key_of(table: Table) -> tuple[str, str, int, int]:

@@ -253,7 +253,7 @@ def read_learned(file: Path) -> Learned:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
         if data["version"] != 1:
-            raise ValueError(f"version {data['version']} is not 1")
+            raise ValueError(f"its version is {data['version']}, and 1 is needed")
         return Learned(
             file.name,
             str(data["cluster"]),
@@ -264,6 +264,8 @@ def read_learned(file: Path) -> Learned:
             int(data["left_out"]),
         )
     except OSError as error:
-        raise InputError(error.strerror or str(error), file) from error
+        raise InputError(f"cannot be read: {error.strerror or error}", file) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"is no file of LIBCOLL_LEARN: {what_is_wrong(error)}", file) from error
+        problem = f"is no file of LIBCOLL_LEARN: {what_is_wrong(error)}"
+        advice = "let the program write it again, with a library of this stagegen"
+        raise InputError(f"{problem}; {advice}", file) from error

@@ -37,7 +37,10 @@ def require_same(files: Iterable[Learned], decision: DecisionTable, build: str |
     """
     for one in files:
         if one.topology_hash != decision.topology_hash:
-            message = f"is of another cluster ({one.cluster}), or of another version"
+            message = (
+                f"is of another cluster ({one.cluster}), or of another version of its topology; "
+                "give the library that the program ran with"
+            )
             raise InputError(message, one.file)
         if one.build_hash is not None and build is not None and one.build_hash != build:
             raise InputError("is of another build of the library; learn with this one", one.file)

@@ -136,7 +136,7 @@ class Trace:
             KeyError, TypeError, ValueError: it is none.
         """
         if data["version"] != VERSION:
-            raise ValueError(f"version {data['version']} is not {VERSION}")
+            raise ValueError(f"its version is {data['version']}, and {VERSION} is needed")
         rows = data["candidates"]
         return cls(
             str(data["name"]),
@@ -167,9 +167,10 @@ def read_trace(file: Path) -> Trace:
     try:
         return Trace.from_json(json.loads(file.read_text(encoding="utf-8")))
     except OSError as error:
-        raise InputError(error.strerror or str(error), file) from error
+        raise InputError(f"cannot be read: {error.strerror or error}", file) from error
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"is no trace: {what_is_wrong(error)}", file) from error
+        advice = "make it again with `stagegen adapt`"
+        raise InputError(f"is no trace: {what_is_wrong(error)}; {advice}", file) from error
 
 
 def trace_of_measurements(
@@ -203,11 +204,13 @@ def trace_of_measurements(
     count = min((len(row) for row in times.values()), default=0)
     before = count // 5
     if before < 1:
-        raise InputError(f"a trace needs at least 5 repetitions of each candidate, not {count}")
+        problem = f"a trace needs at least 5 repetitions of each candidate, not {count}"
+        raise InputError(f"{problem}; measure with more")
     first = chosen or "native"
     order = sorted(common, key=lambda c: (c.spec != first, c.algorithm != "native", c.spec))
     if not order or order[0].spec != first:
-        raise InputError(f"{first} was not measured with the others")
+        specs = ", ".join(candidate.spec for candidate in order)
+        raise InputError(f"{first} was not measured with the others; choose from {specs}")
     rows = tuple(tuple(times[c][before:count][:limit]) for c in order)
     (collective, size, _) = next(iter(kinds))
     return Trace(

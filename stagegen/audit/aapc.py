@@ -154,7 +154,9 @@ def _check_phases(steps: Sequence[Step]) -> None:
     last: dict[int, int] = {}
     for step in steps:
         if not last.get(step.rank, -1) < step.phase:
-            raise ScheduleError(f"rank {step.rank}: phase {step.phase} of steps[] is not in order")
+            least = last.get(step.rank, -1) + 1
+            problem = f"phase {step.phase} of steps[] is not in order; expected {least} or more"
+            raise ScheduleError(f"rank {step.rank}: {problem}")
         last[step.rank] = step.phase
 
 
@@ -199,7 +201,9 @@ def _placed(steps: Sequence[Step], phases: Sequence[set[Message]]) -> Iterator[t
             raise ScheduleError(f"rank {step.rank}, phase {step.phase}: a place without a message")
     for phase, (at, messages) in enumerate(zip(places, phases, strict=True)):
         if set(at) != set(range(len(messages))):
-            raise ScheduleError(f"phase {phase}: places[] does not number its messages")
+            missing = min({*range(len(messages))}.difference(at))
+            problem = f"no message has place {missing}, expected 0 to {len(messages) - 1}"
+            raise ScheduleError(f"phase {phase}: places[] does not number its messages: {problem}")
         yield tuple(at[place] for place in range(len(messages)))
 
 
@@ -235,7 +239,8 @@ def _tokens(steps: Sequence[Step], most: int) -> list[_Token]:
 def _windows_of(step: Step, token: TokenEnd, most: int) -> int:
     if not 0 < token.windows < 1 << most:
         raise ScheduleError(
-            f"rank {step.rank}, phase {step.phase}: a token counts for windows {token.windows}"
+            f"rank {step.rank}, phase {step.phase}: a token counts for windows {token.windows}; "
+            f"expected 1 to {(1 << most) - 1}"
         )
     return token.windows
 

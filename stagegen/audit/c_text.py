@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Set
 from pathlib import Path
 
-from stagegen.errors import InputError, ScheduleError
+from stagegen.errors import InputError, ScheduleError, what_is_wrong
 
 _COMMENT_OR_STRING = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S
@@ -29,7 +29,7 @@ def read_text(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError("cannot read it", path) from error
+        raise InputError(f"cannot read it: {what_is_wrong(error)}", path) from error
     return _COMMENT_OR_STRING.sub(lambda m: m[0] if m[0][0] in "\"'" else " ", text)
 
 
@@ -46,7 +46,7 @@ def read_source(path: Path) -> str:
     text = code if guarded is None else guarded[2]
     lines = [line for line in text.split("\n") if not _is_include(line, path.parent)]
     if (found := _UNREADABLE.search("\n".join(lines))) is not None:
-        raise ScheduleError(f"{path}: {found[0].strip()!r} hides what is compiled")
+        raise ScheduleError(f"{path}: {found[0].strip()!r} hides what is compiled; take it out")
     return code
 
 
@@ -73,7 +73,8 @@ def require_as_written(path: Path, names: Set[str]) -> None:
         code = read_text(file).replace("\\\n", "")
         for found in _DEFINE.finditer(code):
             if found[1] in names or found[1] in _C_WORDS:
-                raise ScheduleError(f"{file}: {found[0].strip()!r} hides what is compiled")
+                problem = f"{found[0].strip()!r} hides what is compiled; take it out"
+                raise ScheduleError(f"{file}: {problem}")
         beside = {file.parent / name for name in included(code)} - seen
         seen |= beside
         waiting += sorted(one for one in beside if one.is_file())

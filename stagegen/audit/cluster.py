@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, zip_longest
 from pathlib import Path
 
 from stagegen.audit.c_text import number, numbers, only, read_source, rows_of
@@ -20,6 +20,10 @@ _HOST = re.compile(r'\{"([^"\\]*)", "([^"\\]*)"\},\s*')
 _NAME = re.compile(r'"([^"\\]*)",\s*')
 _COUNTS = ("coll_cluster_hosts", "coll_cluster_groups")
 _TABLES = ("first_position", "host_of_position")
+#: Words of errors: for an entry that is not there, and for the length of a table.
+_NOTHING, _LONG = "nothing", "has a length of"
+#: The most numbers of a table in an error.
+_SHOWN = 8
 
 
 def check_cluster(topology: Topology, path: Path) -> Ring:
@@ -39,13 +43,33 @@ def check_cluster(topology: Topology, path: Path) -> Ring:
         told = _told(code)
         for name, value in _wanted(topology).items():
             if told[name] != value:
-                raise ScheduleError(f"{name} disagrees with topology.yaml")
+                raise ScheduleError(_disagreement(name, told[name], value))
         tables = [_table(code, name) for name in ("place_of_host", "depth_before_place")]
         order = _depth_first(topology, *tables)
         _check_places(topology, code, tables[0])
     except ScheduleError as error:
         raise ScheduleError(f"{path}: {error}") from error
     return order
+
+
+def _disagreement(name: str, told: object, wanted: object, of: str = "") -> str:
+    """Return the error of a constant or a table: what it has, what was expected, and where."""
+    place = ""
+    if isinstance(told, list | tuple) and isinstance(wanted, list | tuple):
+        both = zip_longest(told, wanted, fillvalue=_NOTHING)
+        at, (told, wanted) = next((at, pair) for at, pair in enumerate(both) if pair[0] != pair[1])
+        place = f"[{at}]"
+    return f"{name}{place} disagrees with topology.yaml: it {of or 'is'} {told}, expected {wanted}"
+
+
+def _entry(table: tuple[int, ...], place: int) -> object:
+    return table[place] if place < len(table) else _NOTHING
+
+
+def _some(numbers: tuple[int, ...]) -> str:
+    """Return the first numbers of a table, for an error."""
+    shown = ", ".join(map(str, numbers[:_SHOWN]))
+    return f"{shown}, …" if len(numbers) > _SHOWN else shown or _NOTHING
 
 
 def _wanted(topology: Topology) -> dict[str, object]:
@@ -102,8 +126,12 @@ def _check_places(topology: Topology, code: str, places: tuple[int, ...]) -> Non
             "site_of_place": site_of.get(host.switch, 0),
         }
         for name, value in wanted.items():
-            if len(told[name]) != len(topology.hosts) or told[name][place : place + 1] != (value,):
-                raise ScheduleError(f"{name}[{place}] disagrees with topology.yaml")
+            length = len(told[name])
+            if length != len(topology.hosts):
+                raise ScheduleError(_disagreement(name, length, len(topology.hosts), _LONG))
+            if told[name][place : place + 1] != (value,):
+                problem = f"is {_entry(told[name], place)}, expected {value} for host {host.name}"
+                raise ScheduleError(f"{name}[{place}] disagrees with topology.yaml: it {problem}")
 
 
 def _depth_first(topology: Topology, places: tuple[int, ...], depths: tuple[int, ...]) -> Ring:
@@ -114,7 +142,9 @@ def _depth_first(topology: Topology, places: tuple[int, ...], depths: tuple[int,
     which the paths to neighbours part are compared with the topology.
     """
     if sorted(places) != list(range(len(topology.hosts))):
-        raise ScheduleError("place_of_host[] does not have every place exactly once")
+        wanted = f"each of 0 to {len(topology.hosts) - 1} once"
+        problem = f"it has {_some(places)}, expected {wanted}"
+        raise ScheduleError(f"place_of_host[] does not have every place exactly once: {problem}")
     hosts = tuple(host.name for host in topology.hosts)
     order = tuple(sorted(range(len(hosts)), key=places.__getitem__))
     everyone = replace(topology, rank_map=RankMap("list", hosts))
@@ -124,9 +154,7 @@ def _depth_first(topology: Topology, places: tuple[int, ...], depths: tuple[int,
         raise ScheduleError(f"place_of_host[], with hosts as ranks: {error}") from error
     meetings = (0, *_meetings(everyone.tree, order))
     if depths != meetings:
-        pairs = zip(depths, meetings, strict=False)
-        place = next((at for at, (told, depth) in enumerate(pairs) if told != depth), len(depths))
-        raise ScheduleError(f"depth_before_place[{place}] disagrees with the topology")
+        raise ScheduleError(_disagreement("depth_before_place", depths, meetings))
     place_of = dict(zip(hosts, places, strict=True))
     ranks = sorted(range(topology.rank_count), key=lambda rank: place_of[topology.ranks[rank]])
     return around(topology, tuple(ranks))

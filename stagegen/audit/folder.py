@@ -45,6 +45,11 @@ _Proofs = Iterator[tuple[str, Proof]]
 
 _OF_ORDER = "of the depth-first order in cluster.c"
 
+_REMEDY = (
+    "do not use this folder: a file was changed after stagegen made it, or another version made "
+    "it; make it again, as from its log with `stagegen tune --from-log`"
+)
+
 
 def audit_folder(folder: Path) -> Iterator[RoutineProof]:
     """Yield the proof of each routine, in the order of their names.
@@ -52,11 +57,21 @@ def audit_folder(folder: Path) -> Iterator[RoutineProof]:
     Raises:
         InputError: it is not a generated folder, or a file cannot be read.
         ScheduleError: a routine fails, or the folder's files contradict each other; names the
-            file, and where its schedule is wrong.
+            file, where its schedule is wrong, and what to do.
     """
+    try:
+        yield from _audited(folder)
+    except ScheduleError as error:
+        raise ScheduleError(f"{error}\n{_REMEDY}") from error
+
+
+def _audited(folder: Path) -> Iterator[RoutineProof]:
     sources = folder / "src"
     if not (folder / "topology.yaml").is_file() or not sources.is_dir():
-        raise InputError("not a generated folder: it has no topology.yaml and src/", folder)
+        raise InputError(
+            "not a generated folder: it has no topology.yaml and src/; give one of `stagegen tune`",
+            folder,
+        )
     topology = load_topology(folder / "topology.yaml")
     routines = read_build(sources, topology)
     groups = [topology, *(restricted_to(topology, group.hosts) for group in topology.groups)]
@@ -95,10 +110,7 @@ def _prove_tables(sources: Path, topology: Topology, routine: BuildRoutine) -> _
         code = read_text(path)
         _check_code(code, routine, data)
         if not data.is_file() and (routine.has_tables or _kinds_of(routine.function)):
-            raise ScheduleError(
-                f'there is no proof for its tables: it has no file "{data.name}"; if an earlier '
-                "stagegen made the folder, make it again"
-            )
+            raise ScheduleError(f'there is no proof for its tables: it has no file "{data.name}"')
     if data.is_file():
         with _named(str(data)):
             tables = read_data_file(data)

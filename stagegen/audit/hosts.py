@@ -25,10 +25,16 @@ def leaders(topology: Topology, tables: Tables, group: int) -> Topology:
     positions = tables.array("leader_of")
     for host, position in enumerate(positions):
         if not 0 <= position < topology.rank_count:
-            raise ScheduleError(f"leader_of[], host {host}: there is no position {position}")
-        if topology.ranks.index(topology.ranks[position]) != position:
-            raise ScheduleError(f"leader_of[], host {host}: {position} is not its first position")
+            last = topology.rank_count - 1
+            problem = f"there is no position {position}; positions are 0 to {last}"
+            raise ScheduleError(f"leader_of[], host {host}: {problem}")
+        first = topology.ranks.index(topology.ranks[position])
+        if first != position:
+            problem = f"{position} is not its first position, which is {first}"
+            raise ScheduleError(f"leader_of[], host {host}: {problem}")
     names = tuple(topology.ranks[position] for position in positions)
     if len(names) != len(hosts) or set(names) != hosts:
-        raise ScheduleError("leader_of[] does not have every host exactly once")
+        missing = ", ".join(sorted(hosts.difference(names))) or "none"
+        problem = f"has {len(names)} leaders of {len(hosts)} hosts; hosts without one: {missing}"
+        raise ScheduleError(f"leader_of[] {problem}")
     return replace(topology, rank_map=RankMap("list", names))

@@ -75,19 +75,24 @@ def _routines(
     )
     with_rows = list(rows_of("coll_routines", table[1], _ROUTINE))
     declared = re.findall(r"^coll_function (\w+);$", code, re.M)
-    if declared != [row["function"] for row in with_rows] or len(set(declared)) < len(declared):
-        raise ScheduleError(f"{path}: coll_routines[] and the declared functions differ")
+    listed = [row["function"] for row in with_rows]
+    if declared != listed or len(set(declared)) < len(declared):
+        only_one = ", ".join(sorted(set(declared).symmetric_difference(listed)))
+        problem = f"only one of them has {only_one}" if only_one else "in order, or by a name twice"
+        raise ScheduleError(f"{path}: coll_routines[] and the declared functions differ: {problem}")
     groups = ["", *(f"_group_{group.name.replace('-', '_')}" for group in topology.groups)]
     for row in with_rows:
         function, collective = row["function"], row["collective"].lower()
         group = int(row["group"])
         if group >= len(groups):
             raise ScheduleError(
-                f"{path}: {function} is for group {group}, which the topology does not have"
+                f"{path}: {function} is for group {group}, which the topology does not have; its "
+                f"last group is {len(groups) - 1}"
             )
         wanted = f"{collective}_{row['name']}{groups[group]}"
         if function != wanted or collective not in collectives:
-            raise ScheduleError(f"{path}: {function} is called {row['name']} of {collective}")
+            problem = f"is called {row['name']} of {collective}; expected the function {wanted}"
+            raise ScheduleError(f"{path}: {function} {problem}")
         needs = set(row["constraints"].split(" | "))
         order = not needs.isdisjoint(PLACES.values())
         use = Use(f"{path.name}, {function}", read_parameters(path, row["parameters"]))
@@ -95,10 +100,16 @@ def _routines(
         algorithm = known.get(f"{collective}/{row['name']}")
         need = None if algorithm is None else algorithm.needs
         if need in RANKS_SERVED and not (order or cluster):
-            raise ScheduleError(f"{path}: {function} may serve ranks whose hosts are not known")
+            raise ScheduleError(
+                f"{path}: {function} may serve ranks whose hosts are not known; expected "
+                f"{' or '.join(sorted({*PLACES.values(), 'COLL_NEEDS_CLUSTER'}))} among its needs"
+            )
         own = need == OWN_TABLES
         if own and not cluster:
-            raise ScheduleError(f"{path}: {function} may serve ranks that its tables are not for")
+            raise ScheduleError(
+                f"{path}: {function} may serve ranks that its tables are not for; expected "
+                "COLL_NEEDS_CLUSTER among its needs"
+            )
         tables = cluster if algorithm is None else need in SCHEDULES and not algorithm.uses
         yield BuildRoutine(function, collective, group, cluster, order, (use,), own, tables)
     _check_native(path, code, declared)
@@ -120,7 +131,8 @@ def _check_native(path: Path, code: str, functions: list[str]) -> None:
     for found in rows_of("coll_native", table[1], row):
         index, name = int(found[2]), f"{found[1].lower()}_native"
         if index >= len(functions) or functions[index] != name:
-            raise ScheduleError(f"{path}: coll_routines[{index}] is not {name}")
+            named = functions[index] if index < len(functions) else "missing"
+            raise ScheduleError(f"{path}: coll_routines[{index}] is {named}, not {name}")
 
 
 def _check_files(sources: Path, functions: list[str], collectives: Sequence[str]) -> None:

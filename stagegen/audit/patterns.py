@@ -31,10 +31,12 @@ def pattern_schedule_of(
     """
     pattern = tables.members_of("pattern", "pattern")
     if pattern != {name: name for name in _MEMBERS}:
-        raise ScheduleError(f"its pattern is not made of {', '.join(_MEMBERS)}")
+        found = ", ".join(f".{member} = {table}" for member, table in pattern.items())
+        raise ScheduleError(f"its pattern has {found}; expected {', '.join(_MEMBERS)}")
     tables.require_constants({})
-    if scheme_kind(tables, routine.function) != "receiver":
-        raise ScheduleError("its tokens are not those of receivers")
+    kind = scheme_kind(tables, routine.function)
+    if kind != "receiver":
+        raise ScheduleError(f"its scheme of synchronisation is {kind}; expected receiver")
     count = topology.rank_count
     steps = read_steps(tables, count)
     check_room(tables, steps, count)
@@ -50,7 +52,8 @@ def pattern_schedule_of(
 
 def _sizes(numbers: Record, count: int) -> tuple[tuple[int, ...], ...]:
     if len(numbers) != count * count or min(numbers) < 0:
-        raise ScheduleError(f"sizes[] are not the lengths of the blocks of {count} ranks")
+        problem = f"has {len(numbers)} numbers, the least of which is {min(numbers, default=0)}"
+        raise ScheduleError(f"sizes[] {problem}; expected {count * count}, none below 0")
     return tuple(numbers[row * count : (row + 1) * count] for row in range(count))
 
 
@@ -65,7 +68,9 @@ def _phases(
     last: dict[int, int] = {}
     for step, (out, out_of, come, come_of) in zip(steps, parts, strict=True):
         if not last.get(step.rank, -1) < step.phase < count:
-            raise ScheduleError(f"rank {step.rank}: phase {step.phase} of steps[] is not in order")
+            allowed = f"{last.get(step.rank, -1) + 1} to {count - 1}"
+            problem = f"phase {step.phase} of steps[] is not in order; expected {allowed}"
+            raise ScheduleError(f"rank {step.rank}: {problem}")
         last[step.rank] = step.phase
         if step.to != NOBODY:
             sent[step.phase][step.place] = Piece(step.rank, step.to, out, out_of)
@@ -73,14 +78,18 @@ def _phases(
             received[step.phase].add(Piece(step.source, step.rank, come, come_of))
     for phase, (given, taken) in enumerate(zip(sent, received, strict=True)):
         if set(given) != set(range(len(given))):
-            raise ScheduleError(f"phase {phase}: places[] does not number its messages")
+            missing = min({*range(len(given))}.difference(given))
+            problem = f"no message has place {missing}, expected 0 to {len(given) - 1}"
+            raise ScheduleError(f"phase {phase}: places[] does not number its messages: {problem}")
         for piece in sorted(taken.symmetric_difference(given.values())):
             does, lacks = ("receive", "send") if piece in taken else ("send", "receive")
             raise ScheduleError(
                 f"phase {phase}: one end does {does} {piece}, and the other does not {lacks} it"
             )
-    if sum(map(len, sent)) != sum(step.to != NOBODY for step in steps):
-        raise ScheduleError("places[] has a place twice")
+    messages = sum(step.to != NOBODY for step in steps)
+    if sum(map(len, sent)) != messages:
+        problem = f"{messages} messages have {sum(map(len, sent))} places"
+        raise ScheduleError(f"places[] has a place twice: {problem}")
     return tuple(tuple(given[place] for place in range(len(given))) for given in sent)
 
 
@@ -93,11 +102,15 @@ def _waits(steps: Sequence[Step], phases: Sequence[Sequence[Piece]]) -> list[Wai
     for step in steps:
         for end in (*step.owed, *step.awaited):
             if end.windows != 1:
-                raise ScheduleError(f"rank {step.rank}: a token counts for windows {end.windows}")
+                problem = f"a token counts for windows {end.windows}; expected 1"
+                raise ScheduleError(f"rank {step.rank}, phase {step.phase}: {problem}")
         given += [(step.rank, step.phase, end.peer, end.other_phase) for end in step.owed]
         taken += [(end.peer, end.other_phase, step.rank, step.phase) for end in step.awaited]
     if sorted(given) != sorted(taken) or len(set(given)) < len(given):
-        raise ScheduleError("a token is given that is not awaited, or awaited and not given")
+        alone = sorted(set(given).symmetric_difference(taken)) or sorted(given)
+        giver, first, taker, then = alone[0]
+        token = f"the token of rank {giver} in phase {first} for rank {taker} in phase {then}"
+        raise ScheduleError(f"{token} is given and awaited a different number of times, or twice")
     waits: list[Wait] = []
     for giver, first, taker, then in sorted(given, key=lambda token: (token[3], token[2], token)):
         if not (0 <= first < len(phases) and giver in come[first]):

@@ -114,9 +114,12 @@ def _circle(topology: Topology, tables: Tables) -> tuple[int, ...]:
     order, places = tables.array("ring"), tables.array("place_of")
     for place, rank in enumerate(order):
         if not 0 <= rank < topology.rank_count:
-            raise ScheduleError(f"ring[{place}] is {rank}, but there is no such rank")
+            last = topology.rank_count - 1
+            raise ScheduleError(f"ring[{place}] is {rank}, but ranks are 0 to {last}")
         if rank >= len(places) or places[rank] != place:
-            raise ScheduleError(f"rank {rank}: place_of[] contradicts ring[{place}]")
+            told = places[rank] if rank < len(places) else "missing"
+            problem = f"place_of[{rank}] is {told}, but ring[{place}] is {rank}"
+            raise ScheduleError(f"rank {rank}: place_of[] contradicts ring[{place}]: {problem}")
     if not len(order) == len(places) == topology.rank_count:
         raise ScheduleError(f"ring[] has {len(order)} of {topology.rank_count} ranks")
     return order

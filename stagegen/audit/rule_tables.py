@@ -47,8 +47,12 @@ def read_rules(
     rules = dict(found)
     table = only(r"\} tables\[\] = \{(.*?)\n\};", code, "tables[]")
     rows = list(rows_of("tables", table[1], _TABLE))
-    if {row["rules"] for row in rows} != set(rules) or len(rules) < len(found):
-        raise ScheduleError(f"{path}: tables[] must list all tables of rules, and no others")
+    listed = {row["rules"] for row in rows}
+    if listed != set(rules) or len(rules) < len(found):
+        differ = ", ".join(sorted(listed.symmetric_difference(rules))) or "a table is there twice"
+        raise ScheduleError(
+            f"{path}: tables[] must list all tables of rules, and no others: {differ}"
+        )
     for row in rows:
         where, last, ends = f"{path.name}, {row['rules']}[]", -1, True
         _check_shapes(where, row)
@@ -58,7 +62,8 @@ def read_rules(
             index = int(rule["index"])
             if index >= len(routines) or routines[index].collective != row["collective"].lower():
                 raise ScheduleError(
-                    f"{where}: coll_routines[{index}] belongs to another collective"
+                    f"{where}: coll_routines[{index}] belongs to another collective, or is not "
+                    f"there; expected one of {row['collective'].lower()}"
                 )
             ends = routines[index].is_native
             for routine, use in _uses(path, where, rule, routines):
@@ -82,7 +87,8 @@ def _uses(
     yield routines[int(rule["index"])], Use(where, own)
     for part, parameters in re.findall(_PART, rule["parts"] or ""):
         if int(part) >= len(routines):
-            raise ScheduleError(f"{where}: there is no coll_routines[{part}]")
+            last = len(routines) - 1
+            raise ScheduleError(f"{where}: there is no coll_routines[{part}]; the last is {last}")
         yield routines[int(part)], Use(where, read_parameters(path, parameters))
 
 
@@ -106,7 +112,10 @@ def read_pattern_rules(path: Path, routines: Sequence[BuildRoutine]) -> Iterator
     rules = dict(_RULES.findall(code))
     of = {name: collective for name, _, collective in named}
     if set(of) != set(rules):
-        raise ScheduleError(f"{path}: coll_pattern_entries[] must name all tables, and no others")
+        differ = ", ".join(sorted(set(of).symmetric_difference(rules)))
+        raise ScheduleError(
+            f"{path}: coll_pattern_entries[] must name all tables, and no others: {differ}"
+        )
     for name, text in rules.items():
         where, last, ends, begins = f"{path.name}, {name}[]", -1, True, [0]
         rows = list(rows_of(name, text, _RULE))
@@ -122,9 +131,13 @@ def read_pattern_rules(path: Path, routines: Sequence[BuildRoutine]) -> Iterator
                     raise ScheduleError(f"{where}: {routine.function} has tables of a group")
                 yield routine.function, use
         if last != _INT_MAX or not ends:
-            raise ScheduleError(f"{where}: its last rule must be the native routine")
+            raise ScheduleError(
+                f"{where}: its last rule must be the native routine, for every size"
+            )
         for place in (row for own, row, _ in named if own == name and row not in begins[:-1]):
-            raise ScheduleError(f"{where}: no rule begins at its row {place}")
+            rows_of_size = ", ".join(map(str, begins[:-1]))
+            problem = f"no rule begins at its row {place}; rules begin at {rows_of_size}"
+            raise ScheduleError(f"{where}: {problem}")
 
 
 _INT_MAX = 2**63
@@ -149,9 +162,15 @@ def _check_shapes(where: str, row: re.Match[str]) -> None:
     measured, served = _range(row["shape"]), (_range(row["hosts"]), _range(row["ranks"]))
     for one, (first, last) in zip(measured, served, strict=True):
         if not first <= one <= last:
-            raise ScheduleError(f"{where}: it does not serve the shape that was measured")
+            problem = f"{one} is not in {first} to {last}"
+            raise ScheduleError(
+                f"{where}: it does not serve the shape that was measured: {problem}"
+            )
         if row["confirmed"] == "1" and first < last:
-            raise ScheduleError(f"{where}: it is confirmed for shapes that were not measured")
+            problem = f"{first} to {last}, where only {one} was"
+            raise ScheduleError(
+                f"{where}: it is confirmed for shapes that were not measured: {problem}"
+            )
 
 
 def _check_cluster(
@@ -174,4 +193,5 @@ def _check_cluster(
                 f"{where}: it is for {told} {what}{of_each}, but {has} has {wanted}"
             )
     if routine.needs_cluster and routine.group != group:
-        raise ScheduleError(f"{where}: {routine.function} has tables of another group")
+        problem = f"has tables of another group: {routine.group}, expected {group}"
+        raise ScheduleError(f"{where}: {routine.function} {problem}")

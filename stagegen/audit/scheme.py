@@ -103,7 +103,9 @@ def check_engine(headers: Sequence[str], kind: str) -> None:
     giver = KINDS[kind].giver
     for header in headers:
         if _ENGINES.get(header, giver) != giver:
-            raise ScheduleError(f'"{header}" does not carry out tables of scheme {kind}')
+            own = _ENGINES[header] or "none"
+            problem = f"does not carry out tables of scheme {kind}: its tokens are of {own}"
+            raise ScheduleError(f'"{header}" {problem}, expected {giver or "none"}')
 
 
 def _facts(kind: Kind) -> Mapping[str, str | bool | None]:
@@ -125,5 +127,5 @@ def _one_of(members: Mapping[str, str], name: str, known: Mapping[str, _Value]) 
 def _number(members: Mapping[str, str], name: str) -> int:
     value = number(members.get(name, ""))
     if value is None:
-        raise ScheduleError(f"schedule.{name} is no number")
+        raise ScheduleError(f"schedule.{name} is {members.get(name, 'missing')}, not a number")
     return value

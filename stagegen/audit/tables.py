@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -75,7 +75,7 @@ class Tables:
             ScheduleError: there is none of that name.
         """
         if name not in self.arrays:
-            raise ScheduleError(f"there is no table {name}[]")
+            raise ScheduleError(f"there is no table {name}[]; there are {_listed(self.names)}")
         return self.arrays[name]
 
     def records_of(self, name: str, record: str, members: int) -> Sequence[Record]:
@@ -86,7 +86,8 @@ class Tables:
         """
         found, rows = self.records.get(name, ("", ()))
         if found != record:
-            raise ScheduleError(f"there is no table {name}[] of struct {record}")
+            problem = f"it has struct {found}" if found else f"there are {_listed(self.names)}"
+            raise ScheduleError(f"there is no table {name}[] of struct {record}; {problem}")
         for row in rows:
             if len(row) != members:
                 raise ScheduleError(f"{name}[] has a record of {len(row)} numbers, not {members}")
@@ -100,7 +101,8 @@ class Tables:
         """
         found, members = self.structs.get(name, ("", {}))
         if found != struct:
-            raise ScheduleError(f"there is no struct {struct} {name}")
+            problem = f"it is struct {found}" if found else f"there are {_listed(self.structs)}"
+            raise ScheduleError(f"there is no struct {struct} {name}; {problem}")
         return members
 
     def divided(self, name: str, parts: int, count: int, what: str) -> Record:
@@ -114,7 +116,12 @@ class Tables:
             raise ScheduleError(f"{name}[] has {len(first)} numbers, not {parts + 1}")
         ascending = all(one <= other for one, other in pairwise(first))
         if not ascending or (first[0], first[-1]) != (0, count):
-            raise ScheduleError(f"{name}[] does not divide the {count} {what} into {parts} parts")
+            problem = f"it goes from {first[0]} to {first[-1]}"
+            if not ascending:
+                problem = "its numbers must ascend"
+            raise ScheduleError(
+                f"{name}[] does not divide the {count} {what} into {parts} parts: {problem}"
+            )
         return first
 
 
@@ -151,10 +158,16 @@ def read_data_file(path: Path) -> Tables:
     return Tables(constants, arrays, records, structs)
 
 
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
 def _numbers(name: str, body: str, c_type: str) -> Record:
     found = numbers(name, body)
     if max(map(abs, found), default=0) > _MOST[c_type]:
-        raise ScheduleError(f"table {name}[] has a number that is too large for {c_type}")
+        most = _MOST[c_type]
+        problem = f"{max(found, key=abs)}, which is too large for {c_type}: its most is {most}"
+        raise ScheduleError(f"table {name}[] has {problem}")
     return found
 
 
@@ -162,7 +175,8 @@ def _add_constants(constants: dict[str, int], body: str) -> None:
     for item in rows_of("enum", body, _CONSTANT):
         value = number(item[2])
         if value is None or item[1] in constants:
-            raise ScheduleError(f"the constant {item[0].strip()!r} is not understood")
+            problem = "is given twice" if item[1] in constants else "has no decimal number"
+            raise ScheduleError(f"the constant {item[0].strip()!r} {problem}")
         constants[item[1]] = value
 
 

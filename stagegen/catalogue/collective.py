@@ -246,7 +246,7 @@ def _arguments(value: Any) -> tuple[str, ...]:
         raise ValueError(f"expected a list of {', '.join(ARGUMENTS)}")
     members = [ARGUMENTS[name].member for name in value]
     if len(set(members)) < len(members):
-        raise ValueError("two arguments are the same thing")
+        raise ValueError("two arguments are the same thing; name each member once")
     return tuple(value)
 
 

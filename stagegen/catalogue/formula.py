@@ -51,7 +51,7 @@ def read_formula(
         ValueError: it is not a formula.
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise TypeError("expected a formula")
+        raise TypeError("expected a formula, such as `2 * n`")
     known = {*names, *parameters}
     try:
         _check(_parse(str(value)), known)

@@ -102,7 +102,7 @@ def line_of(key: str, lines: list[str]) -> int:
 def text_of(value: Any) -> str:
     """Return a text that is not blank."""
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("expected a text")
+        raise ValueError("expected a text that is not blank")
     return value.strip()
 
 

@@ -194,7 +194,7 @@ def _check_used(catalogue: Catalogue, algorithm: Algorithm) -> None:
     for name, used in zip(algorithm.uses, catalogue.used_by(algorithm), strict=True):
         place = _place(catalogue, algorithm)
         if used.uses:
-            raise InputError(f"`uses`: {name} uses others itself", place)
+            raise InputError(f"`uses`: {name} uses others itself; name these instead", place)
         if algorithm.serves_more_than(used):
             raise InputError(f"`uses`: {name} asks for more than this algorithm does", place)
 

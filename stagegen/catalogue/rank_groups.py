@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from stagegen.topology import WHOLE, Topology, restricted_to
 
@@ -27,6 +28,7 @@ class RankGroup:
         return f"_group_{self.name.replace('-', '_')}" if self.number else ""
 
 
+@lru_cache(maxsize=32)
 def groups_of(topology: Topology) -> tuple[RankGroup, ...]:
     """Return all ranks of a topology, then its groups."""
     groups = (

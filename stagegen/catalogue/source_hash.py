@@ -119,7 +119,8 @@ class SourceHashes:
         """Return the template of the tables that a file includes."""
         tables = f"{collective}/{TABLES_TEMPLATE}"
         if not self._templates.has(tables):
-            raise InputError(f"there is no {tables} for its tables", self._templates.place(path))
+            problem = f"there is no {tables} for its tables; write it, or use {{% tables %}}"
+            raise InputError(problem, self._templates.place(path))
         return tables
 
     def _engines(self, file: _File) -> Iterator[str]:
@@ -137,7 +138,9 @@ class SourceHashes:
             found = match["path"].removeprefix("/")
             if self._templates.has(found):
                 return found
-        raise InputError(f"includes {name}, which is no template", self._templates.place(path))
+        problem = f"includes {name}, which is no template"
+        advice = "name a file of templates/ between quotation marks"
+        raise InputError(f"{problem}; {advice}", self._templates.place(path))
 
 
 def engines_included(text: str) -> list[str]:

@@ -30,7 +30,9 @@ def alone_in(folder: Path) -> Iterator[None]:
         message = f"{error.strerror} is tuning into {folder}: wait for it, or choose another"
         raise MeasurementError(f"{message} --output") from error
     except OSError as error:
-        raise MeasurementError(f"cannot write {folder}: {error.strerror}") from error
+        raise MeasurementError(
+            f"cannot write {folder}: {error.strerror}; choose another --output"
+        ) from error
     try:
         yield
     finally:

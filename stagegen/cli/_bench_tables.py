@@ -121,13 +121,20 @@ def read_tables(libraries: Sequence[Path], topology: Topology) -> tuple[Decision
     for library in libraries:
         path = library / "decision.json"
         if not path.is_file():
-            raise InputError("not a generated folder: it has no decision.json", library)
+            raise InputError(
+                "not a generated folder: it has no decision.json; give one of `stagegen tune`",
+                library,
+            )
         try:
             decision = DecisionTable.from_json(json.loads(path.read_text(encoding="utf-8")))
         except (InputError, ValueError) as error:
             raise InputError(f"not a decision table: {error}", path) from error
         if decision.topology_hash != topology.hash:
-            raise InputError("this library was made for another topology", library)
+            raise InputError(
+                f"this library was made for another topology than {topology.name}; name its own "
+                "file with --topology",
+                library,
+            )
         found.append(decision)
     return tuple(found)
 
@@ -146,7 +153,8 @@ def bench_tables(asked: Asked, launcher: str | None, mpicc: str | None, as_json:
     known = {one.name: one for one in catalogue.descriptions}
     names = asked.collectives or tuple(known)
     if unknown := set(names) - set(known):
-        raise InputError(f"unknown collective {', '.join(sorted(unknown))}")
+        listed = ", ".join(sorted(unknown))
+        raise InputError(f"unknown collective {listed}; choose from {', '.join(known)}")
     serving = Serving(catalogue)
     points = {
         (name, size): tuple(

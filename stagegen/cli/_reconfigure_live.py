@@ -181,7 +181,10 @@ class Bed:
                 for size in sizes:
                     bench.call(self.collective, size, CALLS // TURNS, bound)
         if not file.is_file():
-            raise MeasurementError(f"no events of {self.collective} along {setups[0].tree.name}")
+            raise MeasurementError(
+                f"no events of {self.collective} along {setups[0].tree.name}: the job wrote no "
+                f"{file}; see that every host may write there"
+            )
         looks = looks_at(file, SKIPPED)
         file.unlink()
         trees = {one.series.size: one.tree for one in reversed(looks) if one.tree is not None}

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from stagegen.adaptive.known import KNOWN, Known, read_known
-from stagegen.catalogue import load_catalogue
+from stagegen.catalogue import Collective, load_catalogue
 from stagegen.catalogue.templates import Root
 from stagegen.cli._parts import added_to
 from stagegen.cli._reconfigure_live import Bed
@@ -154,13 +154,13 @@ def make_rule(
     )
     folder = target.folder or new
     decision = replace(
-        _with(before, topology, collective, rule),
+        _with(before, topology, catalogue.collective(collective), rule),
         catalogue_hash=catalogue.hash,
         representative=before.representative and representative,
     )
     if target.known is not None:
         catalogue = catalogue.selecting(target.known.selection)
-    made_by = _made_by(bed, search[0], tree.name, target)
+    made_by = _made_by(bed, catalogue.collective(collective), search[0], tree.name, target)
     write_library(folder, topology, catalogue, decision, {}, target.known, made_by)
     click.echo(f"{folder / DECISION}: a rule for {collective} of {bed.size} bytes")
     if not decision.representative:
@@ -168,12 +168,12 @@ def make_rule(
     remove_report(folder, "the rule")
 
 
-def _made_by(bed: Bed, start: str, name: str, target: Target) -> str:
+def _made_by(bed: Bed, collective: Collective, start: str, name: str, target: Target) -> str:
     """Return the command that makes a rule, in its folder; the log has the search's options."""
-    size = "" if bed.collective == "barrier" else f" --size {bed.size}"
+    size = f" --size {bed.size}" if collective.has_data else ""
     return (
         f"stagegen reconfigure --topology {TOPOLOGY} --tree {start}.tree.yaml"
-        f" --collective {bed.collective}{size} --name {name}"
+        f" --collective {collective.name}{size} --name {name}"
         f"{'' if target.folder is None else ' --library .'}"
     )
 
@@ -190,18 +190,18 @@ def _median(launched: Launches) -> float:
 
 
 def _with(
-    decision: DecisionTable, topology: Topology, collective: str, rule: Rule
+    decision: DecisionTable, topology: Topology, collective: Collective, rule: Rule
 ) -> DecisionTable:
     """Return a table with the rule; a collective without sizes has this rule only."""
-    table = _table_of(decision, collective)
+    table = _table_of(decision, collective.name)
     before = (Rule(0, NATIVE_CANDIDATE),) if table is None else table.rules
     rules = with_rule(before, rule)
-    if collective == "barrier":
+    if collective.has_one_rule:
         rules = rules[:1]
     if table is not None:
         own = replace(table, rules=rules)
         return replace(decision, tables=tuple(own if t is table else t for t in decision.tables))
     ranks, hosts = topology.rank_count, len(set(topology.ranks))
-    own = Table.exactly(collective, CLUSTER, ranks, hosts, rules)
+    own = Table.exactly(collective.name, CLUSTER, ranks, hosts, rules)
     tables = sorted((own, *decision.tables), key=lambda one: one.collective)
     return replace(decision, tables=tuple(tables))

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from stagegen.adaptive.known import KNOWN, Known
-from stagegen.catalogue import Catalogue
+from stagegen.generate import Build
 from stagegen.generate.write import write_file
 from stagegen.library import write_library
 from stagegen.measure.live import environments
 from stagegen.measure.log import keep
 from stagegen.measure.records import Measurement
 from stagegen.report import render_report
-from stagegen.topology import Topology
 from stagegen.tune.recorded import DECISION
 from stagegen.tune.tuner import Tuned
 
@@ -62,8 +61,7 @@ def copy_log(log: Path, to: Path) -> None:
 
 def write_folder(
     folder: Path,
-    topology: Topology,
-    catalogue: Catalogue,
+    build: Build,
     tuned: Tuned,
     records: Sequence[Mapping[str, Any]],
     adaptive: bool = False,
@@ -72,18 +70,19 @@ def write_folder(
 
     Args:
         folder: to write.
-        topology: the cluster.
-        catalogue: the algorithms.
+        build: of all that can run.
         tuned: the decision, and what it was made from.
         records: of the log.
         adaptive: whether the library's calls can adapt.
     """
+    topology, catalogue = build.topology, build.catalogue
     seen = environments(records)
     measured = (Measurement.from_json(one) for one in records if one["kind"] == "measurement")
     report = render_report(topology, catalogue, tuned, seen, measured)
     known = Known.of(tuned.outcomes) if adaptive else None
     _say_what_is_dropped(folder)
-    write_library(folder, topology, catalogue, tuned.decision, {"report.html": report}, known)
+    extra = {"report.html": report}
+    write_library(folder, topology, catalogue, tuned.decision, extra, known, whole=build)
     for check in tuned.wrong:
         _EVENTS.warning(
             "wrong result, never chosen: %s %s on %s: %s",

@@ -113,7 +113,8 @@ def _options(
         raise InputError(error.message, path, 1) from error
     unknown = set(options.collectives) - set(catalogue.collectives)
     if unknown:
-        raise InputError(f"unknown collective {', '.join(sorted(unknown))}", path, 1)
+        problem = f"unknown collective {', '.join(sorted(unknown))}"
+        raise InputError(f"{problem}; tune with the parts that it is in", path, 1)
     return options
 
 

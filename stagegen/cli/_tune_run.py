@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from stagegen.cli._timing import Chosen, to_resume
 from stagegen.cli._tune_folder import copy_log, write_folder
 from stagegen.cli._tune_log import LOG, new_header, read_tuning
 from stagegen.errors import InputError, MeasurementError, StagegenError
-from stagegen.generate import Renderer, Toolchain, measuring_sources, session_build
+from stagegen.generate import Build, Renderer, Toolchain, measuring_sources
 from stagegen.generate.timings import require_sound
 from stagegen.library.folder import COMMAND
 from stagegen.measure.comparable import Admission, mixed_facts
@@ -57,6 +58,11 @@ class Run:
     output: Path
     mix: bool
     adaptive: bool = False
+
+    @cached_property
+    def build(self) -> Build:
+        """The build of all that can run: the session and the library are parts of it."""
+        return Build.whole(self.topology, self.catalogue)
 
     def bound(self, collective: str, size: int) -> float:
         """Return the seconds that a call's time is compared with: its lower bound, or a higher."""
@@ -131,7 +137,7 @@ def measure(
 
 def _write(run: Run, tuned: Tuned, records: Sequence[Mapping[str, Any]]) -> None:
     """Write the folder."""
-    write_folder(run.output, run.topology, run.catalogue, tuned, records, run.adaptive)
+    write_folder(run.output, run.build, tuned, records, run.adaptive)
 
 
 def _admission(records: Sequence[Mapping[str, Any]], mix: bool) -> Admission:
@@ -178,8 +184,8 @@ def _live(
     """
     hashes = (run.topology.hash, run.catalogue.hash)
     renderer = Renderer(COMMAND, run.topology.name, *hashes, run.catalogue.templates)
-    build = session_build(run.topology, run.catalogue, options.collectives)
-    files = measuring_sources(build, renderer, (timing.mechanism,))
+    session = run.build.session(options.collectives)
+    files = measuring_sources(session, renderer, (timing.mechanism,))
     folder = run.output / "build" / "session"
     computes = options.timing.computation_ms > 0
     starter = SessionStarter(

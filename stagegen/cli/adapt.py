@@ -250,7 +250,7 @@ def _of_log(
     try:
         records = read_log(log)[1]
     except OSError as error:
-        raise InputError(error.strerror or str(error), log) from error
+        raise InputError(f"cannot be read: {error.strerror or error}", log) from error
     found = [Measurement.from_json(one) for one in records if one["kind"] == "measurement"]
     kept = [
         m
@@ -259,7 +259,14 @@ def _of_log(
         and m.request.timing.arrivals is None
     ]
     if not kept:
-        raise InputError(f"has no times of {collective} of {format_bytes(size)}", log)
+        sizes = {
+            m.request.size
+            for m in found
+            if (m.request.collective, m.request.communicator) == (collective, communicator)
+        }
+        others = ", ".join(map(format_bytes, sorted(sizes))) or "no size"
+        problem = f"has no times of {collective} of {format_bytes(size)} on {communicator}"
+        raise InputError(f"{problem}; it has {others}", log)
     most = max(len(m.request.candidates) for m in kept)
     largest = [m for m in kept if len(m.request.candidates) == most]
     return traced(largest, log.name, chosen=chosen, limit=limit)

@@ -97,7 +97,10 @@ def _calibrate(file: Path, words: Sequence[str], mpicc: str | None) -> None:
             f"{words[0]} printed something else than times: {what_is_wrong(error)}"
         ) from error
     if times is None:
-        raise LaunchError(f"{words[0]} ended with status {done.returncode}")
+        raise LaunchError(
+            f"{words[0]} ended with status {done.returncode}: see what it says above; run it "
+            "alone with a program that prints the host's name"
+        )
     write_file(file, json.dumps(times.to_json()) + "\n")
     for size, seconds in zip(times.sizes, times.seconds, strict=True):
         click.echo(f"{format_bytes(size):>10}  {format_seconds(seconds)}")

@@ -168,7 +168,8 @@ def _bench(
     known = {one.name: one for one in catalogue.descriptions}
     names = tuple(known) if collectives is None else tuple(collectives.split(","))
     if unknown := set(names) - set(known):
-        raise InputError(f"unknown collective {', '.join(sorted(unknown))}")
+        listed = ", ".join(sorted(unknown))
+        raise InputError(f"unknown collective {listed}; choose from {', '.join(known)}")
     console = Console(stderr=True, highlight=False)
     chosen, toolchain, why = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
     console.print(why)

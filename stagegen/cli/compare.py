@@ -36,7 +36,7 @@ from stagegen.measure.iterations import Iterations
 from stagegen.measure.launch.base import Environment
 from stagegen.measure.live import SessionStarter, environments
 from stagegen.measure.live_source import LiveSource
-from stagegen.measure.log import LogWriter, read_log
+from stagegen.measure.log import LogWriter
 from stagegen.measure.records import Candidate
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import WHOLE, Topology, load_topology
@@ -169,7 +169,7 @@ def command(
             (size, time_in_turn(source, collective, size, candidates, many, timing=how))
             for size in track(points, "comparing", console=console, transient=True)
         ]
-    environment = environments(read_log(folder / LOG)[1])[-1]
+    environment = environments(log.written)[-1]
     rows = [
         _Row(collective, size, one, _bound(topology, described, size, environment))
         for size, contestants in contests
@@ -201,7 +201,10 @@ def _find(
     for candidate in candidates:
         for size in sizes:
             if not handles(candidate, size, topology.rank_count, algorithms):
-                raise InputError(f"{candidate.spec} cannot do messages of {size} bytes")
+                raise InputError(
+                    f"{candidate.spec} cannot do messages of {size} bytes; leave out the size or "
+                    "the algorithm"
+                )
     chosen = [one for candidate in candidates for one in algorithms_of(candidate, algorithms)]
     return replace(full, algorithms=with_native(full, chosen)), candidates
 

@@ -82,7 +82,11 @@ def _side(recorded: Recorded) -> Side:
         measured = {} if times is None else recorded.measured()
         return Side(by_key(recorded.decision), times, measured)
     if times is None:
-        raise InputError("neither a decision table nor a log", recorded.path)
+        raise InputError(
+            "neither a decision table nor a log; give a folder of `stagegen tune`, its "
+            "decision.json or its measurements.jsonl",
+            recorded.path,
+        )
     folder = recorded.path if recorded.path.is_dir() else recorded.path.parent
     catalogue = load_catalogue(added=templates_beside(folder))
     measured, may_serve = recorded.measured(), Serving(catalogue)

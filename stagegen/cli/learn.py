@@ -94,7 +94,7 @@ def _read(file: Path) -> dict[str, object]:
     except OSError as error:
         raise InputError(f"{error.strerror}; give a generated folder", file) from error
     except ValueError as error:
-        raise InputError(f"is no JSON: {error}", file) from error
+        raise InputError(f"is no JSON: {error}; make the folder again", file) from error
     if not isinstance(form, dict):
-        raise InputError("is no JSON object", file)
+        raise InputError("is no JSON object: expected {…}; make the folder again", file)
     return form

@@ -138,7 +138,10 @@ def _patterns_of(file: Path) -> tuple[Sequence[Pattern], int]:
     if file.is_dir() or (file.is_file() and is_recording(file)):
         blocks = blocks_of(read(file))
         if not blocks.patterns:
-            raise NotFoundError(f"{file} has no collective whose blocks may differ in length")
+            raise NotFoundError(
+                f"{file} has no collective whose blocks may differ in length; record a program "
+                "that calls MPI_Alltoallv or another one"
+            )
         return blocks.patterns, blocks.unknown
     return read_patterns(file), 0
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from stagegen.catalogue import load_catalogue
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import (
     columns,
@@ -142,7 +143,8 @@ def command(
     tree = read_tree(file, topology)
     require_name(name, "--name")
     folder = output or Path("generated") / topology.name / "reconfigure"
-    size = 0 if collective == "barrier" else size
+    if not load_catalogue().collective(collective).has_data:
+        size = 0
     target = target_of(library, topology, collective, size, name)
     header = {
         "topology": topology.hash, "tree": tree_yaml(tree), "collective": collective,

@@ -93,11 +93,15 @@ def command(
     """
     recorded = read_recorded(folder)
     if recorded.topology is None or recorded.decision is None:
-        raise InputError("not a generated folder: it has no topology.yaml or decision.json", folder)
+        raise InputError(
+            "not a generated folder: it has no topology.yaml or decision.json; give one of "
+            "`stagegen tune`",
+            folder,
+        )
     catalogue = load_catalogue(added=templates_beside(folder))
     drawn = draw(_decisions(recorded, recorded.topology, catalogue), sample, seed)
     if not drawn:
-        raise InputError("there is no decision to measure again", folder)
+        raise InputError("there is no decision to measure again: all its rules are native", folder)
     console = Console(stderr=True, highlight=False)
     timing = _timing(recorded, console)
     verdicts: list[Verdict] = []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from stagegen.catalogue import (
     Algorithm,
@@ -48,28 +49,82 @@ class Build:
         routines = (describe(algorithm, group, index) for index, (algorithm, group) in made)
         return cls(topology, catalogue, groups, tuple(routines))
 
+    @classmethod
+    def whole(cls, topology: Topology, catalogue: Catalogue) -> Build:
+        """Return the build of all that can run, of which sessions and libraries are parts."""
+        return cls.of(topology, catalogue, with_native(catalogue, runnable(catalogue, topology)))
 
-def session_build(
-    topology: Topology, catalogue: Catalogue, collectives: Sequence[str] | None = None
+    @cached_property
+    def runnable(self) -> tuple[Algorithm, ...]:
+        """What all ranks of the topology, or of a group, can run; it need not compete."""
+        return runnable(self.catalogue, self.topology)
+
+    def only(self, algorithms: Iterable[Algorithm]) -> Build:
+        """Return the part with some algorithms: nothing that is known of them is worked out anew.
+
+        Raises:
+            GenerateError: this build lacks one of them, or one uses another that is not among them.
+        """
+        chosen = tuple(algorithms)
+        _require_used(chosen)
+        wanted = {algorithm.routine for algorithm in chosen}
+        if missing := wanted.difference(one.described.routine for one in self.routines):
+            listed = ", ".join(sorted(missing))
+            raise GenerateError(f"{self.topology.name} cannot run {listed}; leave it out")
+        kept = (one for one in self.routines if one.described.routine in wanted)
+        routines = tuple(replace(one, index=index) for index, one in enumerate(kept))
+        return replace(self, routines=routines)
+
+    def session(self, collectives: Sequence[str] | None = None) -> Build:
+        """Return the part that a measuring session has: all routines that compete and can run.
+
+        Args:
+            collectives: the ones to measure, all if None; routines of others are there if these
+                use them.
+        """
+        return self.only(_of_session(self.catalogue, self.runnable, collectives))
+
+
+def library_build(
+    topology: Topology,
+    catalogue: Catalogue,
+    chosen: Sequence[Algorithm],
+    whole: Build | None = None,
 ) -> Build:
-    """Return the build of a measuring session: all routines that compete and can run.
+    """Return the build of a library: the chosen algorithms, and those that every library needs.
 
     Args:
         topology: the cluster.
         catalogue: all algorithms.
-        collectives: the ones to measure, all if None; routines of others are there if these use
-            them.
+        chosen: those that serve.
+        whole: the build of all that can run, if the caller has it; then this is a part of it.
     """
+    kept = with_native(catalogue, chosen)
+    return Build.of(topology, catalogue, kept) if whole is None else whole.only(kept)
+
+
+def _of_session(
+    catalogue: Catalogue, can: Sequence[Algorithm], collectives: Sequence[str] | None
+) -> list[Algorithm]:
+    """Return the algorithms of a session: what competes, of what can run, and what it uses."""
     wanted = catalogue.collectives if collectives is None else collectives
-    can = runnable(catalogue, topology)
     admits = catalogue.selection.admits
     kept = with_native(catalogue, [a for a in can if a.collective in wanted and admits(a)])
-    return Build.of(topology, catalogue, [a for a in can if a in kept])
+    return [a for a in can if a in kept]
 
 
-def library_build(topology: Topology, catalogue: Catalogue, chosen: Sequence[Algorithm]) -> Build:
-    """Return the build of a library: the chosen algorithms, and those that every library needs."""
-    return Build.of(topology, catalogue, with_native(catalogue, chosen))
+def session_build(
+    topology: Topology, catalogue: Catalogue, collectives: Sequence[str] | None = None
+) -> Build:
+    """Return the build of a session alone, as :meth:`Build.session` returns it as a part.
+
+    Args:
+        topology: the cluster.
+        catalogue: all algorithms.
+        collectives: the ones to measure, all if None.
+    """
+    can = runnable(catalogue, topology)
+    return Build.of(topology, catalogue, _of_session(catalogue, can, collectives))
 
 
 def _require_used(algorithms: Sequence[Algorithm]) -> None:

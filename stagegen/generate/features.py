@@ -43,7 +43,9 @@ def _kept(lines: list[str], wanted: Set[str], name: str) -> Iterator[str]:
         word, _, rest = line.strip().partition(" ")
         if word == "#ifdef" and rest in FEATURES:
             if part is not None:
-                raise GenerateError(f"{name}:{number}: a feature inside a feature")
+                raise GenerateError(
+                    f"{name}:{number}: a feature inside a feature; end the first one before"
+                )
             part = rest in wanted
         elif part is None:
             yield line
@@ -52,8 +54,8 @@ def _kept(lines: list[str], wanted: Set[str], name: str) -> Iterator[str]:
         elif word == "#endif":
             part = None
         elif word in ("#if", "#ifdef", "#ifndef"):
-            raise GenerateError(f"{name}:{number}: a directive inside a feature")
+            raise GenerateError(f"{name}:{number}: a directive inside a feature; move it out of it")
         elif part:
             yield line
     if part is not None:
-        raise GenerateError(f"{name}: a feature has no #endif")
+        raise GenerateError(f"{name}: a feature has no #endif; add it")

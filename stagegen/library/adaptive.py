@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from stagegen.adaptive.known import Known, KnownTime
-from stagegen.catalogue import Adaptation, Algorithm, Catalogue, runnable
+from stagegen.catalogue import Adaptation, Algorithm, Catalogue
 from stagegen.generate import Renderer
 from stagegen.generate.build import Build
 from stagegen.generate.fortran import noted
 from stagegen.generate.routines import Routine, c_parameters
-from stagegen.topology import Topology
 from stagegen.tune import DecisionTable, Table
 from stagegen.tune.decision import GENERIC
 
@@ -58,11 +57,11 @@ class CKnownTable:
     rows: tuple[CKnown, ...]
 
 
-def adapting(topology: Topology, catalogue: Catalogue) -> tuple[Algorithm, ...]:
-    """Return the algorithms that adaptive calls may try, as far as the cluster can run them."""
+def adapting(catalogue: Catalogue, can: Sequence[Algorithm]) -> tuple[Algorithm, ...]:
+    """Return the algorithms that adaptive calls may try, of those that the cluster can run."""
     return tuple(
         algorithm
-        for algorithm in runnable(catalogue, topology)
+        for algorithm in can
         if algorithm.adaptive is not None and catalogue.selection.admits(algorithm)
     )
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from stagegen import __version__
 from stagegen.adaptive.known import KNOWN, Known
-from stagegen.catalogue import Catalogue
+from stagegen.catalogue import Catalogue, runnable
 from stagegen.catalogue.collective import sizes_in_words
 from stagegen.data import DRIVERS
-from stagegen.generate import Renderer, library_build, runtime_sources, write_files
+from stagegen.generate import Build, Renderer, library_build, runtime_sources, write_files
 from stagegen.generate.features import ADAPTIVE, PATTERNS, with_features
 from stagegen.generate.fortran import fortran_function, with_site
 from stagegen.generate.links import link_tables
@@ -78,6 +78,7 @@ def library_files(
     decision: DecisionTable,
     adaptive: Known | None = None,
     command: str | None = None,
+    whole: Build | None = None,
 ) -> dict[str, str]:
     """Return the generated folder's files, by path, without log and report.
 
@@ -87,6 +88,7 @@ def library_files(
         decision: which of them serve.
         adaptive: for a library whose calls can adapt, what tuning measured; else None.
         command: that makes the folder; by default, that of tuning.
+        whole: the build of all that can run, if the caller has it already.
 
     Raises:
         GenerateError: a template is wrong.
@@ -98,8 +100,9 @@ def library_files(
     chosen = chosen_algorithms(decision, catalogue)
     features = frozenset[str]() if adaptive is None else frozenset({ADAPTIVE})
     if adaptive is not None:
-        chosen = (*chosen, *adapting(topology, catalogue))
-    build = library_build(topology, catalogue, chosen)
+        can = runnable(catalogue, topology) if whole is None else whole.runnable
+        chosen = (*chosen, *adapting(catalogue, can))
+    build = library_build(topology, catalogue, chosen, whole)
     links = link_tables(topology)
     patterns = c_patterns(decision, build.routines)
     features |= {PATTERNS} if patterns else frozenset()
@@ -191,6 +194,7 @@ def write_library(
     extra: Mapping[str, str],
     adaptive: Known | None = None,
     command: str | None = None,
+    whole: Build | None = None,
 ) -> None:
     """Write the generated folder; ``manifest.json`` comes last and lists the files.
 
@@ -205,9 +209,10 @@ def write_library(
             and log: the report depends on the library that draws its plots.
         adaptive: for a library whose calls can adapt, what tuning measured; else None.
         command: that makes the folder; by default, that of tuning.
+        whole: the build of all that can run, if the caller has it already.
     """
     command = command or _of_tuning(adaptive)
-    files = library_files(topology, catalogue, decision, adaptive, command)
+    files = library_files(topology, catalogue, decision, adaptive, command, whole)
     manifest = {
         "stagegen": __version__,
         "command": command,

@@ -221,7 +221,10 @@ def _c_range(range_: Range) -> tuple[str, str]:
 
 def _number(name: str, groups: Sequence[str]) -> int:
     if name and name not in groups[1:]:
-        raise InputError(f"the decision table has a group {name}, which the topology lacks")
+        raise InputError(
+            f"the decision table has a group {name}, which the topology lacks; add it to the "
+            "topology file, or tune anew"
+        )
     return groups.index(name) if name else 0
 
 

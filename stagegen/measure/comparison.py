@@ -105,7 +105,9 @@ def library_of(folder: Path, toolchain: Toolchain, *, traced: bool = False) -> P
         GenerateError: it does not build.
     """
     if not (folder / "decision.json").is_file():
-        raise InputError("not a generated folder: it has no decision.json", folder)
+        raise InputError(
+            "not a generated folder: it has no decision.json; give one of `stagegen tune`", folder
+        )
     run_make(folder, toolchain, variables=("TRACE=1",) if traced else ())
     return folder / ("libcoll-trace.so" if traced else "libcoll.so")
 
@@ -141,19 +143,22 @@ class Bench:
             launcher, topology, program, folder, (preload,), variables, toolchain.flavour
         )
         try:
-            self.environment = self._greet(environment, preload, is_lab=launcher.emulates)
+            self.environment = self._greet(environment, preload)
         except BaseException:  # interrupts, too: nothing else knows of this job yet
             self._session.close()
             raise
 
-    def _greet(self, environment: Environment, preload: Path, *, is_lab: bool) -> Environment:
+    def _greet(self, environment: Environment, preload: Path) -> Environment:
         """Return the environment, as the ranks see it, of a job that has the library."""
         hello = self._session.hello()
         if not hello["preloaded"]:
-            raise MeasurementError(f"{preload} could not be preloaded into the ranks")
+            raise MeasurementError(
+                f"{preload} could not be preloaded into the ranks; see that every host has the "
+                "folder, and that the program is linked dynamically"
+            )
         files = {name: (DRIVERS / name).read_text(encoding="utf-8") for name in SOURCES}
         machines = self._session.environment()
-        return as_seen(environment, machines, hello["mpi"], files, is_lab=is_lab)
+        return as_seen(environment, machines, hello["mpi"], files)
 
     def compare(self, collective: str, size: int, repetitions: int, bound: float) -> Comparison:
         """Time native and tuned in turn, with enough calls in each repetition.

@@ -151,9 +151,7 @@ class SessionStarter:
     def _greet(self, session: Session, environment: Environment) -> None:
         """Log the session, if it is the one that was asked for, and may be put with the others."""
         mpi = self._hello(session, environment)
-        seen = as_seen(
-            environment, session.environment(), mpi, self._files, is_lab=self._launcher.emulates
-        )
+        seen = as_seen(environment, session.environment(), mpi, self._files)
         allowed = self._admission.admit(seen)
         speed = {"rates": list(session.calibrate())} if self._computes else {}
         record = {"kind": "session", "environment": seen.to_json(), "mpi": mpi, **speed}
@@ -161,23 +159,17 @@ class SessionStarter:
 
 
 def as_seen(
-    environment: Environment,
-    machines: tuple[Machine, ...],
-    mpi: str,
-    files: Mapping[str, str],
-    *,
-    is_lab: bool,
+    environment: Environment, machines: tuple[Machine, ...], mpi: str, files: Mapping[str, str]
 ) -> Environment:
     """Return a launcher's environment with what the ranks of a job say of it.
 
-    Where ranks share cores, times say little about a cluster; the lab is made for it.
+    Where ranks share cores, times say little about a cluster, unless it is emulated.
 
     Args:
         environment: the launcher's.
         machines: the hosts, as the ranks see them.
         mpi: the MPI library, as it says itself.
         files: the sources of the session program, by name.
-        is_lab: whether the launcher emulates the network.
     """
     text = "".join(f"{name}\n{text}" for name, text in sorted(files.items()))
     seen = replace(
@@ -186,7 +178,7 @@ def as_seen(
         machines=machines,
         program_hash=hashlib.sha256(text.encode()).hexdigest(),
     )
-    if is_lab or not seen.crowded:
+    if seen.emulated or not seen.crowded:
         return seen
     notes = (
         f"{one.ranks} ranks on {one.cores} cores of {', '.join(one.hosts)}: not representative"
@@ -231,7 +223,7 @@ def start_session(
             streams=Streams(PIPES.stdin, PIPES.stdout, stderr),
         )
         running = launcher.start(job, topology)
-    return Session(running, file), running.environment
+    return Session(running, file), replace(running.environment, emulated=launcher.emulates)
 
 
 def require_library(environment: Environment, library: str) -> None:

@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from stagegen.errors import InputError, MeasurementError
+from stagegen.errors import InputError, MeasurementError, what_is_wrong
 from stagegen.measure.comparable import MIXED, read_mixed
 from stagegen.measure.entries import entry, natural, number, rates
 from stagegen.measure.launch.base import Environment
@@ -26,6 +26,8 @@ from stagegen.measure.records import Check, Failure, Measurement
 from stagegen.measure.validity import ROUTINES
 
 VERSION = 1
+
+_ADVICE = "restore the line, or delete it and go on with --resume"
 
 
 class LogWriter:
@@ -69,7 +71,7 @@ class LogWriter:
                 _sync_folder(self._path)
             except OSError as error:
                 raise MeasurementError(
-                    f"cannot write the log {self._path}: {error.strerror}"
+                    f"cannot write the log {self._path}: {error.strerror}; choose another --output"
                 ) from error
         return self._stream
 
@@ -191,18 +193,22 @@ def read_log(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
         lines = _whole(path.read_bytes()).decode().split("\n")  # a torn line may split a letter
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the log: {error}", path) from error
+        raise InputError(f"cannot read the log: {what_is_wrong(error)}", path) from error
     records = [_record(path, number, line) for number, line in enumerate(lines[:-1], start=1)]
     if not records or records[0]["kind"] != "log":
-        raise InputError("not a log of measurements: its header is missing", path, 1)
+        raise InputError(
+            "not a log of measurements: its header is missing; give a measurements.jsonl", path, 1
+        )
     if records[0].get("version") != VERSION:
-        raise InputError(f"a log of version {VERSION} is needed", path, 1)
+        found = records[0].get("version", "unknown")
+        problem = f"its version is {found}, and version {VERSION} is needed"
+        raise InputError(f"{problem}; measure anew, or use the stagegen that wrote it", path, 1)
     for line, record in enumerate(records, start=1):
         try:
             read = _READERS[record["kind"]] if line > 1 else _read_header
             read(record)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise InputError(f"damaged record: {_said(error)}", path, line) from error
+            raise InputError(f"damaged record: {_said(error)}; {_ADVICE}", path, line) from error
     return records[0], records[1:]
 
 
@@ -210,9 +216,9 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON: {error}", path, number) from error
+        raise InputError(f"not JSON: {error}; {_ADVICE}", path, number) from error
     if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
-        raise InputError("not a record: it has no `kind`", path, number)
+        raise InputError(f"not a record: it has no `kind`; {_ADVICE}", path, number)
     return record
 
 
@@ -237,6 +243,8 @@ def _read_session(record: Mapping[str, Any]) -> None:
     for name in ("congestion_control", "mpi_library", "program_hash"):  # old logs have none
         if not isinstance(form.get(name), str | None):
             raise TypeError(f"`{name}` must be a text")
+    if "emulated" in form:
+        entry(form, "emulated", bool)
     Environment.from_json(form)
 
 

@@ -40,7 +40,7 @@ Answers = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Members:
-    """Who takes part in calls.
+    """The ranks that take part in calls.
 
     Attributes:
         ranks: of the job; empty for all.

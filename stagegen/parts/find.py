@@ -79,7 +79,10 @@ def _root(part: Named[Path]) -> Root:
     """
     root = read_root(part.value)
     if not root.files:
-        raise InputError(f"there are no templates in {part.value}", part.place)
+        raise InputError(
+            f"there are no templates in {part.value}; expected COLLECTIVE/ALGORITHM.c.j2",
+            part.place,
+        )
     return replace(root, label=_label(part.name))
 
 

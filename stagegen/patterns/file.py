@@ -106,10 +106,10 @@ def _row(doc: Document, node: yaml.Node, ranks: int | None) -> tuple[int, ...]:
     for entry in doc.items(node, "a row of bytes"):
         size, count = doc.parsed(entry, "bytes", _run)
         if len(row) + count > (ranks or _MOST_RANKS):
-            doc.fail(entry, f"the row has more than {ranks or _MOST_RANKS} blocks")
+            doc.fail(entry, f"the row has more than {ranks or _MOST_RANKS} blocks; shorten it")
         row += [size] * count
     if not row or (ranks is not None and len(row) != ranks):
-        doc.fail(node, f"the row has {len(row)} blocks, not {ranks or 'at least 1'}")
+        doc.fail(node, f"the row has {len(row)} blocks, expected {ranks or 'at least 1'}")
     return tuple(row)
 
 
@@ -130,7 +130,7 @@ def _sparse_row(doc: Document, node: yaml.MappingNode, ranks: int | None) -> tup
 
 def _whole(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise ValueError(f"{text!r} is not a whole number")
+        raise ValueError(f"{text!r} is not a whole number; write 0 to 999999999")
     return int(text)
 
 
@@ -143,7 +143,8 @@ def _run(text: str) -> tuple[int, int]:
     size, star, count = text.partition("*")
     repetitions = _whole(count) if star else 1
     if not 1 <= repetitions <= _MOST_RANKS:
-        raise ValueError(f"{text!r} repeats a block {repetitions} times")
+        problem = f"{text!r} repeats a block {repetitions} times"
+        raise ValueError(f"{problem}; write 1 to {_MOST_RANKS}")
     return _bytes(size), repetitions
 
 
@@ -153,7 +154,7 @@ def _numbers(doc: Document, node: yaml.Node, what: str) -> tuple[int, ...]:
     for entry in doc.items(node, what):
         first, last = doc.parsed(entry, what, _span)
         if last - first >= _MOST_CALLS:
-            doc.fail(entry, f"{what} has too many numbers")
+            doc.fail(entry, f"{what} has too many numbers; use at most {_MOST_CALLS}")
         found += range(first, last + 1)
     return tuple(found)
 
@@ -162,5 +163,5 @@ def _span(text: str) -> tuple[int, int]:
     first, dash, last = text.partition("-")
     span = _whole(first), _whole(last if dash else first)
     if span[1] < span[0]:
-        raise ValueError(f"{text!r} goes backwards")
+        raise ValueError(f"{text!r} goes backwards; write {span[1]}-{span[0]}")
     return span

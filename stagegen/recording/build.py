@@ -35,8 +35,7 @@ _SITE = "recorder_fortran_site"
 
 
 def _noted(function: Function) -> Noted:
-    has_data = function.collective != "barrier"
-    return noted(function.name, len(function.all_arguments), has_data)
+    return noted(function.name, len(function.all_arguments), function.has_data)
 
 
 def _fortran(catalogue: Catalogue) -> Iterator[FortranFunction]:

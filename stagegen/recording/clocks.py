@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stagegen.recording.functions import synchronises
+from stagegen.recording.functions import has_data, synchronises
 from stagegen.recording.model import Array, Rank, Recording, Sample
 from stagegen.recording.tables import Table
 
@@ -177,6 +177,7 @@ def _bounds(
 ) -> Iterator[Array]:
     """Yield [3, call]: time, least and greatest offset beyond the line's."""
     synchronising = np.array([synchronises(name) for name in recording.functions])
+    never_has = np.array([not has_data(name) for name in recording.functions])
     reference = _ranks_of_reference(recording)
     for table in tables:
         ours = [i for i, (rank, _) in enumerate(table.columns) if rank.rank in own]
@@ -184,8 +185,7 @@ def _bounds(
         events = table.columns[0][1]
         arrivals, exits = table.times("arrival"), table.times("exit")
         empty = (events["received_bytes"] == 0) & (events["sent_bytes"] == 0)
-        barrier = np.array([name == "barrier" for name in recording.functions])
-        serves = synchronising[events["function"]] & (~empty | barrier[events["function"]])
+        serves = synchronising[events["function"]] & (~empty | never_has[events["function"]])
         serves &= (exits != 0).all(axis=1)
         if not (ours and theirs and serves.any()) or table.communicator.remote:
             continue

@@ -139,10 +139,10 @@ def _header(recording: Recording, tables: list[bytes]) -> dict[str, Any]:
 
 def _read(data: bytes) -> Recording:
     if not data.startswith(MAGIC):
-        raise ValueError("it does not begin as one")
+        raise ValueError("its first bytes are those of another kind of file")
     _, version, checksum, length = _START.unpack_from(data)
     if version != VERSION:
-        raise ValueError(f"version {version}; {VERSION} is needed")
+        raise ValueError(f"its version is {version}, and {VERSION} is needed; record again")
     header = _piece(data, _START.size, length, checksum)
     form = json.loads(header)
     place = _START.size + length
@@ -155,7 +155,7 @@ def _read(data: bytes) -> Recording:
             place += size
         ranks.append(_rank(one, *tables))
     if place != len(data):
-        raise ValueError(f"{len(data)} bytes, not {place}")
+        raise ValueError(f"it has {len(data)} bytes, expected {place}")
     recording = Recording(
         int(form["size"]),
         tuple(map(str, form["functions"])),
@@ -173,9 +173,9 @@ def _read(data: bytes) -> Recording:
 def _piece(data: bytes, place: int, length: int, checksum: int) -> bytes:
     piece = data[place : place + length]
     if len(piece) < length:
-        raise ValueError("it ends too early")
+        raise ValueError("it ends too early; copy it again, or record again")
     if zlib.crc32(piece) != checksum:
-        raise ValueError("a checksum is wrong")
+        raise ValueError("a checksum is wrong; copy it again, or record again")
     return zlib.decompress(piece)
 
 

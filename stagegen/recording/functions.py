@@ -137,6 +137,11 @@ class Function:
         return (*self.arguments, *_BEHIND[self.mode])
 
     @property
+    def has_data(self) -> bool:
+        """Whether calls have data: a barrier's have none."""
+        return _have_data(self.arguments)
+
+    @property
     def flags(self) -> str:
         """What the recorder has to know to read the arguments, in C."""
         has_two_sides = {"sendtype", "recvtype"} <= set(self.arguments)
@@ -199,6 +204,16 @@ def arguments_of(collective: str) -> tuple[str, ...]:
     """Return the arguments of a blocking collective of MPI; none if it is unknown."""
     own = {one.name: one.arguments for one in load_collectives()}
     return own.get(collective) or tuple(_ARGUMENTS.get(collective, "").split())
+
+
+def _have_data(arguments: Sequence[str]) -> bool:
+    """Tell whether arguments say what is sent or received."""
+    return any(argument in _SIZED for argument in arguments)
+
+
+def has_data(name: str) -> bool:
+    """Tell whether the calls of a function of MPI have data, such as not those of a barrier."""
+    return _have_data(arguments_of(collective_of(name)[0]))
 
 
 def synchronises(name: str) -> bool:

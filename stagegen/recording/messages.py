@@ -57,6 +57,9 @@ def message_times(messages: Sequence[Sequence[float]], hosts: int) -> MessageTim
     return MessageTimes(sizes, seconds, hosts)
 
 
+_ADVICE = "make it again with `stagegen arrivals --calibrate`"
+
+
 def read_message_times(path: Path) -> MessageTimes:
     """Read a file of ``stagegen arrivals --calibrate``.
 
@@ -66,11 +69,12 @@ def read_message_times(path: Path) -> MessageTimes:
     try:
         form = json.loads(path.read_text(encoding="utf-8"))
         if form["version"] != VERSION:
-            raise InputError(f"version {form['version']}; {VERSION} is needed", path)
+            problem = f"its version is {form['version']}, and {VERSION} is needed"
+            raise InputError(f"{problem}; {_ADVICE}", path)
         return message_times(form["messages"], int(form["hosts"]))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path) from error
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"not a file of `arrivals --calibrate`: {what_is_wrong(error)}", path
+            f"not a file of `arrivals --calibrate`: {what_is_wrong(error)}; {_ADVICE}", path
         ) from error

@@ -117,11 +117,14 @@ def _part(data: bytes, start: int) -> tuple[Part, int]:
     """Return the part that begins at a place, and where it ends."""
     header = _array(data, start, _HEADER, 1)[0]
     if bytes(data[start : start + len(MAGIC)]) != MAGIC:
-        raise ValueError("it does not begin as one")
+        raise ValueError("its first bytes are those of another kind of file")
     if header["endian"] != _NATIVE_ORDER:
-        raise ValueError("it was written by a processor of another byte order")
+        raise ValueError(
+            "it was written by a processor of another byte order; read it on such a machine"
+        )
     if header["version"] != VERSION or header["bytes"] != _HEADER.itemsize:
-        raise ValueError(f"version {header['version']}; {VERSION} is needed")
+        problem = f"its version is {header['version']}, and {VERSION} is needed"
+        raise ValueError(f"{problem}; record again with this stagegen")
     if not 0 <= header["rank"] < header["ranks"]:
         raise ValueError(f"rank {header['rank']} of {header['ranks']}")
     place = start + _HEADER.itemsize
@@ -138,7 +141,7 @@ def _part(data: bytes, start: int) -> tuple[Part, int]:
 
 def _array(data: bytes, start: int, kind: np.dtype[np.generic], count: int) -> Array:
     if start + count * kind.itemsize > len(data):
-        raise ValueError("it ends too early")
+        raise ValueError("it ends too early; copy it again, or record again")
     return np.frombuffer(data, kind, count, start)
 
 
@@ -249,7 +252,9 @@ def _recording(parts: Sequence[Part]) -> Recording:
     ranks = []
     for part in parts:
         if (part.size, part.functions) != (first.size, first.functions):
-            raise InputError("parts of different recordings")
+            raise InputError(
+                "the files are parts of different recordings; give each its own folder"
+            )
         own = tuple(places.setdefault(one, len(places)) for one in part.communicators)
         ranks.append(replace(part.rank, communicators=own))
     return Recording(first.size, first.functions, first.operations, tuple(places), tuple(ranks))

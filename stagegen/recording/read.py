@@ -40,5 +40,6 @@ def recordings_of(folder: Path) -> tuple[Recording, ...]:
     for path in sorted(folder.glob(f"*{PART}")):
         parts += read_parts(path)
     if not parts:
-        raise InputError("there is no part of a recording", folder)
+        advice = "give the folder of one, as `stagegen record` made it"
+        raise InputError(f"there is no part of a recording, NAME{PART}; {advice}", folder)
     return merged(parts)

@@ -31,7 +31,7 @@ def bound_or_none(
     else:
         ranks = topology.rank_count
         ends = [size * place // ranks for place in range(ranks + 1)]
-        sizes = [end - start for start, end in pairwise(ends)]
+        sizes = [end - first for first, end in pairwise(ends)]
         bound = lower_bound_of_sizes(topology, collective.bound, sizes, root)
     return replace(bound, collective=collective.name)
 

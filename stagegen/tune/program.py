@@ -83,15 +83,22 @@ def read_trace(path: Path, topology: Topology) -> tuple[Calls, ...]:
     try:
         form = _form(path, topology)
         if entry(form, "version", int) != VERSION:
-            raise InputError(f"a trace of version {form['version']}; {VERSION} is needed", path)
+            problem = f"a trace of version {form['version']}, and {VERSION} is needed"
+            raise InputError(f"{problem}; trace again with a library of this stagegen", path)
         if entry(form, "topology_hash", str) != topology.hash:
-            raise InputError("this trace was written with a library for another topology", path)
+            raise InputError(
+                "this trace was written with a library for another topology; name the topology "
+                "file of its cluster",
+                path,
+            )
         return tuple(map(_read_calls, entry(form, "calls", list)))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
-            f"not a file of LIBCOLL_TRACE=json:FILE: {what_is_wrong(error)}", path
+            f"not a file of LIBCOLL_TRACE=json:FILE: {what_is_wrong(error)}; run the program "
+            "again with it",
+            path,
         ) from error
 
 

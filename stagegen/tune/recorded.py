@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stagegen.errors import InputError
+from stagegen.errors import InputError, what_is_wrong
 from stagegen.measure.launch.base import Environment
 from stagegen.measure.live import environments
 from stagegen.measure.log import read_log
@@ -108,7 +108,8 @@ def read_recorded(path: Path, topology_file: Path | None = None) -> Recorded:
     if path.is_dir():
         files = [one for name in (DECISION, LOG) if (one := folder / name).is_file()]
         if not files:
-            raise InputError(f"not a generated folder: it has no {DECISION} and no {LOG}", path)
+            problem = f"not a generated folder: it has no {DECISION} and no {LOG}"
+            raise InputError(f"{problem}; give one of `stagegen tune`", path)
     tables = [read_decision(one) for one in files if one.suffix != ".jsonl"]
     logs = [read_log(one) for one in files if one.suffix == ".jsonl"]
     header, records = logs[0] if logs else (None, [])
@@ -121,8 +122,12 @@ def read_recorded(path: Path, topology_file: Path | None = None) -> Recorded:
     if topology.hash == found.topology_hash:
         return Recorded(path, found.decision, header, records, topology)
     if topology_file is not None or path.is_dir():
-        raise InputError("it was tuned for another topology than this", source)
+        problem = f"{path} was tuned for another topology than this"
+        raise InputError(f"{problem}; name the file that it was tuned with", source)
     return found
+
+
+_ADVICE = "make it again with `stagegen tune --from-log`"
 
 
 def read_decision(path: Path) -> DecisionTable:
@@ -134,9 +139,10 @@ def read_decision(path: Path) -> DecisionTable:
     try:
         form = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"cannot read the decision table: {error}", path) from error
+        problem = f"cannot read the decision table: {what_is_wrong(error)}"
+        raise InputError(f"{problem}; {_ADVICE}", path) from error
     if not isinstance(form, dict):
-        raise InputError("not a decision table", path)
+        raise InputError(f"not a decision table: expected {{…}}; {_ADVICE}", path)
     try:
         return DecisionTable.from_json(form)
     except InputError as error:

@@ -347,10 +347,11 @@ def _fields(
     kinds: Mapping[Communicator, tuple[str, ...]],
 ) -> tuple[_Field, ...]:
     orders = {name for one in options.patterns for name in algorithm_names(one)}
+    can_run = [applicable(catalogue, group.topology) for group in groups_of(topology)]
     algorithms = {
         one: tuple(
             a
-            for a in _algorithms(catalogue, topology, one)
+            for a in _algorithms(can_run, topology, one)
             if a.name not in orders or a.name in _orders_of(one)
         )
         for one in kinds
@@ -414,21 +415,27 @@ def _plan(
 
 
 def _algorithms(
-    catalogue: Catalogue, topology: Topology, communicator: Communicator
+    can_run: Sequence[tuple[Algorithm, ...]], topology: Topology, communicator: Communicator
 ) -> tuple[Algorithm, ...]:
     """Return the algorithms that can run on a communicator.
 
     On some hosts, one that uses its tables on all of them is what others are without tables.
+
+    Args:
+        can_run: what all ranks of the topology, and of each of its groups, can run.
+        topology: the cluster.
+        communicator: its ranks.
     """
+    of_all, *_ = can_run
     if communicator.pattern is not None:
-        return applicable(catalogue, topology)
+        return of_all
     if communicator.group is not None:
-        return applicable(catalogue, tuple(groups_of(topology))[communicator.group].topology)
+        return can_run[communicator.group]
     count, hosts, everyone = len(communicator.ranks), communicator.hosts, len(set(topology.ranks))
     of_ranks = [topology.ranks[rank] for rank in communicator.ranks]
     return tuple(
         algorithm
-        for algorithm in applicable(catalogue, topology)
+        for algorithm in of_all
         if algorithm.works_for(count)
         and (not algorithm.has_tables or (algorithm.serves_other_hosts and hosts == everyone))
         and (

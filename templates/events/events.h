@@ -127,7 +127,7 @@ void coll_events_end(struct coll_events *events);
 void coll_events_open(void);
 void coll_events_write(void);
 
-/* Those who run a routine, or a part of a composition, run it so: call.c and parts.c do not. */
+/* What runs a routine, or a part of a composition, runs it so: call.c and parts.c do not. */
 int coll_traced_run(const struct coll_routine *routine, const struct coll_call *call,
                     struct coll_comm *cc, const struct coll_parameters *parameters);
 int coll_traced_part(const struct coll_parameters *parameters, int which, struct coll_call part,

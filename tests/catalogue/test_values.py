@@ -52,7 +52,7 @@ def test_a_range_goes_on_until_a_value_reaches_its_end(values, size, ranks):
         (SEGMENTS, 3000, 9, (512, 1024, 2048, 4096)),
     ],
 )
-def test_ranges_of_the_source(values, size, ranks, found):
+def test_ranges_have_the_values_of_the_source(values, size, ranks, found):
     assert values.at(size, ranks) == found
 
 

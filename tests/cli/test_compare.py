@@ -105,7 +105,7 @@ def test_wrong_input_is_exit_2(tmp_path, collective, algorithms, says):
 
 
 @pytest.mark.mpi
-def test_trees_are_candidates(tmp_path):
+def test_configured_trees_are_candidates_of_compare(tmp_path):
     file = tmp_path / "mine.tree.yaml"
     made = ("tree", "make", "--topology", CLUSTER, "--shape", "binary", "--name", "mine")
     assert stagegen(*made, "--output", file).returncode == 0

@@ -55,7 +55,7 @@ def test_patterns_as_text_and_json(file):
     assert one["bound_seconds"] == max(link["seconds"] for link in one["links"])
 
 
-def test_output_and_picture(file, tmp_path):
+def test_output_holds_the_same_patterns_and_the_picture_is_the_same_again(file, tmp_path):
     output, picture = tmp_path / "o.yaml", tmp_path / "p.svg"
     run("patterns", str(file), "--output", str(output), "--picture", str(picture))
     assert read_patterns(output) == read_patterns(file)
@@ -83,7 +83,7 @@ def test_a_schedule_goes_to_a_file(file, tmp_path):
     assert path.read_text() == run(*words)
 
 
-def test_by_host(tmp_path):
+def test_by_host_leaves_one_rank_on_each_host(tmp_path):
     path = tmp_path / "p.yaml"
     path.write_text(run("patterns", "make", "zipf", "--ranks", "16"))
     words = ("schedule", "alltoallv", "--topology", "topologies/slots-4x2x2.yaml", "--by-host")

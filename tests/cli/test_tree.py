@@ -46,7 +46,7 @@ def test_make_writes_what_check_reads(made):
     assert "15 nodes in 4 levels; the root is rank 0 on n0" in run("check", made, *TOPOLOGY)
 
 
-def test_options_change_a_shape():
+def test_options_set_the_arity_the_split_and_the_root_of_a_shape():
     wide = run("make", *TOPOLOGY, "--shape", "nary", "--root-arity", 3, "--split", 1)
     assert "root.1.1: {rank: 6, contributors: [n3, n4, n5]}  # on n3" in wide
     there = run("make", *TOPOLOGY, "--shape", "flat", "--root", "n2", "--name", "mine")
@@ -55,7 +55,7 @@ def test_options_change_a_shape():
     )
 
 
-def test_show_draws(made, tmp_path):
+def test_show_draws_the_tree_as_text_and_as_a_picture(made, tmp_path):
     text = run("show", made, *TOPOLOGY)
     assert "├─ = root.2.0: rank 0 on n0" in text
     assert text.count("»") == 7

@@ -135,7 +135,7 @@ def test_it_is_tuned_from_a_log(tuned):
 
 
 @pytest.mark.mpi
-def test_the_library_serves_it(catalogue, tuned, tmp_path):
+def test_the_library_serves_the_added_collective(catalogue, tuned, tmp_path):
     report = render_report(TOPOLOGY, catalogue, tuned, [ENVIRONMENT])
     write_library(tmp_path, TOPOLOGY, catalogue, tuned.decision, {"report.html": report})
     for target in ("libcoll.so", "build/check"):

@@ -101,7 +101,7 @@ def test_no_size_takes_longer_than_its_parts_one_after_the_other():
     ]
 
 
-def test_the_worst_comes_first():
+def test_the_worst_broken_guideline_comes_first():
     rows = timed("gather", 64, 1.2), timed("allgather", 64, 1.0), timed("gather", 8, 1.5)
     found = verdict(rows, P).broken
     assert [one.ratio for one in found] == sorted((one.ratio for one in found), reverse=True)

@@ -95,7 +95,7 @@ def test_stages_of_a_rank_add_up_to_its_call(tmp_path):
         assert stages.total(waits=True) == pytest.approx(whole, abs=5e-9)
 
 
-def test_parts_of_the_tree(tmp_path):
+def test_each_part_of_the_tree_has_its_time(tmp_path):
     found = tree_findings(series(tmp_path, calls(3)))
     parts = found.ranks[3].parts()
     assert parts["messages between hosts (proxies)"] == us(60)
@@ -266,7 +266,7 @@ def test_nodes_that_are_no_tree_are_none(wrong):
 
 
 @pytest.mark.parametrize("collective", ["reduce", "bcast"])
-def test_trees_of_one_way(collective):
+def test_bcast_and_reduce_are_trees_of_one_way(collective):
     """Rank 0 is the root of 1 and 2."""
     up = (
         events(made.received(1, 10), made.received(2, 20)),

@@ -102,6 +102,18 @@ def test_an_environment_survives_its_json_form():
     assert Environment.from_json(environment.to_json()) == environment
 
 
+@pytest.mark.parametrize(("launcher", "emulated"), [("lab", True), ("hydra", False)])
+def test_old_records_of_the_lab_alone_are_of_an_emulated_network(launcher, emulated):
+    form = Environment(launcher, True, 1.0, "none", "mpich", "4.3.2", "6.1", 2).to_json()
+    del form["emulated"]
+    assert Environment.from_json(form).emulated == emulated
+
+
+def test_a_record_says_itself_whether_the_network_is_emulated():
+    mine = Environment("mine", True, 1.0, "none", "mpich", "4.3.2", "6.1", 2, emulated=True)
+    assert Environment.from_json(mine.to_json()).emulated
+
+
 @pytest.mark.parametrize(
     ("code", "failures", "status"),
     [

@@ -1,4 +1,4 @@
-"""Jobs in the lab: who runs where, what goes in and out, how they end."""
+"""Jobs in the lab: which rank runs where, what goes in and out, how they end."""
 
 from __future__ import annotations
 

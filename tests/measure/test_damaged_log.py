@@ -94,7 +94,8 @@ def test_a_record_without_one_of_its_keys_is_told_with_it(tmp_path, record, miss
     assert missing in damaged(tmp_path, left)
 
 
-OLD = {"congestion_control", "mpi_library", "machines", "program_hash"}  # old logs have none
+#: Old logs have none of these.
+OLD = {"congestion_control", "emulated", "mpi_library", "machines", "program_hash"}
 
 
 @pytest.mark.parametrize("name", sorted(SESSION["environment"].keys() - OLD))
@@ -106,7 +107,7 @@ def test_an_environment_that_lacks_something_is_told_with_it(tmp_path, name):
 @pytest.mark.parametrize(
     "change",
     [{"scale": 0}, {"scale": "1"}, {"scale": 2.0}, {"cpus": 0}, {"notes": "a"}, {"notes": [1]},
-     {"representative": "yes"}, {"launcher": None}, {"more": 1},
+     {"representative": "yes"}, {"launcher": None}, {"more": 1}, {"emulated": "lab"},
      {"congestion_control": 3}, {"mpi_library": 3}, {"program_hash": []}, {"machines": 3},
      {"machines": [3]}, {"machines": [{}]}, {"machines": [{**MACHINE, "hosts": []}]},
      {"machines": [{**MACHINE, "hosts": "n0"}]}, {"machines": [{**MACHINE, "ranks": 0}]},

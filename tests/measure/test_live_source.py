@@ -1,4 +1,4 @@
-"""Sources whose sessions fail: what is tried again, who is to blame, what is logged."""
+"""Sources whose sessions fail: what is tried again, which routine is to blame, what is logged."""
 
 from __future__ import annotations
 

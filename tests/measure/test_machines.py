@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -47,7 +48,7 @@ def test_hosts_that_are_alike_are_one_machine_in_the_order_of_their_ranks():
         {
             "kind": "session",
             "mpi": "an MPI",
-            "environment": as_seen(ENVIRONMENT, found, "an MPI", {}, is_lab=True).to_json(),
+            "environment": as_seen(ENVIRONMENT, found, "an MPI", {}).to_json(),
         },
     )
 
@@ -113,25 +114,26 @@ def test_a_machine_survives_its_json_form(hosts):
         assert Machine.from_json(json.loads(json.dumps(machine.to_json()))) == machine
 
 
-def seen(ranks: int, *, is_lab: bool):
+def seen(ranks: int, *, emulated: bool):
     machines = machines_of(answer(rank, cpus=[[0, 0], [1, 1]]) for rank in range(ranks))
-    return as_seen(ENVIRONMENT, machines, "an MPI", {"a.c": "1"}, is_lab=is_lab)
+    environment = replace(ENVIRONMENT, emulated=emulated)
+    return as_seen(environment, machines, "an MPI", {"a.c": "1"})
 
 
-def test_more_ranks_than_cores_are_not_representative_outside_the_lab():
-    assert seen(2, is_lab=False).representative
-    assert seen(3, is_lab=True).representative
-    crowded = seen(3, is_lab=False)
+def test_more_ranks_than_cores_are_not_representative_where_nothing_is_emulated():
+    assert seen(2, emulated=False).representative
+    assert seen(3, emulated=True).representative
+    crowded = seen(3, emulated=False)
     assert not crowded.representative
     assert crowded.notes == ("3 ranks on 2 cores of n0: not representative",)
 
 
 def test_the_hash_of_the_program_is_that_of_its_sources():
     one, two = (
-        as_seen(ENVIRONMENT, (), "an MPI", files, is_lab=True).program_hash
+        as_seen(ENVIRONMENT, (), "an MPI", files).program_hash
         for files in ({"a.c": "1", "b.c": "2"}, {"b.c": "2", "a.c": "1"})
     )
-    other = as_seen(ENVIRONMENT, (), "an MPI", {"a.c": "2", "b.c": "1"}, is_lab=True).program_hash
+    other = as_seen(ENVIRONMENT, (), "an MPI", {"a.c": "2", "b.c": "1"}).program_hash
     assert one == two != other
 
 

@@ -60,12 +60,12 @@ def test_nothing_has_no_summary():
 
 
 @given(times, times)
-def test_never_both_ways(one, other):
+def test_of_two_candidates_at_most_one_is_faster(one, other):
     assert not (is_faster(one, other) and is_faster(other, one))
 
 
 @given(times)
-def test_never_faster_than_oneself(values):
+def test_no_candidate_is_faster_than_itself(values):
     assert not is_faster(values, values)
 
 
@@ -104,7 +104,7 @@ def test_a_gain_within_the_margin_is_not_worth_a_rule(time, count):
     assert is_faster([time * (1 - 2 * MARGIN)] * count, [time] * count)
 
 
-def test_noise_alone_seldom_counts():
+def test_noise_alone_is_seldom_taken_for_a_gain():
     chance = random.Random(3)
     wins = 0
     for _ in range(1000):

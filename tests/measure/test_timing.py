@@ -83,7 +83,7 @@ def test_beyond_256_kib_the_source_makes_five_calls():
         ("64:3", ((64, 3),)),
     ],
 )
-def test_what_the_option_says(text, steps):
+def test_the_option_of_iterations_has_the_steps_that_it_says(text, steps):
     assert Iterations.parse(text).steps == steps
 
 

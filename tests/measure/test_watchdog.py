@@ -98,7 +98,7 @@ def test_a_rank_that_computes_before_each_call_gets_the_time_for_it():
     assert one.of(asked, 1.0) == pytest.approx(31.0)
 
 
-def test_checks_learn_from_checks():
+def test_the_limit_of_a_check_follows_from_earlier_checks():
     one = watchdog()
     assert one.of_check("bcast", 1.0) == 30.0
     assert one.of_check("bcast", 1.0, 1) == 120.0

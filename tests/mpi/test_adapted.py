@@ -110,7 +110,7 @@ def test_programs_are_right_while_candidates_change(source, ranks, arguments, po
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", adapting.policies())
-def test_deterministic_sums_stay_so(policy):
+def test_deterministic_sums_have_the_same_bits_with_every_policy(policy):
     """The same bits whatever the policy, and without one."""
     program = adapting.program("deterministic.c")
     outputs = {

@@ -42,18 +42,18 @@ def test_random_calls_are_right_and_alike_on_all_ranks(policy):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", adapting.policies())
-def test_a_million_random_calls(policy):
+def test_a_million_random_calls_are_right(policy):
     calls = 1_000_000 // len(adapting.policies())
     settings = f"{policy},iter=3,bound=8"
     adapting.run("stress", calls, 5, 20, LIBCOLL_ADAPTIVE=settings, timeout=7200)
 
 
-def test_two_ranks_and_three():
+def test_random_calls_of_two_and_of_three_ranks_are_right():
     for ranks in (2, 3):
         adapting.run("stress", 300, 3, 0, ranks=ranks, LIBCOLL_ADAPTIVE="star,iter=2")
 
 
-def test_threads_with_a_communicator_each():
+def test_threads_with_a_communicator_each_get_right_results():
     adapting.run("threads", 300, LIBCOLL_ADAPTIVE="star,iter=3,bound=4")
 
 

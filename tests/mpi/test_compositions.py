@@ -33,7 +33,7 @@ pytestmark = pytest.mark.mpi
 
 COMPOSITIONS = tuple(a for a in support.CATALOGUE.algorithms if a.parts)
 
-#: Who serves parts here: of each collective one that does not reorder operands if there are any,
+#: What serves parts here: of each collective one that does not reorder operands if there are any,
 #: one that does, and one that follows the hosts.
 SERVING = {
     "allgather": ("bruck", "logical_ring_lr1"),
@@ -68,7 +68,7 @@ def bound(algorithm: Algorithm, turn: int) -> Candidate:
 
 @lru_cache
 def some():
-    """Compositions, and who serves their parts."""
+    """Compositions, and what serves their parts."""
     own = [serves(part, turn) for a in COMPOSITIONS for part in a.parts for turn in range(TURNS)]
     return support.few([*COMPOSITIONS, *own])
 
@@ -166,7 +166,7 @@ def test_all_calls_give_the_same_bytes_as_native(name):
     assert re.search(rf"^{RANKS} ranks: \d+ passed, 0 failed$", result.stdout, re.MULTILINE)
 
 
-def test_the_library_has_who_serves_the_parts_and_they_are_proven(tmp_path):
+def test_the_library_has_the_routines_of_the_parts_and_they_are_proven(tmp_path):
     folder = library(builds.Mpi.of_environment())
     names = {proof.routine for proof in audit_folder(folder)}
     assert {"bcast_topology_kary", "alltoall_aapc_sender", "allreduce_of_reduce_and_bcast"} <= names

@@ -110,7 +110,7 @@ def test_a_wrong_number_of_calls_is_told_once_and_each_call_is_kept(tmp_path, se
     assert {len(rank.calls) for rank in read_trace(tmp_path / "events").ranks} == {3}
 
 
-def test_damage_is_told(tmp_path):
+def test_a_damaged_file_of_events_is_refused(tmp_path):
     file = tmp_path / "events"
     tracing.traced(file, "barrier/fixed_tree", 2, 0)
     data = file.read_bytes()

@@ -64,7 +64,7 @@ def test_each_routine_that_served_has_an_entry_of_its_own(tmp_path):
     assert routines["alltoall"]["communicator"] == "hosts"
 
 
-def test_tuning_reads_it(tmp_path):
+def test_tuning_reads_the_calls_of_a_histogram(tmp_path):
     run(tmp_path / "trace.json")
     found = read_trace(tmp_path / "trace.json", support.cluster(RANKS))
     assert {(one.collective, one.ranks, one.size): one.calls for one in found} == KNOWN

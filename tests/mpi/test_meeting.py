@@ -79,7 +79,7 @@ def test_ranks_that_have_not_met_do_not_hang_where_rules_differ():
     assert "the build of libcoll" in COMPLAINT.findall(errors)[0][1]
 
 
-def test_several_settings_are_named():
+def test_all_settings_that_differ_are_named():
     setting = "export LIBCOLL_SCRATCH=1k LIBCOLL_DETERMINISTIC=yes"
     _, errors = run(setting, library=support.library(RANKS) / "libcoll.so")
     assert COMPLAINT.findall(errors) == [("3", "LIBCOLL_DETERMINISTIC, LIBCOLL_SCRATCH")]

@@ -60,7 +60,7 @@ def run(
 
 
 @pytest.mark.parametrize(("kind", "way", "seed"), CASES)
-def test_random_programs(kind, way, seed):
+def test_random_programs_get_the_bytes_of_native(kind, way, seed):
     """With `served`, the program makes calls of which MPICH's own form would make errors."""
     served = ["served"] if kind in ("window", "tokens") else []
     run("persistent.c", 600, seed, *served, kind=kind, way=way)
@@ -69,18 +69,18 @@ def test_random_programs(kind, way, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5, 11))
 @pytest.mark.parametrize(("kind", "way"), [("window", 0), ("tokens", 1)])
-def test_long_random_programs(kind, way, seed):
+def test_long_random_programs_get_the_bytes_of_native(kind, way, seed):
     run("persistent.c", 1500, seed, "served", kind=kind, way=way)
 
 
 @pytest.mark.parametrize("kind", ["window", "tokens"])
 @pytest.mark.parametrize("use", ["threads", "blocking", "fortran", "mistakes"])
-def test_uses(use, kind):
+def test_persistent_calls_are_right_in_threads_beside_blocking_ones_and_in_fortran(use, kind):
     run("persistent_uses.c", use, kind=kind)
 
 
 @pytest.mark.parametrize(("allreduce", "barrier"), BESIDE)
-def test_blocking_collectives_of_the_library_meanwhile(allreduce, barrier):
+def test_blocking_collectives_of_the_library_are_right_meanwhile(allreduce, barrier):
     forced = {"LIBCOLL_FORCE": f"allreduce={allreduce},barrier={barrier}"}
     for kind in ("window", "tokens"):
         run("persistent_uses.c", "beside", kind=kind, variables=forced)
@@ -102,7 +102,7 @@ NO_LEAKS = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "way"), [("window", 0), ("tokens", 1)])
-def test_random_programs_with_sanitizers(kind, way):
+def test_sanitizers_find_nothing_in_random_programs(kind, way):
     flags = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     arguments = ("persistent.c", 400, 12, "served")
     run(*arguments, kind=kind, way=way, flags=flags, variables=NO_LEAKS)

@@ -78,7 +78,7 @@ def test_a_file_written_by_hand(tmp_path):
         ("alltoallv", "alltoalv", 3, "did you mean 'alltoallv'"),
         ("ranks: 3", "ranks: 4", 7, "3 rows, but there are 4 ranks"),
         ("4KiB*2", "4KiB*3", 7, "more than 3 blocks"),
-        ("4KiB*2", "4KiB", 7, "2 blocks, not 3"),
+        ("4KiB*2", "4KiB", 7, "2 blocks, expected 3"),
         ("4KiB*2", "4XB*2", 7, "unknown unit"),
         ("4KiB*2", "4KiB*x", 7, "not a whole number"),
         ("4KiB*2", "-4*2", 7, "negative|whole number|not"),
@@ -136,7 +136,7 @@ def read_patterns_of(file, text):
     return read_patterns(file)
 
 
-def test_names_differ(tmp_path):
+def test_two_patterns_of_one_name_are_refused(tmp_path):
     file = tmp_path / "p.yaml"
     file.write_text(GOOD + GOOD.removeprefix("patterns:\n"))
     with pytest.raises(InputError, match="names must differ") as error:
@@ -154,7 +154,7 @@ def test_a_generator_keeps_the_average_and_the_seed(kind, ranks):
     assert pattern.average == pytest.approx(4096, rel=0.01)
 
 
-def test_generators_by_their_definitions():
+def test_generated_patterns_have_the_blocks_of_their_definitions():
     banded = make_pattern("banded", 12, 100, number=2).array
     place = np.arange(12)
     apart = np.abs(place[:, None] - place)
@@ -178,7 +178,7 @@ def test_generators_by_their_definitions():
     ("kind", "ranks", "average", "number"),
     [("none", 4, 8, None), ("banded", 1, 8, None), ("sparse", 4, 8, 2.0), ("banded", 4, 8, 0.0)],
 )
-def test_a_generator_refuses(kind, ranks, average, number):
+def test_a_generator_refuses_numbers_that_make_no_pattern(kind, ranks, average, number):
     with pytest.raises(InputError):
         make_pattern(kind, ranks, average, number=number)
 

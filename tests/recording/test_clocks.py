@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,3 +73,11 @@ def test_without_calls_that_synchronise_nothing_is_proven():
     clocks, error = aligned(dials, made.steps(3, DELAYS, "alltoallv"), compared=(0.0,))
     assert math.isinf(clocks.proven)
     assert error <= clocks.error
+
+
+@pytest.mark.parametrize(("function", "bounds"), [("barrier", True), ("alltoall", False)])
+def test_calls_without_bytes_bound_a_clock_only_if_they_never_have_any(function, bounds):
+    dials = [made.Dial(), made.Dial(2.0), made.Dial(), made.Dial()]
+    calls = [replace(call, size=0) for call in made.steps(3, DELAYS, function)]
+    clocks, _ = aligned(dials, calls, compared=(0.0,))
+    assert math.isfinite(clocks.proven) == bounds

@@ -48,7 +48,7 @@ def test_a_file_that_is_cut_off_is_refused(kept, share):
         read(path)
 
 
-def test_every_byte_counts(kept):
+def test_a_change_of_any_byte_is_refused(kept):
     path, _ = kept
     data = path.read_bytes()
     for place in range(len(MAGIC), len(data), 7):
@@ -71,7 +71,7 @@ def test_a_folder_without_parts_and_a_missing_file_are_refused(tmp_path):
             read(path)
 
 
-def test_patterns_are_the_delays(kept):
+def test_the_arrival_pattern_is_that_of_the_delays(kept):
     (pattern,) = arrival_patterns(kept[1])
     assert (pattern.collective, pattern.size, pattern.site) == ("alltoall", 8, "program+0x10")
     assert pattern.ranks == (0, 1, 2, 3)

@@ -32,7 +32,7 @@ def test_the_metrics_of_a_call_as_they_are_defined():
     assert metrics.delay[0] == pytest.approx(2)
 
 
-def test_who_leaves_before_the_last_one_comes_waits_no_longer_than_it_is_there():
+def test_a_rank_that_leaves_before_the_last_one_comes_waits_no_longer_than_it_is_there():
     early = made.Call("ibcast", (0.5, 1.0, 1.0, 9.0), (1.0, 1.5, 2.0, 9.5))
     (calls,) = align(made.recording([made.Call("alltoall", early.arrivals, early.exits)])).calls
     metrics = metrics_of(calls)

@@ -35,7 +35,7 @@ def plot(times: dict[int, float]) -> str:
 
 
 @pytest.mark.parametrize(("times", "sizes", "time"), LABELS.values(), ids=LABELS)
-def test_axes_have_units(times, sizes, time):
+def test_the_labels_of_axes_have_units(times, sizes, time):
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", plot(times))
     at = texts.index("message size")
     assert ", ".join(texts[:at]) == sizes

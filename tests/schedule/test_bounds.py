@@ -200,7 +200,7 @@ def test_a_core_of_slow_links_bounds_an_allreduce():
     assert "Patarasuk and Yuan" in bound.reference
 
 
-def test_a_slow_host_decides():
+def test_the_bound_is_that_of_a_slow_host():
     topology = make_topology([4], [], rates={"n1": 10**6})
     assert lower_bound(topology, "alltoall", 1000).seconds == pytest.approx(3 * 8000 / 10**6)
     assert lower_bound(topology, "bcast", 1000).seconds == pytest.approx(8000 / 10**6)

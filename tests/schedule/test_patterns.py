@@ -123,7 +123,7 @@ def test_no_two_phases_can_be_one(proven):
         rejects(topology, replace(schedule, phases=phases), "carries|earlier")
 
 
-def test_other_damage(proven):
+def test_wrong_times_bounds_ranks_and_sizes_are_rejected(proven):
     topology, schedule = proven
     rejects(topology, replace(schedule, seconds=schedule.seconds * 1.01), "time")
     rejects(topology, replace(schedule, bound_seconds=schedule.bound_seconds / 2), "bound")
@@ -176,7 +176,7 @@ def test_by_host_the_links_carry_the_same():
     verify(leaders, schedule_of(leaders, together))
 
 
-def test_wrong_input():
+def test_a_schedule_of_other_ranks_or_of_an_unknown_kind_is_refused():
     with pytest.raises(InputError, match="unknown schedule"):
         schedule_of(star(8), MADE, "best")
     with pytest.raises(InputError, match="on 8 ranks"):

@@ -124,7 +124,7 @@ def test_ranks_of_one_host_use_no_network():
         ({"rate": 10**8}, "the slowest link has 1000000000 bit/s, not 100000000"),
     ],
 )
-def test_damage_is_found(change, problem):
+def test_a_damaged_pipeline_is_rejected_with_what_is_wrong(change, problem):
     topology = make_topology([3, 3], [0])
     pipeline = ring_pipeline(topology)
     with pytest.raises(ScheduleError, match=problem):

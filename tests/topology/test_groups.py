@@ -74,7 +74,7 @@ def test_links_that_no_member_needs_are_no_bottleneck():
         ([], "at least one host"),
     ],
 )
-def test_wrong_groups_are_refused(hosts, told):
+def test_a_group_of_unknown_hosts_or_of_none_is_refused(hosts, told):
     topology = make_topology([3], [], ranks=["n0", "n1"])
     with pytest.raises(InputError, match=told):
         restricted_to(topology, hosts)

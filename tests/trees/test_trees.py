@@ -21,7 +21,7 @@ THREE = make_topology([2, 1], [0], slots={"n0": 3, "n1": 2, "n2": 1})
 
 
 def down_by_hand(tree):
-    """The result by a plain walk: who has it once a node's worker has told its contributors."""
+    """The ranks with the result by a plain walk: a node's worker tells its contributors."""
     got = {tree.root.worker}
     for sender, receiver in tree.down:
         assert sender in got

@@ -38,11 +38,11 @@ def test_alternatives_are_in_the_order_of_their_medians_and_before_the_native_ro
     assert names("best", best=1.0, ordered=1.3, any_p=1.2, native=9.0) == ["any_p", "ordered"]
 
 
-def test_who_asks_for_no_less_is_left_out():
+def test_a_routine_that_asks_for_no_less_is_left_out():
     assert names("best", best=1.0, same=1.1, all=1.2, ordered=1.3, native=9.0) == ["all"]
 
 
-def test_who_is_slower_than_the_native_routine_is_left_out():
+def test_a_routine_that_is_slower_than_the_native_one_is_left_out():
     assert names("best", best=1.0, all=3.0, native=2.0) == []
     assert names("native", best=1.0, native=2.0) == []
 
@@ -56,7 +56,7 @@ def test_there_are_at_most_three_alternatives():
     assert found == ["short", "ordered", "any_p"]
 
 
-def test_a_search_names_them():
+def test_a_search_names_the_alternatives_in_order():
     costs = by_name(native=line(9e-3, 0), best=line(1e-3, 0), all=line(2e-3, 0))
     outcome = search(Model(costs), [ALGORITHMS[n] for n in ("native", "best", "all")])
     for table in outcome.tables:

@@ -120,7 +120,7 @@ def asked_values(model: Model, name: str, size: int) -> set[int]:
     return {value for candidate in found for _, value in candidate.parameters}
 
 
-def test_who_is_behind_is_tuned_once_and_not_at_every_size():
+def test_an_algorithm_that_is_behind_is_tuned_once_and_not_at_every_size():
     def cost(candidate: Candidate, size: int) -> float:
         block = dict(candidate.parameters).get("block_size", 8)
         return {"native": 1e-6, "near": 1.4e-6, "far": 9e-6}[candidate.algorithm] * size * 8 / block

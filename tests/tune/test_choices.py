@@ -1,4 +1,4 @@
-"""Who serves a size, given the times of several launches and who serves the neighbouring sizes."""
+"""What serves a size, from the times of several launches and what serves the sizes beside it."""
 
 from __future__ import annotations
 

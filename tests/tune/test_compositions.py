@@ -224,7 +224,7 @@ def test_a_composition_that_fails_is_left_out_everywhere():
     assert COMPOSED not in {c.algorithm for asked in later for c in asked.candidates}
 
 
-def test_specs_say_who_serves_the_parts():
+def test_specs_say_what_serves_the_parts():
     parts = (Bound("reduce", Candidate("native")), Bound("bcast", Candidate("k", (("r", 4),))))
     candidate = Candidate(COMPOSED, (), parts)
     assert candidate.spec == f"{COMPOSED}+reduce/native+bcast/k:r=4"

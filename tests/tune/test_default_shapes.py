@@ -50,7 +50,7 @@ def test_what_can_serve_no_table_of_a_communicator_is_not_timed():
     assert all(eligible(ONE_HOST, algorithm) for algorithm in algorithms)
 
 
-def test_any_shape_is_served():
+def test_a_job_of_any_shape_has_a_table_that_serves_it():
     setting = Setting.of("shapes", MODEL, "slots-4x2x2", ("bcast",), SIZES)
     truth = CatalogueTruth(setting.topology, CATALOGUE, setting.communicators)
     names = tuple(one.name for one in setting.communicators)

@@ -25,7 +25,7 @@ WHOLE = Known(Shape(16, 1), outcome(native=3, ring=1, tree=2, pair=4))
 PAIRS = Known(Shape(2, 1), outcome(native=1, ring=5, tree=4, pair=2))
 
 
-def test_the_nearest_shape_speaks():
+def test_hints_come_from_the_nearest_shape():
     assert hints_from([WHOLE, PAIRS], Shape(8, 1), ALL) == {64: (RING, TREE)}
     assert hints_from([WHOLE, PAIRS], Shape(3, 1), ALL) == {64: (NATIVE, PAIR)}
     assert hints_from([PAIRS, WHOLE], Shape(3, 1), ALL) == {64: (NATIVE, PAIR)}

@@ -78,7 +78,7 @@ def test_a_pattern_is_measured_by_scales_and_no_other_s_order_competes():
     assert {625, 2500, 10000} <= sizes["pattern long"]
 
 
-def test_scales_may_be_others():
+def test_a_pattern_is_tuned_at_the_scales_that_are_asked_for():
     model = Model(cost)
     tune(TOPOLOGY, catalogue(), options(scales=(2.0,)), model, lambda: True)
     assert {asked.size for asked in model.asked if asked.communicator == "pattern keys"} == {

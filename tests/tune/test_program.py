@@ -86,7 +86,7 @@ def trace(path: Path, **changes: object) -> Path:
     return path
 
 
-def test_a_trace_is_read(tmp_path):
+def test_a_trace_has_the_calls_that_were_written(tmp_path):
     found = read_trace(trace(tmp_path / "t"), CLUSTER)
     assert found == (Calls("bcast", "hosts", 4, 2, 8, 3, 0.5),)
 

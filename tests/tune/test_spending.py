@@ -98,7 +98,7 @@ def test_more_time_loses_less_and_half_of_it_loses_little(sizes, seed):
 
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize(("sizes", "seed"), SETTINGS)
-def test_what_is_stated_holds(sizes, seed, share):
+def test_the_loss_that_is_stated_is_seldom_exceeded(sizes, seed, share):
     """Nine of ten estimates do, and where all are known, so does the whole."""
     found = within(sizes, seed, share)
     assert found["held"] >= 0.9

@@ -66,7 +66,7 @@ def test_a_line_goes_through_the_sizes_on_both_sides():
     assert found.loss == pytest.approx(2.8 / 1.2 - 1)
 
 
-def test_who_may_not_serve_takes_no_part():
+def test_a_candidate_that_may_not_serve_takes_no_part():
     points = {64: point(a=1.0, b=5.0)}
     assert stakes(points, belongs=lambda c: c == B).estimate(64, B).loss == 0
     assert stakes(points).estimate(64, B).loss > 4

@@ -84,6 +84,10 @@ class Job:
         return ":".join([*own, *filter(None, [os.environ.get("LD_PRELOAD", "")])])
 
 
+#: The launcher that emulated networks when records did not say which one does.
+_ONLY_EMULATOR = "lab"
+
+
 @dataclass(frozen=True)
 class Environment:
     """The conditions of measurements made through a launcher, for their records.
@@ -102,6 +106,7 @@ class Environment:
         mpi_library: as the MPI library itself says it; None if unknown, as in old records.
         machines: the hosts of the ranks, as these see them; none if unknown, as in old records.
         program_hash: of the sources of the session program.
+        emulated: whether the launcher emulates the network.
     """
 
     launcher: str
@@ -117,6 +122,7 @@ class Environment:
     mpi_library: str | None = None
     machines: tuple[Machine, ...] = ()
     program_hash: str | None = None
+    emulated: bool = False
 
     @property
     def crowded(self) -> tuple[Machine, ...]:
@@ -131,13 +137,14 @@ class Environment:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Environment:
-        """Make an environment from its canonical JSON form.
+        """Make an environment from its canonical JSON form; old ones do not say `emulated`.
 
         Raises:
             KeyError, TypeError, ValueError: it does not have that form.
         """
         machines = tuple(Machine.from_json(one) for one in form.get("machines", ()))
-        return cls(**{**form, "notes": tuple(form["notes"]), "machines": machines})
+        own = {"emulated": form["launcher"] == _ONLY_EMULATOR, **form}
+        return cls(**{**own, "notes": tuple(form["notes"]), "machines": machines})
 
 
 def here(

@@ -70,7 +70,7 @@ static double known(const struct state *state, int candidate) {
     return time > 0 ? time : 1e300;
 }
 
-/* Who runs next in this round, or -1: the one whose known time is the least. */
+/* The candidate that runs next in this round, or -1: that with the least known time. */
 static int next_runner(const struct state *state) {
     int next = -1;
     for (int i = 0; i < state->problem->candidates; ++i) {
