@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from stagegen.measure.statistics import Summary
+
 
 def with_report(text: str, name: str, report: str) -> str:
     """Return a page with the report of an experiment in its place.
@@ -27,3 +29,8 @@ def table(titles: list[str], rows: list[list[str]]) -> str:
 def milliseconds(seconds: float) -> str:
     """Return a time in milliseconds, with four digits."""
     return f"{1e3 * seconds:.4g}"
+
+
+def interval(ratio: Summary) -> str:
+    """Return the median of a ratio, and its interval."""
+    return f"{ratio.median:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"

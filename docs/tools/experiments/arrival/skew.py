@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from docs.tools.experiments.experiment import Experiment, Found
-from docs.tools.experiments.page import milliseconds, table
+from docs.tools.experiments.page import interval, milliseconds, table
 from docs.tools.experiments.stagegen import answer
+from docs.tools.target import Target
+from stagegen.measure.statistics import Summary, paired_ratio
 
 PAGE = Path("docs/wide-area.md")
 
@@ -27,6 +30,17 @@ switches:
 
 #: The source's degree of the tree, and the least, which makes the deepest tree.
 ARITIES = (8, 2)
+
+#: The tree that does not adapt, and those that do, by their names in the report: the source's, and
+#: the semi-dynamic tree that the source leaves open, without and with a token.
+FIXED = "fixed_tree"
+ADAPTIVE = {
+    "token_tree": "token",
+    "token_tree_semi_dynamic": "semi-dynamic",
+    "token_tree_remembering": "remembering",
+}
+TREES = {FIXED: "fixed", **ADAPTIVE}
+_TREE = re.compile(r"(\w+):.*?arity=(\d+)")
 
 #: By collective, what is compared; the source has a tree that adapts, one that does not, and this.
 OTHER = {"barrier": "dissemination", "allreduce": "recursive_doubling"}
@@ -72,13 +86,13 @@ SETTINGS = [
 ]
 
 
+def _arity(setting: _Setting, most: int) -> int:
+    """Return the most children of a tree; a rank of 4 cannot have 8."""
+    return min(most, setting.ranks - 1)
+
+
 def _algorithms(setting: _Setting) -> list[str]:
-    """Return the candidates; a rank of 4 cannot have 8 children."""
-    trees = [
-        f"{tree}:arity={min(arity, setting.ranks - 1)}"
-        for arity in ARITIES
-        for tree in ("fixed_tree", "token_tree")
-    ]
+    trees = [f"{tree}:arity={_arity(setting, k)}" for k in ARITIES for tree in TREES]
     return ["native", OTHER[setting.collective], *trees]
 
 
@@ -95,39 +109,105 @@ def _measure(setting: _Setting, folder: Path) -> Any:
     )
 
 
+#: A candidate as the report has it: its name and, of a tree, the most children of a rank.
+_Who = tuple[str, int]
+
+
+def _rounds(result: Mapping[str, Any]) -> dict[_Who, list[float]]:
+    """Return the seconds of each experiment after the last arrival."""
+    found = {}
+    for row in result["rows"]:
+        spec = row["routine"]
+        tree = _TREE.match(spec)
+        who = (tree[1], int(tree[2])) if tree else (spec.partition(":")[0], 0)
+        found[who] = row["late"]["rounds"]["last"]
+    return found
+
+
+def _gains(setting: _Setting, rounds: Mapping[_Who, Sequence[float]]) -> dict[_Who, Summary]:
+    """Return the time of the fixed tree over that of each one that adapts, by pairs."""
+    return {
+        (tree, most): paired_ratio(rounds[FIXED, arity], rounds[tree, arity])
+        for most in ARITIES
+        for tree in ADAPTIVE
+        if (tree, arity := _arity(setting, most)) in rounds
+    }
+
+
+def _known(collective: str, found: Found) -> Iterator[tuple[_Setting, dict[_Who, list[float]]]]:
+    for setting in SETTINGS:
+        if setting.collective == collective and setting.name in found:
+            yield setting, _rounds(found[setting.name])
+
+
 def _report(found: Found) -> str:
     sections = [_section(collective, found) for collective in OTHER]
     return "\n\n".join(section for section in sections if section)
 
 
 def _section(collective: str, found: Found) -> str:
-    rows = [
-        [str(one.ranks), _who(one), *_cells(found[one.name])]
-        for one in SETTINGS
-        if one.collective == collective and one.name in found
-    ]
-    if not rows:
+    known = list(_known(collective, found))
+    if not known:
         return ""
-    trees = [f"{tree}, k = {k}" for k in ARITIES for tree in ("fixed", "token")]
-    gains = [f"fixed / token, k = {k}" for k in ARITIES]
-    titles = ["ranks", "late", "native", OTHER[collective].replace("_", " "), *trees, *gains]
+    others = ["native", OTHER[collective]]
+    trees = [(tree, most) for most in ARITIES for tree in TREES]
+    seconds = []
+    for one, rounds in known:
+        who = [*((other, 0) for other in others), *((t, _arity(one, k)) for t, k in trees)]
+        medians = [milliseconds(statistics.median(rounds[w])) if w in rounds else "" for w in who]
+        seconds.append([str(one.ranks), _late(one), *medians])
+    titles = [*(other.replace("_", " ") for other in others), *map(_title, trees)]
+    adaptive = [who for who in trees if who[0] != FIXED]
+    ratios = []
+    for one, rounds in known:
+        gains = _gains(one, rounds)
+        cells = [interval(gains[who]) if who in gains else "" for who in adaptive]
+        ratios.append([str(one.ranks), _late(one), *cells])
+    head = ["ranks", "late"]
     return (
         f"{collective}: from the last arrival to the last exit, ms (medians)\n\n"
-        f"{table(titles, rows)}"
+        f"{table([*head, *titles], seconds)}\n\n"
+        f"{collective}: fixed / this (medians of pairs, with 95 % intervals)\n\n"
+        f"{table([*head, *map(_title, adaptive)], ratios)}"
     )
 
 
-def _who(setting: _Setting) -> str:
+def _title(who: _Who) -> str:
+    tree, most = who
+    return f"{TREES[tree]}, k = {most}"
+
+
+def _late(setting: _Setting) -> str:
     return f"{setting.late}, by {setting.delay} ms" if setting.late else "nobody"
 
 
-def _cells(result: Mapping[str, Any]) -> list[str]:
-    """Return the medians in the order of the candidates, then the gains of the token."""
-    seconds: Sequence[float] = [
-        statistics.median(row["late"]["rounds"]["last"]) for row in result["rows"]
-    ]
-    gains = [f"{seconds[at] / seconds[at + 1]:.2f}" for at in (2, 4)]
-    return [*map(milliseconds, seconds), *gains]
+#: What was promised: of 16 ranks, with one that is late by more than a call takes, or with none.
+TOKEN = "token_tree"
+ONE_LATE, NOBODY = (16, 1, 40), (16, 0, 0)
+WORSE = 1.05
+
+
+def _targets(found: Found) -> Sequence[Target]:
+    return [target for collective in OTHER for target in _promises(collective, found)]
+
+
+def _promises(collective: str, found: Found) -> Iterator[Target]:
+    late, nobody = (_Setting(collective, *how) for how in (ONE_LATE, NOBODY))
+    shallow, deep = ARITIES
+    what = f"{collective}, 16 ranks"
+    grows = f"{what}, one late: fixed / token grows with the depth, from above 1"
+    if result := found.get(late.name):
+        gains = _gains(late, _rounds(result))
+        low, high = gains[TOKEN, shallow], gains[TOKEN, deep]
+        seen = f"{interval(low)} (k = {shallow}), {interval(high)} (k = {deep})"
+        yield Target(1 < low.median < high.median, f"{grows}: {seen}")
+    else:
+        yield Target(None, grows)
+    costs = {}
+    if result := found.get(nobody.name):
+        costs = {_title(who): 1 / one.median for who, one in _gains(nobody, _rounds(result)).items()
+                 if who[0] == TOKEN}  # fmt: skip
+    yield Target.at_most(WORSE, costs, f"{what}, nobody late: token / fixed")
 
 
 EXPERIMENT = Experiment(
@@ -136,4 +216,5 @@ EXPERIMENT = Experiment(
     {setting.name: partial(_measure, setting) for setting in SETTINGS},
     _report,
     PAGE,
+    _targets,
 )
