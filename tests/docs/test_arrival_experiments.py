@@ -36,8 +36,8 @@ def trees(shallow: float, deep: float, *, ranks: int = 16) -> dict[str, Any]:
     return result(times)
 
 
-def name(collective: str = "barrier", *how: int) -> str:
-    return skew._Setting(collective, *how).name
+def name(collective: str, *how: int, multicast: bool = False) -> str:
+    return skew._Setting(collective, *how, multicast).name
 
 
 ONE_LATE, NOBODY = name("barrier", *skew.ONE_LATE), name("barrier", *skew.NOBODY)
@@ -69,6 +69,29 @@ def test_skew_pairs_the_experiments():
     assert re.search(r"\| 1\.11 \[0\.20, 1\.11\] \|", skew.EXPERIMENT.report(found))
 
 
+def test_skew_states_the_gain_of_multicast_where_both_are_measured():
+    halved = trees(2.0, 2.0)
+    for row in halved["rows"]:
+        row["late"]["rounds"]["last"] = [seconds / 2 for seconds in row["late"]["rounds"]["last"]]
+    told = name("barrier", *skew.ONE_LATE, multicast=True)
+    text = skew.EXPERIMENT.report({ONE_LATE: trees(1.0, 1.0), told: halved})
+    assert text.count("| 16 | 1, by 40 ms; multicast |") == 2
+    assert "| 16 | 1, by 40 ms | 2.00 | 4.00 | 4.00 | 4.00 | 2.00 |" in text
+    assert "by multicast" not in skew.EXPERIMENT.report({ONE_LATE: trees(1.0, 1.0)})
+    assert "by multicast" not in skew.EXPERIMENT.report({told: halved})
+
+
+def test_points_with_multicast_set_the_variable(monkeypatch, tmp_path):
+    asked = {}
+    monkeypatch.setattr(skew, "answer", lambda *words, variables: asked.update(variables))
+    folder = tmp_path / "point"
+    folder.mkdir()
+    skew.EXPERIMENT.points[ONE_LATE](folder)
+    assert asked == {}
+    skew.EXPERIMENT.points[name("barrier", *skew.ONE_LATE, multicast=True)](folder)
+    assert asked == {"LIBCOLL_MULTICAST": skew.GROUP}
+
+
 def test_a_result_without_some_trees_has_empty_cells():
     found = {ONE_LATE: result({"native": FIXED, "dissemination": FIXED})}
     assert "| 16 | 1, by 40 ms |  |  |  |  |  |  |" in skew.EXPERIMENT.report(found)
@@ -83,12 +106,19 @@ def test_a_result_without_some_trees_has_empty_cells():
     ],
 )
 def test_targets_of_skew(late, nobody, met):
-    found = {ONE_LATE: trees(*late), NOBODY: trees(*nobody)}
-    barrier, allreduce = (
-        [target.met for target in skew.EXPERIMENT.targets(found) if target.text.startswith(word)]
-        for word in ("barrier", "allreduce")
-    )
-    assert (barrier, allreduce) == (met, [None, None])
+    for multicast in (False, True):
+        found = {
+            name("barrier", *skew.ONE_LATE, multicast=multicast): trees(*late),
+            name("barrier", *skew.NOBODY, multicast=multicast): trees(*nobody),
+        }
+        targets = skew.EXPERIMENT.targets(found)
+        measured = [
+            target.met
+            for target in targets
+            if target.text.startswith("barrier") and ("multicast" in target.text) == multicast
+        ]
+        assert measured == met
+        assert [target.met for target in targets].count(None) == len(targets) - len(met)
 
 
 def sites(**faster: float) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,19 +50,27 @@ SIZES = {"barrier": 1, "allreduce": 1 << 10}
 
 EXPERIMENTS = 8
 
+#: The group of releases by multicast.
+GROUP = "239.77.0.1"
+
 
 @dataclass(frozen=True)
 class _Setting:
-    """A collective, how many ranks call it, how many of them are late, and by how many ms."""
+    """A collective, how many ranks call it, how many of them are late, and by how many ms.
+
+    With multicast, the trees release by it.
+    """
 
     collective: str
     ranks: int
     late: int
     delay: int
+    multicast: bool = False
 
     @property
     def name(self) -> str:
-        return f"{self.collective} {self.ranks} ranks {self.late} late by {self.delay} ms"
+        how = " with multicast" if self.multicast else ""
+        return f"{self.collective} {self.ranks} ranks {self.late} late by {self.delay} ms{how}"
 
     @property
     def plan(self) -> str:
@@ -73,15 +81,18 @@ class _Setting:
         return "replay:" + ",".join(f"{rank}={self.delay}ms" for rank in ranks)
 
 
+#: By ranks: how many are late, and by how many ms.
+PATTERNS = {
+    4: [(1, 40)],
+    8: [(1, 40)],
+    16: [(0, 0), (1, 10), (1, 40), (2, 40)],
+    32: [(1, 40)],
+}
 SETTINGS = [
-    _Setting(collective, ranks, *how)
+    _Setting(collective, ranks, *how, multicast)
     for collective in OTHER
-    for ranks, patterns in {
-        4: [(1, 40)],
-        8: [(1, 40)],
-        16: [(0, 0), (1, 10), (1, 40), (2, 40)],
-        32: [(1, 40)],
-    }.items()
+    for multicast in (False, True)
+    for ranks, patterns in PATTERNS.items()
     for how in patterns
 ]
 
@@ -106,6 +117,7 @@ def _measure(setting: _Setting, folder: Path) -> Any:
         *("--timing", setting.plan, "--metric", "last", "--repetitions", EXPERIMENTS),
         *("--iterations", 3),
         *("--output", folder.parent / f"{setting.collective}-{setting.ranks}"),
+        variables={"LIBCOLL_MULTICAST": GROUP} if setting.multicast else {},
     )
 
 
@@ -164,12 +176,38 @@ def _section(collective: str, found: Found) -> str:
         cells = [interval(gains[who]) if who in gains else "" for who in adaptive]
         ratios.append([str(one.ranks), _late(one), *cells])
     head = ["ranks", "late"]
+    saved = _saved(collective, found, trees)
+    told = (
+        f"\n\n{collective}: release along the tree / by multicast, too (medians of two jobs)\n\n"
+        f"{table([*head, *map(_title, trees)], saved)}"
+    )
     return (
         f"{collective}: from the last arrival to the last exit, ms (medians)\n\n"
         f"{table([*head, *titles], seconds)}\n\n"
         f"{collective}: fixed / this (medians of pairs, with 95 % intervals)\n\n"
         f"{table([*head, *map(_title, adaptive)], ratios)}"
+        f"{told if saved else ''}"
     )
+
+
+def _saved(collective: str, found: Found, trees: Sequence[_Who]) -> list[list[str]]:
+    """Return how much faster each tree is with multicast, of what was measured in both ways."""
+    known = dict(_known(collective, found))
+    rows = []
+    for one, plain in known.items():
+        told = known.get(replace(one, multicast=True))
+        if one.multicast or told is None:
+            continue
+        who = [(tree, _arity(one, most)) for tree, most in trees]
+        medians = ([statistics.median(some[w]) for w in who] for some in (plain, told))
+        rows.append(
+            [
+                str(one.ranks),
+                _late(one),
+                *(f"{a / b:.2f}" for a, b in zip(*medians, strict=True)),
+            ]
+        )
+    return rows
 
 
 def _title(who: _Who) -> str:
@@ -178,7 +216,8 @@ def _title(who: _Who) -> str:
 
 
 def _late(setting: _Setting) -> str:
-    return f"{setting.late}, by {setting.delay} ms" if setting.late else "nobody"
+    late = f"{setting.late}, by {setting.delay} ms" if setting.late else "nobody"
+    return f"{late}; multicast" if setting.multicast else late
 
 
 #: What was promised: of 16 ranks, with one that is late by more than a call takes, or with none.
@@ -188,13 +227,14 @@ WORSE = 1.05
 
 
 def _targets(found: Found) -> Sequence[Target]:
-    return [target for collective in OTHER for target in _promises(collective, found)]
+    ways = [(collective, multicast) for collective in OTHER for multicast in (False, True)]
+    return [target for way in ways for target in _promises(*way, found)]
 
 
-def _promises(collective: str, found: Found) -> Iterator[Target]:
-    late, nobody = (_Setting(collective, *how) for how in (ONE_LATE, NOBODY))
+def _promises(collective: str, multicast: bool, found: Found) -> Iterator[Target]:
+    late, nobody = (_Setting(collective, *how, multicast) for how in (ONE_LATE, NOBODY))
     shallow, deep = ARITIES
-    what = f"{collective}, 16 ranks"
+    what = f"{collective}, 16 ranks{', multicast' if multicast else ''}"
     grows = f"{what}, one late: fixed / token grows with the depth, from above 1"
     if result := found.get(late.name):
         gains = _gains(late, _rounds(result))
