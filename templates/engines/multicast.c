@@ -303,12 +303,12 @@ static int make(const struct coll_comm *cc, struct multicast **made) {
     struct multicast *multicast = coll_comm_at_end(cc, sizeof *multicast, end);
     int all;
     *made = NULL;
+    if (multicast != NULL) {
+        multicast->comm = MPI_COMM_NULL;
+        multicast->owed = MPI_REQUEST_NULL;
+        multicast->socket = -1;
+    }
     COLL_TRY(all_can(cc->comm, multicast != NULL, &all));
-    if (multicast == NULL)
-        return MPI_SUCCESS;
-    multicast->comm = MPI_COMM_NULL;
-    multicast->owed = MPI_REQUEST_NULL;
-    multicast->socket = -1;
     if (!all)
         return MPI_SUCCESS;
     COLL_TRY(connect_all(multicast, cc, &all));
