@@ -24,7 +24,7 @@ QUICKSTART_OUTPUT := generated/quickstart
 QUICKSTART_SIZES := 1,1KiB,4KiB,16KiB
 # Four of the twelve, and no jobs on parts of the cluster, for the sake of time.
 QUICKSTART_COLLECTIVES := allgather,allreduce,alltoall,bcast
-# Lists of names, all if empty; what was measured already is not measured again.
+# Lists of names, all if empty; what docs/results has already is not measured again.
 BENCH_CLUSTERS ?=
 BENCH_CONGESTION ?=
 BENCH_COLLECTIVES ?=
@@ -106,12 +106,12 @@ conformance: $(VENV)/.develop
 	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest tests/mpi/test_conformance.py
 	$(BIN)/python docs/tools/conformance.py $(CONFORMANCE_LOG)
 
-# Tables, picture and judgement are made from all that was measured so far.
+# Tables, picture and judgement are made from all that docs/results has, of any machine.
 bench: $(VENV)/.use
 	@$(BIN)/python -m docs.tools.bench --clusters '$(BENCH_CLUSTERS)' --congestion '$(BENCH_CONGESTION)' \
 	  --collectives '$(BENCH_COLLECTIVES)' $(BENCH_OPTIONS)
 
-# Experiments: their pages are made from all that was measured so far.
+# Experiments: their pages are made likewise.
 EXPERIMENTS := bench-arrival bench-adaptive bench-applications bench-paths bench-patterns
 $(EXPERIMENTS): bench-%: $(VENV)/.use
 	@$(BIN)/python -m docs.tools.experiments $* --parts '$(PART)' --points '$(POINTS)' $(BENCH_OPTIONS)

@@ -107,11 +107,14 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_injected_delays_come_back_within_the_stated_error[one clock]",
     ),
     "launch/test_openmpi_tune": ("test_a_tuning_by_mpirun_measures_open_mpi",),
-    "launch/test_slurm": ("test_the_script_of_sbatch_tunes_and_may_be_submitted_again",),
+    "launch/test_slurm": (
+        "test_ranks_stand_on_the_nodes_in_the_topologys_order[openmpi5]",
+        "test_the_script_of_sbatch_tunes_and_may_be_submitted_again",
+    ),
     "launch/test_ssh": (
         "test_a_host_that_does_not_answer_is_named[*openmpi]",
-        "test_a_program_that_fails_ends_the_job_with_a_failure[openmpi]",
-        "test_ranks_stand_on_the_hosts_in_the_topologys_order[openmpi]",
+        "test_a_program_that_fails_ends_the_job_with_a_failure[openmpi*]",
+        "test_ranks_stand_on_the_hosts_in_the_topologys_order[openmpi*]",
     ),
     "library/test_install": (
         "test_clean_leaves_the_sources",

@@ -41,6 +41,7 @@ from stagegen.measure.records import Candidate
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import WHOLE, Topology, load_topology
 from stagegen.tune.bounds import bound_or_none, patience
+from stagegen.tune.candidates import algorithms_of, handles
 from stagegen.tune.contest import Contestant, named_candidate, require_right, time_in_turn
 from stagegen.tune.scope import Options
 
@@ -150,7 +151,8 @@ def command(
     log = LogWriter(folder / LOG, new_header(topology, catalogue, options))
     hashes = (topology.hash, catalogue.hash)
     renderer = Renderer(_COMMAND, topology.name, *hashes, catalogue.templates)
-    build = session_build(topology, catalogue, (collective,))
+    parts = (bound.collective for candidate in candidates for bound in candidate.bound)
+    build = session_build(topology, catalogue, tuple(dict.fromkeys((collective, *parts))))
     files = measuring_sources(build, renderer, (timing.mechanism,))
     computes = how.computation_ms > 0
     starter = SessionStarter(folder, files, toolchain, chosen, topology, log, computes=computes)
@@ -191,13 +193,16 @@ def _find(
     Raises:
         InputError: a name is unknown, or its algorithm cannot run on this cluster or at a size.
     """
-    known = {a.name: a for a in applicable(full, topology) if a.collective == collective}
-    candidates = tuple(dict.fromkeys(named_candidate(known, spec) for spec in specs))
-    chosen = [full.find(collective, candidate.algorithm) for candidate in candidates]
-    for algorithm in chosen:
+    able = applicable(full, topology)
+    known = {a.name: a for a in able if a.collective == collective}
+    serving = {f"{a.collective}/{a.name}": a for a in able}
+    algorithms = {**serving, **known}
+    candidates = tuple(dict.fromkeys(named_candidate(algorithms, spec) for spec in specs))
+    for candidate in candidates:
         for size in sizes:
-            if not algorithm.handles(size):
-                raise InputError(f"{algorithm.name} cannot do messages of {size} bytes")
+            if not handles(candidate, size, topology.rank_count, algorithms):
+                raise InputError(f"{candidate.spec} cannot do messages of {size} bytes")
+    chosen = [one for candidate in candidates for one in algorithms_of(candidate, algorithms)]
     return replace(full, algorithms=with_native(full, chosen)), candidates
 
 

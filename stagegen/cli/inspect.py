@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,8 @@ from stagegen.report.inspection_page import render_inspection
 from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import load_topology
 
-#: Rows of a table in the text.
-_ROWS = 24
+#: Rows of a table in the text; places in an order, for which it has room.
+_ROWS, _PLACES = 24, 12
 
 
 @click.command()
@@ -180,7 +180,8 @@ def _print_tree(console: Console, tree: TreeFindings) -> None:
             table.add_row(stage.title, *_spread(Spread.of(seconds)))
         console.print(table)
     if tree.busiest is not None:
-        console.print(_orders(tree.busiest))
+        for table in _orders(tree, tree.busiest):
+            console.print(table)
     table = _table("hotspots", ("where",), ("mean of all ranks", "share"))
     for spot in tree.hotspots():
         table.add_row(spot.title, format_seconds(spot.seconds), f"{spot.share:.0%}")
@@ -252,14 +253,27 @@ def _parts_by_messages(tree: TreeFindings) -> Table:
     return table
 
 
-def _orders(node: NodeFindings) -> Table:
-    """Return Table 1 of Bongo et al."""
-    shares = node.order_table()
-    places = [f"{place}. dep" for place in range(1, len(shares) + 1)]
-    title = f"order of arrivals and departures at the node of rank {node.rank}"
-    table = _table(title, ("",), places)
-    for place, row in enumerate(shares[:_ROWS], 1):
-        table.add_row(f"{place}. arrival", *(f"{share:.1%}" for share in row))
+def _orders(tree: TreeFindings, node: NodeFindings) -> Iterator[Table]:
+    """Return Table 1 of Bongo et al., and the orders of each contributor; of one way if one is."""
+    at = f"at the node of rank {node.rank}"
+    both = {f"{place}. arrival": row for place, row in enumerate(node.order_table(), 1)}
+    ways = {"arrival": node.arrival_shares, "departure": node.departure_shares}
+    if both:
+        yield _places(f"order of arrivals and departures {at}", "", "dep", both)
+    for word, shares in ways.items():
+        rows = {tree.contributor_title(name): row for name, row in shares.items()}
+        if rows:
+            yield _places(f"order of {word}s {at}", "contributor", word[:3], rows)
+
+
+def _places(title: str, first: str, word: str, rows: Mapping[str, Sequence[float]]) -> Table:
+    """Return shares by places."""
+    size = len(next(iter(rows.values())))
+    table = _table(title, (first,), [f"{place}. {word}" for place in range(1, size + 1)][:_PLACES])
+    for name, row in list(rows.items())[:_ROWS]:
+        table.add_row(name, *(f"{share:.1%}" for share in row[:_PLACES]))
+    if size > _PLACES or len(rows) > _ROWS:
+        table.caption = f"… of {size} places and {len(rows)} rows: see --json"
     return table
 
 

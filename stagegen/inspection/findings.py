@@ -141,6 +141,16 @@ class NodeFindings:
         if node.parent is None and node.giver is None and node.ins and node.outs:
             self.core.append(node.first_out - node.last_in)
 
+    @property
+    def arrival_shares(self) -> dict[int, list[float]]:
+        """By contributor, the earliest first: in which share of calls it arrived at each place."""
+        return _shares(self.arrival_places)
+
+    @property
+    def departure_shares(self) -> dict[int, list[float]]:
+        """Likewise for departures."""
+        return _shares(self.departure_places)
+
     def order_table(self) -> list[list[float]]:
         """Return shares: row i, column k: of the i-th arrivals, how many departed as the k-th."""
         size = 1 + max((max(pair) for pair in self.orders), default=-1)
@@ -168,8 +178,8 @@ class NodeFindings:
             "wrapper_latency": spread(self.wrapper),
             "arrival_wait_s": _means(self.arrival_waits),
             "departure_wait_s": _means(self.departure_waits),
-            "arrival_order": _shares(self.arrival_places),
-            "departure_order": _shares(self.departure_places),
+            "arrival_order": _named(self.arrival_shares),
+            "departure_order": _named(self.departure_shares),
             "departures_by_arrival": self.order_table(),
         }
 
@@ -183,14 +193,22 @@ def _means(waits: Mapping[int, Sequence[float]]) -> dict[str, float]:
     return {contributor_name(name): float(np.mean(waits[name])) for name in sorted(waits)}
 
 
-def _shares(places: Mapping[int, Counter[int]]) -> dict[str, list[float]]:
+def _shares(places: Mapping[int, Counter[int]]) -> dict[int, list[float]]:
+    """Return of each contributor the share of calls for each place; by its mean place."""
     size = 1 + max((max(one) for one in places.values()), default=-1)
-    return {
-        contributor_name(name): [
-            places[name][place] / sum(places[name].values()) for place in range(size)
-        ]
-        for name in sorted(places)
+    shares = {
+        name: [counts[place] / counts.total() for place in range(size)]
+        for name, counts in places.items()
     }
+
+    def mean_place(name: int) -> float:
+        return sum(place * share for place, share in enumerate(shares[name]))
+
+    return {name: shares[name] for name in sorted(shares, key=lambda one: (mean_place(one), one))}
+
+
+def _named(shares: Mapping[int, list[float]]) -> dict[str, list[float]]:
+    return {contributor_name(name): shares[name] for name in sorted(shares)}
 
 
 @dataclass(frozen=True)
@@ -326,6 +344,16 @@ class TreeFindings:
     def busiest(self) -> NodeFindings | None:
         """The node with the most contributors."""
         return self.by_size[0] if self.nodes else None
+
+    def contributor_title(self, name: int) -> str:
+        """Return a contributor in words; a rank that is a node of its own is called a rank."""
+        number, ranks = name if name >= 0 else -1 - name, len(self.series.hosts)
+        if name >= 0 or (number < ranks and number not in self.nodes):
+            return f"rank {number}"
+        if number < ranks:
+            return f"node of rank {number}"
+        rank = f" of rank {self.nodes[number].rank}" if number in self.nodes else ""
+        return f"node {number}{rank}"
 
     def hotspots(self, most: int = 8) -> list[Hotspot]:
         """Return where most time goes, by the node or message."""

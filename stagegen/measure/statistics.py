@@ -102,22 +102,24 @@ def paired_ratio(seconds: Sequence[float], reference: Sequence[float]) -> Summar
     return summarize([a / b for a, b in zip(seconds, reference, strict=True)])
 
 
-def is_lower(challenger: Sequence[float], incumbent: Sequence[float]) -> bool:
-    """Whether the challenger's median is below the incumbent's by more than :data:`MARGIN`."""
+def is_lower(challenger: Sequence[float], incumbent: Sequence[float], gain: float = MARGIN) -> bool:
+    """Whether the challenger's median is below the incumbent's by more than ``gain``."""
     if not challenger or not incumbent:
         return False
-    return statistics.median(challenger) < (1 - MARGIN) * statistics.median(incumbent)
+    return statistics.median(challenger) < (1 - gain) * statistics.median(incumbent)
 
 
-def is_faster(challenger: Sequence[float], incumbent: Sequence[float]) -> bool:
+def is_faster(
+    challenger: Sequence[float], incumbent: Sequence[float], gain: float = MARGIN
+) -> bool:
     """Whether the challenger beats the incumbent by more than the noise.
 
-    The test: the challenger's median is below the incumbent's by more than :data:`MARGIN`,
-    and a one-sided Mann-Whitney U test on the raw repetitions rejects "not faster" at
+    The test: the challenger's median is below the incumbent's by more than ``gain``, and a
+    one-sided Mann-Whitney U test on the raw repetitions rejects "not faster" at
     :data:`SIGNIFICANCE`. Three repetitions on each side can never pass it: the chance that all
     of one are below all of the other is 1 in 20. For four it is 1 in 70.
     """
-    if not is_lower(challenger, incumbent):
+    if not is_lower(challenger, incumbent, gain):
         return False
     test = scipy.stats.mannwhitneyu(challenger, incumbent, alternative="less")
     return round(float(test.pvalue), 9) < SIGNIFICANCE  # 1/20 is not 0.05 in floating point

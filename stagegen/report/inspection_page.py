@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from stagegen import __version__
@@ -19,21 +20,59 @@ _WIDTH, _LEFT, _RIGHT = 960.0, 118.0, 20.0
 _LINKS, _RANKS, _NODES = 40, 128, 24
 
 
+#: Times and heights, 0 to 1; of a time map, times are from entering the core on.
+Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class RankLine:
+    """The line of a rank in a time map.
+
+    Attributes:
+        rank: the rank.
+        seconds: of a call, without arrival waits.
+        points: of :meth:`RankStages.timemap`.
+    """
+
+    rank: int
+    seconds: float
+    points: Points
+
+    @classmethod
+    def of(cls, one: RankStages) -> RankLine:
+        """Return that of a rank's stages."""
+        return cls(one.rank, one.total(waits=False), one.timemap())
+
+
+@dataclass(frozen=True)
+class Lines:
+    """One or two lines of the same colour, with a label; the second one is dashed."""
+
+    label: str
+    solid: Points
+    dashed: Points = ()
+
+
 def render_inspection(looks: Sequence[Look]) -> str:
     """Return the page; the time maps of all series come first, side by side."""
     with_tree = [look for look in looks if look.tree is not None]
-    spans = [_extent(look) for look in with_tree]
-    common = min((low for low, _ in spans), default=0.0), max((h for _, h in spans), default=0.0)
+    lines = [
+        [] if look.tree is None else [*map(RankLine.of, look.tree.by_total)] for look in with_tree
+    ]
+    common = extent_of(one.points for own in lines for one in own)
     return page_template("inspection.html.j2").render(
         version=__version__,
         looks=looks,
         titles=[_title(look) for look in looks],
         maps=[
-            (_title(look), timemap(look.tree.by_total, look.series.hosts, common))
-            for look in with_tree
-            if look.tree is not None
+            (_title(look), timemap(own, look.series.hosts, common))
+            for look, own in zip(with_tree, lines, strict=True)
         ],
-        ends=ends_map(with_tree, common) if len(with_tree) > 1 else None,
+        ends=(
+            ends_map([_ends(look, own) for look, own in zip(with_tree, lines, strict=True)], common)
+            if len(with_tree) > 1
+            else None
+        ),
         lines=[timeline(look) for look in looks],
         spread=Spread.of,
         typical=typical_parts,
@@ -52,10 +91,20 @@ def _mean(values: Iterable[float]) -> str:
     return format_seconds(sum(found) / len(found)) if found else "–"
 
 
-def _extent(look: Look) -> tuple[float, float]:
-    """Return the first and the last time of a series' time map."""
-    points = [x for one in (look.tree.by_total if look.tree else ()) for x, _ in one.timemap()]
-    return min(points, default=0.0), max(points, default=0.0)
+def _ends(look: Look, lines: Sequence[RankLine]) -> Lines:
+    """Return the slowest and the fastest rank of a series."""
+    fast, slow = lines[0], lines[-1]
+    label = (
+        f"{_title(look)}: slowest rank {slow.rank}, {format_seconds(slow.seconds)}; "
+        f"fastest (dashed) rank {fast.rank}, {format_seconds(fast.seconds)}"
+    )
+    return Lines(label, slow.points, fast.points)
+
+
+def extent_of(lines: Iterable[Points]) -> tuple[float, float]:
+    """Return the first and the last time of lines."""
+    times = [x for points in lines for x, _ in points]
+    return min(times, default=0.0), max(times, default=0.0)
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -113,13 +162,19 @@ class _Axis:
         return parts
 
 
-def timemap(ranks: Sequence[RankStages], hosts: Sequence[str], extent: tuple[float, float]) -> str:
+def timemap(
+    lines: Sequence[RankLine],
+    hosts: Sequence[str],
+    extent: tuple[float, float],
+    title: str = "time map",
+) -> str:
     """Return the mean time of each rank at each stage, without arrival waits (Figs. 12, 19, 20).
 
     Args:
-        ranks: the ranks, the fastest first.
+        lines: the ranks, the fastest first.
         hosts: of all ranks, for the colours.
         extent: first and last time of the picture, seconds from entering the core on.
+        title: of the picture.
     """
     width, height, top, bottom = _WIDTH / 2 + 40, 300.0, 22.0, 256.0
     axis = _Axis(*extent, width)
@@ -129,15 +184,13 @@ def timemap(ranks: Sequence[RankStages], hosts: Sequence[str], extent: tuple[flo
     parts.append(_text(_LEFT - 8, bottom, "rank", "end", SOFT))
     parts.append(_text(axis.x(0) - 4, top - 8, "down", "end", SOFT))
     parts.append(_text(axis.x(0) + 4, top - 8, "up", "start", SOFT))
-    for one in ranks:
-        points = " ".join(
-            f"{axis.x(x):.1f},{bottom - y * (bottom - top):.1f}" for x, y in one.timemap()
-        )
+    for one in lines:
         colour = GROUPS[names.index(hosts[one.rank]) % len(GROUPS)]
-        title = f"rank {one.rank} on {hosts[one.rank]}: {format_seconds(one.total(waits=False))}"
+        told = f"rank {one.rank} on {hosts[one.rank]}: {format_seconds(one.seconds)}"
         parts.append(
-            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.2" '
-            f'stroke-opacity="0.8"><title>{escape(title)}</title></polyline>'
+            f'<polyline points="{_places(axis, one.points, top, bottom)}" fill="none" '
+            f'stroke="{colour}" stroke-width="1.2" stroke-opacity="0.8">'
+            f"<title>{escape(told)}</title></polyline>"
         )
     x = _LEFT
     for number, name in enumerate(names[:8]):
@@ -147,38 +200,48 @@ def timemap(ranks: Sequence[RankStages], hosts: Sequence[str], extent: tuple[flo
         )
         parts.append(_text(x + 14, height - 9, name, "start", SOFT))
         x += 26 + 7 * len(name)
-    return _svg(width, height, "time map", parts)
+    return _svg(width, height, title, parts)
 
 
-def ends_map(looks: Sequence[Look], extent: tuple[float, float]) -> str:
-    """Return the fastest and the slowest rank of several series in one picture (Figs. 13, 14)."""
-    height, top, bottom = 320.0 + 16 * len(looks), 12.0, 270.0
+def _places(axis: _Axis, points: Points, top: float, bottom: float) -> str:
+    """Return where points are; height 0 is at the bottom."""
+    return " ".join(f"{axis.x(x):.1f},{bottom - y * (bottom - top):.1f}" for x, y in points)
+
+
+def ends_map(
+    shown: Sequence[Lines],
+    extent: tuple[float, float],
+    title: str = "the slowest and the fastest rank",
+    heights: tuple[str, str] = ("rank", "core"),
+) -> str:
+    """Return lines of several series in one picture, with a legend (Figs. 13, 14).
+
+    Args:
+        shown: the lines.
+        extent: first and last time of the picture, in seconds.
+        title: of the picture.
+        heights: what is at heights 0 and 1.
+    """
+    height, top, bottom = 320.0 + 16 * len(shown), 12.0, 270.0
     axis = _Axis(*extent, _WIDTH)
     parts = axis.drawn(top, bottom)
-    for number, look in enumerate(looks):
-        if look.tree is None:
-            continue
+    parts.append(_text(_LEFT - 8, bottom, heights[0], "end", SOFT))
+    parts.append(_text(_LEFT - 8, top + 4, heights[1], "end", SOFT))
+    for number, one in enumerate(shown):
         colour = GROUPS[number % len(GROUPS)]
-        for one, dash in ((look.tree.fastest, "5 4"), (look.tree.slowest, "none")):
-            points = " ".join(
-                f"{axis.x(x):.1f},{bottom - y * (bottom - top):.1f}" for x, y in one.timemap()
-            )
-            parts.append(
-                f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.8" '
-                f'stroke-dasharray="{dash}"/>'
-            )
+        for points, dash in ((one.dashed, "5 4"), (one.solid, "none")):
+            if points:
+                parts.append(
+                    f'<polyline points="{_places(axis, points, top, bottom)}" fill="none" '
+                    f'stroke="{colour}" stroke-width="1.8" stroke-dasharray="{dash}"/>'
+                )
         y = bottom + 34 + 16 * number
         parts.append(
             f'<line x1="{_LEFT}" x2="{_LEFT + 24}" y1="{y - 4:.1f}" y2="{y - 4:.1f}" '
             f'stroke="{colour}" stroke-width="2"/>'
         )
-        fast, slow = look.tree.fastest, look.tree.slowest
-        label = (
-            f"{_title(look)}: slowest rank {slow.rank}, {format_seconds(slow.total(waits=False))}; "
-            f"fastest (dashed) rank {fast.rank}, {format_seconds(fast.total(waits=False))}"
-        )
-        parts.append(_text(_LEFT + 32, y, label))
-    return _svg(_WIDTH, height, "the slowest and the fastest rank", parts)
+        parts.append(_text(_LEFT + 32, y, one.label))
+    return _svg(_WIDTH, height, title, parts)
 
 
 def timeline(look: Look) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stagegen.catalogue import Algorithm
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import InputError, MeasurementError
 from stagegen.measure.comparison import repetitions_for
-from stagegen.measure.records import Candidate, Measurement, Request
+from stagegen.measure.records import Bound, Candidate, Measurement, Request
 from stagegen.measure.source import Source
 from stagegen.measure.statistics import Summary, paired_ratio, summarize
 from stagegen.measure.timing import Timing
@@ -78,21 +78,23 @@ def named_candidate(algorithms: Mapping[str, Algorithm], spec: str) -> Candidate
     """Return the candidate of a text such as ``aapc_receiver:window=2``; the rest are defaults.
 
     A parameter in bytes may have any value; others must have one of the values that tuning tries
-    on some number of ranks, since tables are generated only for listed values.
+    on some number of ranks, since tables are generated only for listed values. The MPI library
+    serves the parts of a composition, unless all of them have routines.
 
     Args:
-        algorithms: by name, those that can run.
+        algorithms: those that can run: the collective's own by name, and all that may serve parts
+            by ``collective/name``.
         spec: as :attr:`Candidate.spec`, but parameters may be left out.
 
     Raises:
-        InputError: no such algorithm can run, or it has no such parameter or value.
+        InputError: no such algorithm can run, or it has no such parameter, value or parts.
     """
     try:
         asked = Candidate.from_spec(spec)
     except ValueError as error:
         raise InputError(f"{error}; expected NAME or NAME:PARAMETER=NUMBER:…") from error
     if asked.algorithm not in algorithms:
-        listed = ", ".join(sorted(algorithms))
+        listed = ", ".join(sorted(name for name in algorithms if "/" not in name))
         raise InputError(f"no algorithm {asked.algorithm} can run here; choose from {listed}")
     algorithm = algorithms[asked.algorithm]
     parameters = {parameter.name: parameter for parameter in algorithm.parameters}
@@ -105,7 +107,32 @@ def named_candidate(algorithms: Mapping[str, Algorithm], spec: str) -> Candidate
         if not parameter.may_be(value):
             raise InputError(f"{spec}: {name} must be one of {parameter.values_text}")
         candidate = with_value(candidate, name, value)
-    return candidate
+    return replace(candidate, bound=_parts(algorithms, spec, algorithm, asked.bound))
+
+
+def _parts(
+    algorithms: Mapping[str, Algorithm], spec: str, own: Algorithm, bound: Sequence[Bound]
+) -> tuple[Bound, ...]:
+    """Return the routines of a composition's parts, with all of their parameters."""
+    wanted = [part.collective for part in own.parts]
+    if bound and [one.collective for one in bound] != wanted:
+        listed = f"routines of {', '.join(wanted)}" if wanted else "no parts"
+        raise InputError(f"{spec}: {own.name} has {listed}")
+    serving = {name: _serving(algorithms, name) for name in wanted}
+    return tuple(
+        replace(one, candidate=named_candidate(serving[one.collective], one.candidate.spec))
+        for one in bound
+    )
+
+
+def _serving(algorithms: Mapping[str, Algorithm], collective: str) -> dict[str, Algorithm]:
+    """Return what may serve a part: no composition does."""
+    prefix = f"{collective}/"
+    return {
+        name.removeprefix(prefix): one
+        for name, one in algorithms.items()
+        if name.startswith(prefix) and not one.parts
+    }
 
 
 def require_right(source: Source, collective: str, candidates: Sequence[Candidate]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
-from stagegen.measure.statistics import is_faster, is_lower
+from stagegen.measure.statistics import MARGIN, is_faster, is_lower
 from stagegen.tune.race import SETTLE_SECONDS, decisive
 
 #: Repetitions of each of the two: of calls that take less than SETTLE_SECONDS, and of longer ones.
@@ -30,11 +30,13 @@ class Duels:
         source: of the measurements.
         scout: returns the request for one look at candidates at a size.
         progress: told of every duel.
+        gain: by how much of the time a challenger must be faster, as in the choice at a size.
     """
 
     source: Source
     scout: Callable[[int, tuple[Candidate, ...]], Request]
     progress: Callable[[str], None]
+    gain: float = MARGIN
     _fought: dict[tuple[int, Candidate, Candidate], Times] = field(default_factory=dict)
     _asked: dict[tuple[int, Candidate, Candidate], Request] = field(default_factory=dict)
 
@@ -47,7 +49,7 @@ class Duels:
         times = self._times(size, holder, challenger)
         if self._is_open(times[challenger], times[holder]):
             times = self._prolonged(size, holder, challenger)
-        return is_faster(times[challenger], times[holder])
+        return is_faster(times[challenger], times[holder], self.gain)
 
     def keeps_up(self, size: int, holder: Candidate, challenger: Candidate) -> bool:
         """Whether the holder's median is not above the challenger's.
@@ -58,10 +60,10 @@ class Duels:
         times = self._times(size, challenger, holder)
         return statistics.median(times[holder]) <= statistics.median(times[challenger])
 
-    @staticmethod
-    def _is_open(challenger: tuple[float, ...], holder: tuple[float, ...]) -> bool:
+    def _is_open(self, challenger: tuple[float, ...], holder: tuple[float, ...]) -> bool:
         """Whether there is a difference that would count, but may be chance."""
-        return is_lower(challenger, holder) and not is_faster(challenger, holder)
+        counts = is_lower(challenger, holder, self.gain)
+        return counts and not is_faster(challenger, holder, self.gain)
 
     def _times(self, size: int, first: Candidate, second: Candidate) -> Times:
         key = (size, first, second)

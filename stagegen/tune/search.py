@@ -196,8 +196,9 @@ class Search:
         return Stakes(self._points, self._plan.bound, self._looks.below, may_serve)
 
     def _crossovers(self) -> Crossovers:
-        duels = Duels(self._source, self._request, self._plan.progress)
-        return Crossovers(duels, self._handles, self._plan.protocol.gain)
+        gain = self._plan.protocol.gain
+        duels = Duels(self._source, self._request, self._plan.progress, gain)
+        return Crossovers(duels, self._handles, gain)
 
     def _until_none_fails(self, attempt: Callable[[], None]) -> None:
         """Try until no candidate fails any more; what was measured is not measured again."""

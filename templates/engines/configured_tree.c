@@ -338,9 +338,13 @@ static int send(struct run *run, struct link *to, const char *data) {
                       &run->plan->sends[run->sent++]);
 }
 
+static int await_channel(struct run *run, struct link *from) {
+    return coll_shared_await(run->cc, from->channel, ++from->passed);
+}
+
 static int receive(struct run *run, struct link *from, char *data) {
     if (is_shared(run, from)) {
-        COLL_TRY(coll_shared_await(run->cc, from->channel, ++from->passed));
+        COLL_TRY(await_channel(run, from));
         return read_channel(run, from, data);
     }
     return PMPI_Recv(data, run->count, run->type, from->rank, from->tag, run->cc->comm,
@@ -365,16 +369,77 @@ static int post_receives(struct run *run) {
     return MPI_SUCCESS;
 }
 
+static void tell_in(const struct link *from) {
+    coll_event(COLL_EVENT_NODE_IN, from->name, from->node);
+}
+
+/* Wait for a posted receive. If events are kept, all that come before it are told at once. */
+static int await_message(struct run *run, int arrival) {
+    const struct plan *plan = run->plan;
+    MPI_Request *receives = plan->receives;
+    if (!coll_keeps_events())
+        return PMPI_Wait(&receives[arrival], MPI_STATUS_IGNORE);
+    while (receives[arrival] != MPI_REQUEST_NULL) {
+        int which;
+        COLL_TRY(PMPI_Waitany(plan->arrivals, receives, &which, MPI_STATUS_IGNORE));
+        tell_in(&plan->arrival[which]);
+    }
+    return MPI_SUCCESS;
+}
+
+/* Tell what came before this rank's own operand: messages that wait for their receives. */
+static int tell_early(struct run *run) {
+    const struct plan *plan = run->plan;
+    for (int come = 1, which = 0; come && which != MPI_UNDEFINED;) {
+        COLL_TRY(PMPI_Testany(plan->arrivals, plan->receives, &which, &come, MPI_STATUS_IGNORE));
+        if (come && which != MPI_UNDEFINED)
+            tell_in(&plan->arrival[which]);
+    }
+    return MPI_SUCCESS;
+}
+
+/* The last work whose value takes in those of a work and of all works between; or itself. */
+static int last_with(const struct plan *plan, int number) {
+    const struct work *work = plan->work;
+    int last = number, above = -1;
+    for (int next = number + 1; next < plan->works && work[next - 1].above >= 0; ++next) {
+        if (above < work[next - 1].above)
+            above = work[next - 1].above;
+        if (above == work[next].node)
+            last = next;
+    }
+    return last;
+}
+
+/*
+ * A rank that waits for a flag does not see messages. But a channel keeps when it was written. So,
+ * if events are kept, messages are awaited first: all without which this rank cannot hand on the
+ * value of this work. None of them needs what this rank has still to send: all works up to the last
+ * one here hand on to each other.
+ */
+static int await_messages(struct run *run, int number) {
+    const struct plan *plan = run->plan;
+    const struct work *last = &plan->work[last_with(plan, number)];
+    for (int i = plan->work[number].first; i < last->end; ++i)
+        if (!is_shared(run, &plan->arrival[i]))
+            COLL_TRY(await_message(run, i));
+    return MPI_SUCCESS;
+}
+
 /* Wait for a contribution of a work; *data is where it is. */
 static int take(struct run *run, const struct work *work, int arrival, char **data) {
     struct link *from = &run->plan->arrival[arrival];
     const int begins = work->base == COMES && arrival == work->first;
     *data = room(run, run->ahead ? arrival : begins ? work->room : 0);
-    if (run->ahead && !is_shared(run, from))
-        COLL_TRY(PMPI_Wait(&run->plan->receives[arrival], MPI_STATUS_IGNORE));
-    else
-        COLL_TRY(receive(run, from, *data));
-    coll_event(COLL_EVENT_NODE_IN, from->name, from->node);
+    if (is_shared(run, from)) {
+        COLL_TRY(await_channel(run, from));
+        coll_event_at(COLL_EVENT_NODE_IN, from->name, from->node, from->channel->written_at);
+        return read_channel(run, from, *data);
+    }
+    if (run->ahead)
+        return await_message(run, arrival);
+    COLL_TRY(receive(run, from, *data));
+    tell_in(from);
     return MPI_SUCCESS;
 }
 
@@ -451,6 +516,8 @@ static int do_work(struct run *run, int number) {
     struct work *work = &run->plan->work[number];
     char *value = work->base == OWN ? run->call->recv : NULL;
     int next = work->first;
+    if (run->ahead && run->shared && coll_keeps_events())
+        COLL_TRY(await_messages(run, number));
     if (work->base >= 0)
         value = run->plan->value[work->base];
     if (work->base == COMES)
@@ -472,6 +539,8 @@ static int go_up(struct run *run, char **value) {
     struct plan *plan = run->plan;
     if (run->ahead)
         COLL_TRY(post_receives(run));
+    if (run->ahead && coll_keeps_events())
+        COLL_TRY(tell_early(run));
     tell_begin(run);
     COLL_TRY(send(run, &plan->own, run->call->recv));
     for (int number = 0; number < plan->works; ++number)

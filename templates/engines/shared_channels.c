@@ -171,6 +171,7 @@ int coll_shared_begin(const struct coll_comm *cc, struct shared_channel *channel
 }
 
 void coll_shared_wrote(struct shared_channel *channel, unsigned number) {
+    coll_event_time(&channel->written_at);
     set(&channel->written, number);
 }
 

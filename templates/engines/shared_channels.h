@@ -19,6 +19,7 @@ struct shared_flag {
 struct shared_channel {
     _Alignas(64) struct shared_flag taken;
     _Alignas(64) struct shared_flag written;
+    int64_t written_at; /* see coll_event_time */
     _Alignas(16) char data[SHARED_CHANNEL_MOST];
 };
 
@@ -32,7 +33,8 @@ int coll_shared_channels(const struct coll_comm *cc, int count, struct shared_ch
 
 /*
  * Messages have numbers, from 1 on. The writer waits until the message before has been taken, and
- * then says that this one is in `data`. The reader waits for it, and says that it was taken.
+ * then says that this one is in `data`. The reader waits for it, and says that it was taken. In
+ * between it finds in `written_at` when it was written.
  */
 int coll_shared_begin(const struct coll_comm *cc, struct shared_channel *channel, unsigned number);
 void coll_shared_wrote(struct shared_channel *channel, unsigned number);

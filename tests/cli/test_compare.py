@@ -56,6 +56,7 @@ def compare(*words: str | Path) -> subprocess.CompletedProcess[str]:
         ("alltoall", "native,aapc_receiver,ring", (64, 1024), True),
         ("allgatherv", "ring,native", (1024,), True),
         ("barrier", "native,binomial", (0,), False),
+        ("allreduce", "native,of_reduce_and_bcast+reduce/flat+bcast/native", (64,), True),
     ],
 )
 def test_candidates_are_timed_in_turn(tmp_path, collective, algorithms, sizes, bounded):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from docs.tools.bench.families import Entrant, Meeting
-from docs.tools.bench.rows import Row
-from stagegen.measure.statistics import Summary
+from docs.tools.bench.rows import Row, Time
 
 
-def around(seconds: float, noise: float = 0.01) -> Summary:
-    """A sample whose interval is within so much of its median."""
-    return Summary(seconds, seconds * (1 - noise), seconds * (1 + noise), 9)
+def around(seconds: float, noise: float = 0.01) -> Time:
+    """A median whose interval is within so much of it."""
+    return Time(seconds, (seconds * (1 - noise), seconds * (1 + noise)))
 
 
 def row(
@@ -27,6 +28,11 @@ def timed(collective: str, size: int, seconds: float, noise: float = 0.01) -> Ro
 
 def meeting(size: int, ratio: float, noise: float = 0.01) -> Meeting:
     """AAPC over what knows no topology."""
-    aapc = Entrant("aapc_receiver", around(0.5 * ratio), ratio, (0.5 * ratio,))
-    other = Entrant("ring", around(0.5), 1.0, (0.5,))
-    return Meeting(size, aapc, other, around(ratio, noise))
+    return Meeting(
+        size, Entrant("aapc_receiver", ratio), Entrant("ring", 1.0), around(ratio, noise)
+    )
+
+
+def carried(one: Row) -> Row:
+    """A row that only a page still has: its intervals are lost."""
+    return replace(one, native=Time(one.native.median, None), tuned=Time(one.tuned.median, None))

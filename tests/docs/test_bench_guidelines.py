@@ -7,7 +7,7 @@ import pytest
 from docs.tools.bench.guidelines import BARRIER, GUIDELINES, verdict
 from docs.tools.bench.plan import FIXED
 from stagegen.catalogue import load_catalogue
-from tests.docs.bench_rows import timed
+from tests.docs.bench_rows import carried, timed
 
 P = 4
 
@@ -71,6 +71,13 @@ def test_a_composition_that_is_faster_breaks_its_guideline(left, right, name):
 def test_only_what_is_beyond_three_percent_and_the_noise_counts(left, noise, counts):
     rows = (timed("gather", 64, left, noise), timed("allgather", 64, 1.0, noise))
     assert bool(broken(*rows)) is counts
+
+
+def test_nothing_is_beyond_a_noise_that_nobody_knows():
+    left, right = timed("gather", 64, 1.2), timed("allgather", 64, 1.0)
+    assert broken(left, right)
+    assert not broken(carried(left), right)
+    assert not broken(left, carried(right))
 
 
 def test_parts_of_the_right_side_add_up():

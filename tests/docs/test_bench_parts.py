@@ -1,16 +1,20 @@
-"""The parts of ``make bench``: what is measured once stays, and what it is of is known."""
+"""The parts of ``make bench``: tuned together, and what is measured once stays."""
 
 from __future__ import annotations
 
+import argparse
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from docs.tools.bench import __main__ as program
 from docs.tools.bench import parts
-from docs.tools.bench.parts import Part
-from docs.tools.bench.plan import CLUSTERS, FIXED, KIB
+from docs.tools.bench.kept import read_kept
+from docs.tools.bench.parts import Part, Tuning
+from docs.tools.bench.plan import CATALOGUE, CLUSTERS, FIXED, KIB
 from docs.tools.bench.results import results
 from stagegen.measure.records import Candidate
 from stagegen.tune.field import Sample
@@ -38,7 +42,9 @@ class Stagegen:
     def tune(self, options):
         folder = Path(options["--output"])
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "decision.json").write_text(self.decides)
+        names = options["--collectives"].split(",")
+        tables = [{"collective": name, "rules": self.decides} for name in names]
+        (folder / "decision.json").write_text(json.dumps({"tables": tables}))
         (folder / "measurements.jsonl").write_text("")
 
     def bench(self, options):
@@ -80,59 +86,151 @@ def stagegen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stagegen:
     return fake
 
 
+def tuning(*collectives: str, congestion: str = "cubic") -> Tuning:
+    """A tuning on a random cluster."""
+    return Tuning(RANDOM, congestion, collectives)
+
+
+def kept(congestion: str = "cubic"):
+    return read_kept(RANDOM.name, congestion)
+
+
+def together(congestion: str = "cubic") -> dict[str, set[str]]:
+    """Return what each collective's rows say they were tuned with."""
+    lines = kept(congestion).form["rows"]
+    names = {line["collective"] for line in lines}
+    return {n: {line["together"] for line in lines if line["collective"] == n} for n in names}
+
+
+def test_collectives_are_tuned_together_and_compared_one_by_one(stagegen):
+    tuning("allreduce", "bcast", "reduce").measure()
+    (tuned, *compared) = stagegen.asked
+    assert tuned[0] == "tune"
+    assert tuned[tuned.index("--collectives") + 1] == "allreduce,bcast,reduce"
+    assert [words[words.index("--collectives") + 1] for words in compared] == [
+        "allreduce", "bcast", "reduce",
+    ]  # fmt: skip
+    folders = {words[words.index("--library") + 1] for words in compared}
+    assert folders == {tuned[tuned.index("--output") + 1]}
+    joint = {"allreduce+bcast+reduce"}
+    assert together() == {"allreduce": joint, "bcast": joint, "reduce": joint}
+
+
+def test_a_whole_run_tunes_all_collectives_of_a_cluster_once(stagegen):
+    asked = argparse.Namespace(clusters=(), congestion=("bbr",), collectives=())
+    tunings = program._tunings(asked)
+    assert [one.cluster for one in tunings] == list(CLUSTERS.values())
+    (fixed,) = [one for one in tunings if one.cluster is FIXED]
+    assert (fixed.name, fixed.collectives) == ("all", CATALOGUE.collectives)
+    named = argparse.Namespace(
+        clusters=(RANDOM.name,), congestion=("bbr",), collectives=("reduce", "bcast")
+    )
+    assert [one.name for one in program._tunings(named)] == ["bcast+reduce"]
+
+
 def test_a_part_is_measured_once(stagegen):
-    part = Part(RANDOM, "cubic", "allgather")
-    part.measure()
+    tuning("allgather").measure()
     assert stagegen.commands() == ["tune", "bench"]
     assert stagegen.congestion == {"cubic"}
-    part.measure()
-    assert stagegen.commands() == ["tune --resume"]
-    part.measure(anew=True)
+    tuning("allgather").measure()
+    assert stagegen.commands() == []
+    tuning("allgather").measure(anew=True)
     assert stagegen.commands() == ["tune", "bench"]
 
 
-def test_results_of_another_library_do_not_count(stagegen):
-    part = Part(RANDOM, "bbr", "allgather")
-    part.measure()
-    assert [row.size for row in part.rows()] == [64 * KIB]
-    assert part.environment() == ENVIRONMENT.to_json()
+def test_another_machine_measures_only_what_is_not_kept(stagegen):
+    tuning("allgather").measure()
+    shutil.rmtree("generated")
     stagegen.commands()
-    (part.folder / "decision.json").write_text("another")
-    assert part.rows() == ()
-    assert part.environment() is None
-    stagegen.decides = "another"
-    part.measure()
+    tuning("allgather").measure()
+    assert stagegen.commands() == []
+    tuning("barrier").measure()
+    assert stagegen.commands() == ["tune", "bench"]
+    assert [row.collective for row in kept().rows()] == ["allgather", "barrier"]
+
+
+def test_what_was_tuned_without_its_parts_is_measured_again_with_them(stagegen):
+    tuning("alltoallv").measure()
+    tuning("allreduce").measure()
+    stagegen.commands()
+    tuning("allreduce", "alltoallv", "bcast").measure()
+    assert stagegen.commands() == ["tune", "bench", "bench"], "alltoallv is made of nothing else"
+    joint = "allreduce+alltoallv+bcast"
+    assert together() == {"allreduce": {joint}, "alltoallv": {"alltoallv"}, "bcast": {joint}}
+    tuning("allreduce").measure()
+    assert stagegen.commands() == [], "what was tuned with more is as good"
+
+
+def test_what_other_routines_or_a_page_brought_is_measured_again(stagegen, monkeypatch):
+    one = tuning("allgather", congestion="bbr")
+    one.measure()
+    assert [row.size for row in kept("bbr").rows()] == [64 * KIB]
+    stagegen.commands()
+    monkeypatch.setattr(Part, "_routines", lambda self: "others")
+    one.measure()
     assert stagegen.commands() == ["tune --resume", "bench"]
-    assert part.rows() != ()
+    one.measure()
+    assert stagegen.commands() == []
+    lines = [{**line, "carried": True} for line in kept("bbr").form["rows"]]
+    kept("bbr").with_lines("rows", lines).write()
+    one.measure()
+    assert stagegen.commands() == ["tune --resume", "bench"]
+    assert not any("carried" in line for line in kept("bbr").form["rows"])
 
 
-def test_a_part_that_was_stopped_goes_on(stagegen, monkeypatch):
-    part = Part(RANDOM, "cubic", "alltoall")
+def test_results_depend_on_routines_of_parts(monkeypatch):
+    hashes = {
+        name: Part(tuning(name), name)._routines() for name in ("allreduce", "alltoallv", "bcast")
+    }
+    changed = {**CATALOGUE.hashes, "reduce/flat": "another"}
+    monkeypatch.setattr(type(CATALOGUE), "hashes", property(lambda self: changed))
+    differ = {name for name, one in hashes.items() if Part(tuning(name), name)._routines() != one}
+    assert differ == {"allreduce"}
+
+
+def test_a_run_that_was_stopped_goes_on(stagegen, monkeypatch):
+    compare = stagegen.compare
     monkeypatch.setattr(stagegen, "compare", lambda options: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        part.measure()
+        tuning("alltoall", "bcast").measure()
     assert stagegen.commands() == ["tune", "bench", "compare"]
-    assert [row.size for row in part.rows()] == list(SIZES)
-    assert part.meetings() == ()
-    monkeypatch.undo()
+    assert [row.size for row in kept().rows()] == list(SIZES)
+    assert kept().meetings() == ()
+    monkeypatch.setattr(stagegen, "compare", compare)
+    tuning("alltoall", "bcast").measure()
+    assert stagegen.commands() == ["tune --resume", *["compare"] * len(SIZES), "bench"]
 
 
 def test_families_meet_at_every_size_of_alltoall(stagegen):
-    part = Part(RANDOM, "cubic", "alltoall")
-    part.measure()
+    tuning("alltoall").measure()
     assert stagegen.commands() == ["tune", "bench", *["compare"] * len(SIZES)]
-    assert [meeting.size for meeting in part.meetings()] == list(SIZES)
+    assert [meeting.size for meeting in kept().meetings()] == list(SIZES)
+
+
+def test_what_intercepting_costs_is_measured_once_and_in_place_of_the_pages(stagegen, monkeypatch):
+    asked: list[Path] = []
+    monkeypatch.setattr(parts, "measure_overhead", lambda folder: asked.append(folder) or {"b": 2})
+    one = tuning("bcast")
+    kept().with_lines("overheads", [{"collective": "a", "ns": 9, "carried": True}]).write()
+    parts.keep_overhead(one)
+    assert asked == [], "there is no library"
+    one.measure()
+    for _ in range(2):
+        parts.keep_overhead(one)
+    assert asked == [one.folder]
+    assert kept().overheads() == {"b": 2}
+    parts.keep_overhead(one, anew=True)
+    assert asked == [one.folder] * 2
 
 
 def test_results_are_of_what_is_there(stagegen):
     assert results() == ()
-    Part(RANDOM, "bbr", "bcast").measure()
+    tuning("bcast", congestion="bbr").measure()
     (one,) = results()
     assert (one.cluster, one.congestion) == (RANDOM.name, "bbr")
     assert one.ranks == RANDOM.topology().rank_count
     assert [row.collective for row in one.rows] == ["bcast"]
-    Part(RANDOM, "cubic", "alltoall").measure()
-    Part(RANDOM, "cubic", "allgather").measure()
+    tuning("allgather", "alltoall").measure()
     cubic, bbr = results()
     assert (cubic.congestion, bbr) == ("cubic", one)
     assert [row.collective for row in cubic.rows] == ["allgather", *["alltoall"] * len(SIZES)]

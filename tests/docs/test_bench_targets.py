@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 
 from docs.tools.bench.__main__ import judge
-from docs.tools.bench.families import entrants, meetings
-from docs.tools.bench.page import BEGIN, END, page, readme, table
+from docs.tools.bench.families import entrants, meetings, samples_of
+from docs.tools.bench.page import BEGIN, END, PAGE_BEGIN, PAGE_END, page, readme, table
 from docs.tools.bench.picture import plot
 from docs.tools.bench.plan import CLUSTERS, FIXED, KIB
 from docs.tools.bench.results import Result
 from docs.tools.bench.targets import GOALS, targets
 from stagegen.catalogue import load_catalogue
 from stagegen.measure.records import Candidate
+from stagegen.topology import load_topology
 from stagegen.tune.field import Sample
-from tests.docs.bench_rows import meeting, row
+from tests.docs.bench_rows import carried, meeting, row
 
 CATALOGUE = load_catalogue()
 MEETINGS = tuple(meeting(size, 0.99) for size in (32 * KIB, 64 * KIB, 256 * KIB))
@@ -58,6 +59,10 @@ MEASURED = {
     ),
     "told apart from native": (with_rows(good(), row("gather", 64 * KIB, 0.975, 1.1)), 1, 0),
     "not told apart": (with_rows(good(), row("gather", 64 * KIB, 0.99, 1.1)), 0, 0),
+    "carried": (with_rows(good(), carried(row("gather", 64 * KIB, 0.975, 1.1))), 0, 0),
+    "carried, below the least": (
+        with_rows(good(), carried(row("gather", 64 * KIB, 0.965, 1.1))), 2, 0,
+    ),
     "without a point": (without(good(), "alltoall", 32 * KIB), 0, 1),
     "AAPC is behind": (replace(good(), meetings=(meeting(32 * KIB, 1.02), *MEETINGS[1:])), 1, 0),
     "AAPC is behind by noise": (
@@ -107,6 +112,18 @@ def test_the_best_two_of_each_family_enter():
     assert names == ["aapc_barrier", "bruck", "native"]
 
 
+def test_entrants_are_found_in_a_log_of_all_collectives():
+    folder = Path("generated/reference")
+    topology = load_topology(folder / "topology.yaml")
+    seen = samples_of(folder / "measurements.jsonl", topology)
+    assert set(seen) == {1, 4 * KIB, 64 * KIB}
+    known = {one.full_name for one in CATALOGUE.of("alltoall")}
+    assert {f"alltoall/{one.algorithm}" for some in seen.values() for one in some} <= known
+    names = [one.algorithm for one in entrants(seen, CATALOGUE, 64 * KIB)]
+    assert names[0].startswith("aapc_")
+    assert names[-1] == "native"
+
+
 def test_a_meeting_is_of_the_best_by_pairs():
     def told(routine: str, *seconds: float) -> dict[str, object]:
         return {
@@ -140,7 +157,10 @@ def test_the_table_has_columns_for_each_congestion_control():
 
 def test_the_page_lists_what_is_broken_and_what_is_missed():
     rows = row("gather", 8, 2, 1.2), row("allgather", 8, 2, 1.0)
-    text = page([with_rows(good(), *rows), good(RANDOM, "bbr")])
+    before = f"# Written\n{PAGE_BEGIN}\nold\n{PAGE_END}\nby hand\n"
+    text = page(before, [with_rows(good(), *rows), good(RANDOM, "bbr")])
+    assert text.startswith(f"# Written\n{PAGE_BEGIN}\n## {FIXED.name}\n")
+    assert text.endswith(f"\n{PAGE_END}\nby hand\n")
     assert "| gather(n) ≼ allgather(n) | 8 | 600 [594, 606] | 500 [495, 505] | 20.0% |" in text
     assert f"## {FIXED.name}\n" in text
     assert f"## {RANDOM}\n" in text

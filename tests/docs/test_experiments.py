@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from docs.tools import kept
 from docs.tools.experiments import __main__ as program
 from docs.tools.experiments import results
 from docs.tools.experiments.experiment import Experiment
@@ -14,7 +17,9 @@ from docs.tools.experiments.page import with_report
 from docs.tools.experiments.registry import find_experiments, find_groups
 from docs.tools.target import Target
 
-EVERY = {one.name: one for group in find_groups() for one in find_experiments(group).values()}
+GROUPS = {group: find_experiments(group) for group in find_groups()}
+EVERY = {one.name: one for group in GROUPS.values() for one in group.values()}
+TOPS = {name: results.top_of(group) for group, own in GROUPS.items() for name in own}
 ROOT = Path(__file__).resolve().parents[2]
 TOP, PAGE = Path("kept"), Path("page.md")
 
@@ -43,6 +48,67 @@ def experiment(asked: list[str], fails: str = "") -> Experiment:
 
     points = {name: lambda folder, name=name: measure(name, folder) for name in ("a 1", "a 2", "b")}
     return Experiment("own", "nothing", points, lambda found: " ".join(found.values()), PAGE)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_page_is_that_of_the_kept_results(name):
+    page = (ROOT / EVERY[name].page).read_text(encoding="utf-8")
+    known = results.found(EVERY[name], TOPS[name])
+    assert bool(known) == results.file_of(EVERY[name], TOPS[name]).exists()
+    if known:
+        assert with_report(page, name, EVERY[name].report(known)) == page
+        assert EVERY[name].targets(known) is not None
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_kept_point_is_one_of_the_experiment(name):
+    path = results.file_of(EVERY[name], TOPS[name])
+    points = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    assert set(points) <= set(EVERY[name].points)
+    assert list(points) == sorted(points)
+    assert all(("carried" in one) != ("environment" in one) for one in points.values())
+
+
+def test_a_new_point_changes_only_its_row(tmp_path, monkeypatch):
+    one, top = EVERY["balanced"], TOPS["balanced"]
+    before = results.file_of(one, top).read_bytes()
+    page = (ROOT / one.page).read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    path = results.file_of(one, top)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(before)
+    point = "alltoall star-enhanced"
+    assert not results.is_measured(one, point, top)
+    results.keep(one, point, {"whole": 1.5, "after": 1.25, "table_s": 0.0125,
+                              "selected_after": 50, "chosen": "ring"}, top)  # fmt: skip
+    assert results.is_measured(one, point, top)
+    row = f"| {point} | 12.5 | 1.500 | 1.250 | 50 | `ring` |"
+    told = with_report(page, one.name, one.report(results.found(one, top))).splitlines()
+    assert [line for line in told if line != row] == page.splitlines()
+    lines = [line.rstrip(",") for line in path.read_text(encoding="utf-8").splitlines()]
+    old = [line.rstrip(",") for line in before.decode().splitlines()]
+    assert [line for line in lines if line in old] == old
+    (new,) = [line for line in lines if line not in old]
+    assert new.startswith(f' "{point}": ')
+
+
+def test_what_was_carried_from_the_page_is_measured_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked: list[str] = []
+    kept.write(results.file_of(experiment(asked), TOP), {"b": {"carried": True, "result": "old"}})
+    assert results.found(experiment(asked), TOP) == {"b": "old"}
+    program._measure([experiment(asked)], options(points=("b",)), TOP)
+    assert asked == ["b"]
+    assert results.found(experiment(asked), TOP) == {"b": "b"}
+
+
+def test_only_what_the_report_needs_is_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one = replace(experiment([]), summary=lambda result: result[:1])
+    results.measure(one, "a 1", TOP)
+    assert results.found(one, TOP) == {"a 1": "a"}
+    whole = results.folder_of(one, "a 1", TOP) / "result.json"
+    assert json.loads(whole.read_text(encoding="utf-8")) == "a 1"
 
 
 def options(**given: object) -> argparse.Namespace:
@@ -75,8 +141,12 @@ def test_the_page_has_what_was_found_and_keeps_the_rest(tmp_path, monkeypatch):
     program.write_pages([experiment([])], TOP)
     assert "old" in page.read_text(), "nothing was found"
     results.keep(experiment([]), "b", "new", TOP)
-    program.write_pages([experiment([])], TOP)
+    pictured = replace(
+        experiment([]), pictures=lambda found: {Path("figures/a.svg"): f"<svg>{len(found)}</svg>"}
+    )
+    program.write_pages([pictured], TOP)
     assert page.read_text() == "before\n<!-- own -->\nnew\n<!-- end of own -->\nafter\n"
+    assert Path("figures/a.svg").read_text() == "<svg>1</svg>"
 
 
 @pytest.mark.parametrize(("met", "kept"), [(True, True), (None, True), (False, False)])

@@ -2,48 +2,133 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 
 from docs.tools.experiments.paths import configurations, event_cost, program, reconfigured
+from docs.tools.experiments.paths._figures import figures_of
+from docs.tools.experiments.paths._kept import departures_of, drawn_of, tables_of
+from docs.tools.experiments.tuned import Tuned
 from stagegen.inspection.findings import tree_findings
 from stagegen.inspection.series import series_of
 from stagegen.inspection.trace import read_trace
+from stagegen.tune.reconfigure import MESSAGES
 from tests.inspection import made
 
 
-def configuration(tmp_path, seconds):
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
     calls = [made.two_levels(1000.0 * (i + 1), None) for i in range(3)]
-    file = made.write(tmp_path / "events", "allreduce/tree", calls, made.TWO_HOSTS)
+    file = tmp_path_factory.mktemp("trace") / "events"
+    made.write(file, "allreduce/tree", calls, made.TWO_HOSTS)
     (series,) = series_of(read_trace(file), 0).series
-    tables = configurations.tables_of(tree_findings(series))
-    return {"seconds": seconds, "first_s": 1e-3, "traced_s": seconds, **tables}
+    return tree_findings(series)
 
 
-def test_the_tables_of_configurations_are_those_of_the_fastest(tmp_path):
+def configuration(tree, shape, **seconds):
+    return {
+        "shape": shape,
+        "seconds": seconds,
+        "traced_s": seconds[shape][0],
+        **tables_of(tree),
+        **drawn_of(tree),
+    }
+
+
+def test_configurations_stand_beside_theirs(tree):
     found = {
-        f"4 × 8 {name}": configuration(tmp_path, seconds)
-        for name, seconds in (("nary", 1e-3), ("binary", 0.5e-3), ("quad", 0.8e-3))
+        "4 × 8 nary": configuration(tree, "nary", nary=[1e-3, 1.2e-3]),
+        "4 × 8 binary": configuration(tree, "binary", nary=[1e-3, 2e-3], binary=[1e-3, 1e-3]),
+        "8 × 4 nary": configuration(tree, "nary", nary=[5e-4]),
+        "8 × 4 split": configuration(tree, "split", nary=[5e-4], split=[5e-4]),
     }
     text = configurations.EXPERIMENT.report(found)
-    assert "| 4 × 8 binary | 1000 | 500 | 2.00 | 500 |" in text
-    assert "`4 × 8 nary` (Table 1)" in text
-    assert "`4 × 8 binary` (Table 2)" in text
-    assert "| 3. arrival |" in text
+    assert "| 4 × 8 nary | 1100 | 1100 | 1.00 | – | 1000 |" in text
+    assert "| 4 × 8 binary | 1500 | 1000 | 1.50 (1.00–2.00) | 1.49 | 1000 |" in text
+    assert "takes 1100 to 1500 µs on 4 × 8, and 500 to 500 µs on 8 × 4" in text
+    assert "`4 × 8 nary` (theirs: 8W)" in text
     (core,) = [line for line in text.splitlines() if line.startswith("| core | 3 |")][:1]
-    assert core.count("|") == 9
-    assert "0 messages, fastest" in text
+    assert core.endswith("| 11 | 10 | 3 |"), "Table 2: theirs are the last columns"
+    (total,) = [
+        line for line in text.splitlines() if line.startswith("| total, no arrival wait |")
+    ][:1]
+    assert total.split(" | ")[2] == "278", "Table 3: theirs are beside ours"
+    assert "1 message, fastest" in text
 
 
-def test_what_events_cost_is_the_median_of_pairs():
-    row = event_cost._pairs(
-        "".join(f"{100 + i % 7} {(100 + i % 7) * 1.01:.3f}\n" for i in range(99))
+def test_theirs_is_beside_an_order_of_as_many():
+    orders = [[float(i == k) for k in range(8)] for i in range(8)]
+    first, last = configurations._orders(orders).splitlines()[2::7]
+    assert first.startswith("| 1. arrival | 100.0 (0.0) | 0.0 (99.9) |")
+    assert last.startswith("| 8. arrival | 0.0 (100.0) | 0.0 (0.0) |")
+
+
+def test_split_trees_are_compared_with_the_binary_one_by_size(tree):
+    times = {"nary": [1.0], "binary": [3.0, 1.0, 2.0], "split-2": [1.0, 1.0, 1.0]}
+    found = {"8 × 4 split-2, 256 bytes": configuration(tree, "split-2", **times)}
+    with pytest.raises(ValueError, match="zip"):
+        configurations.EXPERIMENT.report(found)
+    times["nary"] = [1.0] * 3
+    found = {"8 × 4 split-2, 256 bytes": configuration(tree, "split-2", **times)}
+    assert "| 256 | 2.00 (1.00–3.00) | 0.81 |" in configurations.EXPERIMENT.report(found)
+
+
+def test_departures_begin_where_a_subtree_has_the_result(tree):
+    """Rank 2, the first of its host, departs from the root at once; rank 1 after 6 and its way."""
+    found = departures_of(tree)
+    assert found["root"][0] == pytest.approx(0.0, abs=0.01)
+    assert found["host"] == sorted(found["host"])
+    assert len(found["host"]) == len(found["root"]) == 2
+
+
+def test_figures_show_what_was_measured(tree):
+    names = ("nary", "quad", "binaryquad", "binary", "split", "split-2")
+    times = {name: [1.0] for name in names}
+    every = {
+        f"{shape} {name}{size}": configuration(tree, name, **times)
+        for shape in ("4 × 8", "8 × 4")
+        for name in names
+        for size in ("", ", 256 bytes")
+    }
+    figures = {one.name: one for one in figures_of(every)}
+    assert sorted(figures) == [
+        "paths-10.svg", "paths-12.svg", "paths-13-14.svg", "paths-16.svg", "paths-17-18.svg",
+        "paths-19.svg",
+    ]  # fmt: skip
+    for one in figures.values():
+        picture = ElementTree.fromstring(one.svg)
+        assert picture.tag.endswith("svg")
+    lines = figures["paths-12.svg"].svg.count("<polyline")
+    assert lines == 8, "four ranks in each of two configurations"
+    assert figures["paths-17-18.svg"].svg.count("<polyline") == 8
+    assert [one.name for one in figures_of({p: every[p] for p in ("4 × 8 nary",)})] == []
+    pictures = configurations.EXPERIMENT.pictures(every)
+    assert {file.name: svg for file, svg in pictures.items()} == {
+        name: one.svg for name, one in figures.items()
+    }
+    text = configurations.EXPERIMENT.report(every)
+    assert all(f"](figures/{name})" in text for name in figures)
+
+
+def test_what_events_cost_is_told_by_place_and_for_both():
+    """The second call of a pair takes 10 % longer, and events 1 %."""
+    plain = [100 + i % 7 for i in range(99)]
+    text = "".join(
+        f"1 {1.1 * one:.4f} {1.01 * one:.4f}\n2 {one} {1.1 * 1.01 * one:.4f}\n" for one in plain
     )
-    assert row["more"] == pytest.approx(0.01, abs=1e-4)
-    assert row["low"] <= row["more"] <= row["high"] < 0.02
-    found = {"4 × 8 messages": {"kept": row, "none": {**row, "more": 0.0, "low": 0.0, "high": 0.0}}}
+    row = event_cost._pairs(text)
+    assert row["second"]["more"] == pytest.approx(1.1 * 1.01 - 1, abs=1e-3)
+    assert row["first"]["more"] == pytest.approx(1.01 / 1.1 - 1, abs=1e-3)
+    assert row["both"]["more"] == pytest.approx(0.01, abs=1e-3)
+    assert row["both"]["low"] <= row["both"]["more"] <= row["both"]["high"] < 0.02
+    none = event_cost._pairs("".join(f"1 {one} {one}\n2 {one} {one}\n" for one in plain))
+    found = {"4 × 8 messages": {"kept": row, "none": none}}
     (target,) = event_cost.EXPERIMENT.targets(found)
     assert target.met
-    assert "+1.00 %" in event_cost.EXPERIMENT.report(found)
+    text = event_cost.EXPERIMENT.report(found)
+    assert "+1.00 %" in text
+    assert "| +0.00 % (+0.00 to +0.00) |" in text
 
 
 def test_programs_say_whether_there_was_a_search():
@@ -54,29 +139,70 @@ def test_programs_say_whether_there_was_a_search():
 
 
 def test_a_search_tells_what_was_kept_and_where_the_gain_is_from():
-    one = {
+    result = {
         "seconds": {
             "first": [2e-3, 4e-3, 3e-3], "last": [1e-3, 2e-3, 1e-3], "native": [2e-3] * 3,
-            "other": [1.5e-3] * 3,
+            "ring": [1.5e-3] * 3, "flat": [2e-3] * 3,
         },
-        "other": "ring", "chosen": "configured_tree_result", "tried": 16,
+        "others": ["ring", "flat"], "raced": 120, "rule": True,
+        "chosen": "configured_tree_result", "tried": 16,
         "kept": ["add a level below root"],
         "why": ["root takes 30 µs, measured; 0.5 × the time before"],
         "gain": {"first_s": {"core": 2e-4}, "last_s": {"core": 1e-4}},
     }  # fmt: skip
-    found = {
-        "4 × 8 allreduce": one,
-        "8 × 4 allreduce": {
-            **one,
-            "kept": [],
-            "why": [],
-            "gain": None,
-            "seconds": {**one["seconds"], "first": [1e-3, 2e-3, 1e-3]},
-        },
+    nothing = {
+        **result,
+        "kept": [],
+        "why": [],
+        "gain": None,
+        "seconds": {**result["seconds"], "first": [1e-3, 2e-3, 1e-3]},
     }
+    summary = reconfigured.EXPERIMENT.summary
+    found = {"4 × 8 allreduce": summary(result), "8 × 4 allreduce": summary(nothing)}
     text = reconfigured.EXPERIMENT.report(found)
     assert "- 4 × 8 allreduce: add a level below root: root takes 30 µs, measured" in text
     assert "| core | 200 → 100 |" in text
     gain, level = reconfigured.EXPERIMENT.targets(found)
-    assert "| 2.00 | 0.67 |" in text
+    assert "| 2.00 | 0.67 | yes |" in text
+    assert "| 4 × 8 allreduce: `ring` | 1.5 | 0.67 | 120 |" in text
+    assert "| 4 × 8 allreduce: `flat` | 2 | 0.50 | 120 |" in text
     assert (gain.met, level.met) == (False, True), "nothing was kept in one of the two"
+
+
+def test_the_best_others_are_those_of_several_looks():
+    looks = [[1.0, 2.0, 3.0, 4.0], [9.0, 2.0, 3.0, 1.0], [9.0, 2.0, 3.0, 4.0]]
+    assert reconfigured.best(("lucky", "a", "b", "c"), looks) == ["a", "b", "c"]
+
+
+def test_the_last_tree_is_raced_with_the_best_others_and_compositions(tmp_path, monkeypatch):
+    """In the only look of tuning, ring is the best; in all others it is the slowest."""
+    seen = {"native": 1.0, "configured_tree_result:on_host=1": 1.0, "ring": 1.0, "rab1_ring": 2.0}
+    seen |= {"of_reduce_and_bcast+reduce/native+bcast/native": 3.0, "flat": 4.0}
+    asked = []
+
+    def command(name, *words):
+        if name == "reconfigure":
+            search = tmp_path / "search"
+            search.mkdir()
+            (search / "steps.jsonl").write_text('{"size": 4}\n')
+
+    def answer(name, *words):
+        assert name == "compare"
+        specs = words[words.index("--algorithms") + 1].split(",")
+        asked.append(specs)
+        return {"rows": [{"median_s": 9.0 if spec == "ring" else seen.get(spec, 5.0)}
+                         for spec in specs]}  # fmt: skip
+
+    monkeypatch.setattr(reconfigured, "stagegen", command)
+    monkeypatch.setattr(reconfigured, "answer", answer)
+    monkeypatch.setattr(reconfigured, "read_tuned", lambda folder: Tuned("native", seen, True))
+    result = reconfigured.EXPERIMENT.points["4 × 8 allreduce"](tmp_path)
+    others = ["rab1_ring", "of_reduce_and_bcast+reduce/native+bcast/native", "flat"]
+    assert result["others"] == others
+    assert asked[0] == ["ring", *others], "neither native nor the tree itself"
+    last = f"configured_tree_result:on_host={MESSAGES}"
+    assert asked[-1] == ["configured_tree_first", last, "native", *others]
+    assert list(result["seconds"]) == ["first", "last", "native", *others]
+    assert result["rule"] is False
+    text = reconfigured.EXPERIMENT.report({"4 × 8 allreduce": result})
+    assert "| 4 × 8 allreduce: `flat` | 4000 | 0.25 | 6 |" in text

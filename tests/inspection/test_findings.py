@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -387,6 +388,69 @@ def test_text_json_and_page_of_two_files(tmp_path, capsys):
     assert render_inspection(looks_at(tmp_path / "one")) == render_inspection(
         looks_at(tmp_path / "one")
     )
+
+
+def test_text_and_page_have_the_orders_of_each_contributor(tmp_path, capsys):
+    """In one of four calls, rank 1 comes after the node of rank 2."""
+    mixed = [*calls(3), made.two_levels(9000.0, {1: 500.0})]
+    file = str(made.write(tmp_path / "events", "allreduce/tree", mixed, made.TWO_HOSTS))
+    page = tmp_path / "page.html"
+    group(["inspect", file, "--skip", "0", "--html", str(page)], standalone_mode=False)
+    text = " ".join(capsys.readouterr().out.split())
+    drawn = re.sub(r"\s+", " ", page.read_text(encoding="utf-8"))
+    for word, rows in ORDERS.items():
+        assert f"order of {word}s at the node of rank 0 contributor 1. {word[:3]}" in text
+        told = " ".join(f"{name} {' '.join(f'{share}%' for share in row)}" for name, row in rows)
+        assert told in text
+        head = "".join(f"<th>{place}. {word}</th>" for place in (1, 2, 3))
+        assert f'<th class="l">contributor</th>{head}' in drawn
+        for name, row in rows:
+            cells = re.search(rf'<th class="l">{name}</th>((?:<td[^<]*</td>)+)', drawn)
+            assert cells is not None
+            drawn = drawn[: cells.start()] + drawn[cells.end() :]
+            assert re.findall(r">([\d.]+) %<", cells[1]) == row
+    assert "<summary>Node of rank 0 on a, 3 contributors</summary>" in drawn
+    assert "<summary>Node of rank 2 on b, 2 contributors</summary>" in drawn
+
+
+#: Of the root: shares in percent by places.
+ORDERS = {
+    "arrival": [
+        ("rank 0", ["100.0", "0.0", "0.0"]),
+        ("rank 1", ["0.0", "75.0", "25.0"]),
+        ("node of rank 2", ["0.0", "25.0", "75.0"]),
+    ],
+    "departure": [
+        ("node of rank 2", ["100.0", "0.0", "0.0"]),
+        ("rank 1", ["0.0", "100.0", "0.0"]),
+        ("rank 0", ["0.0", "0.0", "100.0"]),
+    ],
+}
+
+
+def test_a_wide_node_has_as_many_places_in_the_text_as_fit(tmp_path, capsys):
+    ranks = range(1, 30)
+    root = (*(made.received(r, 10 + r) for r in ranks), *(made.sent(r, 90 + r) for r in ranks))
+    others = ((made.sent(0, 1), made.received(0, 200)) for _ in ranks)
+    wide = made.MadeCall([0.0] * 30, [300.0] * 30, [root, *others])
+    world = made.World(("a",) * 30, (0.0,) * 30)
+    file = str(made.write(tmp_path / "events", "allreduce/star", [wide], world))
+    group(["inspect", file, "--skip", "0"], standalone_mode=False)
+    text = capsys.readouterr().out
+    assert text.count("… of 30 places and 30 rows: see --json") == 3
+    assert text.count("12. dep") == 2
+    assert "13. dep" not in text
+    (second,) = re.findall(r"^ 2\. arrival +(.*?) *$", text, re.MULTILINE)
+    assert second.split() == ["100.0%"] + ["0.0%"] * 11
+
+
+@pytest.mark.parametrize(("name", "title"), [(3, "rank 3"), (of_node(3), "rank 3")])
+def test_a_rank_that_is_a_node_of_its_own_is_called_a_rank(tmp_path, name, title):
+    found = tree_findings(series(tmp_path, calls(1)))
+    assert found.contributor_title(name) == title
+    assert found.contributor_title(of_node(9)) == "node 9"
+    numbered = replace(found, nodes={9: found.nodes[2]})
+    assert numbered.contributor_title(of_node(9)) == "node 9 of rank 2"
 
 
 def test_the_times_of_nodes_add_up_to_those_of_all_ranks(tmp_path):

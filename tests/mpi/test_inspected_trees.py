@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import chain
 
+import numpy as np
 import pytest
 
 from stagegen.catalogue import load_catalogue, with_native
@@ -18,7 +19,7 @@ from stagegen.inspection.series import series_of
 from stagegen.inspection.trace import Kind, read_trace
 from stagegen.library import write_library
 from stagegen.parts.trees import algorithm_of, root_of
-from stagegen.trees import ConfiguredTree, make_tree, shape_of
+from stagegen.trees import ConfiguredTree, Node, make_tree, ordered, shape_of
 from tests.mpi import support
 from tests.trees.made import random_tree
 
@@ -29,12 +30,26 @@ TOPOLOGY = support.cluster(RANKS, SLOTS)
 MESSAGES, SHARED = "messages", "shared"
 LONGEST = "t" * 80
 
+#: Rank 2, which comes late below, is the first contributor of rank 0, which shares memory with it.
+BY_HAND = {
+    "one": [("root", 0, (2, 1, 4, 3, 0))],
+    "two": [
+        ("low", 0, (2, 1, 0)),
+        ("other", 3, (4, 3)),
+        ("root", 0, ("low", "other")),
+    ],
+}
+
 
 @lru_cache
 def trees() -> Mapping[str, ConfiguredTree]:
     chance = random.Random(8)
     made = [random_tree(chance, RANKS, name) for name in ("t0", "t1", LONGEST)]
     made += [make_tree(TOPOLOGY, shape_of(name), name) for name in ("nary", "binary")]
+    made += [
+        ConfiguredTree(name, ordered(Node(*node) for node in nodes), RANKS)
+        for name, nodes in BY_HAND.items()
+    ]
     return {tree.name: tree for tree in made}
 
 
@@ -156,11 +171,51 @@ def test_where_all_share_memory_no_message_is_sent(tmp_path):
     assert all(hosts[rank] != hosts[peer] for rank, peer in pairs)
 
 
-def test_a_late_rank_makes_its_node_wait_in_shared_memory(tmp_path):
-    tree, late, delay = trees()["nary"], 2, 0.03
-    one = series(tmp_path, SHARED, "allreduce", tree, str(late), str(round(delay * 1e6)))
-    node = tree.parent[late]
-    found = tree_findings(one).nodes[RANKS + tree.nodes.index(node)]
-    others = [name for name in found.contributors if name != of_node(late) and name != late]
-    for name in others:
-        assert sum(found.arrival_waits[name]) / len(one) > 0.8 * delay
+DELAY = 0.03
+"""Seconds; the data of all others is there after much less."""
+
+
+def with_late_rank(folder, way, name, late):
+    """The numbers of a tree's nodes, and what is found there in calls with a late rank."""
+    tree = trees()[name]
+    one = series(folder, way, "allreduce", tree, str(late), str(round(DELAY * 1e6)))
+    numbers = {node.name: RANKS + place for place, node in enumerate(tree.nodes)}
+    found = tree_findings(one).nodes
+    return numbers, {name: found[number] for name, number in numbers.items()}
+
+
+def waits(node, name):
+    return np.median(node.arrival_waits[name])
+
+
+@pytest.mark.parametrize("way", [MESSAGES, SHARED])
+def test_a_late_rank_arrives_last_though_it_is_the_first_of_its_node(tmp_path, way):
+    _, found = with_late_rank(tmp_path, way, "one", 2)
+    root = found["root"]
+    late = of_node(2)
+    assert set(root.contributors) == {late, of_node(1), of_node(4), of_node(3), 0}
+    assert set(root.arrival_places[late]) == {4}
+    for name in root.contributors:
+        assert waits(root, name) > 0.8 * DELAY if name != late else waits(root, name) == 0
+
+
+@pytest.mark.parametrize("way", [MESSAGES, SHARED])
+def test_a_message_arrives_when_it_comes_while_its_rank_waits_at_a_node_below(tmp_path, way):
+    numbers, found = with_late_rank(tmp_path, way, "two", 2)
+    low, root = found["low"], found["root"]
+    assert set(low.arrival_places[of_node(2)]) == {2}
+    ours, theirs = of_node(numbers["low"]), of_node(numbers["other"])
+    assert set(root.arrival_places[theirs]) == {0}
+    assert waits(root, theirs) > 0.8 * DELAY
+    assert waits(root, ours) == 0
+
+
+@pytest.mark.parametrize("way", [MESSAGES, SHARED])
+def test_the_rank_of_a_node_that_is_late_itself_arrives_last(tmp_path, way):
+    """Messages wait for it outside of what it sees; what is written into memory has its time."""
+    _, found = with_late_rank(tmp_path, way, "one", 0)
+    root = found["root"]
+    places = root.arrival_places[0]
+    assert places[4] == max(places.values())
+    for name in (1, 2) if way == SHARED else ():
+        assert waits(root, of_node(name)) > 0.8 * DELAY

@@ -22,9 +22,26 @@ def random_tree(chance: random.Random, ranks: int, name: str = "t") -> Configure
     return ConfiguredTree(name, ordered(nodes), ranks)
 
 
+def correct_file(chance: random.Random, topology: Topology) -> str:
+    """The text of a file of a random tree: half of them have comments, and half of them hosts.
+
+    A host stands for a rank that does the work of a node: not for the tree's own, but for one
+    there. Of the files with hosts, half of the nodes have one.
+    """
+    tree = random_tree(chance, topology.rank_count)
+    text = tree_yaml(tree, topology if chance.random() < 0.5 else None)
+    if chance.random() < 0.5:
+        return text
+
+    def host_or_rank(match: re.Match[str]) -> str:
+        return f"{{host: {topology.ranks[int(match[1])]}" if chance.random() < 0.5 else match[0]
+
+    return re.sub(r"\{rank: (\d+)", host_or_rank, text)
+
+
 def random_file(chance: random.Random, topology: Topology) -> str:
     """The text of a tree file; about half of them have something wrong."""
-    text = tree_yaml(random_tree(chance, topology.rank_count))
+    text = correct_file(chance, topology)
     if chance.random() < 0.4:
         return text
     lines = text.splitlines()
@@ -41,12 +58,13 @@ def random_file(chance: random.Random, topology: Topology) -> str:
     elif change == 3:
         lines[at] = lines[at].replace("[", f"[{name}, ", 1)
     elif change == 4:
-        lines[at] = lines[at].replace("rank: ", f"rank: {number}", 1)
+        lines[at] = re.sub(r"rank: |host: n", rf"\g<0>{number}", lines[at], count=1)
     elif change == 5:
         host = chance.choice([*topology.host_by_name, "nowhere"])
-        lines[at] = lines[at].replace("{rank: ", f"{{host: {host}, rank: ", 1)
+        lines[at] = re.sub(r"\{(rank: |host: \w+, )", rf"{{host: {host}, \1", lines[at], count=1)
     elif change == 6:
-        lines[at] = lines[at].replace("rank:", chance.choice(["host:", "worker:", ""]), 1)
+        name = chance.choice(["rank:", "host:", "worker:", ""])
+        lines[at] = re.sub("rank:|host:", name, lines[at], count=1)
     elif change == 7:
         place = chance.randrange(len(lines[at]) + 1)
         lines[at] = lines[at][:place] + chance.choice("[]{},:-x \t#0'") + lines[at][place:]

@@ -13,7 +13,7 @@ from stagegen.errors import InputError, ScheduleError
 from stagegen.schedule.verify import facts_of, verify_configured
 from stagegen.trees import SHAPES, make_tree, read_tree, shape_of, tree_yaml
 from tests.strategies import make_topology
-from tests.trees.made import damaged, random_file, random_tree
+from tests.trees.made import correct_file, damaged, random_file, random_tree
 
 EIGHT_BY_FOUR = make_topology([4, 4], [0], slots={f"n{i}": 4 for i in range(8)})
 FOUR_BY_EIGHT = make_topology([4], [], slots={f"n{i}": 8 for i in range(4)})
@@ -48,6 +48,29 @@ def test_a_tree_is_read_as_it_was_written(tmp_path_factory, seed):
     for topology in (None, THREE):
         file.write_text(tree_yaml(tree, topology))
         assert read_tree(file, THREE) == tree
+
+
+def test_a_host_stands_for_its_lowest_rank_that_contributes_or_for_its_lowest_one(tmp_path):
+    """Of correct files, half of which have hosts; the ranks below a node are found by a walk."""
+    file = tmp_path / "t.tree.yaml"
+    chance = random.Random(23)
+    files = nodes = near = 0
+    for _ in range(200):
+        text = correct_file(chance, THREE)
+        file.write_text(text)
+        tree = read_tree(file, THREE)
+        hosts = dict(re.findall(r"(\w+): +\{host: (\w+)", text))
+        files += bool(hosts)
+        for name, host in hosts.items():
+            givers = tree.by_name[name].contributors
+            ranks = (one if isinstance(one, int) else tree.by_name[one].worker for one in givers)
+            here = [rank for rank in ranks if THREE.ranks[rank] == host]
+            expected = min(here) if here else THREE.ranks.index(host)
+            assert tree.by_name[name].worker == expected
+            nodes += 1
+            near += bool(here)
+    assert 70 < files < 130
+    assert 20 < near < nodes - 20
 
 
 def test_thousands_of_random_files_are_trees_or_refused_with_a_line(tmp_path):
@@ -91,7 +114,7 @@ def test_thousands_of_damaged_files_are_trees_or_refused_with_a_line(tmp_path):
     reasons: set[str] = set()
     untold: list[tuple[int, str]] = []
     for number in range(1600):
-        text = tree_yaml(random_tree(chance, THREE.rank_count))
+        text = correct_file(chance, THREE)
         file.write_bytes(damaged(chance, text))
         try:
             tree = read_tree(file, THREE)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from stagegen.catalogue import Parameter
+from stagegen.catalogue import Parameter, Part
 from stagegen.catalogue.formula import Formula
 from stagegen.catalogue.values import Range
 from stagegen.errors import InputError, MeasurementError
@@ -61,6 +63,45 @@ def test_a_range_has_its_values_on_any_ranks_and_bytes_may_be_any_number():
 def test_what_cannot_be_asked_for_is_told(spec, says):
     with pytest.raises(InputError, match=says):
         named_candidate(KNOWN, spec)
+
+
+SPLIT = replace(
+    algorithm("split"),
+    parts=(Part("reduce", Formula("n")), Part("bcast", Formula("n"))),
+)
+SERVED = {
+    "split": SPLIT,
+    "bcast/split": SPLIT,
+    "reduce/native": algorithm("native"),
+    "bcast/aapc": KNOWN["aapc"],
+    "bcast/native": algorithm("native"),
+}
+
+
+def test_a_composition_has_the_routines_that_its_parts_are_given():
+    served = named_candidate(SERVED, "split+reduce/native+bcast/aapc:window=2")
+    assert served.spec == "split+reduce/native+bcast/aapc:segment_size=512:window=2"
+    assert named_candidate(SERVED, "split").bound == (), "the MPI library serves all parts"
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("split+bcast/aapc+reduce/native", "split has routines of reduce, bcast"),
+        ("split+reduce/native", "split has routines of reduce, bcast"),
+        ("split+reduce/native+bcast/ring", "no algorithm ring can run here; choose from aapc"),
+        ("split+reduce/native+bcast/split", "no algorithm split can run here"),
+        ("split+reduce/native+bcast/aapc:window=3", "window must be one of 1, 2, 4"),
+    ],
+)
+def test_parts_that_a_composition_does_not_have_are_errors(spec, says):
+    with pytest.raises(InputError, match=says):
+        named_candidate(SERVED, spec)
+
+
+def test_routines_without_parts_get_none():
+    with pytest.raises(InputError, match="aapc has no parts"):
+        named_candidate(KNOWN, "aapc+reduce/native")
 
 
 def test_a_wrong_routine_is_an_error():

@@ -11,6 +11,7 @@ from itertools import cycle
 import pytest
 
 from stagegen.measure.records import Candidate, Measurement, Request
+from stagegen.measure.statistics import MARGIN
 from stagegen.tune.duels import LONG_REPETITIONS, PROLONGED, Duels
 from tests.measure.fakes import request
 
@@ -40,9 +41,9 @@ def scout(size: int, candidates: tuple[Candidate, ...]) -> Request:
     return request(*candidates, size=size)
 
 
-def duels(**draw) -> tuple[Duels, Drawn]:
+def duels(gain: float = MARGIN, **draw) -> tuple[Duels, Drawn]:
     source = Drawn({HOLDER: draw["holder"], CHALLENGER: draw["challenger"]})
-    return Duels(source, scout, lambda what: None), source
+    return Duels(source, scout, lambda what: None, gain), source
 
 
 def in_turn(*seconds: float) -> Callable[[], float]:
@@ -66,6 +67,12 @@ def test_a_duel_without_a_difference_does_not_go_on():
     fought, source = duels(holder=lambda: 1.0, challenger=lambda: 0.99)
     assert not fought.is_faster(64, CHALLENGER, HOLDER)
     assert source.repetitions == [LONG_REPETITIONS]
+
+
+@pytest.mark.parametrize(("gain", "wins"), [(0.03, True), (0.2, False)])
+def test_a_challenger_must_gain_what_was_asked_for(gain, wins):
+    fought, _ = duels(gain, holder=lambda: 1.0, challenger=lambda: 0.9)
+    assert fought.is_faster(64, CHALLENGER, HOLDER) is wins
 
 
 def test_an_open_duel_goes_on_once():

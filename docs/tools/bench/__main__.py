@@ -1,7 +1,7 @@
 """``python -m docs.tools.bench``: measure what is left to be measured, write the pages, judge.
 
 Needs a machine on which nothing else runs. What was measured is kept, so it may be stopped and
-started again, or run part by part. Exits with 1 if a target is missed.
+started again, or run part by part, on several machines. Exits with 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from docs.tools.bench.page import page, readme
-from docs.tools.bench.parts import Part, keep_overhead
+from docs.tools.bench.parts import Tuning, keep_overhead
 from docs.tools.bench.picture import plot
 from docs.tools.bench.plan import CATALOGUE, CLUSTERS, CONGESTION, FIXED
 from docs.tools.bench.results import Result, results
@@ -27,11 +27,11 @@ def main() -> int:
     """Return the exit status."""
     arguments = _arguments()
     if not arguments.page_only:
-        for part in _parts(arguments):
+        for tuning in _tunings(arguments):
             try:
-                part.measure(arguments.anew)
-                if part.cluster is FIXED:
-                    keep_overhead(part)
+                tuning.measure(arguments.anew)
+                if tuning.cluster is FIXED:
+                    keep_overhead(tuning, arguments.anew)
             except subprocess.CalledProcessError as error:
                 # It has said why on standard error; what was measured is kept.
                 return int(error.returncode)
@@ -60,20 +60,29 @@ def judge(found: Sequence[Result]) -> bool:
 
 def _write(found: Sequence[Result]) -> None:
     """Write docs/benchmark.md, and of the fixed cluster the README's table and its picture."""
-    PAGE.write_text(page(found), encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
     fixed = [result for result in found if result.cluster == FIXED.name]
     if fixed:
         README.write_text(readme(README.read_text(encoding="utf-8"), fixed), encoding="utf-8")
-        plot(fixed, str(PICTURE))
+        if missing := _without(fixed):
+            print(f"the picture stays: nothing is known of {', '.join(missing)}", file=sys.stderr)
+        else:
+            plot(fixed, str(PICTURE))
 
 
-def _parts(arguments: argparse.Namespace) -> list[Part]:
+def _without(found: Sequence[Result]) -> list[str]:
+    """Return the collectives of the fixed cluster that no result has."""
+    known = {row.collective for result in found for row in result.rows}
+    return [name for name in FIXED.collectives if name not in known]
+
+
+def _tunings(arguments: argparse.Namespace) -> list[Tuning]:
     """Return what is asked for: of each cluster its own collectives, unless others are named."""
     return [
-        Part(CLUSTERS[cluster], congestion, collective)
+        Tuning(CLUSTERS[cluster], congestion, tuple(sorted(collectives)))
         for cluster in arguments.clusters or CLUSTERS
+        for collectives in [set(arguments.collectives or CLUSTERS[cluster].collectives)]
         for congestion in arguments.congestion or CONGESTION
-        for collective in arguments.collectives or CLUSTERS[cluster].collectives
     ]
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from docs.tools.bench.plan import CATALOGUE
+from docs.tools.bench.rows import Time
 from stagegen.catalogue import Catalogue
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.log import read_log
 from stagegen.measure.records import Candidate
 from stagegen.measure.source import LogSource
-from stagegen.measure.statistics import Summary, paired_ratio
+from stagegen.measure.statistics import paired_ratio
 from stagegen.measure.validity import last_routines, still_valid
 from stagegen.topology import Topology
 from stagegen.tune.choose import Samples, median
@@ -75,12 +76,10 @@ def is_unaware(catalogue: Catalogue, candidate: Candidate) -> bool:
 
 @dataclass(frozen=True)
 class Entrant:
-    """One of a family at one size."""
+    """The best of a family at one size."""
 
     routine: str
-    seconds: Summary
     over_bound: float
-    repetitions: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -97,12 +96,28 @@ class Meeting:
     size: int
     aapc: Entrant
     unaware: Entrant
-    ratio: Summary
+    ratio: Time
 
     @property
     def is_level(self) -> bool:
         """Whether AAPC is at least level: it is not slower, or not by more than the noise."""
         return self.ratio.median <= 1 or self.ratio.low <= 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form in which it is kept."""
+        return {
+            "size": self.size,
+            "aapc": vars(self.aapc),
+            "unaware": vars(self.unaware),
+            "ratio": [self.ratio.median, self.ratio.low, self.ratio.high],
+        }
+
+
+def meeting_of(form: Mapping[str, Any]) -> Meeting:
+    """Read a meeting that was kept."""
+    median_, low, high = form["ratio"]
+    aapc, unaware = (Entrant(**form[name]) for name in ("aapc", "unaware"))
+    return Meeting(form["size"], aapc, unaware, Time(median_, (low, high)))
 
 
 def meetings(rows: Sequence[Any], catalogue: Catalogue) -> tuple[Meeting, ...]:
@@ -112,24 +127,19 @@ def meetings(rows: Sequence[Any], catalogue: Catalogue) -> tuple[Meeting, ...]:
     """
     found = []
     for size in sorted({row["size"] for row in rows}):
-        known = [
-            (Candidate.from_spec(row["routine"]), _entrant(row))
-            for row in rows
-            if row["size"] == size
-        ]
-        aapc = _best(one for candidate, one in known if is_aapc(catalogue, candidate))
-        unaware = _best(one for candidate, one in known if is_unaware(catalogue, candidate))
+        known = [(Candidate.from_spec(row["routine"]), row) for row in rows if row["size"] == size]
+        aapc = _best(row for candidate, row in known if is_aapc(catalogue, candidate))
+        unaware = _best(row for candidate, row in known if is_unaware(catalogue, candidate))
         if aapc and unaware:
-            ratio = paired_ratio(aapc.repetitions, unaware.repetitions)
-            found.append(Meeting(size, aapc, unaware, ratio))
+            ratio = paired_ratio(aapc["seconds"], unaware["seconds"])
+            pair = Time(ratio.median, (ratio.low, ratio.high))
+            found.append(Meeting(size, _entrant(aapc), _entrant(unaware), pair))
     return tuple(found)
 
 
-def _best(family: Iterable[Entrant]) -> Entrant | None:
-    return min(family, key=lambda one: one.seconds.median, default=None)
+def _best(family: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    return min(family, key=lambda row: float(row["median_s"]), default=None)
 
 
-def _entrant(row: Any) -> Entrant:
-    low, high = row["interval_s"]
-    seconds = Summary(row["median_s"], low, high, row["repetitions"])
-    return Entrant(row["routine"], seconds, row["over_bound"], tuple(row["seconds"]))
+def _entrant(row: Mapping[str, Any]) -> Entrant:
+    return Entrant(row["routine"], row["over_bound"])

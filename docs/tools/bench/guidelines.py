@@ -127,9 +127,14 @@ class Comparison:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the left side is slower by more than the tolerance, and the intervals apart."""
+        """Whether the left side is slower by more than the tolerance, and the intervals apart.
+
+        Where an interval is unknown, nobody can tell.
+        """
         _, _, high = self.right_seconds
-        return self.ratio > 1 + TOLERANCE and self.left.tuned.low > high
+        rows = (self.left, *(row for row, _ in self.right))
+        known = all(row.tuned.interval for row in rows)
+        return known and self.ratio > 1 + TOLERANCE and self.left.tuned.low > high
 
 
 @dataclass(frozen=True)

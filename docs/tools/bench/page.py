@@ -1,9 +1,10 @@
-"""docs/benchmark.md and the README's table, as text made from the results."""
+"""The results in docs/benchmark.md and the README's table, made anew between their marks."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from docs.tools.bench.guidelines import TOLERANCE, Verdict
 from docs.tools.bench.plan import CLUSTERS, FIXED, KIB, LONGEST, MIB, RATE
@@ -11,26 +12,6 @@ from docs.tools.bench.results import Result
 from docs.tools.bench.rows import Row
 from docs.tools.bench.targets import targets
 from stagegen.topology import Topology
-
-HEAD = """# Benchmark
-
-Every row that `make bench` compares (`docs/tools/bench/`), in the lab: on its fixed cluster, and on
-three that are drawn at random by a seed, the first ones that give two, three and four switches
-(`docs/tools/bench/plan.py`). TCP's congestion control is cubic, Linux's default, or bbr. This page,
-and the picture and the table of the README, are made by it.
-
-Each collective is tuned by itself, then native and tuned calls are timed in turn in one job; the
-README says how, and on what. Times are medians; [message sizes](interfaces.md#message-sizes) are in
-bytes; the bound is the payload's time on the most loaded link. An alltoall of 256 KiB is not tuned:
-the rule of 64 KiB serves it. What was not measured yet is not here.
-
-- *AAPC against the rest*: the best AAPC routines by the tuning's log and the best that know no
-  topology, native included, timed in turn in one job; the best of either by its median, and the
-  median of the ratios of pairs with its 95 % interval.
-- *Guidelines*: no collective should take longer than others that do the same together (Träff, Gropp
-  and Thakur 2010; the list is `docs/tools/bench/guidelines.py`). Those are listed that do so by
-  more than 3 % and by more than the noise: the intervals of both sides are apart.
-"""
 
 #: The points of the fixed cluster that the README shows.
 README_POINTS = frozenset(
@@ -49,17 +30,25 @@ NAMED_MOST = 5
 #: Between these lines of the README is its table.
 BEGIN, END = "<!-- table of make bench -->", "<!-- end of the table -->"
 
+#: Between these lines of docs/benchmark.md are the results; the rest is written by hand.
+PAGE_BEGIN, PAGE_END = "<!-- begin of results -->", "<!-- end of results -->"
 
-def page(results: Sequence[Result]) -> str:
-    """Return docs/benchmark.md."""
-    sections = [HEAD]
+
+def page(text: str, results: Sequence[Result]) -> str:
+    """Return docs/benchmark.md with its results made anew."""
+    return _between(text, PAGE_BEGIN, sections(results), PAGE_END)
+
+
+def sections(results: Sequence[Result]) -> str:
+    """Return a section for each cluster, what was promised, and what is left of an earlier run."""
+    found = []
     for cluster in CLUSTERS.values():
         own = [result for result in results if result.cluster == cluster.name]
         if own:
-            sections += [f"## {cluster.name}\n", describe(cluster.topology()), f"{table(own)}\n"]
-            sections += [*_families(own), *_guidelines(own), *_overheads(own)]
-    sections += ["## Targets\n", *_targets(results)]
-    return "\n".join(sections)
+            found += [f"## {cluster.name}\n", describe(cluster.topology()), f"{table(own)}\n"]
+            found += [*_families(own), *_guidelines(own), *_overheads(own)]
+    found += ["## Targets\n", *_targets(results), *_earlier(results)]
+    return "\n".join(found).rstrip("\n")
 
 
 def describe(topology: Topology) -> str:
@@ -75,8 +64,19 @@ def describe(topology: Topology) -> str:
 def readme(text: str, results: Sequence[Result]) -> str:
     """Return the README with its table made anew."""
     fixed = [result for result in results if result.cluster == FIXED.name]
-    between = re.compile(f"{re.escape(BEGIN)}\n.*?{re.escape(END)}", re.DOTALL)
-    return between.sub(lambda _: f"{BEGIN}\n{table(fixed, README_POINTS)}\n{END}", text)
+    return _between(text, BEGIN, table(fixed, README_POINTS), END)
+
+
+def _between(text: str, begin: str, new: str, end: str) -> str:
+    """Return a text with something new between two of its lines.
+
+    Raises:
+        ValueError: it lacks these lines.
+    """
+    between = re.compile(f"{re.escape(begin)}\n.*?{re.escape(end)}", re.DOTALL)
+    if not between.search(text):
+        raise ValueError(f"the page has no lines {begin} and {end}")
+    return between.sub(lambda _: f"{begin}\n{new}\n{end}", text)
 
 
 def table(results: Sequence[Result], points: frozenset[tuple[str, int]] | None = None) -> str:
@@ -186,3 +186,16 @@ def _targets(results: Sequence[Result]) -> Iterator[str]:
     for result in results:
         yield f"{result.name}:\n"
         yield "\n".join(f"- {target}" for target in targets(result)) + "\n"
+
+
+def _earlier(results: Sequence[Result]) -> Iterator[str]:
+    """Yield the rows of an earlier run, a table for each cluster and congestion control."""
+    left = [replace(result, rows=result.earlier) for result in results if result.earlier]
+    if left:
+        yield "## Other collectives: an earlier run\n"
+    for result in left:
+        yield (
+            f"`make bench` has not measured these anew. The rows are of {result.cluster} with "
+            f"{result.congestion}, from before the lab kept CPUs awake.\n"
+        )
+        yield f"{table([result])}\n"

@@ -1,9 +1,15 @@
 """The parts of the benchmark: tune, compare, AAPC against the rest, the cost of intercepting.
 
-A part is of one cluster, one congestion control and one collective. It has a folder of its own,
-``generated/bench-<cluster>-<congestion>/<collective>``, which is what ``stagegen tune`` leaves,
-with ``compared.json`` and ``families.json`` in it. What is there already is not measured again,
-so the benchmark may be stopped at any time and started again, or run part by part.
+All wanted collectives of a cluster are tuned together, once with each congestion control: a
+composition runs what was tuned for its parts, so these must be tuned, too. Each collective is then
+compared by itself; that is a part.
+
+A tuning has a folder of its own, ``generated/bench-<cluster>-<congestion>/<collectives>``, which is
+what ``stagegen tune`` leaves, with ``compared-*.json`` and ``families.json`` in it: all that the
+commands told. Of this, what pages need goes to docs/results/bench/ (``kept``). A part that is kept
+there already, of the routines of today, is not measured again, and a tuning of which nothing is
+left is not made. So the benchmark may be stopped at any time and started again, or run part by
+part, on several machines.
 """
 
 from __future__ import annotations
@@ -18,9 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from docs.tools.bench.families import FROM, Meeting, entrants, meetings, samples_of
+from docs.tools.bench.families import FROM, entrants, meetings, samples_of
+from docs.tools.bench.kept import Kept, Source, read_kept
 from docs.tools.bench.plan import CATALOGUE, Cluster
-from docs.tools.bench.rows import Row, row_of
 from stagegen.generate import Toolchain
 from stagegen.generate.write import write_file
 from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
@@ -28,21 +34,46 @@ from stagegen.measure.launch.mpi import find_mpi
 
 GENERATED = Path("generated")
 LOG, DECISION = "measurements.jsonl", "decision.json"
-COMPARED, FAMILIES, OVERHEAD = "compared.json", "families.json", "overhead.json"
+FAMILIES, OVERHEAD = "families.json", "overhead.json"
+
+#: The name of a tuning of all collectives.
+ALL = "all"
 
 
 @dataclass(frozen=True)
-class Part:
-    """One collective on one cluster with one congestion control."""
+class Tuning:
+    """Collectives that are tuned together on one cluster with one congestion control.
+
+    Attributes:
+        cluster: which one.
+        congestion: the congestion control.
+        collectives: sorted names.
+    """
 
     cluster: Cluster
     congestion: str
-    collective: str
+    collectives: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """As in the names of folders and in results."""
+        is_all = self.collectives == CATALOGUE.collectives
+        return ALL if is_all else "+".join(self.collectives)
 
     @property
     def folder(self) -> Path:
-        """What ``stagegen tune`` makes for it, and where its results are."""
-        return GENERATED / f"bench-{self.cluster.name}-{self.congestion}" / self.collective
+        """What ``stagegen tune`` makes, and where commands leave what they told."""
+        return GENERATED / f"bench-{self.cluster.name}-{self.congestion}" / self.name
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Its collectives, to be compared one by one."""
+        return tuple(Part(self, name) for name in self.collectives)
+
+    @property
+    def kept(self) -> Kept:
+        """What is kept of its cluster and congestion control."""
+        return read_kept(self.cluster.name, self.congestion)
 
     def measure(self, anew: bool = False) -> None:
         """Do what has not been done yet, or all of it.
@@ -50,56 +81,26 @@ class Part:
         Raises:
             subprocess.CalledProcessError: a command failed; it has said why.
         """
-        self._tune(anew)
-        if anew or self._result(COMPARED) is None:
-            sizes = self.cluster.compared(self.collective)
-            self._keep(COMPARED, self._run("bench", "--library", self.folder, *self._at(sizes)))
-        if self.collective == "alltoall" and (anew or self._result(FAMILIES) is None):
-            self._keep(FAMILIES, {"rows": list(self._families())})
-
-    def rows(self) -> tuple[Row, ...]:
-        """Return what was compared; nothing before it was."""
-        result = self._result(COMPARED)
-        return tuple(map(row_of, result["rows"])) if result else ()
-
-    def environment(self) -> dict[str, Any] | None:
-        """Return where it was compared; None before it was."""
-        result = self._result(COMPARED)
-        return result["environment"] if result else None
-
-    def meetings(self) -> tuple[Meeting, ...]:
-        """Return how AAPC fared against the rest; nothing before this was measured."""
-        result = self._result(FAMILIES)
-        return meetings(result["rows"], CATALOGUE) if result else ()
+        if anew or not all(part.is_kept() for part in self.parts):
+            self._tune(anew)
+            for part in self.parts:
+                part.measure(anew)
 
     def _tune(self, anew: bool) -> None:
-        sizes = ",".join(map(str, self.cluster.tuned_at(self.collective)))
-        words = ["--collectives", self.collective, "--sizes", sizes, "--output", self.folder]
+        sizes = ",".join(map(str, self.cluster.tuned_at(self.collectives)))
+        words: list[object] = ["--collectives", ",".join(self.collectives), "--sizes", sizes]
+        words += ["--output", self.folder]
         words += ["--communicators", "whole"]  # only its calls are compared
         resume = (self.folder / LOG).exists() and not anew
-        self._stagegen("tune", *words, *(["--resume"] if resume else []))
+        self.stagegen("tune", *words, *(["--resume"] if resume else []))
 
-    def _families(self) -> Iterator[Any]:
-        """Yield the rows of the contests, one contest for each size: entrants differ."""
-        samples = samples_of(self.folder / LOG, self.cluster.topology())
-        for size in self.cluster.compared("alltoall"):
-            if size >= FROM:
-                specs = ",".join(c.spec for c in entrants(samples, CATALOGUE, size))
-                words = ["--collective", "alltoall", "--algorithms", specs, "--sizes", size]
-                words += ["--output", self.folder / "build" / "families"]
-                yield from self._run("compare", *words)["rows"]
-
-    def _at(self, sizes: Sequence[int]) -> list[str]:
-        # A barrier has no size to ask for.
-        text = ",".join(str(size or 1) for size in sizes)
-        return ["--collectives", self.collective, "--sizes", text]
-
-    def _run(self, command: str, *words: object) -> Any:
+    def run(self, command: str, *words: object) -> Any:
         """Return the JSON that a measuring command prints."""
         more = ("--repetitions", self.cluster.repetitions, "--format", "json")
-        return json.loads(self._stagegen(command, *words, *more))
+        return json.loads(self.stagegen(command, *words, *more))
 
-    def _stagegen(self, command: str, *words: object) -> str:
+    def stagegen(self, command: str, *words: object) -> str:
+        """Return what a command prints."""
         file = self.cluster.file(self.folder.parent)
         line = [sys.executable, "-m", "stagegen", command, "--topology", str(file)]
         environment = {**os.environ, CONGESTION_VARIABLE: self.congestion}
@@ -109,22 +110,104 @@ class Part:
         )
         return done.stdout.decode()
 
-    def _keep(self, name: str, result: Any) -> None:
-        form = {"decision": self._decision(), **result}
-        write_file(self.folder / name, json.dumps(form, ensure_ascii=False) + "\n")
+    def log(self, name: str, result: Any) -> None:
+        """Leave all that a command told beside what made it."""
+        write_file(self.folder / name, json.dumps(result, ensure_ascii=False) + "\n")
 
-    def _result(self, name: str) -> Any:
-        """Return a result, if it is of the library that is there now."""
-        path = self.folder / name
-        if not path.exists():
-            return None
-        form = json.loads(path.read_text(encoding="utf-8"))
-        return form if form["decision"] == self._decision() else None
 
-    def _decision(self) -> str:
-        """Return the hash of the decision table: a library that decides otherwise is another."""
-        path = self.folder / DECISION
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+@dataclass(frozen=True)
+class Part:
+    """One collective of a tuning."""
+
+    tuning: Tuning
+    collective: str
+
+    def measure(self, anew: bool = False) -> None:
+        """Compare it, and AAPC with the rest if it is an alltoall, as far as that is not kept.
+
+        Raises:
+            subprocess.CalledProcessError: a command failed; it has said why.
+        """
+        tuning = self.tuning
+        if anew or not self._is_kept("rows"):
+            words = ("--library", tuning.folder, *self._at(self._sizes("rows")))
+            found = tuning.run("bench", *words)
+            tuning.log(f"compared-{self.collective}.json", found)
+            tuning.kept.with_rows(found["rows"], self._source(), found["environment"]).write()
+        if self._meets and (anew or not self._is_kept("meetings")):
+            rows = list(self._families())
+            tuning.log(FAMILIES, {"rows": rows})
+            tuning.kept.with_meetings(meetings(rows, CATALOGUE), self._source()).write()
+
+    def is_kept(self) -> bool:
+        """Whether its results are kept, and of today, on whatever machine they were measured."""
+        return self._is_kept("rows") and (not self._meets or self._is_kept("meetings"))
+
+    @property
+    def _meets(self) -> bool:
+        """Whether families of its algorithms are compared, too."""
+        return self.collective == "alltoall"
+
+    def _is_kept(self, name: str) -> bool:
+        """Whether all its points in a list of kept results are of today."""
+        sizes = self._sizes(name)
+        points = [(size,) if name == "meetings" else (self.collective, size) for size in sizes]
+        return all(map(self._is_of_today, self.tuning.kept.sources(name, points)))
+
+    def _sizes(self, name: str) -> tuple[int, ...]:
+        sizes = self.tuning.cluster.compared(self.collective)
+        return tuple(size for size in sizes if name == "rows" or size >= FROM)
+
+    def _is_of_today(self, source: Source | None) -> bool:
+        """Whether a result is of routines that did not change, tuned with what it is made of."""
+        if source is None or source.routines != self._routines():
+            return False
+        wanted = _parts_of(self.collective) & set(self.tuning.collectives)
+        return wanted <= _names_of(source.together)
+
+    def _source(self) -> Source:
+        """Return what a result is of that is measured now."""
+        tables = json.loads((self.tuning.folder / DECISION).read_text(encoding="utf-8"))["tables"]
+        own = [table for table in tables if table["collective"] == self.collective]
+        return Source(_hash(own), self._routines(), self.tuning.name)
+
+    def _routines(self) -> str:
+        """Return the hash of all routines of the collective, and of those of its parts."""
+        names = _parts_of(self.collective)
+        hashes = CATALOGUE.hashes
+        return _hash({name: hashes[name] for name in hashes if name.partition("/")[0] in names})
+
+    def _families(self) -> Iterator[Any]:
+        """Yield the rows of the contests, one contest for each size: entrants differ."""
+        tuning = self.tuning
+        samples = samples_of(tuning.folder / LOG, tuning.cluster.topology())
+        for size in self._sizes("meetings"):
+            specs = ",".join(c.spec for c in entrants(samples, CATALOGUE, size))
+            words: list[object] = ["--collective", "alltoall", "--algorithms", specs]
+            words += ["--sizes", size]
+            words += ["--output", tuning.folder / "build" / "families"]
+            yield from tuning.run("compare", *words)["rows"]
+
+    def _at(self, sizes: Sequence[int]) -> list[str]:
+        # A barrier has no size to ask for.
+        text = ",".join(str(size or 1) for size in sizes)
+        return ["--collectives", self.collective, "--sizes", text]
+
+
+def _parts_of(collective: str) -> set[str]:
+    """Return the collectives that a collective can be made of, itself included."""
+    every = (part.collective for one in CATALOGUE.of(collective) for part in one.parts)
+    return {collective, *every}
+
+
+def _names_of(together: str) -> set[str]:
+    """Return the collectives of a tuning by its name."""
+    return set(CATALOGUE.collectives if together == ALL else together.split("+"))
+
+
+def _hash(form: Any) -> str:
+    """Return as much of a hash as tells results apart."""
+    return hashlib.sha256(json.dumps(form, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def measure_overhead(library: Path) -> dict[str, float]:
@@ -137,15 +220,10 @@ def measure_overhead(library: Path) -> dict[str, float]:
     return {name: float(overhead) for name, _, _, overhead in lines}
 
 
-def keep_overhead(part: Part) -> None:
-    """Measure what intercepting costs in a part's library, where that is not known."""
-    path = part.folder / OVERHEAD
-    if not path.exists():
-        write_file(path, json.dumps(measure_overhead(part.folder)) + "\n")
-
-
-def overhead_of(part: Part) -> dict[str, float]:
-    """Return what intercepting costs in a part's library; empty before it was measured."""
-    path = part.folder / OVERHEAD
-    found: dict[str, float] = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    return found
+def keep_overhead(tuning: Tuning, anew: bool = False) -> None:
+    """Measure what intercepting costs in the library of a tuning, where that is not kept."""
+    is_there = (tuning.folder / DECISION).exists()
+    if is_there and (anew or not tuning.kept.has_overheads):
+        found = measure_overhead(tuning.folder)
+        tuning.log(OVERHEAD, found)
+        tuning.kept.with_overheads(found).write()

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from docs.tools.bench.families import Meeting
 from docs.tools.bench.guidelines import Verdict, verdict
-from docs.tools.bench.parts import Part, overhead_of
-from docs.tools.bench.plan import CATALOGUE, CLUSTERS, CONGESTION, Cluster
+from docs.tools.bench.kept import read_kept
+from docs.tools.bench.plan import CLUSTERS, CONGESTION, Cluster
 from docs.tools.bench.rows import Row
 
 
@@ -23,6 +23,7 @@ class Result:
         rows: all that was compared, by collective and size.
         meetings: AAPC against the rest, by size.
         overheads: nanoseconds that intercepting costs, by collective.
+        earlier: rows of an earlier run, of what was not measured since.
     """
 
     cluster: str
@@ -31,6 +32,7 @@ class Result:
     rows: tuple[Row, ...]
     meetings: tuple[Meeting, ...] = ()
     overheads: Mapping[str, float] = field(default_factory=dict)
+    earlier: tuple[Row, ...] = ()
 
     @property
     def name(self) -> str:
@@ -43,20 +45,19 @@ class Result:
 
 
 def results() -> tuple[Result, ...]:
-    """Return what has been measured so far, clusters and congestion controls in their order."""
+    """Return what is kept, clusters and congestion controls in their order."""
     everything = (_result(one, cc) for one in CLUSTERS.values() for cc in CONGESTION)
     return tuple(result for result in everything if result.rows)
 
 
 def _result(cluster: Cluster, congestion: str) -> Result:
-    parts = [Part(cluster, congestion, name) for name in CATALOGUE.collectives]
-    rows = sorted((r for part in parts for r in part.rows()), key=lambda r: (r.collective, r.size))
-    overheads = next(filter(None, map(overhead_of, parts)), {})
+    known = read_kept(cluster.name, congestion)
     return Result(
         cluster.name,
         congestion,
         cluster.topology().rank_count,
-        tuple(rows),
-        tuple(meeting for part in parts for meeting in part.meetings()),
-        overheads,
+        known.rows(),
+        known.meetings(),
+        known.overheads(),
+        known.earlier(),
     )

@@ -6,12 +6,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stagegen.measure.statistics import Summary
+
+@dataclass(frozen=True)
+class Time:
+    """A median with its interval.
+
+    Attributes:
+        median: in seconds.
+        interval: its ends. None if they are unknown, as of a row that only a page still has.
+    """
+
+    median: float
+    interval: tuple[float, float] | None
+
+    @property
+    def low(self) -> float:
+        """The lower end, or the median."""
+        return self.interval[0] if self.interval else self.median
+
+    @property
+    def high(self) -> float:
+        """The upper end, or the median."""
+        return self.interval[1] if self.interval else self.median
 
 
 @dataclass(frozen=True)
 class Row:
-    """Times in seconds, medians with their intervals.
+    """Times of one collective at one size.
 
     Attributes:
         collective: which one.
@@ -24,8 +45,8 @@ class Row:
 
     collective: str
     size: int
-    native: Summary
-    tuned: Summary
+    native: Time
+    tuned: Time
     bound: float | None
     routine: str
 
@@ -39,19 +60,24 @@ class Row:
         """Tuned over the bound, None where there is none."""
         return self.tuned.median / self.bound if self.bound else None
 
+    @property
+    def has_intervals(self) -> bool:
+        """Whether the intervals of both medians are known."""
+        return None not in (self.native.interval, self.tuned.interval)
+
 
 def row_of(form: Mapping[str, Any]) -> Row:
-    """Read a row of the command's JSON."""
+    """Read a row of the command's JSON, or one that was kept."""
 
-    def summary(name: str) -> Summary:
-        low, high = form[f"{name}_interval_s"]
-        return Summary(form[f"{name}_s"], low, high, form["repetitions"])
+    def time(name: str) -> Time:
+        interval = form.get(f"{name}_interval_s")
+        return Time(form[f"{name}_s"], interval and (interval[0], interval[1]))
 
     return Row(
         form["collective"],
         form["size"],
-        summary("native"),
-        summary("tuned"),
+        time("native"),
+        time("tuned"),
         form["bound_s"],
         form["routine"],
     )

@@ -34,7 +34,8 @@ class Goal:
         collective: which one.
         size: bytes, as it counts them.
         speedup: native over tuned at the least; of 1, that no difference can be told to its
-            disadvantage: the intervals of the two medians are not apart.
+            disadvantage: the intervals of the two medians are not apart. Where they are unknown,
+            what no size may be below stands for them.
         over_bound: tuned over the lower bound at the most, None where nothing is promised.
         everywhere: whether it holds on all clusters; else on the fixed one.
         congestion: the only congestion control that it is for; None for any. How slow native
@@ -55,7 +56,10 @@ class Goal:
 
     def is_met(self, row: Row) -> bool:
         """Whether a row keeps it."""
-        together = row.tuned.low <= row.native.high
+        if row.has_intervals:
+            together = row.tuned.low <= row.native.high
+        else:
+            together = row.speedup >= SPEEDUP_LEAST
         fast = row.speedup >= self.speedup or (self.speedup == 1 and together)
         over = row.over_bound
         return fast and (self.over_bound is None or (over is not None and over <= self.over_bound))

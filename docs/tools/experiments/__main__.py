@@ -18,6 +18,7 @@ from docs.tools.experiments import results
 from docs.tools.experiments.experiment import Experiment
 from docs.tools.experiments.page import with_report
 from docs.tools.experiments.registry import find_experiments, find_groups
+from stagegen.generate.write import write_file
 
 
 def main() -> int:
@@ -46,11 +47,13 @@ def main() -> int:
 
 
 def write_pages(experiments: Sequence[Experiment], top: Path) -> None:
-    """Put the reports of experiments with results into their pages."""
+    """Put the reports of experiments with results into their pages; write their pictures."""
     for one in experiments:
         if known := results.found(one, top):
             text = one.page.read_text(encoding="utf-8")
             one.page.write_text(with_report(text, one.name, one.report(known)), encoding="utf-8")
+            for file, svg in one.pictures(known).items():
+                write_file(file, svg)
 
 
 def judge(experiments: Sequence[Experiment], top: Path) -> bool:

@@ -9,12 +9,20 @@ from typing import Any
 
 from docs.tools.target import Target
 
-#: What points brought, as JSON, by their names; those that were not measured yet are missing.
+#: What is kept of points, as JSON, by their names; those that were not measured yet are missing.
 Found = Mapping[str, Any]
+
+
+def _whole(result: Any) -> Any:
+    return result
 
 
 def _no_targets(_found: Found) -> Sequence[Target]:
     return ()
+
+
+def _no_pictures(_found: Found) -> Mapping[Path, str]:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,8 @@ class Experiment:
         report: Markdown of what was found; not called before there is a point.
         page: where the report stands.
         targets: what was promised.
+        summary: of what a point returns, that which is kept: what report and targets need.
+        pictures: SVG that the report shows, by its file.
     """
 
     name: str
@@ -37,3 +47,5 @@ class Experiment:
     report: Callable[[Found], str]
     page: Path
     targets: Callable[[Found], Sequence[Target]] = _no_targets
+    summary: Callable[[Any], Any] = _whole
+    pictures: Callable[[Found], Mapping[Path, str]] = _no_pictures

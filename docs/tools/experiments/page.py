@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from stagegen.measure.statistics import Summary
-
 
 def with_report(text: str, name: str, report: str) -> str:
     """Return a page with the report of an experiment in its place.
@@ -31,6 +29,6 @@ def milliseconds(seconds: float) -> str:
     return f"{1e3 * seconds:.4g}"
 
 
-def interval(ratio: Summary) -> str:
-    """Return the median of a ratio, and its interval."""
-    return f"{ratio.median:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
+def interval(median: float, low: float, high: float) -> str:
+    """Return the median of a ratio, and the ends of its interval."""
+    return f"{median:.2f} [{low:.2f}, {high:.2f}]"

@@ -52,6 +52,22 @@ def _points() -> Mapping[str, Any]:
     }
 
 
+def _summary(result: Any) -> Any:
+    """Return of each algorithm ē, half of its interval and the last exit; ω / T; experiments."""
+    of = {row["routine"].partition(":")[0]: row["late"] for row in result["rows"]}
+    first = of[ALGORITHMS[0]]
+    return {
+        "algorithms": {name: _times(of[name]) for name in ALGORITHMS},
+        "omega": first["spread_s"] / first["message_s"],
+        "experiments": len(first["rounds"]["mean"]),
+    }
+
+
+def _times(late: Mapping[str, Any]) -> dict[str, float]:
+    low, high = late["mean_interval_s"]
+    return {"mean_s": late["mean_s"], "half_s": (high - low) / 2, "last_s": late["last_s"]}
+
+
 def _report(found: Found) -> str:
     sections = [_section(size, found) for size in SIZES]
     return "\n\n".join(section for section in sections if section)
@@ -64,23 +80,19 @@ def _section(size: str, found: Found) -> str:
         result = found.get(f"{size} factor {factor}")
         if result is None:
             continue
-        of = {row["routine"].partition(":")[0]: row["late"] for row in result["rows"]}
+        of = result["algorithms"]
         best = min(of[name]["mean_s"] for name in ALGORITHMS)
         cells = [_cell(of[name], of[name]["mean_s"] == best) for name in ALGORITHMS]
-        first = of[ALGORITHMS[0]]
-        omega = first["spread_s"] / first["message_s"]
-        count = str(len(first["rounds"]["mean"]))
-        rows.append([str(factor), *cells, f"{omega:.1f}", count])
+        rows.append([str(factor), *cells, f"{result['omega']:.1f}", str(result["experiments"])])
     if not rows:
         return ""
     titles = ["MAX", *ALGORITHMS, "ω / T", "experiments"]
     return f"{size}: ē ± half of its 95 % interval | last exit, ms\n\n{table(titles, rows)}"
 
 
-def _cell(late: Mapping[str, Any], is_best: bool) -> str:
-    low, high = late["mean_interval_s"]
-    mean = milliseconds(late["mean_s"])
-    text = f"{mean} ± {milliseconds((high - low) / 2)}, {milliseconds(late['last_s'])}"
+def _cell(times: Mapping[str, float], is_best: bool) -> str:
+    mean, half, last = (milliseconds(times[name]) for name in ("mean_s", "half_s", "last_s"))
+    text = f"{mean} ± {half}, {last}"
     return f"**{text}**" if is_best else text
 
 
@@ -90,4 +102,5 @@ EXPERIMENT = Experiment(
     _points(),
     _report,
     Path("docs/arrival.md"),
+    summary=_summary,
 )

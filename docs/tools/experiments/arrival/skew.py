@@ -14,7 +14,7 @@ from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import interval, milliseconds, table
 from docs.tools.experiments.stagegen import answer
 from docs.tools.target import Target
-from stagegen.measure.statistics import Summary, paired_ratio
+from stagegen.measure.statistics import paired_ratio
 
 PAGE = Path("docs/wide-area.md")
 
@@ -121,35 +121,35 @@ def _measure(setting: _Setting, folder: Path) -> Any:
     )
 
 
-#: A candidate as the report has it: its name and, of a tree, the most children of a rank.
-_Who = tuple[str, int]
+#: What is kept of a point: by candidate, seconds after the last arrival and, of a tree that adapts,
+#: the time of the fixed one over its own (by pairs: the median, and the ends of its interval).
+_Kept = Mapping[str, Mapping[str, Any]]
 
 
-def _rounds(result: Mapping[str, Any]) -> dict[_Who, list[float]]:
-    """Return the seconds of each experiment after the last arrival."""
-    found = {}
+def _summary(result: Mapping[str, Any]) -> _Kept:
+    rounds = {}
     for row in result["rows"]:
-        spec = row["routine"]
-        tree = _TREE.match(spec)
-        who = (tree[1], int(tree[2])) if tree else (spec.partition(":")[0], 0)
-        found[who] = row["late"]["rounds"]["last"]
-    return found
+        tree = _TREE.match(row["routine"])
+        name = _tree(tree[1], int(tree[2])) if tree else row["routine"].partition(":")[0]
+        rounds[name] = row["late"]["rounds"]["last"]
+    kept: dict[str, dict[str, Any]] = {}
+    for name, seconds in rounds.items():
+        kept[name] = {"last_s": statistics.median(seconds)}
+        tree, _, how = name.partition(":")
+        if tree in ADAPTIVE and (fixed := f"{FIXED}:{how}") in rounds:
+            gain = paired_ratio(rounds[fixed], seconds)
+            kept[name]["gain"] = [gain.median, gain.low, gain.high]
+    return kept
 
 
-def _gains(setting: _Setting, rounds: Mapping[_Who, Sequence[float]]) -> dict[_Who, Summary]:
-    """Return the time of the fixed tree over that of each one that adapts, by pairs."""
-    return {
-        (tree, most): paired_ratio(rounds[FIXED, arity], rounds[tree, arity])
-        for most in ARITIES
-        for tree in ADAPTIVE
-        if (tree, arity := _arity(setting, most)) in rounds
-    }
+def _tree(tree: str, arity: int) -> str:
+    return f"{tree}:arity={arity}"
 
 
-def _known(collective: str, found: Found) -> Iterator[tuple[_Setting, dict[_Who, list[float]]]]:
+def _known(collective: str, found: Found) -> Iterator[tuple[_Setting, _Kept]]:
     for setting in SETTINGS:
         if setting.collective == collective and setting.name in found:
-            yield setting, _rounds(found[setting.name])
+            yield setting, found[setting.name]
 
 
 def _report(found: Found) -> str:
@@ -163,54 +163,51 @@ def _section(collective: str, found: Found) -> str:
         return ""
     others = ["native", OTHER[collective]]
     trees = [(tree, most) for most in ARITIES for tree in TREES]
-    seconds = []
-    for one, rounds in known:
-        who = [*((other, 0) for other in others), *((t, _arity(one, k)) for t, k in trees)]
-        medians = [milliseconds(statistics.median(rounds[w])) if w in rounds else "" for w in who]
-        seconds.append([str(one.ranks), _late(one), *medians])
-    titles = [*(other.replace("_", " ") for other in others), *map(_title, trees)]
     adaptive = [who for who in trees if who[0] != FIXED]
-    ratios = []
-    for one, rounds in known:
-        gains = _gains(one, rounds)
-        cells = [interval(gains[who]) if who in gains else "" for who in adaptive]
-        ratios.append([str(one.ranks), _late(one), *cells])
-    head = ["ranks", "late"]
-    saved = _saved(collective, found, trees)
-    told = (
+    seconds, gains, saved = [], [], []
+    for one, kept in known:
+        head = [str(one.ranks), _late(one)]
+        names = [*others, *(_tree(tree, _arity(one, most)) for tree, most in trees)]
+        times = [kept[name]["last_s"] if name in kept else None for name in names]
+        seconds.append([*head, *(milliseconds(time) if time else "" for time in times)])
+        gains.append([*head, *(_gain(kept, tree, _arity(one, most)) for tree, most in adaptive)])
+        told = found.get(replace(one, multicast=True).name)
+        if told is not None and not one.multicast:
+            ratios = (_saved(kept, told, name) for name in names[len(others) :])
+            saved.append([*head, *ratios])
+    head, of_trees = ["ranks", "late"], [*map(_title, trees)]
+    titles = [*(other.replace("_", " ") for other in others), *of_trees]
+    told_so = (
         f"\n\n{collective}: release along the tree / by multicast, too (medians of two jobs)\n\n"
-        f"{table([*head, *map(_title, trees)], saved)}"
+        f"{table([*head, *of_trees], saved)}"
     )
     return (
         f"{collective}: from the last arrival to the last exit, ms (medians)\n\n"
         f"{table([*head, *titles], seconds)}\n\n"
-        f"{collective}: fixed / this (medians of pairs, with 95 % intervals)\n\n"
-        f"{table([*head, *map(_title, adaptive)], ratios)}"
-        f"{told if saved else ''}"
+        f"{collective}: fixed / this (medians of pairs, with 95 % intervals; else of medians)\n\n"
+        f"{table([*head, *map(_title, adaptive)], gains)}"
+        f"{told_so if saved else ''}"
     )
 
 
-def _saved(collective: str, found: Found, trees: Sequence[_Who]) -> list[list[str]]:
-    """Return how much faster each tree is with multicast, of what was measured in both ways."""
-    known = dict(_known(collective, found))
-    rows = []
-    for one, plain in known.items():
-        told = known.get(replace(one, multicast=True))
-        if one.multicast or told is None:
-            continue
-        who = [(tree, _arity(one, most)) for tree, most in trees]
-        medians = ([statistics.median(some[w]) for w in who] for some in (plain, told))
-        rows.append(
-            [
-                str(one.ranks),
-                _late(one),
-                *(f"{a / b:.2f}" for a, b in zip(*medians, strict=True)),
-            ]
-        )
-    return rows
+def _gain(kept: _Kept, tree: str, arity: int) -> str:
+    """Return the time of the fixed tree over that of another one; earlier runs kept no pairs."""
+    own, fixed = kept.get(_tree(tree, arity)), kept.get(_tree(FIXED, arity))
+    if own is None or fixed is None:
+        return ""
+    if "gain" not in own:
+        return f"{fixed['last_s'] / own['last_s']:.2f}"
+    return interval(*own["gain"])
 
 
-def _title(who: _Who) -> str:
+def _saved(kept: _Kept, told: _Kept, name: str) -> str:
+    """Return how much faster a tree is with multicast, if it was measured in both ways."""
+    if name not in kept or name not in told:
+        return ""
+    return f"{kept[name]['last_s'] / told[name]['last_s']:.2f}"
+
+
+def _title(who: tuple[str, int]) -> str:
     tree, most = who
     return f"{TREES[tree]}, k = {most}"
 
@@ -236,18 +233,22 @@ def _promises(collective: str, multicast: bool, found: Found) -> Iterator[Target
     shallow, deep = ARITIES
     what = f"{collective}, 16 ranks{', multicast' if multicast else ''}"
     grows = f"{what}, one late: fixed / token grows with the depth, from above 1"
-    if result := found.get(late.name):
-        gains = _gains(late, _rounds(result))
-        low, high = gains[TOKEN, shallow], gains[TOKEN, deep]
-        seen = f"{interval(low)} (k = {shallow}), {interval(high)} (k = {deep})"
-        yield Target(1 < low.median < high.median, f"{grows}: {seen}")
+    low, high = (_token(found, late, most) for most in (shallow, deep))
+    if low and high:
+        seen = f"{interval(*low)} (k = {shallow}), {interval(*high)} (k = {deep})"
+        yield Target(1 < low[0] < high[0], f"{grows}: {seen}")
     else:
         yield Target(None, grows)
-    costs = {}
-    if result := found.get(nobody.name):
-        costs = {_title(who): 1 / one.median for who, one in _gains(nobody, _rounds(result)).items()
-                 if who[0] == TOKEN}  # fmt: skip
+    gains = {f"k = {most}": _token(found, nobody, most) for most in ARITIES}
+    costs = {k: 1 / gain[0] for k, gain in gains.items() if gain}
     yield Target.at_most(WORSE, costs, f"{what}, nobody late: token / fixed")
+
+
+def _token(found: Found, setting: _Setting, most: int) -> Sequence[float]:
+    """Return the gain of the token tree; nothing if it was not measured in pairs."""
+    kept: _Kept = found.get(setting.name, {})
+    gain: Sequence[float] = kept.get(_tree(TOKEN, _arity(setting, most)), {}).get("gain", ())
+    return gain
 
 
 EXPERIMENT = Experiment(
@@ -257,4 +258,5 @@ EXPERIMENT = Experiment(
     _report,
     PAGE,
     _targets,
+    _summary,
 )

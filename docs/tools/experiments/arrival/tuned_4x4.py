@@ -58,7 +58,11 @@ def _tune(timing: str, size: int, folder: Path) -> Any:
 
 
 def _compare(factor: int, size: int, folder: Path) -> Any:
-    libraries = (_folder(folder.parent, timing, size) for timing in (BARRIER, str(factor)))
+    timings = (BARRIER, str(factor))
+    for timing in timings:
+        if not (_folder(folder.parent, timing, size) / "decision.json").exists():
+            _tune(timing, size, folder)  # it was done on another machine
+    libraries = (_folder(folder.parent, timing, size) for timing in timings)
     return answer(
         *("bench", "--topology", TOPOLOGY, "--collectives", "allreduce", "--sizes", size),
         *(word for library in libraries for word in ("--library", library)),
@@ -76,37 +80,51 @@ def _points() -> Iterator[tuple[str, Callable[[Path], Any]]]:
             yield f"{kib} KiB compare {factor}", partial(_compare, factor, size)
 
 
+def _summary(result: Any) -> Any:
+    """Return of a comparison what each table chose, its last exit, and ratios by pairs."""
+    if "rows" not in result:
+        return result
+    (row,) = result["rows"]
+    return {
+        "native_s": row["late"]["last_s"],
+        "tables": [
+            {"routine": one["routine"], "last_s": one["late"]["last_s"]} for one in row["tables"]
+        ],
+        **{metric: _ratio(row, metric) for metric in ("last", "mean")},
+        "repetitions": row["repetitions"],
+    }
+
+
 def _rows(found: Found) -> Iterator[tuple[int, int, Any]]:
     """Yield size, factor and row of each comparison."""
     for size in SIZES:
         for factor in FACTORS:
             if result := found.get(f"{size // KIB} KiB compare {factor}"):
-                (row,) = result["rows"]
-                yield size, factor, row
+                yield size, factor, result
 
 
-def _ratio(row: Any, metric: str) -> Any:
-    """Return the time of the table tuned under imbalance over that of the other, by pairs."""
+def _ratio(row: Any, metric: str) -> list[float]:
+    """Return the time of the table tuned under imbalance over that of the other, by pairs.
+
+    The median, and the ends of its interval.
+    """
     barrier, imbalance = (one["late"]["rounds"][metric] for one in row["tables"])
-    return paired_ratio(imbalance, barrier)
+    ratio = paired_ratio(imbalance, barrier)
+    return [ratio.median, ratio.low, ratio.high]
 
 
 def _report(found: Found) -> str:
     rows = []
     for size, factor, row in _rows(found):
         barrier, imbalance = row["tables"]
-        ratios = (_ratio(row, metric) for metric in ("last", "mean"))
         rows.append(
             [
                 f"{size // KIB} KiB",
                 str(factor),
-                milliseconds(row["late"]["last_s"]),
-                f"{milliseconds(barrier['late']['last_s'])} (`{barrier['routine']}`)",
-                f"{milliseconds(imbalance['late']['last_s'])} (`{imbalance['routine']}`)",
-                *(
-                    f"{1 / one.median:.3f} [{1 / one.high:.3f}, {1 / one.low:.3f}]"
-                    for one in ratios
-                ),
+                milliseconds(row["native_s"]),
+                f"{milliseconds(barrier['last_s'])} (`{barrier['routine']}`)",
+                f"{milliseconds(imbalance['last_s'])} (`{imbalance['routine']}`)",
+                *(_gain(*row[metric]) for metric in ("last", "mean")),
                 str(row["repetitions"]),
             ]
         )
@@ -115,17 +133,21 @@ def _report(found: Found) -> str:
     return table(titles, rows) if rows else "Not compared yet."
 
 
+def _gain(ratio: float, low: float, high: float) -> str:
+    return f"{1 / ratio:.3f} [{1 / high:.3f}, {1 / low:.3f}]"
+
+
 def _targets(found: Found) -> Sequence[Target]:
     rows = list(_rows(found))
     if not rows:
         return [Target(None, "tables tuned under imbalance are not compared yet")]
     targets = []
     for size, factor, row in rows:
-        ratio = _ratio(row, METRIC)
-        text = f"{size // KIB} KiB, factor {factor}: never worse; {ratio.median:.3f} of the time"
-        targets.append(Target(ratio.low <= 1, text))
+        ratio, low, _ = row[METRIC]
+        text = f"{size // KIB} KiB, factor {factor}: never worse; {ratio:.3f} of the time"
+        targets.append(Target(low <= 1, text))
     differ = [row for *_, row in rows if len({one["routine"] for one in row["tables"]}) > 1]
-    gains = [1 / _ratio(row, METRIC).median for row in differ]
+    gains = [1 / row[METRIC][0] for row in differ]
     mean = math.exp(statistics.fmean(map(math.log, gains))) if gains else None
     seen = f"{mean:.3f}" if mean else "they differ nowhere"
     met = None if mean is None else mean >= GAIN
@@ -140,4 +162,5 @@ EXPERIMENT = Experiment(
     _report,
     Path("docs/arrival.md"),
     _targets,
+    _summary,
 )

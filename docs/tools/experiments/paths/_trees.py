@@ -70,8 +70,9 @@ def gsum(
     calls: int,
     library: Path | None,
     variables: Mapping[str, str] | None = None,
+    size: int = 4,
 ) -> float:
-    """Run Gsum of 4 bytes in the lab; return the seconds of a sum.
+    """Run Gsum in the lab; return the seconds of a sum.
 
     Args:
         topology: the cluster's file.
@@ -79,12 +80,13 @@ def gsum(
         calls: sums.
         library: that is preloaded; None for the MPI library alone.
         variables: of the environment.
+        size: bytes of a sum.
 
     Raises:
         ValueError: it says no time.
     """
     program = lab.compiled(folder.parents[1] / "compiled", "gsum")
-    text = lab.run(topology, program, calls, preload=library, variables=variables)
+    text = lab.run(topology, program, calls, size, preload=library, variables=variables)
     found = re.search(r"^right: .* in ([0-9.]+) s$", text, re.MULTILINE)
     if found is None:
         raise ValueError(f"no time in {text!r}")

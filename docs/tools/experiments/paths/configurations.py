@@ -1,4 +1,4 @@
-"""The paper's configurations with Gsum, and its Tables 1 to 4 (Bongo et al., §6)."""
+"""The paper's configurations with Gsum, its Tables 1 to 4 and figures (Bongo et al., §6, §7)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Any
 
 from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import table
+from docs.tools.experiments.paths import _theirs
+from docs.tools.experiments.paths._figures import figures_of
+from docs.tools.experiments.paths._kept import drawn_of, tables_of
 from docs.tools.experiments.paths._trees import (
     FAST,
     SHAPES,
@@ -19,7 +22,6 @@ from docs.tools.experiments.paths._trees import (
     gsum,
     shaped,
 )
-from stagegen.inspection.findings import Spread, TreeFindings
 from stagegen.inspection.look import looks_at
 from stagegen.tune.reconfigure import SHARED
 
@@ -27,114 +29,196 @@ from stagegen.tune.reconfigure import SHARED
 FIRST = "nary"
 CONFIGURATIONS = (FIRST, "quad", "binaryquad", "binary", "split", "split-2", "linked")
 
+#: Bytes of a sum; the paper has the greater ones on 4W only (§7.3).
+SIZE, GREATER = 4, 256
+WITH_GREATER = ("binary", "split-2")
+
+#: What takes turns with a configuration besides the n-ary tree: theirs were compared directly.
+RIVALS = {"split-2": "binary"}
+
 #: Launches of each library, in turn, and sums in each. The paper had 20,000 and more.
-LAUNCHES, CALLS = 3, 1000
+LAUNCHES, CALLS = 5, 1000
 
 
-def _measure(hosts: int, slots: int, shape: str, folder: Path) -> Any:
+def _measure(hosts: int, slots: int, shape: str, size: int, folder: Path) -> Any:
     file, topology = cluster(folder, hosts, slots)
     libraries = {
         name: built(folder, topology, shaped(topology, name), SHARED)
-        for name in dict.fromkeys((FIRST, shape))
+        for name in dict.fromkeys((FIRST, RIVALS.get(shape, FIRST), shape))
     }
     seconds: dict[str, list[float]] = {name: [] for name in libraries}
     for _ in range(LAUNCHES):
         for name, made in libraries.items():
-            seconds[name].append(gsum(file, folder, CALLS, made / FAST))
+            seconds[name].append(gsum(file, folder, CALLS, made / FAST, size=size))
     events = (folder / "events.bin").absolute()
     variables = {"LIBCOLL_EVENTS": str(events)}
-    traced = gsum(file, folder, CALLS // 2, libraries[shape] / TRACED, variables)
+    traced = gsum(file, folder, CALLS // 2, libraries[shape] / TRACED, variables, size)
     tree = max(
         (look.tree for look in looks_at(events) if look.tree is not None),
         key=lambda one: len(one.series),
     )
     events.unlink()
     return {
-        "seconds": median(seconds[shape]),
-        "first_s": median(seconds[FIRST]),
+        "shape": shape,
+        "seconds": seconds,
         "traced_s": traced,
         **tables_of(tree),
+        **drawn_of(tree),
     }
 
 
-def tables_of(tree: TreeFindings) -> dict[str, Any]:
-    """Return Tables 1 to 4: orders, stages of the slowest rank, parts by messages between hosts."""
-    busiest, slowest = tree.busiest, tree.slowest
-    return {
-        "orders": [] if busiest is None else busiest.order_table(),
-        "stages": {
-            stage.title: Spread.of(seconds).to_json() for stage, seconds in slowest.stages.items()
-        },
-        "parts": {
-            name: {"rank": rank.rank, **rank.parts()} for name, rank in tree.by_messages().items()
-        },
-    }
+def _quotients(one: Mapping[str, Any], first: str) -> list[float]:
+    """Return one configuration's time over that of this one, launch by launch."""
+    times = one["seconds"]
+    return [a / b for a, b in zip(times[first], times[one["shape"]], strict=True)]
 
 
 def _report(found: Found) -> str:
-    rows = [
-        [
-            point,
-            f"{1e6 * one['first_s']:.0f}",
-            f"{1e6 * one['seconds']:.0f}",
-            f"{one['first_s'] / one['seconds']:.2f}",
-            f"{1e6 * one['traced_s']:.0f}",
-        ]
-        for point, one in found.items()
-    ]
-    titles = ["hosts × ranks, configuration", f"{FIRST}, µs", "this one, µs", "speed-up",
-              "with TRACE=1, µs"]  # fmt: skip
-    parts = [table(titles, rows)]
-    for hosts, slots in SHAPES:
-        own = {p: one for p, one in found.items() if p.startswith(f"{hosts} × {slots} ")}
-        if own:
-            point = min(own, key=lambda p: own[p]["seconds"])
-            parts += _tables(f"{hosts} × {slots}", point, own)
+    rows = []
+    for point, one in found.items():
+        quotients = _quotients(one, FIRST)
+        theirs = _theirs.SPEEDUPS.get(point)
+        spread = f" ({min(quotients):.2f}–{max(quotients):.2f})" if one["shape"] != FIRST else ""
+        rows.append(
+            [
+                point,
+                f"{1e6 * median(one['seconds'][FIRST]):.0f}",
+                f"{1e6 * median(one['seconds'][one['shape']]):.0f}",
+                f"{median(quotients):.2f}{spread}",
+                "–" if theirs is None else f"{theirs:.2f}",
+                f"{1e6 * one['traced_s']:.0f}",
+            ]
+        )
+    titles = ["hosts × ranks, configuration", f"{FIRST}, µs", "this one, µs",
+              "speed-up (least–greatest)", "theirs", "with TRACE=1, µs"]  # fmt: skip
+    parts = [table(titles, rows), *_noise(found), *_rivals(found), *_tables(found)]
+    for figure in figures_of(found):
+        parts += [f"{figure.caption}:", f"![{figure.caption}](figures/{figure.name})"]
     return "\n\n".join(parts)
 
 
-def _tables(cluster_name: str, point: str, own: Mapping[str, Any]) -> Iterator[str]:
-    best = own[point]
-    first = own.get(f"{cluster_name} {FIRST}")
-    if first is not None:
-        size = len(first["orders"])
-        yield f"Order of departures by order of arrivals, `{cluster_name} {FIRST}` (Table 1):"
-        yield table(
-            ["", *(f"{i}. departure" for i in range(1, size + 1))],
-            [
-                [f"{i}. arrival", *(f"{100 * share:.1f} %" for share in row)]
-                for i, row in enumerate(first["orders"], 1)
-            ],
+def _noise(found: Found) -> Iterator[str]:
+    """Yield how far the n-ary tree's own times are apart."""
+    told = []
+    for hosts, slots in SHAPES:
+        own = [
+            1e6 * median(one["seconds"][FIRST])
+            for point, one in found.items()
+            if point.startswith(f"{hosts} × {slots} ") and _size_of(point) == SIZE
+        ]
+        if own:
+            told.append(f"{min(own):.0f} to {max(own):.0f} µs on {hosts} × {slots}")
+    if told:
+        yield (
+            f"The n-ary tree alone takes {', and '.join(told)}, by when it was measured. So a "
+            "speed-up whose launches are on both sides of 1 is noise."
         )
-    yield f"Stages of the slowest rank, in µs, `{point}` (Table 2):"
-    columns = ("mean", "median", "stdev", "min", "max", "p10", "p90")
-    yield table(
-        ["stage", *columns],
-        [
-            [name, *(f"{1e6 * spread[f'{column}_s']:.0f}" for column in columns)]
-            for name, spread in best["stages"].items()
-        ],
+
+
+def _rivals(found: Found) -> Iterator[str]:
+    """Yield how configurations compare that took turns directly, with theirs."""
+    rows = []
+    for size, theirs in _theirs.SPLIT_OVER_BINARY.items():
+        one = found.get(point_of(8, 4, "split-2", size))
+        if one is not None:
+            quotients = _quotients(one, RIVALS["split-2"])
+            spread = f"{min(quotients):.2f}–{max(quotients):.2f}"
+            rows.append([str(size), f"{median(quotients):.2f} ({spread})", f"{theirs:.2f}"])
+    if rows:
+        yield "`split-2` over `binary` on 8 × 4, in the same launches (§7.3):"
+        yield table(["bytes", "speed-up (least–greatest)", "theirs"], rows)
+
+
+def _tables(found: Found) -> Iterator[str]:
+    """Yield Tables 1 to 4, each of the configuration that is the nearest to theirs."""
+    nary, binary, split = (
+        found.get(point) for point in ("4 × 8 nary", "4 × 8 binary", "8 × 4 split")
     )
-    ends = best["parts"]
-    yield (
-        f"Parts of the tree, mean µs, `{point}`; ranks by how many messages between hosts are on "
-        "their way to the root (Tables 3 and 4):"
-    )
-    names = [name for name in next(iter(ends.values())) if name != "rank"]
-    yield table(
-        ["part", *(f"{title} ({end['rank']})" for title, end in ends.items())],
-        [[name, *(f"{1e6 * end[name]:.0f}" for end in ends.values())] for name in names],
+    if nary is not None:
+        yield "Table 1, order of departures by order of arrivals, in %, `4 × 8 nary` (theirs: 8W):"
+        yield _orders(nary["orders"])
+    if binary is not None:
+        yield "Table 2, stages of the slowest rank, in µs, `4 × 8 binary` (theirs: `binary8W`):"
+        yield _stages(binary["stages"])
+        yield "Table 3, parts of the tree, mean µs, `4 × 8 binary` (theirs: `binary8W`):"
+        yield _parts(binary["ends"], _theirs.PARTS)
+    if split is not None:
+        yield (
+            "Table 4, the same by how many messages between hosts are on the way to the root, "
+            "`8 × 4 split` (theirs: NOW, binary):"
+        )
+        yield _parts(split["parts"], _theirs.BY_MESSAGES)
+
+
+def _orders(ours: list[list[float]]) -> str:
+    """Return Table 1; theirs is beside ours if the node has as many contributors."""
+    has_theirs = len(ours) == len(_theirs.ORDERS)
+
+    def cell(i: int, k: int) -> str:
+        own = f"{100 * ours[i][k]:.1f}"
+        return f"{own} ({_theirs.ORDERS[i][k]:.1f})" if has_theirs else own
+
+    places = range(len(ours))
+    return table(
+        ["ours (theirs)" if has_theirs else "", *(f"{k + 1}. departure" for k in places)],
+        [[f"{i + 1}. arrival", *(cell(i, k) for k in places)] for i in places],
     )
 
+
+def _stages(ours: Mapping[str, Any]) -> str:
+    columns = ("mean", "median", "stdev", "min", "max", "p10", "p90")
+    theirs = ("theirs: mean", "median", "stdev")
+    none = ["–"] * len(theirs)
+    return table(
+        ["stage", *columns, *theirs],
+        [
+            [
+                name,
+                *(f"{1e6 * spread[f'{column}_s']:.0f}" for column in columns),
+                *([f"{x:g}" for x in _theirs.STAGES[name]] if name in _theirs.STAGES else none),
+            ]
+            for name, spread in ours.items()
+        ],
+    )
+
+
+def _parts(ours: Mapping[str, Any], theirs: Mapping[str, Mapping[str, float]]) -> str:
+    names = [name for name in next(iter(ours.values())) if name != "rank"]
+
+    def cells(title: str, part: str) -> list[str]:
+        own = f"{1e6 * ours[title][part]:.0f}"
+        return [own, f"{theirs[title][part]}" if part in theirs.get(title, {}) else "–"]
+
+    titles = [
+        word for title, end in ours.items() for word in (f"{title} ({end['rank']})", "theirs")
+    ]
+    rows = [[part, *(word for title in ours for word in cells(title, part))] for part in names]
+    return table(["part", *titles], rows)
+
+
+def point_of(hosts: int, slots: int, shape: str, size: int) -> str:
+    """Return the name of a point."""
+    return f"{hosts} × {slots} {shape}" + ("" if size == SIZE else f", {size} bytes")
+
+
+def _size_of(point: str) -> int:
+    return GREATER if point.endswith(f", {GREATER} bytes") else SIZE
+
+
+def _pictures(found: Found) -> dict[Path, str]:
+    return {Path("docs/figures") / one.name: one.svg for one in figures_of(found)}
+
+
+_POINTS = (
+    *((hosts, slots, shape, SIZE) for hosts, slots in SHAPES for shape in CONFIGURATIONS),
+    *((8, 4, shape, GREATER) for shape in WITH_GREATER),
+)
 
 EXPERIMENT = Experiment(
     "configurations",
-    "the paper's configurations with Gsum, and Tables 1 to 4 (PATHS, §6)",
-    {
-        f"{hosts} × {slots} {shape}": partial(_measure, hosts, slots, shape)
-        for hosts, slots in SHAPES
-        for shape in CONFIGURATIONS
-    },
+    "the paper's configurations with Gsum, its Tables 1 to 4 and its figures (PATHS, §6, §7)",
+    {point_of(*one): partial(_measure, *one) for one in _POINTS},
     _report,
     Path("docs/paths.md"),
+    pictures=_pictures,
 )

@@ -32,10 +32,16 @@ def _ring(one: Any) -> float | None:
     return min((s for spec, s in one["others"].items() if spec.startswith(names)), default=None)
 
 
+def _summary(result: Any) -> Any:
+    """Return what the report needs: of all other candidates, the ring."""
+    own = {name: value for name, value in result.items() if name != "others"}
+    return {**own, "ring": _ring(result)}
+
+
 def _report(found: Found) -> str:
     rows = []
     for name, one in found.items():
-        ring = _ring(one)
+        ring = one["ring"]
         rows.append(
             [
                 name,
@@ -63,4 +69,5 @@ EXPERIMENT = Experiment(
     },
     report=_report,
     page=PAGE,
+    summary=_summary,
 )

@@ -59,6 +59,11 @@ def _measure(cluster: str, congestion: str, number: int, folder: Path) -> Any:
     return measured(topology, congestion, pattern, folder)
 
 
+def _kept(result: Any) -> Any:
+    """Return what the report needs: without all other candidates."""
+    return {name: value for name, value in result.items() if name != "others"}
+
+
 def _points() -> Iterator[tuple[str, Callable[[Path], Any]]]:
     """Yield the points: of every cluster the first of each kind, then the others."""
     for number in range(len(PATTERNS)):
@@ -109,4 +114,5 @@ EXPERIMENT = Experiment(
     report=_report,
     page=PAGE,
     targets=_targets,
+    summary=_kept,
 )
