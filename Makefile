@@ -33,7 +33,8 @@ BENCH_OPTIONS ?=
 # Of docs/tools/bench_tuning; without --model it measures in the lab, for hours.
 BENCH_TUNING_OPTIONS ?= --model
 
-# Of the experiments: patterns of their names and of their points, all if empty.
+# Of the experiments: patterns of their names and of their points, all if empty. BENCH_REPETITIONS of
+# the environment, or behind make, is how often what is compared runs in turn.
 PART ?=
 POINTS ?=
 

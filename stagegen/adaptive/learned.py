@@ -25,7 +25,8 @@ class LearnedStage:
         is_monitoring: whether it was not searched.
         mean_s: of each call the mean over the ranks, in seconds; empty if there was no room.
         max_s: likewise the maximum.
-        skew_s: how far apart the ranks came.
+        skew_s: how far apart the ranks came: the mean over its calls of the largest time of a rank
+            less the least.
         decision: what was decided after it.
     """
 
@@ -89,6 +90,25 @@ class Situation:
         """The median of the kept times of each candidate that was tried, in seconds."""
         kept = {i: self.times_of(i) for i in range(len(self.candidates))}
         return {i: median(times) for i, times in kept.items() if times}
+
+    @cached_property
+    def longest(self) -> Mapping[int, float]:
+        """As :attr:`medians`, of each call's maximum over the ranks."""
+        kept = {i: self._maxima_of(i) for i in range(len(self.candidates))}
+        return {i: median(times) for i, times in kept.items() if times}
+
+    def _maxima_of(self, candidate: int) -> tuple[float, ...]:
+        return tuple(t for one in self.stages if one.candidate == candidate for t in one.max_s)
+
+    def skew_of(self, candidate: int) -> float | None:
+        """Return how far apart the ranks came, the mean over a candidate's calls; None: not tried.
+
+        Kept stages count alone, by their calls.
+        """
+        stages = [one for one in self.stages if one.candidate == candidate]
+        if not stages:
+            return None
+        return sum(one.calls * one.skew_s for one in stages) / sum(one.calls for one in stages)
 
     def overheads(self) -> Overheads | None:
         """Return what selection cost (Table 4.19), or None if no times were kept.
@@ -163,6 +183,8 @@ def _situation_json(one: Situation) -> dict[str, Any]:
                 "candidate": one.candidates[i].spec,
                 "calls": sum(s.calls for s in one.stages if s.candidate == i),
                 "median_s": one.medians.get(i),
+                "max_s": one.longest.get(i),
+                "skew_s": one.skew_of(i),
                 "known_s": one.known_s[i] or None,
             }
             for i in sorted({stage.candidate for stage in one.stages})

@@ -298,11 +298,20 @@ def _print_learned(learned: Learned) -> None:
                 "per call"
             )
         for call, candidate, why in one.changes():
-            time = one.medians.get(candidate)
-            known = "" if time is None else f" ({format_seconds(time)})"
-            click.echo(f"  {call:6}  {_name(one, candidate)}{known}: {why or 'the first'}")
+            told = f"{_name(one, candidate)}{_times(one, candidate)}"
+            click.echo(f"  {call:6}  {told}: {why or 'the first'}")
         if one.left_out:
             click.echo(f"  {one.left_out} stages were left out before the latest ones")
+
+
+def _times(one: Situation, candidate: int) -> str:
+    """Return the mean over ranks, the longest rank and the skew of a candidate's calls."""
+    mean, longest = one.medians.get(candidate), one.longest.get(candidate)
+    skew = one.skew_of(candidate)
+    if mean is None or longest is None or skew is None:
+        return ""
+    told = f"longest rank {format_seconds(longest)}, skew {format_seconds(skew)}"
+    return f" ({format_seconds(mean)}, {told})"
 
 
 def _name(one: Situation, candidate: int) -> str:

@@ -18,6 +18,7 @@ import click
 from stagegen.errors import InputError
 from stagegen.generate import Toolchain
 from stagegen.measure.launch.cache import cache_folder
+from stagegen.measure.launch.command_lines import HANDED_OVER
 from stagegen.recording.build import OVERHEAD, RECORDER, built
 from stagegen.recording.container import RecordingError, write_recording
 from stagegen.recording.model import Recording
@@ -28,9 +29,6 @@ PATIENCE = 20.0
 
 #: MiB that a rank's memory may take.
 LIMIT = 64
-
-#: The variable of Open MPI that lists those which the ranks get.
-_HANDED_OVER = "OMPI_MCA_mca_base_env_list"
 
 #: MiB for the benchmark, which makes more calls than programs do.
 _MANY = 512
@@ -127,7 +125,7 @@ def _variables(output: Path, library: Path, limit: int, toolchain: Toolchain) ->
         "LD_PRELOAD": ":".join(filter(None, [str(library), os.environ.get("LD_PRELOAD", "")])),
     }
     if toolchain.flavour == "openmpi":  # its mpiexec hands over only what it is told to
-        own[_HANDED_OVER] = ";".join(filter(None, [os.environ.get(_HANDED_OVER, ""), *own]))
+        own[HANDED_OVER] = ";".join(filter(None, [os.environ.get(HANDED_OVER, ""), *own]))
     return {**os.environ, **own}
 
 

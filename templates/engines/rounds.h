@@ -4,12 +4,23 @@
 
 #include "coll.h"
 
+/* Whether stamps are kept of every segment: libcoll's stamps.c. */
+#if defined(COLL_STAMPS) && !defined(COLL_TRACED)
+#define ROUNDS_STAMPED
+#endif
+
 struct rounds {
     const struct coll_call *call;
     const struct coll_comm *cc;
     MPI_Aint from, end;            /* the bytes of every message that go in this round */
     int in_flight, number;         /* steps that may be under way; the steps until now */
     MPI_Request *receives, *sends; /* those of a step have place number % in_flight */
+#ifdef ROUNDS_STAMPED
+    int round;
+    struct rounds_segment {
+        int round, from;
+    } *awaited; /* by each place of the receives; from MPI_PROC_NULL: none */
+#endif
 };
 
 /*

@@ -19,7 +19,8 @@
  * A rank that waits for a flag looks at it again and again, if the ranks of its host have a
  * processor each: after LOOKS looks, MPI gets its turn, as what this rank has sent may need that to
  * move. After TURNS turns, or at once if ranks share processors, it sleeps until it is woken. It
- * wakes by itself after NAP_NS, so that MPI gets its turn now and then.
+ * wakes by itself after NAP_NS, so that MPI gets its turn now and then, and says whether the
+ * communicator is revoked.
  */
 enum { LOOKS = 64, TURNS = 64, NAP_NS = 2000000 };
 

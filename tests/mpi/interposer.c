@@ -8,32 +8,92 @@
 
 #include <mpi.h>
 
-static int begun, ended, freed, broadcasts, revoked, revoked_inside;
+/* The functions that count, by the names that are told. */
+enum seen {
+    INIT,
+    FINALIZE,
+    FREE,
+    DISCONNECT,
+    MERGE,
+    SESSION_INIT,
+    SESSION_FINALIZE,
+    FROM_GROUP,
+    BCAST,
+    REVOKE,
+    REVOKE_INSIDE, /* by PMPIX_, as only the library does */
+    FUNCTIONS
+};
+
+static const char *const names[FUNCTIONS] = {
+    [INIT] = "init",
+    [FINALIZE] = "finalize",
+    [FREE] = "free",
+    [DISCONNECT] = "disconnect",
+    [MERGE] = "merge",
+    [SESSION_INIT] = "session-init",
+    [SESSION_FINALIZE] = "session-finalize",
+    [FROM_GROUP] = "from-group",
+    [BCAST] = "bcast",
+    [REVOKE] = "revoke",
+    [REVOKE_INSIDE] = "inside",
+};
+
+static int seen[FUNCTIONS];
 
 __attribute__((destructor)) static void tell(void) {
-    const char *wanted = getenv("TELL_WHAT_IS_SEEN");
-    if (wanted != NULL && begun + ended > 0)
-        printf("seen: init %d finalize %d free %d bcast %d revoke %d inside %d\n", begun, ended,
-               freed, broadcasts, revoked, revoked_inside);
+    if (getenv("TELL_WHAT_IS_SEEN") == NULL || seen[INIT] + seen[FINALIZE] == 0)
+        return;
+    printf("seen:");
+    for (int i = 0; i < FUNCTIONS; ++i)
+        printf(" %s %d", names[i], seen[i]);
+    printf("\n");
 }
 
 int MPI_Init(int *argc, char ***argv) {
-    ++begun;
+    ++seen[INIT];
     return PMPI_Init(argc, argv);
 }
 
 int MPI_Finalize(void) {
-    ++ended;
+    ++seen[FINALIZE];
     return PMPI_Finalize();
 }
 
 int MPI_Comm_free(MPI_Comm *comm) {
-    ++freed;
+    ++seen[FREE];
     return PMPI_Comm_free(comm);
 }
 
+int MPI_Comm_disconnect(MPI_Comm *comm) {
+    ++seen[DISCONNECT];
+    return PMPI_Comm_disconnect(comm);
+}
+
+int MPI_Intercomm_merge(MPI_Comm between, int high, MPI_Comm *comm) {
+    ++seen[MERGE];
+    return PMPI_Intercomm_merge(between, high, comm);
+}
+
+#if MPI_VERSION >= 4
+int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session) {
+    ++seen[SESSION_INIT];
+    return PMPI_Session_init(info, handler, session);
+}
+
+int MPI_Session_finalize(MPI_Session *session) {
+    ++seen[SESSION_FINALIZE];
+    return PMPI_Session_finalize(session);
+}
+
+int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info,
+                               MPI_Errhandler handler, MPI_Comm *comm) {
+    ++seen[FROM_GROUP];
+    return PMPI_Comm_create_from_group(group, tag, info, handler, comm);
+}
+#endif
+
 int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-    ++broadcasts;
+    ++seen[BCAST];
     return PMPI_Bcast(buffer, count, type, root, comm);
 }
 
@@ -42,13 +102,13 @@ int PMPIX_Comm_revoke(MPI_Comm comm);
 
 int MPIX_Comm_revoke(MPI_Comm comm) {
     (void)comm;
-    ++revoked;
+    ++seen[REVOKE];
     return MPI_SUCCESS;
 }
 
 int PMPIX_Comm_revoke(MPI_Comm comm) {
     int result = MPI_UNEQUAL;
-    ++revoked_inside;
+    ++seen[REVOKE_INSIDE];
     PMPI_Comm_compare(comm, MPI_COMM_WORLD, &result);
     return result == MPI_CONGRUENT ? MPI_SUCCESS : MPI_ERR_COMM;
 }

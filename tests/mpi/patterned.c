@@ -1,7 +1,7 @@
 /*
  * Alltoallv calls with random counts, of which every rank makes the same from the same seed.
  *
- *   patterned SEED CALLS [PLAN]
+ *   patterned SEED CALLS [PLAN [communicators]]
  *
  * All routines of patterns in turn, or the entry point, get them: blocks that a schedule has are
  * often empty, and others are not. What arrives is compared with what was sent, byte by byte.
@@ -12,8 +12,13 @@
  *   A      the first with blocks of four times the length
  *   n      nearly the first: no block differs by more than a sixteenth
  *   x      the first, but one rank has something else
+ *   m      the first, but several ranks have something else, or nothing, or what they have in the
+ *          last pattern, or four times as much
  *   r      anything
  *   ?      one of these by chance
+ *
+ * With `communicators`, each call is on one of several by chance: that of all ranks, a duplicate,
+ * one with all ranks in any order, one for each half. Now and then one of them is made anew.
  *
  * These letters are calls of allgatherv, whose contents are compared likewise:
  *
@@ -40,7 +45,73 @@ static unsigned draw(unsigned most) {
     return (unsigned)((z ^ z >> 31) % most);
 }
 
-static int counts[RANKS_MOST][RANKS_MOST]; /* [from][to], in pairs of bytes */
+static int counts[RANKS_MOST][RANKS_MOST]; /* [from][to] in MPI_COMM_WORLD, in pairs of bytes */
+
+/* A communicator, and what its ranks are in MPI_COMM_WORLD. */
+struct group {
+    MPI_Comm comm;
+    int size, world_of[RANKS_MOST];
+};
+
+enum { WORLD, DUPLICATE, REORDERED, HALVES, GROUPS };
+enum { MADE_ANEW = 1000 }; /* one in so many calls is on a new communicator */
+
+static struct group groups[GROUPS];
+static const struct group *here = &groups[WORLD];
+
+static void find_ranks(struct group *group) {
+    EXPECT(MPI_Comm_size(group->comm, &group->size) == MPI_SUCCESS);
+    EXPECT(PMPI_Allgather(&rank, 1, MPI_INT, group->world_of, 1, MPI_INT, group->comm) ==
+           MPI_SUCCESS);
+}
+
+/* All ranks draw alike, so that each knows the keys of all. */
+static int draw_key(void) {
+    int own = 0;
+    for (int i = 0; i < size; ++i) {
+        const int key = (int)draw(1000);
+        own = i == rank ? key : own;
+    }
+    return own;
+}
+
+static void make_group(int kind) {
+    struct group *made = &groups[kind];
+    int color = 0;
+    if (made->comm != MPI_COMM_NULL)
+        MPI_Comm_free(&made->comm);
+    if (kind == DUPLICATE) {
+        EXPECT(MPI_Comm_dup(MPI_COMM_WORLD, &made->comm) == MPI_SUCCESS);
+    } else {
+        if (kind == HALVES)
+            color = draw_key() % 2;
+        EXPECT(MPI_Comm_split(MPI_COMM_WORLD, color, draw_key(), &made->comm) == MPI_SUCCESS);
+    }
+    find_ranks(made);
+}
+
+static void make_groups(int several) {
+    groups[WORLD].comm = MPI_COMM_WORLD;
+    find_ranks(&groups[WORLD]);
+    for (int kind = DUPLICATE; kind < GROUPS; ++kind) {
+        groups[kind].comm = MPI_COMM_NULL;
+        if (several)
+            make_group(kind);
+    }
+}
+
+static void choose_group(void) {
+    const int kind = (int)draw(GROUPS);
+    if (kind != WORLD && draw(MADE_ANEW) == 0)
+        make_group(kind);
+    here = &groups[kind];
+}
+
+static void free_groups(void) {
+    for (int kind = DUPLICATE; kind < GROUPS; ++kind)
+        if (groups[kind].comm != MPI_COMM_NULL)
+            MPI_Comm_free(&groups[kind].comm);
+}
 
 /* The blocks of the library's first alltoallv pattern, or of its last one. */
 static const int *bytes_of_pattern(int last) {
@@ -78,6 +149,23 @@ static void draw_any(int kind) {
         }
 }
 
+/* Some ranks, perhaps all of them, have other rows than those of the first pattern. */
+static void change_rows(void) {
+    const int *last = bytes_of_pattern(1);
+    for (int from = 0; from < size; ++from) {
+        if (draw(3) == 0)
+            continue;
+        const int how = (int)draw(4);
+        for (int to = 0; to < size; ++to) {
+            int *count = &counts[from][to];
+            *count = how == 0   ? (int)draw(600)
+                     : how == 1 ? 0
+                     : how == 2 ? last[from * size + to] / 2
+                                : 4 * *count;
+        }
+    }
+}
+
 static const char *plan;
 static unsigned long calls_made;
 
@@ -98,12 +186,14 @@ static void counts_of(char letter) {
             if (letter == 'x' && from == odd)
                 counts[from][to] = (int)draw(600);
         }
+    if (letter == 'm')
+        change_rows();
 }
 
 static void draw_counts(void) {
     const int kind = (int)draw(7);
     if (plan != NULL) {
-        counts_of(plan[0] == '?' ? "abAnxr"[draw(6)] : plan[calls_made % strlen(plan)]);
+        counts_of(plan[0] == '?' ? "abAnxmr"[draw(7)] : plan[calls_made % strlen(plan)]);
         return;
     }
     draw_any(kind);
@@ -123,27 +213,31 @@ struct side {
 static struct side side_of(int sends, int unit) {
     struct side side;
     int place = 0;
-    for (int peer = 0; peer < size; ++peer) {
+    for (int i = 0; i < here->size; ++i) {
+        const int peer = here->world_of[i];
         const int bytes = 2 * (sends ? counts[rank][peer] : counts[peer][rank]);
-        side.counts[peer] = bytes / unit;
-        side.places[peer] = place / unit;
+        side.counts[i] = bytes / unit;
+        side.places[i] = place / unit;
         place += bytes + 2;
     }
     side.data = malloc((size_t)place + 2);
     EXPECT(side.data != NULL);
     memset(side.data, -1, (size_t)place + 2);
-    for (int peer = 0; peer < size && sends; ++peer)
-        for (int i = 0; i < 2 * counts[rank][peer]; ++i)
-            side.data[side.places[peer] * unit + i] = content(rank, peer, i);
+    for (int i = 0; i < here->size && sends; ++i) {
+        const int peer = here->world_of[i];
+        for (int at = 0; at < 2 * counts[rank][peer]; ++at)
+            side.data[side.places[i] * unit + at] = content(rank, peer, at);
+    }
     return side;
 }
 
 static int wrong_bytes(const struct side *got, int unit) {
     int wrong = 0;
-    for (int peer = 0; peer < size; ++peer) {
-        const char *block = got->data + got->places[peer] * unit;
-        for (int i = 0; i < 2 * counts[peer][rank]; ++i)
-            wrong += block[i] != content(peer, rank, i);
+    for (int i = 0; i < here->size; ++i) {
+        const int peer = here->world_of[i];
+        const char *block = got->data + got->places[i] * unit;
+        for (int at = 0; at < 2 * counts[peer][rank]; ++at)
+            wrong += block[at] != content(peer, rank, at);
         wrong += block[2 * counts[peer][rank]] != -1;
     }
     return wrong;
@@ -173,7 +267,8 @@ static void run(const struct coll_routine *routine, struct coll_call *call) {
 }
 
 /* One side may count pairs of bytes, and the other bytes: signatures match anyway. */
-static int call_once(const struct coll_routine *routine, MPI_Datatype pair, MPI_Comm comm) {
+static int call_once(const struct coll_routine *routine, MPI_Datatype pair) {
+    const MPI_Comm comm = here->comm;
     const int send_unit = 1 + (int)draw(2), recv_unit = 1 + (int)draw(2);
     struct side sent = side_of(1, send_unit), got = side_of(0, recv_unit);
     struct coll_call call = {.collective = COLL_ALLTOALLV,
@@ -223,11 +318,13 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    EXPECT((argc == 3 || argc == 4) && size <= RANKS_MOST);
-    plan = argc == 4 ? argv[3] : NULL;
+    const int several = argc == 5 && strcmp(argv[4], "communicators") == 0;
+    EXPECT((argc == 3 || argc == 4 || several) && size <= RANKS_MOST);
+    plan = argc > 3 ? argv[3] : NULL;
     state = strtoull(argv[1], NULL, 10);
     const int calls = atoi(argv[2]), count = find_routines();
     EXPECT(count > 0);
+    make_groups(several);
     MPI_Type_contiguous(2, MPI_CHAR, &pair);
     MPI_Type_commit(&pair);
     int wrong = 0;
@@ -238,14 +335,17 @@ int main(int argc, char **argv) {
             ++calls_made;
             continue;
         }
+        if (several)
+            choose_group();
         draw_counts();
         const int turn = plan != NULL ? count : i % (count + 1);
-        wrong += call_once(turn == count ? NULL : routines[turn], pair, MPI_COMM_WORLD);
+        wrong += call_once(turn == count ? NULL : routines[turn], pair);
         ++calls_made;
     }
     EXPECT(wrong == 0);
     if (rank == 0)
         printf("%d calls, %d routines\n", calls, count);
     MPI_Type_free(&pair);
+    free_groups();
     return finish();
 }

@@ -2,6 +2,8 @@
  * Calls of the v-collectives in which most blocks are empty: every routine sends what has data and
  * nothing else. The messages of the library are counted; what arrives is compared with what was
  * sent.
+ *
+ *   sparse RADIX   the largest radix of bundles of blocks
  */
 #include "program.h"
 
@@ -74,21 +76,33 @@ static struct blocks_of_side side_of(pattern *elements, int sends) {
     return side;
 }
 
-static void run(const struct coll_routine *routine, struct coll_call *call) {
+static void run(const struct coll_routine *routine, const struct coll_parameters *parameters,
+                struct coll_call *call) {
     struct coll_comm *cc;
     EXPECT(coll_comm_get(call->comm, &cc) == MPI_SUCCESS);
     EXPECT(coll_comm_private(call->comm, cc) == MPI_SUCCESS);
     EXPECT(coll_views[call->collective]->measure(call) == MPI_SUCCESS);
     memset(&counted, 0, sizeof counted);
-    EXPECT(coll_run(routine, call, cc, &routine->defaults) == MPI_SUCCESS);
+    EXPECT(coll_run(routine, call, cc, parameters) == MPI_SUCCESS);
 }
 
-/* Blocks travel in bundles, which go whatever is in them, at most one to each rank. */
+/* Blocks travel in bundles, which go whatever is in them. */
 static int has_bundles(const struct coll_routine *routine) {
     return strcmp(routine->name, "bruck_and_direct") == 0;
 }
 
-static void alltoallv(const struct coll_routine *routine, pattern *elements, int in_place) {
+/* How many bundles a rank sends: for each digit of a distance, all values that it may have. */
+static int bundles_of(int radix) {
+    int bundles = 0;
+    for (int weight = 1; weight < size; weight *= radix) {
+        const int most = (size - 1) / weight;
+        bundles += radix - 1 < most ? radix - 1 : most;
+    }
+    return bundles;
+}
+
+static void alltoallv(const struct coll_routine *routine, const struct coll_parameters *parameters,
+                      pattern *elements, int in_place) {
     const struct blocks_of_side sent = side_of(elements, 1), got = side_of(elements, 0);
     int out[RANKS_MOST * ROOM], in[RANKS_MOST * ROOM];
     for (int i = 0; i < size * ROOM; ++i) {
@@ -103,15 +117,32 @@ static void alltoallv(const struct coll_routine *routine, pattern *elements, int
                              .recv_type = got.type,
                              .send_blocks = {.counts = sent.counts, .displacements = sent.places},
                              .recv_blocks = {.counts = got.counts, .displacements = got.places}};
-    run(routine, &call);
+    run(routine, parameters, &call);
     for (int i = 0; i < size * ROOM; ++i) {
         const int from = i / ROOM, arrives = i % ROOM < elements(from, rank);
         EXPECT(in[i] == (arrives ? number(from, rank, i % ROOM) : in_place ? out[i] : -1));
     }
-    EXPECT(has_bundles(routine) ? counted.blocks < size : counted.blocks == sent.all);
+    EXPECT(has_bundles(routine) ? counted.blocks == bundles_of(parameters->radix)
+                                : counted.blocks == sent.all);
     EXPECT(counted.empty == 0);
     EXPECT(counted.tokens <= got.all);
     EXPECT(counted.copies == 0);
+}
+
+static void alltoallvs(const struct coll_routine *routine,
+                       const struct coll_parameters *parameters) {
+    static pattern *const patterns[] = {neighbours, upwards, from_first, to_last, one_pair, nobody};
+    for (size_t k = 0; k < sizeof patterns / sizeof *patterns; ++k)
+        alltoallv(routine, parameters, patterns[k], 0);
+    alltoallv(routine, parameters, neighbours, 1);
+    alltoallv(routine, parameters, one_pair, 1);
+}
+
+/* With every radix that tuning may choose here. */
+static void alltoallvs_in_bundles(const struct coll_routine *routine, int radix_most) {
+    struct coll_parameters parameters = routine->defaults;
+    for (parameters.radix = 2; parameters.radix <= radix_most; ++parameters.radix)
+        alltoallvs(routine, &parameters);
 }
 
 /* Every fifth rank has data. */
@@ -139,7 +170,7 @@ static void allgatherv(const struct coll_routine *routine) {
                              .send_type = has ? MPI_INT : hollow,
                              .recv_type = MPI_INT,
                              .recv_blocks = {.counts = counts, .displacements = places}};
-    run(routine, &call);
+    run(routine, &routine->defaults, &call);
     for (int i = 0; i < size * ROOM; ++i)
         EXPECT(in[i] == (i % ROOM < sparse_count(i / ROOM) ? number(i / ROOM, 0, i % ROOM) : -1));
     EXPECT(counted.blocks < size);
@@ -149,7 +180,7 @@ static void allgatherv(const struct coll_routine *routine) {
 }
 
 int main(int argc, char **argv) {
-    static pattern *const patterns[] = {neighbours, upwards, from_first, to_last, one_pair, nobody};
+    const int radix_most = argc > 1 ? atoi(argv[1]) : 2;
     struct coll_comm *cc;
     int tried = 0;
     MPI_Init(&argc, &argv);
@@ -163,11 +194,10 @@ int main(int argc, char **argv) {
         if ((routine->constraints & COLL_UNPREPARED) || !coll_applicable(routine, cc, 1))
             continue;
         const int before = failures;
-        if (routine->collective == COLL_ALLTOALLV) {
-            for (size_t k = 0; k < sizeof patterns / sizeof *patterns; ++k)
-                alltoallv(routine, patterns[k], 0);
-            alltoallv(routine, neighbours, 1);
-            alltoallv(routine, one_pair, 1);
+        if (routine->collective == COLL_ALLTOALLV && has_bundles(routine)) {
+            alltoallvs_in_bundles(routine, radix_most);
+        } else if (routine->collective == COLL_ALLTOALLV) {
+            alltoallvs(routine, &routine->defaults);
         } else if (routine->collective == COLL_ALLGATHERV) {
             allgatherv(routine);
         } else {

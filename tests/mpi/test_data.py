@@ -21,16 +21,37 @@ def mpi_of(which: str) -> builds.Mpi:
     return builds.Mpi.of_environment() if which == "environment" else builds.Mpi.of_system(which)
 
 
-def passes(mpi: builds.Mpi, ranks: int, source: str, of: tuple[str, ...]) -> str:
+def passes(mpi: builds.Mpi, ranks: int, source: str, of: tuple[str, ...], *arguments: int) -> str:
     program = builds.c_program(mpi, builds.library(mpi, ranks, of=of), source, *builds.COUNTING)
-    result = builds.run(mpi, ranks, program)
+    result = builds.run(mpi, ranks, program, *arguments)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
 
+def radixes(ranks: int) -> tuple[int, ...]:
+    """Values of the one parameter on which the number of messages without data depends."""
+    algorithm = support.CATALOGUE.find("alltoallv", "bruck_and_direct")
+    (radix,) = (one for one in algorithm.parameters if one.name == "radix")
+    return radix.values_at(1, ranks)
+
+
+def bundles(ranks: int, radix: int) -> int:
+    """How many bundles a rank sends, with data or without: for each digit, its values."""
+    weights = [radix**digit for digit in range(21) if radix**digit < ranks]
+    return sum(min(radix - 1, (ranks - 1) // weight) for weight in weights)
+
+
+def test_the_number_of_bundles_is_logarithmic():
+    """Whatever radix tuning chooses."""
+    for power in range(1, 21):
+        assert max(bundles(2**power, radix) for radix in radixes(2**power)) <= 3 * power
+    assert [bundles(512, radix) for radix in (2, 8)] == [9, 21]
+
+
 @pytest.mark.parametrize("which", LIBRARIES)
 def test_empty_blocks_are_not_sent(which):
-    tried = passes(mpi_of(which), RANKS, "sparse.c", UNEVEN).splitlines()
+    most = max(radixes(RANKS))
+    tried = passes(mpi_of(which), RANKS, "sparse.c", UNEVEN, most).splitlines()
     assert len(tried) == len(set(tried))
     topology = support.cluster(RANKS)
     for collective in UNEVEN:

@@ -18,6 +18,7 @@ RANKS = 3
 SAYS = {
     "SAYS_CUDA": "MPIX_Query_cuda_support",
     "SAYS_ROCM": "MPIX_Query_rocm_support",
+    "SAYS_HIP": "MPIX_Query_hip_support",
     "SAYS_ZE": "MPIX_Query_ze_support",
     "SAYS_ANY": "MPIX_GPU_query_support",
 }
@@ -85,3 +86,37 @@ def test_other_settings_do_not_override_it(library_that, setting):
     value = {"LIBCOLL_FORCE": "allreduce=ring"}.get(setting, "1")
     algorithms, _ = served(*linked(library_that("SAYS_CUDA")), **{setting: value})
     assert algorithms == {"native"}
+
+
+#: What serves the broadcasts that `unlike.c` asks about where libraries serve.
+FORCED = {"LIBCOLL_FORCE": "bcast=binomial"}
+
+
+def on_last_rank_only(stub: Path, **variables: str) -> tuple[dict[str, str], str]:
+    """Return which algorithms serve broadcasts of `unlike.c`, and what was said."""
+    library = support.library(RANKS)
+    program = builds.compiled(
+        support.toolchain().mpicc, support.HERE / "unlike.c", f"-I{library / 'check'}"
+    )
+    last = f'[ "$PMI_RANK" = {RANKS - 1} ] && COLL="$STUB:$COLL"; '
+    words = ("/bin/sh", "-c", f'{last}export LD_PRELOAD="$LD_PRELOAD:$COLL"; exec "$0"', program)
+    settings = {"STUB": str(stub), "COLL": str(library / "libcoll.so"), **FORCED, **variables}
+    result = support.run(RANKS, *words, variables=settings, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return dict(line.split() for line in result.stdout.splitlines()), result.stderr
+
+
+@pytest.mark.parametrize("says", SAYS)
+def test_if_one_rank_may_have_buffers_on_a_gpu_all_that_have_it_are_native(library_that, says):
+    """A node without a GPU beside nodes with one: communicators of like ranks are served."""
+    found, said = on_last_rank_only(library_that(says))
+    assert found.pop("part") == "binomial"
+    assert set(found.values()) == {"native"}
+    differs = f"rank {RANKS - 1} of MPI_COMM_WORLD differs from rank 0 in LIBCOLL_HOST_BUFFERS:"
+    assert said.count("differs") == said.count(differs) == 1
+
+
+def test_if_one_rank_may_have_buffers_on_a_gpu_a_promise_of_all_ranks_holds(library_that):
+    found, said = on_last_rank_only(library_that("SAYS_CUDA"), LIBCOLL_HOST_BUFFERS="1")
+    assert set(found.values()) == {"binomial"}
+    assert "differs" not in said

@@ -14,9 +14,8 @@ from tests.mpi import builds, support
 pytestmark = pytest.mark.mpi
 
 RANKS = 4
-SEEN = re.compile(
-    r"seen: init (\d+) finalize (\d+) free (\d+) bcast (\d+) revoke (\d+) inside (\d+)"
-)
+#: What a profiler sees of the program if it sees all but collectives.
+ALL_BUT_COLLECTIVES = {"init": 1, "finalize": 1, "free": 1}
 FLAVOURS = ("wheel", "mpich", "openmpi")
 #: A routine of ours for the one broadcast.
 FORCED = {"LIBCOLL_FORCE": "bcast=binomial"}
@@ -46,14 +45,16 @@ def library(mpi: builds.Mpi) -> Path:
 
 def seen(
     mpi: builds.Mpi, words: tuple[str | Path, ...], *preload: Path, trace: str = "1"
-) -> tuple[set[tuple[int, ...]], str]:
-    """What the profiler tells on the ranks, and what is on stderr."""
+) -> tuple[dict[str, int], str]:
+    """How often the profiler saw what it saw, on all ranks alike, and what is on stderr."""
     variables = {"TELL_WHAT_IS_SEEN": "1", "LIBCOLL_TRACE": trace, **FORCED}
     result = builds.run(mpi, RANKS, *words, preload=preload, variables=variables, timeout=60)
     assert result.returncode == 0, result.stdout + result.stderr
-    told = [tuple(map(int, line.groups())) for line in SEEN.finditer(result.stdout)]
+    told = re.findall(r"seen:((?: [a-z-]+ \d+)+)", result.stdout)
     assert len(told) == RANKS
-    return set(told), result.stderr
+    assert len(set(told)) == 1
+    counts = {name: int(count) for name, count in re.findall(r"(\S+) (\d+)", told[0])}
+    return {name: count for name, count in counts.items() if count > 0}, result.stderr
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
@@ -61,7 +62,7 @@ def test_a_profiler_after_the_library_sees_all_but_collectives(flavour):
     mpi = mpi_of(flavour)
     shared = library(mpi) / "libcoll.so"
     told, errors = seen(mpi, (program(mpi),), shared, interposer(mpi))
-    assert told == {(1, 1, 1, 0, 0, 0)}
+    assert told == ALL_BUT_COLLECTIVES
     assert re.search(r"bcast +binomial +64\.\.127", errors)
 
 
@@ -71,7 +72,7 @@ def test_a_profiler_before_the_library_sees_all(flavour):
     mpi = mpi_of(flavour)
     shared = library(mpi) / "libcoll.so"
     told, errors = seen(mpi, (program(mpi),), interposer(mpi), shared)
-    assert told == {(1, 1, 1, 1, 0, 0)}
+    assert told == {**ALL_BUT_COLLECTIVES, "bcast": 1}
     assert "binomial" not in errors
 
 
@@ -81,7 +82,7 @@ def test_a_preloaded_profiler_sees_all_but_collectives_of_the_static_library(fla
     told, errors = seen(
         mpi, (program(mpi, library(mpi) / "libcoll.a", "-pthread"),), interposer(mpi)
     )
-    assert told == {(1, 1, 1, 0, 0, 0)}
+    assert told == ALL_BUT_COLLECTIVES
     assert re.search(r"bcast +binomial +64\.\.127", errors)
 
 
@@ -91,8 +92,21 @@ def test_of_the_library_twice_the_first_serves(flavour):
     mpi = mpi_of(flavour)
     linked = program(mpi, library(mpi) / "libcoll.a", "-pthread")
     told, errors = seen(mpi, (linked,), library(mpi) / "libcoll.so", interposer(mpi))
-    assert told == {(1, 1, 1, 0, 0, 0)}
+    assert told == ALL_BUT_COLLECTIVES
     assert len(re.findall(r"bcast +binomial +64\.\.127", errors)) == 1
+
+
+@pytest.mark.parametrize(
+    ("flavour", "sessions"),
+    [("wheel", {"session-init": 1, "session-finalize": 1, "from-group": 1}), ("openmpi", {})],
+)
+def test_a_profiler_after_the_library_sees_how_ranks_meet_and_part(flavour, sessions):
+    """Sessions are there from MPI 4 on; the communicator of one is disconnected, too."""
+    mpi = mpi_of(flavour)
+    shared = library(mpi) / "libcoll.so"
+    told, _ = seen(mpi, (program(mpi), "meetings"), shared, interposer(mpi))
+    parted = {"merge": 1, "disconnect": 4 if sessions else 3}
+    assert told == {**ALL_BUT_COLLECTIVES, **parted, **sessions}
 
 
 @pytest.mark.parametrize("flavour", ["wheel", "mpich"])
@@ -101,4 +115,4 @@ def test_revoking_a_communicator_revokes_its_private_duplicate(flavour):
     mpi = mpi_of(flavour)
     shared = library(mpi) / "libcoll.so"
     told, _ = seen(mpi, (program(mpi), "revoke"), shared, interposer(mpi))
-    assert told == {(1, 1, 1, 0, 1, 1)}
+    assert told == {**ALL_BUT_COLLECTIVES, "revoke": 1, "inside": 1}

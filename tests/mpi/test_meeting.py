@@ -36,13 +36,13 @@ def unlinked(source: str, mpicc: str, *options: str) -> Path:
     return builds.compiled(mpicc, source_file, "-std=c11", "-D_GNU_SOURCE", calls, *options)
 
 
-def run(setting: str, *, library: Path, variables: dict[str, str] | None = None):
+def run(setting: str, *arguments: str, library: Path, variables: dict[str, str] | None = None):
     """Run `unlike` with a library preloaded, and a shell's setting on the last rank."""
     last = f'[ "$PMI_RANK" = {RANKS - 1} ] && {setting}; '
-    words = ("/bin/sh", "-c", f'{last}export LD_PRELOAD="$LD_PRELOAD:$COLL"; exec "$0"')
+    words = ("/bin/sh", "-c", f'{last}export LD_PRELOAD="$LD_PRELOAD:$COLL"; exec "$0" "$@"')
     program = unlinked("unlike.c", support.toolchain().mpicc)
     settings = {"COLL": str(library), **FORCED, **(variables or {})}
-    result = support.run(RANKS, *words, program, variables=settings, timeout=60)
+    result = support.run(RANKS, *words, program, *arguments, variables=settings, timeout=60)
     assert result.returncode == 0, result.stdout + result.stderr
     return dict(line.split() for line in result.stdout.splitlines()), result.stderr
 
@@ -59,6 +59,24 @@ def test_a_setting_that_differs_on_one_rank_is_told_and_makes_calls_native(name)
     assert COMPLAINT.findall(errors) == [(str(RANKS - 1), name)]
     assert errors.count("differs") == 1
     assert found["part"] == "binomial"
+
+
+@pytest.mark.parametrize("name", sorted(UNLIKE.keys() - {"LIBCOLL_DISABLE"}))
+def test_ranks_that_have_not_met_do_not_hang_where_settings_differ(name):
+    """No setting decides whether ranks exchange, so they find out."""
+    setting = f"export {name}={UNLIKE[name]}"
+    found, errors = run(setting, "unseen", library=support.library(RANKS) / "libcoll.so")
+    assert {found[shared] for shared in SHARED} == {"native"}
+    assert COMPLAINT.findall(errors) == [(str(RANKS - 1), name)]
+    assert found["part"] == "binomial"
+
+
+def test_ranks_that_have_not_met_do_not_hang_where_rules_differ():
+    """No table decides it either: the other build has fewer routines, and so fewer rules."""
+    other = builds.library(builds.Mpi.of_environment(), RANKS) / "libcoll.so"
+    found, errors = run(f"COLL={other}", "unseen", library=support.library(RANKS) / "libcoll.so")
+    assert {found[shared] for shared in SHARED} == {"native"}
+    assert "the build of libcoll" in COMPLAINT.findall(errors)[0][1]
 
 
 def test_several_settings_are_named():
@@ -92,6 +110,17 @@ def test_nothing_is_exchanged_for_native_calls_and_by_duplicates(flavour):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+@pytest.mark.parametrize("flavour", ["wheel", "openmpi"])
+def test_ranks_that_have_not_met_exchange_once(flavour):
+    """Not for calls that no library serves, and not again by a duplicate."""
+    mpi = builds.Mpi.of_environment() if flavour == "wheel" else builds.Mpi.of_system(flavour)
+    folder = builds.library(mpi, RANKS)
+    program = builds.c_program(mpi, folder, "hidden.c", "-ldl")
+    variables = {"LIBCOLL_FORCE": "bcast=binomial,barrier=native,gather=native"}
+    result = builds.run(mpi, RANKS, program, "unseen", variables=variables, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 LINE = re.compile(r"^libcoll: communicator '(.*?)': (\d+) ranks?(.*?): (.*?); (a|no) private", re.M)
 
 
@@ -121,6 +150,42 @@ def test_the_trace_tells_which_host_is_not_known():
 def test_the_trace_tells_of_one_host():
     found = traced(["n1"] * RANKS)
     assert ("MPI_COMM_WORLD", "4", " on one host", "hosts", "a") in found
+
+
+def test_the_trace_tells_that_ranks_are_unlike():
+    library = support.library(RANKS) / "libcoll.so"
+    _, errors = run("export LIBCOLL_SCRATCH=0", library=library, variables={"LIBCOLL_TRACE": "1"})
+    found = set(LINE.findall(errors))
+    why = "native: rank {} and rank 0 differ in build or settings"
+    assert ("MPI_COMM_WORLD", "4", "", why.format(RANKS - 1), "no") in found
+    # The first of the reversed ranks is the odd one, and rank 1 is the first that differs from it.
+    assert ("", "4", "", why.format(1), "no") in found
+    assert ("", "3", " on 3 hosts", "hosts", "a") in found
+
+
+#: More communicators at a time than may have private duplicates.
+ALIVE = 140
+
+
+def test_the_trace_tells_that_there_are_too_many_private_duplicates():
+    program = support.compiled("communicators.c", RANKS)
+    settings = {"LIBCOLL_TRACE": "1", **FORCED}
+    result = support.run(RANKS, program, "live", ALIVE, variables=settings, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+    why = [line[3] for line in LINE.findall(result.stderr)]
+    assert "native: some rank has as many private duplicates as it may have" in why
+    assert why.count("cluster, group whole") >= 128
+
+
+def test_the_trace_tells_that_there_is_no_context_for_a_private_duplicate():
+    program = support.compiled("exhausted.c", 2)
+    result = support.run(2, program, variables={"LIBCOLL_TRACE": "1"}, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+    kinds = [(line[3], line[4]) for line in LINE.findall(result.stderr)]
+    # The communicator without a context, then the one that comes when there is room again.
+    why = "native: the MPI library has no room for a private duplicate"
+    assert [kind for kind in kinds if kind[0] == why] == [(why, "no")]
+    assert ("cluster, group whole", "a") in kinds
 
 
 def test_slurm_is_asked_where_the_host_is_not_known():

@@ -22,6 +22,7 @@ from stagegen.patterns import make_pattern
 from tests.mpi import support
 from tests.mpi.conformance import BOTH, PLAIN, built
 from tests.mpi.patterned import EVEN, KINDS, RANKS, SKEWED, catalogue, decision, patterns
+from tests.mpi.test_example_programs import programs
 
 pytestmark = pytest.mark.mpi
 
@@ -98,20 +99,25 @@ def test_messages_of_more_elements_than_one_may_have_are_cut(tmp_path):
 
 
 def served(
-    tmp_path: Path, plan: str, calls: int, seed: int = 11, collective: str = "alltoallv"
+    tmp_path: Path,
+    plan: str,
+    calls: int,
+    *words: str,
+    seed: int = 11,
+    collective: str = "alltoallv",
 ) -> dict[str, int]:
     """Which routines served how many calls of a plan, each checked byte by byte."""
-    trace = tmp_path / "trace.json"
     result = support.run(
-        RANKS, program(library(RANKS)), seed, calls, plan,
-        variables={"LIBCOLL_TRACE": f"json:{trace}"}, timeout=900,
+        RANKS, program(library(RANKS)), seed, calls, plan, *words,
+        variables={"LIBCOLL_TRACE": f"json:{tmp_path / 'trace-%r.json'}"}, timeout=900,
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
     counts: Counter[str] = Counter()
-    for row in json.loads(trace.read_text())["calls"]:
-        if row["collective"] == collective:
-            counts[row["routine"]] += row["calls"]
-    assert counts.total() == calls
+    for trace in tmp_path.glob("trace-*.json"):  # rank 0 of each communicator counts its calls
+        for row in json.loads(trace.read_text())["calls"]:
+            if row["collective"] == collective:
+                counts[row["routine"]] += row["calls"]
+    assert words or counts.total() == calls
     return dict(counts)
 
 
@@ -119,7 +125,7 @@ def served(
 LATEST = 12 * 64
 
 
-@pytest.mark.parametrize("plan", ["a", "n", "aab", "ab", "abaabb", "A"])
+@pytest.mark.parametrize("plan", ["a", "n", "aab", "ab", "abaabb", "A", "aabab", "aaababb"])
 def test_calls_of_a_pattern_are_served_by_its_routine(tmp_path, plan):
     calls = 36 * len(plan)
     found = served(tmp_path, plan, calls)
@@ -129,16 +135,28 @@ def test_calls_of_a_pattern_are_served_by_its_routine(tmp_path, plan):
     assert found == {name: 36 * count for name, count in share.items() if count}
 
 
+def test_the_pattern_serves_the_first_calls_of_every_round(tmp_path):
+    """So the times of `first_calls` have recognition in them: `make bench-patterns` tells them."""
+    folder, counts, trace = library(RANKS), tmp_path / "counts.txt", tmp_path / "trace.json"
+    run_make(folder, support.toolchain(), "libcoll.so")
+    (zipf,) = (one for one in patterns(RANKS) if one.name == "zipf")
+    counts.write_text("".join(f"{' '.join(map(str, row))}\n" for row in zipf.sizes))
+    result = support.run(
+        RANKS, programs() / "first_calls", counts, 3,
+        preload=(folder / "libcoll.so",), variables={"LIBCOLL_TRACE": f"json:{trace}"},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    rows = [row for row in json.loads(trace.read_text())["calls"]
+            if row["collective"] == "alltoallv"]  # fmt: skip
+    assert sum(row["calls"] for row in rows) == 30
+    assert {row["routine"] for row in rows} == {"pattern_zipf"}
+
+
 def test_a_rank_that_can_keep_nothing_makes_no_rank_wait():
     """Once for each rank: calls of that communicator then have no pattern."""
     lacking = program(library(RANKS), "lacking.c", "-Wl,--wrap=calloc")
     result = support.run(RANKS, lacking, "alltoallv", timeout=60)
     assert result.returncode == 0, result.stdout + result.stderr
-
-
-def test_a_general_routine_serves_if_one_rank_has_other_counts(tmp_path):
-    found = served(tmp_path, "x", 500)
-    assert not [name for name in found if name.startswith("pattern_")]
 
 
 def test_a_general_routine_takes_over_where_a_program_leaves_its_pattern(tmp_path):
@@ -149,10 +167,36 @@ def test_a_general_routine_takes_over_where_a_program_leaves_its_pattern(tmp_pat
     assert not [name for name in found if name.startswith("pattern_")]
 
 
-@pytest.mark.parametrize("calls", [1500, pytest.param(300000, marks=pytest.mark.slow)])
-def test_ranks_that_disagree_neither_hang_nor_corrupt(tmp_path, calls):
-    found = served(tmp_path, "?", calls)
-    assert len(found) > 1
+#: A million in all, in jobs that each end within the time limit.
+MANY = [pytest.param(25_000, seed, marks=pytest.mark.slow) for seed in range(11, 31)]
+
+
+@pytest.mark.parametrize(("calls", "seed"), [(1500, 11), *MANY])
+@pytest.mark.parametrize("words", [(), ("communicators",)])
+def test_ranks_that_disagree_neither_hang_nor_corrupt(tmp_path, words, calls, seed):
+    """One rank, or several, or all have other counts than the pattern's, in any order of calls."""
+    found = served(tmp_path, "?", calls, *words, seed=seed)
+    of_patterns = [name for name in found if name.startswith("pattern_")]
+    assert len(of_patterns) > 1
+    assert set(found) - set(of_patterns), "nothing general took over"
+
+
+def test_a_general_routine_serves_if_one_rank_has_other_counts(tmp_path):
+    found = served(tmp_path, "x", 500)
+    assert not [name for name in found if name.startswith("pattern_")]
+
+
+def test_a_general_routine_serves_if_several_ranks_have_other_counts(tmp_path):
+    """By chance all ranks may have four times as much, or what they have in the last pattern."""
+    found = served(tmp_path, "m", 2000)
+    assert sum(n for name, n in found.items() if name.startswith("pattern_")) < 100
+
+
+def test_a_pattern_is_recognised_on_every_communicator_of_all_ranks(tmp_path):
+    """Duplicated and reordered ones; a half of the ranks has no pattern."""
+    found = served(tmp_path, "a", 2000, "communicators")
+    assert 1400 < found.pop("pattern_zipf") < 1600
+    assert not [name for name in found if name.startswith("pattern_")]
 
 
 #: Letters of a plan, how often each in 30 calls, and what serves them.

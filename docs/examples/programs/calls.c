@@ -6,6 +6,8 @@
  *
  *   rest=MS       each process sleeps so many milliseconds before a call
  *   late=MS       and up to so many more, drawn anew for each process and call
+ *   factor=MAX    Fig. 4.20: each process draws r from 0 to MAX - 1, once; before each call there
+ *                 is a barrier, then it sleeps r times message=MS
  *   seed=N        of these draws
  *   beside=BYTES  with each call there is one of so many bytes, before or behind it by turns
  *   then=BYTES    the size in the second half of the calls; likewise then_late=MS
@@ -23,8 +25,8 @@
 
 struct options {
     const char *collective, *command;
-    double rest, late, then_late;
-    long bytes, calls, beside, then, at, seed;
+    double rest, late, then_late, message;
+    long bytes, calls, beside, then, at, seed, factor;
 };
 
 /* Of each call: where it began and ended on this process, in seconds. */
@@ -50,7 +52,8 @@ static int read_word(const char *word, struct options *options) {
         {"rest", &options->rest, NULL, NULL},           {"late", &options->late, NULL, NULL},
         {"then_late", &options->then_late, NULL, NULL}, {"beside", NULL, &options->beside, NULL},
         {"then", NULL, &options->then, NULL},           {"at", NULL, &options->at, NULL},
-        {"seed", NULL, &options->seed, NULL},           {"command", NULL, NULL, &options->command}};
+        {"seed", NULL, &options->seed, NULL},           {"factor", NULL, &options->factor, NULL},
+        {"message", &options->message, NULL, NULL},     {"command", NULL, NULL, &options->command}};
     for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
         const char *value = value_of(word, known[i].name);
         if (value == NULL)
@@ -82,7 +85,7 @@ static int read_options(int argc, char **argv, struct options *options) {
     if (options->then_late < 0)
         options->then_late = options->late;
     return options->collective != NULL && options->bytes > 0 && options->calls > 0 &&
-           options->then > 0 && options->beside >= 0;
+           options->then > 0 && options->beside >= 0 && options->factor >= 0;
 }
 
 static double *numbers(long count) {
@@ -104,10 +107,22 @@ static void carry_out(const char *collective, long bytes, double *begin, double 
     *end = MPI_Wtime();
 }
 
-static void wait_for(const struct options *options, long call, unsigned *state) {
+/* A number from 0 up to, but not with, another one. */
+static double draw(double most, unsigned *state) {
+    return most * rand_r(state) / (RAND_MAX + 1.0);
+}
+
+/* How long this process sleeps before every call, in milliseconds (Fig. 4.20, line 1). */
+static double fixed_delay(const struct options *options, unsigned *state) {
+    const long times = (long)draw((double)options->factor, state);
+    return options->message * (double)times;
+}
+
+static void wait_for(const struct options *options, long call, double fixed, unsigned *state) {
     const double late = call < options->calls / 2 ? options->late : options->then_late;
-    const double drawn = late * rand_r(state) / RAND_MAX;
-    const double milliseconds = options->rest + drawn;
+    const double milliseconds = options->rest + fixed + draw(late, state);
+    if (options->factor > 0)
+        PMPI_Barrier(MPI_COMM_WORLD);
     if (milliseconds > 0)
         usleep((useconds_t)(milliseconds * 1e3));
 }
@@ -175,6 +190,9 @@ static void report(const char *prefix, const struct times *own, long calls) {
 
 static void run(const struct options *options, struct times *own, struct times *beside) {
     unsigned state = (unsigned)options->seed * 7919U + (unsigned)rank;
+    for (int i = 0; i < 8; ++i)
+        rand_r(&state); /* the first numbers of near seeds are alike */
+    const double fixed = fixed_delay(options, &state);
     for (long call = 0; call < options->calls; ++call) {
         const long bytes = call < options->calls / 2 ? options->bytes : options->then;
         if (call == options->at && rank == 0 && system(options->command) != 0)
@@ -182,7 +200,7 @@ static void run(const struct options *options, struct times *own, struct times *
         for (int turn = 0; turn < 2; ++turn) {
             if (turn != call % 2 && options->beside == 0)
                 continue;
-            wait_for(options, call, &state);
+            wait_for(options, call, fixed, &state);
             if (turn == call % 2)
                 carry_out(options->collective, bytes, &own->begin[call], &own->end[call]);
             else

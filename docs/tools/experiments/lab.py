@@ -13,12 +13,12 @@ from stagegen.generate import Toolchain
 PROGRAMS = Path("docs/examples/programs")
 
 
-def compiled(folder: Path, name: str) -> Path:
-    """Return an example program, compiled in a folder."""
+def compiled(folder: Path, name: str, tools: Toolchain | None = None) -> Path:
+    """Return an example program, compiled in a folder; by default for the MPI library at hand."""
     folder.mkdir(parents=True, exist_ok=True)
     source = PROGRAMS.absolute()
     words = ("make", "-s", "-f", str(source / "Makefile"), f"VPATH={source}")
-    mpicc = f"MPICC={Toolchain.find().mpicc}"
+    mpicc = f"MPICC={(tools or Toolchain.find()).mpicc}"
     subprocess.run([*words, mpicc, name], cwd=folder, check=True)
     return (folder / name).absolute()
 
@@ -31,6 +31,7 @@ def run(
     preload: Path | None = None,
     variables: Mapping[str, str] | None = None,
     before: Sequence[object] = (),
+    mpi: str | None = None,
 ) -> str:
     """Run a program in the lab of a topology; return what it prints.
 
@@ -42,14 +43,16 @@ def run(
         preload: a library itself, in place of its folder.
         variables: of the environment, besides those that are there.
         before: words before the command, such as those of ``stagegen record``.
+        mpi: what the program was built for, as ``--mpi`` names it; None for its default.
 
     Raises:
         subprocess.CalledProcessError: it failed; it has said why.
     """
     first = preload if library is None else library / "libcoll.so"
     loaded = () if first is None else ("--preload", first.absolute())
+    built_for = () if mpi is None else ("--mpi", mpi)
     stagegen = (sys.executable, "-m", "stagegen")
-    lab = (*stagegen, "lab", "run", "--topology", topology.absolute(), *loaded, "--")
+    lab = (*stagegen, "lab", "run", "--topology", topology.absolute(), *built_for, *loaded, "--")
     line = [*before, *lab, program, *words]
     done = subprocess.run(
         [*map(str, line)],

@@ -6,13 +6,17 @@ r"""Where the time of an alltoall in phases goes, from the time stamps of its me
 
 Every rank leaves a file of its latest call (templates/libcoll/stamps.c). The clocks must be
 one, as they are in the lab. Milliseconds are given as least, median, 90th percentile and most.
+
+With --rounds, the stamps are of the segments of `aapc_rounds` or `spreading_rounds`. A rank looks
+at a segment when it is its turn to be awaited, so a segment may have arrived somewhat before its
+stamp.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -41,16 +45,55 @@ class Stamps:
     ended: tuple[float, ...]
 
 
-def read_stamps(folder: Path, ranks: int) -> Stamps:
-    """Read the files of all positions."""
-    found: dict[str, dict[Message, float]] = {letter: {} for letter in "BESA"}
+@dataclass(frozen=True)
+class Segment:
+    """A segment of a message, in a routine of rounds."""
+
+    message: Message
+    round: int
+
+
+@dataclass(frozen=True)
+class SegmentStamps:
+    """As :class:`Stamps`, of every segment.
+
+    Attributes:
+        started: each segment.
+        arrived: each segment: when its receiver looked, and it was there.
+        ended: each rank's call.
+    """
+
+    started: dict[Segment, float]
+    arrived: dict[Segment, float]
+    ended: tuple[float, ...]
+
+
+def read_segments(folder: Path, ranks: int) -> SegmentStamps:
+    """Read the files of all positions, of a routine of rounds."""
+    found: dict[str, dict[Segment, float]] = {letter: {} for letter in "BESA"}
+    for what, number, message, seconds in _read_lines(folder, ranks):
+        found[what][Segment(message, number)] = seconds
+    first = min(found["B"].values())
+    started, arrived = ({s: at - first for s, at in found[letter].items()} for letter in "SA")
+    return SegmentStamps(started, arrived, tuple(at - first for at in found["E"].values()))
+
+
+def _read_lines(folder: Path, ranks: int) -> Iterator[tuple[str, int, Message, float]]:
+    """Yield what happened, in which phase or round, of which message, and when."""
     for rank in range(ranks):
         for line in (folder / f"stamps.{rank}").read_text().splitlines():
-            what, _, other, seconds = line.split()
+            what, number, other, seconds = line.split()
             if int(other) < 0:  # a step without such a message
                 continue
             ends = (int(other), rank) if what == "A" else (rank, int(other))
-            found[what][Message(*ends)] = float(seconds)
+            yield what, int(number), Message(*ends), float(seconds)
+
+
+def read_stamps(folder: Path, ranks: int) -> Stamps:
+    """Read the files of all positions."""
+    found: dict[str, dict[Message, float]] = {letter: {} for letter in "BESA"}
+    for what, _, message, seconds in _read_lines(folder, ranks):
+        found[what][message] = seconds
     first = min(found["B"].values())
     since = {w: {m: at - first for m, at in times.items()} for w, times in found.items()}
     begun, ended = (tuple(since[letter].values()) for letter in "BE")
@@ -87,6 +130,24 @@ def describe(topology: Topology, stamps: Stamps, size: int) -> Iterable[str]:
     yield f"  after its last one: {1e3 * (total - last):.1f} ms"
 
 
+def describe_rounds(topology: Topology, stamps: SegmentStamps, size: int) -> Iterable[str]:
+    """Yield what the stamps of segments say, a line each."""
+    bound = lower_bound(topology, "alltoall", size)
+    total = max(stamps.ended)
+    yield f"all: {1e3 * total:.1f} ms, {total / bound.seconds:.3f} × the bound"
+    spans = [stamps.arrived[s] - stamps.started[s] for s in stamps.arrived]
+    yield f"a segment, from its start to when its arrival is seen: {_range(spans)}"
+    users = set(bottleneck_users(topology, alltoall_schedule(topology, "receiver")))
+    arrivals = sorted(at for s, at in stamps.arrived.items() if s.message in users)
+    gaps = [then - first for first, then in pairwise(arrivals)]
+    yield f"the most loaded link, from one arrival to the next: {_range(gaps)}"
+    one = bound.seconds / len(arrivals)
+    yield f"  a segment takes {1e3 * one:.2f} ms at the link's rate, if all are as long"
+    yield f"  before its first arrival: {1e3 * arrivals[0]:.1f} ms"
+    yield f"  from the first to the last: {1e3 * (arrivals[-1] - arrivals[0]):.1f} ms"
+    yield f"  after its last one: {1e3 * (total - arrivals[-1]):.1f} ms"
+
+
 def _range(seconds: list[float]) -> str:
     points = np.percentile(1e3 * np.array(seconds), [0, 50, 90, 100])
     return " / ".join(f"{point:.1f}" for point in points) + " ms"
@@ -97,11 +158,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--topology", required=True)
     parser.add_argument("--size", required=True, type=parse_size)
+    parser.add_argument("--rounds", action="store_true", help="of a routine of rounds")
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
     topology = load_topology(arguments.topology)
-    stamps = read_stamps(arguments.folder, topology.rank_count)
-    print("\n".join(describe(topology, stamps, arguments.size)))
+    folder, ranks, size = arguments.folder, topology.rank_count, arguments.size
+    if arguments.rounds:
+        lines = describe_rounds(topology, read_segments(folder, ranks), size)
+    else:
+        lines = describe(topology, read_stamps(folder, ranks), size)
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,9 @@ _CONTROL = {
     ),
 }
 
+#: Names of variables that Open MPI hands to ranks; its mpirun refuses it together with -x.
+HANDED_OVER = "OMPI_MCA_mca_base_env_list"
+
 
 def hydra_command(
     mpi: Mpi,

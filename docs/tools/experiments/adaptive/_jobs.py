@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
-from typing import Any
+from statistics import fmean, median
+from typing import Any, TypeVar
 
 from docs.tools.experiments import lab
 from docs.tools.experiments.stagegen import stagegen
-from stagegen.adaptive.learned import read_learned
+from stagegen.adaptive.learned import Situation, read_learned
 from stagegen.data import TOPOLOGIES
 from stagegen.generate import Toolchain, run_make
+from stagegen.recording.messages import read_message_times
+
+Result = TypeVar("Result")
 
 #: Eight hosts on two switches, ranks dealt to them in turn, 20 Mbit/s.
 TOPOLOGY = TOPOLOGIES / "quickstart.yaml"
@@ -28,6 +33,9 @@ SIZES = "8,512,2KiB,4KiB,8KiB,16KiB"
 #: Who serves, by the variables of the environment that say so. Without the library: "MPI".
 NATIVE = "MPI"
 STATIC = "table"
+
+#: Single routines that run beside the policy: the fastest ones of a short run of each.
+FINALISTS = 3
 
 
 def library(folder: Path) -> Path:
@@ -80,28 +88,96 @@ def calls(
     return told
 
 
-def candidates(file: Path, size: int) -> list[str]:
-    """Return what competed for the calls of a size, as LIBCOLL_FORCE names it.
+def repetitions() -> int:
+    """Return how often what is compared runs in turn: BENCH_REPETITIONS, unless told 4.
+
+    Raises:
+        ValueError: it is no number from 1 upwards.
+    """
+    count = int(os.environ.get("BENCH_REPETITIONS", "4"))
+    if count < 1:
+        raise ValueError(f"BENCH_REPETITIONS={count}: expected a number from 1 upwards")
+    return count
+
+
+def in_turn(arms: Mapping[str, Callable[[int], Result]]) -> dict[str, list[Result]]:
+    """Run all arms, round after round; return what each brought, by round.
+
+    What changes slowly changes all arms of a round alike, so rounds are pairs. Each round begins
+    with another arm.
 
     Args:
-        file: what LIBCOLL_LEARN wrote.
-        size: of a message, in bytes.
+        arms: what runs, by name; it is told the round, from 0.
     """
+    names = list(arms)
+    found: dict[str, list[Result]] = {name: [] for name in names}
+    for i in range(repetitions()):
+        first = i % len(names)
+        for name in names[first:] + names[:first]:
+            found[name].append(arms[name](i))
+    return found
+
+
+def ratio(times: Sequence[float], others: Sequence[float]) -> float:
+    """Return the median ratio of what ran in the same rounds."""
+    return median(one / other for one, other in zip(times, others, strict=True))
+
+
+def fastest(times: Mapping[str, Sequence[float]], names: Sequence[str]) -> str:
+    """Return which of some arms has the least mean over all rounds."""
+    return min(names, key=lambda name: fmean(times[name]))
+
+
+def situation(file: Path, size: int) -> Situation:
+    """Return what LIBCOLL_LEARN wrote of the calls of a size."""
     (one,) = (one for one in read_learned(file).situations if one.size == size)
-    return [f"{one.collective}={candidate.algorithm}" for candidate in one.candidates]
+    return one
 
 
-def best_single(
-    folder: Path, names: Sequence[str], first: int, *words: object
-) -> tuple[str, float, dict[str, float]]:
-    """Return the routine with the least mean time in the micro-benchmark, its time, and all times.
+def alone(one: Situation, number: int, *, of_source: bool = False) -> str:
+    """Return how a candidate serves alone: as :func:`run` names it.
+
+    The table's own choice, with its parameters and its parts, is the table. All others have their
+    usual parameters: LIBCOLL_FORCE knows no others.
+
+    Args:
+        one: the situation.
+        number: of the candidate.
+        of_source: whether the policy asked for the source's sets, so that none is the table's.
+    """
+    if number == 0 and not of_source:
+        return STATIC
+    return f"{one.collective}={one.candidates[number].algorithm}"
+
+
+def singles(file: Path, size: int) -> list[str]:
+    """Return all that competed for the calls of a size, as :func:`run` names them.
+
+    The first is the table's own choice. The native routine is one of them.
+    """
+    one = situation(file, size)
+    return [alone(one, number) for number in range(len(one.candidates))]
+
+
+def finalists(names: Sequence[str], seconds: Callable[[str], float]) -> list[str]:
+    """Return the fastest of some routines in a short run of each.
+
+    Args:
+        names: of the routines, as :func:`run` names them.
+        seconds: the mean time of a call in a short run of one.
+    """
+    return sorted(names, key=seconds)[:FINALISTS]
+
+
+def message_ms(folder: Path, size: int) -> float:
+    """Return the time of a message of a size between two hosts, in milliseconds, as measured.
 
     Args:
         folder: of the point.
-        names: of routines, as LIBCOLL_FORCE names them.
-        first: the call from which on times count.
-        words: of the micro-benchmark.
+        size: in bytes.
     """
-    times = {name: fmean(calls(folder, name, *words)["elapsed"][first:]) for name in names}
-    best = min(times, key=times.__getitem__)
-    return best, times[best], times
+    file = folder.parents[1] / "messages.json"
+    if not file.exists():
+        line = (sys.executable, "-m", "stagegen", "lab", "run", "--topology", TOPOLOGY.absolute())
+        stagegen("arrivals", "--calibrate", file, "--", *line, "--")
+    return 1e3 * read_message_times(file).of(size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -13,9 +13,12 @@ from docs.tools.experiments.adaptive._jobs import (
     KIB,
     PAGE,
     STATIC,
-    best_single,
     calls,
-    candidates,
+    fastest,
+    finalists,
+    in_turn,
+    ratio,
+    singles,
 )  # fmt: skip
 from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
@@ -24,10 +27,11 @@ from docs.tools.target import Target
 #: Bytes and delays (in ms) of the halves.
 SIZES = (2 * KIB, 8 * KIB)
 LATE = (0, 16)
+HALVES = (0, 1)
 
-#: Calls; the latter half of each half is compared, when a policy has selected. Calls that find the
-#: best single routine.
-CALLS, SINGLE = 400, 80
+#: Calls; the latter half of each half is compared, when a policy has selected. Calls of the short
+#: run of each routine, and those of them that open connections.
+CALLS, SHORT, OPENING = 400, 24, 4
 QUARTER = CALLS // 4
 
 NEAR = 1.05
@@ -37,47 +41,76 @@ def _measure(collective: str, folder: Path) -> Any:
     file = folder / "learned.json"
     words = (collective, SIZES[0], CALLS, f"late={LATE[0]}", f"then={SIZES[1]}",
              f"then_late={LATE[1]}")  # fmt: skip
-    adapting = calls(folder, "star", *words, learn=file)["elapsed"]
-    static = calls(folder, STATIC, *words)["elapsed"]
-    parts = []
-    for half, size, late in zip((0, 1), SIZES, LATE, strict=True):
-        names = [name for name in candidates(file, size) if not name.endswith("=native")]
-        alone = (collective, size, SINGLE, f"late={late}")
-        best, _, _ = best_single(folder, names, 0, *alone)
-        single = calls(folder, best, collective, size, QUARTER, f"late={late}")["elapsed"]
-        span = slice((2 * half + 1) * QUARTER, (2 * half + 2) * QUARTER)
-        parts.append(
-            {
-                "star_s": fmean(adapting[span]),
-                "table_s": fmean(static[span]),
-                "best_s": fmean(single),
-                "best": best.partition("=")[2],
-            }
+
+    def whole(served: str, seed: int, learn: Path | None = None) -> list[float]:
+        return calls(folder, served, *words, f"seed={seed}", learn=learn)["elapsed"]
+
+    def part(name: str, half: int, count: int, seed: int) -> list[float]:
+        own = (collective, SIZES[half], count, f"late={LATE[half]}", f"seed={seed}")
+        return calls(folder, name, *own)["elapsed"]
+
+    whole("star", 1, learn=file)
+    arms: dict[str, Callable[[int], list[float]]] = {
+        served: lambda i, served=served: whole(served, i + 1) for served in ("star", STATIC)
+    }
+    names = {}
+    for half in HALVES:
+        names[half] = finalists(
+            singles(file, SIZES[half]),
+            lambda name, half=half: fmean(part(name, half, SHORT, 1)[OPENING:]),
         )
-    return {"parts": parts, "whole": sum(static) / sum(adapting)}
+        for name in names[half]:
+            arms[_arm(half, name)] = lambda i, name=name, half=half: part(
+                name, half, QUARTER, i + 1
+            )
+    found = in_turn(arms)
+    return {
+        "whole": {served: [sum(times) for times in found[served]] for served in ("star", STATIC)},
+        "parts": [_part(found, half, names[half]) for half in HALVES],
+    }
+
+
+def _arm(half: int, name: str) -> str:
+    return f"{half} {name}"
+
+
+def _part(
+    found: Mapping[str, Sequence[Sequence[float]]], half: int, names: Sequence[str]
+) -> dict[str, Any]:
+    """Return the mean times of a call in a half, by arm and round, and the best single routine."""
+    span = slice((2 * half + 1) * QUARTER, (2 * half + 2) * QUARTER)
+    times = {served: [fmean(times[span]) for times in found[served]] for served in ("star", STATIC)}
+    times |= {
+        name: [fmean(times) for times in found[_arm(half, name)]]
+        for name in names
+        if name != STATIC
+    }
+    return {"best": fastest(times, [name for name in times if name != "star"]), "times": times}
 
 
 def _report(found: Found) -> str:
     rows = []
     for point, result in found.items():
         for size, late, one in zip(SIZES, LATE, result["parts"], strict=True):
+            times, best = one["times"], one["best"]
             rows.append(
                 [
                     f"{point}, {size // KIB} KiB, late by up to {late} ms",
-                    *(milliseconds(one[name]) for name in ("table_s", "star_s", "best_s")),
-                    f"`{one['best']}`",
-                    f"{one['star_s'] / one['best_s']:.3f}",
-                    f"{result['whole']:.3f}",
+                    *(milliseconds(fmean(times[name])) for name in (STATIC, "star", best)),
+                    f"`{best}`",
+                    f"{ratio(times['star'], times[best]):.3f}",
+                    f"{ratio(times[STATIC], times['star']):.3f}",
+                    f"{ratio(result['whole'][STATIC], result['whole']['star']):.3f}",
                 ]
             )
     titles = ["calls", "table, ms", "star, ms", "best, ms", "best", "star / best",
-              "table / star, whole program"]  # fmt: skip
+              "table / star", "table / star, whole program"]  # fmt: skip
     return table(titles, rows)
 
 
 def _targets(found: Found) -> Sequence[Target]:
     ratios = {
-        f"{point} {size}": one["star_s"] / one["best_s"]
+        f"{point} {size}": ratio(one["times"]["star"], one["times"][one["best"]])
         for point, result in found.items()
         for size, one in zip(SIZES, result["parts"], strict=True)
     }

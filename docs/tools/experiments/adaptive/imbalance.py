@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -13,9 +13,13 @@ from docs.tools.experiments.adaptive._jobs import (
     KIB,
     PAGE,
     STATIC,
-    best_single,
     calls,
-    candidates,
+    fastest,
+    finalists,
+    in_turn,
+    message_ms,
+    ratio,
+    singles,
 )  # fmt: skip
 from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
@@ -23,52 +27,63 @@ from docs.tools.target import Target
 
 SIZE = 2 * KIB
 
-#: MAX of the delays, in times of a message of 2 KiB: 0.9 ms at 20 Mbit/s, and as much for starts.
+#: MAX_IMBALANCE_FACTOR: processes are late by 0 to MAX - 1 times the time of a message.
 FACTORS = (16, 64)
-MESSAGE_MS = 1.0
 
-#: Calls; the last ones are compared, when a policy has selected.
-CALLS, FIRST, SINGLE = 400, 200, 120
+#: Calls; the last ones are compared, when a policy has selected. A single routine has so many.
+CALLS, FIRST = 400, 200
+
+#: Calls of the short run of each routine, and those of them that open connections.
+SHORT, OPENING = 24, 4
 
 #: The policy's routine may take so many times the best single one's time.
 NEAR = 1.05
 
 
 def _measure(collective: str, factor: int, folder: Path) -> Any:
+    message = message_ms(folder, SIZE)
+
+    def elapsed(served: str, count: int, seed: int, learn: Path | None = None) -> list[float]:
+        delays = (f"factor={factor}", f"message={message:.6f}", f"seed={seed}")
+        return calls(folder, served, collective, SIZE, count, *delays, learn=learn)["elapsed"]
+
+    def latter(served: str, first: int) -> Callable[[int], float]:
+        count = first + CALLS - FIRST
+        return lambda i: fmean(elapsed(served, count, i + 1)[first:])
+
     file = folder / "learned.json"
-    delays = (f"late={factor * MESSAGE_MS}", f"seed={factor}")
-    words = (collective, SIZE, CALLS, *delays)
-    adapting = calls(folder, "star", *words, learn=file)["elapsed"]
-    static = calls(folder, STATIC, *words)["elapsed"]
-    names = [name for name in candidates(file, SIZE) if not name.endswith("=native")]
-    best, best_s, _ = best_single(folder, names, 0, collective, SIZE, SINGLE, *delays)
-    again = calls(folder, best, *words)["elapsed"]
-    return {
-        "star_s": fmean(adapting[FIRST:]),
-        "table_s": fmean(static[FIRST:]),
-        "best": best.partition("=")[2],
-        "best_s": fmean(again[FIRST:]),
-        "best_short_s": best_s,
-    }
+    elapsed("star", SHORT, 1, learn=file)
+    names = finalists(singles(file, SIZE), lambda name: fmean(elapsed(name, SHORT, 1)[OPENING:]))
+    arms = {name: latter(name, 0) for name in (STATIC, *names)}
+    times = in_turn({"star": latter("star", FIRST), **arms})
+    return {"message_ms": message, "best": fastest(times, list(arms)), "times": times}
 
 
 def _report(found: Found) -> str:
-    rows = [
-        [
-            point,
-            *(milliseconds(one[name]) for name in ("table_s", "star_s", "best_s")),
-            f"`{one['best']}`",
-            f"{one['star_s'] / one['best_s']:.3f}",
-            f"{one['table_s'] / one['star_s']:.3f}",
-        ]
-        for point, one in found.items()
-    ]
-    titles = ["calls", "table, ms", "star, ms", "best, ms", "best", "star / best", "table / star"]
+    rows = []
+    for point, one in found.items():
+        times, best = one["times"], one["best"]
+        rows.append(
+            [
+                point,
+                f"{one['message_ms']:.3g}",
+                *(milliseconds(fmean(times[name])) for name in (STATIC, "star", best)),
+                f"`{best}`",
+                f"{ratio(times['star'], times[best]):.3f}",
+                f"{ratio(times[STATIC], times['star']):.3f}",
+                str(len(times["star"])),
+            ]
+        )
+    titles = ["calls", "T, ms", "table, ms", "star, ms", "best, ms", "best", "star / best",
+              "table / star", "patterns"]  # fmt: skip
     return table(titles, rows)
 
 
 def _targets(found: Found) -> Sequence[Target]:
-    ratios = {point: one["star_s"] / one["best_s"] for point, one in found.items()}
+    ratios = {
+        point: ratio(one["times"]["star"], one["times"][one["best"]])
+        for point, one in found.items()
+    }
     return [Target.at_most(NEAR, ratios, "star over the best single routine")]
 
 

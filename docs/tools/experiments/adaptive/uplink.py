@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from docs.tools.experiments.adaptive._jobs import (
@@ -14,9 +14,12 @@ from docs.tools.experiments.adaptive._jobs import (
     PAGE,
     STATIC,
     TOPOLOGY,
-    best_single,
     calls,
-    candidates,
+    fastest,
+    finalists,
+    in_turn,
+    ratio,
+    singles,
 )  # fmt: skip
 from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
@@ -29,8 +32,9 @@ SIZE = 8 * KIB
 #: Calls, the one before which the rate is halved, and those after it in which the guard may react.
 CALLS, AT, REACTION = 400, 150, 50
 
-#: Calls that find the best single routine at half of the rate.
-SINGLE = 60
+#: Calls of a single routine, all of them at half of the rate; of the short run of each; and those
+#: that open connections.
+SINGLE, SHORT, OPENING = 180, 24, 4
 
 NEAR, OVERHEAD = 1.05, 1.01
 
@@ -48,32 +52,52 @@ def _halving() -> str:
 
 def _measure(collective: str, folder: Path) -> Any:
     file = folder / "learned.json"
-    halved = (f"at={AT}", f"command={_halving()}")
-    words = (collective, SIZE, CALLS, *halved)
-    guard = calls(folder, "guard", *words, learn=file)["last"]
-    static = calls(folder, STATIC, *words)["last"]
-    names = [name for name in candidates(file, SIZE) if not name.endswith("=native")]
+    words = (collective, SIZE, CALLS, f"at={AT}", f"command={_halving()}")
     at_once = ("at=0", f"command={_halving()}")
-    best, _, _ = best_single(folder, names, SINGLE // 4, collective, SIZE, SINGLE, *at_once)
-    single = calls(folder, best, collective, SIZE, 3 * SINGLE, *at_once)["last"]
+
+    def whole(served: str, learn: Path | None = None) -> dict[str, float]:
+        last = calls(folder, served, *words, learn=learn)["last"]
+        return {"before": median(last[:AT]), "after": median(last[AT + REACTION :])}
+
+    def single(name: str, count: int) -> dict[str, float]:
+        last = calls(folder, name, collective, SIZE, count, *at_once)["last"]
+        return {"after": median(last[OPENING:])}
+
+    whole("guard", learn=file)
+    names = finalists(singles(file, SIZE), lambda name: single(name, SHORT)["after"])
+    found = in_turn(
+        {
+            **{served: lambda _, served=served: whole(served) for served in ("guard", STATIC)},
+            **{name: lambda _, name=name: single(name, SINGLE) for name in names if name != STATIC},
+        }
+    )
+    after = {name: [one["after"] for one in rounds] for name, rounds in found.items()}
     return {
-        "before": median(guard[:AT]) / median(static[:AT]),
-        "guard_s": median(guard[AT + REACTION :]),
-        "table_s": median(static[AT + REACTION :]),
-        "best": best.partition("=")[2],
-        "best_s": median(single[SINGLE // 4 :]),
+        "before": {
+            served: [one["before"] for one in found[served]] for served in ("guard", STATIC)
+        },
+        "after": after,
+        "best": fastest(after, [name for name in after if name != "guard"]),
     }
+
+
+def _before(one: Any) -> float:
+    return ratio(one["before"]["guard"], one["before"][STATIC])
+
+
+def _over_best(one: Any) -> float:
+    return ratio(one["after"]["guard"], one["after"][one["best"]])
 
 
 def _report(found: Found) -> str:
     rows = [
         [
             point,
-            f"{one['before']:.3f}",
-            *(milliseconds(one[name]) for name in ("table_s", "guard_s", "best_s")),
+            f"{_before(one):.3f}",
+            *(milliseconds(fmean(one["after"][name])) for name in (STATIC, "guard", one["best"])),
             f"`{one['best']}`",
-            f"{one['guard_s'] / one['best_s']:.3f}",
-            f"{one['table_s'] / one['guard_s']:.3f}",
+            f"{_over_best(one):.3f}",
+            f"{ratio(one['after'][STATIC], one['after']['guard']):.3f}",
         ]
         for point, one in found.items()
     ]
@@ -83,8 +107,8 @@ def _report(found: Found) -> str:
 
 
 def _targets(found: Found) -> Sequence[Target]:
-    after = {point: one["guard_s"] / one["best_s"] for point, one in found.items()}
-    before = {point: one["before"] for point, one in found.items()}
+    after = {point: _over_best(one) for point, one in found.items()}
+    before = {point: _before(one) for point, one in found.items()}
     return [
         Target.at_most(NEAR, after, f"{REACTION} calls after the change, over the best routine"),
         Target.at_most(OVERHEAD, before, "before it, over the table"),

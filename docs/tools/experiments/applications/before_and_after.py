@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -16,16 +17,44 @@ from docs.tools.experiments.stagegen import answer, stagegen
 from docs.tools.target import Target
 from stagegen.data import TOPOLOGIES
 from stagegen.generate import Toolchain, run_make
+from stagegen.recording import read
+from stagegen.recording.blocks import blocks_of
 
 #: Eight hosts on two switches, ranks dealt to them in turn, 20 Mbit/s.
 TOPOLOGY = TOPOLOGIES / "quickstart.yaml"
 
-#: With arguments for some seconds.
+
+@dataclass(frozen=True)
+class Program:
+    """An example program.
+
+    Attributes:
+        name: of its file.
+        arguments: for some seconds.
+        mpicc: the compiler that it needs; None for the one at hand.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    mpicc: str | None = None
+
+    def __str__(self) -> str:
+        return " ".join((self.name, *self.arguments))
+
+    def tools(self) -> Toolchain:
+        """Return what builds it, and its library."""
+        return Toolchain.find(self.mpicc)
+
+
+#: Debian's FFTW is for Open MPI. 8 ranks do not divide the edge 30, so blocks are uneven.
+OF_FFTW = "mpicc.openmpi"
 PROGRAMS = {
-    "sort": ("20000", "20"),
-    "cube": ("32", "20"),
-    "fourier": ("128", "40"),
-    "bodies": ("256", "40"),
+    "sort": Program("sort", ("20000", "20")),
+    "cube": Program("cube", ("32", "20")),
+    "fourier": Program("fourier", ("128", "40")),
+    "bodies": Program("bodies", ("256", "40")),
+    "fftw uneven": Program("fftw", ("30", "20", "out-of-place", "estimate"), OF_FFTW),
+    "fftw even": Program("fftw", ("32", "20", "out-of-place", "estimate"), OF_FFTW),
 }
 
 RUNS = 3
@@ -36,39 +65,54 @@ BUDGET = 2
 NATIVE, TUNED = "native", "tuned"
 
 
-def _record(folder: Path, name: str, recording: Path, library: Path | None) -> float:
+def _record(folder: Path, program: Program, recording: Path, library: Path | None) -> float:
     """Record a run; return the seconds of its loop."""
-    program = lab.compiled(folder.parents[1] / "compiled", name)
-    record = ("stagegen", "record", "--output", recording, "--")
-    text = lab.run(TOPOLOGY, program, *PROGRAMS[name], library=library, before=record)
+    tools = program.tools()
+    built = lab.compiled(folder.parents[1] / "compiled", program.name, tools)
+    record = ("stagegen", "record", "--mpicc", tools.mpicc, "--output", recording, "--")
+    text = lab.run(
+        TOPOLOGY, built, *program.arguments,
+        library=library, before=record, mpi=tools.flavour,
+    )  # fmt: skip
     found = re.search(r"^right: .* ([0-9.]+) s$", text, re.MULTILINE)
     if found is None:
         raise ValueError(f"no time in {text!r}")
     return float(found[1])
 
 
-def _library(folder: Path, recording: Path) -> Path:
+def patterns_in(recording: Path, file: Path) -> tuple[object, ...]:
+    """Write the patterns that a recording has; return what ``tune`` is told about them."""
+    if not blocks_of(read(recording)).patterns:
+        return ()
+    stagegen("patterns", recording, "--output", file)
+    return ("--patterns", file, "--scales", 1)
+
+
+def _library(folder: Path, program: Program, recording: Path) -> Path:
     """Return a library that was tuned for what a recording has."""
     made = folder / "library"
+    tools = program.tools()
     log = made / "measurements.jsonl"
     stagegen(
-        *("tune", "--topology", TOPOLOGY, "--for", recording),
+        *("tune", "--topology", TOPOLOGY, "--for", recording, "--mpicc", tools.mpicc),
+        *patterns_in(recording, folder / "patterns.yaml"),
         *("--budget", BUDGET, "--launches", 3, "--output", made),
         *(("--resume",) if log.exists() else ()),
     )
-    run_make(made, Toolchain.find(), "libcoll.so")
+    run_make(made, tools, "libcoll.so")
     return made
 
 
 def _measure(name: str, folder: Path) -> Any:
+    program = PROGRAMS[name]
     first = folder / "first.recording"
-    _record(folder, name, first, None)
-    library = _library(folder, first)
+    _record(folder, program, first, None)
+    library = _library(folder, program, first)
     found: dict[str, list[dict[str, float]]] = {NATIVE: [], TUNED: []}
     for _ in range(RUNS):  # in turn, so that what changes slowly changes both
         for how, with_library in ((NATIVE, None), (TUNED, library)):
             recording = folder / f"{how}.recording"
-            seconds = _record(folder, name, recording, with_library)
+            seconds = _record(folder, program, recording, with_library)
             profile = answer("profile", recording)
             found[how].append(
                 {
@@ -90,7 +134,7 @@ def _report(found: Found) -> str:
         for key in ("collectives_s", "operation_s", "loop_s"):
             before, after = one[NATIVE][key], one[TUNED][key]
             cells += [f"{before:.3f}", f"{after:.3f}", f"{before / after:.2f}"]
-        rows.append([f"`{name} {' '.join(PROGRAMS[name])}`", *cells])
+        rows.append([f"`{PROGRAMS[name]}`", *cells])
     titles = ["program", "in collectives, s", "tuned", "×", "in operations, s", "tuned", "×",
               "loop, s", "tuned", "×"]  # fmt: skip
     return table(titles, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ from docs.tools.experiments.page import milliseconds, table
 from docs.tools.experiments.stagegen import stagegen
 from docs.tools.experiments.tuned import read_tuned
 from stagegen.catalogue.algorithm import NATIVE
+from stagegen.generate.pattern_templates import algorithm_name
 from stagegen.generate.write import write_file
 from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
 from stagegen.patterns import Pattern, patterns_yaml
+from stagegen.schedule import PATTERN_KINDS
 from stagegen.topology import load_topology
 from stagegen.tune.bounds import bound_of_pattern, size_of_pattern
 
@@ -53,8 +56,24 @@ def measured(topology: Path, congestion: str, pattern: Pattern, folder: Path) ->
     }
 
 
-def rows_of(found: Found) -> str:
-    """Return a table with a row for each point."""
+#: In the order in which a pattern gets routines: a schedule that equals an earlier one has none.
+SCHEDULES = ("segments", *(kind for kind in PATTERN_KINDS if kind != "segments"))
+
+
+def seconds_of(one: Any, routine: str) -> float | None:
+    """Return the least time of a routine, whatever its parameters; None if none is known."""
+    others = one.get("others", {})  # points that were carried from the page have none
+    times = (s for spec, s in others.items() if spec.partition(":")[0] == routine)
+    return min(times, default=None)
+
+
+def rows_of(found: Found, patterns: Mapping[str, Pattern]) -> str:
+    """Return a table with a row for each point.
+
+    Args:
+        found: what :func:`measured` returned, by point.
+        patterns: of the points, by point.
+    """
     rows = [
         [
             name,
@@ -62,9 +81,15 @@ def rows_of(found: Found) -> str:
             milliseconds(one["seconds"]),
             f"{one['seconds'] / one['bound']:.2f}",
             f"{one['native'] / one['seconds']:.2f}",
+            *(_over_bound(one, algorithm_name(patterns[name], kind)) for kind in SCHEDULES),
         ]
         for name, one in found.items()
     ]
     titles = ["cluster, congestion control, pattern", "what serves", "ms", "over bound",
-              "native over it"]  # fmt: skip
+              "native over it", *(f"`{kind}`" for kind in SCHEDULES)]  # fmt: skip
     return table(titles, rows)
+
+
+def _over_bound(one: Any, routine: str) -> str:
+    seconds = seconds_of(one, routine)
+    return "" if seconds is None else f"{seconds / one['bound']:.2f}"

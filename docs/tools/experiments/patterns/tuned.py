@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import exp, log
@@ -11,9 +11,10 @@ from statistics import fmean, median
 from typing import Any
 
 from docs.tools.experiments.experiment import Experiment, Found
+from docs.tools.experiments.patterns._clusters import CLUSTERS, topology_file
 from docs.tools.experiments.patterns._tuning import PAGE, measured, rows_of
 from docs.tools.target import Target
-from stagegen.data import TOPOLOGIES
+from stagegen.generate.pattern_templates import PREFIX
 from stagegen.patterns import Pattern, make_pattern
 from stagegen.topology import load_topology
 
@@ -41,8 +42,6 @@ PATTERNS: Sequence[tuple[str, float | None, int]] = (
     ("banded", None, 256 * KIB),
     ("heavy", None, 256 * KIB),
 )
-#: Hosts dealt to four switches in turn; a random tree.
-CLUSTERS = ("chain-4x4-cyclic", "cluster-24-a")
 CONGESTION = ("cubic", "bbr")
 
 
@@ -54,30 +53,42 @@ def pattern_of(number: int, ranks: int) -> Pattern:
 
 
 def _measure(cluster: str, congestion: str, number: int, folder: Path) -> Any:
-    topology = TOPOLOGIES / f"{cluster}.yaml"
+    topology = topology_file(cluster, folder)
     pattern = pattern_of(number, load_topology(topology).rank_count)
     return measured(topology, congestion, pattern, folder)
 
 
 def _kept(result: Any) -> Any:
-    """Return what the report needs: without all other candidates."""
-    return {name: value for name, value in result.items() if name != "others"}
+    """Return what the report needs: of all other candidates, the routines of the pattern."""
+    own = {spec: s for spec, s in result["others"].items() if spec.startswith(PREFIX)}
+    return {**result, "others": own}
 
 
-def _points() -> Iterator[tuple[str, Callable[[Path], Any]]]:
-    """Yield the points: of every cluster the first of each kind, then the others."""
-    for number in range(len(PATTERNS)):
-        for cluster in CLUSTERS:
-            for congestion in CONGESTION:
-                kind = PATTERNS[number][0]
-                name = f"{cluster} {congestion} {kind}-{number + 1}"
-                yield name, partial(_measure, cluster, congestion, number)
+def point_of(cluster: str, congestion: str, number: int) -> str:
+    """Return the name of a point."""
+    return f"{cluster} {congestion} {PATTERNS[number][0]}-{number + 1}"
+
+
+#: What each point is of: every cluster's first pattern of each kind, then the others.
+POINTS: Mapping[str, tuple[str, str, int]] = {
+    point_of(*one): one
+    for number in range(len(PATTERNS))
+    for cluster in CLUSTERS
+    for congestion in CONGESTION
+    for one in ((cluster, congestion, number),)
+}
 
 
 def _report(found: Found) -> str:
     summary = [f"{name}: {text}." for name, text in _summary(found)]
     count = f"{len(found)} of {len(EXPERIMENT.points)} points were measured."
-    return "\n".join((count, "", rows_of(found), "", *summary))
+    patterns = {name: _pattern_of_point(name) for name in found}
+    return "\n".join((count, "", rows_of(found, patterns), "", *summary))
+
+
+def _pattern_of_point(point: str) -> Pattern:
+    cluster, _, number = POINTS[point]
+    return pattern_of(number, CLUSTERS[cluster].topology().rank_count)
 
 
 def _summary(found: Found) -> Iterator[tuple[str, str]]:
@@ -110,7 +121,7 @@ def _targets(found: Found) -> list[Target]:
 EXPERIMENT = Experiment(
     name="tuned",
     what="twenty patterns by a seed: what tuning chooses, over the bound and over native",
-    points=dict(_points()),
+    points={name: partial(_measure, *one) for name, one in POINTS.items()},
     report=_report,
     page=PAGE,
     targets=_targets,

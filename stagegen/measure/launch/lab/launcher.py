@@ -13,7 +13,7 @@ from pathlib import Path
 from stagegen.errors import LaunchError
 from stagegen.generate import FLAVOURS
 from stagegen.measure.launch.base import Environment, Job, RunningJob, here
-from stagegen.measure.launch.command_lines import hydra_command, openmpi_command
+from stagegen.measure.launch.command_lines import HANDED_OVER, hydra_command, openmpi_command
 from stagegen.measure.launch.helpers import idle_library, lacking_here
 from stagegen.measure.launch.lab.capacity import lab_scale
 from stagegen.measure.launch.lab.network import (
@@ -120,11 +120,11 @@ def lab_command(mpi: Mpi, job: Job, topology: Topology) -> list[str]:
     program = (_RANK, *job.program)
     shared = _SHARED_HOST if len(set(hosts)) < len(hosts) else {}
     if mpi.flavour == "openmpi":
-        return openmpi_command(
+        command = openmpi_command(
             mpi,
             program,
             hosts,
-            variables=_variables(job, shared),
+            variables={**_handed_over(), **_variables(job, shared)},
             control={
                 "shell": str(_SHELL),
                 "flat": "1",
@@ -134,6 +134,7 @@ def lab_command(mpi: Mpi, job: Job, topology: Topology) -> list[str]:
             data=_OPENMPI_PARAMETERS,
             options=_OPENMPI_OPTIONS,
         )
+        return ["env", "-u", HANDED_OVER, *command]
     return hydra_command(
         mpi,
         program,
@@ -142,6 +143,14 @@ def lab_command(mpi: Mpi, job: Job, topology: Topology) -> list[str]:
         remote_shell=_SHELL,
         device=CONTROL_DEVICE,
     )
+
+
+def _handed_over() -> dict[str, str]:
+    """Return the variables that the user asks Open MPI to hand to ranks, with their values."""
+    entries = filter(None, os.environ.get(HANDED_OVER, "").split(";"))
+    pairs = (entry.partition("=") for entry in entries)
+    found = ((name, value if given else os.environ.get(name)) for name, given, value in pairs)
+    return {name: value for name, value in found if value is not None}
 
 
 def _variables(job: Job, defaults: dict[str, str]) -> dict[str, str]:

@@ -1,0 +1,184 @@
+"""Experiments about adapting: what is compared runs in turn, and what counts as the best."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from docs.tools.experiments.adaptive import (
+    _jobs,
+    halves,
+    imbalance,
+    programs,
+    tables_4_13_to_4_19,
+    uplink,
+)
+from stagegen.adaptive.learned import read_learned
+from tests.adaptive.test_commands import learned_file
+
+TABLES = tables_4_13_to_4_19
+#: What a call of each takes, in seconds; the policy begins with slow ones.
+SECONDS = {"MPI": 4.0, "table": 2.0, "star": 2.0, "star-basic": 2.0, "star-enhanced": 2.0,
+           "guard": 2.0, "alltoall=native": 1.0, "alltoall=bruck": 3.0}  # fmt: skip
+
+
+def write_learned(path, size):
+    """A learned file whose candidates are the table's ring, native, and bruck, which serves."""
+    _, form = learned_file(path.parent)
+    (one,) = form["situations"]
+    one["bytes"] = size
+    one["candidates"][1]["algorithm"] = "native"
+    path.write_text(json.dumps(form))
+
+
+@pytest.fixture
+def jobs(monkeypatch):
+    """Jobs that take what SECONDS says; yields (who served, the words) of each."""
+    asked = []
+
+    def calls(_folder, served, *words, learn=None):
+        asked.append((served, words))
+        if learn is not None:
+            size = int(words[1])
+            write_learned(learn, size)
+            form = json.loads(learn.read_text())
+            more = [word for word in words if str(word).startswith("then=")]
+            if more:
+                other = json.loads(learn.read_text())["situations"][0]
+                form["situations"].append(other | {"bytes": int(more[0].removeprefix("then="))})
+                learn.write_text(json.dumps(form))
+        times = [SECONDS[served]] * int(words[2])
+        return {"elapsed": times, "last": times}
+
+    for module in (halves, imbalance, TABLES, uplink):
+        monkeypatch.setattr(module, "calls", calls)
+    monkeypatch.setattr(imbalance, "message_ms", lambda _folder, _size: 0.5)
+    monkeypatch.setenv("BENCH_REPETITIONS", "3")
+    return asked
+
+
+def test_arms_run_in_turn_and_each_round_begins_with_another(monkeypatch):
+    monkeypatch.setenv("BENCH_REPETITIONS", "3")
+    order = []
+    found = _jobs.in_turn({name: lambda i, name=name: order.append((i, name)) for name in "ab"})
+    assert order == [(0, "a"), (0, "b"), (1, "b"), (1, "a"), (2, "a"), (2, "b")]
+    assert {name: len(rounds) for name, rounds in found.items()} == {"a": 3, "b": 3}
+
+
+def test_nothing_is_compared_without_a_repetition(monkeypatch):
+    monkeypatch.setenv("BENCH_REPETITIONS", "0")
+    with pytest.raises(ValueError, match="from 1 upwards"):
+        _jobs.repetitions()
+
+
+def test_a_ratio_is_the_median_of_those_of_the_rounds():
+    assert _jobs.ratio([2.0, 9.0, 3.0], [1.0, 3.0, 3.0]) == 2.0
+
+
+def test_the_table_and_the_native_routine_are_among_the_single_ones(tmp_path):
+    file = tmp_path / "own.json"
+    write_learned(file, 64)
+    assert _jobs.singles(file, 64) == ["table", "alltoall=native", "alltoall=bruck"]
+    one = _jobs.situation(file, 64)
+    assert _jobs.alone(one, 0, of_source=True) == "alltoall=ring"
+
+
+def test_the_routines_that_run_beside_the_policy_are_the_fastest():
+    assert _jobs.finalists(list("abcd"), {"a": 4, "b": 1, "c": 3, "d": 2}.__getitem__) == list(
+        "bdc"
+    )
+
+
+def test_late_processes_have_the_same_pattern_in_all_arms_of_a_round(tmp_path, jobs):
+    result = imbalance._measure("alltoall", 16, tmp_path)
+    assert result["best"] == "alltoall=native"
+    assert all("factor=16" in words and "message=0.500000" in words for _, words in jobs)
+    rounds = [(served, words[-1]) for served, words in jobs if words[2] > imbalance.SHORT]
+    for seed in ("seed=1", "seed=2", "seed=3"):
+        own = [served for served, its in rounds if its == seed]
+        assert sorted(own) == ["alltoall=bruck", "alltoall=native", "star", "table"]
+    (target,) = imbalance._targets({"one": result})
+    assert target.met is False, "star takes twice the native routine's time"
+
+
+def test_the_halves_have_a_best_routine_each_and_the_table_is_not_run_twice(tmp_path, jobs):
+    result = halves._measure("alltoall", tmp_path)
+    for part in result["parts"]:
+        assert part["best"] == "alltoall=native"
+        assert set(part["times"]) == {"star", "table", "alltoall=native", "alltoall=bruck"}
+    assert "2.000 | 1.000 | 1.000 |" in halves._report({"alltoall": result})
+    assert len([served for served, words in jobs if served == "star"]) == 4
+
+
+def test_the_guard_is_compared_with_the_best_routine_at_half_of_the_rate(tmp_path, jobs):
+    result = uplink._measure("alltoall", tmp_path)
+    assert result["best"] == "alltoall=native"
+    alone = [words for served, words in jobs if served.startswith("alltoall=")]
+    assert alone
+    assert all("at=0" in words for words in alone)
+    after, before = uplink._targets({"alltoall": result})
+    assert (after.met, before.met) == (False, True)
+
+
+def test_the_micro_benchmark_computes_between_the_calls_of_every_arm(tmp_path, jobs):
+    result = TABLES._measure("alltoall", 2048, tmp_path)
+    first, *others = jobs
+    assert first[0] == "MPI"
+    assert result["rest_ms"] == TABLES.REST_MOST_MS, "five times 4 s is more than that"
+    assert all(f"rest={TABLES.REST_MOST_MS:.3f}" in words for _, words in others)
+    assert result["choices"] == {}, "both chose the same"
+    text = TABLES._report({"alltoall 2048 B": result})
+    assert "As Table 4.19" in text
+
+
+def test_the_excess_of_star_may_be_a_fifth_of_that_of_basic():
+    def policy(calls, seconds):
+        return {"selected_after": calls, "selection_s": seconds, "after_s": 1.0}
+
+    def result(star):
+        return {"MPI": 2.0, "table": 1.5, "star-basic": policy(90, 190.0),
+                "star-enhanced": policy(50, 90.0), "star": policy(40, star),
+                "choices": {"star": [1.0, 1.1], "star-basic": [1.0, 1.0]}}  # fmt: skip
+
+    assert TABLES.excess(result(60.0), "star-basic") == 100.0
+    excess, choice = TABLES._targets({"point": result(60.0)})
+    assert (excess.met, choice.met) == (True, False)
+    excess, _ = TABLES._targets({"point": result(61.0)})
+    assert excess.met is False
+
+
+def test_what_was_selected_serves_from_the_first_call_on(tmp_path):
+    file = tmp_path / "own.json"
+    write_learned(file, 64)
+    form = json.loads(file.read_text())
+    short = form["situations"][0] | {"bytes": 8, "calls": 1, "current": 1}
+    kept = form["situations"][0] | {"collective": "allgather", "current": 0}
+    form["situations"] += [short, kept]
+    file.write_text(json.dumps(form))
+    situations = read_learned(file).situations
+    assert [one.collective for one in programs.largest(situations)] == ["allgather", "alltoall"]
+    assert programs.selected(situations, of_source=False) == "alltoall=bruck"
+    assert programs.selected(situations, of_source=True) == "allgather=ring,alltoall=bruck"
+    assert programs.selected(situations[2:], of_source=False) == "table"
+
+
+def test_a_program_has_the_times_of_all_and_what_was_learned(tmp_path, monkeypatch):
+    monkeypatch.setenv("BENCH_REPETITIONS", "2")
+    served_by = []
+
+    def run(_folder, served, *_words, learn=None):
+        served_by.append(served)
+        if learn is not None:
+            write_learned(learn, 64)
+        return f"right: a program, {2.5 if served == 'table' else 2.0} s\n"
+
+    monkeypatch.setattr(programs, "run", run)
+    result = programs._measure("frames", tmp_path)
+    assert result["primed"] == {"star-enhanced′": "alltoall=bruck", "star′": "alltoall=bruck"}
+    assert served_by.count("alltoall=bruck") == 4
+    text = programs._report({"frames": result})
+    assert "| 1.250 | 1.00 |" in text
+    assert "frames: alltoall of 64 B, 4 ranks, `guard` | `bruck` | 6 |" in text
+    (target,) = programs._targets({"frames": result})
+    assert target.met

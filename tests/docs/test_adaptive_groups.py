@@ -1,0 +1,58 @@
+"""The table of groups in docs/adaptive.md says what the front matter of the templates says."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+from stagegen.catalogue import load_catalogue
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "adaptive.md"
+
+
+def told():
+    """What the page says: by collective and group, the sizes and the algorithms."""
+    text = PAGE.read_text(encoding="utf-8")
+    (table,) = re.findall(r"<!-- groups -->\n(.*?)<!-- end of groups -->", text, re.DOTALL)
+    _, _, *rows = table.splitlines()
+    found = {}
+    for row in rows:
+        collectives, group, objective, price, sizes, most, names = row.strip("| ").split(" | ")
+        assert all((objective, price, sizes))
+        usual, _, without_hosts = names.partition(" or ")
+        for collective in collectives.split(", "):
+            found[collective, int(group)] = (
+                None if most == "any" else int(most),
+                re.findall("`([a-z0-9_]+)`", usual),
+                set(re.findall("`([a-z0-9_]+)`", without_hosts)),
+            )
+    return found
+
+
+def marked():
+    """What the front matter says: by collective and group, the algorithms with their marks."""
+    groups = defaultdict(dict)
+    for one in load_catalogue().algorithms:
+        if one.adaptive is not None and one.adaptive.group:
+            groups[one.collective, one.adaptive.group][one.name] = one.adaptive
+    return groups
+
+
+def test_the_page_has_the_groups_of_the_front_matter():
+    groups = marked()
+    page = told()
+    assert set(page) == set(groups)
+    for key, (most, usual, without_hosts) in page.items():
+        marks = groups[key]
+        assert {mark.max_bytes for mark in marks.values()} == {most}, key
+        assert set(usual) == {name for name in marks if not marks[name].without_hosts}, key
+        assert without_hosts == {name for name in marks if marks[name].without_hosts}, key
+        assert [name for name in usual if marks[name].representative] == usual[:1], key
+
+
+def test_with_hosts_known_the_page_has_as_many_algorithms_as_the_source():
+    counts = defaultdict(int)
+    for (collective, _), (_, usual, _) in told().items():
+        counts[collective] += len(usual)
+    assert counts == {"alltoall": 13, "allgather": 12, "allgatherv": 12, "allreduce": 20}

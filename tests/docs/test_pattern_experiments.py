@@ -1,0 +1,130 @@
+"""The experiments about patterns: their clusters, and their reports from results that are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from docs.tools.experiments.page import with_report
+from docs.tools.experiments.patterns import first_calls, in_theory, persistent, tuned
+from docs.tools.experiments.patterns._clusters import CLUSTERS, topology_file
+from stagegen.topology import load_topology
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_one_cluster_is_drawn_at_random_and_is_no_star(tmp_path):
+    fixed, drawn = CLUSTERS
+    assert fixed == "chain-4x4-cyclic"
+    topology = load_topology(topology_file(drawn, tmp_path))
+    assert topology == CLUSTERS[drawn].topology()
+    assert topology.launcher == "lab"
+    inner = [end for link in topology.links for end in link.ends]
+    assert max(map(inner.count, inner)) < len(topology.switches) - 1
+    assert list(topology.ranks) != sorted(topology.ranks)
+
+
+def test_every_pattern_is_tuned_for_on_every_cluster():
+    names = {point.split()[0] for point in tuned.EXPERIMENT.points}
+    assert names == set(CLUSTERS)
+    assert len(tuned.EXPERIMENT.points) == 20 * 2 * len(CLUSTERS)
+
+
+ROUNDS = """\
+round 0: library 2.000000 s, native 1.000000 s
+round 1: library 1.000000 s, native 1.500000 s
+round 2: library 1.000000 s, native 2.000000 s
+right: 3 rounds of 10 calls
+"""
+
+
+def test_first_calls_of_processes_are_told_apart():
+    jobs = [first_calls.rounds_in(ROUNDS)] * 3
+    assert jobs[0] == [[2.0, 1.0], [1.0, 1.5], [1.0, 2.0]]
+    found = {"random-5 bbr zipf-1": {"chosen": "pattern_zipf_1", "jobs": jobs}}
+    row = "| random-5 bbr zipf-1 | pattern_zipf_1 | 1.000 | 1.50 | 0.50 |"
+    assert row in first_calls.EXPERIMENT.report(found)
+    assert [one.met for one in first_calls.EXPERIMENT.targets(found)] == [True, False]
+
+
+def test_calls_that_went_wrong_have_no_times():
+    with pytest.raises(ValueError, match="no times of right calls"):
+        first_calls.rounds_in(ROUNDS.replace("right", "wrong"))
+
+
+def test_jobs_of_long_calls_have_fewer_rounds():
+    assert [first_calls.rounds_of(s) for s in (0.01, 0.5, 20)] == [first_calls.ROUNDS, 3, 1]
+
+
+def tuning(**seconds: float) -> dict[str, object]:
+    """What tuning for the first pattern brought: times of what was timed, by its spec."""
+    others = {"native": 4.0, **{spec.replace("__", ":"): s for spec, s in seconds.items()}}
+    chosen = min(others, key=others.__getitem__)
+    return {
+        "bound": 2.0, "chosen": chosen, "launches": True, "seconds": others[chosen], "native": 4.0,
+        "others": others,
+    }  # fmt: skip
+
+
+def test_every_schedule_of_a_pattern_has_its_measured_gap():
+    found = {
+        "random-5 cubic zipf-1": tuning(
+            pattern_zipf_1__a=3.0, pattern_zipf_1__b=2.5, pattern_zipf_1_all_to_all__a=5.0
+        ),
+    }
+    head, _, row = tuned.EXPERIMENT.report(found).splitlines()[2:5]
+    assert head.endswith("| native over it | `segments` | `greedy` | `all-to-all` |")
+    assert row.endswith("| pattern_zipf_1:b | 2500 | 1.25 | 1.60 | 1.25 |  | 2.50 |")
+
+
+def test_every_schedule_has_its_gap_in_theory(tmp_path, monkeypatch):
+    """The bound is a load over a rate, so at least that of what the busiest rank sends."""
+    monkeypatch.setattr(in_theory, "PATTERNS", tuned.PATTERNS[:4])
+    experiment = in_theory.EXPERIMENT
+    found = {name: measure(tmp_path) for name, measure in experiment.points.items()}
+    assert set(found) == set(CLUSTERS)
+    for name, patterns in found.items():
+        assert len(patterns) == 4
+        heavy = tuned.pattern_of(3, CLUSTERS[name].topology().rank_count)
+        most = max(map(sum, heavy.sizes))
+        assert patterns[heavy.name]["bound"] >= 8 * most / 20e6 * (1 - 1e-9)
+        assert patterns[heavy.name]["gaps"]["segments"] == pytest.approx(0, abs=1e-3)
+    (target,) = experiment.targets(found)
+    assert target.met
+    text = experiment.report(found)
+    assert text.count("| zipf-1 |") == 2
+    assert text.count("| worst |") == 2
+
+
+@pytest.mark.slow
+def test_the_page_has_the_gaps_of_these_schedulers(tmp_path):
+    experiment = in_theory.EXPERIMENT
+    found = {name: measure(tmp_path) for name, measure in experiment.points.items()}
+    text = (ROOT / experiment.page).read_text(encoding="utf-8")
+    assert with_report(text, experiment.name, experiment.report(found)) == text
+
+
+JOB = """\
+planned, ms       median   960.00,   950.00 to   990.00
+native, ms        median  1650.00,   910.00 to  1890.00
+native / planned  median     1.67,     0.95 to     1.96
+"""
+
+
+def test_the_median_of_several_jobs_tells_how_fast_a_plan_is():
+    slow, fast = persistent.rows_in(JOB.replace("1.67", "1.10")), persistent.rows_in(JOB)
+    assert fast == {
+        "planned": [960, 950, 990], "native": [1650, 910, 1890], "ratio": [1.67, 0.95, 1.96],
+    }  # fmt: skip
+    found = {f"random-5 bbr {job}": one for job, one in enumerate((slow, slow, fast), start=1)}
+    row = "| 960 (950–990) | 1650 (910–1890) | 1.10, 1.10, 1.67 | 1.10 |"
+    assert row in persistent.EXPERIMENT.report(found)
+    assert [one.met for one in persistent.EXPERIMENT.targets(found)] == [False]
+    found["random-5 bbr 1"] = fast
+    assert [one.met for one in persistent.EXPERIMENT.targets(found)] == [True]
+
+
+def test_a_job_without_all_rows_has_no_result():
+    with pytest.raises(ValueError, match="not all of planned, ms, native, ms"):
+        persistent.rows_in(JOB.replace("native, ms", "nothing, ms"))
