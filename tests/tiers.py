@@ -99,6 +99,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_no_dates_and_no_places[*-*]",
     ),
     "launch/test_lab_endings": ("test_with_closed_streams_the_status_is_the_programs",),
+    "launch/test_lab_multicast": ("test_releases_go_by_multicast_over_switches[lose]",),
     "launch/test_lab_rates": (
         "test_one_flow_has_a_link_to_itself[0:1]",
     ),
@@ -163,6 +164,10 @@ WIDE: dict[str, tuple[str, ...]] = {
     "mpi/test_groups": ("test_*",),
     "mpi/test_large": (
         "test_elements_that_an_int_does_not_count_are_one_of_a_type",
+    ),
+    "mpi/test_multicast": (
+        "test_datagrams_that_are_lost_or_come_again_change_nothing[fixed_tree-*]",
+        "test_what_is_no_group_is_told_once_and_the_tree_serves_alone[nonsense]",
     ),
     "mpi/test_learned_library": ("test_the_next_run_starts_from_what_programs_learned",),
     "mpi/test_openmpi": (

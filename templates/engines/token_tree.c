@@ -7,10 +7,16 @@
  *                     they crossed, the acknowledgement before, which is received and ignored
  *
  * So none is left for the next call. Tags tell what a message is.
+ *
+ * With multicast, who releases also tells all ranks at once. A rank that hears it passes the
+ * release on along the tree, as if it had come from there, and leaves; the one from the tree still
+ * comes. So a rank that has not heard gets it from its neighbour, and nobody waits for a rank that
+ * left.
  */
 #include <sched.h>
 #include <stdlib.h>
 
+#include "multicast.h"
 #include "token_tree.h"
 
 /*
@@ -30,8 +36,10 @@ struct memory {
 struct node {
     const struct coll_call *call;
     const struct coll_comm *cc;
-    int moves;       /* of enum token_moves */
-    double patience; /* seconds */
+    MPI_Comm comm;               /* of the messages */
+    struct multicast *multicast; /* or NULL */
+    int moves;                   /* of enum token_moves */
+    double patience;             /* seconds */
     struct memory *memory;
     int place;
     int children;              /* the parent, if any, has the number after them */
@@ -68,14 +76,13 @@ static char *room_for(const struct node *node, int neighbour) {
 
 static int expect(struct node *node, int neighbour) {
     return PMPI_Irecv(room_for(node, neighbour), count_of(node), type_of(node),
-                      node->rank[neighbour], MPI_ANY_TAG, node->cc->comm,
-                      &node->receives[neighbour]);
+                      node->rank[neighbour], MPI_ANY_TAG, node->comm, &node->receives[neighbour]);
 }
 
 static int say(struct node *node, int neighbour, int tag, const char *data) {
     COLL_TRY(PMPI_Wait(&node->sends[neighbour], MPI_STATUS_IGNORE));
-    return PMPI_Isend(data, count_of(node), type_of(node), node->rank[neighbour], tag,
-                      node->cc->comm, &node->sends[neighbour]);
+    return PMPI_Isend(data, count_of(node), type_of(node), node->rank[neighbour], tag, node->comm,
+                      &node->sends[neighbour]);
 }
 
 static int add(struct node *node, char *data) {
@@ -130,13 +137,25 @@ static int act(struct node *node, int *over) {
     if (node->missing > 0)
         return MPI_SUCCESS;
     if (node->token) {
+        const int tag = FIRST + next_root(node);
         *over = 1;
-        return release(node, -1, FIRST + next_root(node));
+        if (node->multicast != NULL)
+            coll_multicast_tell(node->multicast, tag, node->call->recv, count_of(node),
+                                type_of(node));
+        return release(node, -1, tag);
     }
     if (node->acknowledged)
         return MPI_SUCCESS;
     node->acknowledged = 1;
     return say(node, node->children, acknowledgement(node), node->call->recv);
+}
+
+/* Sends of the operands that the result replaces have ended, as it depends on them. */
+static int await_operands(struct node *node, int from) {
+    COLL_TRY(PMPI_Wait(&node->sends[from], MPI_STATUS_IGNORE));
+    for (int i = 0; i < node->neighbours && count_of(node) > 0; ++i)
+        COLL_TRY(PMPI_Wait(&node->sends[i], MPI_STATUS_IGNORE));
+    return MPI_SUCCESS;
 }
 
 /* A message of a neighbour has come. */
@@ -146,14 +165,10 @@ static int handle(struct node *node, int from, int tag, int *over) {
     node->changed = now;
     if (is_release(node, tag)) {
         *over = 1;
-        COLL_TRY(PMPI_Wait(&node->sends[from], MPI_STATUS_IGNORE));
-        if (count_of(node) > 0) {
-            /* Sends of the operands that the result replaces have ended, as it depends on them. */
-            for (int i = 0; i < node->neighbours; ++i)
-                COLL_TRY(PMPI_Wait(&node->sends[i], MPI_STATUS_IGNORE));
+        COLL_TRY(await_operands(node, from));
+        if (count_of(node) > 0)
             COLL_TRY(coll_copy_elements(node->call, node->cc, room_for(node, from),
                                         node->call->recv, count_of(node)));
-        }
         return release(node, from, tag);
     }
     if (from == node->heir) /* they crossed: the release comes from there, too */
@@ -171,14 +186,49 @@ static int handle(struct node *node, int from, int tag, int *over) {
     return add(node, room_for(node, from));
 }
 
+/* Where the release comes from along the tree, if this rank is not the one who releases. */
+static int before_release(const struct node *node) {
+    return node->heir >= 0 ? node->heir : node->children;
+}
+
+/* Whether there is nothing left to wait for but the release, which can be told to all. */
+static int listens(const struct node *node) {
+    return node->multicast != NULL && (node->heir >= 0 || (node->acknowledged && !node->token));
+}
+
+/* The release was told to all: nobody along the tree waits for this rank when it leaves. */
+static int leave_early(struct node *node, int tag) {
+    const int from = before_release(node);
+    COLL_TRY(await_operands(node, from));
+    COLL_TRY(coll_multicast_take(node->multicast, node->call->recv, count_of(node), type_of(node)));
+    COLL_TRY(release(node, from, tag));
+    coll_multicast_leave(node->multicast, &node->receives[from], &node->room.memory,
+                         node->rank[from], FIRST, FIRST + node->cc->size);
+    return MPI_SUCCESS;
+}
+
+/* Wait for the next message, or until the release is told. */
+static int listen(struct node *node, int *which, MPI_Status *status, int *over) {
+    for (int found = 0, tag; !found; sched_yield()) {
+        if (coll_multicast_heard(node->multicast, &tag)) {
+            *over = 1;
+            return leave_early(node, tag);
+        }
+        COLL_TRY(PMPI_Testany(node->neighbours, node->receives, which, &found, status));
+    }
+    return MPI_SUCCESS;
+}
+
 static int may_pass(const struct node *node) {
     return (node->moves & TOKEN_GOES) && node->token && node->heir < 0 && node->missing == 1;
 }
 
-/* Wait for the next message, or until the token may go. */
-static int wait(struct node *node, int *which, MPI_Status *status) {
+/* Wait for the next message, or until the token may go, or until it is over. */
+static int wait(struct node *node, int *which, MPI_Status *status, int *over) {
     int found = 0;
     *which = MPI_UNDEFINED;
+    if (listens(node))
+        return listen(node, which, status, over);
     if (!may_pass(node))
         return PMPI_Waitany(node->neighbours, node->receives, which, status);
     for (const double end = PMPI_Wtime() + node->patience; !found;) {
@@ -199,8 +249,8 @@ static int run_node(struct node *node) {
     while (!over) {
         MPI_Status status;
         int which;
-        COLL_TRY(wait(node, &which, &status));
-        if (which == MPI_UNDEFINED)
+        COLL_TRY(wait(node, &which, &status, &over));
+        if (over || which == MPI_UNDEFINED)
             continue;
         COLL_TRY(handle(node, which, status.MPI_TAG, &over));
         if (!over)
@@ -258,6 +308,16 @@ static int with_room(struct node *node) {
     return coll_complete(node->receives, n, n, run_node(node));
 }
 
+/* Releases that fit into a datagram go by multicast, too, where there is any. */
+static int find_multicast(struct node *node) {
+    node->comm = node->cc->comm;
+    if (count_of(node) > 0 && node->call->bytes > MULTICAST_MOST)
+        return MPI_SUCCESS;
+    COLL_TRY(coll_multicast_of(node->cc, &node->multicast));
+    return node->multicast == NULL ? MPI_SUCCESS
+                                   : coll_multicast_begin(node->multicast, &node->comm);
+}
+
 int coll_token_tree(const struct coll_call *call, const struct coll_comm *cc, int arity, int moves,
                     int patience) {
     static const char owners[TOKEN_REMEMBERS + 2]; /* the memory of each kind */
@@ -271,6 +331,7 @@ int coll_token_tree(const struct coll_call *call, const struct coll_comm *cc, in
     if (kept == NULL)
         node.moves &= ~TOKEN_REMEMBERS; /* on all ranks, if one has no memory */
     node.memory = kept != NULL ? kept : &none;
+    COLL_TRY(find_multicast(&node));
     node.rank = malloc(((size_t)arity + 1) * sizeof *node.rank);
     if (node.rank == NULL)
         return MPI_ERR_NO_MEM;

@@ -35,8 +35,9 @@ static const struct {
     const char *name;
     int is_switch;
 } alike[] = {
-    {"LIBCOLL_DISABLE", 1}, {"LIBCOLL_DETERMINISTIC", 1}, {"LIBCOLL_HOST_BUFFERS", 1},
-    {"LIBCOLL_FORCE", 0},   {"LIBCOLL_SCRATCH", 0},       {"LIBCOLL_PLACEMENT", 0},
+    {"LIBCOLL_DISABLE", 1},   {"LIBCOLL_DETERMINISTIC", 1}, {"LIBCOLL_HOST_BUFFERS", 1},
+    {"LIBCOLL_FORCE", 0},     {"LIBCOLL_SCRATCH", 0},       {"LIBCOLL_PLACEMENT", 0},
+    {"LIBCOLL_MULTICAST", 1},
 };
 
 enum { ALIKE = sizeof alike / sizeof alike[0] };
@@ -46,7 +47,7 @@ enum { ALIKE = sizeof alike / sizeof alike[0] };
 enum { DETERMINISTIC = 1 };
 #endif
 
-/* What a rank tells: 64 bytes. */
+/* What a rank tells: 72 bytes. */
 struct introduction {
     uint64_t build;
     uint32_t settings[ALIKE];

@@ -62,13 +62,17 @@ RETURNED = {
             "native", "ring", "pre_reduced_ring", "rabenseifner", "recursive_doubling",
             "hr1_sites", "hr2_sites", "lanes_sites",
         ),
-        "| 1 MiB, last arrival to last exit | 1.00 | 0.50 | 0.33 | 0.25 | 0.20 | 0.17 | 0.14 "
-        "| 0.12 |",
+        "| 1 MiB, last arrival to last exit | 1.00 [1.00, 1.00] | 0.50 [0.50, 0.50] "
+        "| 0.33 [0.33, 0.33] | 0.25 [0.25, 0.25] | 0.20 [0.20, 0.20] | 0.17 [0.17, 0.17] "
+        "| 0.14 [0.14, 0.14] | 0.12 [0.12, 0.12] |",
     ),
     "arrival/skew": (
         "barrier 4 ranks 1 late by 40 ms",
-        compared("native", "dissemination", "fixed_tree", "token_tree", "fixed_tree", "token_tree"),
-        "| 4 | 1, by 40 ms | 1 | 2 | 3 | 4 | 5 | 6 | 0.75 | 0.83 |",
+        compared(
+            "native", "dissemination", "fixed_tree:arity=3", "token_tree:arity=3,patience=200",
+            "fixed_tree:arity=2", "token_tree:arity=2,patience=200",
+        ),
+        "| 4 | 1, by 40 ms | 0.75 [0.75, 0.75] |  |  | 0.83 [0.83, 0.83] |  |  |",
     ),
     "arrival/tuned_4x4": (
         "64 KiB compare 4",

@@ -93,10 +93,12 @@ def check(
     timeout: float = 280,
     delays: int = 0,
     shared: bool = False,
+    routines: str = "",
 ) -> Run:
     """Run the check of the library for a cluster, of so many ranks unless told.
 
-    With delays, in microseconds, ranks come apart, and only what watches arrivals is checked.
+    With delays, in microseconds, ranks come apart, and only what watches arrivals is checked,
+    unless routines are named, with commas between, or `all`.
     If shared, the ranks share memory.
     """
     cluster = ranks if cluster is None else cluster
@@ -106,6 +108,7 @@ def check(
         built(library, way),
         level,
         *(["--delays", str(delays)] if delays else []),
+        *(["--routines", routines] if routines else []),
         variables=way.environment(library) | (support.MEMORY if shared else {}),
         timeout=timeout,
     )
@@ -118,7 +121,7 @@ def check(
     assert len(passed) == len(lines) == len(support.CATALOGUE.collectives)
     assert (int(total[1]), int(total[2])) == (ranks, sum(passed.values()))
     run = Run(way.name, cluster, slots, ranks, level, _mpi(), passed)
-    if not delays and not shared:
+    if not delays and not shared and not routines:
         _note(run)
     return run
 

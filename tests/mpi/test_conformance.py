@@ -121,6 +121,47 @@ def test_routines_that_watch_arrivals_are_right_when_ranks_come_apart(
     assert {name for name, passed in run.passed.items() if passed} == watching
 
 
+#: Routines of allreduce that are made, or compared, for ranks that come apart, and do not watch it.
+APART = (
+    *("ring", "rabenseifner", "recursive_doubling", "fixed_tree"),
+    *("hr1_sites", "hr1_switches", "hr2_sites", "hr2_switches", "hr2_hosts"),
+    *("hierarchical", "hierarchical_ring"),
+)
+#: As DELAYED, and the routines; those of hosts need several ranks on each.
+NAMED = [
+    (5, 2, "quick", PLAIN, 1000, ",".join(APART)),
+    slow(COMMON, 1, "quick", PLAIN, 1000, "all"),
+    slow(7, 3, "quick", BOTH, 1000, "all"),
+    slow(7, 3, "full", PLAIN, 1000, ",".join(APART)),
+]
+
+
+@pytest.mark.parametrize(("ranks", "slots", "level", "way", "delays", "routines"), NAMED)
+def test_other_routines_are_right_when_ranks_come_apart(ranks, slots, level, way, delays, routines):
+    run = check(
+        ranks, level, way, slots=slots, timeout=30 * MINUTES, delays=delays, routines=routines
+    )
+    if routines == "all":
+        assert min(run.passed.values()) > 0
+    else:
+        served = {one.name for one in support.serving(support.cluster(ranks, slots), "allreduce")}
+        assert set(APART) <= served
+        assert run.passed["allreduce"] > 20 * len(APART)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("simple", ["allgather", "alltoall"]), ("fixed_tree", ["barrier"])]
+)
+def test_only_routines_of_that_name_are_checked(name, found):
+    """A barrier has one case, so the one without entry points is its routine's."""
+    words = ("quick", "--routines", name, "--collectives", ",".join(found))
+    result = support.run(2, support.library(SMALL) / "build/check", *words)
+    passed = dict(re.findall(r"^(\w+) +(\d+) passed, 0 failed", result.stdout, re.MULTILINE))
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert list(passed) == found
+    assert min(map(int, passed.values())) > 0
+
+
 #: Ranks, those of the cluster, how many are on a host. Fewer of the cluster have its build.
 SANITIZERS = [
     *(slow(ranks, ranks, 1, "quick") for ranks in (5, COMMON)),
@@ -227,6 +268,16 @@ def test_make_check_checks_only_the_collectives_that_it_is_told():
     assert re.findall(r"^(\w+) +\d+ passed", output, re.MULTILINE) == ["barrier", "bcast"]
 
 
+def test_make_check_checks_only_the_routines_that_it_is_told():
+    """MPI_Barrier, fixed_tree and token_tree on four communicators are more cases than one."""
+    words = ("NP=2", "LEVEL=quick", "COLLECTIVES=barrier")
+    cases = {}
+    for routines in ("all", "dissemination,fixed_tree", "fixed_tree"):
+        output = make_check(*words, f"ROUTINES={routines}", "DELAYS=10")
+        cases[routines] = int(re.findall(r"^barrier +(\d+) passed", output, re.MULTILINE)[0])
+    assert cases["all"] > cases["dissemination,fixed_tree"] > cases["fixed_tree"] > 0
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -236,6 +287,9 @@ def test_make_check_checks_only_the_collectives_that_it_is_told():
         ["--collectives"],
         ["--delays", "0"],
         ["--delays", "12x"],
+        ["--routines", "fixed_tree,nonsense"],
+        ["--routines", "all,fixed_tree"],
+        ["--routines", ""],
     ],
 )
 def test_a_wrong_command_line_is_status_2_and_says_what_to_give(words):

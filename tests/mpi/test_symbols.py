@@ -41,8 +41,8 @@ COLLECTIVES = _BLOCKS | {f"{name}_c" for name in _BLOCKS}
 OF_FILES = (0, 0)
 
 
-#: Agrees, at its first call, whether all ranks have got memory.
-AGREES = {"shared_channels"}
+#: Agree, at their first calls, whether all ranks have got memory, or hear a datagram.
+AGREES = {"shared_channels", "multicast"}
 
 
 @lru_cache

@@ -27,3 +27,8 @@ def table(titles: list[str], rows: list[list[str]]) -> str:
 def milliseconds(seconds: float) -> str:
     """Return a time in milliseconds, with four digits."""
     return f"{1e3 * seconds:.4g}"
+
+
+def interval(median: float, low: float, high: float) -> str:
+    """Return the median of a ratio, and the ends of its interval."""
+    return f"{median:.2f} [{low:.2f}, {high:.2f}]"

@@ -20,6 +20,7 @@ from stagegen.measure.launch.lab.latency import NONE, Delay
 from stagegen.topology import Host, RankMap, Switch, Topology
 
 SUBNET = IPv4Network("10.77.0.0/16")
+MULTICAST = IPv4Network("224.0.0.0/4")
 BRIDGE = "bridge"
 HOST_DEVICE = "eth0"
 CONTROL_DEVICE = "control"
@@ -240,6 +241,7 @@ def _host_plan(
         f"address add {address}/{SUBNET.prefixlen} dev {HOST_DEVICE} noprefixroute",
         f"link set dev {HOST_DEVICE} up",
         f"route add {SUBNET} dev {HOST_DEVICE} src {address}{control}",
+        f"route add {MULTICAST} dev {HOST_DEVICE} src {address}",
     )
     tc = tuple(_shaping(HOST_DEVICE, cable, netem))
     return NamespacePlan(name, name, _HOST_SYSCTLS, (HOST_DEVICE,), ip, tc)
