@@ -106,7 +106,8 @@ def _library(folder: Path, program: Program, recording: Path) -> Path:
 def _measure(name: str, folder: Path) -> Any:
     program = PROGRAMS[name]
     first = folder / "first.recording"
-    _record(folder, program, first, None)
+    if not first.exists():  # a tuning that was stopped goes on for the calls that it began with
+        _record(folder, program, first, None)
     library = _library(folder, program, first)
     found: dict[str, list[dict[str, float]]] = {NATIVE: [], TUNED: []}
     for _ in range(RUNS):  # in turn, so that what changes slowly changes both

@@ -34,10 +34,11 @@ _ROUND = re.compile(r"^round \d+: library ([0-9.]+) s, native ([0-9.]+) s$", re.
 def _measure(cluster: str, congestion: str, number: int, folder: Path) -> Any:
     point = tuned.point_of(cluster, congestion, number)
     top = folder.parents[1]
-    if not results.is_measured(tuned.EXPERIMENT, point, top):
+    library = results.folder_of(tuned.EXPERIMENT, point, top) / "tuned"
+    is_there = (library / "decision.json").exists()  # a result may be there without it
+    if not (is_there and results.is_measured(tuned.EXPERIMENT, point, top)):
         results.measure(tuned.EXPERIMENT, point, top)
     known = results.found(tuned.EXPERIMENT, top)[point]
-    library = results.folder_of(tuned.EXPERIMENT, point, top) / "tuned"
     run_make(library, Toolchain.find(), "libcoll.so")
     topology = topology_file(cluster, folder)
     pattern = tuned.pattern_of(number, load_topology(topology).rank_count)

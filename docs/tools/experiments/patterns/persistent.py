@@ -77,7 +77,8 @@ def _jobs(found: Found) -> dict[tuple[str, str], list[Any]]:
 
 def _ratio(jobs: Sequence[Any]) -> float:
     """Return the median over jobs of their medians of pairs."""
-    return median(one["ratio"][0] for one in jobs)
+    ratios: list[float] = [one["ratio"][0] for one in jobs]
+    return median(ratios)
 
 
 def _report(found: Found) -> str:
