@@ -51,8 +51,14 @@ class Build:
 
     @classmethod
     def whole(cls, topology: Topology, catalogue: Catalogue) -> Build:
-        """Return the build of all that can run, of which sessions and libraries are parts."""
-        return cls.of(topology, catalogue, with_native(catalogue, runnable(catalogue, topology)))
+        """Return the build of all that can run, of which sessions and libraries are parts.
+
+        The catalogue of a log may lack what an algorithm of another collective uses. Such an
+        algorithm is left out.
+        """
+        names = {algorithm.full_name for algorithm in catalogue.algorithms}
+        can = [a for a in runnable(catalogue, topology) if names.issuperset(a.uses)]
+        return cls.of(topology, catalogue, with_native(catalogue, can))
 
     @cached_property
     def runnable(self) -> tuple[Algorithm, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stagegen.catalogue import load_catalogue
@@ -47,3 +49,11 @@ def test_what_the_cluster_cannot_run_is_in_no_part():
     few = Build.whole(load_topology("topologies/two-sites-6.yaml"), CATALOGUE)
     with pytest.raises(GenerateError, match="two-sites-6 cannot run allgather_logical_ring_lr2"):
         few.only([CATALOGUE.find("allgather", "logical_ring_lr2")])
+
+
+def test_an_algorithm_is_left_out_if_the_catalogue_lacks_what_it_uses():
+    left = tuple(a for a in CATALOGUE.algorithms if a.full_name != "alltoall/ring")
+    whole = Build.whole(TOPOLOGY, replace(CATALOGUE, algorithms=left))
+    names = {one.algorithm for one in whole.routines if one.collective == "allreduce"}
+    assert "rab2_pair" in names
+    assert "rab2_ring" not in names
