@@ -3,11 +3,13 @@
  * library's own, byte by byte, on MPI_COMM_WORLD and on communicators of other sizes and
  * orders made from it. Exit status 1 if anything differs.
  *
- *   check [quick|full] [--collectives NAME,NAME…] [--delays MICROSECONDS]
+ *   check [quick|full] [--collectives NAME,NAME…] [--routines all|NAME,NAME…]
+ *         [--delays MICROSECONDS]
  *
  * Exit status 2 if the command line is wrong.
  * With delays, ranks sleep at random before each call, up to that long, or one of them for some
- * calls; only routines that watch arrivals are checked.
+ * calls. Only routines that watch arrivals are checked then, unless other ones are named.
+ * MPI_ entry points are checked only if all routines are.
  * A full check tries all combinations on MPI_COMM_WORLD, and every value of every parameter
  * everywhere; it takes long on many ranks. A quick check tries few combinations, and a part of the
  * other values and communicators, a different part for each number of ranks. By default up to
@@ -35,6 +37,8 @@ static int world_rank, world_size, delays;
 static enum conformance_level level;
 /* By collective: whether it is checked. */
 static int chosen[COLL_COLLECTIVES];
+/* The names of the routines that are checked, with commas between; NULL if none was told. */
+static const char *routines;
 static struct conformance_report totals[COLL_COLLECTIVES];
 
 static int check_one(enum coll_collective collective, const struct coll_routine *routine,
@@ -56,10 +60,30 @@ static int in_turn(int number, int size, int share) {
     return level == CONFORMANCE_FULL || (number + size) % share == 0;
 }
 
-/* With delays: check the routines that depend on the order of arrivals. */
+/* Whether all is checked, MPI_ entry points, too. */
+static int is_all_wanted(void) {
+    return routines == NULL ? delays == 0 : strcmp(routines, "all") == 0;
+}
+
+/* Whether a list with commas has a name of some length. */
+static int has_name(const char *names, const char *name, size_t length) {
+    for (;; ++names) {
+        const size_t own = strcspn(names, ",");
+        if (own == length && strncmp(names, name, length) == 0)
+            return 1;
+        names += own;
+        if (*names == '\0')
+            return 0;
+    }
+}
+
+/* With delays and no names: check the routines that depend on the order of arrivals. */
 static int is_wanted(const struct coll_routine *routine) {
-    return chosen[routine->collective] &&
-           (delays == 0 || (routine->constraints & COLL_WATCHES_ARRIVALS));
+    if (!chosen[routine->collective] || is_all_wanted())
+        return chosen[routine->collective];
+    if (routines == NULL)
+        return (routine->constraints & COLL_WATCHES_ARRIVALS) != 0;
+    return has_name(routines, routine->name, strlen(routine->name));
 }
 
 /* The routines that the communicator allows, with their defaults: all, or those in turn. */
@@ -93,7 +117,7 @@ static int check_variants(MPI_Comm comm, const struct coll_comm *cc, const char 
 
 static int check_entries(MPI_Comm comm, const char *name, enum conformance_level thorough) {
     const struct coll_parameters none = {0};
-    for (int i = 0; i < COLL_COLLECTIVES && delays == 0; ++i)
+    for (int i = 0; i < COLL_COLLECTIVES && is_all_wanted(); ++i)
         if (chosen[i])
             COLL_TRY(check_one((enum coll_collective)i, NULL, &none, comm, name, thorough));
     return MPI_SUCCESS;
@@ -195,6 +219,28 @@ static int choose(const char *names) {
     }
 }
 
+/* Whether some routine has a name of some length. */
+static int is_routine(const char *name, size_t length) {
+    for (int i = 0; i < coll_routine_count; ++i)
+        if (has_name(coll_routines[i].name, name, length))
+            return 1;
+    return 0;
+}
+
+/* Choose the routines of a list with commas, or all; 0 if one of them does not exist. */
+static int choose_routines(const char *names) {
+    routines = names;
+    for (; strcmp(routines, "all") != 0; ++names) {
+        const size_t length = strcspn(names, ",");
+        if (!is_routine(names, length))
+            return 0;
+        names += length;
+        if (*names == '\0')
+            return 1;
+    }
+    return 1;
+}
+
 static void choose_all(void) {
     for (int i = 0; i < COLL_COLLECTIVES; ++i)
         chosen[i] = 1;
@@ -207,7 +253,7 @@ static int microseconds(const char *text) {
     return *end == '\0' && number > 0 && number <= INT_MAX ? (int)number : 0;
 }
 
-/* Set level, collectives and delays; the number of the argument that is wrong, or 0. */
+/* Set level, collectives, routines and delays; the number of the argument that is wrong, or 0. */
 static int read_arguments(int argc, char **argv) {
     choose_all();
     for (int i = 1; i < argc; ++i) {
@@ -221,6 +267,9 @@ static int read_arguments(int argc, char **argv) {
                 return i;
         } else if (strcmp(argv[i], "--collectives") == 0 && has_value) {
             if (!choose(argv[++i]))
+                return i;
+        } else if (strcmp(argv[i], "--routines") == 0 && has_value) {
+            if (!choose_routines(argv[++i]))
                 return i;
         } else {
             return i;
@@ -240,8 +289,8 @@ int main(int argc, char **argv) {
         if (world_rank == 0)
             fprintf(stderr,
                     "check: wrong argument \"%s\"; give: [quick|full] [--collectives NAME,NAME…] "
-                    "[--delays MICROSECONDS], with names as this check prints them, and a positive "
-                    "number\n",
+                    "[--routines all|NAME,NAME…] [--delays MICROSECONDS], with collectives as this "
+                    "check prints them, routines of this library, and a positive number\n",
                     argv[wrong_argument]);
         MPI_Finalize();
         return EXIT_USAGE;
@@ -252,7 +301,8 @@ int main(int argc, char **argv) {
     const int wrong = print_totals();
     if (cases_of_all() == 0 && world_rank == 0)
         fprintf(stderr,
-                "check: nothing to check: with delays, only routines that watch arrivals\n");
+                "check: nothing to check: these collectives have no such routine here; with "
+                "delays and no --routines, only routines that watch arrivals\n");
     PMPI_Allreduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Finalize();
     return all_wrong == 0 && cases_of_all() > 0 ? EXIT_SUCCESS : EXIT_FAILURE;

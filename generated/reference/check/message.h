@@ -23,8 +23,8 @@ static inline int make_call(const struct collective *collective, const struct me
 /* Blocks as even as can be, one after the other. */
 static inline void make_blocks(struct message *message, int whole, int count, int size) {
     for (int i = 0; i < size; ++i) {
-        const long long start = (long long)count * i, end = start + count;
-        message->places[i] = (int)(whole ? start / size : start);
+        const long long first = (long long)count * i, end = first + count;
+        message->places[i] = (int)(whole ? first / size : first);
         message->counts[i] = (int)(whole ? end / size : end) - message->places[i];
     }
 }

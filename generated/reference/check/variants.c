@@ -46,9 +46,6 @@ const struct variant variants[] = {
     {30, {.segment_size = 65536, .window = 2}}, /* alltoall aapc_sender_window */
     {30, {.segment_size = 131072, .window = 2}}, /* alltoall aapc_sender_window */
     {30, {.segment_size = 1048576, .window = 2}}, /* alltoall aapc_sender_window */
-    {34, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {34, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
-    {34, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
     {42, {.segment_size = 512}}, /* bcast pipelined_binary */
     {42, {.segment_size = 1024}}, /* bcast pipelined_binary */
     {42, {.segment_size = 2048}}, /* bcast pipelined_binary */

@@ -223,6 +223,25 @@ void coll_events_end(struct coll_events *events) {
     coll_events_now = NULL;
 }
 
+void coll_event_at(enum coll_event_kind kind, int a, int b, int64_t time) {
+    struct coll_events *events = coll_events_now;
+    if (events == NULL)
+        return;
+    const int64_t now = clocks_of_system();
+    const uint64_t first = events->calls[(events->call_count - 1) & events->call_mask].first;
+    const uint64_t count = ++events->count, room = events->mask + 1;
+    uint64_t place = count - 1;
+    const int64_t at = time == 0 || time > now ? now : time;
+    for (; place > first && count - place < room; --place) {
+        const struct events_entry *before = &events->entries[(place - 1) & events->mask];
+        if (before->time <= at)
+            break;
+        events->entries[place & events->mask] = *before;
+    }
+    events->entries[place & events->mask] =
+        (struct events_entry){at, a, (uint32_t)kind | (uint32_t)b << 8};
+}
+
 int coll_traced_run(const struct coll_routine *routine, const struct coll_call *call,
                     struct coll_comm *cc, const struct coll_parameters *parameters) {
     if ((routine->constraints & COLL_UNPREPARED) ||

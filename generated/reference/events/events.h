@@ -106,6 +106,22 @@ static inline void coll_event(enum coll_event_kind kind, int a, int b) {
     entry->what = (uint32_t)kind | (uint32_t)b << 8;
 }
 
+/* Whether the events of the present call are kept. */
+static inline int coll_keeps_events(void) {
+    return coll_events_now != NULL;
+}
+
+/* Store what the clock shows; 0 in a call whose events are not kept. */
+static inline void coll_event_time(int64_t *time) {
+    *time = coll_keeps_events() ? clocks_of_system() : 0;
+}
+
+/*
+ * An event of an earlier time, which a rank with the same clock has read: a host has one clock. The
+ * time 0 is now, as a time to come is. Events stay in the order of their times.
+ */
+void coll_event_at(enum coll_event_kind kind, int a, int b, int64_t time);
+
 /* Before and after a call; the former returns the memory that it is kept in, or NULL. */
 struct coll_events *coll_events_begin(const struct coll_routine *routine,
                                       const struct coll_call *call, const struct coll_comm *cc);
@@ -115,7 +131,7 @@ void coll_events_end(struct coll_events *events);
 void coll_events_open(void);
 void coll_events_write(void);
 
-/* Those who run a routine, or a part of a composition, run it so: call.c and parts.c do not. */
+/* What runs a routine, or a part of a composition, runs it so: call.c and parts.c do not. */
 int coll_traced_run(const struct coll_routine *routine, const struct coll_call *call,
                     struct coll_comm *cc, const struct coll_parameters *parameters);
 int coll_traced_part(const struct coll_parameters *parameters, int which, struct coll_call part,

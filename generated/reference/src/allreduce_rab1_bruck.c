@@ -6,6 +6,11 @@
  * Cost: ⌊lg p⌋α + ⌈lg p⌉α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and 2α + n(β + γ) more where p is no power
  *   of two.
  * Asks for: commutative.
+ * Example:
+ *   p = 4; the message in blocks 0 1 2 3
+ *   step 1: 0 ↔ 2, 1 ↔ 3; ranks 0 1 get blocks 0 1 and combine, ranks 2 3 get 2 3
+ *   step 2: 0 ↔ 1, 2 ↔ 3; rank r gets block r and combines: it is complete
+ *   the allgather: with the simple one, each rank sends its block to all others, at once
  * Reference: Rabenseifner 2004 [doi:10.1007/978-3-540-24685-5_1]; Faraj 2006, §4.3.1.1
  *   (Rab1-bruck).
  *

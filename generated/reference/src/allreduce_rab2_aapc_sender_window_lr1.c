@@ -7,6 +7,11 @@
  *   may share a link, so that it always has something to send.
  * Cost: (load of the bottleneck + p - 1)α + ((p-1)/p)n(β + γ) + (load of the bottleneck/p)nβ.
  * Asks for: all ranks of the cluster, in any order.
+ * Example:
+ *   p = 3; the message in blocks 0 1 2
+ *   alltoall: each rank sends block i to rank i; with the simple one, for all i at once
+ *   rank i combines the three operands of block i in the order of the ranks
+ *   allgather: each rank gets both other blocks; with the simple one, at once
  * Reference: Rabenseifner 2004 [doi:10.1007/978-3-540-24685-5_1]; Faraj 2006, §4.1.1.1 (Rab2).
  * proven: 4 ranks, 4 phases (lower bound 4, gap 0 %), 16 synchronisations
  * proven: every ordered pair of ranks is in exactly one phase

@@ -7,6 +7,7 @@
 #define COLL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <mpi.h>
 
@@ -416,8 +417,8 @@ int coll_complete(MPI_Request *requests, int receives, int sends, int error);
 void coll_abandon(MPI_Request *requests, int receives, int sends);
 
 /*
- * Built with -DCOLL_STAMPS, schedules in phases write when what happens: stamps.c. `what` is one of
- * these letters: a routine begins and ends, a send starts, a message has arrived.
+ * Built with -DCOLL_STAMPS, schedules in phases and rounds write when what happens: stamps.c.
+ * `what` is one of these letters: a routine begins and ends, a send starts, a message has arrived.
  */
 enum coll_stamp {
     COLL_STAMP_BEGUN = 'B',
@@ -438,7 +439,8 @@ static inline void coll_stamp(enum coll_stamp what, int phase, int position) {
 /*
  * Built with TRACE=1, a library keeps what happens within its calls: events/events.h. A routine has
  * not to say that there is a message. What is no message, as in shared memory, it tells by
- * coll_event(kind, a, b), b up to 2^23.
+ * coll_event(kind, a, b), b up to 2^23. What another rank of the host did before, it tells by
+ * coll_event_at, with what coll_event_time stored on that rank.
  */
 enum coll_event_kind {
     COLL_EVENT_SENT = 1, /* the send of a message to rank a, of tag b, begins */
@@ -460,6 +462,18 @@ static inline void coll_event(enum coll_event_kind kind, int a, int b) {
     (void)kind;
     (void)a;
     (void)b;
+}
+static inline void coll_event_at(enum coll_event_kind kind, int a, int b, int64_t time) {
+    (void)kind;
+    (void)a;
+    (void)b;
+    (void)time;
+}
+static inline void coll_event_time(int64_t *time) {
+    (void)time;
+}
+static inline int coll_keeps_events(void) {
+    return 0;
 }
 static inline void coll_events_open(void) {
 }

@@ -22,6 +22,12 @@ enum coll_collective coll_part_collective(const struct coll_routine *routine, in
         return COLL_REDUCE_SCATTER;
     case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
+    case 32 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
+        return COLL_ALLTOALLV;
+    case 33 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
+        return COLL_ALLTOALL;
+    case 33 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
+        return COLL_ALLTOALL;
     case 39 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
         return COLL_ALLGATHERV;
     case 40 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
@@ -74,6 +80,12 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
         return n;
     case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
+    case 32 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
+        return n;
+    case 33 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
+        return whole_quotient(n, 2);
+    case 33 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
+        return whole_quotient(n + 1, 2);
     case 39 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
         return n;
     case 40 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
@@ -150,7 +162,9 @@ double coll_routine_scratch(const struct coll_routine *routine,
         return n;
     case 29: /* allreduce_reduce_bcast */
         return n;
-    case 32: /* alltoall_recursive_doubling */
+    case 33: /* alltoall_of_halves */
+        return 2 * whole_quotient(n + 1, 2) * p;
+    case 34: /* alltoall_recursive_doubling */
         return 12 * n * p;
     case 41: /* bcast_of_scatter_and_allgather */
         return n + p;

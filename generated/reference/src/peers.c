@@ -39,13 +39,14 @@ static const struct {
     const char *name;
     int is_switch;
 } alike[] = {
-    {"LIBCOLL_DISABLE", 1}, {"LIBCOLL_DETERMINISTIC", 1}, {"LIBCOLL_HOST_BUFFERS", 1},
-    {"LIBCOLL_FORCE", 0},   {"LIBCOLL_SCRATCH", 0},       {"LIBCOLL_PLACEMENT", 0},
+    {"LIBCOLL_DISABLE", 1},   {"LIBCOLL_DETERMINISTIC", 1}, {"LIBCOLL_HOST_BUFFERS", 1},
+    {"LIBCOLL_FORCE", 0},     {"LIBCOLL_SCRATCH", 0},       {"LIBCOLL_PLACEMENT", 0},
+    {"LIBCOLL_MULTICAST", 1},
 };
 
 enum { ALIKE = sizeof alike / sizeof alike[0] };
 
-/* What a rank tells: 64 bytes. */
+/* What a rank tells: 72 bytes. */
 struct introduction {
     uint64_t build;
     uint32_t settings[ALIKE];
@@ -298,6 +299,11 @@ static int find_circle(MPI_Group group, int size, int *ranks, struct coll_peers 
     return found;
 }
 
+/*
+ * Ranks that no circle has introduce themselves here, in a call. No table or setting of a rank may
+ * decide whether they do: others may have other ones. Nor are they a circle for later: where two
+ * threads use the communicator and a part of it, some ranks would have it already, and some not.
+ */
 int coll_peers_of(MPI_Comm comm, int size, struct coll_peers *peers) {
     MPI_Group group;
     struct circle *circle;

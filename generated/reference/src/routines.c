@@ -40,9 +40,9 @@ coll_function allreduce_rabenseifner;
 coll_function allreduce_reduce_bcast;
 coll_function alltoall_aapc_sender_window;
 coll_function alltoall_native;
+coll_function alltoall_of_alltoallv;
+coll_function alltoall_of_halves;
 coll_function alltoall_recursive_doubling;
-coll_function alltoall_simple;
-coll_function alltoall_spreading_rounds;
 coll_function alltoall_spreading_simple;
 coll_function alltoallv_native;
 coll_function barrier_native;
@@ -203,12 +203,12 @@ const struct coll_routine coll_routines[] = {
      alltoall_aapc_sender_window, {.segment_size = 32768, .window = 2}, COLL_STEPS_NONE},
     {"native", COLL_ALLTOALL, COLL_UNPREPARED, 0, 0, INT_MAX,
      alltoall_native, {0}, COLL_STEPS_NONE},
+    {"of_alltoallv", COLL_ALLTOALL, COLL_DENSE | COLL_OF_PARTS, 0, 0, INT_MAX,
+     alltoall_of_alltoallv, {0}, COLL_STEPS_NONE},
+    {"of_halves", COLL_ALLTOALL, COLL_DENSE | COLL_OF_PARTS, 0, 2, INT_MAX,
+     alltoall_of_halves, {0}, COLL_STEPS_NONE},
     {"recursive_doubling", COLL_ALLTOALL, COLL_ANY, 0, 0, 536870911,
      alltoall_recursive_doubling, {0}, COLL_STEPS_NONE},
-    {"simple", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
-     alltoall_simple, {0}, COLL_STEPS_NONE},
-    {"spreading_rounds", COLL_ALLTOALL, COLL_DENSE, 0, 0, INT_MAX,
-     alltoall_spreading_rounds, {.in_flight = 8, .segment_size = 4096}, COLL_STEPS_NONE},
     {"spreading_simple", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
      alltoall_spreading_simple, {0}, COLL_STEPS_NONE},
     {"native", COLL_ALLTOALLV, COLL_UNPREPARED, 0, 0, INT_MAX,

@@ -117,11 +117,12 @@ static const struct coll_rule allreduce_other_4x1[] = {
 };
 
 static const struct coll_rule alltoall_cluster[] = {
-    {3157, &coll_routines[32] /* recursive_doubling */, {0}},
-    {3157, &coll_routines[33] /* simple */, {0}},
+    {3157, &coll_routines[34] /* recursive_doubling */, {0}},
+    {3157, &coll_routines[35] /* spreading_simple */, {0}},
     {3157, &coll_routines[31] /* native */, {0}},
-    {4359, &coll_routines[31] /* native */, {0}},
-    {INT_MAX, &coll_routines[34] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
+    {34291, &coll_routines[31] /* native */, {0}},
+    {INT_MAX, &coll_routines[33] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[31], {0}}, {&coll_routines[31], {0}}}}},
+    {INT_MAX, &coll_routines[32] /* of_alltoallv */, {.parts = (const struct coll_part[]){{&coll_routines[36], {0}}}}},
     {INT_MAX, &coll_routines[31] /* native */, {0}},
 };
 
@@ -223,7 +224,6 @@ static const struct coll_rule reduce_scatter_other_4x1[] = {
 
 static const struct coll_rule reduce_scatter_block_cluster[] = {
     {3, &coll_routines[64] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[15], {.segment_size = 512}}}}},
-    {3, &coll_routines[64] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[29], {0}}}}},
     {3, &coll_routines[67] /* reduce_scatterv */, {0}},
     {3, &coll_routines[63] /* native */, {0}},
     {5030, &coll_routines[63] /* native */, {0}},
@@ -270,10 +270,10 @@ static const struct coll_table {
     {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 17, allreduce_hosts_4x1},
     {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 17, allreduce_hosts_4x1},
     {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 28, allreduce_other_4x1},
-    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 6, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 7, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 7, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 7, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 7, alltoall_cluster},
     {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, alltoallv_cluster},
@@ -298,9 +298,9 @@ static const struct coll_table {
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 9, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, reduce_scatter_other_4x1},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 9, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 8, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 8, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 8, reduce_scatter_block_cluster},
     {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, reduce_scatter_block_other_4x1},
     {COLL_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, scatter_cluster},
     {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, scatter_cluster},
