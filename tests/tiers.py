@@ -193,6 +193,7 @@ WIDE: dict[str, tuple[str, ...]] = {
     "mpi/test_reductions": (
         "test_deterministic_sums_have_the_same_bits_whatever_the_size[6]",
     ),
+    "mpi/test_revoked": ("test_*",),
     "mpi/test_schedules": (
         "test_every_value_of_every_parameter_gives_the_bytes_of_native",
     ),

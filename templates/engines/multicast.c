@@ -31,7 +31,13 @@ enum { SOCKETS_MOST = 32 };
 enum { READ_MOST = 64 };
 
 /* How long ranks wait for the first datagram of a communicator, and how often rank 0 sends it. */
-static const double TEST_SECONDS = 0.3, AGAIN_SECONDS = 0.01;
+static const double TEST_SECONDS = 1, AGAIN_SECONDS = 0.01;
+
+/* After so many first datagrams that did not come, a process waits for no more. */
+enum { FAILURES_MOST = 3 };
+
+/* What the system keeps for a socket that nobody reads, in bytes: a few datagrams. */
+enum { SOCKET_BUFFER = 1 << 14 };
 
 /* What the first datagram says. */
 enum { TEST = 0 };
@@ -55,7 +61,8 @@ struct datagram {
 static const size_t HEAD = offsetof(struct datagram, data);
 
 struct multicast {
-    MPI_Comm comm; /* for the messages; or none if this communicator has no multicast */
+    struct coll_states *states; /* of the communicator */
+    MPI_Comm comm;              /* for the messages; or none if there is no multicast */
     int socket;
     struct sockaddr_in group;
     struct address address;
@@ -77,7 +84,7 @@ struct setting {
 
 static struct setting setting;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static atomic_int sockets;
+static atomic_int sockets, failures;
 static atomic_uint communicators;
 
 /* Releases of a traced library are messages, which are events on both sides. */
@@ -115,11 +122,12 @@ static uint64_t draw_job(void) {
 }
 
 static int join(int socket, struct sockaddr_in *group) {
-    const int yes = 1, no = 0;
+    const int yes = 1, no = 0, room = SOCKET_BUFFER;
     const struct ip_mreqn member = {.imr_multiaddr = setting.group,
                                     .imr_ifindex = setting.interface};
     socklen_t length = sizeof *group;
     return setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+           setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &room, sizeof room) == 0 &&
            setsockopt(socket, IPPROTO_IP, IP_MULTICAST_ALL, &no, sizeof no) == 0 &&
            setsockopt(socket, IPPROTO_IP, IP_MULTICAST_LOOP, &yes, sizeof yes) == 0 &&
            (setting.interface == 0 ||
@@ -140,7 +148,7 @@ static void close_socket(struct multicast *multicast) {
 /* A socket at a port of the group, or at a free one if the port is 0. */
 static int open_socket(struct multicast *multicast, uint32_t port) {
     multicast->socket = -1;
-    if (!setting.is_right)
+    if (!setting.is_right || atomic_load(&failures) >= FAILURES_MOST)
         return 0;
     if (atomic_fetch_add(&sockets, 1) >= SOCKETS_MOST) {
         atomic_fetch_sub(&sockets, 1);
@@ -242,6 +250,7 @@ static int end(void *data) {
     int error = MPI_SUCCESS;
     close_socket(multicast);
     if (multicast->comm != MPI_COMM_NULL) {
+        multicast->states->has_multicast = 0;
         error = settle(multicast);
         const int freed = PMPI_Comm_free(&multicast->comm);
         error = error == MPI_SUCCESS ? freed : error;
@@ -295,7 +304,27 @@ static int connect_all(struct multicast *multicast, const struct coll_comm *cc, 
     if (cc->rank != 0 && address->port != 0)
         open_socket(multicast, address->port);
     COLL_TRY(all_can(cc->comm, multicast->socket >= 0, all));
-    return *all ? test(multicast, cc, all) : MPI_SUCCESS;
+    if (!*all)
+        return MPI_SUCCESS;
+    COLL_TRY(test(multicast, cc, all));
+    if (!*all)
+        atomic_fetch_add(&failures, 1);
+    return MPI_SUCCESS;
+}
+
+/* *all: whether all ranks could have one more communicator: the MPI library may have no more. */
+static int make_comm(struct multicast *multicast, const struct coll_comm *cc, int *all) {
+    const int can = PMPI_Comm_dup(cc->comm, &multicast->comm) == MPI_SUCCESS;
+    if (!can)
+        multicast->comm = MPI_COMM_NULL;
+    COLL_TRY(all_can(cc->comm, can, all));
+    if (*all) {
+        multicast->states = cc->states;
+        cc->states->multicast = multicast->comm;
+        cc->states->has_multicast = 1;
+    } else if (can)
+        COLL_TRY(PMPI_Comm_free(&multicast->comm));
+    return MPI_SUCCESS;
 }
 
 /* *made is NULL on all ranks if there is none. */
@@ -312,12 +341,13 @@ static int make(const struct coll_comm *cc, struct multicast **made) {
     if (!all)
         return MPI_SUCCESS;
     COLL_TRY(connect_all(multicast, cc, &all));
+    if (all)
+        COLL_TRY(make_comm(multicast, cc, &all));
     if (!all) {
         close_socket(multicast);
         complain(cc);
         return MPI_SUCCESS;
     }
-    COLL_TRY(PMPI_Comm_dup(cc->comm, &multicast->comm));
     *made = multicast;
     return MPI_SUCCESS;
 }

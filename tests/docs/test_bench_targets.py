@@ -116,7 +116,7 @@ def test_entrants_are_found_in_a_log_of_all_collectives():
     folder = Path("generated/reference")
     topology = load_topology(folder / "topology.yaml")
     seen = samples_of(folder / "measurements.jsonl", topology)
-    assert set(seen) == {1, 4 * KIB, 64 * KIB}
+    assert set(seen) >= {1, 4 * KIB, 64 * KIB}
     known = {one.full_name for one in CATALOGUE.of("alltoall")}
     assert {f"alltoall/{one.algorithm}" for some in seen.values() for one in some} <= known
     names = [one.algorithm for one in entrants(seen, CATALOGUE, 64 * KIB)]

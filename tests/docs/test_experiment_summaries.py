@@ -38,7 +38,7 @@ def compared(*routines: str) -> dict[str, object]:
 
 TIMES = {"chosen": "ring", "bound": 0.5, "seconds": 1.0, "native": 2.0, "launches": True,
          "others": {"ring": 1.0, "logical_ring_lr1:segment_size=4096": 0.75}}  # fmt: skip
-SERVED = ("MPI", "table", "star-enhanced", "star", "guard")
+SERVED = ("MPI", "table", "star-enhanced", "star", "guard", "star-enhanced′", "star′")
 TABLES = [
     {"routine": name, "late": {"last_s": 0.5, "rounds": {"last": [of] * 6, "mean": [of] * 6}}}
     for name, of in (("ring", 1.0), ("bruck", 0.5))
@@ -85,8 +85,13 @@ RETURNED = {
     ),
     "adaptive/programs": (
         "bodies",
-        {name: [1.0, 3.0, 2.0] for name in SERVED},
-        "| `bodies 64 600` | NBODY | 2.000 | 2.000 | 2.000 | 2.000 | 2.000 | 3.00 |",
+        {
+            "times": {name: [1.0, 3.0, 2.0] for name in SERVED},
+            "primed": {"star′": "ring"},
+            "learned": {name: [] for name in SERVED[2:5]},
+        },
+        "| `bodies 64 600` | NBODY | 2.000 | 2.000 | 2.000 | 2.000 | 2.000 | 2.000 | 2.000 | 1.000 "
+        "| 3.00 |",
     ),
     "paths/noise_floor": (
         "4 × 8",
@@ -95,7 +100,7 @@ RETURNED = {
     ),
     "patterns/tuned": (
         "chain-4x4-cyclic cubic zipf-1", TIMES,
-        "| chain-4x4-cyclic cubic zipf-1 | ring | 1000 | 2.00 | 2.00 |",
+        "| chain-4x4-cyclic cubic zipf-1 | ring | 1000 | 2.00 | 2.00 |  |  |  |",
     ),
     "patterns/long_block": (
         "cubic, 16 and 16 KiB", TIMES,

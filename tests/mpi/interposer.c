@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <mpi.h>
 
@@ -43,10 +44,12 @@ static int seen[FUNCTIONS];
 __attribute__((destructor)) static void tell(void) {
     if (getenv("TELL_WHAT_IS_SEEN") == NULL || seen[INIT] + seen[FINALIZE] == 0)
         return;
-    printf("seen:");
+    char line[512] = "seen:"; /* as a whole, so that those of other ranks do not come between */
+    size_t length = strlen(line);
     for (int i = 0; i < FUNCTIONS; ++i)
-        printf(" %s %d", names[i], seen[i]);
-    printf("\n");
+        length +=
+            (size_t)snprintf(line + length, sizeof line - length, " %s %d", names[i], seen[i]);
+    puts(line);
 }
 
 int MPI_Init(int *argc, char ***argv) {

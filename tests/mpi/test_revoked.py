@@ -32,14 +32,21 @@ def library_of_trees(mpi: builds.Mpi) -> tuple[Path, Catalogue]:
 
 
 @pytest.mark.parametrize(
-    ("library", "options"), [(library_of_all, ()), (library_of_trees, ("-DIN_SHARED_MEMORY",))]
+    ("library", "options", "variables"),
+    [
+        (library_of_all, (), {}),
+        (library_of_all, (), {"LIBCOLL_MULTICAST": "239.77.0.1%lo"}),
+        (library_of_trees, ("-DIN_SHARED_MEMORY",), {}),
+    ],
+    ids=["messages", "multicast", "shared memory"],
 )
-def test_no_rank_waits_in_a_routine_after_its_communicator_is_revoked(library, options):
+def test_no_rank_waits_in_a_routine_after_its_communicator_is_revoked(library, options, variables):
     mpi = builds.Mpi.with_ulfm()
     folder, catalogue = library(mpi)
     program = builds.c_program(mpi, folder, "revoked.c", *options)
-    result = builds.run(mpi, RANKS, program, timeout=120)
+    result = builds.run(mpi, RANKS, program, variables=variables, timeout=120)
     assert result.returncode == 0, result.stdout + result.stderr
+    assert "LIBCOLL_MULTICAST" not in result.stderr, "it serves"
     tried = result.stdout.splitlines()
     assert len(tried) == len(set(tried))
     topology = support.cluster(RANKS, SLOTS)

@@ -56,14 +56,17 @@ def measured(topology: Path, congestion: str, pattern: Pattern, folder: Path) ->
     }
 
 
+#: Among what is kept of a point: the seconds of the pattern's own routines.
+SCHEDULED = "scheduled"
+
 #: In the order in which a pattern gets routines: a schedule that equals an earlier one has none.
 SCHEDULES = ("segments", *(kind for kind in PATTERN_KINDS if kind != "segments"))
 
 
 def seconds_of(one: Any, routine: str) -> float | None:
     """Return the least time of a routine, whatever its parameters; None if none is known."""
-    others = one.get("others", {})  # points that were carried from the page have none
-    times = (s for spec, s in others.items() if spec.partition(":")[0] == routine)
+    known = one.get(SCHEDULED, {})  # points that were carried from the page have none
+    times = (s for spec, s in known.items() if spec.partition(":")[0] == routine)
     return min(times, default=None)
 
 
@@ -71,7 +74,7 @@ def rows_of(found: Found, patterns: Mapping[str, Pattern]) -> str:
     """Return a table with a row for each point.
 
     Args:
-        found: what :func:`measured` returned, by point.
+        found: what is kept of points, by point.
         patterns: of the points, by point.
     """
     rows = [

@@ -12,7 +12,7 @@ from typing import Any
 
 from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.patterns._clusters import CLUSTERS, topology_file
-from docs.tools.experiments.patterns._tuning import PAGE, measured, rows_of
+from docs.tools.experiments.patterns._tuning import PAGE, SCHEDULED, measured, rows_of
 from docs.tools.target import Target
 from stagegen.generate.pattern_templates import PREFIX
 from stagegen.patterns import Pattern, make_pattern
@@ -59,9 +59,9 @@ def _measure(cluster: str, congestion: str, number: int, folder: Path) -> Any:
 
 
 def _kept(result: Any) -> Any:
-    """Return what the report needs: of all other candidates, the routines of the pattern."""
+    """Return what the report needs: of all other candidates, the schedules of the pattern."""
     own = {spec: s for spec, s in result["others"].items() if spec.startswith(PREFIX)}
-    return {**result, "others": own}
+    return {**{name: value for name, value in result.items() if name != "others"}, SCHEDULED: own}
 
 
 def point_of(cluster: str, congestion: str, number: int) -> str:
