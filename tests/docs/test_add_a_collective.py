@@ -34,7 +34,7 @@ from stagegen.tune.scope import Options
 from stagegen.tune.search import default_candidate
 from stagegen.tune.tuner import tune
 from tests.measure.fakes import ENVIRONMENT, Model
-from tests.mpi import support
+from tests.mpi import builds, support
 from tests.tune.recorder import Recorder
 
 SCAN = Path(__file__).parent / "scan"
@@ -141,7 +141,7 @@ def test_the_library_serves_the_added_collective(catalogue, tuned, tmp_path):
     for target in ("libcoll.so", "build/check"):
         run_make(tmp_path, support.toolchain(), target)
     assert {"scan_doubling", "scan_linear"} <= {p.routine for p in audit_folder(tmp_path)}
-    assert {"MPI_Scan", "mpi_scan_"} <= exported(tmp_path / "libcoll.so")
+    assert "MPI_Scan" in defined(tmp_path / "libcoll.so", "-D")
     checked = support.run(RANKS, tmp_path / "build" / "check", "quick")
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert re.search(r"^scan +\d{3,} passed, 0 failed$", checked.stdout, re.MULTILINE)
@@ -149,9 +149,20 @@ def test_the_library_serves_the_added_collective(catalogue, tuned, tmp_path):
     assert {"doubling", "linear"} == {routine for routine, calls in served.items() if calls}
 
 
-def exported(library: Path) -> set[str]:
-    """Return the names that a shared library defines for others, among them Fortran's."""
-    command = ["nm", "-D", "--defined-only", library]
+@pytest.mark.mpi
+def test_fortran_programs_call_the_added_collective_with_open_mpi(catalogue, tuned, tmp_path):
+    """MPICH's Fortran library calls the C functions; Open MPI's does not."""
+    mpicc = builds.Mpi.of_system("openmpi").mpicc
+    write_library(tmp_path, TOPOLOGY, catalogue, tuned.decision, {})
+    source, made = tmp_path / "src" / "fortran.c", tmp_path / "fortran.o"
+    includes = ["-I", tmp_path / "include", "-I", source.parent]
+    subprocess.run([mpicc, "-std=gnu11", *includes, "-c", source, "-o", made], check=True)
+    assert {"mpi_scan", "mpi_scan_", "mpi_scan__", "MPI_SCAN", "mpi_scan_f08_"} <= defined(made)
+
+
+def defined(binary: Path, *options: str) -> set[str]:
+    """Return the names that a library or an object file defines for others."""
+    command = ["nm", "--extern-only", "--defined-only", *options, binary]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     return {line.split()[-1] for line in lines}
 
