@@ -69,6 +69,10 @@ struct coll_state {
 struct coll_states {
     struct coll_state *first;
     int refused; /* alike on all ranks */
+
+    /* Another private communicator, on which ranks may wait that release by multicast. */
+    int has_multicast;
+    MPI_Comm multicast;
 };
 
 struct coll_plans; /* persistent.h */
@@ -268,6 +272,7 @@ int coll_comm_private(MPI_Comm comm, struct coll_comm *cc);
 MPI_Comm coll_comm_twin(MPI_Comm comm);
 int coll_comm_plans(MPI_Comm comm, struct coll_comm *cc, int can, struct coll_plans **plans);
 MPI_Comm coll_comm_plans_twin(MPI_Comm comm);
+MPI_Comm coll_comm_multicast_twin(MPI_Comm comm);
 void coll_plans_release(struct coll_plans *plans);
 void *coll_comm_state(const struct coll_comm *cc, const void *owner, size_t bytes);
 int coll_comm_agreed_state(const struct coll_comm *cc, const void *owner, size_t bytes,

@@ -536,6 +536,12 @@ MPI_Comm coll_comm_plans_twin(MPI_Comm comm) {
     return cc == NULL || cc->plans == NULL ? MPI_COMM_NULL : cc->plans->comm;
 }
 
+/* The same of its releases by multicast. */
+MPI_Comm coll_comm_multicast_twin(MPI_Comm comm) {
+    const struct coll_comm *cc = present(comm);
+    return cc == NULL || !cc->states->has_multicast ? MPI_COMM_NULL : cc->states->multicast;
+}
+
 /*
  * All ranks are about to free the communicator, and this is where they do together what has to be
  * done so: MPI libraries may keep the communicator, and thus our attribute, on some ranks until

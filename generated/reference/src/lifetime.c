@@ -183,7 +183,8 @@ LIBCOLL_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char *tag, 
 
 /*
  * Fault tolerance, where the MPI library has it (ULFM): ranks that wait in a routine of ours wait
- * on the private duplicate, which has to be revoked for them to wake up. So has that of plans.
+ * on the private duplicate, which has to be revoked for them to wake up. So have those of plans and
+ * of releases by multicast.
  */
 #if defined(MPICH_VERSION) || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
 LIBCOLL_EXPORT int MPIX_Comm_revoke(MPI_Comm comm);
@@ -192,13 +193,16 @@ extern int PMPIX_Comm_revoke(MPI_Comm comm) __attribute__((weak));
 int MPIX_Comm_revoke(MPI_Comm comm) {
     if (PMPIX_Comm_revoke == NULL)
         return MPI_ERR_UNSUPPORTED_OPERATION;
-    const MPI_Comm twin = comm == MPI_COMM_NULL ? MPI_COMM_NULL : coll_comm_twin(comm);
-    const MPI_Comm plans = comm == MPI_COMM_NULL ? MPI_COMM_NULL : coll_comm_plans_twin(comm);
+    MPI_Comm twins[3] = {MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL};
+    if (comm != MPI_COMM_NULL) {
+        twins[0] = coll_comm_twin(comm);
+        twins[1] = coll_comm_plans_twin(comm);
+        twins[2] = coll_comm_multicast_twin(comm);
+    }
     const int error = NEXT(MPIX_Comm_revoke)(comm);
-    if (error == MPI_SUCCESS && twin != MPI_COMM_NULL)
-        PMPIX_Comm_revoke(twin);
-    if (error == MPI_SUCCESS && plans != MPI_COMM_NULL)
-        PMPIX_Comm_revoke(plans);
+    for (int i = 0; i < 3 && error == MPI_SUCCESS; ++i)
+        if (twins[i] != MPI_COMM_NULL)
+            PMPIX_Comm_revoke(twins[i]);
     return error;
 }
 #endif
