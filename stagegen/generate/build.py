@@ -51,7 +51,7 @@ class Build:
 
     @classmethod
     def whole(cls, topology: Topology, catalogue: Catalogue) -> Build:
-        """Return the build of all that can run, of which sessions and libraries are parts.
+        """Return the build of all that can run. Sessions and libraries take parts of it.
 
         The catalogue of a log may lack what an algorithm of another collective uses. Such an
         algorithm is left out.

@@ -105,7 +105,7 @@ def test_what_is_no_group_is_told_once_and_the_tree_serves_alone(group):
 
 
 def test_one_rank_that_hears_nothing_leaves_all_to_the_tree():
-    """Of the communicators that it is in; the datagrams of others are damaged, and not heard."""
+    """Its communicators release along the tree, so they never meet the damaged datagrams."""
     result = run(1, 40, lossy="none damage")
     assert is_right(result), result.stdout + result.stderr
     assert result.stderr.count(COMPLAINT) == 1

@@ -79,7 +79,7 @@ def read_segments(folder: Path, ranks: int) -> SegmentStamps:
 
 
 def _read_lines(folder: Path, ranks: int) -> Iterator[tuple[str, int, Message, float]]:
-    """Yield what happened, in which phase or round, of which message, and when."""
+    """Yield each stamp: its event, its phase or round, its message, and its time."""
     for rank in range(ranks):
         for line in (folder / f"stamps.{rank}").read_text().splitlines():
             what, number, other, seconds = line.split()
