@@ -5,6 +5,7 @@
  *   lost    none comes after the first one of each socket, on ranks with an odd number
  *   none    none comes at all, on rank 1
  *   again   each comes twice, and an old one in between
+ *   foreign before each come damaged ones of another job and of another communicator
  *   damage  the last byte is another one if there is any data: what is told by them is wrong
  *   tell    at its end, a process says how many came
  */
@@ -15,12 +16,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { DATAGRAM_MOST = 2048, HEAD = 24, SOCKETS_MOST = 1024 };
+enum { DATAGRAM_MOST = 2048, JOB = 0, COMMUNICATOR = 8, HEAD = 24, SOCKETS_MOST = 1024 };
 
 /* The last datagram, the first one of all, and how often they are still to come. */
 static char last[DATAGRAM_MOST], oldest[DATAGRAM_MOST];
 static ssize_t last_bytes, oldest_bytes;
-static int repeats;
+static int repeats, foreign;
 static unsigned came;
 
 static int does(const char *what) {
@@ -51,6 +52,15 @@ static ssize_t once_more(void *buffer, const char *datagram, ssize_t bytes) {
     return bytes;
 }
 
+/* The last datagram as that of somebody else, with other data. */
+static ssize_t of_others(char *buffer, int field) {
+    memcpy(buffer, last, (size_t)last_bytes);
+    buffer[field] ^= 1;
+    if (last_bytes > HEAD)
+        buffer[last_bytes - 1] ^= 1;
+    return last_bytes;
+}
+
 ssize_t recv(int socket, void *buffer, size_t room, int flags) {
     ssize_t (*next)(int, void *, size_t, int) =
         (ssize_t(*)(int, void *, size_t, int))dlsym(RTLD_NEXT, "recv");
@@ -60,6 +70,9 @@ ssize_t recv(int socket, void *buffer, size_t room, int flags) {
         return once_more(buffer, oldest, oldest_bytes);
     if (repeats == 1)
         return once_more(buffer, last, last_bytes);
+    if (foreign > 0)
+        return --foreign == 1 ? of_others(buffer, COMMUNICATOR)
+                              : (memcpy(buffer, last, (size_t)last_bytes), last_bytes);
     const ssize_t bytes = next(socket, buffer, room, flags);
     if (bytes <= 0 || bytes > DATAGRAM_MOST)
         return bytes;
@@ -74,7 +87,10 @@ ssize_t recv(int socket, void *buffer, size_t room, int flags) {
         memcpy(oldest, buffer, (size_t)(oldest_bytes = bytes));
     memcpy(last, buffer, (size_t)(last_bytes = bytes));
     repeats = does("again") ? 2 : 0;
-    return bytes;
+    if (!does("foreign"))
+        return bytes;
+    foreign = 2;
+    return of_others(buffer, JOB);
 }
 
 __attribute__((destructor)) static void say(void) {

@@ -69,7 +69,7 @@ def test_late_ranks_get_what_they_should_on_many_communicators(tree):
     assert datagrams(result)[1] > 50, "but for the root of a fixed tree, which waits for none"
 
 
-@pytest.mark.parametrize("lossy", ["lose", "lost", "again", "lose again"])
+@pytest.mark.parametrize("lossy", ["lose", "lost", "again", "lose again", "foreign"])
 @pytest.mark.parametrize("tree", ["fixed_tree", "token_tree_remembering"])
 def test_datagrams_that_are_lost_or_come_again_change_nothing(tree, lossy):
     """The slow rank waits for the others, which have left or have heard nothing."""
