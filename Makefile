@@ -21,7 +21,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 QUICKSTART := topologies/quickstart.yaml
 QUICKSTART_OUTPUT := generated/quickstart
-QUICKSTART_SIZES := 1,1KiB,4KiB,16KiB
+QUICKSTART_SIZES := 1,1KiB,8KiB
 # Four of the twelve, and no jobs on parts of the cluster, for the sake of time.
 QUICKSTART_COLLECTIVES := allgather,allreduce,alltoall,bcast
 # Lists of names, all if empty; what docs/results has already is not measured again.

@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.tiers import LONGEST, WIDE, is_wide, place, unmatched
 
@@ -20,6 +21,12 @@ HERE = Path(__file__).parent
 
 #: Names the folder of the libraries that the processes of `pytest -n` share.
 SHARED = "STAGEGEN_TESTS_SHARED"
+
+# A busy machine makes no test of hypothesis fail. pytest-timeout ends one that hangs.
+settings.register_profile(
+    "busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("busy machine")
 
 if shutil.which("ccache"):
     for wrapper in ("MPICH_CC", "OMPI_CC"):

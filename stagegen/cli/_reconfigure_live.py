@@ -48,8 +48,13 @@ EXPLAINING, TURNS = 3, 4
 #: Bytes of an element where the driver reduces doubles (drivers/message.h).
 REAL = 8
 
-#: Calls of each candidate in a first look.
+#: Repetitions of each candidate in a first look, at least.
 LOOKS = 4
+
+#: Single short calls differ by more than what a change gains, and a launch takes seconds anyway. So
+#: the candidates of a launch have more repetitions, up to a number, as long as all of them together
+#: take less than so many seconds.
+LAUNCH_SECONDS, REPETITIONS_MOST = 1.0, 200
 
 _COMMAND = "stagegen reconfigure"
 
@@ -67,7 +72,7 @@ class Bed:
         toolchain: builds them.
         collective: that is timed.
         size: of the message, in bytes.
-        repetitions: of each candidate in a launch.
+        repetitions: of each candidate in a launch, at least (:func:`repetitions_of`).
     """
 
     topology: Topology
@@ -237,21 +242,34 @@ class Live:
 
     def look(self) -> list[tuple[float, ...]]:
         request = self._request(0, self._candidates)
+        self._source.measure(request)  # connections are made
         self._fastest = min(map(min, self._source.measure(request).seconds))
-        return self._times(decisive(request, self._fastest, LOOKS))
+        return self._times(request, LOOKS)
 
     def launch(self, number: int, places: Sequence[int]) -> list[tuple[float, ...]]:
         request = self._request(number, [self._candidates[i] for i in places])
         self._source.measure(request)  # connections are made
-        return self._times(decisive(request, self._fastest, self._bed.repetitions))
+        return self._times(request, self._bed.repetitions)
 
-    def _times(self, request: Request) -> list[tuple[float, ...]]:
-        times = self._source.measure(request).by_candidate()
+    def _times(self, request: Request, least: int) -> list[tuple[float, ...]]:
+        repetitions = repetitions_of(self._fastest * len(request.candidates), least)
+        asked = decisive(request, self._fastest, repetitions)
+        times = self._source.measure(asked).by_candidate()
         return [tuple(times[one]) for one in request.candidates]
 
     def close(self) -> None:
         self._source.close()
         self._log.close()
+
+
+def repetitions_of(seconds: float, least: int) -> int:
+    """Return the repetitions of a launch.
+
+    Args:
+        seconds: what a repetition of all candidates takes.
+        least: repetitions that there are however long they take.
+    """
+    return max(least, min(REPETITIONS_MOST, int(LAUNCH_SECONDS / max(seconds, 1e-9))))
 
 
 def _used(catalogue: Catalogue, collective: str, candidates: Sequence[Candidate]) -> Catalogue:

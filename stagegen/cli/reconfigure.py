@@ -77,7 +77,7 @@ _DAMAGED = "no line of a log of `stagegen reconfigure`, or a damaged one"
     type=click.IntRange(min=3),
     default=9,
     show_default=True,
-    help="Repetitions of each tree in a launch.",
+    help="Repetitions of each tree in a launch, at least; of short calls there are more.",
 )
 @click.option(
     "--gain",

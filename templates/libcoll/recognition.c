@@ -18,7 +18,9 @@
  * own answer: calls that repeat after 1, 2, 3, 4, 6 or 12 are told apart. The ranks ask in each of
  * the first LEARNED calls. Where these answers repeat after another number of calls, such as 5 or
  * 7, there are as many places from then on: the answers are alike on all ranks, and so is the
- * number.
+ * number. When a later answer differs from the one that was trusted, the program may have begun
+ * another cycle, so the ranks learn the number anew. They wait longer before each next time, so a
+ * program whose counts never repeat does not pay for this often.
  */
 #include <math.h>
 #include <stdint.h>
@@ -28,6 +30,9 @@
 /* The ranks ask at the 1st, 2nd, 4th, 8th … call of a place, then at every OFTEN-th. */
 enum { PLACES = 12, LEARNED = 2 * PLACES, OFTEN = 64, ENTRIES_MOST = 64 };
 
+/* Before the ranks learn again, there are this many times as many calls as before the last time. */
+enum { LONGER = 4 };
+
 /* Bytes of a row and of a column may differ from a pattern's by this part of both. */
 static const double threshold = 0.1;
 
@@ -35,7 +40,9 @@ static const double threshold = 0.1;
 static const double reach = 1.5;
 
 struct places {
-    unsigned long calls;
+    unsigned long calls;          /* since the ranks began to learn */
+    unsigned long wait;           /* calls before they may learn again */
+    int surprised;                /* a later answer was another one than that of its place */
     int period;                   /* how many places are used; 0 before it is learned */
     unsigned char agreed[PLACES]; /* 1 + number of the entry, or 0 */
     unsigned char first[LEARNED]; /* the first answers, likewise */
@@ -148,6 +155,11 @@ static void learn(struct places *places) {
         places->agreed[n % places->period] = places->first[n];
 }
 
+/* Begin to learn once more. */
+static void learn_anew(struct places *places) {
+    *places = (struct places){.wait = LONGER * (places->wait + LEARNED)};
+}
+
 int coll_has_patterns(enum coll_collective collective) {
     for (int i = 0; i < coll_pattern_count; ++i)
         if (coll_pattern_entries[i].collective == collective)
@@ -212,13 +224,18 @@ int coll_recognise(const struct coll_call *call, struct coll_comm *cc,
     struct places *places = kept;
     if (places == NULL) /* on all ranks: calls have no pattern */
         return MPI_SUCCESS;
+    if (places->surprised && places->calls > places->wait)
+        learn_anew(places);
     if (places->calls == LEARNED)
         learn(places);
     const unsigned long n = places->calls++;
     const unsigned long period = (unsigned long)(places->period > 0 ? places->period : PLACES);
     unsigned char *agreed = &places->agreed[n % period];
-    if (is_due(n / period + 1))
+    if (is_due(n / period + 1)) {
+        const unsigned char trusted = *agreed;
         COLL_TRY(ask(call, cc, agreed));
+        places->surprised |= n >= LEARNED && *agreed != trusted;
+    }
     if (n < LEARNED)
         places->first[n] = *agreed;
     if (*agreed > 0)

@@ -123,7 +123,7 @@ entrant = st.builds(
 times = st.floats(0, 10, allow_nan=False)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     name=st.sampled_from(policy_names()),
     entrants=st.lists(entrant, min_size=1, max_size=8),

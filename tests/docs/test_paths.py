@@ -178,6 +178,7 @@ def test_the_last_tree_is_raced_with_the_best_others_and_compositions(tmp_path, 
     """In the only look of tuning, ring is the best; in all others it is the slowest."""
     seen = {"native": 1.0, "configured_tree_result:on_host=1": 1.0, "ring": 1.0, "rab1_ring": 2.0}
     seen |= {"of_reduce_and_bcast+reduce/native+bcast/native": 3.0, "flat": 4.0}
+    seen |= {"of_halves+allreduce/configured_tree_result:on_host=1+allreduce/native": 0.5}
     asked = []
 
     def command(name, *words):
@@ -199,11 +200,11 @@ def test_the_last_tree_is_raced_with_the_best_others_and_compositions(tmp_path, 
     result = reconfigured.EXPERIMENT.points["4 × 8 allreduce"](tmp_path)
     others = ["rab1_ring", "of_reduce_and_bcast+reduce/native+bcast/native", "flat"]
     assert result["others"] == others
-    assert asked[0] == ["ring", *others], "neither native nor the tree itself"
+    assert asked[0] == ["ring", *others], "neither native nor the tree, itself or as a part"
     last = f"configured_tree_result:on_host={MESSAGES}"
     assert asked[-1] == ["configured_tree_first", last, "native", *others]
     assert list(result["seconds"]) == ["first", "last", "native", *others]
     assert result["rule"] is False
     kept = reconfigured.EXPERIMENT.summary(result)
     text = reconfigured.EXPERIMENT.report({"4 × 8 allreduce": kept})
-    assert "| 4 × 8 allreduce: `flat` | 4000 | 0.25 | 6 |" in text
+    assert "| 4 × 8 allreduce: `flat` | 4000 | 0.25 | 7 |" in text

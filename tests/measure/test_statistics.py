@@ -6,7 +6,7 @@ import random
 import statistics
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -19,8 +19,6 @@ from stagegen.measure.statistics import (
 )
 
 times = st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=40)
-settings.register_profile("no-deadline", deadline=None)
-settings.load_profile("no-deadline")
 
 # n and the ranks (from 1) of the 95 % interval of the median, as tables of order statistics
 # have them (Hollander and Wolfe; for n < 6 there is none, and the whole range is given).

@@ -167,6 +167,16 @@ def test_a_general_routine_takes_over_where_a_program_leaves_its_pattern(tmp_pat
     assert not [name for name in found if name.startswith("pattern_")]
 
 
+@pytest.mark.parametrize("first", ["aabab" * 10, "ab" * 25])
+def test_a_program_may_begin_another_cycle(tmp_path, first):
+    """With five places, or with twelve, half of the later calls would be taken for others."""
+    last = {"aabab" * 10: "ax", "ab" * 25: "aabax"}[first]
+    plan = first + 400 * last
+    found = served(tmp_path, plan, len(plan))
+    assert abs(found["pattern_zipf"] - plan.count("a")) <= 20
+    assert abs(found["pattern_banded"] - plan.count("b")) <= 20
+
+
 #: A million in all, in jobs that each end within the time limit.
 MANY = [pytest.param(25_000, seed, marks=pytest.mark.slow) for seed in range(11, 31)]
 

@@ -76,7 +76,7 @@ class Rounds:
         return last < 0 or self.position(slow, last) < self.position(fast, number)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     topologies(max_hosts=7, max_switches=4, max_ranks=7).filter(lambda t: t.rank_count > 2),
     st.integers(1, 4),

@@ -95,7 +95,7 @@ def test_a_long_range_is_searched_coarsely_first_and_then_around_the_best(best):
 
 
 @given(st.integers(2, 70), st.integers(2, 70))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_no_value_is_timed_before_it_is_checked(ranks, best):
     model = Dated(radix_cost(best), noise=1e-4)
     tuned_radix(model, ranks)

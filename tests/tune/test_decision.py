@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.catalogue import load_catalogue
@@ -22,9 +22,6 @@ from stagegen.tune.scope import Options, grid
 from stagegen.tune.shapes import Range, Shape
 from tests.library.schemas import validate
 from tests.measure.fakes import late_timings
-
-settings.register_profile("no-deadline", deadline=None)
-settings.load_profile("no-deadline")
 
 CLUSTER = load_topology(TOPOLOGIES / "quickstart.yaml")
 CATALOGUE = load_catalogue()

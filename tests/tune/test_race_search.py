@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.catalogue import Algorithm, Parameter
@@ -25,9 +25,6 @@ from stagegen.tune.race import look, try_short
 from stagegen.tune.search import Outcome, Plan, Search
 from tests.measure.fakes import TIMING, Model, request
 from tests.tune.recorder import Recorder
-
-settings.register_profile("no-deadline", deadline=None)
-settings.load_profile("no-deadline")
 
 SIZES = (1, 64, 512, *(1024 << k for k in range(9)))
 NATIVE = Candidate("native")

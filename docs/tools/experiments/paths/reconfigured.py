@@ -121,8 +121,8 @@ def _in_turn(
 
 
 def _is_other(spec: str) -> bool:
-    """Whether it is neither native nor a tree that was searched."""
-    return spec != NATIVE and not spec.startswith(f"configured_tree_{LAST}")
+    """Whether it is neither native nor the tree that was found, nor has that as a part."""
+    return spec != NATIVE and f"configured_tree_{LAST}" not in spec
 
 
 def best(names: Sequence[str], looks: Sequence[Sequence[float]]) -> list[str]:
