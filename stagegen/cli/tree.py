@@ -241,8 +241,8 @@ def _facts(topology: Topology, tree: ConfiguredTree, facts: TreeFacts) -> Iterat
         yield "links with the most messages at once, of nodes of one depth:"
         rows = [("link", "up at once", "up", "down at once", "down")]
         for link in facts.links[:_LINKS]:
-            numbers = link.at_once, link.up, link.down_at_once, link.down
-            rows.append(("→".join(link.edge), *map(str, numbers)))
+            up, down = (str(link.at_once), str(link.up)), (str(link.down_at_once), str(link.down))
+            rows.append(("→".join(link.edge), *up, *down))
         yield from (f"  {line}" for line in columns(rows))
 
     seconds = node_seconds(topology, tree)
