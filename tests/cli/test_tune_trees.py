@@ -38,13 +38,11 @@ def test_resuming_measures_only_the_trees_that_have_changed(tmp_path, monkeypatc
     assert algorithms_measured(log, first) == {"configured_tree_other"}
 
 
-def test_two_trees_whose_names_are_alike_are_refused(tmp_path):
+def test_two_trees_whose_names_are_alike_are_refused(tmp_path, monkeypatch):
     """The algorithms of both would have one name, though the trees have not."""
     one, other = made(tmp_path, "flat", "my-tree"), made(tmp_path, "quad", "my.Tree")
-    result = stagegen(
-        *("tune", "--topology", QUICKSTART, "--launcher", "local", "--output", tmp_path / "out"),
-        *("--tree", one, "--tree", other),
-    )
+    trees = ("--tree", one, "--tree", other, "--collectives", "barrier")
+    result = tuned(monkeypatch, tmp_path / "out", *trees)
     assert result.returncode == 2
     said = " ".join(result.stderr.split())
     assert said.startswith(f"{other}:1: the name 'my.Tree' is like that of the tree in {one}")
