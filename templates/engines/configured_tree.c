@@ -387,10 +387,13 @@ static int await_message(struct run *run, int arrival) {
     return MPI_SUCCESS;
 }
 
-/* Tell what came before this rank's own operand: messages that wait for their receives. */
+/*
+ * Tell what came before this rank's own operand: messages that wait for their receives. Without
+ * receives, there is no look: the MPI library would go to the network for nothing.
+ */
 static int tell_early(struct run *run) {
     const struct plan *plan = run->plan;
-    for (int come = 1, which = 0; come && which != MPI_UNDEFINED;) {
+    for (int come = plan->arrivals > 0, which = 0; come && which != MPI_UNDEFINED;) {
         COLL_TRY(PMPI_Testany(plan->arrivals, plan->receives, &which, &come, MPI_STATUS_IGNORE));
         if (come && which != MPI_UNDEFINED)
             tell_in(&plan->arrival[which]);
