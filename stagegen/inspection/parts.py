@@ -21,7 +21,7 @@ from stagegen.inspection.stages import (
     UP,
     Path,
     Stage,
-    part_of,
+    tree_parts,
 )
 
 ARRIVAL_WAITS = "arrival waits"
@@ -129,9 +129,10 @@ def _last_operand(rank: int, nodes: Mapping[int, Node], hosts: Sequence[str]) ->
     while node.parent is not None and nodes[node.parent].rank == rank:
         node = nodes[node.parent]
     found: list[tuple[Stage, float]] = []
+    parts = tree_parts(nodes, hosts)
     for _ in nodes:  # a damaged file may have a circle
         if node.up is not None:
-            part = part_of(node, nodes, hosts)
+            part = parts[node.number]
             found.append((Stage(DOWN, part, 0, LATENCY, node.number), node.up - node.last_in))
         last = max(node.ins, key=node.ins.__getitem__)
         lower = nodes.get(of_node(last)) if last < 0 else None

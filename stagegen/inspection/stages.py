@@ -12,6 +12,7 @@ together; this needs no synchronised clocks. ``by_clocks`` takes the ways as the
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +25,7 @@ ARRIVAL_WAIT, LATENCY, DEPARTURE_WAIT, MESSAGE = (
     "departure wait",
     "message",
 )
-#: Parts of the tree: the rank itself; nodes whose contributors are all on one host; others.
+#: Parts of the tree: the rank itself; nodes that are on one host with all ranks below; others.
 LEAF, HOST, ROOT = "leaf", "host", "root"
 #: Messages between nodes: within a host; between hosts, the paper's proxies.
 INSIDE, NETWORK = "inside", "network"
@@ -80,7 +81,7 @@ def paths_of(
         hosts: of the ranks.
         by_clocks: take messages' times as the clocks show them, not as halves.
     """
-    parts = {number: part_of(node, nodes, hosts) for number, node in nodes.items()}
+    parts = tree_parts(nodes, hosts)
     found = {}
     for rank in range(len(hosts)):
         starts = [n for n in nodes.values() if rank in n.ins or rank in n.outs]
@@ -89,13 +90,28 @@ def paths_of(
     return found
 
 
-def part_of(node: Node, nodes: Mapping[int, Node], hosts: Sequence[str]) -> str:
-    """Return the part of the tree that a node is of."""
+def tree_parts(nodes: Mapping[int, Node], hosts: Sequence[str]) -> dict[int, str]:
+    """Return the part of the tree that each node is of.
+
+    A node of the cluster root may have nodes of its own host as contributors. So the ranks below
+    it count, down to the lowest ones, by the routine's way to the root and by its way back.
+    """
+    below: dict[int, set[str]] = defaultdict(set)
+    for way in ("parent", "giver"):
+        for node in nodes.values():
+            names = node.ins if way == "parent" else node.outs
+            own = {hosts[node.rank], *(hosts[name] for name in names if name >= 0)}
+            for above in _line(node, nodes, way):
+                below[above.number] |= own
+    return {
+        number: LEAF if _is_leaf(node) else ROOT if len(below[number]) > 1 else HOST
+        for number, node in nodes.items()
+    }
+
+
+def _is_leaf(node: Node) -> bool:
     names = {*node.ins, *node.outs}
-    if len(names) == 1 and not any(name < 0 for name in names):
-        return LEAF
-    ranks = [name if name >= 0 else nodes[-1 - name].rank for name in names]
-    return HOST if all(hosts[rank] == hosts[node.rank] for rank in ranks) else ROOT
+    return len(names) == 1 and not any(name < 0 for name in names)
 
 
 def _line(start: Node, nodes: Mapping[int, Node], way: str) -> list[Node]:

@@ -13,12 +13,23 @@ from stagegen.errors import InputError
 from stagegen.inspection.findings import tree_findings
 from stagegen.inspection.look import looks_at
 from stagegen.inspection.nodes import nodes_of, of_node
-from stagegen.inspection.parts import slowest_rank, typical_parts
+from stagegen.inspection.parts import parts_of, slowest_rank, typical_parts
 from stagegen.inspection.series import Call, Event, series_of
-from stagegen.inspection.stages import ARRIVAL_WAIT, CORE, MESSAGE, NETWORK, paths_of
+from stagegen.inspection.stages import (
+    ARRIVAL_WAIT,
+    CORE,
+    HOST,
+    LEAF,
+    MESSAGE,
+    NETWORK,
+    ROOT,
+    paths_of,
+    tree_parts,
+)
 from stagegen.inspection.timeline import covered, link_uses, messages_of
 from stagegen.inspection.trace import Kind, read_trace
 from stagegen.report.inspection_page import render_inspection
+from stagegen.trees import make_tree, shape_of
 from tests.inspection import made
 from tests.strategies import make_topology
 
@@ -108,6 +119,54 @@ def test_each_part_of_the_tree_has_its_time(tmp_path):
     assert found.slowest.rank == 3
     assert found.fastest.rank == 0
     assert found.hotspots()[0].title.startswith("message between hosts, rank 2 on b")
+
+
+@pytest.mark.parametrize("shape", ["nary", "quad", "binaryquad", "binary", "split"])
+def test_upper_nodes_on_the_host_of_the_root_are_of_the_cluster_root(shape):
+    """4 hosts × 8 ranks: the top of `binary` has contributors on its own host only."""
+    topology = make_topology([4], [], slots={f"n{host}": 8 for host in range(4)})
+    tree = make_tree(topology, shape_of(shape), shape)
+    nodes = made.nodes_of_tree(tree)
+    parts = tree_parts(nodes, topology.ranks)
+    inner = {node.name: parts[32 + place] for place, node in enumerate(tree.nodes)}
+    assert inner == {name: ROOT if name.startswith("root") else HOST for name in inner}
+    assert {parts[number] for number in nodes if number < 32} == {LEAF}
+    levels = sum(name.startswith("root") for name in _way(tree, 31))
+    path = paths_of(nodes, topology.ranks)[31]
+    told = {stage.level for stage, _ in path if stage.part == ROOT}
+    assert told == set(range(levels))
+    by_part = parts_of(path)
+    assert by_part["cluster-root subtree, no arrival wait"] == 2 * (levels - 1)
+    assert by_part["core"] == 1
+
+
+def _way(tree, rank):
+    """The nodes from a rank to the root."""
+    way = [tree.parent[rank].name]
+    while way[-1] in tree.parent:
+        way.append(tree.parent[way[-1]].name)
+    return way
+
+
+def test_the_host_of_a_node_that_was_moved_is_another_one():
+    """In `linked`, the tops of the hosts' subtrees are on the host of the cluster root."""
+    topology = make_topology([4], [], slots={f"n{host}": 8 for host in range(4)})
+    tree = make_tree(topology, shape_of("linked"), "linked")
+    parts = tree_parts(made.nodes_of_tree(tree), topology.ranks)
+    inner = {node.name: parts[32 + place] for place, node in enumerate(tree.nodes)}
+    assert {inner[name] for name in ("n1", "n2", "n3", "root")} == {ROOT}
+    assert inner["n0"] == HOST
+
+
+def test_the_operand_that_came_last_went_through_the_cluster_root():
+    """8 hosts × 4 ranks, binary: two levels below the root of the tree are between hosts."""
+    topology = make_topology([8], [], slots={f"n{host}": 4 for host in range(8)})
+    nodes = made.nodes_of_tree(make_tree(topology, shape_of("binary"), "binary"))
+    for node in nodes.values():
+        node.outs, node.down, node.giver = {}, None, None
+    call = Call((0.0,) * 32, (20.0, *(1.0,) * 31), ((),) * 32)
+    found = slowest_rank(call, nodes, paths_of(nodes, topology.ranks), topology.ranks)
+    assert found.parts()["cluster-root subtree"] == 2.0
 
 
 def test_parts_of_the_slowest_rank_are_those_of_calls_between_the_quartiles(tmp_path):
