@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from stagegen import __version__
-from stagegen.inspection.findings import RankStages, Spread
+from stagegen.inspection.findings import RankStages
 from stagegen.inspection.look import Look
 from stagegen.inspection.parts import typical_parts
 from stagegen.inspection.timeline import messages_of
@@ -74,7 +74,6 @@ def render_inspection(looks: Sequence[Look]) -> str:
             else None
         ),
         lines=[timeline(look) for look in looks],
-        spread=Spread.of,
         typical=typical_parts,
         rows=_NODES,
         mean=_mean,
@@ -299,6 +298,6 @@ def timeline(look: Look) -> str:
             parts.append(
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(end - x, 0.5):.1f}" height="10" '
                 f'fill="{INK}" fill-opacity="0.7"><title>{escape(use.name)}: idle '
-                f"{use.idle:.0%} of the call</title></rect>"
+                f"{use.idle:.0%} of the time from the first message to the last</title></rect>"
             )
     return _svg(_WIDTH, height, "time line", parts)

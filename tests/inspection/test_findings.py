@@ -29,6 +29,7 @@ from stagegen.inspection.stages import (
 from stagegen.inspection.timeline import covered, link_uses, messages_of
 from stagegen.inspection.trace import Kind, read_trace
 from stagegen.report.inspection_page import render_inspection
+from stagegen.report.units import format_seconds
 from stagegen.trees import make_tree, shape_of
 from tests.inspection import made
 from tests.strategies import make_topology
@@ -104,6 +105,36 @@ def test_stages_of_a_rank_add_up_to_its_call(tmp_path):
     for rank, stages in found.ranks.items():
         whole = float((one.ended - one.begun)[:, rank].mean())
         assert stages.total(waits=True) == pytest.approx(whole, abs=5e-9)
+
+
+def test_the_last_row_of_the_stages_is_the_time_of_a_call_on_that_rank(tmp_path, capsys):
+    """Rank 3 begins 40 later in the second call, in which the others wait for it."""
+    two = [*calls(1), made.two_levels(9000.0, {3: 40.0})]
+    file = made.write(tmp_path / "events", "allreduce/tree", two, made.TWO_HOSTS)
+    (one,) = series_of(read_trace(file), 0).series
+    found = tree_findings(one)
+    for rank, least, most in ((2, 73, 113), (3, 77, 77)):
+        title, spread = found.ranks[rank].spreads()[-1]
+        assert title == "time of a call"
+        assert (spread.least, spread.greatest) == (us(least), us(most))
+        assert (spread.mean, spread.stdev) == (us((least + most) / 2), us((most - least) / 2))
+        titles = [title for title, _ in found.ranks[rank].spreads()]
+        assert titles[:-1] == [stage.title for stage in found.ranks[rank].stages]
+    page = tmp_path / "page.html"
+    words = ["inspect", str(file), "--skip", "0"]
+    group([*words, "--html", str(page)], standalone_mode=False)
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split()[4:] for line in lines if line.startswith(" time of a call ")]
+    fast, slow = (
+        [cell for value in (s.mean, s.median, s.stdev, s.least, s.greatest, s.low, s.high)
+         for cell in format_seconds(value).split()]
+        for s in (rank.spreads()[-1][1] for rank in (found.fastest, found.slowest))
+    )  # fmt: skip
+    assert rows == [fast, slow]
+    assert page.read_text(encoding="utf-8").count('<td class="l">time of a call</td>') == 2
+    group([*words, "--json"], standalone_mode=False)
+    (told,) = json.loads(capsys.readouterr().out)["series"]
+    assert told["tree"]["ranks"][2]["call"]["max_s"] == us(113)
 
 
 def test_each_part_of_the_tree_has_its_time(tmp_path):
@@ -533,6 +564,38 @@ def test_ranks_are_told_apart_by_messages_between_hosts(tmp_path):
         assert fastest <= slowest
 
 
+def a_bcast():
+    """From rank 0 on one host to rank 2 on the other, and from each to the other rank there."""
+    told = (
+        (made.sent(2, 10), made.sent(1, 12)),
+        (made.received(0, 20),),
+        (made.received(0, 40), made.sent(3, 41)),
+        (made.received(2, 45),),
+    )
+    return made.MadeCall([0.0] * 4, [15.0, 22.0, 43.0, 47.0], told)
+
+
+def test_messages_of_a_bcast_between_hosts_are_on_the_way_from_the_root(tmp_path):
+    found = tree_findings(series(tmp_path, [a_bcast()], routine="bcast/tree"))
+    ends = found.by_messages()
+    assert {ends[name].rank for name in ends if name.startswith("0")} == {0, 1}
+    assert {ends[name].rank for name in ends if name.startswith("1")} == {2, 3}
+
+
+def test_a_rank_whose_way_differs_by_call_counts_as_in_most_calls(tmp_path):
+    """In two of five calls, the host of ranks 2 and 3 has the root."""
+    there, back = made.two_levels(1000.0), made.two_levels(0.0)
+    swapped = [
+        [(kind, (a + 2) % 4, b, at) for kind, a, b, at in back.events[(rank + 2) % 4]]
+        for rank in range(4)
+    ]
+    ends = [back.ended[(rank + 2) % 4] for rank in range(4)]
+    other = made.MadeCall(back.begun, ends, swapped)
+    found = tree_findings(series(tmp_path, [other, there, other, there, there]))
+    assert found.ranks[0].between == found.ranks[1].between == [1, 0, 1, 0, 0]
+    assert [found.ranks[rank].messages for rank in range(4)] == [0, 0, 1, 1]
+
+
 ENDS = ("fastest", "slowest")
 
 #: What the page has of each file, as the text has: Tables 1 to 4, nodes, hotspots.
@@ -541,7 +604,7 @@ PAGE = (
     "Stages of the fastest rank, 0",
     "Stages of the slowest rank, 3",
     "Parts of the tree",
-    "By messages between hosts on the way to the root",
+    "By messages between hosts on the way<",
     "<th>1 message, slowest (3)</th>",
     "<th>wrapper</th>",
     "Hotspots",
