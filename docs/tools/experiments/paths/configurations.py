@@ -22,6 +22,7 @@ from docs.tools.experiments.paths._trees import (
     gsum,
     shaped,
 )
+from stagegen.inspection.findings import TIME_OF_CALL
 from stagegen.inspection.look import looks_at
 from stagegen.tune.reconfigure import SHARED
 
@@ -137,6 +138,11 @@ def _tables(found: Found) -> Iterator[str]:
     if nary is not None:
         yield "Table 1, order of departures by order of arrivals, in %, `4 × 8 nary` (theirs: 8W):"
         yield _orders(nary["orders"])
+    if any(one is not None and TIME_OF_CALL not in one["stages"] for one in (binary, split)):
+        yield (
+            "Tables 2 to 4 are of an earlier run. In it, a node of the cluster root counted as "
+            "host subtree if its contributors were all on its own host."
+        )
     if binary is not None:
         yield "Table 2, stages of the slowest rank, in µs, `4 × 8 binary` (theirs: `binary8W`):"
         yield _stages(binary["stages"])
@@ -166,20 +172,19 @@ def _orders(ours: list[list[float]]) -> str:
 
 
 def _stages(ours: Mapping[str, Any]) -> str:
+    """Return Table 2; rows that only theirs has come after ours, and the time of a call is last."""
     columns = ("mean", "median", "stdev", "min", "max", "p10", "p90")
-    theirs = ("theirs: mean", "median", "stdev")
-    none = ["–"] * len(theirs)
-    return table(
-        ["stage", *columns, *theirs],
-        [
-            [
-                name,
-                *(f"{1e6 * spread[f'{column}_s']:.0f}" for column in columns),
-                *([f"{x:g}" for x in _theirs.STAGES[name]] if name in _theirs.STAGES else none),
-            ]
-            for name, spread in ours.items()
-        ],
-    )
+    none = ["–"] * len(columns)
+
+    def cells(name: str) -> list[str]:
+        spread, theirs = ours.get(name), _theirs.STAGES.get(name)
+        own = none if spread is None else [f"{1e6 * spread[f'{c}_s']:.0f}" for c in columns]
+        return [*own, *(none if theirs is None else [f"{value:g}" for value in theirs])]
+
+    names = sorted(dict.fromkeys((*ours, *_theirs.STAGES)), key=lambda name: name == TIME_OF_CALL)
+    first, *others = columns
+    titles = ["stage", *columns, f"theirs: {first}", *others]
+    return table(titles, [[name, *cells(name)] for name in names])
 
 
 def _parts(ours: Mapping[str, Any], theirs: Mapping[str, Mapping[str, float]]) -> str:
