@@ -283,7 +283,7 @@ def _print_steps(console: Console, found: StepFindings) -> None:
     table = _table(f"by {word}s, from the last arrival on", (word,), columns)
     for one in found.steps[:_ROWS]:
         table.add_row(
-            str(one.number),
+            one.title,
             f"{one.messages:g}",
             *map(format_seconds, (one.start, one.end, one.took, one.greatest)),
         )

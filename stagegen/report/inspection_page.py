@@ -10,7 +10,7 @@ from stagegen import __version__
 from stagegen.inspection.findings import RankStages
 from stagegen.inspection.look import Look
 from stagegen.inspection.parts import typical_parts
-from stagegen.inspection.timeline import messages_of
+from stagegen.inspection.timeline import OUTSIDE, messages_of
 from stagegen.report.html import page_template
 from stagegen.report.pictures.colours import ALARM, EMPTY, GROUPS, INK, LINE, SOFT
 from stagegen.report.units import format_bytes, format_seconds
@@ -276,13 +276,16 @@ def timeline(look: Look) -> str:
             if rank not in ranks:
                 continue
             y = top + row * rank + 1 + share * (row - 2)
+            outside = one.step == OUTSIDE
+            step = "outside of phases" if outside else f"step {one.step}"
             title = (
-                f"step {one.step}: rank {one.sender} to {one.receiver}, "
+                f"{step}: rank {one.sender} to {one.receiver}, "
                 f"{format_seconds(max(one.end - one.start, 0.0))}"
             )
+            colour = SOFT if outside else GROUPS[one.step % len(GROUPS)]
             parts.append(
                 f'<rect x="{start:.1f}" y="{y:.1f}" width="{max(end - start, 0.7):.1f}" '
-                f'height="{(row - 2) / 2:.1f}" fill="{GROUPS[one.step % len(GROUPS)]}">'
+                f'height="{(row - 2) / 2:.1f}" fill="{colour}">'
                 f"<title>{escape(title)}</title></rect>"
             )
     for number, use in enumerate(links):

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from stagegen.cli import group
+from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
 from stagegen.inspection.findings import tree_findings
 from stagegen.inspection.look import looks_at
@@ -26,8 +27,14 @@ from stagegen.inspection.stages import (
     paths_of,
     tree_parts,
 )
-from stagegen.inspection.timeline import covered, link_uses, messages_of
-from stagegen.inspection.trace import Kind, read_trace
+from stagegen.inspection.timeline import (
+    OUTSIDE,
+    covered,
+    link_uses,
+    messages_of,
+    step_findings,
+)
+from stagegen.inspection.trace import NO_DATA, Kind, read_trace
 from stagegen.report.inspection_page import render_inspection
 from stagegen.report.units import format_seconds
 from stagegen.trees import make_tree, shape_of
@@ -449,6 +456,77 @@ def test_phases_on_links_and_their_idle_time():
     assert busiest.idle == pytest.approx(0.5)
     assert all(use.messages == 1 for use in others)
     assert all(use.idle == pytest.approx(0.75) for use in others)
+
+
+#: A gather on each host, a phase of two segments between hosts with a token back, and a scatter.
+#: Ranks 0 and 1 are on one host.
+BY_LEADERS = (
+    (
+        made.received(1, 10),
+        (Kind.STARTED, 2, 0, 20), made.sent(2, 20), made.sent(2, 25),
+        (Kind.RECEIVED, 2, 3, 60), (Kind.ARRIVED, 2, 0, 70), made.received(2, 70),
+        made.sent(1, 90),
+    ),
+    (made.sent(0, 5), made.received(0, 100)),
+    (
+        made.received(3, 15),
+        (Kind.STARTED, 0, 0, 30), made.sent(0, 30),
+        made.received(0, 40), made.received(0, 50), (Kind.ARRIVED, 0, 0, 50),
+        (Kind.SENT, 0, 3, 50), made.sent(3, 80),
+    ),
+    (made.sent(2, 0), made.received(2, 85)),
+)  # fmt: skip
+
+
+def test_messages_outside_of_phases_count_once_and_tokens_do_not():
+    call = Call((0.0,) * 4, (100 * US,) * 4, tuple(events(*own) for own in BY_LEADERS))
+    found = messages_of(call)
+    assert [(one.sender, one.receiver, one.step) for one in found] == [
+        (3, 2, OUTSIDE),
+        (1, 0, OUTSIDE),
+        (0, 2, 0),
+        (2, 0, 0),
+        (2, 3, OUTSIDE),
+        (0, 1, OUTSIDE),
+    ]
+    assert [(us(one.start / US), us(one.end / US)) for one in found][2] == (us(20), us(50))
+
+
+def test_what_is_outside_of_phases_is_no_idle_time(tmp_path, capsys):
+    one = made.MadeCall([0.0] * 4, [100.0] * 4, BY_LEADERS)
+    name = "alltoall/hierarchical"
+    found = step_findings(series(tmp_path, [one], routine=name))
+    assert found.has_phases
+    # Rank 0: 5 to 10, 20 to 70, 90 to 100. Rank 2: 0 to 15, 20 to 70, 80 to 85.
+    assert found.idle == pytest.approx((0.35, 0.85, 0.30, 0.80), abs=1e-6)
+    assert [(step.title, step.messages) for step in found.steps] == [("outside", 4), ("0", 2)]
+    assert [step["step"] for step in found.to_json()["steps"]] == [None, 0]
+    file = made.write(tmp_path / "events", name, [one], made.TWO_HOSTS)
+    page = tmp_path / "page.html"
+    words = ["inspect", str(file), "--skip", "0", "--html", str(page)]
+    group(words, standalone_mode=False)
+    assert re.search(r"^ outside +4 ", capsys.readouterr().out, re.MULTILINE)
+    drawn = page.read_text(encoding="utf-8")
+    assert drawn.count("<title>outside of phases: rank ") == 2 * 4
+    assert "<tr><td>outside</td><td>4</td>" in drawn
+
+
+def test_tags_of_messages_without_data_are_those_of_the_library():
+    header = (TEMPLATES / "libcoll/coll.h").read_text(encoding="utf-8")
+    tags = dict(re.findall(r"COLL_TAG_(\w+) = (\d+)", header))
+    assert (int(tags["TOKEN"]), int(tags["DUMMY"])) == NO_DATA
+
+
+def test_idle_time_of_a_link_is_named_as_what_it_is(tmp_path):
+    """The first message begins after 10 of 100 µs, and the last one ends after 50."""
+    told = ((made.sent(2, 10), made.sent(2, 40)), (), (made.received(0, 20), made.received(0, 50)))
+    one = made.MadeCall([0.0] * 4, [100.0] * 4, (*told, ()))
+    topology = make_topology([2], [], slots={"n0": 2, "n1": 2})
+    world = replace(made.TWO_HOSTS, hosts=topology.ranks)
+    file = made.write(tmp_path / "events", "alltoall/ring", [one], world)
+    drawn = render_inspection(looks_at(file, skip=0, topology=topology))
+    told = "n0 → s0: idle 50% of the time from the first message to the last</title>"
+    assert drawn.count(told) == 2
 
 
 def test_covered_time_is_the_union():
