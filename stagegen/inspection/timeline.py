@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ def messages_of(call: Call) -> list[Message]:
     """
     if has_phases(call):
         found = _pairs(call, Kind.STARTED, Kind.ARRIVED)
-        found += _not_of(found, _pairs(call, Kind.SENT, Kind.RECEIVED, NO_DATA))
+        found += _not_of(call, found, _pairs(call, Kind.SENT, Kind.RECEIVED, NO_DATA))
     else:
         found = _in_steps(_pairs(call, Kind.SENT, Kind.RECEIVED))
     return sorted(found, key=lambda one: (one.start, one.sender, one.receiver))
@@ -84,21 +85,22 @@ def _pairs(call: Call, sends: Kind, receives: Kind, but: Collection[int] = ()) -
     ]
 
 
-def _not_of(phases: Iterable[Message], messages: Iterable[Message]) -> list[Message]:
-    """Return the messages that begin while none of a phase is on its way between the same ranks.
+def _not_of(call: Call, phases: Iterable[Message], messages: Iterable[Message]) -> list[Message]:
+    """Return the messages that are none of a phase, nor segments of one.
 
-    The others are such messages of phases, or segments of them.
+    What a rank sends to another after it began a phase's message to it is that message, or a
+    segment of it: the last one may even leave when the others have arrived. In another part of a
+    composition, it is neither.
     """
-    spans: dict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)
+    ends = [[one.at for one in own if one.kind is Kind.PART] for own in call.events]
+
+    def place(one: Message) -> tuple[int, int, int]:
+        return one.sender, one.receiver, bisect_right(ends[one.sender], one.start)
+
+    first: dict[tuple[int, int, int], float] = {}
     for one in phases:
-        spans[one.sender, one.receiver].append((one.start, one.end))
-    return [
-        one
-        for one in messages
-        if not any(
-            start <= one.start <= end for start, end in spans.get((one.sender, one.receiver), ())
-        )
-    ]
+        first[place(one)] = min(first.get(place(one), one.start), one.start)
+    return [one for one in messages if one.start < first.get(place(one), np.inf)]
 
 
 def _in_steps(messages: Iterable[Message]) -> list[Message]:

@@ -458,12 +458,12 @@ def test_phases_on_links_and_their_idle_time():
     assert all(use.idle == pytest.approx(0.75) for use in others)
 
 
-#: A gather on each host, a phase of two segments between hosts with a token back, and a scatter.
-#: Ranks 0 and 1 are on one host.
+#: A gather on each host, a phase of three segments between hosts with a token back, and a scatter.
+#: Ranks 0 and 1 are on one host. The last segment leaves after the others have arrived.
 BY_LEADERS = (
     (
         made.received(1, 10),
-        (Kind.STARTED, 2, 0, 20), made.sent(2, 20), made.sent(2, 25),
+        (Kind.STARTED, 2, 0, 20), made.sent(2, 20), made.sent(2, 25), made.sent(2, 52),
         (Kind.RECEIVED, 2, 3, 60), (Kind.ARRIVED, 2, 0, 70), made.received(2, 70),
         made.sent(1, 90),
     ),
@@ -472,7 +472,7 @@ BY_LEADERS = (
         made.received(3, 15),
         (Kind.STARTED, 0, 0, 30), made.sent(0, 30),
         made.received(0, 40), made.received(0, 50), (Kind.ARRIVED, 0, 0, 50),
-        (Kind.SENT, 0, 3, 50), made.sent(3, 80),
+        (Kind.SENT, 0, 3, 50), made.received(0, 58), made.sent(3, 80),
     ),
     (made.sent(2, 0), made.received(2, 85)),
 )  # fmt: skip
@@ -490,6 +490,18 @@ def test_messages_outside_of_phases_count_once_and_tokens_do_not():
         (0, 1, OUTSIDE),
     ]
     assert [(us(one.start / US), us(one.end / US)) for one in found][2] == (us(20), us(50))
+
+
+def test_messages_of_other_parts_of_a_composition_are_outside_of_phases():
+    """A message before the phases and one after them, between ranks that have one in a phase."""
+    told = (
+        (made.sent(1, 5), (Kind.PART, 3, 1, 10), (Kind.STARTED, 1, 0, 20), made.sent(1, 20),
+         (Kind.PART, -1, 1, 40), made.sent(1, 50)),
+        (made.received(0, 8), made.received(0, 30), (Kind.ARRIVED, 0, 0, 30),
+         made.received(0, 60)),
+    )  # fmt: skip
+    call = Call((0.0,) * 2, (100 * US,) * 2, tuple(events(*own) for own in told))
+    assert [one.step for one in messages_of(call)] == [OUTSIDE, 0, OUTSIDE]
 
 
 def test_what_is_outside_of_phases_is_no_idle_time(tmp_path, capsys):
