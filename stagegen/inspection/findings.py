@@ -19,9 +19,9 @@ from stagegen.inspection.stages import (
     HOST,
     INSIDE,
     LEAF,
-    MESSAGE,
     NETWORK,
     ROOT,
+    ROOT_MESSAGE,
     UP,
     Path,
     Stage,
@@ -396,13 +396,16 @@ class TreeFindings:
         """Return what each node takes: mean seconds per call and rank, over all ranks.
 
         Stages at the node count, and messages between it and the nodes below it: these wait while
-        the node is busy with others. Arrival waits do not count.
+        the node is busy with others. A message between it and the call's root, outside of the tree,
+        counts as well. Arrival waits do not count.
         """
         found: dict[int, float] = defaultdict(float)
         for one in self.ranks.values():
             for stage in one.stages:
-                if not stage.is_wait_for_others:
-                    at = self.above.get(stage.node) if stage.what == MESSAGE else stage.node
+                if stage.what == ROOT_MESSAGE:
+                    found[stage.node] += one.mean(stage) / len(self.ranks)
+                elif not stage.is_wait_for_others:
+                    at = self.above.get(stage.node) if stage.is_message else stage.node
                     if at is not None:
                         found[at] += one.mean(stage) / len(self.ranks)
         return dict(found)
@@ -413,7 +416,8 @@ class TreeFindings:
         where = f"rank {rank} on {hosts[rank]}" if rank < len(hosts) else f"node {node}"
         if part in (INSIDE, NETWORK):
             kind = "between hosts" if part == NETWORK else "within a host"
-            return f"message {kind}, {where} and the node above"
+            above = "call's root" if what == ROOT_MESSAGE else "node above"
+            return f"message {kind}, {where} and the {above}"
         names = {LEAF: "itself", HOST: "host subtree", ROOT: "cluster-root subtree", CORE: "core"}
         return f"{names[part]}, {what}: {where}"
 

@@ -8,6 +8,9 @@ of its call.
 Down latency counts from the last arrival, up latency to the first departure. A message between
 nodes of two ranks has stamps of two clocks, so the paper halves what the way there and back takes
 together; this needs no synchronised clocks. ``by_clocks`` takes the ways as the clocks show them.
+
+The root of a reduce or a bcast may be another rank than that of the routine's tree. Then it is a
+node above that one, and the message between the two is a stage of its own.
 """
 
 from __future__ import annotations
@@ -19,11 +22,12 @@ from dataclasses import dataclass
 from stagegen.inspection.nodes import Node, of_node
 
 DOWN, CORE, UP = "down", "core", "up"
-ARRIVAL_WAIT, LATENCY, DEPARTURE_WAIT, MESSAGE = (
+ARRIVAL_WAIT, LATENCY, DEPARTURE_WAIT, MESSAGE, ROOT_MESSAGE = (
     "arrival wait",
     "latency",
     "departure wait",
     "message",
+    "message of the call's root",
 )
 #: Parts of the tree: the rank itself; nodes that are on one host with all ranks below; others.
 LEAF, HOST, ROOT = "leaf", "host", "root"
@@ -39,7 +43,8 @@ class Stage:
         way: down to the root, the core, or up again.
         part: of the tree, one of :data:`LEAF` to :data:`NETWORK`, or :data:`CORE`.
         level: the node's place among those of its part on the path, from the rank on.
-        what: wait, latency or message.
+        what: wait, latency or message; :data:`ROOT_MESSAGE` is that between the roots of the tree
+            and of the call.
         node: the node, or the lower one of a message.
     """
 
@@ -55,12 +60,19 @@ class Stage:
         return self.what == ARRIVAL_WAIT
 
     @property
+    def is_message(self) -> bool:
+        """Whether it is between two nodes."""
+        return self.what in (MESSAGE, ROOT_MESSAGE)
+
+    @property
     def title(self) -> str:
         """In words, without the node."""
         if self.part == CORE:
             return "core"
-        if self.what == MESSAGE:
+        if self.is_message:
             where = "message between hosts" if self.part == NETWORK else "message within a host"
+            if self.what == ROOT_MESSAGE:
+                return f"{where} {'to' if self.way == DOWN else 'from'} the call's root"
             return f"{where} {self.level}, {self.way}"
         names = {LEAF: "rank", HOST: "host subtree", ROOT: "cluster-root subtree"}
         level = "" if self.part == LEAF else f" level {self.level}"
@@ -150,7 +162,8 @@ def _path(
                 step = levels.get(kind, 0)
                 levels[kind] = step + 1
                 seconds = _message(way, node, above, by_clocks)
-                found.append((Stage(way, kind, step, MESSAGE, node.number), seconds))
+                stage = Stage(way, kind, step, what_to_above(node), node.number)
+                found.append((stage, seconds))
     root = there[-1]
     core = []
     if root.ins and root.outs:
@@ -176,6 +189,11 @@ def _at_node(way: str, part: str, level: int, name: int, node: Node) -> list[tup
         if node.down is not None:
             found.append((stage(LATENCY), node.first_out - node.down))
     return found
+
+
+def what_to_above(node: Node) -> str:
+    """Return what a message between a node and the one above it is."""
+    return ROOT_MESSAGE if node.is_below_calls_root else MESSAGE
 
 
 def round_trip(lower: Node, upper: Node) -> float | None:

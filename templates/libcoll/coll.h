@@ -467,9 +467,10 @@ enum coll_event_kind {
 
     /* Inner node b of a tree. A contributor is a rank, or a node: -1 less its number. */
     COLL_EVENT_NODE_IN,   /* the data of contributor a is there */
-    COLL_EVENT_NODE_UP,   /* what all contributors had goes to the node above */
-    COLL_EVENT_NODE_DOWN, /* the result is there, from the node above */
+    COLL_EVENT_NODE_UP,   /* what all contributors had goes to the node above; a: below */
+    COLL_EVENT_NODE_DOWN, /* the result is there, from the node above; a: below */
     COLL_EVENT_NODE_OUT   /* contributor a can have the result */
+    /* Of UP and DOWN, a is 1 if the node above is the call's root, outside of the tree; else 0. */
 };
 #ifdef COLL_TRACED
 #include "events.h"

@@ -401,6 +401,47 @@ def test_the_slowest_rank_of_a_reduce_waited_for_the_operand_that_came_last():
     }
 
 
+def test_the_call_s_root_of_a_reduce_waited_for_the_message_from_the_tree_s_root():
+    """Rank 2, the call's root, contributes to node 3 of rank 0, whose other operand comes at 20."""
+    told = (
+        events(
+            (Kind.NODE_IN, 0, 3, 1),
+            (Kind.NODE_IN, of_node(2), 3, 6),
+            (Kind.NODE_IN, of_node(1), 3, 20),
+            (Kind.NODE_UP, 1, 3, 22),
+        ),
+        events((Kind.NODE_IN, 1, 1, 15), (Kind.NODE_UP, 0, 1, 16)),
+        events((Kind.NODE_IN, 2, 2, 1), (Kind.NODE_UP, 0, 2, 2), (Kind.NODE_IN, of_node(3), 4, 45)),
+    )
+    call = Call((0.0, 14 * US, 0.0), (24 * US, 17 * US, 46 * US), told)
+    nodes, hosts = nodes_of("reduce", call), ("a", "a", "b")
+    assert nodes[3].parent == 4
+    found = slowest_rank(call, nodes, paths_of(nodes, hosts), hosts)
+    assert {name: seconds for name, seconds in found.parts().items() if seconds} == {
+        "arrival waits": us(14),
+        "ranks and host subtrees": us(1),
+        "messages within hosts": us(4),
+        "cluster-root subtree": us(2),
+        "messages between hosts": us(23),
+        "before and after the tree": us(2),
+        "the call": us(46),
+    }
+    assert found.stages[-1][0].title == "message between hosts to the call's root"
+
+
+def test_the_slowest_rank_of_a_reduce_may_do_work_that_is_not_on_its_own_operand_s_way():
+    """Rank 0 is a leaf of node 3 of rank 1, and does the work of node 4 above it."""
+    told = (
+        events((Kind.NODE_IN, 0, 0, 1), (Kind.NODE_UP, 0, 0, 2), (Kind.NODE_IN, of_node(3), 4, 30)),
+        events((Kind.NODE_IN, of_node(0), 3, 8), (Kind.NODE_IN, 1, 3, 1), (Kind.NODE_UP, 0, 3, 9)),
+    )
+    call = Call((0.0, 0.0), (31 * US, 10 * US), told)
+    nodes, hosts = nodes_of("reduce", call), ("a", "b")
+    parts = slowest_rank(call, nodes, paths_of(nodes, hosts), hosts).parts()
+    assert parts["messages between hosts"] == us(6 + 21)
+    assert parts["before and after the tree"] == us(2)
+
+
 def test_the_slowest_rank_of_a_bcast_waited_for_the_root():
     """Rank 0, the root, begins 4 later than rank 2, on another host, and sends at 10."""
     told = (

@@ -1,5 +1,6 @@
 /*
- * Calls whose events are kept: COLLECTIVE CALLS BYTES [RANK MICROSECONDS], a rank that comes late.
+ * Calls whose events are kept: COLLECTIVE CALLS BYTES [RANK MICROSECONDS [ROOT]]; the rank comes
+ * late, and -1 is none.
  * Or `cost`: prints what an event takes, what a message takes more with its events, and what a
  * reading of the clock takes; nanoseconds. Or `many SEED`: receives that are under way together;
  * prints how many.
@@ -193,6 +194,7 @@ int main(int argc, char **argv) {
     }
     const int calls = atoi(argv[2]), bytes = atoi(argv[3]);
     const int late = argc > 5 ? atoi(argv[4]) : -1, delay = argc > 5 ? atoi(argv[5]) : 0;
+    const int root = argc > 6 ? atoi(argv[6]) : 0;
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -205,9 +207,9 @@ int main(int argc, char **argv) {
         if (strcmp(argv[1], "allreduce") == 0)
             MPI_Allreduce(in, out, bytes, MPI_UNSIGNED_CHAR, MPI_MAX, MPI_COMM_WORLD);
         else if (strcmp(argv[1], "reduce") == 0)
-            MPI_Reduce(in, out, bytes, MPI_UNSIGNED_CHAR, MPI_MAX, 0, MPI_COMM_WORLD);
+            MPI_Reduce(in, out, bytes, MPI_UNSIGNED_CHAR, MPI_MAX, root, MPI_COMM_WORLD);
         else if (strcmp(argv[1], "bcast") == 0)
-            MPI_Bcast(out, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+            MPI_Bcast(out, bytes, MPI_CHAR, root, MPI_COMM_WORLD);
         else if (strcmp(argv[1], "barrier") == 0)
             MPI_Barrier(MPI_COMM_WORLD);
         else
