@@ -260,12 +260,19 @@ int coll_traced_part(const struct coll_parameters *parameters, int which, struct
     return error;
 }
 
+void coll_stamp_of(enum coll_stamp what, int phase, int position, int rank) {
+    (void)position;
+    if (what == COLL_STAMP_STARTED || what == COLL_STAMP_ARRIVED)
+        coll_event(what == COLL_STAMP_STARTED ? COLL_EVENT_STARTED : COLL_EVENT_ARRIVED, rank,
+                   phase);
+}
+
+/* A step may have no message at one of its ends: then there is no event, and no rank. */
 void coll_stamp(enum coll_stamp what, int phase, int position) {
-    if (coll_events_now == NULL || (what != COLL_STAMP_STARTED && what != COLL_STAMP_ARRIVED))
+    if (coll_events_now == NULL || position < 0)
         return;
     const int *rank_of = coll_events_now->cc->rank_of;
-    coll_event(what == COLL_STAMP_STARTED ? COLL_EVENT_STARTED : COLL_EVENT_ARRIVED,
-               rank_of == NULL ? position : rank_of[position], phase);
+    coll_stamp_of(what, phase, position, rank_of == NULL ? position : rank_of[position]);
 }
 
 /*
