@@ -127,7 +127,9 @@ struct known {
     uint32_t place, calls, kept;
 };
 
-/* Of so many calls on a communicator the last one is kept: LIBCOLL_EVENTS_EACH, alike on all ranks.
+/*
+ * Of so many calls on a communicator the last one is kept: LIBCOLL_EVENTS_EACH, alike on all ranks
+ * (peers.c sees to that).
  */
 static uint32_t each = 1;
 

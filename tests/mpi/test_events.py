@@ -171,6 +171,19 @@ def test_ranks_with_another_library_do_not_wait_for_events(tmp_path, last):
     assert not file.exists()
 
 
+def test_ranks_that_keep_other_calls_are_told_and_keep_none(tmp_path):
+    """Else some ranks would keep a call of which others keep nothing."""
+    file = tmp_path / "events"
+    found, errors = test_meeting.run(
+        "export LIBCOLL_EVENTS_EACH=2",
+        library=tracing.library() / "libcoll-trace.so",
+        variables={"LIBCOLL_EVENTS": str(file), "LIBCOLL_EVENTS_EACH": "3"},
+    )
+    assert {found[shared] for shared in test_meeting.SHARED} == {"native"}
+    assert "differs from rank 0 in LIBCOLL_SCRATCH (or LIBCOLL_EVENTS_EACH):" in errors
+    assert not file.exists()
+
+
 def test_threads_that_have_ended_leave_their_memory_to_others(tmp_path):
     """Of 200 threads, one after the other, each has 2 MiB: the program fails if they add up."""
     file, threads = tmp_path / "events", 200
