@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -148,6 +149,24 @@ def test_shared_memory_ends_when_all_ranks_free_the_communicator(tmp_path):
     settings = {**support.MEMORY, "LIBCOLL_FORCE": "allreduce=configured_tree_flat"}
     result = support.run(2, program, variables=settings, timeout=20)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.mpi
+def test_ranks_that_share_processors_sleep_at_once(tmp_path):
+    """Which processors they have, all ranks of the host together: not how many there are."""
+    folder = sharing(library(tmp_path / "trees", 5, 0, 2, 2))
+    run_make(folder, support.toolchain(), "libcoll.a")
+    wraps = ("-Wl,--wrap=sched_getaffinity", "-Wl,--wrap=sched_yield")
+    program = builds.c_program(builds.Mpi.of_environment(), folder, "crowded.c", *wraps)
+    settings = {**support.MEMORY, "LIBCOLL_FORCE": "allreduce=configured_tree_flat"}
+    yields = {}
+    for way in ("apart", "together", "unknown"):
+        result = support.run(2, program, way, variables=settings, timeout=60)
+        assert result.returncode == 0, result.stdout + result.stderr
+        yields[way] = int(result.stdout)
+    assert yields["apart"] > 0
+    assert yields["together"] == 0
+    assert (yields["unknown"] > 0) == (os.sysconf("SC_NPROCESSORS_ONLN") > 1)
 
 
 @pytest.mark.mpi
