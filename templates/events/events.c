@@ -142,12 +142,25 @@ static uint32_t each_of_setting(void) {
     return 1;
 }
 
+/* Said by one process, and once: more room for events would not help. */
+static void complain_of_communicators(void) {
+    static int said;
+    if (part.rank == 0 && !said)
+        fprintf(stderr,
+                "libcoll: LIBCOLL_EVENTS: calls on further communicators are not kept: of a "
+                "process there is room for %d, freed ones included, and for %d ranks in them\n",
+                COMMUNICATORS, MEMBERS);
+    said = 1;
+}
+
 /* Collective calls on the same ranks have an order, so all of them count alike. */
 static uint32_t add_communicator(const struct coll_comm *cc) {
     MPI_Group group, of_world;
     uint64_t *used = &part.counts[EVENTS_COMMUNICATORS], *end = &part.counts[EVENTS_MEMBERS];
-    if (*used >= COMMUNICATORS || *end + (uint64_t)cc->size > MEMBERS)
+    if (*used >= COMMUNICATORS || *end + (uint64_t)cc->size > MEMBERS) {
+        complain_of_communicators();
         return 0;
+    }
     struct events_communicator *one = &communicators[*used];
     int *numbers = malloc((size_t)cc->size * sizeof *numbers);
     if (numbers == NULL)
