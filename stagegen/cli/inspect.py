@@ -153,7 +153,10 @@ def _print_look(console: Console, look: Look) -> None:
         f"clock error between two ranks: {format_seconds(look.clocks.error)} (proven: {bound})"
     )
     if look.lost:
-        click.echo(f"{look.lost} calls were overwritten or not kept: see LIBCOLL_EVENTS_ROOM")
+        click.echo(
+            f"{look.lost} calls were overwritten (see LIBCOLL_EVENTS_ROOM), or are on too many "
+            f"communicators (see the limits in docs/inspect.md)"
+        )
     if look.tree is not None:
         _print_tree(console, look.tree)
     elif look.steps is not None:

@@ -10,7 +10,7 @@ from stagegen.inspection.nodes import of_node
 from stagegen.inspection.parts import typical_parts
 from stagegen.inspection.series import series_of
 from stagegen.inspection.stages import ARRIVAL_WAIT
-from stagegen.inspection.timeline import step_findings
+from stagegen.inspection.timeline import messages_of, step_findings
 from tests.mpi import tracing
 
 pytestmark = pytest.mark.mpi
@@ -93,6 +93,17 @@ def test_a_ring_and_phases_are_steps(tmp_path):
     assert aapc.has_phases
     assert sum(one.messages for one in aapc.steps) == tracing.RANKS * (tracing.RANKS - 1)
     assert all(0 <= share < 1 for share in aapc.idle)
+
+
+def test_phases_between_hosts_are_steps_of_the_first_ranks(tmp_path):
+    one = series(tmp_path, "alltoall/hierarchical")
+    found = step_findings(one)
+    assert found is not None
+    assert found.has_phases
+    leaders = {(0, tracing.SLOTS), (tracing.SLOTS, 0)}
+    for number in range(len(one)):
+        messages = {(each.sender, each.receiver) for each in messages_of(one.call(number))}
+        assert leaders <= messages
 
 
 def test_all_of_a_file_is_told(tmp_path):
