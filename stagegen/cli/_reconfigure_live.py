@@ -121,12 +121,12 @@ class Bed:
         own = seconds_by_name(setup.tree, found.node_seconds())
         return Nodes(own, measured=True, parts=typical_parts(found.slowest_ranks))
 
-    def explain(self, setups: Sequence[Setup]) -> list[dict[str, float]]:
-        """Return where the time of each setup's calls goes, by parts of the slowest rank's path.
+    def explain(self, setups: Sequence[Setup]) -> list[list[SlowestRank]]:
+        """Return where the time of each setup's calls goes: the slowest rank of each call.
 
         One launch differs from the next, so the setups take turns in one job: they serve messages
         of slightly different sizes. Barriers have no size; their setups have jobs of their own, in
-        turn. A setup whose calls have no events has no parts.
+        turn. A setup whose calls have no events has none here.
 
         Raises:
             GenerateError, MeasurementError: one cannot be built or run.
@@ -141,7 +141,7 @@ class Bed:
             ]
             for own, one in zip(calls, found, strict=True):
                 own.extend([] if one is None else one.slowest_ranks)
-        return [typical_parts(own) for own in calls]
+        return calls
 
     def _sizes(self, count: int) -> list[int]:
         """Return the size and another one near it, smaller if it can be.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
-from contextlib import closing
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,15 +13,16 @@ from stagegen.catalogue import Collective, load_catalogue
 from stagegen.catalogue.templates import Root
 from stagegen.cli._parts import added_to
 from stagegen.cli._reconfigure_live import Bed
+from stagegen.cli._reconfigure_race import raced
 from stagegen.cli._report import remove_report
 from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
 from stagegen.generate import Toolchain
+from stagegen.generate.write import write_file
 from stagegen.library import write_library
 from stagegen.library.tree import candidate_of
 from stagegen.measure.launch.base import Launcher
 from stagegen.measure.records import Candidate
-from stagegen.measure.statistics import Launches, is_faster_in_launches
 from stagegen.parts.trees import require_free, root_of
 from stagegen.topology import Topology
 from stagegen.trees import ConfiguredTree
@@ -36,6 +36,9 @@ from stagegen.tune.decision import (
     with_rule,
 )
 from stagegen.tune.recorded import DECISION, TOPOLOGY, read_decision
+
+#: The file of the last race.
+RULE = "rule.json"
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ def make_rule(
     bed: Bed,
     target: Target,
     new: Path,
+    record: Path,
     tree: ConfiguredTree,
     on_host: int,
     gain: float,
@@ -122,6 +126,7 @@ def make_rule(
         bed: what times it.
         target: the library that gets the rule.
         new: the folder of a new library, if the target has none.
+        record: the file that gets the times of the race, and what came of it.
         tree: what was found.
         on_host: how its ranks of a host hand over data.
         gain: the least share by which it must be faster.
@@ -131,23 +136,16 @@ def make_rule(
     topology, collective = bed.topology, bed.collective
     catalogue = load_catalogue(TEMPLATES, [*target.roots, root_of([tree], topology)])
     candidate = candidate_of(catalogue, collective, tree, on_host)
-    others = tuple(dict.fromkeys((target.present, NATIVE_CANDIDATE)))
-    times: dict[Candidate, dict[int, tuple[float, ...]]] = {o: {} for o in (candidate, *others)}
-    with closing(bed.timed(catalogue, list(times))) as timed:
-        timed.look()
-        for launch in range(1, launches + 1):
-            found = timed.launch(launch, range(len(times)))
-            for one, seconds in zip(times, found, strict=True):
-                times[one][launch] = seconds
-        representative = timed.is_representative
-    medians = {one: _median(launched) for one, launched in times.items()}
-    for other in others:
-        ratio = medians[candidate] / medians[other]
-        click.echo(f"{candidate.spec} takes {ratio:.3f} of the time of {other.spec}")
-        if not is_faster_in_launches(times[candidate], times[other], gain):
-            click.echo(f"no rule: it is not faster than {other.spec} beyond doubt")
-            return
-    origin = Reconfigured(*search, medians[candidate], target.present.spec, medians[target.present])
+    race = raced(bed, catalogue, (candidate, target.present, NATIVE_CANDIDATE), gain, launches)
+    about = {"collective": collective, "size": bed.size}
+    write_file(record, json.dumps({**about, **race.to_json()}, indent=2) + "\n")
+    for other in race.others:
+        click.echo(f"{candidate.spec} takes {race.ratio(other):.3f} of the time of {other.spec}")
+    if race.not_beaten:
+        click.echo(race.verdict)
+        return
+    instead = target.present.spec, race.median(target.present)
+    origin = Reconfigured(*search, race.median(candidate), *instead)
     rule = Rule(bed.size, candidate, reconfigured=origin)
     before = target.decision or DecisionTable(
         topology.name, topology.hash, catalogue.hash, True, ()
@@ -156,7 +154,7 @@ def make_rule(
     decision = replace(
         _with(before, topology, catalogue.collective(collective), rule),
         catalogue_hash=catalogue.hash,
-        representative=before.representative and representative,
+        representative=before.representative and race.representative,
     )
     if target.known is not None:
         catalogue = catalogue.selecting(target.known.selection)
@@ -182,11 +180,6 @@ def _known_times(library: Path) -> Known | None:
     """Return what a library whose calls can adapt knows; None if they cannot."""
     file = library / KNOWN
     return read_known(file) if file.is_file() else None
-
-
-def _median(launched: Launches) -> float:
-    """Return the median over the launches of their medians."""
-    return statistics.median(map(statistics.median, launched.values()))
 
 
 def _with(

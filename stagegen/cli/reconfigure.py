@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,15 @@ from stagegen.cli._options import (
 )
 from stagegen.cli._parts import added_to
 from stagegen.cli._reconfigure_live import Bed
-from stagegen.cli._reconfigure_rule import make_rule, require_the_cluster, target_of
+from stagegen.cli._reconfigure_rule import RULE, make_rule, require_the_cluster, target_of
 from stagegen.errors import InputError
 from stagegen.generate.write import write_file
-from stagegen.parts.trees import COLLECTIVES
+from stagegen.inspection.parts import SlowestRank, merged, typical_parts, typical_stages
+from stagegen.parts.trees import COLLECTIVES, algorithm_of
 from stagegen.report.units import format_seconds
-from stagegen.topology import load_topology
+from stagegen.topology import Topology, load_topology
 from stagegen.trees import read_tree, require_name, tree_yaml
-from stagegen.tune.reconfigure import Setup, Step, check_record, reconfigure
+from stagegen.tune.reconfigure import HANDED_BY, Setup, Step, check_record, reconfigure, shares
 
 LOG = "steps.jsonl"
 RESULT = "result.tree.yaml"
@@ -146,14 +147,14 @@ def command(
     if not load_catalogue().collective(collective).has_data:
         size = 0
     target = target_of(library, topology, collective, size, name)
+    added_to(topology_file, topology)
+    found = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
     header = {
         "topology": topology.hash, "tree": tree_yaml(tree), "collective": collective,
         "size": size, "launches": launches, "repetitions": repetitions, "gain": gain,
-        "at_once": at_once,
+        "at_once": at_once, "launcher": found[0].name, "mpi": found[1].flavour,
     }  # fmt: skip
     known = _known(folder / LOG, header) if resume and (folder / LOG).exists() else []
-    added_to(topology_file, topology)
-    found = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
     click.echo(found[2], err=True)
     require_the_cluster(target, topology, found[0], found[1])
     bed = Bed(topology, folder / "build", found[0], found[1], collective, size, repetitions)
@@ -169,19 +170,21 @@ def command(
     kept = [step.accepted for step in done if step.accepted is not None]
     best = kept[-1].setup if kept else Setup(tree)
     result = best.tree.renamed(name)
-    write_file(folder / RESULT, tree_yaml(result, topology))
+    about = f"{collective}{f' of {size} bytes' if size else ''}: {_routine(topology, best, name)}"
+    write_file(folder / RESULT, tree_yaml(result, topology, about))
     click.echo(f"{folder / RESULT}: {len(kept)} changes kept")
     if kept:
         _explain(folder / GAIN, *bed.explain((Setup(tree), best)))
     make_rule(
-        bed, target, folder / LIBRARY, result, best.on_host, gain, launches,
+        bed, target, folder / LIBRARY, folder / RULE, result, best.on_host, gain, launches,
         (tree.name, sum(len(step.challengers) for step in done), tuple(k.change for k in kept)),
     )  # fmt: skip
 
 
 def _remove_old(folder: Path, *, has_library: bool) -> None:
     """Remove what an earlier search left and this one may not write."""
-    (folder / GAIN).unlink(missing_ok=True)
+    for name in (GAIN, RULE):
+        (folder / name).unlink(missing_ok=True)
     if has_library:
         shutil.rmtree(folder / LIBRARY, ignore_errors=True)
 
@@ -192,22 +195,47 @@ def _tell(step: Step) -> None:
         click.echo(f"{mark} {step.number}: {one.change}: {step.why(one)}")
 
 
-def _explain(file: Path, first: Mapping[str, float], last: Mapping[str, float]) -> None:
-    """Tell where the last tree takes less time than the first one, by parts of the tree."""
+def _routine(topology: Topology, setup: Setup, name: str) -> str:
+    """Return which routine a setup is once its tree has a name, and what this means, in words."""
+    routine = algorithm_of(name)
+    if not shares(topology, setup.tree):
+        return f"{routine}; no rank hands over data to another one of its host"
+    by = HANDED_BY[setup.on_host]
+    return f"{routine}:on_host={setup.on_host}; ranks of a host hand over data by {by}"
+
+
+def _explain(file: Path, first: Sequence[SlowestRank], last: Sequence[SlowestRank]) -> None:
+    """Tell where the last tree takes less time than the first one: by parts, and by stages."""
     if not first or not last:
         return
-    write_file(file, json.dumps({"first_s": dict(first), "last_s": dict(last)}, indent=2) + "\n")
-    rows = [["slowest rank of a call, by part of the tree", "first", "last"]]
-    rows += [[name, *map(format_seconds, (first[name], last.get(name, 0.0)))] for name in first]
-    for line in columns(rows):
-        click.echo(line)
+    parts = typical_parts(first), typical_parts(last)
+    stages = typical_stages(first), typical_stages(last)
+    form = {
+        "first_s": parts[0],
+        "last_s": parts[1],
+        "first_stages_s": stages[0],
+        "last_stages_s": stages[1],
+    }
+    write_file(file, json.dumps(form, indent=2) + "\n")
+    for by, (one, other) in (("part of the tree", parts), ("stage", stages)):
+        rows = [[f"slowest rank of a call, by {by}", "first", "last"], *_beside(one, other)]
+        click.echo()
+        for line in columns(rows):
+            click.echo(line)
+
+
+def _beside(first: Mapping[str, float], last: Mapping[str, float]) -> Iterator[list[str]]:
+    """Yield rows of times; a tree that has no such stage has a dash."""
+    for name in merged([first, last]):
+        yield [name, *(format_seconds(one[name]) if name in one else "–" for one in (first, last))]
 
 
 def _known(path: Path, header: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the steps of a log that was made with the same options; a last line may be cut.
 
     Raises:
-        InputError: it was made with other options, is no log, or cannot be read; with the line.
+        InputError: it was made with other options or elsewhere, is no log, or cannot be read; with
+            the line.
     """
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
@@ -217,7 +245,9 @@ def _known(path: Path, header: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise InputError("it has no whole line; leave out --resume to begin anew", path, 1)
     first, *steps = [_record(path, number, line) for number, line in enumerate(lines, 1)]
     for key, value in header.items():
-        if first.get(key) != value:
+        if key not in first:
+            raise InputError(f"it tells no {key}; leave out --resume to begin anew", path, 1)
+        if first[key] != value:
             raise InputError(f"it is of another {key}; leave out --resume to begin anew", path, 1)
     for number, step in enumerate(steps, 2):
         try:

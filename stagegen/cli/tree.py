@@ -238,13 +238,11 @@ def _facts(topology: Topology, tree: ConfiguredTree, facts: TreeFacts) -> Iterat
     where = topology.ranks[facts.worker]
     yield f"most work: rank {facts.worker} on {where} receives {facts.most_work} contributions"
     if facts.links:
-        yield "links with the most operands at once, of nodes of one depth:"
-        rows = [("link", "at once", "up", "down")]
-        rows += [
-            (f"{one}→{other}", str(link.at_once), str(link.up), str(link.down))
-            for link in facts.links[:_LINKS]
-            for one, other in (link.edge,)
-        ]
+        yield "links with the most messages at once, of nodes of one depth:"
+        rows = [("link", "up at once", "up", "down at once", "down")]
+        for link in facts.links[:_LINKS]:
+            up, down = (str(link.at_once), str(link.up)), (str(link.down_at_once), str(link.down))
+            rows.append(("→".join(link.edge), *up, *down))
         yield from (f"  {line}" for line in columns(rows))
 
     seconds = node_seconds(topology, tree)

@@ -85,6 +85,13 @@ class SlowestRank:
             )
         return {**found, REST: self.seconds - sum(found.values()), CALL: self.seconds}
 
+    def stages_by_title(self) -> dict[str, float]:
+        """Return the seconds of stages, then what is in none, then those of the call."""
+        found: dict[str, float] = {}
+        for stage, seconds in self.stages:
+            found[stage.title] = found.get(stage.title, 0.0) + seconds
+        return {**found, REST: self.seconds - sum(found.values()), CALL: self.seconds}
+
 
 def slowest_rank(
     call: Call, nodes: Mapping[int, Node], paths: Mapping[int, Path], hosts: Sequence[str]
@@ -159,7 +166,41 @@ def typical_parts(calls: Iterable[SlowestRank]) -> dict[str, float]:
     A few calls take many times as long as most, when the system lets a rank wait for a processor.
     The middle half has the median, which tuning goes by, and its parts add up.
     """
+    return _means([one.parts() for one in _middle(calls)])
+
+
+def typical_stages(calls: Iterable[SlowestRank]) -> dict[str, float]:
+    """Return the mean stages of the same calls, by the stages' titles in the order of the path.
+
+    Different ranks are the slowest in different calls, so a title stands for stages at several
+    nodes. A call without such a stage counts as 0. The last entries are what is in no stage, and
+    the time of the call, which all others add up to.
+    """
+    rows = [one.stages_by_title() for one in _middle(calls)]
+    means = _means(rows)
+    return {title: means[title] for title in merged(rows)}
+
+
+def merged(orders: Iterable[Iterable[str]]) -> list[str]:
+    """Return all names of several orders, each one behind the name that it is behind there."""
+    found: list[str] = []
+    for order in orders:
+        place = 0
+        for name in order:
+            if name not in found:
+                found.insert(place, name)
+            place = found.index(name) + 1
+    return found
+
+
+def _middle(calls: Iterable[SlowestRank]) -> list[SlowestRank]:
+    """Return the calls whose times are between the quartiles."""
     ordered = sorted(calls, key=lambda one: one.seconds)
     quarter = len(ordered) // 4
-    rows = [one.parts() for one in ordered[quarter : len(ordered) - quarter]]
-    return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]} if rows else {}
+    return ordered[quarter : len(ordered) - quarter]
+
+
+def _means(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of each entry; rows without it count as 0."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: sum(row.get(name, 0.0) for row in rows) / len(rows) for name in names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -156,6 +157,37 @@ def _rank(text: str, count: int) -> int:
     return int(text)
 
 
+def first_circle(names: Iterable[str], above: Mapping[Contributor, str]) -> list[str]:
+    """Return the first node that contributes to itself, with its way; none if there is none.
+
+    It looks at each node once, however deep the tree is.
+
+    Args:
+        names: of the nodes, in the order of the file.
+        above: the node that each node contributes to.
+    """
+    order = list(names)
+    seen: set[str] = set()
+    in_circles: set[str] = set()
+    for name in order:
+        way: dict[str, None] = {}
+        at: str | None = name
+        while at is not None and at not in seen:
+            seen.add(at)
+            way[at] = None
+            at = above.get(at)
+        if at in way:  # the way comes back to itself; else it ends, or goes on as an earlier one
+            walked = list(way)
+            in_circles.update(walked[walked.index(at) :])
+    first = next((name for name in order if name in in_circles), None)
+    if first is None:
+        return []
+    circle = [first, above[first]]
+    while circle[-1] != first:
+        circle.append(above[circle[-1]])
+    return circle
+
+
 @dataclass(frozen=True)
 class _Found:
     """The nodes of a file, which need not be a tree."""
@@ -176,8 +208,10 @@ class _Found:
                     self.doc.fail(place, problem)
                 above[one] = name
         tops = [name for name in self.entries if name not in above]
-        for name in self.entries:
-            self._check_circle(name, above)
+        if circle := first_circle(self.entries, above):
+            way = " → ".join(circle)
+            problem = f"nodes contribute in a circle: {way}; take one of them out"
+            self.doc.fail(self.entries[circle[0]].key, problem)
         if len(tops) > 1:
             problem = f"node {tops[1]} contributes to no node, nor does {tops[0]}"
             wanted = "let one of them contribute: a tree has one root"
@@ -186,17 +220,6 @@ class _Found:
             if rank not in above:
                 problem = f"rank {rank} contributes to no node below {tops[0]}"
                 self.doc.fail(self.entries[tops[0]].key, f"{problem}; add it to a node")
-
-    def _check_circle(self, name: str, above: dict[Contributor, str]) -> None:
-        way = [name]
-        while way[-1] in above:
-            way.append(above[way[-1]])
-            if way[-1] == name:
-                circle = " → ".join(way)
-                problem = f"nodes contribute in a circle: {circle}; take one of them out"
-                self.doc.fail(self.entries[name].key, problem)
-            if len(way) > len(self.entries):
-                return  # it leads to a circle, which its own nodes report
 
     def nodes(self) -> list[Node]:
         """Return the nodes of the tree, with the workers that hosts stand for."""

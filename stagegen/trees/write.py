@@ -12,16 +12,18 @@ from stagegen.trees.model import ConfiguredTree, Contributor, Node, spans
 _WORDS = frozenset({"yes", "no", "true", "false", "on", "off", "null"})
 
 
-def tree_yaml(tree: ConfiguredTree, topology: Topology | None = None) -> str:
+def tree_yaml(tree: ConfiguredTree, topology: Topology | None = None, about: str = "") -> str:
     """Return the text of a tree file; :func:`stagegen.trees.read_tree` reads it.
 
     Args:
         tree: to write.
         topology: if given, a comment says on which host each node's work is done.
+        about: if given, a comment of one line before all else.
     """
     nodes = list(reversed(tree.nodes))
     width = max(len(_name(node.name)) for node in nodes) + 1
-    lines = [f"name: {_name(tree.name)}", f"ranks: {tree.ranks}", "nodes:"]
+    lines = [f"# {about}"] if about else []
+    lines += [f"name: {_name(tree.name)}", f"ranks: {tree.ranks}", "nodes:"]
     for node in nodes:
         line = f"  {f'{_name(node.name)}:'.ljust(width)} {_node(node)}"
         where = "" if topology is None else f"  # on {topology.ranks[node.worker]}"

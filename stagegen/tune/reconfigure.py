@@ -26,6 +26,9 @@ from stagegen.trees.moves import Move, moves
 #: How ranks of a host hand over data: the parameter `on_host` of a tree's routines.
 MESSAGES, SHARED = 1, 2
 
+#: What they hand it over by, in words.
+HANDED_BY = {MESSAGES: "messages", SHARED: "shared memory"}
+
 #: A challenger whose first look took longer than the present time, times this, is not raced.
 NEAR = 1.1
 
@@ -275,8 +278,7 @@ def _challengers(topology: Topology, present: Setup, nodes: Nodes) -> Iterator[C
     nothing = Times((), {})
     if shares(topology, present.tree):
         other = SHARED if present.on_host == MESSAGES else MESSAGES
-        word = "shared memory" if other == SHARED else "messages"
-        what = f"hand over data on hosts by {word}"
+        what = f"hand over data on hosts by {HANDED_BY[other]}"
         yield Challenger(what, "", replace(present, on_host=other), nothing)
     for move in moves(topology, present.tree, nodes.seconds):
         yield Challenger(move.what, move.node, _after(topology, present, move), nothing)

@@ -17,15 +17,19 @@ from stagegen.catalogue.algorithm import NATIVE
 from stagegen.catalogue.selection import Selection
 from stagegen.cli import _reconfigure_live, reconfigure
 from stagegen.errors import InputError
+from stagegen.inspection.parts import SlowestRank
+from stagegen.inspection.stages import CORE, LATENCY, Stage
 from stagegen.library import write_library
 from stagegen.measure.launch import registry
 from stagegen.parts.trees import algorithm_of
+from stagegen.report.units import format_seconds
 from stagegen.topology import load_topology
 from stagegen.trees import make_tree, read_tree, shape_of, tree_yaml
 from stagegen.trees.cost import node_seconds, seconds_up
 from stagegen.tune.decision import CLUSTER, NATIVE_CANDIDATE, DecisionTable, Rule, Table
 from stagegen.tune.reconfigure import Nodes, Setup, Timed
 from stagegen.tune.reconfigure import reconfigure as steps_of_search
+from tests.library.schemas import validate
 from tests.trees.made import damaged
 
 FILE = "topologies/slots-4x2x2.yaml"
@@ -71,7 +75,8 @@ def made(monkeypatch):
             return Nodes(node_seconds(TOPOLOGY, setup.tree), measured=True, parts=parts)
 
         def explain(self, setups):
-            return [{"core": cost(one.tree)} for one in setups]
+            core = Stage(CORE, CORE, 0, LATENCY, 0)
+            return [[SlowestRank(cost(one.tree), ((core, cost(one.tree)),))] for one in setups]
 
     monkeypatch.setattr(reconfigure, "Bed", Bed)
     return found
@@ -92,8 +97,9 @@ def run(folder, *options, topology=FILE, launcher="local"):
 
 
 def test_a_search_ends_with_a_faster_tree_and_resumes(tmp_path, made):
-    _, header, steps = run(tmp_path, "--steps", "48")
+    said, header, steps = run(tmp_path, "--steps", "48")
     assert (header["collective"], header["size"]) == ("allreduce", 4)
+    assert (header["launcher"], header["mpi"]) == ("local", "mpich")
     assert [one["step"] for one in steps] == list(range(1, len(steps) + 1))
     kept = [one for step in steps for one in step["tried"] if one["accepted"]]
     result = read_tree(tmp_path / "result.tree.yaml", TOPOLOGY)
@@ -104,8 +110,15 @@ def test_a_search_ends_with_a_faster_tree_and_resumes(tmp_path, made):
     assert len(made["nodes"]) == len(kept) + 1
     start = read_tree(tmp_path / "start.tree.yaml", TOPOLOGY)
     gain = json.loads((tmp_path / "gain.json").read_text())
-    assert gain == {"first_s": {"core": cost(start)}, "last_s": {"core": cost(result)}}
+    validate("reconfigure-gain", gain)
+    for key, tree in (("first", start), ("last", result)):
+        assert gain[f"{key}_s"]["core"] == gain[f"{key}_s"]["the call"] == cost(tree)
+        stages = {"core": cost(tree), "before and after the tree": 0.0, "the call": cost(tree)}
+        assert gain[f"{key}_stages_s"] == stages
     assert gain["last_s"]["core"] < gain["first_s"]["core"]
+    first, last = (format_seconds(cost(tree)) for tree in (start, result))
+    told = [line.split() for line in said.splitlines() if line.startswith("core ")]
+    assert told == [["core", *first.split(), *last.split()]] * 2, "by parts, and by stages"
     whole = (tmp_path / "steps.jsonl").read_text()
     cut = whole.splitlines(keepends=True)
     (tmp_path / "steps.jsonl").write_text("".join(cut[:3]) + cut[3][:20])
@@ -132,6 +145,16 @@ def test_a_search_resumes_with_more_steps(tmp_path, made):
 
 def test_the_result_is_a_rule_with_its_origin(tmp_path, made):
     said, _, steps = run(tmp_path, "--steps", "16")
+    race = json.loads((tmp_path / "rule.json").read_text())
+    validate("reconfigure-rule", race)
+    kept = [one for step in steps for one in step["tried"] if one["accepted"]]
+    found = f"{algorithm_of('reconfigured')}:on_host={kept[-1]['after']['on_host']}"
+    assert (race["routine"], race["rule"]) == (found, True)
+    assert race["against"] == [{"routine": NATIVE, "ratio": 1e-6, "faster": True}]
+    assert race["raced_s"] == {
+        name: {str(launch): [seconds] * 9 for launch in range(1, 6)}
+        for name, seconds in ((found, 1e-6), (NATIVE, 1.0))
+    }
     folder = tmp_path / "library"
     decision = json.loads((folder / "decision.json").read_text())
     (table,) = decision["tables"]
@@ -140,8 +163,8 @@ def test_the_result_is_a_rule_with_its_origin(tmp_path, made):
     assert (rule["from"], rule["to"]) == (4, 4)
     assert rule["algorithm"] == algorithm_of("reconfigured")
     origin = rule["reconfigured"]
-    kept = [one["change"] for step in steps for one in step["tried"] if one["accepted"]]
-    assert (origin["began"], origin["kept"], origin["tried"]) == ("start", kept, 16)
+    changes = [one["change"] for one in kept]
+    assert (origin["began"], origin["kept"], origin["tried"]) == ("start", changes, 16)
     assert (origin["instead_of"], origin["instead_of_seconds"]) == (NATIVE, 1.0)
     assert "a rule for allreduce of 4 bytes" in said
     assert f"allreduce_{algorithm_of('reconfigured')}" in {p.routine for p in audit_folder(folder)}
@@ -270,9 +293,15 @@ def test_a_name_is_checked_before_anything_is_measured(tmp_path, made, name):
 
 
 def test_a_tree_that_is_not_faster_makes_no_rule(tmp_path, made):
+    run(tmp_path, "--steps", "8")
     made[NATIVE] = made[algorithm_of("reconfigured")]
     said, *_ = run(tmp_path, "--steps", "8")
     assert "no rule: it is not faster than native beyond doubt" in said
+    race = json.loads((tmp_path / "rule.json").read_text())
+    validate("reconfigure-rule", race)
+    assert (race["rule"], race["representative"]) == (False, False)
+    assert race["verdict"] in said
+    assert race["against"] == [{"routine": NATIVE, "ratio": 1.0, "faster": False}]
     assert not (tmp_path / "library").exists()
     assert [one.partition(":")[0] for one in made["raced"]] == [
         algorithm_of("reconfigured"),
@@ -286,6 +315,42 @@ def test_a_log_of_another_search_is_refused(tmp_path, made):
     with pytest.raises(InputError, match=r"steps\.jsonl:1: it is of another size"):
         run(tmp_path, "--steps", "1", "--size", "8", "--resume")
     assert len(made["looks"]) == looks
+
+
+def test_a_log_that_was_made_elsewhere_is_refused(tmp_path, made, cluster):
+    """By another launcher, or with another MPI library; or the log does not tell them."""
+    run(tmp_path, "--steps", "1", topology=cluster)
+    log, looks = tmp_path / "steps.jsonl", len(made["looks"])
+    with pytest.raises(InputError, match=r"steps\.jsonl:1: it is of another launcher; leave out"):
+        run(tmp_path, "--steps", "1", "--resume", topology=cluster, launcher="own")
+    text = log.read_text()
+    log.write_text(text.replace('"mpi": "mpich"', '"mpi": "openmpi"', 1))
+    with pytest.raises(InputError, match=r"steps\.jsonl:1: it is of another mpi; leave out"):
+        run(tmp_path, "--steps", "1", "--resume", topology=cluster)
+    log.write_text(text.replace(', "mpi": "mpich"', "", 1))
+    with pytest.raises(InputError, match=r"steps\.jsonl:1: it tells no mpi; leave out"):
+        run(tmp_path, "--steps", "1", "--resume", topology=cluster)
+    assert len(made["looks"]) == looks
+
+
+def test_the_resulting_file_tells_how_ranks_on_hosts_hand_over_data(tmp_path, made):
+    run(tmp_path, "--steps", "1")
+    first, *lines = (tmp_path / "result.tree.yaml").read_text().splitlines()
+    tree = make_tree(TOPOLOGY, shape_of("nary"), "reconfigured")
+    assert "\n".join(lines) + "\n" == tree_yaml(tree, TOPOLOGY), "the tree itself is as before"
+    routine = f"{algorithm_of('reconfigured')}:on_host=2"
+    by = "ranks of a host hand over data by shared memory"
+    assert first == f"# allreduce of 4 bytes: {routine}; {by}"
+    run(tmp_path, "--steps", "1", "--collective", "barrier")
+    assert (tmp_path / "result.tree.yaml").read_text().startswith(f"# barrier: {routine}; {by}\n")
+
+
+def test_a_file_whose_tree_has_no_such_choice_says_so():
+    topology = load_topology("topologies/quickstart.yaml")
+    setup = Setup(make_tree(topology, shape_of("flat"), "t"))
+    assert reconfigure._routine(topology, setup, "t") == (
+        "configured_tree_t; no rank hands over data to another one of its host"
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from stagegen.errors import InputError, ScheduleError
 from stagegen.schedule.verify import facts_of, verify_configured
 from stagegen.trees import SHAPES, make_tree, read_tree, shape_of, tree_yaml
+from stagegen.trees.file import first_circle
 from tests.strategies import make_topology
 from tests.trees.made import correct_file, damaged, random_file, random_tree
 
@@ -259,3 +261,84 @@ def test_links_are_counted():
     assert uses["s0", "s1"] == (0, 0, 4)
     assert uses["s0", "n0"] == (7, 7, 0)
     assert (flat.most_work, flat.worker, nary.most_work) == (31, 0, 10)
+
+
+def test_results_that_may_meet_are_counted_as_operands_are():
+    flat = make_tree(EIGHT_BY_FOUR, shape_of("flat"), "t")
+    uses = {link.edge: link for link in facts_of(EIGHT_BY_FOUR, flat.rows).links}
+    assert (uses["n0", "s0"].down, uses["n0", "s0"].down_at_once) == (28, 28)
+    assert (uses["n0", "s0"].at_once, uses["s0", "n0"].down_at_once) == (0, 0)
+    rows = [(0, (1, 2, 4, 5)), (0, (0, 3, 6))]  # from n0, two results go at depth 1, one at 0
+    uses = {link.edge: link for link in facts_of(THREE, rows).links}
+    assert (uses["n0", "s0"].down, uses["n0", "s0"].down_at_once) == (3, 2)
+
+
+def test_a_rank_with_several_nodes_gets_the_result_once():
+    """Rank 3 on host n1 hands over the operands of two nodes to the root on n0, at one depth."""
+    rows = [(3, (3,)), (3, (4, 5)), (0, (0, 1, 2, 6, 7))]
+    uses = {link.edge: link for link in facts_of(THREE, rows).links}
+    assert (uses["n1", "s0"].at_once, uses["s0", "n1"].down_at_once) == (2, 1)
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 10**9))
+def test_no_more_results_meet_than_operands(seed):
+    """The proof of a routine that has both ways names the way up only."""
+    tree = random_tree(random.Random(seed), THREE.rank_count)
+    uses = {link.edge: link for link in facts_of(THREE, tree.rows).links}
+    for (one, other), link in uses.items():
+        assert link.down_at_once <= uses[other, one].at_once
+        assert link.down_at_once <= link.down
+
+
+@pytest.mark.parametrize(
+    ("collective", "wanted"),
+    [
+        ("bcast", "at most 28 messages from nodes of one depth share a link (n0→s0)"),
+        ("reduce", "at most 28 messages to nodes of one depth share a link (s0→n0)"),
+        ("allreduce", "at most 28 messages to nodes of one depth share a link (s0→n0)"),
+    ],
+)
+def test_the_proof_names_a_link_in_the_direction_of_the_data(collective, wanted):
+    rows = make_tree(EIGHT_BY_FOUR, shape_of("flat"), "t").rows
+    assert verify_configured(EIGHT_BY_FOUR, collective, rows).checked[-1] == wanted
+
+
+class Counted(dict):
+    """Counts how often it is asked."""
+
+    asked = 0
+
+    def get(self, key, default=None):
+        self.asked += 1
+        return super().get(key, default)
+
+    def __getitem__(self, key):
+        self.asked += 1
+        return super().__getitem__(key)
+
+
+def test_circles_are_looked_for_once_at_each_node():
+    names = [f"v{i}" for i in range(8192)]
+    above = Counted(pairwise(names))
+    assert first_circle(names, above) == []
+    assert above.asked <= len(names)
+    above["v8191"] = "v4000"
+    way = first_circle(names, above)
+    assert (way[0], way[-1], len(way)) == ("v4000", "v4000", 8193 - 4000)
+    assert above.asked <= 4 * len(names)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.integers(-1, 9), min_size=1, max_size=10))
+def test_the_circle_that_is_told_is_the_first_one_of_the_file(parents):
+    """As a walk from each node says, which may ask for each node as often as there are nodes."""
+    names = [f"v{i}" for i in range(len(parents))]
+    above = {n: f"v{p}" for n, p in zip(names, parents, strict=True) if 0 <= p < len(parents)}
+    wanted: list[str] = []
+    for name in names:
+        way = [name]
+        while not wanted and way[-1] in above and len(way) <= len(names):
+            way.append(above[way[-1]])
+            wanted = way if way[-1] == name else []
+    assert first_circle(names, above) == wanted

@@ -29,12 +29,14 @@ class LinkUse:
         up: operands that pass it.
         at_once: the most of them that are for nodes of one depth, so that they may meet.
         down: results that pass it.
+        down_at_once: the most of them that are from nodes of one depth, so that they may meet.
     """
 
     edge: Edge
     up: int
     at_once: int
     down: int
+    down_at_once: int
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class TreeFacts:
         down_between: those of them between hosts.
         most_work: the most contributors that arrive at one rank as messages.
         worker: the rank of which that is so.
-        links: the links between a host and a switch, and between switches, the most used first.
+        links: the links between a host and a switch, and between switches; those first on which
+            the most messages of one way may meet.
     """
 
     height: int
@@ -94,7 +97,7 @@ def facts_of(topology: Topology, rows: Sequence[Row]) -> TreeFacts:
         for one in contributors
         if _giver(rows, count, one) != worker
     ]
-    results = list(_results(rows, count))
+    results = list(_results(rows, count, depth))
     hosts, network = topology.ranks, Network(topology)
     work = Counter(message.destination for message, _ in operands)
     most = min(work, key=lambda rank: (-work[rank], rank), default=rows[-1][0])
@@ -103,7 +106,7 @@ def facts_of(topology: Topology, rows: Sequence[Row]) -> TreeFacts:
         up=len(operands),
         up_between=sum(hosts[one] != hosts[other] for (one, other), _ in operands),
         down=len(results),
-        down_between=sum(hosts[one] != hosts[other] for one, other in results),
+        down_between=sum(hosts[one] != hosts[other] for (one, other), _ in results),
         most_work=work[most],
         worker=most,
         links=tuple(_links(network, operands, results)),
@@ -143,36 +146,49 @@ def _giver(rows: Sequence[Row], count: int, one: int) -> int:
     return one if one < count else rows[one - count][0]
 
 
-def _results(rows: Sequence[Row], count: int) -> Iterator[Message]:
-    """Yield the messages of the result, and see that every rank gets it."""
+def _results(
+    rows: Sequence[Row], count: int, depth: Sequence[int]
+) -> Iterator[tuple[Message, int]]:
+    """Yield the messages of the result with their node's depth; see that every rank gets it."""
     has = {rows[-1][0]}
-    for worker, contributors in reversed(rows):
+    for (worker, contributors), level in zip(reversed(rows), reversed(depth), strict=True):
         require(worker in has, f"rank {worker} has to hand down a result that it has not got")
         for rank in (_giver(rows, count, one) for one in contributors):
             if rank not in has:
                 has.add(rank)
-                yield Message(worker, rank)
+                yield Message(worker, rank), level
     require(len(has) == count, "some rank gets no result")
 
 
 def _links(
-    network: Network, operands: Sequence[tuple[Message, int]], results: Sequence[Message]
+    network: Network,
+    operands: Sequence[tuple[Message, int]],
+    results: Sequence[tuple[Message, int]],
 ) -> Iterator[LinkUse]:
-    """Yield the links that a call uses, the most used ones first."""
+    """Yield the links that a call uses; those first on which the most messages may meet."""
+    up, up_at_once = _passing(network, operands)
+    down, down_at_once = _passing(network, results)
+    uses = (
+        LinkUse(edge, up[edge], up_at_once[edge], down[edge], down_at_once[edge])
+        for edge in {*up, *down}
+    )
+    yield from sorted(uses, key=lambda u: (-max(u.at_once, u.down_at_once), -u.up, -u.down, u.edge))
+
+
+def _passing(
+    network: Network, messages: Sequence[tuple[Message, int]]
+) -> tuple[Counter[Edge], Counter[Edge]]:
+    """Return how many messages pass each link, and the most that are of nodes of one depth."""
+    passing: Counter[Edge] = Counter()
     levels: Counter[tuple[Edge, int]] = Counter()
-    up: Counter[Edge] = Counter()
-    down: Counter[Edge] = Counter()
-    for message, depth in operands:
+    for message, depth in messages:
         edges = [edge for edge in network.path(message) if not _is_rank(edge)]
-        up.update(edges)
+        passing.update(edges)
         levels.update((edge, depth) for edge in edges)
-    for message in results:
-        down.update(edge for edge in network.path(message) if not _is_rank(edge))
-    at_once: dict[Edge, int] = {}
+    at_once: Counter[Edge] = Counter()
     for (edge, _), number in levels.items():
-        at_once[edge] = max(number, at_once.get(edge, 0))
-    for edge in sorted({*up, *down}, key=lambda e: (-at_once.get(e, 0), -up[e], -down[e], e)):
-        yield LinkUse(edge, up[edge], at_once.get(edge, 0), down[edge])
+        at_once[edge] = max(number, at_once[edge])
+    return passing, at_once
 
 
 def _is_rank(edge: Edge) -> bool:
@@ -188,9 +204,18 @@ def _findings(facts: TreeFacts, nodes: int, collective: str) -> Iterator[str]:
         yield f"{facts.up} messages go up, {facts.up_between} of them between hosts"
     if collective != "reduce":
         yield f"{facts.down} messages go down, {facts.down_between} of them between hosts"
-    worst = facts.links[0] if facts.links else None
-    if worst is None or worst.at_once < 2:
-        yield "no two messages to nodes of one depth share a link"
-    else:
-        (one, other), number = worst.edge, worst.at_once
-        yield f"at most {number} messages to nodes of one depth share a link ({one}→{other})"
+    yield _meeting(facts, collective)
+
+
+def _meeting(facts: TreeFacts, collective: str) -> str:
+    """Return where the most messages may meet.
+
+    On the way down as many meet as on the way up, or fewer: each result goes where an operand came
+    from. So the way down matters only where data goes no other way.
+    """
+    way, field = ("from", "down_at_once") if collective == "bcast" else ("to", "at_once")
+    worst = max(facts.links, key=lambda link: int(getattr(link, field)), default=None)
+    most = 0 if worst is None else getattr(worst, field)
+    if worst is None or most < 2:
+        return f"no two messages {way} nodes of one depth share a link"
+    return f"at most {most} messages {way} nodes of one depth share a link ({'→'.join(worst.edge)})"
