@@ -87,14 +87,18 @@ def test_theirs_is_beside_an_order_of_as_many():
     assert last.startswith("| 8. arrival | 0.0 (100.0) | 0.0 (0.0) |")
 
 
-def test_split_trees_are_compared_with_the_binary_one_by_size(tree):
+def test_split_trees_are_compared_with_those_that_take_turns_with_them(tree):
     times = {"nary": [1.0], "binary": [3.0, 1.0, 2.0], "split-2": [1.0, 1.0, 1.0]}
     found = {"8 × 4 split-2, 256 bytes": configuration(tree, "split-2", **times)}
     with pytest.raises(ValueError, match="zip"):
         configurations.EXPERIMENT.report(found)
     times["nary"] = [1.0] * 3
     found = {"8 × 4 split-2, 256 bytes": configuration(tree, "split-2", **times)}
-    assert "| 256 | 2.00 (1.00–3.00) | 0.81 |" in configurations.EXPERIMENT.report(found)
+    text = configurations.EXPERIMENT.report(found)
+    assert "| `split-2` over `binary` | 256 | 2.00 (1.00–3.00) | 0.81 |" in text
+    found = {"8 × 4 splitNOW": configuration(tree, "splitNOW", nary=[1], quad=[3], splitNOW=[1])}
+    text = configurations.EXPERIMENT.report(found)
+    assert "| `splitNOW` over `quad` | 4 | 3.00 (3.00–3.00) | 2.44 |" in text
 
 
 def test_departures_begin_where_a_subtree_has_the_result(tree):

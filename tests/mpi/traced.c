@@ -1,8 +1,8 @@
 /*
  * Calls whose events are kept: COLLECTIVE CALLS BYTES [RANK MICROSECONDS [ROOT]]; the rank comes
- * late, and -1 is none. Or `communicators NUMBER`: an allreduce on each, one after the other. Or `many SEED`: receives
- * that are under way together; prints how many. Or `cost`: prints how many nanoseconds these things
- * take, the least of many times:
+ * late, and -1 is none. Or `communicators NUMBER`: an allreduce on each, one after the other. Or
+ * `many SEED`: receives that are under way together; prints how many. Or `cost`: prints how many
+ * nanoseconds these things take, the least of many times:
  *
  *   event    an event
  *   arrival  one of an earlier time, as arrivals in shared memory are

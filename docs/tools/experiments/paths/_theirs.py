@@ -18,8 +18,14 @@ SPEEDUPS = {
     "8 × 4 linked": 1.07 / 1.49,
 }
 
-#: `split-2` over `binary` on 4W, by bytes.
-SPLIT_OVER_BINARY = {4: 1.12, 256: 1 / 1.23}
+#: Of a shape with so many bytes, over the shape that takes turns with it. `split-2` is on 4W; the
+#: others are on NOW, where splitting further slowed it down.
+OVER_RIVALS = {
+    ("split-2", 4): 1.12,
+    ("split-2", 256): 1 / 1.23,
+    ("splitNOW", 4): 2.44,
+    ("resplitNOW", 4): 1 / 1.11,
+}
 
 #: Table 1, in percent: row i has the departures of the i-th arrival. A node on 8W.
 ORDERS = (
