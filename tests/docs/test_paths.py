@@ -231,6 +231,29 @@ def test_a_search_tells_what_was_kept_and_where_the_gain_is_from():
     assert (gain.met, level.met) == (False, True), "nothing was kept in one of the two"
 
 
+def test_a_search_tells_the_stages_where_its_result_has_them():
+    """Results of old form have parts only; a tree may have stages that the other one has not."""
+    parts = {
+        "first_s": {"core": 2e-4, "the call": 3e-4},
+        "last_s": {"core": 1e-4, "the call": 2e-4},
+    }
+    first = {"host subtree level 0 down latency": 1e-4, "core": 2e-4}
+    last = {"core": 1e-4, "rank departure wait": 1e-4}
+    stages = {"first_stages_s": first, "last_stages_s": last}
+    only = {"first_stages_s": {"core": 5e-6}, "last_stages_s": {"core": 4e-6}}
+    gains = {"4 × 8 reduce": parts, "8 × 4 reduce": parts | stages, "8 × 4 bcast": parts | only}
+    _, of_parts, _, of_stages = reconfigured._gains(gains)
+    assert "| core | 200 → 100 | 200 → 100 | 200 → 100 |" in of_parts
+    lines = of_stages.splitlines()
+    assert "| stage | 8 × 4 reduce | 8 × 4 bcast |" in lines[0]
+    assert lines[2:] == [
+        "| host subtree level 0 down latency | 100 → – | – |",
+        "| core | 200 → 100 | 5 → 4 |",
+        "| rank departure wait | – → 100 | – |",
+    ]
+    assert len(list(reconfigured._gains({"4 × 8 reduce": parts}))) == 2
+
+
 def test_the_best_others_are_those_of_several_looks():
     looks = [[1.0, 2.0, 3.0, 4.0], [9.0, 2.0, 3.0, 1.0], [9.0, 2.0, 3.0, 4.0]]
     assert reconfigured.best(("lucky", "a", "b", "c"), looks) == ["a", "b", "c"]

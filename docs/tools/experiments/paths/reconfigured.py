@@ -16,6 +16,7 @@ from docs.tools.experiments.stagegen import answer, stagegen
 from docs.tools.experiments.tuned import Tuned, read_tuned
 from docs.tools.target import Target
 from stagegen.catalogue.algorithm import NATIVE
+from stagegen.inspection.parts import merged
 from stagegen.tune.reconfigure import MESSAGES
 
 COLLECTIVES = ("allreduce", "reduce", "bcast", "barrier")
@@ -205,23 +206,33 @@ def _report(found: Found) -> str:
 
 
 def _gains(gains: Mapping[str, Any]) -> Iterator[str]:
-    """Yield where the gain is from: parts of the tree in µs, first tree → last one."""
+    """Yield where the gain is from: parts and stages in µs, first tree → last one."""
     if not gains:
         return
-    parts = list(next(iter(gains.values()))["first_s"])
-    rows = [
-        [part, *(_change(one["first_s"][part], one["last_s"][part]) for one in gains.values())]
-        for part in parts
-    ]
     yield (
         "Time of the slowest rank of a call by part of its path, in µs, with the first tree → with "
         "the last:"
     )
-    yield table(["part", *gains], rows)
+    yield _changes("part", "s", gains)
+    with_stages = {point: one for point, one in gains.items() if "first_stages_s" in one}
+    if with_stages:
+        yield "The same by stage; a dash stands for a tree whose paths have no such stage:"
+        yield _changes("stage", "stages_s", with_stages)
 
 
-def _change(first: float, last: float) -> str:
-    return f"{1e6 * first:.0f} → {1e6 * last:.0f}"
+def _changes(title: str, key: str, gains: Mapping[str, Any]) -> str:
+    """Return a table of the times of both trees, by point."""
+    pairs = [(one[f"first_{key}"], one[f"last_{key}"]) for one in gains.values()]
+    names = merged(times for pair in pairs for times in pair)
+    rows = [[name, *(_change(first.get(name), last.get(name)) for first, last in pairs)]
+            for name in names]  # fmt: skip
+    return table([title, *gains], rows)
+
+
+def _change(first: float | None, last: float | None) -> str:
+    if first is None and last is None:
+        return "–"
+    return " → ".join("–" if one is None else f"{1e6 * one:.0f}" for one in (first, last))
 
 
 def _targets(found: Found) -> Sequence[Target]:
