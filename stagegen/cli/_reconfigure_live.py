@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -116,16 +116,9 @@ class Bed:
             GenerateError, MeasurementError: it cannot be built or run.
         """
         (found,) = self._traced([setup], "traced")
-        model = node_seconds(self.topology, setup.tree)
         if found is None:
-            return Nodes(model, measured=False)
-        ranks = self.topology.rank_count
-        seconds = {
-            setup.tree.nodes[number - ranks].name: one
-            for number, one in found.node_seconds().items()
-            if number >= ranks
-        }
-        own = {name: seconds.get(name, 0.0) for name in model}
+            return Nodes(node_seconds(self.topology, setup.tree), measured=False)
+        own = seconds_by_name(setup.tree, found.node_seconds())
         return Nodes(own, measured=True, parts=typical_parts(found.slowest_ranks))
 
     def explain(self, setups: Sequence[Setup]) -> list[list[SlowestRank]]:
@@ -260,6 +253,19 @@ class Live:
     def close(self) -> None:
         self._source.close()
         self._log.close()
+
+
+def seconds_by_name(tree: ConfiguredTree, seconds: Mapping[int, float]) -> dict[str, float]:
+    """Return the seconds of a tree's nodes by their names.
+
+    Args:
+        tree: the tree.
+        seconds: of nodes by the numbers that events tell: those of the tree come after the ranks.
+            Others are ranks, and the call's root where it is outside of the tree.
+    """
+    return {
+        node.name: seconds.get(tree.ranks + place, 0.0) for place, node in enumerate(tree.nodes)
+    }
 
 
 def repetitions_of(seconds: float, least: int) -> int:

@@ -153,7 +153,10 @@ def _print_look(console: Console, look: Look) -> None:
         f"clock error between two ranks: {format_seconds(look.clocks.error)} (proven: {bound})"
     )
     if look.lost:
-        click.echo(f"{look.lost} calls were overwritten or not kept: see LIBCOLL_EVENTS_ROOM")
+        click.echo(
+            f"{look.lost} calls were overwritten (see LIBCOLL_EVENTS_ROOM), or are on too many "
+            f"communicators (see the limits in docs/inspect.md)"
+        )
     if look.tree is not None:
         _print_tree(console, look.tree)
     elif look.steps is not None:
@@ -176,8 +179,8 @@ def _print_tree(console: Console, tree: TreeFindings) -> None:
     for title, one in (("fastest", tree.fastest), ("slowest", tree.slowest)):
         columns = ("mean", "median", "stdev", "min", "max", "10-perc", "90-perc")
         table = _table(f"stages of the {title} rank, {one.rank}", ("stage",), columns)
-        for stage, seconds in one.stages.items():
-            table.add_row(stage.title, *_spread(Spread.of(seconds)))
+        for name, spread in one.spreads():
+            table.add_row(name, *_spread(spread))
         console.print(table)
     if tree.busiest is not None:
         for table in _orders(tree, tree.busiest):
@@ -246,7 +249,7 @@ def _parts_by_messages(tree: TreeFindings) -> Table:
     """Return Table 4 of Bongo et al."""
     ends = tree.by_messages()
     titles = [f"{name} ({one.rank})" for name, one in ends.items()]
-    table = _table("by messages between hosts on the way to the root", ("part",), titles)
+    table = _table("by messages between hosts on the way", ("part",), titles)
     rows = [one.parts() for one in ends.values()]
     for part in rows[0]:
         table.add_row(part, *(format_seconds(row[part]) for row in rows))
@@ -283,7 +286,7 @@ def _print_steps(console: Console, found: StepFindings) -> None:
     table = _table(f"by {word}s, from the last arrival on", (word,), columns)
     for one in found.steps[:_ROWS]:
         table.add_row(
-            str(one.number),
+            one.title,
             f"{one.messages:g}",
             *map(format_seconds, (one.start, one.end, one.took, one.greatest)),
         )

@@ -19,10 +19,11 @@ from stagegen.inspection.stages import (
     HOST,
     INSIDE,
     LEAF,
-    MESSAGE,
     NETWORK,
     ROOT,
+    ROOT_MESSAGE,
     UP,
+    Path,
     Stage,
     paths_of,
     round_trip,
@@ -30,6 +31,9 @@ from stagegen.inspection.stages import (
 
 #: Percentiles of Table 2.
 _PERCENTILES = (10, 90)
+
+#: The title of Table 2's last row, which is no stage.
+TIME_OF_CALL = "time of a call"
 
 
 @dataclass(frozen=True)
@@ -218,12 +222,30 @@ class RankStages:
     Attributes:
         rank: the rank.
         stages: with their seconds in each call that had them, in the order of the path.
-        calls: in how many calls the path was looked at.
+        elapsed: seconds of each call whose path was looked at, on this rank.
+        between: by call, the messages between hosts on the way to the root, or on the way back if
+            these are more.
     """
 
     rank: int
     stages: Mapping[Stage, Sequence[float]]
-    calls: int
+    elapsed: Sequence[float]
+    between: Sequence[int]
+
+    @property
+    def calls(self) -> int:
+        """In how many calls the path was looked at."""
+        return len(self.elapsed)
+
+    @property
+    def messages(self) -> int:
+        """How many messages between hosts most calls have on the way; the fewest of several."""
+        return max(sorted(set(self.between)), key=self.between.count)
+
+    def spreads(self) -> list[tuple[str, Spread]]:
+        """Return the rows of Table 2 with their titles: all stages, and the time of a call."""
+        rows = [(stage.title, Spread.of(seconds)) for stage, seconds in self.stages.items()]
+        return [*rows, (TIME_OF_CALL, Spread.of(self.elapsed))]
 
     def mean(self, stage: Stage) -> float:
         """Return the mean seconds per call; calls without the stage count as 0."""
@@ -321,12 +343,12 @@ class TreeFindings:
     def by_messages(self) -> dict[str, RankStages]:
         """Return the fastest and the slowest rank by messages between hosts on their way (Table 4).
 
-        A title says how many such messages are on the way to the root.
+        A title says how many such messages most calls of the rank have on the way to the root. In a
+        bcast, it is the way from the root.
         """
         groups: dict[int, list[RankStages]] = defaultdict(list)
         for one in self.by_total:
-            ups = (s for s in one.stages if s.part == NETWORK and s.way == DOWN)
-            groups[len(set(ups))].append(one)
+            groups[one.messages].append(one)
         found: dict[str, RankStages] = {}
         for count, ranks in sorted(groups.items()):
             word = "message" if count == 1 else "messages"
@@ -374,13 +396,16 @@ class TreeFindings:
         """Return what each node takes: mean seconds per call and rank, over all ranks.
 
         Stages at the node count, and messages between it and the nodes below it: these wait while
-        the node is busy with others. Arrival waits do not count.
+        the node is busy with others. A message between it and the call's root, outside of the tree,
+        counts as well. Arrival waits do not count.
         """
         found: dict[int, float] = defaultdict(float)
         for one in self.ranks.values():
             for stage in one.stages:
-                if not stage.is_wait_for_others:
-                    at = self.above.get(stage.node) if stage.what == MESSAGE else stage.node
+                if stage.what == ROOT_MESSAGE:
+                    found[stage.node] += one.mean(stage) / len(self.ranks)
+                elif not stage.is_wait_for_others:
+                    at = self.above.get(stage.node) if stage.is_message else stage.node
                     if at is not None:
                         found[at] += one.mean(stage) / len(self.ranks)
         return dict(found)
@@ -391,7 +416,8 @@ class TreeFindings:
         where = f"rank {rank} on {hosts[rank]}" if rank < len(hosts) else f"node {node}"
         if part in (INSIDE, NETWORK):
             kind = "between hosts" if part == NETWORK else "within a host"
-            return f"message {kind}, {where} and the node above"
+            above = "call's root" if what == ROOT_MESSAGE else "node above"
+            return f"message {kind}, {where} and the {above}"
         names = {LEAF: "itself", HOST: "host subtree", ROOT: "cluster-root subtree", CORE: "core"}
         return f"{names[part]}, {what}: {where}"
 
@@ -404,6 +430,7 @@ class TreeFindings:
                     "rank": one.rank,
                     "host": self.series.hosts[one.rank],
                     "parts_s": one.parts(),
+                    "call": Spread.of(one.elapsed).to_json(),
                     "stages": [
                         {
                             "stage": stage.title,
@@ -439,7 +466,8 @@ def tree_findings(series: Series, by_clocks: bool = False) -> TreeFindings | Non
     """
     nodes: dict[int, NodeFindings] = {}
     paths: dict[int, dict[Stage, list[float]]] = defaultdict(dict)
-    counts: Counter[int] = Counter()
+    elapsed: dict[int, list[float]] = defaultdict(list)
+    between: dict[int, list[int]] = defaultdict(list)
     trips: dict[tuple[int, int], list[float]] = defaultdict(list)
     above: dict[int, Counter[int]] = defaultdict(Counter)
     slowest: list[SlowestRank] = []
@@ -468,11 +496,20 @@ def tree_findings(series: Series, by_clocks: bool = False) -> TreeFindings | Non
         ways = paths_of(found, series.hosts, by_clocks)
         slowest.append(slowest_rank(call, found, ways, series.hosts))
         for rank, path in ways.items():
-            counts[rank] += 1
+            elapsed[rank].append(call.ended[rank] - call.begun[rank])
+            between[rank].append(_between_hosts(path))
             for stage, seconds in path:
                 paths[rank].setdefault(stage, []).append(seconds)
-    ranks = {rank: RankStages(rank, paths[rank], counts[rank]) for rank in sorted(paths)}
+    ranks = {
+        rank: RankStages(rank, paths[rank], elapsed[rank], between[rank]) for rank in sorted(paths)
+    }
     uppers = {number: counts.most_common(1)[0][0] for number, counts in above.items()}
     if not ranks:
         return None
     return TreeFindings(series, nodes, ranks, trips, treeless, uppers, slowest)
+
+
+def _between_hosts(path: Path) -> int:
+    """Return the messages between hosts on the way to the root, or on that back if it has more."""
+    ways = [stage.way for stage, _ in path if stage.part == NETWORK]
+    return max(ways.count(DOWN), ways.count(UP))

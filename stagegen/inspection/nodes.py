@@ -23,6 +23,9 @@ from stagegen.catalogue.collective import load_collectives
 from stagegen.inspection.series import Call, Event
 from stagegen.inspection.trace import Kind
 
+#: What ``COLL_EVENT_NODE_UP`` and ``_DOWN`` tell where the node above is outside of the tree.
+_AT_CALLS_ROOT = 1
+
 
 @lru_cache
 def _one_way() -> tuple[frozenset[str], frozenset[str]]:
@@ -53,6 +56,8 @@ class Node:
         parent: the node that it hands on to.
         giver: the node that it gets the result from: the parent, unless the routine's two ways have
             trees of their own.
+        is_below_calls_root: whether the node above is the call's root, outside of the routine's
+            tree.
     """
 
     number: int
@@ -63,6 +68,7 @@ class Node:
     down: float | None = None
     parent: int | None = None
     giver: int | None = None
+    is_below_calls_root: bool = False
 
     @property
     def last_in(self) -> float:
@@ -119,6 +125,8 @@ def _told(call: Call) -> dict[int, Node]:
                 node.up = event.at
             else:
                 node.down = event.at
+            if event.kind in (Kind.NODE_UP, Kind.NODE_DOWN) and event.a == _AT_CALLS_ROOT:
+                node.is_below_calls_root = True
     for node in nodes.values():
         for name in {*node.ins, *node.outs}:
             child = nodes.get(-1 - name)

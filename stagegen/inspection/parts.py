@@ -15,13 +15,13 @@ from stagegen.inspection.stages import (
     INSIDE,
     LATENCY,
     LEAF,
-    MESSAGE,
     NETWORK,
     ROOT,
     UP,
     Path,
     Stage,
-    part_of,
+    tree_parts,
+    what_to_above,
 )
 
 ARRIVAL_WAITS = "arrival waits"
@@ -129,25 +129,35 @@ def _root(nodes: Mapping[int, Node], rank: int) -> int:
 
 
 def _last_operand(rank: int, nodes: Mapping[int, Node], hosts: Sequence[str]) -> tuple[int, Path]:
-    """Return whose operand came last to the highest node of a rank, and the way from there on."""
-    node = next((one for one in nodes.values() if rank in one.ins), None)
-    if node is None:
+    """Return whose operand came last to a rank's last node, and the way from there on.
+
+    The last one need not be above the others: a rank may do the work of several nodes. The call's
+    root, outside of the routine's tree, is the last node of its rank.
+    """
+    own = [one for one in nodes.values() if one.rank == rank and one.ins]
+    if not own:
         return rank, ()
-    while node.parent is not None and nodes[node.parent].rank == rank:
-        node = nodes[node.parent]
+    node = max(own, key=_done_at)
     found: list[tuple[Stage, float]] = []
+    parts = tree_parts(nodes, hosts)
     for _ in nodes:  # a damaged file may have a circle
         if node.up is not None:
-            part = part_of(node, nodes, hosts)
+            part = parts[node.number]
             found.append((Stage(DOWN, part, 0, LATENCY, node.number), node.up - node.last_in))
         last = max(node.ins, key=node.ins.__getitem__)
         lower = nodes.get(of_node(last)) if last < 0 else None
         if lower is None or lower.up is None or not lower.ins:
             break
         kind = INSIDE if hosts[lower.rank] == hosts[node.rank] else NETWORK
-        found.append((Stage(DOWN, kind, 0, MESSAGE, lower.number), node.ins[last] - lower.up))
+        stage = Stage(DOWN, kind, 0, what_to_above(lower), lower.number)
+        found.append((stage, node.ins[last] - lower.up))
         node = lower
     return (last if last >= 0 else node.rank), tuple(reversed(found))
+
+
+def _done_at(node: Node) -> tuple[float, bool]:
+    """Return when a node had all that it needs, and whether nothing is above it."""
+    return (node.last_in, True) if node.up is None else (node.up, False)
 
 
 def typical_parts(calls: Iterable[SlowestRank]) -> dict[str, float]:

@@ -8,23 +8,28 @@ of its call.
 Down latency counts from the last arrival, up latency to the first departure. A message between
 nodes of two ranks has stamps of two clocks, so the paper halves what the way there and back takes
 together; this needs no synchronised clocks. ``by_clocks`` takes the ways as the clocks show them.
+
+The root of a reduce or a bcast may be another rank than that of the routine's tree. Then it is a
+node above that one, and the message between the two is a stage of its own.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stagegen.inspection.nodes import Node, of_node
 
 DOWN, CORE, UP = "down", "core", "up"
-ARRIVAL_WAIT, LATENCY, DEPARTURE_WAIT, MESSAGE = (
+ARRIVAL_WAIT, LATENCY, DEPARTURE_WAIT, MESSAGE, ROOT_MESSAGE = (
     "arrival wait",
     "latency",
     "departure wait",
     "message",
+    "message of the call's root",
 )
-#: Parts of the tree: the rank itself; nodes whose contributors are all on one host; others.
+#: Parts of the tree: the rank itself; nodes that are on one host with all ranks below; others.
 LEAF, HOST, ROOT = "leaf", "host", "root"
 #: Messages between nodes: within a host; between hosts, the paper's proxies.
 INSIDE, NETWORK = "inside", "network"
@@ -38,7 +43,8 @@ class Stage:
         way: down to the root, the core, or up again.
         part: of the tree, one of :data:`LEAF` to :data:`NETWORK`, or :data:`CORE`.
         level: the node's place among those of its part on the path, from the rank on.
-        what: wait, latency or message.
+        what: wait, latency or message; :data:`ROOT_MESSAGE` is that between the roots of the tree
+            and of the call.
         node: the node, or the lower one of a message.
     """
 
@@ -54,12 +60,19 @@ class Stage:
         return self.what == ARRIVAL_WAIT
 
     @property
+    def is_message(self) -> bool:
+        """Whether it is between two nodes."""
+        return self.what in (MESSAGE, ROOT_MESSAGE)
+
+    @property
     def title(self) -> str:
         """In words, without the node."""
         if self.part == CORE:
             return "core"
-        if self.what == MESSAGE:
+        if self.is_message:
             where = "message between hosts" if self.part == NETWORK else "message within a host"
+            if self.what == ROOT_MESSAGE:
+                return f"{where} {'to' if self.way == DOWN else 'from'} the call's root"
             return f"{where} {self.level}, {self.way}"
         names = {LEAF: "rank", HOST: "host subtree", ROOT: "cluster-root subtree"}
         level = "" if self.part == LEAF else f" level {self.level}"
@@ -80,7 +93,7 @@ def paths_of(
         hosts: of the ranks.
         by_clocks: take messages' times as the clocks show them, not as halves.
     """
-    parts = {number: part_of(node, nodes, hosts) for number, node in nodes.items()}
+    parts = tree_parts(nodes, hosts)
     found = {}
     for rank in range(len(hosts)):
         starts = [n for n in nodes.values() if rank in n.ins or rank in n.outs]
@@ -89,13 +102,28 @@ def paths_of(
     return found
 
 
-def part_of(node: Node, nodes: Mapping[int, Node], hosts: Sequence[str]) -> str:
-    """Return the part of the tree that a node is of."""
+def tree_parts(nodes: Mapping[int, Node], hosts: Sequence[str]) -> dict[int, str]:
+    """Return the part of the tree that each node is of.
+
+    A node of the cluster root may have nodes of its own host as contributors. So the ranks below
+    it count, down to the lowest ones, by the routine's way to the root and by its way back.
+    """
+    below: dict[int, set[str]] = defaultdict(set)
+    for way in ("parent", "giver"):
+        for node in nodes.values():
+            names = node.ins if way == "parent" else node.outs
+            own = {hosts[node.rank], *(hosts[name] for name in names if name >= 0)}
+            for above in _line(node, nodes, way):
+                below[above.number] |= own
+    return {
+        number: LEAF if _is_leaf(node) else ROOT if len(below[number]) > 1 else HOST
+        for number, node in nodes.items()
+    }
+
+
+def _is_leaf(node: Node) -> bool:
     names = {*node.ins, *node.outs}
-    if len(names) == 1 and not any(name < 0 for name in names):
-        return LEAF
-    ranks = [name if name >= 0 else nodes[-1 - name].rank for name in names]
-    return HOST if all(hosts[rank] == hosts[node.rank] for rank in ranks) else ROOT
+    return len(names) == 1 and not any(name < 0 for name in names)
 
 
 def _line(start: Node, nodes: Mapping[int, Node], way: str) -> list[Node]:
@@ -134,7 +162,8 @@ def _path(
                 step = levels.get(kind, 0)
                 levels[kind] = step + 1
                 seconds = _message(way, node, above, by_clocks)
-                found.append((Stage(way, kind, step, MESSAGE, node.number), seconds))
+                stage = Stage(way, kind, step, what_to_above(node), node.number)
+                found.append((stage, seconds))
     root = there[-1]
     core = []
     if root.ins and root.outs:
@@ -160,6 +189,11 @@ def _at_node(way: str, part: str, level: int, name: int, node: Node) -> list[tup
         if node.down is not None:
             found.append((stage(LATENCY), node.first_out - node.down))
     return found
+
+
+def what_to_above(node: Node) -> str:
+    """Return what a message between a node and the one above it is."""
+    return ROOT_MESSAGE if node.is_below_calls_root else MESSAGE
 
 
 def round_trip(lower: Node, upper: Node) -> float | None:

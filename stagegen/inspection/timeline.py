@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from stagegen.inspection.series import Call, Series
-from stagegen.inspection.trace import Kind
+from stagegen.inspection.trace import NO_DATA, Kind
 from stagegen.topology import Topology
+
+#: In place of the phase of a message that is of none, in a call that has phases.
+OUTSIDE = -1
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,8 @@ class Message:
     Attributes:
         sender: rank in the communicator.
         receiver: likewise.
-        step: the phase of a schedule; else how many messages the sender had begun before.
+        step: the phase of a schedule, or :data:`OUTSIDE`; in a call without phases, how many
+            messages the sender had begun before.
         start: when its send began; seconds of the reference clock.
         end: when its receive had ended.
     """
@@ -34,28 +39,68 @@ class Message:
 
 
 def messages_of(call: Call) -> list[Message]:
-    """Return the messages of a call by their starts: those of phases, if it has any."""
-    phases = any(event.kind is Kind.STARTED for own in call.events for event in own)
-    sends, receives = (Kind.STARTED, Kind.ARRIVED) if phases else (Kind.SENT, Kind.RECEIVED)
+    """Return the messages of a call by their starts.
+
+    If the call has phases, these are the messages of phases, and those of other parts, such as a
+    gather on each host before the phases. Tokens and dummies do not count then.
+    """
+    if has_phases(call):
+        found = _pairs(call, Kind.STARTED, Kind.ARRIVED)
+        found += _not_of(call, found, _pairs(call, Kind.SENT, Kind.RECEIVED, NO_DATA))
+    else:
+        found = _in_steps(_pairs(call, Kind.SENT, Kind.RECEIVED))
+    return sorted(found, key=lambda one: (one.start, one.sender, one.receiver))
+
+
+def has_phases(call: Call) -> bool:
+    """Whether some of its messages are of the phases of a schedule."""
+    return any(event.kind is Kind.STARTED for own in call.events for event in own)
+
+
+def _pairs(call: Call, sends: Kind, receives: Kind, but: Collection[int] = ()) -> list[Message]:
+    """Match begins of sends with ends of receives, in the order of each sender and receiver.
+
+    Args:
+        call: the call.
+        sends: the kind of the events where sends begin.
+        receives: that of the events where receives have ended.
+        but: tags of messages that are left out.
+    """
+    of_phases = sends is Kind.STARTED
     started: dict[tuple[int, int, int], list[float]] = defaultdict(list)
     arrived: dict[tuple[int, int, int], list[float]] = defaultdict(list)
     for rank, own in enumerate(call.events):
         for event in own:
-            phase = event.b if phases else 0
-            if event.kind is sends and event.a != rank:
+            if event.a == rank or (not of_phases and event.b in but):
+                continue
+            phase = event.b if of_phases else OUTSIDE
+            if event.kind is sends:
                 started[rank, event.a, phase].append(event.at)
-            elif event.kind is receives and event.a != rank:
+            elif event.kind is receives:
                 arrived[event.a, rank, phase].append(event.at)
-    found = [
-        Message(sender, receiver, phase if phases else number, start, end)
+    return [
+        Message(sender, receiver, phase, start, end)
         for (sender, receiver, phase), starts in started.items()
-        for number, (start, end) in enumerate(
-            zip(starts, arrived[sender, receiver, phase], strict=False)
-        )
+        for start, end in zip(starts, arrived[sender, receiver, phase], strict=False)
     ]
-    if not phases:
-        found = _in_steps(found)
-    return sorted(found, key=lambda one: (one.start, one.sender, one.receiver))
+
+
+def _not_of(call: Call, phases: Iterable[Message], messages: Iterable[Message]) -> list[Message]:
+    """Return the messages that are none of a phase, nor segments of one.
+
+    What a rank sends to another after it began a phase's message to it is that message, or a
+    segment of it: the last one may even leave when the others have arrived. In another part of a
+    composition, it is neither.
+    """
+    ends = [[one.at for one in own if one.kind is Kind.PART] for own in call.events]
+
+    def place(one: Message) -> tuple[int, int, int]:
+        return one.sender, one.receiver, bisect_right(ends[one.sender], one.start)
+
+    first: dict[tuple[int, int, int], float] = {}
+    for one in phases:
+        first[place(one)] = min(first.get(place(one), one.start), one.start)
+    return [one for one in messages if one.start < first.get(place(one), np.inf)]
 
 
 def _in_steps(messages: Iterable[Message]) -> list[Message]:
@@ -82,7 +127,7 @@ class Step:
     """The messages of a phase or a step, over the calls of a series.
 
     Attributes:
-        number: of the phase or step.
+        number: of the phase or step; :data:`OUTSIDE` for all messages outside of phases.
         messages: how many there are in a call, in the mean.
         start: mean start of its first message, from the last arrival on; seconds.
         end: mean end of its last message.
@@ -96,6 +141,11 @@ class Step:
     end: float
     took: float
     greatest: float
+
+    @property
+    def title(self) -> str:
+        """Its number, or that its messages are outside of the phases."""
+        return "outside" if self.number == OUTSIDE else str(self.number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +173,7 @@ class StepFindings:
             "phases": self.has_phases,
             "steps": [
                 {
-                    "step": one.number,
+                    "step": None if one.number == OUTSIDE else one.number,
                     "messages": one.messages,
                     "start_s": one.start,
                     "end_s": one.end,
@@ -149,7 +199,7 @@ def step_findings(series: Series, most: int = 500) -> StepFindings | None:
     chosen = range(max(0, len(series) - most), len(series))
     for number in chosen:
         call = series.call(number)
-        phases = phases or any(e.kind is Kind.STARTED for own in call.events for e in own)
+        phases = phases or has_phases(call)
         messages = messages_of(call)
         last = max(call.begun)
         by_step: dict[int, list[Message]] = defaultdict(list)

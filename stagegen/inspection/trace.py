@@ -47,6 +47,9 @@ class Kind(IntEnum):
 _OF_MESSAGES = (Kind.SENT, Kind.RECEIVED, Kind.STARTED, Kind.ARRIVED)
 _OF_CONTRIBUTORS = (Kind.NODE_IN, Kind.NODE_OUT)
 
+#: Tags of messages without data: ``COLL_TAG_TOKEN`` and ``COLL_TAG_DUMMY`` of ``coll.h``.
+NO_DATA = (3, 4)
+
 #: Structures of the file; times are nanoseconds of the rank's own clock.
 ENTRY = np.dtype([("time", "<i8"), ("a", "<i4"), ("what", "<u4")])
 CALL = np.dtype(

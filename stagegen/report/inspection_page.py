@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from stagegen import __version__
-from stagegen.inspection.findings import RankStages, Spread
+from stagegen.inspection.findings import RankStages
 from stagegen.inspection.look import Look
 from stagegen.inspection.parts import typical_parts
-from stagegen.inspection.timeline import messages_of
+from stagegen.inspection.timeline import OUTSIDE, messages_of
 from stagegen.report.html import page_template
 from stagegen.report.pictures.colours import ALARM, EMPTY, GROUPS, INK, LINE, SOFT
 from stagegen.report.units import format_bytes, format_seconds
@@ -74,7 +74,6 @@ def render_inspection(looks: Sequence[Look]) -> str:
             else None
         ),
         lines=[timeline(look) for look in looks],
-        spread=Spread.of,
         typical=typical_parts,
         rows=_NODES,
         mean=_mean,
@@ -277,13 +276,16 @@ def timeline(look: Look) -> str:
             if rank not in ranks:
                 continue
             y = top + row * rank + 1 + share * (row - 2)
+            outside = one.step == OUTSIDE
+            step = "outside of phases" if outside else f"step {one.step}"
             title = (
-                f"step {one.step}: rank {one.sender} to {one.receiver}, "
+                f"{step}: rank {one.sender} to {one.receiver}, "
                 f"{format_seconds(max(one.end - one.start, 0.0))}"
             )
+            colour = SOFT if outside else GROUPS[one.step % len(GROUPS)]
             parts.append(
                 f'<rect x="{start:.1f}" y="{y:.1f}" width="{max(end - start, 0.7):.1f}" '
-                f'height="{(row - 2) / 2:.1f}" fill="{GROUPS[one.step % len(GROUPS)]}">'
+                f'height="{(row - 2) / 2:.1f}" fill="{colour}">'
                 f"<title>{escape(title)}</title></rect>"
             )
     for number, use in enumerate(links):
@@ -299,6 +301,6 @@ def timeline(look: Look) -> str:
             parts.append(
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(end - x, 0.5):.1f}" height="10" '
                 f'fill="{INK}" fill-opacity="0.7"><title>{escape(use.name)}: idle '
-                f"{use.idle:.0%} of the call</title></rect>"
+                f"{use.idle:.0%} of the time from the first message to the last</title></rect>"
             )
     return _svg(_WIDTH, height, "time line", parts)

@@ -151,7 +151,8 @@ static bool has_arrived(const struct slot *slot) {
 static int pay_for_arrived(struct streams *streams) {
     struct cursor *at = &streams->arriving;
     while (at->number < streams->posting.number && has_arrived(slot_of(streams, at))) {
-        coll_stamp(COLL_STAMP_ARRIVED, at->step->phase, at->step->from);
+        coll_stamp_of(COLL_STAMP_ARRIVED, at->step->phase, at->step->from,
+                      streams->run.rank_of[at->step->from]);
         COLL_TRY(coll_aapc_pay(&streams->run, at->step, at->token));
         next_message(at);
     }
@@ -198,7 +199,8 @@ static int start_sends(struct streams *streams) {
             break;
         if (is_behind(streams->out, streams->slots_out, slot, streams->run.rank_of[peer_of(at)]))
             break;
-        coll_stamp(COLL_STAMP_STARTED, at->step->phase, at->step->to);
+        coll_stamp_of(COLL_STAMP_STARTED, at->step->phase, at->step->to,
+                      streams->run.rank_of[at->step->to]);
         enter(streams, at, slot);
         COLL_TRY(go_on(streams, slot, true));
         streams->awaiting = false;

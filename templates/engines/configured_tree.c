@@ -46,7 +46,13 @@ struct work {
  * NODES: with TRACE=1, each call tells the stamps of its nodes (docs/inspect.md). The node k of the
  * tables has the number cc->size + k. A rank whose operand goes to another rank is a node of its
  * own, with its number. As a contributor, a node n has the name -1 - n.
+ *
+ * Where the root of a reduce or a bcast is another rank than that of the tree, it is a node above
+ * the tree's root, with the number after that one's. The tree's root tells AT_CALLS_ROOT with the
+ * stamp of this edge.
  */
+enum { INSIDE = 0, AT_CALLS_ROOT = 1 };
+
 static int number_of(const struct coll_comm *cc, int node) {
     return cc->size + node;
 }
@@ -62,6 +68,7 @@ struct plan {
     int works, arrivals, downs;
     int begun;          /* works with base COMES */
     int root;           /* the rank that has the result first */
+    int top;            /* the tree's root, a node */
     struct link own;    /* to whom the own operand goes */
     struct link result; /* from whom the result comes */
     struct work *work;
@@ -202,7 +209,8 @@ static void make_plan(struct plan *plan, const struct coll_comm *cc,
     plan->receives = (MPI_Request *)(plan->value + tree->nodes);
     plan->inner = (int *)(plan->receives + 2 * tree->nodes + 2 * cc->size + 2);
     char *has = (char *)(plan->inner + tree->nodes);
-    plan->root = cc->rank_of[tree->worker[tree->nodes - 1]];
+    plan->top = tree->nodes - 1;
+    plan->root = cc->rank_of[tree->worker[plan->top]];
     plan->own = plan->result = nobody;
     find_way_up(plan, cc, tree);
     find_way_down(plan, cc, tree, has);
@@ -387,10 +395,13 @@ static int await_message(struct run *run, int arrival) {
     return MPI_SUCCESS;
 }
 
-/* Tell what came before this rank's own operand: messages that wait for their receives. */
+/*
+ * Tell what came before this rank's own operand: messages that wait for their receives. Without
+ * receives, there is no look: the MPI library would go to the network for nothing.
+ */
 static int tell_early(struct run *run) {
     const struct plan *plan = run->plan;
-    for (int come = 1, which = 0; come && which != MPI_UNDEFINED;) {
+    for (int come = plan->arrivals > 0, which = 0; come && which != MPI_UNDEFINED;) {
         COLL_TRY(PMPI_Testany(plan->arrivals, plan->receives, &which, &come, MPI_STATUS_IGNORE));
         if (come && which != MPI_UNDEFINED)
             tell_in(&plan->arrival[which]);
@@ -453,17 +464,53 @@ static void tell_begin(const struct run *run) {
     if (plan->own.rank == MPI_PROC_NULL)
         return;
     coll_event(COLL_EVENT_NODE_IN, me, me);
-    coll_event(COLL_EVENT_NODE_UP, 0, me);
+    coll_event(COLL_EVENT_NODE_UP, INSIDE, me);
 }
 
-/* A node hands on what it has; the root of the tree does not. */
+/* A node hands on what it has; the tree's root does not, but to the call's root (see below). */
 static void tell_up(const struct run *run, const struct work *work) {
     const int number = number_of(run->cc, work->node);
     if (work->up.rank == MPI_PROC_NULL && work->above < 0)
         return;
-    coll_event(COLL_EVENT_NODE_UP, 0, number);
+    coll_event(COLL_EVENT_NODE_UP, INSIDE, number);
     if (work->above >= 0)
         coll_event(COLL_EVENT_NODE_IN, name_of(number), number_of(run->cc, work->above));
+}
+
+/* The node by which this rank has the result first; of the tree's root it is that one. */
+static int node_of_result(const struct run *run) {
+    const struct plan *plan = run->plan;
+    return plan->result.rank != MPI_PROC_NULL ? plan->result.node : number_of(run->cc, plan->top);
+}
+
+/* The call's root, as the node above the tree's root. */
+static int node_above(const struct run *run) {
+    return number_of(run->cc, run->plan->top + 1);
+}
+
+/* A reduce: the tree's root sends the result to the call's root, which then has it. */
+static void tell_up_to_root(const struct run *run) {
+    coll_event(COLL_EVENT_NODE_UP, AT_CALLS_ROOT, number_of(run->cc, run->plan->top));
+}
+
+static void tell_in_at_root(const struct run *run) {
+    coll_event(COLL_EVENT_NODE_IN, name_of(number_of(run->cc, run->plan->top)), node_above(run));
+}
+
+/* A bcast: the call's root sends the data to the tree's root, which then has it. */
+static void tell_out_of_root(const struct run *run) {
+    coll_event(COLL_EVENT_NODE_OUT, name_of(number_of(run->cc, run->plan->top)), node_above(run));
+}
+
+static void tell_down_from_root(const struct run *run) {
+    coll_event(COLL_EVENT_NODE_DOWN, AT_CALLS_ROOT, number_of(run->cc, run->plan->top));
+}
+
+/* The call's root has the data itself. So this rank's first node has it from that node. */
+static void tell_own_at_root(const struct run *run) {
+    const int by = node_of_result(run);
+    coll_event(COLL_EVENT_NODE_OUT, name_of(by), node_above(run));
+    coll_event(COLL_EVENT_NODE_DOWN, INSIDE, by);
 }
 
 /*
@@ -474,11 +521,9 @@ static void tell_up(const struct run *run, const struct work *work) {
 static void tell_down(const struct run *run, int has_come) {
     const struct plan *plan = run->plan;
     const int me = run->cc->rank, is_leaf = plan->own.rank != MPI_PROC_NULL;
-    const int by = plan->result.rank != MPI_PROC_NULL
-                       ? plan->result.node
-                       : number_of(run->cc, plan->work[plan->works - 1].node);
+    const int by = node_of_result(run);
     if (has_come)
-        coll_event(COLL_EVENT_NODE_DOWN, 0, by);
+        coll_event(COLL_EVENT_NODE_DOWN, INSIDE, by);
     for (int i = plan->works - 1; i >= 0; --i) {
         const struct work *work = &plan->work[i];
         const int number = number_of(run->cc, work->node);
@@ -486,11 +531,11 @@ static void tell_down(const struct run *run, int has_come) {
             continue;
         coll_event(COLL_EVENT_NODE_OUT, name_of(number),
                    work->above < 0 ? by : number_of(run->cc, work->above));
-        coll_event(COLL_EVENT_NODE_DOWN, 0, number);
+        coll_event(COLL_EVENT_NODE_DOWN, INSIDE, number);
     }
     if (is_leaf && by != me) {
         coll_event(COLL_EVENT_NODE_OUT, name_of(me), by);
-        coll_event(COLL_EVENT_NODE_DOWN, 0, me);
+        coll_event(COLL_EVENT_NODE_DOWN, INSIDE, me);
     }
 }
 
@@ -590,10 +635,14 @@ static int reduce(struct run *run) {
     COLL_TRY(go_up(run, &value));
     if (here.rank == there.rank)
         return keep(run, value);
-    if (run->cc->rank == here.rank)
+    if (run->cc->rank == here.rank) {
+        tell_up_to_root(run);
         COLL_TRY(send(run, &there, value));
-    if (run->cc->rank == there.rank)
+    }
+    if (run->cc->rank == there.rank) {
         COLL_TRY(receive(run, &here, run->call->recv));
+        tell_in_at_root(run);
+    }
     return complete(run);
 }
 
@@ -602,10 +651,15 @@ static int bcast(struct run *run) {
     struct link there = {.rank = run->call->root, .tag = AT_ROOT};
     struct link here = {.rank = run->plan->root, .tag = AT_ROOT};
     if (here.rank != there.rank) {
-        if (run->cc->rank == there.rank)
+        if (run->cc->rank == there.rank) {
+            tell_out_of_root(run);
             COLL_TRY(send(run, &here, run->call->recv));
-        if (run->cc->rank == here.rank)
+            tell_own_at_root(run);
+        }
+        if (run->cc->rank == here.rank) {
             COLL_TRY(receive(run, &there, run->call->recv));
+            tell_down_from_root(run);
+        }
     }
     return go_down(run, there.rank);
 }

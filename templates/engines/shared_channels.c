@@ -6,11 +6,11 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #ifdef __linux__
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 #endif
 
 #include "shared_channels.h"
@@ -23,6 +23,9 @@
  * communicator is revoked.
  */
 enum { LOOKS = 64, TURNS = 64, NAP_NS = 2000000 };
+
+/* Of 1,024 processors each. */
+enum { SETS = 8 };
 
 static int host_ranks(const struct coll_comm *cc) {
     return cc->first_place[cc->host + 1] - cc->first_place[cc->host];
@@ -48,6 +51,26 @@ static int all_of(MPI_Comm host, int mine, int *all) {
     return PMPI_Allreduce(&mine, all, 1, MPI_INT, MPI_MIN, host);
 }
 
+/*
+ * How many processors the ranks of a host may use. The system, or what starts the job, may let a
+ * rank use only some of them, and each rank others.
+ */
+static int count_processors(MPI_Comm host, long *count) {
+    *count = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef __linux__
+    cpu_set_t own[SETS], together[SETS];
+    int told;
+    memset(own, 0, sizeof own);
+    COLL_TRY(all_of(host, sched_getaffinity(0, sizeof own, own) == 0, &told));
+    COLL_TRY(PMPI_Allreduce(own, together, sizeof own, MPI_BYTE, MPI_BOR, host));
+    if (told)
+        *count = CPU_COUNT_S(sizeof together, together);
+#else
+    (void)host;
+#endif
+    return MPI_SUCCESS;
+}
+
 /* Find where everyone's channels are. */
 static int find_channels(const struct coll_comm *cc, MPI_Win window, struct shared_channel **of) {
     for (int k = 0; k < host_ranks(cc); ++k) {
@@ -59,19 +82,24 @@ static int find_channels(const struct coll_comm *cc, MPI_Win window, struct shar
 }
 
 /*
- * A window of so many bytes, all 0, and where everyone's part of it is. Where one rank has none, or
+ * A window of so many channels, and where everyone's part of it is. Where one rank has none, or
  * cannot find the parts, *all is 0. A window that some ranks could not make, none can free.
  */
-static int make_window(const struct coll_comm *cc, MPI_Comm host, MPI_Aint bytes, MPI_Win *window,
+static int make_window(const struct coll_comm *cc, MPI_Comm host, int count, MPI_Win *window,
                        struct shared_channel **of, int *all) {
-    void *own;
+    const MPI_Aint bytes = (MPI_Aint)count * (MPI_Aint)sizeof **of;
+    struct shared_channel *own;
+    long processors;
+    COLL_TRY(count_processors(host, &processors));
     int made = PMPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, host, &own, window);
     COLL_TRY(all_of(host, made == MPI_SUCCESS, all));
     if (!*all)
         return MPI_SUCCESS;
     memset(own, 0, (size_t)bytes);
+    for (int i = 0; i < count; ++i)
+        own[i].taken.crowded = own[i].written.crowded = processors < host_ranks(cc);
     made = find_channels(cc, *window, of);
-    COLL_TRY(all_of(host, made == MPI_SUCCESS, all)); /* and all flags are 0 after it */
+    COLL_TRY(all_of(host, made == MPI_SUCCESS, all)); /* and all flags are set after it */
     return *all ? MPI_SUCCESS : PMPI_Win_free(window);
 }
 
@@ -85,8 +113,7 @@ static int allocate(const struct coll_comm *cc, MPI_Comm host, int count,
     int all = 0;
     int error = all_of(host, found != NULL && kept != NULL, &all);
     if (error == MPI_SUCCESS && all)
-        error =
-            make_window(cc, host, (MPI_Aint)count * (MPI_Aint)sizeof **found, &made, found, &all);
+        error = make_window(cc, host, count, &made, found, &all);
     if (error == MPI_SUCCESS && all) {
         *kept = made;
         *of = found;
@@ -106,20 +133,6 @@ int coll_shared_channels(const struct coll_comm *cc, int count, struct shared_ch
         error = allocate(cc, host, count, of);
     COLL_TRY(PMPI_Comm_free(&host));
     return error;
-}
-
-/* Whether the ranks of this host have fewer processors than there are ranks. */
-static int is_crowded(const struct coll_comm *cc) {
-    static atomic_int processors; /* 0: not known yet */
-    int found = atomic_load_explicit(&processors, memory_order_relaxed);
-#ifdef __linux__
-    if (found == 0) {
-        const long online = sysconf(_SC_NPROCESSORS_ONLN);
-        found = online < 1 ? 1 : online > 1 << 20 ? 1 << 20 : (int)online;
-        atomic_store_explicit(&processors, found, memory_order_relaxed);
-    }
-#endif
-    return found != 0 && host_ranks(cc) > found;
 }
 
 static int has(struct shared_flag *flag, unsigned number) {
@@ -144,7 +157,7 @@ static void nap(struct shared_flag *flag, unsigned number, int *woken) {
 }
 
 static int wait_for(const struct coll_comm *cc, struct shared_flag *flag, unsigned number) {
-    const unsigned turns = is_crowded(cc) ? 0 : TURNS;
+    const unsigned turns = flag->crowded ? 0 : TURNS;
     for (unsigned looks = 1; !has(flag, number); ++looks) {
         int come, woken = 0;
         if (looks % LOOKS != 0 && turns > 0)

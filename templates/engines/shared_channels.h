@@ -13,6 +13,7 @@ enum { SHARED_CHANNEL_MOST = 1008 };
 struct shared_flag {
     atomic_uint number;
     atomic_uint sleeps; /* whether the rank that waits is to be woken */
+    int crowded;        /* whether the ranks of its host have fewer processors than ranks */
 };
 
 /* One message at a time from one rank to another. Both count the messages. */

@@ -41,11 +41,21 @@ static const struct {
 };
 
 enum { ALIKE = sizeof alike / sizeof alike[0] };
-#ifdef COLL_ADAPTIVE
 
-/* LIBCOLL_ADAPTIVE shares the place of that setting: all builds tell as many bytes. */
-enum { DETERMINISTIC = 1 };
+/* All builds tell as many bytes: what only some builds have shares the place of another setting. */
+enum { DETERMINISTIC = 1, SCRATCH = 4 };
+static const struct {
+    const char *name;
+    int place;
+} sharing[] = {
+#ifdef COLL_ADAPTIVE
+    {"LIBCOLL_ADAPTIVE", DETERMINISTIC},
 #endif
+#ifdef COLL_TRACED
+    {"LIBCOLL_EVENTS_EACH", SCRATCH},
+#endif
+    {NULL, ALIKE},
+};
 
 /* What a rank tells: 72 bytes. */
 struct introduction {
@@ -75,11 +85,12 @@ static struct introduction introduction(void) {
     struct introduction mine = {.build = coll_build};
     for (int i = 0; i < ALIKE; ++i)
         mine.settings[i] = setting_of(i);
-#ifdef COLL_ADAPTIVE
-    const char *adaptive = getenv("LIBCOLL_ADAPTIVE");
-    if (adaptive != NULL && adaptive[0] != '\0' && strcmp(adaptive, "0") != 0)
-        mine.settings[DETERMINISTIC] ^= coll_hash(adaptive);
-#endif
+    for (int i = 0; sharing[i].name != NULL; ++i) {
+        const char *value = getenv(sharing[i].name);
+        uint32_t *place = &mine.settings[sharing[i].place];
+        if (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0)
+            *place = 31 * *place + coll_hash(value);
+    }
     mine.host = coll_cluster_self(mine.name);
     return mine;
 }
@@ -94,14 +105,15 @@ static void list_differences(const struct introduction *one, const struct introd
                              char *text, size_t room) {
     size_t used = (size_t)snprintf(text, room, "%s",
                                    one->build == other->build ? "" : " the build of libcoll");
-    for (int i = 0; i < ALIKE && used < room; ++i)
-        if (one->settings[i] != other->settings[i])
-            used += (size_t)snprintf(text + used, room - used, "%s %s", used == 0 ? "" : ",",
-                                     alike[i].name);
-#ifdef COLL_ADAPTIVE
-    if (one->settings[DETERMINISTIC] != other->settings[DETERMINISTIC] && used < room)
-        snprintf(text + used, room - used, " (or LIBCOLL_ADAPTIVE)");
-#endif
+    for (int i = 0; i < ALIKE && used < room; ++i) {
+        if (one->settings[i] == other->settings[i])
+            continue;
+        used += (size_t)snprintf(text + used, room - used, "%s %s", used == 0 ? "" : ",",
+                                 alike[i].name);
+        for (int k = 0; sharing[k].name != NULL && used < room; ++k)
+            if (sharing[k].place == i)
+                used += (size_t)snprintf(text + used, room - used, " (or %s)", sharing[k].name);
+    }
 }
 
 /* Said by one process, and once, however many communicators there are. */

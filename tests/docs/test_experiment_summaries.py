@@ -95,8 +95,8 @@ RETURNED = {
     ),
     "paths/noise_floor": (
         "4 × 8",
-        {"one": {"a": 3e-3, "b": 2e-3}, "other": {"c": 1e-3, "d": 4e-3}},
-        "| 4 × 8 | 2 | 1 | 2.000 |",
+        {"seconds": {"one": [1e-3, 4e-3, 9e-3], "other": [2e-3, 4e-3, 3e-3]}},
+        "| 4 × 8 | 4 | 3 | 1.000 (0.500–3.000) |",
     ),
     "patterns/tuned": (
         "chain-4x4-cyclic cubic zipf-1", TIMES,

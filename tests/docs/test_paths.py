@@ -6,7 +6,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from docs.tools.experiments.paths import configurations, event_cost, program, reconfigured
+from docs.tools.experiments.paths import (
+    configurations,
+    event_cost,
+    noise_floor,
+    program,
+    reconfigured,
+)
 from docs.tools.experiments.paths._figures import figures_of
 from docs.tools.experiments.paths._kept import departures_of, drawn_of, tables_of
 from docs.tools.experiments.tuned import Tuned
@@ -49,12 +55,29 @@ def test_configurations_stand_beside_theirs(tree):
     assert "takes 1100 to 1500 µs on 4 × 8, and 500 to 500 µs on 8 × 4" in text
     assert "`4 × 8 nary` (theirs: 8W)" in text
     (core,) = [line for line in text.splitlines() if line.startswith("| core | 3 |")][:1]
-    assert core.endswith("| 11 | 10 | 3 |"), "Table 2: theirs are the last columns"
+    assert core.endswith("| 11 | 10 | 3 | 8 | 64 | 8 | 14 |"), (
+        "Table 2: theirs are the last columns"
+    )
+    second = text[text.index("Table 2") : text.index("Table 3")].strip().splitlines()
+    theirs = " | – | – | – | – | – | – | – | 17 | 17 | 1 | 15 | 65 | 16 | 18 |"
+    assert f"| cluster-root subtree level 1 up latency{theirs}" in second, "only theirs has it"
+    call = "| time of a call | 77 | 77 | 0 | 77 | 77 | 77 | 77 | 680 | 678 | 124 | 388 | 2509 | 537"
+    assert second[-1] == f"{call} | 807 |"
+    assert "earlier run" not in text
     (total,) = [
         line for line in text.splitlines() if line.startswith("| total, no arrival wait |")
     ][:1]
     assert total.split(" | ")[2] == "278", "Table 3: theirs are beside ours"
     assert "1 message, fastest" in text
+
+
+def test_results_of_an_earlier_rule_about_host_subtrees_say_so(tree):
+    one = configuration(tree, "binary", nary=[1e-3], binary=[1e-3])
+    del one["stages"]["time of a call"]
+    text = configurations.EXPERIMENT.report({"4 × 8 binary": one})
+    assert "Tables 2 to 4 are of an earlier run." in text
+    call = [line for line in text.splitlines() if line.startswith("| time of a call |")]
+    assert call == [f"| time of a call{' | –' * 7} | 680 | 678 | 124 | 388 | 2509 | 537 | 807 |"]
 
 
 def test_theirs_is_beside_an_order_of_as_many():
@@ -64,14 +87,18 @@ def test_theirs_is_beside_an_order_of_as_many():
     assert last.startswith("| 8. arrival | 0.0 (100.0) | 0.0 (0.0) |")
 
 
-def test_split_trees_are_compared_with_the_binary_one_by_size(tree):
+def test_split_trees_are_compared_with_those_that_take_turns_with_them(tree):
     times = {"nary": [1.0], "binary": [3.0, 1.0, 2.0], "split-2": [1.0, 1.0, 1.0]}
     found = {"8 × 4 split-2, 256 bytes": configuration(tree, "split-2", **times)}
     with pytest.raises(ValueError, match="zip"):
         configurations.EXPERIMENT.report(found)
     times["nary"] = [1.0] * 3
     found = {"8 × 4 split-2, 256 bytes": configuration(tree, "split-2", **times)}
-    assert "| 256 | 2.00 (1.00–3.00) | 0.81 |" in configurations.EXPERIMENT.report(found)
+    text = configurations.EXPERIMENT.report(found)
+    assert "| `split-2` over `binary` | 256 | 2.00 (1.00–3.00) | 0.81 |" in text
+    found = {"8 × 4 splitNOW": configuration(tree, "splitNOW", nary=[1], quad=[3], splitNOW=[1])}
+    text = configurations.EXPERIMENT.report(found)
+    assert "| `splitNOW` over `quad` | 4 | 3.00 (3.00–3.00) | 2.44 |" in text
 
 
 def test_departures_begin_where_a_subtree_has_the_result(tree):
@@ -129,6 +156,41 @@ def test_what_events_cost_is_told_by_place_and_for_both():
     text = event_cost.EXPERIMENT.report(found)
     assert "+1.00 %" in text
     assert "| +0.00 % (+0.00 to +0.00) |" in text
+
+
+def test_identical_trees_take_turns_in_the_same_jobs(tmp_path, monkeypatch):
+    """The quotients of five jobs: 1.5, 0.5, 1, 1.25, 2; those of the medians would be 1.2."""
+    jobs = iter([(3e-3, 2e-3), (1e-3, 2e-3), (5e-3, 5e-3), (5e-3, 4e-3), (10e-3, 5e-3)])
+    made, asked = [], []
+
+    def answer(name, *words):
+        asked.append((name, words))
+        return {"rows": [{"median_s": seconds} for seconds in next(jobs)]}
+
+    monkeypatch.setattr(noise_floor, "stagegen", lambda *words: made.append(words))
+    monkeypatch.setattr(reconfigured, "answer", answer)
+    result = noise_floor.EXPERIMENT.points["4 × 8"](tmp_path)
+    files = [tmp_path / f"{name}.tree.yaml" for name in ("one", "other")]
+    assert [words[-1] for words in made] == files
+    assert all(words[:2] == ("tree", "make") and "nary" in words for words in made)
+    assert next(jobs, None) is None
+    for name, words in asked:
+        assert name == "compare"
+        assert [words[i + 1] for i, word in enumerate(words) if word == "--tree"] == files
+        specs = words[words.index("--algorithms") + 1]
+        assert specs == "configured_tree_one:on_host=2,configured_tree_other:on_host=2"
+    kept = noise_floor.EXPERIMENT.summary(result)
+    assert kept == {"one": 5e-3, "other": 4e-3, "ratio": [1.25, 0.5, 2.0]}
+    text = noise_floor.EXPERIMENT.report({"4 × 8": kept})
+    assert "| 4 × 8 | 5 | 4 | 1.250 (0.500–2.000) |" in text
+    assert "earlier run" not in text
+
+
+def test_identical_trees_of_an_earlier_run_are_told_apart():
+    found = {"4 × 8": {"one": 3e-3, "other": 2e-3}}
+    text = noise_floor.EXPERIMENT.report(found)
+    assert "| 4 × 8 | 3 | 2 | 1.500 |" in text
+    assert "A ratio without brackets is of an earlier run" in text
 
 
 def test_programs_say_whether_there_was_a_search():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from stagegen.inspection.nodes import Node, of_node
 from stagegen.inspection.trace import (
     _PART,
     CALL,
@@ -19,6 +20,7 @@ from stagegen.inspection.trace import (
     VERSION,
     Kind,
 )
+from stagegen.trees import ConfiguredTree
 
 #: Microseconds in nanoseconds.
 US = 1000
@@ -134,3 +136,35 @@ def two_levels(start: float, late: Mapping[int, float] | None = None) -> MadeCal
     begun = [start + wait[rank] for rank in range(4)]
     ended = [own[-1][3] + 2 for own in moved]
     return MadeCall(begun, ended, moved)
+
+
+def nodes_of_tree(tree: ConfiguredTree) -> dict[int, Node]:
+    """Nodes as a configured tree tells them: each message, latency and the core take a second.
+
+    A rank is a node of its own, unless it does the work of the node to which it contributes. The
+    numbers of inner nodes are those of their places in the file, after those of the ranks.
+    """
+    numbers: dict[int | str, int] = {rank: rank for rank in range(tree.ranks)}
+    numbers |= {node.name: tree.ranks + place for place, node in enumerate(tree.nodes)}
+    nodes: dict[int, Node] = {}
+    for one in tree.nodes:
+        node = nodes[numbers[one.name]] = Node(numbers[one.name], one.worker)
+        for contributor in one.contributors:
+            number = numbers[contributor]
+            if contributor == one.worker:
+                node.ins[number] = 0.0
+                continue
+            if number < tree.ranks:
+                nodes[number] = Node(number, number, {number: 0.0}, {}, 1.0)
+            nodes[number].parent = nodes[number].giver = node.number
+            node.ins[of_node(number)] = (nodes[number].up or 0.0) + 1
+        node.up = node.last_in + 1
+    for one in reversed(tree.nodes):
+        node = nodes[numbers[one.name]]
+        out = (node.up or 0.0) if node.down is None else node.down + 1
+        node.outs = dict.fromkeys(node.ins, out)
+        for below in (nodes[-1 - name] for name in node.outs if name < 0):
+            below.down = out + 1
+            below.outs = {name: out + 2 for name in below.ins if name >= 0}
+    nodes[numbers[tree.root.name]].up = None
+    return nodes

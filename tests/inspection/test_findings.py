@@ -9,16 +9,35 @@ from dataclasses import replace
 import pytest
 
 from stagegen.cli import group
+from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
 from stagegen.inspection.findings import tree_findings
 from stagegen.inspection.look import looks_at
 from stagegen.inspection.nodes import nodes_of, of_node
-from stagegen.inspection.parts import slowest_rank, typical_parts
+from stagegen.inspection.parts import parts_of, slowest_rank, typical_parts
 from stagegen.inspection.series import Call, Event, series_of
-from stagegen.inspection.stages import ARRIVAL_WAIT, CORE, MESSAGE, NETWORK, paths_of
-from stagegen.inspection.timeline import covered, link_uses, messages_of
-from stagegen.inspection.trace import Kind, read_trace
+from stagegen.inspection.stages import (
+    ARRIVAL_WAIT,
+    CORE,
+    HOST,
+    LEAF,
+    MESSAGE,
+    NETWORK,
+    ROOT,
+    paths_of,
+    tree_parts,
+)
+from stagegen.inspection.timeline import (
+    OUTSIDE,
+    covered,
+    link_uses,
+    messages_of,
+    step_findings,
+)
+from stagegen.inspection.trace import NO_DATA, Kind, read_trace
 from stagegen.report.inspection_page import render_inspection
+from stagegen.report.units import format_seconds
+from stagegen.trees import make_tree, shape_of
 from tests.inspection import made
 from tests.strategies import make_topology
 
@@ -95,6 +114,36 @@ def test_stages_of_a_rank_add_up_to_its_call(tmp_path):
         assert stages.total(waits=True) == pytest.approx(whole, abs=5e-9)
 
 
+def test_the_last_row_of_the_stages_is_the_time_of_a_call_on_that_rank(tmp_path, capsys):
+    """Rank 3 begins 40 later in the second call, in which the others wait for it."""
+    two = [*calls(1), made.two_levels(9000.0, {3: 40.0})]
+    file = made.write(tmp_path / "events", "allreduce/tree", two, made.TWO_HOSTS)
+    (one,) = series_of(read_trace(file), 0).series
+    found = tree_findings(one)
+    for rank, least, most in ((2, 73, 113), (3, 77, 77)):
+        title, spread = found.ranks[rank].spreads()[-1]
+        assert title == "time of a call"
+        assert (spread.least, spread.greatest) == (us(least), us(most))
+        assert (spread.mean, spread.stdev) == (us((least + most) / 2), us((most - least) / 2))
+        titles = [title for title, _ in found.ranks[rank].spreads()]
+        assert titles[:-1] == [stage.title for stage in found.ranks[rank].stages]
+    page = tmp_path / "page.html"
+    words = ["inspect", str(file), "--skip", "0"]
+    group([*words, "--html", str(page)], standalone_mode=False)
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split()[4:] for line in lines if line.startswith(" time of a call ")]
+    fast, slow = (
+        [cell for value in (s.mean, s.median, s.stdev, s.least, s.greatest, s.low, s.high)
+         for cell in format_seconds(value).split()]
+        for s in (rank.spreads()[-1][1] for rank in (found.fastest, found.slowest))
+    )  # fmt: skip
+    assert rows == [fast, slow]
+    assert page.read_text(encoding="utf-8").count('<td class="l">time of a call</td>') == 2
+    group([*words, "--json"], standalone_mode=False)
+    (told,) = json.loads(capsys.readouterr().out)["series"]
+    assert told["tree"]["ranks"][2]["call"]["max_s"] == us(113)
+
+
 def test_each_part_of_the_tree_has_its_time(tmp_path):
     found = tree_findings(series(tmp_path, calls(3)))
     parts = found.ranks[3].parts()
@@ -108,6 +157,54 @@ def test_each_part_of_the_tree_has_its_time(tmp_path):
     assert found.slowest.rank == 3
     assert found.fastest.rank == 0
     assert found.hotspots()[0].title.startswith("message between hosts, rank 2 on b")
+
+
+@pytest.mark.parametrize("shape", ["nary", "quad", "binaryquad", "binary", "split"])
+def test_upper_nodes_on_the_host_of_the_root_are_of_the_cluster_root(shape):
+    """4 hosts × 8 ranks: the top of `binary` has contributors on its own host only."""
+    topology = make_topology([4], [], slots={f"n{host}": 8 for host in range(4)})
+    tree = make_tree(topology, shape_of(shape), shape)
+    nodes = made.nodes_of_tree(tree)
+    parts = tree_parts(nodes, topology.ranks)
+    inner = {node.name: parts[32 + place] for place, node in enumerate(tree.nodes)}
+    assert inner == {name: ROOT if name.startswith("root") else HOST for name in inner}
+    assert {parts[number] for number in nodes if number < 32} == {LEAF}
+    levels = sum(name.startswith("root") for name in _way(tree, 31))
+    path = paths_of(nodes, topology.ranks)[31]
+    told = {stage.level for stage, _ in path if stage.part == ROOT}
+    assert told == set(range(levels))
+    by_part = parts_of(path)
+    assert by_part["cluster-root subtree, no arrival wait"] == 2 * (levels - 1)
+    assert by_part["core"] == 1
+
+
+def _way(tree, rank):
+    """The nodes from a rank to the root."""
+    way = [tree.parent[rank].name]
+    while way[-1] in tree.parent:
+        way.append(tree.parent[way[-1]].name)
+    return way
+
+
+def test_the_host_of_a_node_that_was_moved_is_another_one():
+    """In `linked`, the tops of the hosts' subtrees are on the host of the cluster root."""
+    topology = make_topology([4], [], slots={f"n{host}": 8 for host in range(4)})
+    tree = make_tree(topology, shape_of("linked"), "linked")
+    parts = tree_parts(made.nodes_of_tree(tree), topology.ranks)
+    inner = {node.name: parts[32 + place] for place, node in enumerate(tree.nodes)}
+    assert {inner[name] for name in ("n1", "n2", "n3", "root")} == {ROOT}
+    assert inner["n0"] == HOST
+
+
+def test_the_operand_that_came_last_went_through_the_cluster_root():
+    """8 hosts × 4 ranks, binary: two levels below the root of the tree are between hosts."""
+    topology = make_topology([8], [], slots={f"n{host}": 4 for host in range(8)})
+    nodes = made.nodes_of_tree(make_tree(topology, shape_of("binary"), "binary"))
+    for node in nodes.values():
+        node.outs, node.down, node.giver = {}, None, None
+    call = Call((0.0,) * 32, (20.0, *(1.0,) * 31), ((),) * 32)
+    found = slowest_rank(call, nodes, paths_of(nodes, topology.ranks), topology.ranks)
+    assert found.parts()["cluster-root subtree"] == 2.0
 
 
 def test_parts_of_the_slowest_rank_are_those_of_calls_between_the_quartiles(tmp_path):
@@ -304,6 +401,47 @@ def test_the_slowest_rank_of_a_reduce_waited_for_the_operand_that_came_last():
     }
 
 
+def test_the_call_s_root_of_a_reduce_waited_for_the_message_from_the_tree_s_root():
+    """Rank 2, the call's root, contributes to node 3 of rank 0, whose other operand comes at 20."""
+    told = (
+        events(
+            (Kind.NODE_IN, 0, 3, 1),
+            (Kind.NODE_IN, of_node(2), 3, 6),
+            (Kind.NODE_IN, of_node(1), 3, 20),
+            (Kind.NODE_UP, 1, 3, 22),
+        ),
+        events((Kind.NODE_IN, 1, 1, 15), (Kind.NODE_UP, 0, 1, 16)),
+        events((Kind.NODE_IN, 2, 2, 1), (Kind.NODE_UP, 0, 2, 2), (Kind.NODE_IN, of_node(3), 4, 45)),
+    )
+    call = Call((0.0, 14 * US, 0.0), (24 * US, 17 * US, 46 * US), told)
+    nodes, hosts = nodes_of("reduce", call), ("a", "a", "b")
+    assert nodes[3].parent == 4
+    found = slowest_rank(call, nodes, paths_of(nodes, hosts), hosts)
+    assert {name: seconds for name, seconds in found.parts().items() if seconds} == {
+        "arrival waits": us(14),
+        "ranks and host subtrees": us(1),
+        "messages within hosts": us(4),
+        "cluster-root subtree": us(2),
+        "messages between hosts": us(23),
+        "before and after the tree": us(2),
+        "the call": us(46),
+    }
+    assert found.stages[-1][0].title == "message between hosts to the call's root"
+
+
+def test_the_slowest_rank_of_a_reduce_may_do_work_that_is_not_on_its_own_operand_s_way():
+    """Rank 0 is a leaf of node 3 of rank 1, and does the work of node 4 above it."""
+    told = (
+        events((Kind.NODE_IN, 0, 0, 1), (Kind.NODE_UP, 0, 0, 2), (Kind.NODE_IN, of_node(3), 4, 30)),
+        events((Kind.NODE_IN, of_node(0), 3, 8), (Kind.NODE_IN, 1, 3, 1), (Kind.NODE_UP, 0, 3, 9)),
+    )
+    call = Call((0.0, 0.0), (31 * US, 10 * US), told)
+    nodes, hosts = nodes_of("reduce", call), ("a", "b")
+    parts = slowest_rank(call, nodes, paths_of(nodes, hosts), hosts).parts()
+    assert parts["messages between hosts"] == us(6 + 21)
+    assert parts["before and after the tree"] == us(2)
+
+
 def test_the_slowest_rank_of_a_bcast_waited_for_the_root():
     """Rank 0, the root, begins 4 later than rank 2, on another host, and sends at 10."""
     told = (
@@ -359,6 +497,89 @@ def test_phases_on_links_and_their_idle_time():
     assert busiest.idle == pytest.approx(0.5)
     assert all(use.messages == 1 for use in others)
     assert all(use.idle == pytest.approx(0.75) for use in others)
+
+
+#: A gather on each host, a phase of three segments between hosts with a token back, and a scatter.
+#: Ranks 0 and 1 are on one host. The last segment leaves after the others have arrived.
+BY_LEADERS = (
+    (
+        made.received(1, 10),
+        (Kind.STARTED, 2, 0, 20), made.sent(2, 20), made.sent(2, 25), made.sent(2, 52),
+        (Kind.RECEIVED, 2, 3, 60), (Kind.ARRIVED, 2, 0, 70), made.received(2, 70),
+        made.sent(1, 90),
+    ),
+    (made.sent(0, 5), made.received(0, 100)),
+    (
+        made.received(3, 15),
+        (Kind.STARTED, 0, 0, 30), made.sent(0, 30),
+        made.received(0, 40), made.received(0, 50), (Kind.ARRIVED, 0, 0, 50),
+        (Kind.SENT, 0, 3, 50), made.received(0, 58), made.sent(3, 80),
+    ),
+    (made.sent(2, 0), made.received(2, 85)),
+)  # fmt: skip
+
+
+def test_messages_outside_of_phases_count_once_and_tokens_do_not():
+    call = Call((0.0,) * 4, (100 * US,) * 4, tuple(events(*own) for own in BY_LEADERS))
+    found = messages_of(call)
+    assert [(one.sender, one.receiver, one.step) for one in found] == [
+        (3, 2, OUTSIDE),
+        (1, 0, OUTSIDE),
+        (0, 2, 0),
+        (2, 0, 0),
+        (2, 3, OUTSIDE),
+        (0, 1, OUTSIDE),
+    ]
+    assert [(us(one.start / US), us(one.end / US)) for one in found][2] == (us(20), us(50))
+
+
+def test_messages_of_other_parts_of_a_composition_are_outside_of_phases():
+    """A message before the phases and one after them, between ranks that have one in a phase."""
+    told = (
+        (made.sent(1, 5), (Kind.PART, 3, 1, 10), (Kind.STARTED, 1, 0, 20), made.sent(1, 20),
+         (Kind.PART, -1, 1, 40), made.sent(1, 50)),
+        (made.received(0, 8), made.received(0, 30), (Kind.ARRIVED, 0, 0, 30),
+         made.received(0, 60)),
+    )  # fmt: skip
+    call = Call((0.0,) * 2, (100 * US,) * 2, tuple(events(*own) for own in told))
+    assert [one.step for one in messages_of(call)] == [OUTSIDE, 0, OUTSIDE]
+
+
+def test_what_is_outside_of_phases_is_no_idle_time(tmp_path, capsys):
+    one = made.MadeCall([0.0] * 4, [100.0] * 4, BY_LEADERS)
+    name = "alltoall/hierarchical"
+    found = step_findings(series(tmp_path, [one], routine=name))
+    assert found.has_phases
+    # Rank 0: 5 to 10, 20 to 70, 90 to 100. Rank 2: 0 to 15, 20 to 70, 80 to 85.
+    assert found.idle == pytest.approx((0.35, 0.85, 0.30, 0.80), abs=1e-6)
+    assert [(step.title, step.messages) for step in found.steps] == [("outside", 4), ("0", 2)]
+    assert [step["step"] for step in found.to_json()["steps"]] == [None, 0]
+    file = made.write(tmp_path / "events", name, [one], made.TWO_HOSTS)
+    page = tmp_path / "page.html"
+    words = ["inspect", str(file), "--skip", "0", "--html", str(page)]
+    group(words, standalone_mode=False)
+    assert re.search(r"^ outside +4 ", capsys.readouterr().out, re.MULTILINE)
+    drawn = page.read_text(encoding="utf-8")
+    assert drawn.count("<title>outside of phases: rank ") == 2 * 4
+    assert "<tr><td>outside</td><td>4</td>" in drawn
+
+
+def test_tags_of_messages_without_data_are_those_of_the_library():
+    header = (TEMPLATES / "libcoll/coll.h").read_text(encoding="utf-8")
+    tags = dict(re.findall(r"COLL_TAG_(\w+) = (\d+)", header))
+    assert (int(tags["TOKEN"]), int(tags["DUMMY"])) == NO_DATA
+
+
+def test_idle_time_of_a_link_is_named_as_what_it_is(tmp_path):
+    """The first message begins after 10 of 100 µs, and the last one ends after 50."""
+    told = ((made.sent(2, 10), made.sent(2, 40)), (), (made.received(0, 20), made.received(0, 50)))
+    one = made.MadeCall([0.0] * 4, [100.0] * 4, (*told, ()))
+    topology = make_topology([2], [], slots={"n0": 2, "n1": 2})
+    world = replace(made.TWO_HOSTS, hosts=topology.ranks)
+    file = made.write(tmp_path / "events", "alltoall/ring", [one], world)
+    drawn = render_inspection(looks_at(file, skip=0, topology=topology))
+    told = "n0 → s0: idle 50% of the time from the first message to the last</title>"
+    assert drawn.count(told) == 2
 
 
 def test_covered_time_is_the_union():
@@ -474,6 +695,38 @@ def test_ranks_are_told_apart_by_messages_between_hosts(tmp_path):
         assert fastest <= slowest
 
 
+def a_bcast():
+    """From rank 0 on one host to rank 2 on the other, and from each to the other rank there."""
+    told = (
+        (made.sent(2, 10), made.sent(1, 12)),
+        (made.received(0, 20),),
+        (made.received(0, 40), made.sent(3, 41)),
+        (made.received(2, 45),),
+    )
+    return made.MadeCall([0.0] * 4, [15.0, 22.0, 43.0, 47.0], told)
+
+
+def test_messages_of_a_bcast_between_hosts_are_on_the_way_from_the_root(tmp_path):
+    found = tree_findings(series(tmp_path, [a_bcast()], routine="bcast/tree"))
+    ends = found.by_messages()
+    assert {ends[name].rank for name in ends if name.startswith("0")} == {0, 1}
+    assert {ends[name].rank for name in ends if name.startswith("1")} == {2, 3}
+
+
+def test_a_rank_whose_way_differs_by_call_counts_as_in_most_calls(tmp_path):
+    """In two of five calls, the host of ranks 2 and 3 has the root."""
+    there, back = made.two_levels(1000.0), made.two_levels(0.0)
+    swapped = [
+        [(kind, (a + 2) % 4, b, at) for kind, a, b, at in back.events[(rank + 2) % 4]]
+        for rank in range(4)
+    ]
+    ends = [back.ended[(rank + 2) % 4] for rank in range(4)]
+    other = made.MadeCall(back.begun, ends, swapped)
+    found = tree_findings(series(tmp_path, [other, there, other, there, there]))
+    assert found.ranks[0].between == found.ranks[1].between == [1, 0, 1, 0, 0]
+    assert [found.ranks[rank].messages for rank in range(4)] == [0, 0, 1, 1]
+
+
 ENDS = ("fastest", "slowest")
 
 #: What the page has of each file, as the text has: Tables 1 to 4, nodes, hotspots.
@@ -482,7 +735,7 @@ PAGE = (
     "Stages of the fastest rank, 0",
     "Stages of the slowest rank, 3",
     "Parts of the tree",
-    "By messages between hosts on the way to the root",
+    "By messages between hosts on the way<",
     "<th>1 message, slowest (3)</th>",
     "<th>wrapper</th>",
     "Hotspots",

@@ -1,11 +1,14 @@
 /*
  * Collectives along many configured trees, which a file has as numbers: of each tree the number of
  * nodes; then for each node its worker, how many contributors it has, and these. Each call has
- * data, a root and a way within hosts by chance, and the result of the native routine.
+ * data, a root and a way within hosts by chance, and the result of the native routine. To some
+ * barriers one rank comes late: nobody leaves before it has come.
  *
  *   random_trees FILE SEED   prints how many trees there were, how many calls had messages that fit
  *                            into shared memory, and how many windows of it there were
  */
+#include <time.h>
+
 #include "../../templates/engines/configured_tree.h"
 #include "dispatch.h"
 #include "program.h"
@@ -16,6 +19,8 @@ enum { TREES_MOST = 1 << 14, NUMBERS_MOST = 1 << 10 };
 enum { BATCH = 24 };
 
 enum { MOST = 3001, WIDEST = 12, ROOM = (MOST + 4) * WIDEST };
+
+enum { LATE_NS = 3000000 };
 
 static char owners[TREES_MOST]; /* their addresses: every tree is one of its own */
 static int worker[NUMBERS_MOST], first[NUMBERS_MOST], contributor[NUMBERS_MOST];
@@ -46,24 +51,25 @@ static void run(struct coll_call *call, along *engine) {
     EXPECT(coll_run(&routine, call, cc, &routine.defaults) == MPI_SUCCESS);
 }
 
-/* The next tree of the file; 0 at its end. */
+/* The next tree of the file; 0 at its end, or where it is damaged: alike on all ranks. */
 static int read_tree(FILE *file) {
+    const int before = failures;
     int at = 0, count;
     if (fscanf(file, "%d", &tree.nodes) != 1)
         return 0;
     EXPECT(tree.nodes < NUMBERS_MOST);
-    if (failures != 0)
+    if (failures != before)
         return 0;
     for (int node = 0; node < tree.nodes; ++node) {
         EXPECT(fscanf(file, "%d %d", &worker[node], &count) == 2 && at + count < NUMBERS_MOST);
-        if (failures != 0)
+        if (failures != before)
             return 0;
         first[node] = at;
         for (int i = 0; i < count; ++i)
             EXPECT(fscanf(file, "%d", &contributor[at++]) == 1);
     }
     first[tree.nodes] = at;
-    return failures == 0;
+    return failures == before;
 }
 
 /* What a call has, by chance, alike on all ranks. */
@@ -169,6 +175,29 @@ static void compare(enum coll_collective collective, along *engine, MPI_Comm com
     shared_calls += on_host == CONFIGURED_TREE_SHARED && call.bytes <= 1008;
 }
 
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time); /* the same for all ranks of a machine */
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* In a third of the calls a rank comes late. Nobody leaves before all have come. */
+static void try_barrier(MPI_Comm comm, unsigned *state) {
+    const struct timespec pause = {.tv_nsec = LATE_NS};
+    struct coll_call barrier = {.collective = COLL_BARRIER, .comm = comm};
+    double last = 0;
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    if (next_random(state) % (3 * (unsigned)size) == (unsigned)rank)
+        nanosleep(&pause, NULL);
+    const double came = now();
+    run(&barrier, coll_configured_tree_barrier);
+    const double left = now();
+    PMPI_Allreduce(&came, &last, 1, MPI_DOUBLE, MPI_MAX, comm);
+    EXPECT(left >= last);
+}
+
 static void try_tree(MPI_Comm comm, unsigned *state) {
     static const struct {
         enum coll_collective collective;
@@ -183,8 +212,7 @@ static void try_tree(MPI_Comm comm, unsigned *state) {
         compare(all[i].collective, all[i].engine, comm, state);
     }
     on_host = (int)ways;
-    struct coll_call barrier = {.collective = COLL_BARRIER, .comm = comm};
-    run(&barrier, coll_configured_tree_barrier);
+    try_barrier(comm, state);
 }
 
 /* A communicator of all ranks, in their order or in another one. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -78,6 +79,35 @@ def test_every_random_file_is_refused_with_a_line_or_gives_right_results(
 
     Ranks that share memory take the processor from each other, so there are fewer files for them.
     """
+    folder = library(tmp_path / "trees", 5, 0)
+    result, good = along_random_trees(tmp_path, folder, files, seed, variables)
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    said = re.fullmatch(r"(\d+) trees, (\d+) calls, (\d+) windows\n", result.stdout)
+    assert said is not None, result.stdout
+    trees, calls, windows = map(int, said.groups())
+    assert trees == good
+    assert calls > trees // 4
+    assert windows > trees // 4 or variables != support.MEMORY
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("variables", [{}, support.MEMORY])
+def test_a_barrier_that_releases_ranks_too_early_is_found(tmp_path, variables):
+    """One that only goes down the tree, as a bcast does."""
+    folder = library(tmp_path / "trees", 5, 0)
+    engine = folder / "src" / "configured_tree.c"
+    text, steps = engine.read_text(), "0, MPI_BYTE, allreduce, 1)"
+    assert text.count(steps) == 1
+    engine.write_text(text.replace(steps, "0, MPI_BYTE, bcast, 0)"))
+    result, _ = along_random_trees(tmp_path, folder, 24, 33, variables)
+    assert result.returncode != 0
+    assert {line.partition(": ")[2] for line in result.stderr.splitlines() if "not so" in line} == {
+        "not so: left >= last"
+    }
+
+
+def along_random_trees(tmp_path, folder, files, seed, variables):
+    """Run the program with all random files that can be read; return also how many these are."""
     topology = support.cluster(RANKS, SLOTS)
     chance = random.Random(seed)
     file, numbers = tmp_path / "t.tree.yaml", tmp_path / "trees.txt"
@@ -95,18 +125,10 @@ def test_every_random_file_is_refused_with_a_line_or_gives_right_results(
     assert 0.35 * files < len(good) < 0.85 * files
     assert None not in refused_at
     numbers.write_text("".join(good))
-    folder = library(tmp_path / "trees", 5, 0)
     run_make(folder, support.toolchain(), "libcoll.a")
     program = builds.c_program(builds.Mpi.of_environment(), folder, "random_trees.c", COUNTED)
-    words = (program, numbers, seed)
-    result = support.run(RANKS, *map(str, words), variables=variables, timeout=60 + files / 2)
-    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
-    said = re.fullmatch(r"(\d+) trees, (\d+) calls, (\d+) windows\n", result.stdout)
-    assert said is not None, result.stdout
-    trees, calls, windows = map(int, said.groups())
-    assert trees == len(good)
-    assert calls > trees // 4
-    assert windows > trees // 4 or variables != support.MEMORY
+    words = map(str, (program, numbers, seed))
+    return support.run(RANKS, *words, variables=variables, timeout=60 + files / 2), len(good)
 
 
 @pytest.mark.mpi
@@ -148,6 +170,24 @@ def test_shared_memory_ends_when_all_ranks_free_the_communicator(tmp_path):
     settings = {**support.MEMORY, "LIBCOLL_FORCE": "allreduce=configured_tree_flat"}
     result = support.run(2, program, variables=settings, timeout=20)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.mpi
+def test_ranks_that_share_processors_sleep_at_once(tmp_path):
+    """Which processors they have, all ranks of the host together: not how many there are."""
+    folder = sharing(library(tmp_path / "trees", 5, 0, 2, 2))
+    run_make(folder, support.toolchain(), "libcoll.a")
+    wraps = ("-Wl,--wrap=sched_getaffinity", "-Wl,--wrap=sched_yield")
+    program = builds.c_program(builds.Mpi.of_environment(), folder, "crowded.c", *wraps)
+    settings = {**support.MEMORY, "LIBCOLL_FORCE": "allreduce=configured_tree_flat"}
+    yields = {}
+    for way in ("apart", "together", "unknown"):
+        result = support.run(2, program, way, variables=settings, timeout=60)
+        assert result.returncode == 0, result.stdout + result.stderr
+        yields[way] = int(result.stdout)
+    assert yields["apart"] > 0
+    assert yields["together"] == 0
+    assert (yields["unknown"] > 0) == (os.sysconf("SC_NPROCESSORS_ONLN") > 1)
 
 
 @pytest.mark.mpi

@@ -10,7 +10,7 @@ from stagegen.inspection.nodes import of_node
 from stagegen.inspection.parts import typical_parts
 from stagegen.inspection.series import series_of
 from stagegen.inspection.stages import ARRIVAL_WAIT
-from stagegen.inspection.timeline import step_findings
+from stagegen.inspection.timeline import OUTSIDE, messages_of, step_findings
 from tests.mpi import tracing
 
 pytestmark = pytest.mark.mpi
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.mpi
 CALLS, SKIPPED, LATE, DELAY = 24, 4, 3, 60_000e-6
 
 
-def series(tmp_path, name, *words):
-    trace = tracing.traced(tmp_path / "events", name, CALLS, 4, *words)
+def series(tmp_path, name, *words, size=4):
+    trace = tracing.traced(tmp_path / "events", name, CALLS, size, *words)
     (found,) = [one for one in series_of(trace, SKIPPED).series if one.routine == name]
     assert len(found) == CALLS - SKIPPED
     return found
@@ -93,6 +93,25 @@ def test_a_ring_and_phases_are_steps(tmp_path):
     assert aapc.has_phases
     assert sum(one.messages for one in aapc.steps) == tracing.RANKS * (tracing.RANKS - 1)
     assert all(0 <= share < 1 for share in aapc.idle)
+
+
+@pytest.mark.parametrize("size", [4, 60_000])
+def test_phases_between_hosts_are_steps_of_the_first_ranks(tmp_path, size):
+    """What they gather and scatter on their hosts is outside; of 60 kB, they send segments."""
+    one = series(tmp_path, "alltoall/hierarchical", size=size)
+    found = step_findings(one)
+    assert found is not None
+    assert found.has_phases
+    leaders = {(0, tracing.SLOTS), (tracing.SLOTS, 0)}
+    others = {(rank - rank % tracing.SLOTS, rank) for rank in range(tracing.RANKS)} - {
+        (leader, leader) for leader, _ in leaders
+    }
+    for number in range(len(one)):
+        messages = messages_of(one.call(number))
+        of_phases = [(m.sender, m.receiver) for m in messages if m.step != OUTSIDE]
+        outside = [(m.sender, m.receiver) for m in messages if m.step == OUTSIDE]
+        assert sorted(of_phases) == sorted(leaders)
+        assert sorted(outside) == sorted(others | {(b, a) for a, b in others})
 
 
 def test_all_of_a_file_is_told(tmp_path):

@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 
 from stagegen.catalogue import load_catalogue, with_native
+from stagegen.cli._reconfigure_live import seconds_by_name
 from stagegen.generate import run_make
 from stagegen.inspection.findings import tree_findings
 from stagegen.inspection.nodes import nodes_of, of_node
+from stagegen.inspection.parts import typical_parts
 from stagegen.inspection.series import series_of
+from stagegen.inspection.stages import ROOT_MESSAGE
 from stagegen.inspection.trace import Kind, read_trace
 from stagegen.library import write_library
 from stagegen.parts.trees import algorithm_of, root_of
@@ -37,6 +40,11 @@ BY_HAND = {
         ("low", 0, (2, 1, 0)),
         ("other", 3, (4, 3)),
         ("root", 0, ("low", "other")),
+    ],
+    "moved": [
+        ("low", 0, (2, 1, 0)),
+        ("other", 3, (4, 3)),
+        ("root", 4, ("low", "other")),
     ],
 }
 
@@ -74,15 +82,14 @@ def program(way: str) -> str:
     return str(made)
 
 
-def series(folder, way, collective, tree, *words):
+def series(folder, way, collective, tree, *words, hosts=None):
     file = folder / "events"
     routine = f"{collective}/{algorithm_of(tree.name)}"
     settings = {"LIBCOLL_FORCE": routine.replace("/", "="), "LIBCOLL_EVENTS": str(file)}
     settings |= support.MEMORY if way == SHARED else {}
     size = 0 if collective == "barrier" else 4
-    done = support.run(
-        RANKS, program(way), collective, str(CALLS), str(size), *words, variables=settings
-    )
+    command = [program(way), collective, str(CALLS), str(size), *words]
+    done = support.run(RANKS, *command, variables=settings, hosts=hosts)
     assert done.returncode == 0, done.stdout + done.stderr
     (found,) = [
         one for one in series_of(read_trace(file), SKIPPED).series if one.routine == routine
@@ -154,6 +161,112 @@ def test_other_collectives_tell_their_way(tmp_path, way, collective):
             names = set(getattr(found[RANKS + place], side))
             assert names == (names_of(tree, node) if side in ways else set())
     assert tree_findings(one).treeless == 0
+
+
+#: A tree, and the rank of the call's root: on another host than the tree's root and on its own
+#: host; a rank that does no work, and one that does.
+ELSEWHERE = [("two", 4), ("two", 2), ("two", 3), ("moved", 0), ("moved", 3), ("t0", 4), ("t1", 0)]
+ROOTED = ["reduce", "bcast"]
+
+
+def rooted(folder, way, collective, tree, root, late=-1):
+    words = str(late), str(round(DELAY * 1e6)), str(root)
+    one = series(folder, way, collective, tree, *words, hosts=TOPOLOGY.ranks)
+    assert one.hosts == TOPOLOGY.ranks
+    return one
+
+
+def root_stage(findings, rank):
+    (stage,) = [one for one in findings.ranks[rank].stages if one.what == ROOT_MESSAGE]
+    return stage
+
+
+def adds_up_with_the_roots_message(one, root) -> bool:
+    """Whether the stages of the data's way take as long as the data, in the mean.
+
+    In a reduce, it ends with the call of the root; in a bcast, it begins there.
+    """
+    findings = tree_findings(one)
+    ranks = [root] if one.collective == "reduce" else range(RANKS)
+    times = {rank: (one.ended[:, rank] - one.begun[:, root]).mean() for rank in ranks}
+    return all(
+        findings.ranks[rank].total(waits=True) == pytest.approx(float(time), rel=0.05, abs=3e-5)
+        for rank, time in times.items()
+    )
+
+
+@pytest.mark.parametrize("way", [MESSAGES, SHARED])
+@pytest.mark.parametrize("collective", ROOTED)
+@pytest.mark.parametrize(("name", "root"), ELSEWHERE)
+def test_a_call_whose_root_is_not_that_of_the_tree_has_the_message_between_them(
+    tmp_path, way, collective, name, root
+):
+    tree = trees()[name]
+    if tree.root.worker == root:
+        root = (root + 1) % RANKS
+    one = rooted(tmp_path, way, collective, tree, root)
+    assert one.root == root
+    up, side = ("parent", "ins") if collective == "reduce" else ("giver", "outs")
+    top, beyond = RANKS + len(tree.nodes) - 1, RANKS + len(tree.nodes)
+    for number in range(len(one)):
+        found = nodes_of(collective, one.call(number))
+        assert [node.number for node in found.values() if getattr(node, up) is None] == [beyond]
+        assert [node.number for node in found.values() if node.is_below_calls_root] == [top]
+        assert getattr(found[top], up) == beyond
+        assert found[top].rank == tree.root.worker
+        assert found[beyond].rank == root
+        assert of_node(top) in getattr(found[beyond], side)
+    runs = chain([one], (rooted(tmp_path, way, collective, tree, root) for _ in range(3)))
+    assert any(adds_up_with_the_roots_message(run, root) for run in runs)
+    findings = tree_findings(one)
+    assert findings.treeless == 0
+    for rank, stages in findings.ranks.items():
+        own = [stage for stage in stages.stages if stage.what == ROOT_MESSAGE]
+        assert [stage.node for stage in own] in ([top], [])
+        assert own or collective == "bcast"
+        assert (rank == tree.root.worker) <= bool(own)
+    stage = root_stage(findings, tree.root.worker)
+    between = one.hosts[root] != one.hosts[tree.root.worker]
+    end = "to" if collective == "reduce" else "from"
+    where = "message between hosts" if between else "message within a host"
+    assert stage.title == f"{where} {end} the call's root"
+
+
+@pytest.mark.parametrize("way", [MESSAGES, SHARED])
+@pytest.mark.parametrize("collective", ROOTED)
+@pytest.mark.parametrize(("name", "root", "late"), [("one", 4, 4), ("two", 4, 1), ("moved", 0, 0)])
+def test_the_slowest_rank_waits_for_the_late_one_though_the_roots_differ(
+    tmp_path, way, collective, name, root, late
+):
+    """In a reduce the root waits for any late rank; in a bcast all wait for the root."""
+    late = root if collective == "bcast" else late
+    one = rooted(tmp_path, way, collective, trees()[name], root, late)
+    parts = typical_parts(tree_findings(one).slowest_ranks)
+    assert parts["the call"] > 0.8 * DELAY
+    assert parts["arrival waits"] > 0.8 * DELAY
+    assert abs(parts["before and after the tree"]) < 0.1 * DELAY
+
+
+@pytest.mark.parametrize("way", [MESSAGES, SHARED])
+@pytest.mark.parametrize(("name", "root"), [("two", 4), ("two", 2), ("moved", 0)])
+def test_data_of_a_bcast_waits_for_the_tree_s_root_in_the_message_to_it(tmp_path, way, name, root):
+    tree = trees()[name]
+    late = tree.root.worker
+    one = rooted(tmp_path, way, "bcast", tree, root, late)
+    findings = tree_findings(one)
+    stage = root_stage(findings, late)
+    assert np.median(findings.ranks[late].stages[stage]) > 0.8 * DELAY
+    parts = typical_parts(findings.slowest_ranks)
+    between = one.hosts[root] != one.hosts[late]
+    assert parts["messages between hosts" if between else "messages within hosts"] > 0.8 * DELAY
+    assert abs(parts["before and after the tree"]) < 0.1 * DELAY
+    top = RANKS + len(tree.nodes) - 1
+    seconds = findings.node_seconds()
+    assert max(seconds, key=seconds.__getitem__) == top
+    assert top + 1 in seconds
+    named = seconds_by_name(tree, seconds)
+    assert list(named) == [node.name for node in tree.nodes]
+    assert named["root"] == seconds[top]
 
 
 def test_where_all_share_memory_no_message_is_sent(tmp_path):

@@ -1,8 +1,14 @@
 /*
- * Calls whose events are kept: COLLECTIVE CALLS BYTES [RANK MICROSECONDS], a rank that comes late.
- * Or `cost`: prints what an event takes, what a message takes more with its events, and what a
- * reading of the clock takes; nanoseconds. Or `many SEED`: receives that are under way together;
- * prints how many.
+ * Calls whose events are kept: COLLECTIVE CALLS BYTES [RANK MICROSECONDS [ROOT]]; the rank comes
+ * late, and -1 is none. Or `communicators NUMBER`: an allreduce on each, one after the other. Or
+ * `many SEED`: receives that are under way together; prints how many. Or `cost`: prints how many
+ * nanoseconds these things take, the least of many times:
+ *
+ *   event    an event
+ *   arrival  one of an earlier time, as arrivals in shared memory are
+ *   message  one of a message, with the table of receives; the mean of a send and a receive
+ *   call     to note a call, or to count it where LIBCOLL_EVENTS_EACH leaves it out
+ *   clock    a reading of MPI's clock
  */
 #include <unistd.h>
 
@@ -11,75 +17,136 @@
 #endif
 #define COLL_UNTRACED
 #define MESSAGES_UNTRACED
-#include "coll.h"
+#include "dispatch.h"
 #include "messages.h"
 
 #include "program.h"
 
 enum { UNDER_WAY = 200, ROUNDS = 30, KEPT = 1 << 8 };
 
-enum { EVENTS = 1 << 16, REPETITIONS = 200, MESSAGES = 20000, READINGS = 1 << 12 };
+enum { EVENTS = 1 << 16, REPETITIONS = 200, MESSAGES = 2000, READINGS = 1 << 12, CALLS = 1 << 12 };
 
-static double of_event(void) {
-    double best = 1e9;
-    for (int i = 0; i < REPETITIONS; ++i) {
-        const double start = PMPI_Wtime();
-        for (int k = 0; k < EVENTS; ++k)
-            coll_event(COLL_EVENT_SENT, k, i);
-        const double took = (PMPI_Wtime() - start) / EVENTS * 1e9;
-        best = took < best ? took : best;
-    }
-    return best;
+/* Contributors whose arrivals are told in the reverse of their order. */
+enum { ARRIVALS = 4 };
+
+enum { OF_EVENT, OF_ARRIVAL, OF_MESSAGE, OF_TRACED_MESSAGE, OF_CALL, OF_TRACED_CALL, OF_CLOCK };
+
+/*
+ * A communicator as a routine finds it, but with one rank: nothing is left of a call but what goes
+ * on around the routine.
+ */
+static struct coll_comm alone;
+
+static int allreduce_one(int run(const struct coll_routine *routine, const struct coll_call *call,
+                                 struct coll_comm *comm,
+                                 const struct coll_parameters *parameters)) {
+    static int in = 1, out;
+    static const struct coll_routine *ring;
+    for (int i = 0; ring == NULL && i < coll_routine_count; ++i)
+        if (coll_routines[i].collective == COLL_ALLREDUCE &&
+            strcmp(coll_routines[i].name, "ring") == 0)
+            ring = &coll_routines[i];
+    struct coll_call call = {.collective = COLL_ALLREDUCE,
+                             .comm = MPI_COMM_WORLD,
+                             .sendbuf = &in,
+                             .recvbuf = &out,
+                             .recv_count = 1,
+                             .recv_type = MPI_INT,
+                             .op = MPI_SUM,
+                             .bytes = sizeof in};
+    return run(ring, &call, &alone, &ring->defaults);
 }
 
-static double of_clock(void) {
-    double best = 1e9;
-    for (int i = 0; i < REPETITIONS; ++i) {
-        const double start = PMPI_Wtime();
-        for (int k = 0; k < READINGS; ++k)
-            PMPI_Wtime();
-        const double took = (PMPI_Wtime() - start) / READINGS * 1e9;
-        best = took < best ? took : best;
-    }
-    return best;
-}
-
-/* Nanoseconds of a message to oneself. */
-static double of_message(int traced) {
+/* A message to oneself. */
+static void message(int traced) {
     MPI_Request requests[2];
-    double best = 1e9;
     int out = 1, in = 0;
-    for (int i = 0; i < 10; ++i) {
-        const double start = PMPI_Wtime();
-        for (int k = 0; k < MESSAGES; ++k) {
-            if (traced) {
-                coll_traced_irecv(&in, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &requests[0]);
-                coll_traced_isend(&out, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &requests[1]);
-                coll_traced_wait(&requests[0], MPI_STATUS_IGNORE);
-                coll_traced_wait(&requests[1], MPI_STATUS_IGNORE);
-            } else {
-                PMPI_Irecv(&in, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &requests[0]);
-                PMPI_Isend(&out, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &requests[1]);
-                PMPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-                PMPI_Wait(&requests[1], MPI_STATUS_IGNORE);
-            }
-        }
-        const double took = (PMPI_Wtime() - start) / MESSAGES * 1e9;
-        best = took < best ? took : best;
+    if (traced) {
+        coll_traced_irecv(&in, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &requests[0]);
+        coll_traced_isend(&out, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &requests[1]);
+        coll_traced_wait(&requests[0], MPI_STATUS_IGNORE);
+        coll_traced_wait(&requests[1], MPI_STATUS_IGNORE);
+    } else {
+        PMPI_Irecv(&in, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &requests[0]);
+        PMPI_Isend(&out, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &requests[1]);
+        PMPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        PMPI_Wait(&requests[1], MPI_STATUS_IGNORE);
     }
-    return best;
 }
 
+/* Do so many times what costs something; in every way, an event for each of them. */
+static void do_often(int what, int times) {
+    for (int k = 0; k < times && what == OF_EVENT; ++k)
+        coll_event(COLL_EVENT_SENT, k, what);
+    for (int k = 0; k < times && what == OF_ARRIVAL; k += ARRIVALS) {
+        const int64_t time = clocks_of_system();
+        for (int i = 0; i < ARRIVALS; ++i)
+            coll_event_at(COLL_EVENT_NODE_IN, i, what, time - i);
+    }
+    for (int k = 0; k < times && (what == OF_MESSAGE || what == OF_TRACED_MESSAGE); ++k)
+        message(what == OF_TRACED_MESSAGE);
+    for (int k = 0; k < times && (what == OF_CALL || what == OF_TRACED_CALL); ++k)
+        allreduce_one(what == OF_CALL ? coll_run : coll_traced_run);
+    for (int k = 0; k < times && what == OF_CLOCK; ++k)
+        PMPI_Wtime();
+}
+
+/* Nanoseconds of each of these things, the least of all repetitions; one after the other. */
+static void find_costs(int first, int last, double *best) {
+    static const int times[] = {EVENTS, EVENTS, MESSAGES, MESSAGES, CALLS, CALLS, READINGS};
+    for (int what = first; what <= last; ++what)
+        best[what] = 1e9;
+    for (int i = 0; i < REPETITIONS; ++i)
+        for (int what = first; what <= last; ++what) {
+            const double start = PMPI_Wtime();
+            do_often(what, times[what]);
+            const double took = (PMPI_Wtime() - start) / times[what] * 1e9;
+            best[what] = took < best[what] ? took : best[what];
+        }
+}
+
+/* Calls come first: they are kept, or counted, where no other call is under way. */
 static void print_cost(void) {
-    struct coll_events memory = {
-        .entries = malloc(EVENTS * sizeof *memory.entries), .mask = EVENTS - 1, .call_count = 1};
+    double best[OF_CLOCK + 1];
+    struct events_call call = {.first = 0};
+    struct coll_events memory = {.entries = malloc(EVENTS * sizeof *memory.entries),
+                                 .mask = EVENTS - 1,
+                                 .calls = &call,
+                                 .call_count = 1};
     memset(memory.entries, 1, EVENTS * sizeof *memory.entries);
+    EXPECT(allreduce_one(coll_run) == MPI_SUCCESS);
+    find_costs(OF_CALL, OF_CLOCK, best);
     coll_events_now = &memory;
-    const double event = of_event(), untraced = of_message(0), traced = of_message(1);
+    find_costs(OF_EVENT, OF_TRACED_MESSAGE, best);
     coll_events_now = NULL;
-    EXPECT(memory.count == (uint64_t)EVENTS * REPETITIONS + 20 * MESSAGES);
+    EXPECT(memory.count == (uint64_t)REPETITIONS * (2 * EVENTS + 2 * MESSAGES));
     free(memory.entries);
-    printf("%.1f %.1f %.1f\n", event, (traced - untraced) / 2, of_clock());
+    printf("event %.1f\narrival %.1f\nmessage %.1f\ncall %.1f\nclock %.1f\n", best[OF_EVENT],
+           best[OF_ARRIVAL], (best[OF_TRACED_MESSAGE] - best[OF_MESSAGE]) / 2,
+           best[OF_TRACED_CALL] - best[OF_CALL], best[OF_CLOCK]);
+}
+
+/* On rank 0 of two, as a communicator of one rank is native; the other one leaves the processor. */
+static void find_cost(void) {
+    struct coll_comm *cc;
+    int rank, size, done = 0;
+    MPI_Request told;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    EXPECT(size == 2 && coll_comm_get(MPI_COMM_WORLD, &cc) == MPI_SUCCESS);
+    EXPECT(coll_comm_private(MPI_COMM_WORLD, cc) == MPI_SUCCESS && cc->kind != COLL_KIND_NATIVE);
+    alone = *cc;
+    alone.size = 1;
+    if (rank == 0) {
+        print_cost();
+        PMPI_Send(NULL, 0, MPI_INT, 1, 1, MPI_COMM_WORLD);
+        return;
+    }
+    PMPI_Irecv(NULL, 0, MPI_INT, 0, 1, MPI_COMM_WORLD, &told);
+    while (!done) {
+        usleep(10000);
+        PMPI_Test(&told, &done, MPI_STATUS_IGNORE);
+    }
 }
 
 /* Of message i for any rank. */
@@ -181,10 +248,27 @@ static void receive_many(unsigned seed) {
         printf("%d\n", ROUNDS * UNDER_WAY);
 }
 
+/* On one communicator after the other: with a call of the library, and then freed. */
+static void use_communicators(int number) {
+    for (int i = 0; i < number; ++i) {
+        int in = 1, out = 0, size;
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_size(comm, &size);
+        MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, comm);
+        EXPECT(out == size);
+        MPI_Comm_free(&comm);
+    }
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     if (strcmp(argv[1], "cost") == 0) {
-        print_cost();
+        find_cost();
+        return finish();
+    }
+    if (strcmp(argv[1], "communicators") == 0) {
+        use_communicators(atoi(argv[2]));
         return finish();
     }
     if (strcmp(argv[1], "many") == 0) {
@@ -193,6 +277,7 @@ int main(int argc, char **argv) {
     }
     const int calls = atoi(argv[2]), bytes = atoi(argv[3]);
     const int late = argc > 5 ? atoi(argv[4]) : -1, delay = argc > 5 ? atoi(argv[5]) : 0;
+    const int root = argc > 6 ? atoi(argv[6]) : 0;
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -205,9 +290,9 @@ int main(int argc, char **argv) {
         if (strcmp(argv[1], "allreduce") == 0)
             MPI_Allreduce(in, out, bytes, MPI_UNSIGNED_CHAR, MPI_MAX, MPI_COMM_WORLD);
         else if (strcmp(argv[1], "reduce") == 0)
-            MPI_Reduce(in, out, bytes, MPI_UNSIGNED_CHAR, MPI_MAX, 0, MPI_COMM_WORLD);
+            MPI_Reduce(in, out, bytes, MPI_UNSIGNED_CHAR, MPI_MAX, root, MPI_COMM_WORLD);
         else if (strcmp(argv[1], "bcast") == 0)
-            MPI_Bcast(out, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+            MPI_Bcast(out, bytes, MPI_CHAR, root, MPI_COMM_WORLD);
         else if (strcmp(argv[1], "barrier") == 0)
             MPI_Barrier(MPI_COMM_WORLD);
         else

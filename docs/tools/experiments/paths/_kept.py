@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stagegen.inspection.findings import RankStages, Spread, TreeFindings
+from stagegen.inspection.findings import RankStages, TreeFindings
 from stagegen.inspection.stages import MESSAGE, NETWORK, ROOT, UP, Stage
 from stagegen.report.inspection_page import RankLine
 
@@ -21,9 +21,7 @@ def tables_of(tree: TreeFindings) -> dict[str, Any]:
     ends = {"fastest": tree.fastest, "slowest": tree.slowest}
     return {
         "orders": [] if busiest is None else busiest.order_table(),
-        "stages": {
-            stage.title: Spread.of(seconds).to_json() for stage, seconds in slowest.stages.items()
-        },
+        "stages": {title: spread.to_json() for title, spread in slowest.spreads()},
         "ends": _parts(ends),
         "parts": _parts(tree.by_messages()),
     }

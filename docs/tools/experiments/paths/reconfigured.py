@@ -63,7 +63,7 @@ def _measure(hosts: int, slots: int, collective: str, folder: Path) -> Any:
     every = _tune(topology, collective, search, folder / "tuned")
     likely = sorted(filter(_is_other, every.seconds), key=every.seconds.__getitem__)[:LIKELY]
     looks = [
-        _in_turn(topology, collective, likely, folder / "likely", LOOK_REPETITIONS)
+        in_turn(topology, collective, likely, folder / "likely", LOOK_REPETITIONS)
         for _ in range(LOOKS)
     ]
     others = best(likely, looks)
@@ -71,7 +71,7 @@ def _measure(hosts: int, slots: int, collective: str, folder: Path) -> Any:
     names = (f"configured_tree_{FIRST}", last, NATIVE, *others)
     trees = ("--tree", first, "--tree", search / "result.tree.yaml")
     times = [
-        _in_turn(topology, collective, names, search / "compare", REPETITIONS, trees)
+        in_turn(topology, collective, names, search / "compare", REPETITIONS, trees)
         for _ in range(LAUNCHES)
     ]
     steps = [json.loads(line) for line in (search / "steps.jsonl").read_text().splitlines()[1:]]
@@ -104,7 +104,7 @@ def _tune(topology: Path, collective: str, search: Path, output: Path) -> Tuned:
     return read_tuned(output)
 
 
-def _in_turn(
+def in_turn(
     topology: Path,
     collective: str,
     names: Sequence[str],
@@ -137,10 +137,15 @@ def best(names: Sequence[str], looks: Sequence[Sequence[float]]) -> list[str]:
     return sorted(medians, key=medians.__getitem__)[:OTHERS]
 
 
+def over(one: Mapping[str, Any], above: str, below: str) -> list[float]:
+    """Return one routine's time over another's, launch by launch."""
+    times: Mapping[str, Sequence[float]] = one["seconds"]
+    return [a / b for a, b in zip(times[above], times[below], strict=True)]
+
+
 def _over(one: Mapping[str, Any], above: str, below: str) -> float:
     """Return the median over launches of one routine's time over another's."""
-    times: Mapping[str, Sequence[float]] = one["seconds"]
-    return median(a / b for a, b in zip(times[above], times[below], strict=True))
+    return median(over(one, above, below))
 
 
 def _against_others(one: Mapping[str, Any]) -> float:
