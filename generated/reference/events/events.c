@@ -131,7 +131,9 @@ struct known {
     uint32_t place, calls, kept;
 };
 
-/* Of so many calls on a communicator the last one is kept: LIBCOLL_EVENTS_EACH, alike on all ranks.
+/*
+ * Of so many calls on a communicator the last one is kept: LIBCOLL_EVENTS_EACH, alike on all ranks
+ * (peers.c sees to that).
  */
 static uint32_t each = 1;
 
@@ -144,12 +146,25 @@ static uint32_t each_of_setting(void) {
     return 1;
 }
 
+/* Said by one process, and once: more room for events would not help. */
+static void complain_of_communicators(void) {
+    static int said;
+    if (part.rank == 0 && !said)
+        fprintf(stderr,
+                "libcoll: LIBCOLL_EVENTS: calls on further communicators are not kept: of a "
+                "process there is room for %d, freed ones included, and for %d ranks in them\n",
+                COMMUNICATORS, MEMBERS);
+    said = 1;
+}
+
 /* Collective calls on the same ranks have an order, so all of them count alike. */
 static uint32_t add_communicator(const struct coll_comm *cc) {
     MPI_Group group, of_world;
     uint64_t *used = &part.counts[EVENTS_COMMUNICATORS], *end = &part.counts[EVENTS_MEMBERS];
-    if (*used >= COMMUNICATORS || *end + (uint64_t)cc->size > MEMBERS)
+    if (*used >= COMMUNICATORS || *end + (uint64_t)cc->size > MEMBERS) {
+        complain_of_communicators();
         return 0;
+    }
     struct events_communicator *one = &communicators[*used];
     int *numbers = malloc((size_t)cc->size * sizeof *numbers);
     if (numbers == NULL)
@@ -264,12 +279,19 @@ int coll_traced_part(const struct coll_parameters *parameters, int which, struct
     return error;
 }
 
+void coll_stamp_of(enum coll_stamp what, int phase, int position, int rank) {
+    (void)position;
+    if (what == COLL_STAMP_STARTED || what == COLL_STAMP_ARRIVED)
+        coll_event(what == COLL_STAMP_STARTED ? COLL_EVENT_STARTED : COLL_EVENT_ARRIVED, rank,
+                   phase);
+}
+
+/* A step may have no message at one of its ends: then there is no event, and no rank. */
 void coll_stamp(enum coll_stamp what, int phase, int position) {
-    if (coll_events_now == NULL || (what != COLL_STAMP_STARTED && what != COLL_STAMP_ARRIVED))
+    if (coll_events_now == NULL || position < 0)
         return;
     const int *rank_of = coll_events_now->cc->rank_of;
-    coll_event(what == COLL_STAMP_STARTED ? COLL_EVENT_STARTED : COLL_EVENT_ARRIVED,
-               rank_of == NULL ? position : rank_of[position], phase);
+    coll_stamp_of(what, phase, position, rank_of == NULL ? position : rank_of[position]);
 }
 
 /*

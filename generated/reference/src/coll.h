@@ -442,6 +442,19 @@ static inline void coll_stamp(enum coll_stamp what, int phase, int position) {
 #endif
 
 /*
+ * The same with the rank that a position is: where positions are not those of the communicator, as
+ * in a schedule of hosts. With TRACE=1, events name ranks.
+ */
+#ifdef COLL_TRACED
+void coll_stamp_of(enum coll_stamp what, int phase, int position, int rank);
+#else
+static inline void coll_stamp_of(enum coll_stamp what, int phase, int position, int rank) {
+    (void)rank;
+    coll_stamp(what, phase, position);
+}
+#endif
+
+/*
  * Built with TRACE=1, a library keeps what happens within its calls: events/events.h. A routine has
  * not to say that there is a message. What is no message, as in shared memory, it tells by
  * coll_event(kind, a, b), b up to 2^23. What another rank of the host did before, it tells by
@@ -456,9 +469,10 @@ enum coll_event_kind {
 
     /* Inner node b of a tree. A contributor is a rank, or a node: -1 less its number. */
     COLL_EVENT_NODE_IN,   /* the data of contributor a is there */
-    COLL_EVENT_NODE_UP,   /* what all contributors had goes to the node above */
-    COLL_EVENT_NODE_DOWN, /* the result is there, from the node above */
+    COLL_EVENT_NODE_UP,   /* what all contributors had goes to the node above; a: below */
+    COLL_EVENT_NODE_DOWN, /* the result is there, from the node above; a: below */
     COLL_EVENT_NODE_OUT   /* contributor a can have the result */
+    /* Of UP and DOWN, a is 1 if the node above is the call's root, outside of the tree; else 0. */
 };
 #ifdef COLL_TRACED
 #include "events.h"

@@ -46,6 +46,18 @@ static const struct {
 
 enum { ALIKE = sizeof alike / sizeof alike[0] };
 
+/* All builds tell as many bytes: what only some builds have shares the place of another setting. */
+enum { DETERMINISTIC = 1, SCRATCH = 4 };
+static const struct {
+    const char *name;
+    int place;
+} sharing[] = {
+#ifdef COLL_TRACED
+    {"LIBCOLL_EVENTS_EACH", SCRATCH},
+#endif
+    {NULL, ALIKE},
+};
+
 /* What a rank tells: 72 bytes. */
 struct introduction {
     uint64_t build;
@@ -74,6 +86,12 @@ static struct introduction introduction(void) {
     struct introduction mine = {.build = coll_build};
     for (int i = 0; i < ALIKE; ++i)
         mine.settings[i] = setting_of(i);
+    for (int i = 0; sharing[i].name != NULL; ++i) {
+        const char *value = getenv(sharing[i].name);
+        uint32_t *place = &mine.settings[sharing[i].place];
+        if (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0)
+            *place = 31 * *place + coll_hash(value);
+    }
     mine.host = coll_cluster_self(mine.name);
     return mine;
 }
@@ -88,10 +106,15 @@ static void list_differences(const struct introduction *one, const struct introd
                              char *text, size_t room) {
     size_t used = (size_t)snprintf(text, room, "%s",
                                    one->build == other->build ? "" : " the build of libcoll");
-    for (int i = 0; i < ALIKE && used < room; ++i)
-        if (one->settings[i] != other->settings[i])
-            used += (size_t)snprintf(text + used, room - used, "%s %s", used == 0 ? "" : ",",
-                                     alike[i].name);
+    for (int i = 0; i < ALIKE && used < room; ++i) {
+        if (one->settings[i] == other->settings[i])
+            continue;
+        used += (size_t)snprintf(text + used, room - used, "%s %s", used == 0 ? "" : ",",
+                                 alike[i].name);
+        for (int k = 0; sharing[k].name != NULL && used < room; ++k)
+            if (sharing[k].place == i)
+                used += (size_t)snprintf(text + used, room - used, " (or %s)", sharing[k].name);
+    }
 }
 
 /* Said by one process, and once, however many communicators there are. */
