@@ -245,8 +245,9 @@ class Live:
         return self._times(request, self._bed.repetitions)
 
     def _times(self, request: Request, least: int) -> list[tuple[float, ...]]:
-        repetitions = repetitions_of(self._fastest * len(request.candidates), least)
-        asked = decisive(request, self._fastest, repetitions)
+        single = decisive(request, self._fastest, 1)
+        seconds = self._fastest * single.calls * len(single.candidates)
+        asked = replace(single, repetitions=repetitions_of(seconds, least))
         times = self._source.measure(asked).by_candidate()
         return [tuple(times[one]) for one in request.candidates]
 

@@ -71,8 +71,13 @@ def test_setups_are_timed_in_turn(cluster):
              "configured_tree_t0:on_host=2"]  # fmt: skip
     checks = {one["routine"]: one["wrong"] for one in records if one["kind"] == "check"}
     assert checks == dict.fromkeys(names, 0), "the same tree is one routine"
-    last = [one for one in records if one["kind"] == "measurement"][-1]
+    _, single, looked, *_, last = [one for one in records if one["kind"] == "measurement"]
     assert (last["launch"], set(last["seconds"])) == (1, {names[2], names[0]})
+    (fastest,) = min(single["seconds"].values())
+    for one, least in ((looked, _reconfigure_live.LOOKS), (last, bed.repetitions)):
+        repetitions = len(one["seconds"][names[0]])
+        seconds = repetitions * one["calls"] * len(one["seconds"]) * fastest
+        assert repetitions == least or seconds <= _reconfigure_live.LAUNCH_SECONDS
 
 
 @pytest.mark.mpi

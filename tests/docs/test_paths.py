@@ -153,6 +153,13 @@ def test_what_events_cost_is_told_by_place_and_for_both():
     found = {"4 × 8 messages": {"kept": row, "none": none}}
     (target,) = event_cost.EXPERIMENT.targets(found)
     assert target.met
+    noisy = {**none, "both": {"more": 0.0, "low": -0.03, "high": 0.01}}
+    found["8 × 4 messages"] = {"kept": {**row, "both": {**row["both"], "high": 0.9}}, "none": noisy}
+    sure, unknown = event_cost.EXPERIMENT.targets(found)
+    assert (sure.met, unknown.met) == (True, None)
+    found["8 × 4 messages"]["none"] = none
+    (target,) = event_cost.EXPERIMENT.targets(found)
+    assert target.met is False
     text = event_cost.EXPERIMENT.report(found)
     assert "+1.00 %" in text
     assert "| +0.00 % (+0.00 to +0.00) |" in text
