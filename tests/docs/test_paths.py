@@ -232,7 +232,7 @@ def test_a_search_tells_what_was_kept_and_where_the_gain_is_from():
     assert "- 4 × 8 allreduce: add a level below root: root takes 30 µs, measured" in text
     assert "| core | 200 → 100 |" in text
     gain, level = reconfigured.EXPERIMENT.targets(found)
-    assert "| 2.00 | 0.67 | yes |" in text
+    assert "| 2.00 (2.00–3.00) | 0.67 | yes |" in text
     assert "| 4 × 8 allreduce: `ring` | 1.5 | 0.67 | 120 |" in text
     assert "| 4 × 8 allreduce: `flat` | 2 | 0.50 | 120 |" in text
     assert (gain.met, level.met) == (False, True), "nothing was kept in one of the two"

@@ -156,12 +156,23 @@ def _against_others(one: Mapping[str, Any]) -> float:
 def _summary(result: Mapping[str, Any]) -> Any:
     """Return medians over the launches in place of their times."""
     times = {name: median(each) for name, each in result["seconds"].items()}
+    gains = over(result, "first", "last")
     quotients = {
         "last_over": {name: _over(result, "last", name) for name in result["others"]},
-        "first_over_last": _over(result, "first", "last"),
+        "first_over_last": median(gains),
+        "first_over_last_range": [min(gains), max(gains)],
         "last_over_best": _against_others(result),
     }
     return {**result, "seconds": times, **quotients}
+
+
+def _gain(one: Mapping[str, Any]) -> str:
+    """Return the first tree's time over the last one's; carried points have no range."""
+    median_gain = f"{one['first_over_last']:.2f}"
+    if "first_over_last_range" not in one:
+        return median_gain
+    least, greatest = one["first_over_last_range"]
+    return f"{median_gain} ({least:.2f}–{greatest:.2f})"
 
 
 #: Whether `reconfigure` wrote a rule; not known of points that were carried.
@@ -173,7 +184,7 @@ def _report(found: Found) -> str:
         [
             point,
             *(milliseconds(one["seconds"][name]) for name in ROUTINES),
-            f"{one['first_over_last']:.2f}",
+            _gain(one),
             f"{one['last_over_best']:.2f}",
             _RULES[one["rule"]],
             f"`{one['chosen']}`",
@@ -182,7 +193,7 @@ def _report(found: Found) -> str:
         for point, one in found.items()
     ]
     titles = ["hosts × ranks, collective", "first tree, ms", "last tree, ms", "native, ms",
-              "first / last", "last / best of all", "rule", "serves", "tried, kept"]  # fmt: skip
+              "first / last (least–greatest)", "last / best of all", "rule", "serves", "tried, kept"]  # fmt: skip
     others = [
         [
             f"{point}: `{name}`",
