@@ -103,7 +103,7 @@ def _percent(one: Mapping[str, float]) -> str:
 def _tells(one: Mapping[str, Any]) -> bool:
     """Whether a point is precise enough: without events, the interval is within the goal."""
     control = one["none"]["both"]
-    return bool(-MOST <= control["low"] and control["high"] <= MOST)
+    return bool(control["low"] >= -MOST and control["high"] <= MOST)
 
 
 def _targets(found: Found) -> Sequence[Target]:
