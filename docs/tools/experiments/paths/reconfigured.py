@@ -193,7 +193,8 @@ def _report(found: Found) -> str:
         for point, one in found.items()
     ]
     titles = ["hosts × ranks, collective", "first tree, ms", "last tree, ms", "native, ms",
-              "first / last (least–greatest)", "last / best of all", "rule", "serves", "tried, kept"]  # fmt: skip
+              "first / last (least–greatest)", "last / best of all", "rule", "serves",
+              "tried, kept"]  # fmt: skip
     others = [
         [
             f"{point}: `{name}`",
