@@ -69,11 +69,19 @@ def step(slurm, cluster, tmp_path):
     return run
 
 
+#: On a busy machine, a rank of Open MPI 5 may crash in MPI_Init, when another rank's message comes
+#: before the communicator is complete. Such a job is started again.
+IN_INIT, TRIES = "ompi_mpi_init", 3
+
+
 @pytest.mark.mpi
 @pytest.mark.parametrize("kind", ["wheel", "mpich", "openmpi", "openmpi5"])
 def test_ranks_stand_on_the_nodes_in_the_topologys_order(step, kind):
     mpi = installed(kind)
-    status, lines, complaints = step(mpi)
+    for _ in range(TRIES):
+        status, lines, complaints = step(mpi)
+        if IN_INIT not in complaints:
+            break
     assert "launcher slurm: this allocation has all hosts" in complaints
     given = f"a,b c, {idle_library()}"
     assert (status, lines) == (
