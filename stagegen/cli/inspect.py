@@ -14,10 +14,12 @@ from rich.table import Table
 from stagegen.cli._options import print_json, to_size
 from stagegen.errors import NotFoundError
 from stagegen.generate.write import write_file
-from stagegen.inspection.findings import NodeFindings, Spread, TreeFindings
+from stagegen.inspection.findings import TreeFindings
 from stagegen.inspection.look import Look, looks_at
+from stagegen.inspection.node_findings import NodeFindings
 from stagegen.inspection.parts import typical_parts
 from stagegen.inspection.series import SKIPPED
+from stagegen.inspection.spread import Spread
 from stagegen.inspection.timeline import StepFindings
 from stagegen.report.inspection_page import render_inspection
 from stagegen.report.units import format_bytes, format_seconds

@@ -1,0 +1,70 @@
+"""Checks the records of a search's log (:mod:`stagegen.tune.reconfigure`) before it goes on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def check_record(record: Mapping[str, Any]) -> None:
+    """Check that a record of the log has what the search takes from it.
+
+    Raises:
+        ValueError: it has not.
+    """
+    for key, is_right in _FIELDS.items():
+        if not is_right(record.get(key)):
+            raise ValueError(f"{key} is missing or wrong")
+    old, tried = record["times"], record["tried"]
+    for one in tried:
+        for key, is_right in _TRIED_FIELDS.items():
+            if not isinstance(one, dict) or not is_right(one.get(key)):
+                raise ValueError(f"tried: {key} is missing or wrong")
+        if not one["times"]["raced_s"].keys() <= old["raced_s"].keys():
+            raise ValueError("tried: raced in a launch in which the tree before was not")
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -1e12 < value < 1e12
+
+
+def _are_seconds(value: object) -> bool:
+    """Whether these are times of calls: at least one, all above 0."""
+    if not isinstance(value, list) or not value:
+        return False
+    return all(_is_number(one) and one > 0 for one in value)
+
+
+def _are_times(value: object) -> bool:
+    if not isinstance(value, dict) or not _are_seconds(value.get("looked_s")):
+        return False
+    raced = value.get("raced_s")
+    return isinstance(raced, dict) and all(
+        _LAUNCH.fullmatch(launch) and _are_seconds(seconds) for launch, seconds in raced.items()
+    )
+
+
+def _are_numbers(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_number, value.values()))
+
+
+_LAUNCH = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
+
+_FIELDS: Mapping[str, Callable[[object], bool]] = {
+    "before": lambda value: isinstance(value, dict),
+    "node_s": _are_numbers,
+    "measured": lambda value: isinstance(value, bool),
+    "part_s": _are_numbers,
+    "times": _are_times,
+    "tried": lambda value: isinstance(value, list) and bool(value),
+}
+"""What a record has, besides what follows from it."""
+
+_TRIED_FIELDS: Mapping[str, Callable[[object], bool]] = {
+    "change": lambda value: isinstance(value, str),
+    "after": lambda value: isinstance(value, dict),
+    "times": _are_times,
+}
