@@ -62,15 +62,25 @@ def test_two_threads_do_not_race():
     assert "MPI_THREAD_MULTIPLE" not in result.stdout
 
 
-COUNTING = "    for (int i = 0; i < 20000; ++i)\n        ++races;\n"
+#: Two calls meet here, then count up one variable. The counter of arrivals is relaxed, so that it
+#: puts no order between them: the race is there however the threads are scheduled. A call whose
+#: partner does not come (it may wait for another rank) goes on alone.
+MEETING = """    unsigned own = __atomic_fetch_add(&arrived, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 20000 && __atomic_load_n(&arrived, __ATOMIC_RELAXED) <= (own | 1); ++i)
+        sched_yield();
+    ++races;
+"""
 
 
 def with_race(folder: Path, copy: Path) -> Path:
-    """A library in which all calls count up one variable, for so long that threads meet there."""
+    """A library in which all calls count up one variable, two threads at a time."""
     shutil.copytree(folder, copy)
     source = copy / "src" / "call.c"
     text = source.read_text(encoding="utf-8")
-    text, places = re.subn(r"(\nint coll_run\([^)]*\) \{\n)", r"\nint races;\1" + COUNTING, text)
+    head = r"\nint coll_run\([^)]*\) \{\n"
+    text, places = re.subn(
+        f"({head})", rf"\nint races;\nunsigned arrived;\1{MEETING}", "#include <sched.h>\n" + text
+    )
     assert places == 1
     source.write_text(text, encoding="utf-8")
     run_make(copy, support.toolchain(), "libcoll.a")
@@ -80,7 +90,7 @@ def with_race(folder: Path, copy: Path) -> Path:
 def test_that_a_race_would_be_found(tmp_path):
     mpi = builds.Mpi.of_environment()
     folder = with_race(sanitized(mpi), tmp_path / "library")
-    result = run(mpi, folder, 400)
+    result = run(mpi, folder, 40)
     assert result.returncode == RACE
     assert "data race" in result.stderr
     assert "coll_run" in result.stderr
