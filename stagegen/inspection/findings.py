@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -211,22 +212,29 @@ class TreeFindings:
         ]
 
     def node_seconds(self) -> dict[int, float]:
-        """Return what each node takes: mean seconds per call and rank, over all ranks.
+        """Return what each node takes: mean seconds per call of a rank whose path goes through it.
 
         Stages at the node count, and messages between it and the nodes below it: these wait while
         the node is busy with others. A message between it and the call's root, outside of the tree,
         counts as well. Arrival waits do not count.
         """
-        found: dict[int, float] = defaultdict(float)
+        found: dict[int, list[float]] = defaultdict(list)
         for one in self.ranks.values():
+            own: dict[int, float] = defaultdict(float)
             for stage in one.stages:
-                if stage.what == ROOT_MESSAGE:
-                    found[stage.node] += one.mean(stage) / len(self.ranks)
-                elif not stage.is_wait_for_others:
-                    at = self.above.get(stage.node) if stage.is_message else stage.node
-                    if at is not None:
-                        found[at] += one.mean(stage) / len(self.ranks)
-        return dict(found)
+                at = self._busy_at(stage)
+                if at is not None:
+                    own[at] += one.mean(stage)
+            for at, seconds in own.items():
+                found[at].append(seconds)
+        return {at: statistics.fmean(seconds) for at, seconds in found.items()}
+
+    def _busy_at(self, stage: Stage) -> int | None:
+        """Return the node that a stage is work of; None if it is an arrival wait."""
+        if stage.is_wait_for_others:
+            return None
+        is_inside = stage.is_message and stage.what != ROOT_MESSAGE
+        return self.above.get(stage.node) if is_inside else stage.node
 
     def _place(self, part: str, what: str, node: int) -> str:
         hosts = self.series.hosts

@@ -58,23 +58,32 @@ class Times:
     """Seconds of a setup.
 
     Attributes:
-        looked: in the first look, and in further ones of finalists.
+        looked: in the first look, which is number 0, and in further ones of finalists.
         raced: in the launches that decide; empty if it was not raced.
     """
 
-    looked: tuple[float, ...]
+    looked: Launches
     raced: Launches
 
     def to_json(self) -> dict[str, Any]:
         """Return the form in the log."""
-        launches = {str(n): list(times) for n, times in sorted(self.raced.items())}
-        return {"looked_s": list(self.looked), "raced_s": launches}
+        return {
+            "looked_s": _launches_to_json(self.looked),
+            "raced_s": _launches_to_json(self.raced),
+        }
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Times:
         """Read the form in the log."""
-        raced = {int(n): tuple(times) for n, times in form["raced_s"].items()}
-        return cls(tuple(form["looked_s"]), raced)
+        return cls(*(_launches_from_json(form[key]) for key in ("looked_s", "raced_s")))
+
+
+def _launches_to_json(launches: Launches) -> dict[str, list[float]]:
+    return {str(n): list(times) for n, times in sorted(launches.items())}
+
+
+def _launches_from_json(form: Mapping[str, Sequence[float]]) -> Launches:
+    return {int(n): tuple(times) for n, times in form.items()}
 
 
 class Timed(Protocol):
@@ -155,10 +164,13 @@ class Step:
     accepted: Challenger | None
 
     def ratio(self, one: Challenger) -> float:
-        """Return a change's time over the time before, from the launches or else the looks."""
+        """Return a change's time over the time before, from the launches or else the looks.
+
+        Both are compared in the same launches only: another launch may take twice as long.
+        """
         if one.is_raced:
-            return statistics.median(launch_ratios(one.times.raced, self.old.raced))
-        return statistics.median(one.times.looked) / statistics.median(self.old.looked)
+            return _ratio(one.times.raced, self.old.raced)
+        return _ratio(one.times.looked, self.old.looked)
 
     def why(self, one: Challenger) -> str:
         """Return why a change was tried, and what became of it, in words."""
@@ -274,7 +286,7 @@ def shares(topology: Topology, tree: ConfiguredTree) -> bool:
 
 def _challengers(topology: Topology, present: Setup, nodes: Nodes) -> Iterator[Challenger]:
     """Yield the other way on hosts, then the changes, those of the hottest nodes first."""
-    nothing = Times((), {})
+    nothing = Times({}, {})
     if shares(topology, present.tree):
         other = SHARED if present.on_host == MESSAGES else MESSAGES
         what = f"hand over data on hosts by {HANDED_BY[other]}"
@@ -300,13 +312,14 @@ def _raced(
     """Return a step that is measured: looks at all, then launches of the best one."""
     timed = look([present, *(one.setup for one in batch)])
     try:
-        own, *others = timed.look()
-        looked = {-1: own, **dict(enumerate(others))}
-        first = sorted(range(len(batch)), key=lambda i: statistics.median(looked[i]))
-        limit = NEAR * statistics.median(own)
-        near = [i for i in first if statistics.median(looked[i]) < limit][:FINALISTS]
-        ratios = _looked_again(timed, near, looked, launches)
-        order = sorted(near, key=lambda i: ratios[i])
+        looked = {i: {0: seconds} for i, seconds in enumerate(timed.look(), -1)}
+        ratios = {i: _ratio(looked[i], looked[-1]) for i in range(len(batch))}
+        first = sorted(ratios, key=ratios.__getitem__)
+        near = [i for i in first if ratios[i] < NEAR][:FINALISTS]
+        if near:
+            _look_again(timed, near, looked, launches)
+        ratios |= {i: _ratio(looked[i], looked[-1]) for i in near}
+        order = sorted(near, key=ratios.__getitem__)
         worth = bool(order) and ratios[order[0]] < 1
         raced = _launched(timed, order[0], gain, launches) if worth else {}
     finally:
@@ -317,22 +330,25 @@ def _raced(
     return Step(number, present, nodes, old, found, _judged(old, found, gain, launches))
 
 
-def _looked_again(
-    timed: Timed, near: Sequence[int], looked: dict[int, tuple[float, ...]], launches: int
-) -> dict[int, float]:
-    """Add further looks at finalists, and return their times over the time before.
+def _ratio(challenger: Launches, before: Launches) -> float:
+    """Return the median of the ratios of the launches that timed both."""
+    return statistics.median(launch_ratios(challenger, before))
 
-    A look is compared with that of the setup before in the same launch. These launches are
-    numbered after those of the race.
+
+def _look_again(
+    timed: Timed,
+    near: Sequence[int],
+    looked: Mapping[int, dict[int, tuple[float, ...]]],
+    launches: int,
+) -> None:
+    """Add further looks at finalists, and at the setup before, which is number -1.
+
+    Their launches are numbered after those of the race.
     """
-    ratios = {i: [statistics.median(looked[i]) / statistics.median(looked[-1])] for i in near}
-    for look in range(1, LOOKS + 1) if near else ():
-        own, *others = timed.launch(launches + look, [0, *(i + 1 for i in near)])
-        looked[-1] += own
-        for i, seconds in zip(near, others, strict=True):
-            looked[i] += seconds
-            ratios[i].append(statistics.median(seconds) / statistics.median(own))
-    return {i: statistics.median(found) for i, found in ratios.items()}
+    for look in range(1, LOOKS + 1):
+        seconds = timed.launch(launches + look, [0, *(i + 1 for i in near)])
+        for i, times in zip((-1, *near), seconds, strict=True):
+            looked[i][look] = times
 
 
 def _launched(

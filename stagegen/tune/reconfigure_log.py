@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 
 def check_record(record: Mapping[str, Any]) -> None:
@@ -21,8 +21,9 @@ def check_record(record: Mapping[str, Any]) -> None:
         for key, is_right in _TRIED_FIELDS.items():
             if not isinstance(one, dict) or not is_right(one.get(key)):
                 raise ValueError(f"tried: {key} is missing or wrong")
-        if not one["times"]["raced_s"].keys() <= old["raced_s"].keys():
-            raise ValueError("tried: raced in a launch in which the tree before was not")
+        for key in ("looked_s", "raced_s"):
+            if not one["times"][key].keys() <= old[key].keys():
+                raise ValueError(f"tried: {key} has a launch in which the tree before was not")
 
 
 def _is_number(value: object) -> bool:
@@ -39,11 +40,16 @@ def _are_seconds(value: object) -> bool:
 
 
 def _are_times(value: object) -> bool:
-    if not isinstance(value, dict) or not _are_seconds(value.get("looked_s")):
+    """Whether these are looks, at least the first, and launches of a race."""
+    if not isinstance(value, dict):
         return False
-    raced = value.get("raced_s")
-    return isinstance(raced, dict) and all(
-        _LAUNCH.fullmatch(launch) and _are_seconds(seconds) for launch, seconds in raced.items()
+    looked, raced = value.get("looked_s"), value.get("raced_s")
+    return _are_launches(looked) and "0" in looked and _are_launches(raced)
+
+
+def _are_launches(value: object) -> TypeGuard[dict[str, list[float]]]:
+    return isinstance(value, dict) and all(
+        _LAUNCH.fullmatch(launch) and _are_seconds(seconds) for launch, seconds in value.items()
     )
 
 
@@ -51,7 +57,7 @@ def _are_numbers(value: object) -> bool:
     return isinstance(value, dict) and all(map(_is_number, value.values()))
 
 
-_LAUNCH = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
+_LAUNCH = re.compile(r"0|[1-9][0-9]{0,8}", re.ASCII)
 
 _FIELDS: Mapping[str, Callable[[object], bool]] = {
     "before": lambda value: isinstance(value, dict),

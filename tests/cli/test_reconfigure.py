@@ -362,9 +362,11 @@ def test_a_file_whose_tree_has_no_such_choice_says_so():
         (r"\n.*\n", "\n{}\n", 2, "before is missing or wrong"),
         (r"\n.*\n", "\n3\n", 2, "expected {…}"),
         (r"\n.*\n", "\n{\n", 2, "a damaged one: Expecting"),
-        (r'("looked_s": \[)[^,]*', r"\g<1>0", 2, "times is missing or wrong"),
+        (r'("looked_s": \{"0": \[)[^,]*', r"\g<1>0", 2, "times is missing or wrong"),
         (r'"change": "[^"]*"', '"change": 1', 2, "tried: change is missing or wrong"),
-        (r'("tried": .*"raced_s": \{"1")', r'\1: [1.0], "9"', 2, "raced in a launch in which"),
+        (r'("tried": .*"raced_s": \{"1")', r'\1: [1.0], "9"', 2, "raced_s has a launch in which"),
+        (r'("tried": .*"looked_s": \{"0")', r'\1: [1.0], "9"', 2, "looked_s has a launch in which"),
+        (r'"looked_s": \{"0"', r'"looked_s": {"1"', 2, "times is missing or wrong"),
     ],
 )
 def test_a_damaged_log_is_refused_with_its_line(tmp_path, made, old, new, line, wrong):

@@ -674,14 +674,33 @@ def test_a_rank_that_is_a_node_of_its_own_is_called_a_rank(tmp_path, name, title
     assert numbered.contributor_title(of_node(9)) == "node 9 of rank 2"
 
 
-def test_the_times_of_nodes_add_up_to_those_of_all_ranks(tmp_path):
+def test_the_time_of_a_node_is_that_of_ranks_whose_path_goes_through_it(tmp_path):
+    """Ranks 2 and 3 pass node 2: both its latencies of 2 and 1; rank 2 ends 2 later there, and rank
+    3 has messages of 4 and 4.
+    """
     found = tree_findings(series(tmp_path, calls(3)))
     seconds = found.node_seconds()
-    whole = [one.total(waits=False) for one in found.ranks.values()]
-    assert sum(seconds.values()) == pytest.approx(sum(whole) / len(whole))
-    # Rank 3's message goes to node 2, and that of node 2 to the root.
-    assert seconds[2] > 0
+    assert seconds[2] == pytest.approx(us((3 + 2 + 3 + 8) / 2))
     assert max(seconds, key=seconds.__getitem__) == 0
+
+
+@pytest.mark.parametrize("late", [{}, {3: 40.0}, {0: 40.0}])
+def test_down_path_and_up_path_add_up_to_the_total(tmp_path, late):
+    """The core belongs to the down-path, as in the columns of Table 3 of Bongo et al."""
+    found = tree_findings(series(tmp_path, [made.two_levels(1000.0, late)]))
+    for one in found.ranks.values():
+        parts = one.parts()
+        up, core = parts["up-path"], parts["core"]
+        assert parts["down-path, with arrival wait"] + up == pytest.approx(
+            parts["total, with arrival wait"]
+        )
+        assert parts["down-path, no arrival wait"] + up == pytest.approx(
+            parts["total, no arrival wait"]
+        )
+        assert core == pytest.approx(us(3))
+    rank3 = found.ranks[3].parts()
+    assert rank3["down-path, no arrival wait"] == pytest.approx(us(1 + 4 + 2 + 30 + 3))
+    assert rank3["up-path"] == pytest.approx(us(30 + 1 + 4 + 2))
 
 
 def test_ranks_are_told_apart_by_messages_between_hosts(tmp_path):

@@ -165,6 +165,19 @@ def test_a_lucky_first_look_does_not_keep_a_better_change_from_the_race():
     assert "a look saw 1.050 × the time before: not raced" in step.why(step.challengers[1])
 
 
+def test_ratios_are_told_of_launches_that_timed_both():
+    """Further launches take twice as long. In the first look, one change is slower, one near."""
+
+    class Slower(Fixed):
+        FIRST, FURTHER, RACE = (1.0, 1.2, 1.05), (2.0, 0.1, 2.2), ()
+
+    step, launched = step_of(Slower)
+    near, slower, *_ = step.challengers
+    assert step.ratio(near) == pytest.approx(1.1)
+    assert "a look saw 1.200 × the time before: not raced" in step.why(slower)
+    assert all(number > LAUNCHES for number, _ in launched)
+
+
 @pytest.mark.parametrize("kept", [0, 1, 3, 100])
 def test_a_stopped_search_goes_on_where_its_log_ends(kept):
     whole = search(2)
