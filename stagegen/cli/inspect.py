@@ -23,7 +23,8 @@ from stagegen.inspection.spread import Spread
 from stagegen.inspection.timeline import StepFindings
 from stagegen.report.inspection_page import render_inspection
 from stagegen.report.units import format_bytes, format_seconds
-from stagegen.topology import load_topology
+from stagegen.topology import Topology, load_topology
+from stagegen.topology.host_names import host_named
 
 #: Rows of a table in the text; places in an order, for which it has room.
 _ROWS, _PLACES = 24, 12
@@ -81,6 +82,8 @@ def command(
         for look in looks_at(file, skip=skip, by_clocks=by_clocks, topology=topology)
         if _is_wanted(look, routine, size)
     ]
+    if topology is not None:
+        _tell_strangers(topology, looks)
     if not looks:
         raise NotFoundError(
             f"no such calls in {', '.join(map(str, files))}, or not more than {skip} of them"
@@ -139,6 +142,17 @@ def _overview(looks: Sequence[Look]) -> Table:
     return table
 
 
+def _tell_strangers(topology: Topology, looks: Sequence[Look]) -> None:
+    """Say which hosts of the files the topology has not: the links of their messages are unknown."""
+    hosts = dict.fromkeys(host for look in looks for host in look.series.hosts)
+    if strangers := [host for host in hosts if host_named(topology, host) is None]:
+        click.echo(
+            f"warning: the topology has no host {', '.join(strangers)}; messages from and to "
+            f"{'it' if len(strangers) == 1 else 'them'} count on no link",
+            err=True,
+        )
+
+
 def _print_look(console: Console, look: Look) -> None:
     series = look.series
     click.echo(
@@ -156,8 +170,12 @@ def _print_look(console: Console, look: Look) -> None:
     )
     if look.lost:
         click.echo(
-            f"{look.lost} calls were overwritten (see LIBCOLL_EVENTS_ROOM), or are on too many "
-            f"communicators (see the limits in docs/inspect.md)"
+            f"{look.lost} calls of the file were overwritten (see LIBCOLL_EVENTS_ROOM), or are on "
+            f"too many communicators (see the limits in docs/inspect.md)"
+        )
+    if look.unmatched:
+        click.echo(
+            f"{look.unmatched} calls of the file lack a rank: only some ranks have kept them"
         )
     if look.tree is not None:
         _print_tree(console, look.tree)

@@ -172,9 +172,14 @@ def changes(
     for number, move in enumerate(found, 1):
         after = seconds_up(move.tree, node_seconds(topology, move.tree))
         way = format_seconds(seconds[move.node]) if move.node in hot else "no"
-        rows.append((str(number), move.node, way, move.what, f"{after / before:.2f} ×"))
+        rows.append((str(number), move.node, way, move.what, _quotient(after, before)))
     for line in columns(rows):
         click.echo(line)
+
+
+def _quotient(after: float, before: float) -> str:
+    """Return how many times as long it takes; a tree of one rank takes no time."""
+    return f"{after / before:.2f} ×" if before > 0 else "–"
 
 
 def _text(tree: ConfiguredTree, topology: Topology) -> str:

@@ -23,7 +23,8 @@ class Look:
         name: of the file.
         series: the calls.
         clocks: how the ranks' clocks were aligned.
-        lost: calls of all ranks that were overwritten, or not kept.
+        lost: calls that the rank with the most of them has overwritten, or not kept.
+        unmatched: calls of the file that only some ranks have kept.
         tree: if most of the calls have a tree.
         steps: of messages; None if there are none.
         links: in the call of median length; none without a topology.
@@ -33,6 +34,7 @@ class Look:
     series: Series
     clocks: Clocks
     lost: int
+    unmatched: int
     tree: TreeFindings | None
     steps: StepFindings | None
     links: tuple[LinkUse, ...]
@@ -63,6 +65,7 @@ class Look:
             "clock_error_s": self.clocks.error,
             "proven_clock_error_s": proven if math.isfinite(proven) else None,
             "lost": self.lost,
+            "unmatched": self.unmatched,
             "tree": None if self.tree is None else self.tree.to_json(),
             "steps": None if self.steps is None else self.steps.to_json(),
             "links": [
@@ -84,7 +87,7 @@ def looks_at(
     """
     trace = read_trace(file)
     inspected = series_of(trace, skip)
-    lost = sum(rank.overwritten + rank.lost for rank in trace.ranks)
+    lost = max((rank.overwritten + rank.lost for rank in trace.ranks), default=0)
     found = []
     for series in inspected.series:
         steps = step_findings(series)
@@ -92,5 +95,16 @@ def looks_at(
         if steps is not None and topology is not None:
             links = tuple(link_uses(series.call(steps.shown), series.hosts, topology))
         tree = tree_findings(series, by_clocks)
-        found.append(Look(file.name, series, inspected.clocks, lost, tree, steps, links))
+        found.append(
+            Look(
+                name=file.name,
+                series=series,
+                clocks=inspected.clocks,
+                lost=lost,
+                unmatched=inspected.unmatched,
+                tree=tree,
+                steps=steps,
+                links=links,
+            )
+        )
     return found

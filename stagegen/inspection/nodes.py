@@ -137,9 +137,18 @@ def _told(call: Call) -> dict[int, Node]:
 
 
 def _is_whole(told: Mapping[int, Node]) -> bool:
-    """Whether all contributors that are nodes were told, and every way ends at a root."""
+    """Whether all contributors that are nodes were told, and every way ends at a root.
+
+    A node below another one must have told when it handed on, and when it got the result.
+    """
     names = {name for node in told.values() for name in (*node.ins, *node.outs)}
     if any(name < 0 and -1 - name not in told for name in names):
+        return False
+    if any(
+        (node.parent is not None and node.up is None)
+        or (node.giver is not None and node.down is None)
+        for node in told.values()
+    ):
         return False
     return all(_ends(told, start, "parent") and _ends(told, start, "giver") for start in told)
 

@@ -116,14 +116,15 @@ def tree_parts(nodes: Mapping[int, Node], hosts: Sequence[str]) -> dict[int, str
             for above in _line(node, nodes, way):
                 below[above.number] |= own
     return {
-        number: LEAF if _is_leaf(node) else ROOT if len(below[number]) > 1 else HOST
+        number: LEAF if _is_leaf(node, len(hosts)) else ROOT if len(below[number]) > 1 else HOST
         for number, node in nodes.items()
     }
 
 
-def _is_leaf(node: Node) -> bool:
+def _is_leaf(node: Node, ranks: int) -> bool:
+    """Whether it is a rank; an inner node of a tree file has a number above those of the ranks."""
     names = {*node.ins, *node.outs}
-    return len(names) == 1 and not any(name < 0 for name in names)
+    return node.number < ranks and len(names) == 1 and not any(name < 0 for name in names)
 
 
 def _line(start: Node, nodes: Mapping[int, Node], way: str) -> list[Node]:

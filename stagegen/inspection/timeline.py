@@ -13,6 +13,7 @@ import numpy as np
 from stagegen.inspection.series import Call, Series
 from stagegen.inspection.trace import NO_DATA, Kind
 from stagegen.topology import Topology
+from stagegen.topology.host_names import host_named
 
 #: In place of the phase of a message that is of none, in a call that has phases.
 OUTSIDE = -1
@@ -259,9 +260,15 @@ def link_uses(call: Call, hosts: Sequence[str], topology: Topology) -> list[Link
     Args:
         call: the call.
         hosts: of the communicator's ranks.
-        topology: has these hosts, others are left out.
+        topology: has these hosts, by :func:`~stagegen.topology.host_names.host_named`; messages of
+            others are left out.
     """
-    position = {host: place for place, host in reversed(list(enumerate(topology.ranks)))}
+    places = {host: place for place, host in reversed(list(enumerate(topology.ranks)))}
+    position = {
+        host: places[found]
+        for host in dict.fromkeys(hosts)
+        if (found := host_named(topology, host)) in places
+    }
     on: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     messages = messages_of(call)
     for one in messages:

@@ -110,18 +110,18 @@ def test_departures_begin_where_a_subtree_has_the_result(tree):
 
 
 def test_figures_show_what_was_measured(tree):
-    names = ("nary", "quad", "binaryquad", "binary", "split", "split-2")
+    names = ("nary", "quad", "binaryquad", "binary", "split", "split-2", "splitBlade")
     times = {name: [1.0] for name in names}
     every = {
         f"{shape} {name}{size}": configuration(tree, name, **times)
-        for shape in ("4 × 8", "8 × 4")
+        for shape in ("4 × 8", "8 × 4", "10 × 1")
         for name in names
         for size in ("", ", 256 bytes")
     }
     figures = {one.name: one for one in figures_of(every)}
     assert sorted(figures) == [
         "paths-10.svg", "paths-12.svg", "paths-13-14.svg", "paths-16.svg", "paths-17-18.svg",
-        "paths-19.svg",
+        "paths-19.svg", "paths-20.svg", "paths-21.svg",
     ]  # fmt: skip
     for one in figures.values():
         picture = ElementTree.fromstring(one.svg)

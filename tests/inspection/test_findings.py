@@ -354,10 +354,14 @@ def test_nodes_without_messages_tell_themselves():
         ((Kind.NODE_IN, of_node(7), 8, 3), (Kind.NODE_IN, of_node(8), 7, 4)),
         ((Kind.NODE_OUT, of_node(7), 7, 3),),
         ((Kind.NODE_IN, of_node(9), 8, 3), (Kind.NODE_IN, 0, 7, 4)),
+        ((Kind.NODE_IN, of_node(7), 8, 3), (Kind.NODE_IN, 0, 7, 2)),
+        ((Kind.NODE_OUT, of_node(7), 8, 3), (Kind.NODE_OUT, 0, 7, 4)),
     ],
 )
 def test_nodes_that_are_no_tree_are_none(wrong):
-    """A circle of two and of one, and a contributor that nobody told."""
+    """Circles of two and of one, a contributor that nobody told, a node that hands on nothing, and
+    one that gets nothing.
+    """
     call = Call((0.0,) * 2, (50 * US,) * 2, (events((Kind.NODE_IN, 1, 8, 1), *wrong), ()))
     assert nodes_of("allreduce", call) is None
 
@@ -497,6 +501,33 @@ def test_phases_on_links_and_their_idle_time():
     assert busiest.idle == pytest.approx(0.5)
     assert all(use.messages == 1 for use in others)
     assert all(use.idle == pytest.approx(0.75) for use in others)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "stranger"),
+    [
+        (("a", "b"), ""),
+        (("A.cluster.local", "10.0.0.2"), ""),
+        (("a", "elsewhere"), "no host elsewhere; messages from and to it count on no link"),
+    ],
+)
+def test_hosts_of_the_events_are_found_as_the_library_finds_its_own(
+    tmp_path, capsys, hosts, stranger
+):
+    topology = tmp_path / "two.yaml"
+    topology.write_text(
+        "name: two\ndefaults: {bandwidth: 1Gbit}\nswitches:\n  s0: {hosts: [a, b]}\n"
+        "hosts:\n  a: {slots: 2}\n  b: {slots: 2, address: 10.0.0.2}\n"
+    )
+    one = made.MadeCall([0.0] * 4, [100.0] * 4, BY_LEADERS)
+    world = replace(made.TWO_HOSTS, hosts=tuple(hosts[number] for number in (0, 0, 1, 1)))
+    made.write(tmp_path / "events", "alltoall/hierarchical", [one], world)
+    words = ["inspect", "--skip", "0", "--topology", topology, tmp_path / "events"]
+    group([str(word) for word in words], standalone_mode=False)
+    told = capsys.readouterr()
+    assert ("a → s0" in told.out) == (not stranger)
+    assert stranger in told.err
+    assert bool(told.err) == bool(stranger)
 
 
 #: A gather on each host, a phase of three segments between hosts with a token back, and a scatter.

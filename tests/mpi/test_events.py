@@ -181,7 +181,9 @@ def test_calls_on_too_many_communicators_are_told_and_counted(tmp_path):
         assert (len(rank.calls), rank.lost, rank.overwritten) == (room, more, 0)
     result = CliRunner().invoke(group, ["inspect", "--skip", "0", str(file)])
     assert result.exit_code == 0, result.output
-    assert f"{2 * more} calls were overwritten (see LIBCOLL_EVENTS_ROOM), or " in result.output
+    assert (
+        f"{more} calls of the file were overwritten (see LIBCOLL_EVENTS_ROOM), or " in result.output
+    )
 
 
 @pytest.mark.parametrize("ranks", [1, 4])
@@ -252,7 +254,8 @@ def test_threads_that_have_ended_leave_their_memory_to_others(tmp_path):
 def test_the_fast_library_has_nothing_of_it():
     """The same sources, without TRACE=1: their objects define and call nothing of events."""
     folder = tracing.library()
-    objects = [f"build/{name}.o" for name in ("call", "dispatch", "lifetime", "parts", "stamps")]
+    sources = [file.stem for file in (folder / "src").glob("*.c")]
+    objects = [f"build/{name}.o" for name in sources]
     make = ["make", "-s", "-C", folder, "TRACE=0", f"MPICC={support.toolchain().mpicc}"]
     subprocess.run([*make, *objects], check=True)
     names = subprocess.run(

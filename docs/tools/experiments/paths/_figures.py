@@ -37,6 +37,7 @@ def figures_of(found: Found) -> list[Figure]:
     made = (
         _maps(found, "paths-12", "Fig. 12", ("4 × 8 nary", "4 × 8 binary")),
         _maps(found, "paths-19", "Fig. 19", ("8 × 4 nary", "8 × 4 split-2")),
+        _maps(found, "paths-20", "Fig. 20", ("8 × 4 binary", "8 × 4 split")),
         _ends(found),
         _departures(
             found,
@@ -51,6 +52,13 @@ def figures_of(found: Found) -> list[Figure]:
             "Fig. 16: when the hosts depart from the cluster-root subtree, without messages",
             "root",
             [f"8 × 4 {name}" for name in ("nary", "binary", "split", "split-2")],
+        ),
+        _departures(
+            found,
+            "paths-21",
+            "Fig. 21: when the ranks of 10 × 1 depart from the cluster-root subtree, without messages",
+            "root",
+            [f"10 × 1 {name}" for name in ("nary", "quad", "binary", "splitBlade")],
         ),
         _sizes(found),
     )
