@@ -56,7 +56,7 @@ def figures_of(found: Found) -> list[Figure]:
         _departures(
             found,
             "paths-21",
-            "Fig. 21: when the ranks of 10 × 1 depart from the cluster-root subtree, without messages",
+            "Fig. 21: when ranks depart from the cluster-root subtree of 10 × 1, without messages",
             "root",
             [f"10 × 1 {name}" for name in ("nary", "quad", "binary", "splitBlade")],
         ),
