@@ -143,7 +143,7 @@ def _overview(looks: Sequence[Look]) -> Table:
 
 
 def _tell_strangers(topology: Topology, looks: Sequence[Look]) -> None:
-    """Say which hosts of the files the topology has not: the links of their messages are unknown."""
+    """Say which hosts of the files the topology lacks."""
     hosts = dict.fromkeys(host for look in looks for host in look.series.hosts)
     if strangers := [host for host in hosts if host_named(topology, host) is None]:
         click.echo(
@@ -175,7 +175,7 @@ def _print_look(console: Console, look: Look) -> None:
         )
     if look.unmatched:
         click.echo(
-            f"{look.unmatched} calls of the file lack a rank: only some ranks have kept them"
+            f"{look.unmatched} calls of the file lack a rank: only some have kept them"
         )
     if look.tree is not None:
         _print_tree(console, look.tree)
