@@ -174,9 +174,7 @@ def _print_look(console: Console, look: Look) -> None:
             f"too many communicators (see the limits in docs/inspect.md)"
         )
     if look.unmatched:
-        click.echo(
-            f"{look.unmatched} calls of the file lack a rank: only some have kept them"
-        )
+        click.echo(f"{look.unmatched} calls of the file lack a rank: only some have kept them")
     if look.tree is not None:
         _print_tree(console, look.tree)
     elif look.steps is not None:
