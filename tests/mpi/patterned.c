@@ -61,7 +61,7 @@ int __wrap_PMPI_Allreduce(const void *in, void *out, int count, MPI_Datatype typ
                           MPI_Comm comm) {
     int bytes;
     PMPI_Type_size(type, &bytes);
-    asked += count * bytes == sizeof(struct coll_counts_told);
+    asked += count * bytes == (int)sizeof(struct coll_counts_told);
     return __real_PMPI_Allreduce(in, out, count, type, op, comm);
 }
 
