@@ -41,7 +41,7 @@ EVEN, SKEWED = "ring", "pipelined_ring"
 
 #: An alltoallv in which one block is twenty times as long as the others: of class 12.
 LONG_PAIR = Pattern(
-    "one-long",
+    "one-long-for-one",
     "alltoallv",
     tuple(tuple(2000 if (u, v) == (0, 1) else 100 for v in range(RANKS)) for u in range(RANKS)),
     is_class=True,
