@@ -54,7 +54,15 @@ def generate(folder: Path) -> None:
 
 
 #: Files of a library that recognises patterns that others lack, or have with less in them.
-OF_PATTERNS = ("dispatch.c", "message_order.c", "patterns.c", "recognition.c")
+OF_PATTERNS = (
+    "agreement.c",
+    "classes.c",
+    "communicator.c",
+    "dispatch.c",
+    "message_order.c",
+    "patterns.c",
+    "recognition.c",
+)
 
 
 def _adapts(path: Path, adaptive: Path) -> bool:

@@ -18,7 +18,7 @@ from stagegen.measure.timing import IDLE
 from stagegen.measure.validity import ROUTINES, changed, last_routines, still_valid
 from stagegen.topology import Topology
 from stagegen.tune.communicators import find_communicators
-from stagegen.tune.scope import Options
+from stagegen.tune.scope import Options, pattern_form
 
 LOG = "measurements.jsonl"
 
@@ -158,5 +158,5 @@ def _named(options: Options, computation: float) -> dict[str, object]:
         "without_topology": options.selection.without_topology,
         "traces": options.wanted,
         "scales": options.scales,
-        "pattern_file": [(one.name, one.sizes) for one in options.patterns],
+        "pattern_file": list(map(pattern_form, options.patterns)),
     }

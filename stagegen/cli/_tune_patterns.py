@@ -25,7 +25,8 @@ patterns_option = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Also tune for the patterns of a file of `stagegen patterns`. Each alltoallv gets "
-    "routines of its own. With --communicators patterns, tune for nothing else.",
+    "routines of its own, unless it is a class. With --communicators patterns, tune for nothing "
+    "else.",
 )
 
 
@@ -103,5 +104,5 @@ def roots_of(
         InputError: a block is too long, or two names become one.
         ScheduleError: a schedule fails its proof.
     """
-    matrices = [one for one in patterns if one.is_matrix]
-    return (pattern_root(topology, matrices, str(file)),) if matrices else ()
+    ordered = [one for one in patterns if one.has_order]
+    return (pattern_root(topology, ordered, str(file)),) if ordered else ()

@@ -124,14 +124,27 @@ def of(
     "--number", type=float, help=f"{'; '.join(f'{k}: {v.number}' for k, v in KINDS.items())}."
 )
 @click.option("--name", metavar="NAME", help="Name of the pattern.")
+@click.option(
+    "--class",
+    "is_class",
+    is_flag=True,
+    help="It is an example of its class, and no pattern of its own.",
+)
 def make(
-    kind: str, ranks: int, average: int, seed: int, number: float | None, name: str | None
+    kind: str,
+    ranks: int,
+    average: int,
+    seed: int,
+    number: float | None,
+    name: str | None,
+    is_class: bool,
 ) -> None:
     """Write a pattern of a KIND to standard output."""
     if name is not None:
         require_name(name, "--name")
-    pattern = make_pattern(kind, ranks, average, seed, number)
-    click.echo(patterns_yaml([pattern if name is None else replace(pattern, name=name)]), nl=False)
+    made = make_pattern(kind, ranks, average, seed, number)
+    pattern = replace(made, name=made.name if name is None else name, is_class=is_class)
+    click.echo(patterns_yaml([pattern]), nl=False)
 
 
 def _patterns_of(file: Path) -> tuple[Sequence[Pattern], int]:
@@ -177,7 +190,7 @@ def _text(
         yield f"{unknown} calls lack the counts of some rank's blocks"
     yield "patterns by threshold: " + ", ".join(f"{at:g}: {count}" for at, count in effect)
     head = ("name", "collective", "site", "ranks", "calls", "bytes", "average", "empty", "skew",
-            "merged", "farthest")  # fmt: skip
+            "largest", "merged", "farthest")  # fmt: skip
     yield from columns([head, *(_cells(one) for one in found)])
     if topology is None:
         return
@@ -204,6 +217,7 @@ def _cells(one: Merged) -> tuple[str, ...]:
         format_bytes(round(pattern.average)),
         f"{pattern.sparsity:.0%}",
         f"{pattern.skew:.3g}",
+        f"{pattern.largest_over_mean:.3g}",
         str(one.members),
         f"{one.farthest:.3g}",
     )

@@ -54,8 +54,9 @@ def algorithm_name(pattern: Pattern, kind: str = "segments") -> str:
 
 
 def algorithm_names(pattern: Pattern) -> tuple[str, ...]:
-    """Return the names of all algorithms that a pattern may have."""
-    return tuple(algorithm_name(pattern, kind) for kind in PATTERN_KINDS)
+    """Return the names of all algorithms that carry out an order of a pattern's own messages."""
+    kinds = PATTERN_KINDS if pattern.has_order else ()
+    return tuple(algorithm_name(pattern, kind) for kind in kinds)
 
 
 def pattern_root(topology: Topology, patterns: Sequence[Pattern], source: str) -> Root:
@@ -63,7 +64,7 @@ def pattern_root(topology: Topology, patterns: Sequence[Pattern], source: str) -
 
     Args:
         topology: the cluster.
-        patterns: each an alltoallv on all ranks of the cluster.
+        patterns: each an alltoallv on all ranks of the cluster, and no class.
         source: what messages call the file of the patterns.
 
     Raises:

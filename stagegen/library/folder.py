@@ -52,7 +52,7 @@ _DISPATCHER = (
 )
 
 #: Those of a library that recognises patterns.
-_OF_PATTERNS = ("patterns.c", "recognition.c")
+_OF_PATTERNS = ("agreement.c", "classes.c", "patterns.c", "recognition.c")
 
 #: Sources of ``make check`` and ``make overhead``, besides the check of the measuring session.
 _CHECK_DRIVERS = (

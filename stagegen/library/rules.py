@@ -73,13 +73,14 @@ class CEntry:
 
 @dataclass(frozen=True)
 class CPattern:
-    """A pattern with its rules in C.
+    """A pattern or a class with its rules in C.
 
     Attributes:
         name: of the pattern, as C text.
         collective: that it is of.
         c_name: of its rules.
-        c_bytes: of its blocks, the lines of a table.
+        c_bytes: of its blocks, the lines of a table; of a class None.
+        largest_over_mean: the number of a class; of a pattern 0.
         rules: as those of a `CTable`, by the mean bytes of a block.
         entries: those of the rules that are recognised.
     """
@@ -87,7 +88,8 @@ class CPattern:
     name: str
     collective: str
     c_name: str
-    c_bytes: str
+    c_bytes: str | None
+    largest_over_mean: float
     rules: tuple[CRule, ...]
     entries: tuple[CEntry, ...]
 
@@ -97,33 +99,57 @@ ENTRIES_MOST = 64
 
 
 def c_patterns(decision: DecisionTable, routines: Sequence[Routine]) -> list[CPattern]:
-    """Return the patterns that calls are recognised by.
+    """Return the patterns and classes that calls are recognised by.
 
-    Where a pattern's rule is that of all other calls, nothing is gained if it is recognised.
+    Where a pattern's rule is that of all other calls, nothing is gained if it is recognised. But
+    where a class of the collective has another rule, all patterns and classes stay: their calls
+    would be taken for calls of this class.
 
     Raises:
         InputError: there are more of them than a word of 64 bits can tell.
     """
     index = {(r.collective, r.algorithm, r.group): r.index for r in routines}
-    found: list[CPattern] = []
+    by_class = {
+        pattern.collective
+        for table, pattern in pattern_tables(decision)
+        if not pattern.has_order and _unusual(decision, table)
+    }
+    found: dict[str, CPattern] = {}
     for table, pattern in pattern_tables(decision):
-        rows = tuple(_c_rules(table, index, 0))
-        entries = [
-            CEntry(rule.first, _c_end(table.last_of(number)), _first_row(table, number))
-            for number, rule in enumerate(table.rules)
-            if rule.candidate != usual_choice(decision, table, rule.first)
-        ]
-        name = algorithm_name(pattern)
-        sizes = numbers(size for row in pattern.sizes for size in row)
-        of, label = pattern.collective, plain_name(pattern.name)
-        found.append(CPattern(label, of, f"{of}_{name}", sizes, rows, tuple(entries)))
-    found = [one for one in found if one.entries]
-    count = sum(len(one.entries) for one in found)
+        of = pattern.collective
+        kept = range(len(table.rules)) if of in by_class else _unusual(decision, table)
+        entries = tuple(
+            CEntry(table.rules[n].first, _c_end(table.last_of(n)), _first_row(table, n))
+            for n in kept
+        )
+        if not entries:
+            continue
+        own = f"{of}_{algorithm_name(pattern)}"
+        c_name = own if own not in found else f"{own}__{len(found)}"
+        found[c_name] = CPattern(
+            name=plain_name(pattern.name),
+            collective=of,
+            c_name=c_name,
+            c_bytes=numbers(s for row in pattern.sizes for s in row) if pattern.has_order else None,
+            largest_over_mean=0.0 if pattern.has_order else pattern.largest_over_mean,
+            rules=tuple(_c_rules(table, index, 0)),
+            entries=entries,
+        )
+    count = sum(len(one.entries) for one in found.values())
     if count > ENTRIES_MOST:
         raise InputError(
             f"the patterns have {count} rules, and {ENTRIES_MOST} can be told apart; tune for fewer"
         )
-    return found
+    return list(found.values())
+
+
+def _unusual(decision: DecisionTable, table: Table) -> list[int]:
+    """Return the numbers of the rules of a pattern that are not those of all other calls."""
+    return [
+        number
+        for number, rule in enumerate(table.rules)
+        if rule.candidate != usual_choice(decision, table, rule.first)
+    ]
 
 
 def pattern_tables(decision: DecisionTable) -> list[tuple[Table, Pattern]]:

@@ -50,7 +50,7 @@ def merged(patterns: Sequence[Pattern], threshold: float) -> tuple[Merged, ...]:
     """Return the distinct patterns, in the order of their first appearance.
 
     A pattern joins the first of the distinct ones of its call site and communicator from which it
-    differs by at most the threshold.
+    differs by at most the threshold. Classes join only classes.
     """
     found: list[Merged] = []
     for pattern in patterns:
@@ -69,5 +69,5 @@ def merged(patterns: Sequence[Pattern], threshold: float) -> tuple[Merged, ...]:
     return tuple(found)
 
 
-def _place(pattern: Pattern) -> tuple[str, str | None, tuple[int, ...] | None]:
-    return pattern.collective, pattern.site, pattern.communicator
+def _place(pattern: Pattern) -> tuple[str, bool, str | None, tuple[int, ...] | None]:
+    return pattern.collective, pattern.is_class, pattern.site, pattern.communicator

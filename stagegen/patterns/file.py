@@ -12,7 +12,7 @@ from stagegen.patterns.model import COLLECTIVES, MATRIX, Pattern
 from stagegen.topology.document import Document, did_you_mean, read_document
 from stagegen.topology.units import parse_size
 
-_KEYS = ("name", "collective", "ranks", "site", "communicator", "calls", "bytes")
+_KEYS = ("name", "collective", "ranks", "site", "communicator", "calls", "class", "bytes")
 _MOST_RANKS = 1 << 14
 _NAME_MOST = 80
 _MOST_CALLS = 1 << 24
@@ -59,7 +59,21 @@ def _pattern(doc: Document, node: yaml.Node) -> Pattern:
         site=doc.text(keys["site"], "site") if "site" in keys else None,
         communicator=members,
         calls=_numbers(doc, keys["calls"], "calls") if "calls" in keys else (),
+        is_class=_is_class(doc, keys["class"], collective) if "class" in keys else False,
     )
+
+
+def _is_class(doc: Document, node: yaml.Node, collective: str) -> bool:
+    if collective not in MATRIX:
+        problem = f"only {' and '.join(MATRIX)} can have `class`, not {collective}; leave it out"
+        doc.fail(node, f"{problem} (an allgatherv stands for its class anyway)")
+    return doc.parsed(node, "class", _truth)
+
+
+def _truth(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError(f"{text!r} is neither true nor false; write one of these")
+    return text == "true"
 
 
 def require_name(name: str, what: str) -> None:

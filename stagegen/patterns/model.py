@@ -29,6 +29,8 @@ class Pattern:
             None if it was not.
         calls: the numbers of the recorded calls, counted from 0 for the collective on this
             communicator.
+        is_class: whether an alltoallv is only an example of all whose largest block is about as
+            many times their mean one. Every allgatherv is such an example, whatever this says.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Pattern:
     site: str | None = None
     communicator: tuple[int, ...] | None = None
     calls: tuple[int, ...] = ()
+    is_class: bool = False
 
     @property
     def ranks(self) -> int:
@@ -47,6 +50,11 @@ class Pattern:
     def is_matrix(self) -> bool:
         """Whether there is a block for each pair of ranks."""
         return self.collective in MATRIX
+
+    @property
+    def has_order(self) -> bool:
+        """Whether schedules of just these messages serve its calls."""
+        return self.is_matrix and not self.is_class
 
     @property
     def array(self) -> npt.NDArray[np.int64]:
@@ -64,14 +72,21 @@ class Pattern:
     @property
     def average(self) -> float:
         """The mean bytes of a block, empty ones included, own ones not."""
-        blocks = self.ranks * (self.ranks - 1) if self.is_matrix else self.ranks
-        return self.total / blocks if blocks else 0.0
+        return self.total / self._blocks if self._blocks else 0.0
 
     @property
     def sparsity(self) -> float:
         """The part of the blocks that are empty."""
-        blocks = self.ranks * (self.ranks - 1) if self.is_matrix else self.ranks
-        return 1 - np.count_nonzero(self.array) / blocks if blocks else 0.0
+        return 1 - np.count_nonzero(self.array) / self._blocks if self._blocks else 0.0
+
+    @property
+    def largest_over_mean(self) -> float:
+        """The largest block over the mean of all: the number of the pattern's class; at least 1."""
+        return int(self.array.max()) * self._blocks / self.total if self.total else 1.0
+
+    @property
+    def _blocks(self) -> int:
+        return self.ranks * (self.ranks - 1) if self.is_matrix else self.ranks
 
     @property
     def skew(self) -> float:
@@ -96,9 +111,11 @@ class Pattern:
             "site": self.site,
             "communicator": None if self.communicator is None else list(self.communicator),
             "calls": list(self.calls),
+            "class": self.is_class,
             "bytes": [list(row) for row in self.sizes],
             "total": self.total,
             "average": self.average,
             "sparsity": self.sparsity,
             "skew": self.skew,
+            "largest_over_mean": self.largest_over_mean,
         }

@@ -25,6 +25,8 @@ def _pattern(pattern: Pattern) -> Iterator[str]:
     yield f"- name: {_quoted(pattern.name)}"
     yield f"  collective: {pattern.collective}"
     yield f"  ranks: {pattern.ranks}"
+    if pattern.is_class:
+        yield "  class: true"
     if pattern.site is not None:
         yield f"  site: {_quoted(pattern.site)}"
     if pattern.communicator is not None:

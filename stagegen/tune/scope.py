@@ -164,6 +164,7 @@ def pattern_form(pattern: Pattern) -> dict[str, Any]:
     return {
         "name": pattern.name,
         "collective": pattern.collective,
+        **({"class": True} if pattern.is_class else {}),
         "bytes": [list(row) for row in pattern.sizes],
     }
 
@@ -178,7 +179,12 @@ def read_pattern(form: Mapping[str, Any]) -> Pattern:
         tuple(natural({"bytes": size}, "bytes") for size in row)
         for row in entry(form, "bytes", list)
     )
-    pattern = Pattern(entry(form, "name", str), entry(form, "collective", str), rows)
+    pattern = Pattern(
+        entry(form, "name", str),
+        entry(form, "collective", str),
+        rows,
+        is_class="class" in form and entry(form, "class", bool),
+    )
     count = len(rows[0]) if rows else 0
     if not count or [len(row) for row in rows] != [count] * (count if pattern.is_matrix else 1):
         raise ValueError(

@@ -277,6 +277,12 @@ void coll_meeting_finalize(void);
 void coll_meeting_restart(void);
 
 #endif
+#ifdef COLL_PATTERNS
+/* agreement.c: likewise. */
+void coll_agreement_finalize(void);
+void coll_agreement_restart(void);
+
+#endif
 /* communicator.c */
 int coll_comm_get(MPI_Comm comm, struct coll_comm **cc);
 int coll_comm_private(MPI_Comm comm, struct coll_comm *cc);

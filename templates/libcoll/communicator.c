@@ -641,6 +641,9 @@ void coll_comm_finalize(void) {
 #ifdef COLL_ADAPTIVE
     coll_meeting_finalize();
 #endif
+#ifdef COLL_PATTERNS
+    coll_agreement_finalize();
+#endif
     coll_types_finalize();
     pthread_mutex_lock(&keyval_lock);
     if (keyval != MPI_KEYVAL_INVALID)
@@ -658,6 +661,9 @@ void coll_comm_restart(void) {
     coll_types_restart();
 #ifdef COLL_ADAPTIVE
     coll_meeting_restart();
+#endif
+#ifdef COLL_PATTERNS
+    coll_agreement_restart();
 #endif
     coll_forget_all();
 }

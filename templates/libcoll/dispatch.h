@@ -17,13 +17,14 @@ const struct coll_rule *coll_find_rule(enum coll_collective collective, struct c
 
 #ifdef COLL_PATTERNS
 /*
- * patterns.c: the rules of a pattern, for calls of `first` to `last` bytes. Of an alltoallv
- * that is the mean block between different ranks, else all blocks together.
+ * patterns.c: the rules of a pattern, or of a class, for calls of `first` to `last` bytes. Of an
+ * alltoallv that is the mean block between different ranks, else all blocks together.
  */
 struct coll_pattern_entry {
     const char *name;
     enum coll_collective collective;
-    const int *bytes; /* of each block, by positions; of an alltoallv [from * ranks + to] */
+    const int *bytes; /* of each block, by positions: [from * ranks + to]; of a class NULL */
+    double largest_over_mean; /* the class: its largest block over the mean; of a pattern 0 */
     int first, last;
     const struct coll_rule *rule; /* the first of them; the last one is native */
 };
@@ -31,8 +32,26 @@ struct coll_pattern_entry {
 extern const struct coll_pattern_entry coll_pattern_entries[];
 extern const int coll_pattern_count;
 
+/* agreement.c: what a rank tells others of the counts of an alltoallv, then what all told. */
+struct coll_counts_told {
+    uint64_t fitting; /* a bit for each entry whose pattern fits */
+    uint64_t bytes;   /* of all blocks for other ranks */
+    uint64_t largest; /* of these blocks */
+};
+int coll_agree_on_counts(const struct coll_comm *cc, struct coll_counts_told *told);
+
 /*
- * recognition.c: whether some pattern is of a collective; the entry of a call that all ranks agree
+ * classes.c: the entry of the nearest class that has a rule for so many bytes, or NULL where the
+ * rules for all calls are nearer; the class of blocks; that entry for an allgatherv.
+ */
+const struct coll_pattern_entry *coll_find_class(enum coll_collective collective,
+                                                 double largest_over_mean, MPI_Aint bytes);
+double coll_largest_over_mean(double largest, double all, double blocks);
+int coll_find_known_class(const struct coll_call *call, const struct coll_comm *cc,
+                          const struct coll_pattern_entry **entry);
+
+/*
+ * recognition.c: whether some entry is of a collective; the entry of a call that all ranks agree
  * on, or NULL. For an alltoallv, that is collective now and then.
  */
 int coll_has_patterns(enum coll_collective collective);

@@ -1,18 +1,16 @@
 /*
- * Which pattern a call has.
+ * Which pattern a call has, or which class.
  *
- * Of an allgatherv all ranks know all counts. What serves is what was measured with a pattern whose
- * largest block is the nearest to this one's, both in means of all blocks; of even blocks, which
- * the rules for all calls were measured with, that is 1.
- *
- * Of an alltoallv a rank knows its own counts only, so the ranks ask each other.
+ * Of an allgatherv all ranks know all counts, and so the class. Of an alltoallv a rank knows its
+ * own counts only, so the ranks ask each other.
  *
  * Each rank finds the patterns that its own row and column fit; a bitwise and over all ranks leaves
- * those that fit everywhere. To do that in every call would cost as much as a short call. So the
- * ranks do it now and then, and trust the answer until the next time. When they do it follows from
- * how many calls there were on the communicator, and what serves a call follows from the latest
- * answer: both are alike on all ranks, since they all make the same calls on a communicator, in the
- * same order. Whatever serves is right for any counts.
+ * those that fit everywhere. If there is none, the class serves: the bytes and the largest block of
+ * all ranks are in the same message. To do that in every call would cost as much as a short call.
+ * So the ranks do it now and then, and trust the answer until the next time. When they do it
+ * follows from how many calls there were on the communicator, and what serves a call follows from
+ * the latest answer: both are alike on all ranks, since they all make the same calls on a
+ * communicator, in the same order. Whatever serves is right for any counts.
  *
  * Programs repeat several calls in turn. So call n is at place n mod PLACES, and each place has its
  * own answer: calls that repeat after 1, 2, 3, 4, 6 or 12 are told apart. The ranks ask in each of
@@ -22,6 +20,7 @@
  * another cycle, so the ranks learn the number anew. They wait longer before each next time, so a
  * program whose counts never repeat does not pay for this often.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 
@@ -119,20 +118,66 @@ static int fits(const struct coll_pattern_entry *entry, const struct coll_call *
     return MPI_SUCCESS;
 }
 
-/* Ask all ranks; the first entry that fits everywhere, 1 + its number, or 0. */
-static int ask(const struct coll_call *call, const struct coll_comm *cc, unsigned char *agreed) {
-    uint64_t fitting = 0;
+/* The patterns that a rank's own counts fit, a bit for each. */
+static int find_fitting(const struct coll_call *call, const struct coll_comm *cc,
+                        uint64_t *fitting) {
+    *fitting = 0;
     for (int i = 0; i < coll_pattern_count && i < ENTRIES_MOST; ++i) {
+        const struct coll_pattern_entry *entry = &coll_pattern_entries[i];
         int found = 0;
-        if (coll_pattern_entries[i].collective == call->collective)
-            COLL_TRY(fits(&coll_pattern_entries[i], call, cc, &found));
-        fitting |= (uint64_t)found << i;
+        if (entry->collective == call->collective && entry->bytes != NULL)
+            COLL_TRY(fits(entry, call, cc, &found));
+        *fitting |= (uint64_t)found << i;
     }
-    COLL_TRY(PMPI_Allreduce(MPI_IN_PLACE, &fitting, 1, MPI_UINT64_T, MPI_BAND, cc->comm));
-    *agreed = 0;
-    for (int i = ENTRIES_MOST - 1; i >= 0; --i)
-        if (fitting >> i & 1)
-            *agreed = (unsigned char)(i + 1);
+    return MPI_SUCCESS;
+}
+
+/* As many as there can be, of sizes that no type should have. */
+static uint64_t whole(double bytes) {
+    return bytes <= 0 ? 0 : bytes < 0x1p63 ? (uint64_t)bytes : UINT64_MAX;
+}
+
+/* All bytes that a rank has for others, and its largest block of them. */
+static int find_sent(const struct coll_call *call, const struct coll_comm *cc,
+                     struct coll_counts_told *told) {
+    double all = 0, largest = 0;
+    struct own own;
+    for (int position = 0; position < cc->size; ++position) {
+        if (cc->rank_of[position] == cc->rank)
+            continue;
+        COLL_TRY(own_bytes(call, cc, position, &own));
+        all += own.out;
+        largest = own.out > largest ? own.out : largest;
+    }
+    told->bytes = whole(all);
+    told->largest = whole(largest);
+    return MPI_SUCCESS;
+}
+
+/* The entry that serves by what all ranks told: the first pattern that fits, else the class. */
+static const struct coll_pattern_entry *find_entry(const struct coll_counts_told *told,
+                                                   enum coll_collective collective, int ranks) {
+    const uint64_t blocks = (uint64_t)ranks * (uint64_t)(ranks - 1);
+    for (int i = 0; i < ENTRIES_MOST; ++i)
+        if (told->fitting >> i & 1)
+            return &coll_pattern_entries[i];
+    if (told->bytes == 0 || blocks == 0)
+        return NULL;
+    const uint64_t mean = told->bytes / blocks;
+    return coll_find_class(
+        collective,
+        coll_largest_over_mean((double)told->largest, (double)told->bytes, (double)blocks),
+        mean < INT_MAX ? (MPI_Aint)mean : INT_MAX);
+}
+
+/* Ask all ranks; the entry that serves, 1 + its number, or 0. */
+static int ask(const struct coll_call *call, const struct coll_comm *cc, unsigned char *agreed) {
+    struct coll_counts_told told;
+    COLL_TRY(find_fitting(call, cc, &told.fitting));
+    COLL_TRY(find_sent(call, cc, &told));
+    COLL_TRY(coll_agree_on_counts(cc, &told));
+    const struct coll_pattern_entry *entry = find_entry(&told, call->collective, cc->size);
+    *agreed = (unsigned char)(entry == NULL ? 0 : entry - coll_pattern_entries + 1);
     return MPI_SUCCESS;
 }
 
@@ -167,55 +212,11 @@ int coll_has_patterns(enum coll_collective collective) {
     return 0;
 }
 
-/* The largest of some blocks, in means of all. */
-static double skew_of(double largest, double all, int ranks) {
-    return all > 0 ? largest * ranks / all : 1;
-}
-
-static double skew_of_entry(const struct coll_pattern_entry *entry, int ranks) {
-    double largest = 0, all = 0;
-    for (int i = 0; i < ranks; ++i) {
-        all += entry->bytes[i];
-        largest = entry->bytes[i] > largest ? entry->bytes[i] : largest;
-    }
-    return skew_of(largest, all, ranks);
-}
-
-/* How many times the larger of two numbers is the other one. */
-static double ratio_of(double one, double other) {
-    return one > other ? one / other : other / one;
-}
-
-/* The entry of an allgatherv whose skew is the nearest, by its ratio to the call's. */
-static int find_class(const struct coll_call *call, const struct coll_comm *cc,
-                      const struct coll_pattern_entry **entry) {
-    MPI_Count size, largest = 0;
-    COLL_TRY(PMPI_Type_size_x(call->recv_type, &size));
-    for (int rank = 0; rank < cc->size; ++rank) {
-        const MPI_Count count = coll_recv_count(call, rank);
-        largest = count > largest ? count : largest;
-    }
-    const double skew = skew_of((double)size * (double)largest, (double)call->bytes, cc->size);
-    double nearest = ratio_of(skew, 1);
-    for (int i = 0; i < coll_pattern_count; ++i) {
-        const struct coll_pattern_entry *one = &coll_pattern_entries[i];
-        if (one->collective != call->collective || call->bytes < one->first ||
-            call->bytes > one->last)
-            continue;
-        const double apart = ratio_of(skew, skew_of_entry(one, cc->size));
-        if (apart < nearest) {
-            nearest = apart;
-            *entry = one;
-        }
-    }
-    return MPI_SUCCESS;
-}
-
 int coll_recognise(const struct coll_call *call, struct coll_comm *cc,
                    const struct coll_pattern_entry **entry) {
     *entry = NULL;
     if (call->collective != COLL_ALLTOALLV)
-        return find_class(call, cc, entry);
+        return coll_find_known_class(call, cc, entry);
     COLL_TRY(coll_comm_private(call->comm, cc));
     if (cc->kind == COLL_KIND_NATIVE)
         return MPI_SUCCESS;

@@ -38,6 +38,18 @@ def test_make_writes_what_can_be_read(tmp_path, kind):
     assert pattern.ranks == 8
 
 
+def test_make_writes_a_class(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(run("patterns", "make", "heavy", "--ranks", "8", "--class"))
+    (pattern,) = read_patterns(path)
+    assert pattern.is_class
+    (form,) = json.loads(run("patterns", str(path), "--format", "json"))["patterns"]
+    assert form["class"] is True
+    assert form["largest_over_mean"] == pytest.approx(pattern.largest_over_mean)
+    head, row = run("patterns", str(path)).splitlines()[-2:]
+    assert row.split()[head.split().index("largest")] == f"{pattern.largest_over_mean:.3g}"
+
+
 def test_a_name_is_checked():
     for name in ("", "a\nb", " a"):
         with pytest.raises(InputError, match=r"--name .* has to have 1 to 80 printable characters"):

@@ -1,7 +1,7 @@
 /*
  * Alltoallv calls with random counts, of which every rank makes the same from the same seed.
  *
- *   patterned SEED CALLS [PLAN [communicators]]
+ *   patterned SEED CALLS [PLAN [communicators|asked]]
  *
  * All routines of patterns in turn, or the entry point, get them: blocks that a schedule has are
  * often empty, and others are not. What arrives is compared with what was sent, byte by byte.
@@ -17,14 +17,23 @@
  *   r      anything
  *   ?      one of these by chance
  *
+ *   v, V   blocks of about one length; long ones
+ *   h      one block, of another pair each time, is twenty times as long
+ *   s      the same with so few bytes that another rule serves
+ *   i      blocks of two ranks for each other are twenty times as long; in place
+ *   q      each rank has something for the next one only
+ *   0      nothing
+ *
  * With `communicators`, each call is on one of several by chance: that of all ranks, a duplicate,
  * one with all ranks in any order, one for each half. Now and then one of them is made anew.
+ * With `asked`, the program prints how often the ranks told each other of their counts. It is
+ * linked with --wrap for what they do so with, which has to be freed at the end.
  *
  * These letters are calls of allgatherv, whose contents are compared likewise:
  *
- *   e      blocks of about one length
- *   l      one block, in turn each rank's, is ten times as long
- *   s      the same with so few bytes that another rule serves
+ *   E      blocks of about one length
+ *   L      one block, in turn each rank's, is ten times as long
+ *   S      the same with so few bytes that another rule serves
  */
 #include <stdint.h>
 
@@ -36,6 +45,35 @@ enum { RANKS_MOST = 32, ROUTINES_MOST = 64 };
 
 static int rank, size;
 static uint64_t state;
+
+static int asked, operations;
+
+int __real_PMPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
+                          MPI_Comm comm);
+int __wrap_PMPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
+                          MPI_Comm comm);
+int __real_PMPI_Op_create(MPI_User_function *function, int commutes, MPI_Op *op);
+int __wrap_PMPI_Op_create(MPI_User_function *function, int commutes, MPI_Op *op);
+int __real_PMPI_Op_free(MPI_Op *op);
+int __wrap_PMPI_Op_free(MPI_Op *op);
+
+int __wrap_PMPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
+                          MPI_Comm comm) {
+    int bytes;
+    PMPI_Type_size(type, &bytes);
+    asked += count * bytes == (int)sizeof(struct coll_counts_told);
+    return __real_PMPI_Allreduce(in, out, count, type, op, comm);
+}
+
+int __wrap_PMPI_Op_create(MPI_User_function *function, int commutes, MPI_Op *op) {
+    ++operations;
+    return __real_PMPI_Op_create(function, commutes, op);
+}
+
+int __wrap_PMPI_Op_free(MPI_Op *op) {
+    --operations;
+    return __real_PMPI_Op_free(op);
+}
 
 /* Steele, Lea and Flood's SplitMix64: the same numbers on all ranks. */
 static unsigned draw(unsigned most) {
@@ -117,7 +155,8 @@ static void free_groups(void) {
 static const int *bytes_of_pattern(int last) {
     const int *found = NULL;
     for (int i = 0; i < coll_pattern_count; ++i)
-        if (coll_pattern_entries[i].collective == COLL_ALLTOALLV && (last || found == NULL))
+        if (coll_pattern_entries[i].collective == COLL_ALLTOALLV &&
+            coll_pattern_entries[i].bytes != NULL && (last || found == NULL))
             found = coll_pattern_entries[i].bytes;
     return found;
 }
@@ -190,13 +229,38 @@ static void counts_of(char letter) {
         change_rows();
 }
 
-static void draw_counts(void) {
+/* Those of the letters of classes. */
+static void counts_of_class(char letter) {
+    const int mean = letter == 's' ? 10 : letter == '0' ? 0 : letter == 'V' ? 1000 : 100;
+    const int from = (int)draw((unsigned)size);
+    const int to = (from + 1 + (int)draw((unsigned)size - 1)) % size;
+    for (int u = 0; u < size; ++u)
+        for (int v = 0; v < size; ++v)
+            counts[u][v] = strchr("vV", letter) != NULL           ? mean + (int)draw(5)
+                           : letter == 'q' && v != (u + 1) % size ? 0
+                                                                  : mean;
+    if (strchr("hsi", letter) != NULL)
+        counts[from][to] = 20 * mean;
+    if (letter == 'i')
+        counts[to][from] = 20 * mean;
+}
+
+/* The letter of the next call; without a plan any that is none. */
+static char draw_letter(void) {
+    static const char all[] = "abAnxmrvVhsiq0";
+    if (plan == NULL)
+        return ' ';
+    return plan[0] == '?' ? all[draw(sizeof all - 1)] : plan[calls_made % strlen(plan)];
+}
+
+static void draw_counts(char letter) {
     const int kind = (int)draw(7);
-    if (plan != NULL) {
-        counts_of(plan[0] == '?' ? "abAnxmr"[draw(7)] : plan[calls_made % strlen(plan)]);
-        return;
-    }
-    draw_any(kind);
+    if (plan == NULL)
+        draw_any(kind);
+    else if (strchr("vVhsiq0", letter) != NULL)
+        counts_of_class(letter);
+    else
+        counts_of(letter);
 }
 
 static char content(int from, int to, int at) {
@@ -266,6 +330,21 @@ static void run(const struct coll_routine *routine, struct coll_call *call) {
     EXPECT(coll_run(routine, call, cc, &parameters) == MPI_SUCCESS);
 }
 
+/* The blocks of a rank for each other one, where it gets theirs. */
+static int call_in_place(void) {
+    struct side both = side_of(0, 1);
+    for (int i = 0; i < here->size; ++i) {
+        const int peer = here->world_of[i];
+        for (int at = 0; at < 2 * counts[rank][peer]; ++at)
+            both.data[both.places[i] + at] = content(rank, peer, at);
+    }
+    EXPECT(MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, both.data, both.counts,
+                         both.places, MPI_CHAR, here->comm) == MPI_SUCCESS);
+    const int wrong = wrong_bytes(&both, 1);
+    free(both.data);
+    return wrong;
+}
+
 /* One side may count pairs of bytes, and the other bytes: signatures match anyway. */
 static int call_once(const struct coll_routine *routine, MPI_Datatype pair) {
     const MPI_Comm comm = here->comm;
@@ -293,9 +372,9 @@ static int call_once(const struct coll_routine *routine, MPI_Datatype pair) {
 /* An allgatherv in which each block has this rank's number, and so many bytes as all ranks know. */
 static int gather_once(char letter, MPI_Comm comm) {
     int lengths[RANKS_MOST], places[RANKS_MOST], all = 0, wrong = 0;
-    const int odd = (int)draw((unsigned)size), mean = letter == 's' ? 10 : 200;
+    const int odd = (int)draw((unsigned)size), mean = letter == 'S' ? 10 : 200;
     for (int i = 0; i < size; ++i) {
-        lengths[i] = letter != 'e' && i == odd ? 10 * mean : mean + (int)draw(3);
+        lengths[i] = letter != 'E' && i == odd ? 10 * mean : mean + (int)draw(3);
         places[i] = all;
         all += lengths[i];
     }
@@ -313,39 +392,60 @@ static int gather_once(char letter, MPI_Comm comm) {
     return wrong;
 }
 
+/* Sums stay at the most that they can hold, whatever the order of ranks. */
+static void check_agreement(void) {
+    struct coll_comm *cc;
+    EXPECT(coll_comm_get(MPI_COMM_WORLD, &cc) == MPI_SUCCESS);
+    EXPECT(coll_comm_private(MPI_COMM_WORLD, cc) == MPI_SUCCESS);
+    struct coll_counts_told few = {UINT64_MAX << rank, 1 + (unsigned)rank, 7U * (unsigned)rank};
+    struct coll_counts_told many = {0, UINT64_MAX / 2 + (unsigned)rank, UINT64_MAX};
+    EXPECT(coll_agree_on_counts(cc, &few) == MPI_SUCCESS);
+    EXPECT(coll_agree_on_counts(cc, &many) == MPI_SUCCESS);
+    EXPECT(few.fitting == UINT64_MAX << (size - 1));
+    EXPECT(few.bytes == (unsigned)(size * (size + 1) / 2));
+    EXPECT(few.largest == 7U * (unsigned)(size - 1));
+    EXPECT(many.bytes == UINT64_MAX && many.largest == UINT64_MAX);
+}
+
 int main(int argc, char **argv) {
     MPI_Datatype pair;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const int several = argc == 5 && strcmp(argv[4], "communicators") == 0;
-    EXPECT((argc == 3 || argc == 4 || several) && size <= RANKS_MOST);
+    const int counted = argc == 5 && strcmp(argv[4], "asked") == 0;
+    EXPECT((argc == 3 || argc == 4 || several || counted) && size <= RANKS_MOST);
     plan = argc > 3 ? argv[3] : NULL;
     state = strtoull(argv[1], NULL, 10);
     const int calls = atoi(argv[2]), count = find_routines();
     EXPECT(count > 0);
     make_groups(several);
+    check_agreement();
+    asked = 0;
     MPI_Type_contiguous(2, MPI_CHAR, &pair);
     MPI_Type_commit(&pair);
     int wrong = 0;
     for (int i = 0; i < calls; ++i) {
-        const char letter = plan == NULL ? '?' : plan[calls_made % strlen(plan)];
-        if (strchr("els", letter) != NULL) {
-            wrong += gather_once(letter, MPI_COMM_WORLD);
-            ++calls_made;
-            continue;
-        }
         if (several)
             choose_group();
-        draw_counts();
+        const char letter = draw_letter();
         const int turn = plan != NULL ? count : i % (count + 1);
-        wrong += call_once(turn == count ? NULL : routines[turn], pair);
+        if (strchr("ELS", letter) != NULL) {
+            wrong += gather_once(letter, MPI_COMM_WORLD);
+        } else {
+            draw_counts(letter);
+            wrong += letter == 'i' ? call_in_place()
+                                   : call_once(turn == count ? NULL : routines[turn], pair);
+        }
         ++calls_made;
     }
     EXPECT(wrong == 0);
-    if (rank == 0)
+    if (rank == 0 && counted)
+        printf("asked %d times\n", asked);
+    else if (rank == 0)
         printf("%d calls, %d routines\n", calls, count);
     MPI_Type_free(&pair);
     free_groups();
-    return finish();
+    const int status = finish();
+    return operations == 0 ? status : EXIT_FAILURE;
 }

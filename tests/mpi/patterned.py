@@ -26,6 +26,7 @@ def catalogue(topology: Topology, own: list[Pattern]) -> Catalogue:
     """The routines of patterns, and what every library has."""
     whole = load_catalogue(added=(pattern_root(topology, own, "patterns.yaml"),))
     classes = (f"allgatherv/{EVEN}", f"allgatherv/{SKEWED}")
+    classes += (f"alltoallv/{GENERAL}", f"alltoallv/{ONE_LONG}")
     chosen = [
         a for a in whole.algorithms if a.name.startswith("pattern_") or a.full_name in classes
     ]
@@ -38,21 +39,46 @@ LONG = Pattern("one-long", "allgatherv", ((100,) * (RANKS - 1) + (1000,),))
 EVEN, SKEWED = "ring", "pipelined_ring"
 
 
+#: An alltoallv in which one block is twenty times as long as the others: of class 12.
+LONG_PAIR = Pattern(
+    "one-long-for-one",
+    "alltoallv",
+    tuple(tuple(2000 if (u, v) == (0, 1) else 100 for v in range(RANKS)) for u in range(RANKS)),
+    is_class=True,
+)
+#: One in which each rank has something for the next one only: of class 5.
+NEXT = Pattern(
+    "next",
+    "alltoallv",
+    tuple(tuple(600 if v == (u + 1) % RANKS else 0 for v in range(RANKS)) for u in range(RANKS)),
+    is_class=True,
+)
+#: Of even blocks, as those that the rules for all calls are measured with.
+SAME = Pattern("same", "alltoallv", ((1000,) * RANKS,) * RANKS, is_class=True)
+SAME_FOR_ALL = Pattern("same for all", "allgatherv", ((100,) * RANKS,))
+#: What serves alltoallv: calls of no pattern with about even blocks, those with few blocks, and
+#: those with one that is much longer than the others. FEW serves even blocks, too, if all are long.
+GENERAL, FEW, ONE_LONG = "bruck_and_direct", "native", "own_windows"
+
+
 def rules_of_classes(topology: Topology) -> tuple[Table, ...]:
-    """Rules for allgatherv; of those for one long block only the larger sizes have another."""
+    """Rules for classes; of those for one long block only the larger sizes have another."""
     found = load_catalogue()
-    ring, pipelined = (default_candidate(found.find("allgatherv", n)) for n in (EVEN, SKEWED))
-    rules = (Rule(0, ring), Rule(600, pipelined, (599, 600)))
     hosts = len(set(topology.ranks))
+
+    def table(collective: str, communicator: str, *names: str, change: int = 0) -> Table:
+        usual, *others = (default_candidate(found.find(collective, name)) for name in names)
+        rules = [Rule(0, usual), *(Rule(change, one, (change - 1, change)) for one in others)]
+        return Table.exactly(collective, communicator, RANKS, hosts, tuple(rules))
+
     return (
-        Table.exactly("allgatherv", "cluster", RANKS, hosts, (Rule(0, ring),)),
-        Table.exactly(
-            "allgatherv",
-            name_of(LONG),
-            RANKS,
-            hosts,
-            rules,
-        ),
+        table("allgatherv", "cluster", EVEN),
+        table("allgatherv", name_of(LONG), EVEN, SKEWED, change=600),
+        table("alltoallv", "cluster", GENERAL),
+        table("alltoallv", name_of(LONG_PAIR), GENERAL, ONE_LONG, change=100),
+        table("alltoallv", name_of(NEXT), FEW),
+        table("alltoallv", name_of(SAME), GENERAL, FEW, change=1000),
+        table("allgatherv", name_of(SAME_FOR_ALL), SKEWED),
     )
 
 
@@ -68,7 +94,13 @@ def decision(topology: Topology, found: Catalogue, own: list[Pattern]) -> Decisi
         for one in own
     )  # fmt: skip
     if topology.rank_count == RANKS == len(set(topology.ranks)):
-        others = tuple(t for t in usual.tables if t.collective != "allgatherv")
-        usual = replace(usual, tables=(*others, *rules_of_classes(topology)))
-        own = [*own, LONG]
+        ours = rules_of_classes(topology)
+        replaced = {(t.collective, t.communicator) for t in ours}
+        others = tuple(
+            t
+            for t in usual.tables
+            if (t.collective, t.communicator) not in replaced and t.collective != "allgatherv"
+        )
+        usual = replace(usual, tables=(*others, *ours))
+        own = [*own, LONG, LONG_PAIR, NEXT, SAME, SAME_FOR_ALL]
     return replace(usual, tables=(*usual.tables, *tables), patterns=tuple(own))

@@ -21,7 +21,18 @@ from stagegen.library import write_library
 from stagegen.patterns import make_pattern
 from tests.mpi import support
 from tests.mpi.conformance import BOTH, PLAIN, built
-from tests.mpi.patterned import EVEN, KINDS, RANKS, SKEWED, catalogue, decision, patterns
+from tests.mpi.patterned import (
+    EVEN,
+    FEW,
+    GENERAL,
+    KINDS,
+    ONE_LONG,
+    RANKS,
+    SKEWED,
+    catalogue,
+    decision,
+    patterns,
+)
 from tests.mpi.test_example_programs import programs
 
 pytestmark = pytest.mark.mpi
@@ -38,15 +49,23 @@ def library(ranks: int, slots: int = 1) -> Path:
     return folder
 
 
+#: What test programs count, or make fail.
+WRAPPED = {
+    "patterned.c": ("PMPI_Allreduce", "PMPI_Op_create", "PMPI_Op_free"),
+    "lacking.c": ("calloc",),
+}
+
+
 @lru_cache
-def program(folder: Path, source: str = "patterned.c", *options: str) -> Path:
+def program(folder: Path, source: str = "patterned.c") -> Path:
     """A program with the library of a folder."""
     tools = support.toolchain()
     run_make(folder, tools, "libcoll.a")
     command = [tools.mpicc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g"]
     command += [f"-I{folder / place}" for place in ("src", "check", "include")]
     made = folder / Path(source).stem
-    command += [*options, str(support.HERE / source), "-o", str(made)]
+    command += [f"-Wl,--wrap={name}" for name in WRAPPED[source]]
+    command += [str(support.HERE / source), "-o", str(made)]
     command += [str(folder / "libcoll.a"), "-pthread", "-lm"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
@@ -154,7 +173,7 @@ def test_the_pattern_serves_the_first_calls_of_every_round(tmp_path):
 
 def test_a_rank_that_can_keep_nothing_makes_no_rank_wait():
     """Once for each rank: calls of that communicator then have no pattern."""
-    lacking = program(library(RANKS), "lacking.c", "-Wl,--wrap=calloc")
+    lacking = program(library(RANKS), "lacking.c")
     result = support.run(RANKS, lacking, "alltoallv", timeout=60)
     assert result.returncode == 0, result.stdout + result.stderr
 
@@ -211,17 +230,52 @@ def test_a_pattern_is_recognised_on_every_communicator_of_all_ranks(tmp_path):
 
 #: Letters of a plan, how often each in 30 calls, and what serves them.
 CLASSES = [
-    ("e", {EVEN: 30}),
-    ("l", {SKEWED: 30}),
-    ("s", {EVEN: 30}),
-    ("el", {EVEN: 15, SKEWED: 15}),
-    ("els", {EVEN: 20, SKEWED: 10}),
+    ("E", {EVEN: 30}),
+    ("L", {SKEWED: 30}),
+    ("S", {EVEN: 30}),
+    ("EL", {EVEN: 15, SKEWED: 15}),
+    ("ELS", {EVEN: 20, SKEWED: 10}),
 ]
 
 
 @pytest.mark.parametrize(("plan", "wanted"), CLASSES)
 def test_allgatherv_is_served_by_the_class_of_its_blocks(tmp_path, plan, wanted):
     assert served(tmp_path, plan, 30, collective="allgatherv") == wanted
+
+
+#: The same for alltoallv, in 60 calls.
+AGREED_CLASSES = [
+    ("v", {GENERAL: 60}),
+    ("V", {FEW: 60}),
+    ("h", {ONE_LONG: 60}),
+    ("s", {GENERAL: 60}),
+    ("i", {ONE_LONG: 60}),
+    ("q", {FEW: 60}),
+    ("0", {GENERAL: 60}),
+    ("ahqv", {"pattern_zipf": 15, ONE_LONG: 15, FEW: 15, GENERAL: 15}),
+    ("hvqbi", {ONE_LONG: 24, GENERAL: 12, FEW: 12, "pattern_banded": 12}),
+]
+
+
+@pytest.mark.parametrize(("plan", "wanted"), AGREED_CLASSES)
+def test_alltoallv_of_no_pattern_is_served_by_the_class_of_its_blocks(tmp_path, plan, wanted):
+    """Only two ranks see a long block, others each time, and no rank sees all blocks."""
+    assert served(tmp_path, plan, 60) == wanted
+
+
+def test_a_class_is_found_on_every_communicator_of_all_ranks(tmp_path):
+    found = served(tmp_path, "h", 2000, "communicators")
+    assert 1400 < found.pop(ONE_LONG) < 1600
+    assert found, "a half of the ranks has no class"
+
+
+@pytest.mark.parametrize(("calls", "most"), [(24, 24), (768, 84), (1536, 96)])
+@pytest.mark.parametrize("plan", ["h", "a"])
+def test_ranks_ask_each_other_as_often_as_the_documentation_says(plan, calls, most):
+    folder = library(RANKS)
+    result = support.run(RANKS, program(folder), 7, calls, plan, "asked", timeout=120)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout == f"asked {most} times\n"
 
 
 def test_tables_of_patterns_are_proven_from_the_c_files():

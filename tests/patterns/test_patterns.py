@@ -39,7 +39,8 @@ def patterns(draw, name="p"):
     members = draw(st.none() | st.permutations(range(3, 3 + ranks)).map(tuple))
     calls = tuple(sorted(draw(st.sets(st.integers(0, 30)))))
     site = draw(st.none() | st.just("a.out+0x11f3"))
-    return Pattern(name, collective, blocks, site, members, calls)
+    is_class = collective in MATRIX and draw(st.booleans())
+    return Pattern(name, collective, blocks, site, members, calls, is_class)
 
 
 @settings(max_examples=60)
@@ -86,6 +87,9 @@ def test_a_file_written_by_hand(tmp_path):
         ("{0: 12}", "{0: 12, 0: 13}", 8, "given twice"),
         ("[0-2, 7]", "[2-0]", 5, "goes backwards"),
         ("  ranks: 3", "  communicator: [0, 0, 1]", 4, "different ranks"),
+        ("  ranks: 3", "  class: maybe", 4, "'maybe' is neither true nor false"),
+        ("  ranks: 3", "  class: [true]", 4, "class must be a single value"),
+        ("  ranks: 3", "  class:", 4, "class must be a single value, empty"),
     ],
 )
 def test_a_mistake_has_its_line(tmp_path, old, new, line, said):
@@ -95,6 +99,24 @@ def test_a_mistake_has_its_line(tmp_path, old, new, line, said):
     with pytest.raises(InputError, match=said) as error:
         read_patterns(file)
     assert str(error.value).startswith(f"{file}:{line}:")
+
+
+@pytest.mark.parametrize("collective", ["allgatherv", "reduce_scatter"])
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_only_an_alltoallv_says_whether_it_is_a_class(tmp_path, collective, value):
+    file = tmp_path / "p.yaml"
+    one = f"- {{name: a, collective: {collective}, bytes: [1, 2],\n   class: {value}}}\n"
+    file.write_text(f"patterns:\n{one}")
+    with pytest.raises(InputError, match=f":3: only alltoallv can have `class`, not {collective}"):
+        read_patterns(file)
+
+
+@pytest.mark.parametrize(("value", "is_class"), [("true", True), ("false", False)])
+def test_a_class_is_read_as_the_file_says(tmp_path, value, is_class):
+    text = GOOD.replace("  ranks: 3", f"  ranks: 3\n  class: {value}")
+    (pattern,) = read_patterns_of(tmp_path / "p.yaml", text)
+    assert pattern.is_class is is_class
+    assert pattern.has_order is not is_class
 
 
 NO_NAMES = ("", " a", "a\n", "a\nb", "a\tb", "\x7f", "\udc80", "a" * 81)
@@ -183,6 +205,15 @@ def test_a_generator_refuses_numbers_that_make_no_pattern(kind, ranks, average, 
         make_pattern(kind, ranks, average, number=number)
 
 
+def test_the_number_of_a_class_is_its_largest_block_over_the_mean():
+    own_ones_do_not_count = ((9000, 30, 0), (10, 9000, 10), (10, 0, 9000))
+    assert Pattern("p", "alltoallv", own_ones_do_not_count).largest_over_mean == 3
+    assert Pattern("p", "allgatherv", ((1, 1, 1, 5),)).largest_over_mean == 2.5
+    assert Pattern("p", "alltoallv", ((5, 0), (0, 5))).largest_over_mean == 1
+    even = make_pattern("banded", 7, 1000, number=6)
+    assert even.largest_over_mean == 1
+
+
 @given(patterns(), patterns())
 def test_the_difference_is_a_symmetric_share(one, other):
     apart = difference(one, other)
@@ -206,3 +237,5 @@ def test_a_threshold_merges_patterns_of_one_site():
     assert one.farthest == pytest.approx(difference(grown[0], grown[-1]))
     other = Pattern("g", "alltoallv", base.sizes, site="elsewhere")
     assert len(merged([*grown, other], 1.0)) == 2
+    of_a_class = replace(base, is_class=True)
+    assert [one.members for one in merged([*grown, of_a_class, of_a_class], 1.0)] == [6, 2]

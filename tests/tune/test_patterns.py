@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 
 from stagegen.catalogue import Catalogue, load_catalogue
+from stagegen.cli._tune_patterns import roots_of
 from stagegen.generate.build import library_build
 from stagegen.generate.pattern_templates import pattern_root
-from stagegen.library.rules import c_patterns
+from stagegen.library.rules import CPattern, c_patterns
 from stagegen.measure.records import Candidate, Timing
 from stagegen.patterns import Pattern, make_pattern
 from stagegen.schedule import lower_bound_of_sizes
-from stagegen.tune import DecisionTable
+from stagegen.tune import DecisionTable, Rule, Table
 from stagegen.tune.bounds import bound_of_pattern
+from stagegen.tune.candidates import default_candidate
 from stagegen.tune.communicators import find_communicators, name_of
 from stagegen.tune.scope import Options
 from stagegen.tune.tuner import tune
@@ -27,7 +30,8 @@ TOPOLOGY = make_topology([3, 3], [0])
 MATRIX = replace(make_pattern("heavy", 6, 1000, 1), name="keys")
 OTHER = replace(make_pattern("banded", 6, 2000, 1), name="rows")
 VECTOR = Pattern("long", "allgatherv", ((100, 100, 2000, 100, 100, 100),))
-PATTERNS = (MATRIX, OTHER, VECTOR)
+CLASS = replace(make_pattern("heavy", 6, 1000, 2), name="some heavy", is_class=True)
+PATTERNS = (MATRIX, OTHER, VECTOR, CLASS)
 
 
 @lru_cache
@@ -61,6 +65,7 @@ def test_each_pattern_has_a_table_and_other_calls_have_theirs():
     assert found["alltoallv", "pattern keys"] == "pattern_keys"
     assert found["alltoallv", "pattern rows"] == "pattern_rows"
     assert found["alltoallv", "cluster"] == "pair"
+    assert found["alltoallv", "pattern some heavy"] == "pair"
     assert found["allgatherv", "pattern long"] == "pipelined_ring"
     assert ("allgatherv", "pattern keys") not in found
 
@@ -73,9 +78,12 @@ def test_a_pattern_is_measured_by_scales_and_no_other_s_order_competes():
         names = {c.algorithm for c in asked.candidates if c.algorithm.startswith("pattern_")}
         assert not names or asked.communicator.startswith("pattern ")
         assert asked.communicator != "pattern keys" or all("keys" in name for name in names)
+        assert not names or asked.communicator != "pattern some heavy"
     own = MATRIX.average
     assert {round(own / 4), round(own), round(4 * own)} <= sizes["pattern keys"]
     assert {625, 2500, 10000} <= sizes["pattern long"]
+    mean = CLASS.average
+    assert {round(mean / 4), round(mean), round(4 * mean)} <= sizes["pattern some heavy"]
 
 
 def test_a_pattern_is_tuned_at_the_scales_that_are_asked_for():
@@ -111,6 +119,56 @@ def test_patterns_whose_rule_is_that_of_all_calls_are_not_recognised():
     decision = tune(TOPOLOGY, catalogue(), options(), Model(alike), lambda: True).decision
     routines = library_build(TOPOLOGY, catalogue(), catalogue().algorithms).routines
     assert not [one for one in c_patterns(decision, routines) if one.collective == "alltoallv"]
+
+
+def with_rules(own: dict[str, tuple[str, ...]]) -> list[CPattern]:
+    """The rules in C for patterns that each have such algorithms at 0, 100, 200 … bytes."""
+    patterns = tuple(replace(CLASS, name=name, is_class="class" in name) for name in own)
+    found = catalogue()
+
+    def table(communicator: str, names: tuple[str, ...]) -> Table:
+        rules = [
+            Rule(
+                100 * number,
+                default_candidate(found.find("alltoallv", name)),
+                (100 * number - 1, 100 * number) if number else None,
+            )
+            for number, name in enumerate(names)
+        ]
+        return Table.exactly("alltoallv", communicator, 6, 6, tuple(rules))
+
+    tables = [table("cluster", ("pair",))]
+    tables += [table(name_of(one), own[one.name]) for one in patterns]
+    decision = DecisionTable(
+        "x", TOPOLOGY.hash, found.hash, False, tuple(tables), patterns=patterns
+    )
+    return c_patterns(decision, library_build(TOPOLOGY, found, found.algorithms).routines)
+
+
+def test_all_classes_stay_where_one_has_another_rule_than_other_calls():
+    """Else calls of one class, or of a pattern, would be taken for those of the next."""
+    alike = {"one class": ("pair",), "a pattern": ("pair", "native")}
+    assert [(one.name, len(one.entries)) for one in with_rules(alike)] == [("a pattern", 1)]
+    differ = {**alike, "other class": ("pair", "simple")}
+    found = {one.name: one for one in with_rules(differ)}
+    assert {name: len(one.entries) for name, one in found.items()} == {
+        "one class": 1, "a pattern": 2, "other class": 2,
+    }  # fmt: skip
+    assert found["one class"].largest_over_mean == CLASS.largest_over_mean
+    assert found["one class"].c_bytes is None
+    assert found["a pattern"].largest_over_mean == 0
+    assert found["a pattern"].c_bytes is not None
+
+
+def test_rules_of_patterns_have_names_of_their_own():
+    found = with_rules(dict.fromkeys(("a class", "a-class", "a class 1"), ("native",)))
+    assert len({one.c_name for one in found}) == 3
+
+
+def test_a_class_has_no_routines_of_its_own():
+    assert not roots_of(None, [CLASS, VECTOR], TOPOLOGY)
+    (root,) = roots_of(Path("x.yaml"), PATTERNS, TOPOLOGY)
+    assert not [name for name in root.files if "heavy" in name]
 
 
 def test_a_communicator_of_a_pattern_has_all_ranks():
