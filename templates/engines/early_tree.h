@@ -1,0 +1,36 @@
+/* A tree of the ranks that usually come early, for data that goes to a root, or from it. */
+#ifndef EARLY_TREE_H
+#define EARLY_TREE_H
+
+#include "coll.h"
+#include "early_ranks.h"
+#include "tree.h"
+
+/* The most late ranks: each costs one rank a message, one after the other. */
+enum { EARLY_TREE_LATE_MOST = 4 };
+
+/*
+ * Messages that go one way cannot tell all ranks who comes late. So in few calls on a communicator,
+ * the 1st, 2nd, 4th, 8th, 16th, 32nd and every 32nd after it, all ranks wait for each other at the
+ * end, and tell each other how long they waited.
+ */
+struct early_tree {
+    struct early_ranks ranks;
+    struct learned_order *arrivals; /* NULL if ranks cannot keep it: then all are early */
+    int *calls;                     /* so far on this communicator; the same */
+};
+
+/*
+ * A call with this root begins, and ends: with what went wrong in between, which is returned. After
+ * an error, ranks tell nothing.
+ */
+int coll_early_tree_begin(const struct coll_comm *cc, int root, struct early_tree *tree);
+int coll_early_tree_end(const struct coll_comm *cc, struct early_tree *tree, int error);
+
+/*
+ * This rank, which is early, in the tree of the early ones. Each has up to `arity` children, at
+ * most TREE_CHILDREN_MOST; with arity 1 it is a chain. If the root is `apart`, it has one child.
+ */
+struct tree_node coll_early_tree_node(const struct early_tree *tree, int arity, int apart);
+
+#endif

@@ -1,0 +1,89 @@
+"""Bcast, reduce and allgather that watch arrivals: whom ranks send to once one is known as late."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.mpi import builds, support
+
+pytestmark = pytest.mark.mpi
+
+RANKS = 6
+SERVED = {
+    "reduce": "pre_reduced_tree",
+    "bcast": "late_leaves",
+    "allgather": "pre_gathered_ring",
+}
+SENDS = ("PMPI_Send", "PMPI_Isend", "PMPI_Isend_c")
+
+
+def run(source: str, *words: str, wrapped: tuple[str, ...] = ()) -> list[dict[int, str]]:
+    """Run a program with these routines; return of each line whom each rank sent to."""
+    forced = ",".join(f"{name}={routine}" for name, routine in SERVED.items())
+    chosen = [support.CATALOGUE.find(*one) for one in SERVED.items()]
+    mpi = builds.Mpi.of_environment()
+    folder = builds.of_catalogue(mpi, RANKS, "early", support.few(chosen))
+    program = builds.c_program(mpi, folder, source, *(f"-Wl,--wrap={name}" for name in wrapped))
+    result = support.run(RANKS, program, *words, variables={"LIBCOLL_FORCE": forced}, timeout=100)
+    assert result.returncode == 0, result.stdout + result.stderr
+    lines = [[sender.split(">") for sender in line.split()] for line in result.stdout.splitlines()]
+    return [{int(rank): to for rank, to in line} for line in lines]
+
+
+def sends(collective: str, root: int, *parts: str) -> list[dict[int, str]]:
+    return run("early.c", collective, str(root), *parts, wrapped=SENDS)
+
+
+#: Whom each rank sends to: with nobody late, with rank 1 late, with rank 2 late. The root is 0.
+REDUCE = (
+    {0: "", 1: "0", 2: "0", 3: "1", 4: "1", 5: "2"},
+    {0: "", 1: "0", 2: "0", 3: "0", 4: "2", 5: "2"},
+    {0: "", 1: "0", 2: "0", 3: "0", 4: "1", 5: "1"},
+)
+BCAST = (
+    {0: "1,2", 1: "3,4", 2: "5", 3: "", 4: "", 5: ""},
+    {0: "2,3", 1: "", 2: "4,5", 3: "", 4: "", 5: "1"},
+    {0: "1,3", 1: "4,5", 2: "", 3: "", 4: "", 5: "2"},
+)
+
+
+@pytest.mark.parametrize(("collective", "expected"), [("reduce", REDUCE), ("bcast", BCAST)])
+def test_early_ranks_have_a_tree_and_forget_who_was_late(collective, expected):
+    """In call 1, they know nothing. They tell in the calls 96, 128 and 160, too."""
+    assert tuple(sends(collective, 0, "1:95", "2:66")) == expected
+
+
+def test_ranks_tell_after_the_second_and_the_fourth_call():
+    """After one call in which another rank is late, the mean names none."""
+    assert sends("bcast", 0, "1:1", "1:2", "2:2") == [BCAST[0], BCAST[1], BCAST[0]]
+
+
+def test_a_root_that_is_late_takes_one_message_of_a_reduce():
+    assert sends("reduce", 0, "0:3")[1] == {0: "", 1: "0", 2: "1", 3: "1", 4: "2", 5: "2"}
+
+
+def test_a_root_that_is_late_sends_a_bcast_as_if_it_were_early():
+    assert sends("bcast", 1, "1:3") == [
+        {0: "", 1: "2,3", 2: "4,5", 3: "0", 4: "", 5: ""},
+        {0: "", 1: "2,3", 2: "4,5", 3: "0", 4: "", 5: ""},
+    ]
+
+
+def test_early_ranks_have_a_ring_and_the_late_one_sends_to_all():
+    first, then = sends("allgather", 0, "1:1", "1:4")
+    ring = {rank: ",".join([str((rank + 1) % RANKS)] * (RANKS - 1)) for rank in range(RANKS)}
+    assert first == ring
+    assert then == {
+        0: "2,1,2,1,2,1,2,1,1",
+        1: "0,2,3,4,5",
+        2: "3,3,3,3",
+        3: "4,4,4,4",
+        4: "5,5,5,5",
+        5: "0,0,0,0",
+    }
+
+
+@pytest.mark.parametrize("collective", SERVED)
+def test_ranks_that_can_keep_nothing_count_as_early(collective):
+    """Once for each rank, with the right results."""
+    assert run("lacking.c", collective, wrapped=("calloc",)) == []
