@@ -8,7 +8,7 @@
 
 #ifdef COLL_TRACED
 /* Ranks with events and ranks without them do not go together. */
-const unsigned long long coll_build = ~0x93d22b87c27b7086;
+const unsigned long long coll_build = ~0xde65befdb518cc74;
 #else
-const unsigned long long coll_build = 0x93d22b87c27b7086;
+const unsigned long long coll_build = 0xde65befdb518cc74;
 #endif
