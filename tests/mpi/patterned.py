@@ -25,8 +25,8 @@ def patterns(ranks: int, average: int = 300) -> list[Pattern]:
 def catalogue(topology: Topology, own: list[Pattern]) -> Catalogue:
     """The routines of patterns, and what every library has."""
     whole = load_catalogue(added=(pattern_root(topology, own, "patterns.yaml"),))
-    classes = (f"allgatherv/{EVEN}", f"allgatherv/{SKEWED}")
-    classes += (f"alltoallv/{GENERAL}", f"alltoallv/{ONE_LONG}")
+    gathers = (f"allgatherv/{EVEN}", f"allgatherv/{SKEWED}")
+    classes = (*gathers, f"alltoallv/{GENERAL}", f"alltoallv/{ONE_LONG}")
     chosen = [
         a for a in whole.algorithms if a.name.startswith("pattern_") or a.full_name in classes
     ]

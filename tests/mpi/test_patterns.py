@@ -19,6 +19,7 @@ from stagegen.generate import run_make
 from stagegen.generate.pattern_templates import pattern_root
 from stagegen.library import write_library
 from stagegen.patterns import make_pattern
+from stagegen.tune.communicators import name_of
 from tests.mpi import support
 from tests.mpi.conformance import BOTH, PLAIN, built
 from tests.mpi.patterned import (
@@ -39,13 +40,17 @@ pytestmark = pytest.mark.mpi
 
 
 @lru_cache
-def library(ranks: int, slots: int = 1) -> Path:
-    """The folder of a library with a routine for each pattern."""
+def library(ranks: int, slots: int = 1, classes: bool = False) -> Path:
+    """The folder of a library with a routine for each pattern, and maybe classes of alltoallv."""
     topology = support.cluster(ranks, slots)
     own = patterns(ranks) if slots == 1 else patterns(ranks, 40000)[:2]
     found = catalogue(topology, own)
-    folder = support.scratch() / f"patterns-{ranks}-{slots}"
-    write_library(folder, topology, found, decision(topology, found, own), {})
+    folder = support.scratch() / f"patterns-{ranks}-{slots}-{classes}"
+    rules = decision(topology, found, own)
+    kept = tuple(one for one in rules.patterns if classes or not one.is_class)
+    left = {name_of(one) for one in rules.patterns if one not in kept}
+    tables = tuple(table for table in rules.tables if table.communicator not in left)
+    write_library(folder, topology, found, replace(rules, tables=tables, patterns=kept), {})
     return folder
 
 
@@ -124,10 +129,11 @@ def served(
     *words: str,
     seed: int = 11,
     collective: str = "alltoallv",
+    classes: bool = False,
 ) -> dict[str, int]:
     """Which routines served how many calls of a plan, each checked byte by byte."""
     result = support.run(
-        RANKS, program(library(RANKS)), seed, calls, plan, *words,
+        RANKS, program(library(RANKS, classes=classes)), seed, calls, plan, *words,
         variables={"LIBCOLL_TRACE": f"json:{tmp_path / 'trace-%r.json'}"}, timeout=900,
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
@@ -202,9 +208,10 @@ MANY = [pytest.param(25_000, seed, marks=pytest.mark.slow) for seed in range(11,
 
 @pytest.mark.parametrize(("calls", "seed"), [(1500, 11), *MANY])
 @pytest.mark.parametrize("words", [(), ("communicators",)])
-def test_ranks_that_disagree_neither_hang_nor_corrupt(tmp_path, words, calls, seed):
+@pytest.mark.parametrize("classes", [False, True])
+def test_ranks_that_disagree_neither_hang_nor_corrupt(tmp_path, words, calls, seed, classes):
     """One rank, or several, or all have other counts than the pattern's, in any order of calls."""
-    found = served(tmp_path, "?", calls, *words, seed=seed)
+    found = served(tmp_path, "?", calls, *words, seed=seed, classes=classes)
     of_patterns = [name for name in found if name.startswith("pattern_")]
     assert len(of_patterns) > 1
     assert set(found) - set(of_patterns), "nothing general took over"
@@ -260,11 +267,11 @@ AGREED_CLASSES = [
 @pytest.mark.parametrize(("plan", "wanted"), AGREED_CLASSES)
 def test_alltoallv_of_no_pattern_is_served_by_the_class_of_its_blocks(tmp_path, plan, wanted):
     """Only two ranks see a long block, others each time, and no rank sees all blocks."""
-    assert served(tmp_path, plan, 60) == wanted
+    assert served(tmp_path, plan, 60, classes=True) == wanted
 
 
 def test_a_class_is_found_on_every_communicator_of_all_ranks(tmp_path):
-    found = served(tmp_path, "h", 2000, "communicators")
+    found = served(tmp_path, "h", 2000, "communicators", classes=True)
     assert 1400 < found.pop(ONE_LONG) < 1600
     assert found, "a half of the ranks has no class"
 
@@ -272,7 +279,7 @@ def test_a_class_is_found_on_every_communicator_of_all_ranks(tmp_path):
 @pytest.mark.parametrize(("calls", "most"), [(24, 24), (768, 84), (1536, 96)])
 @pytest.mark.parametrize("plan", ["h", "a"])
 def test_ranks_ask_each_other_as_often_as_the_documentation_says(plan, calls, most):
-    folder = library(RANKS)
+    folder = library(RANKS, classes=True)
     result = support.run(RANKS, program(folder), 7, calls, plan, "asked", timeout=120)
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout == f"asked {most} times\n"
