@@ -265,9 +265,9 @@ def link_uses(call: Call, hosts: Sequence[str], topology: Topology) -> list[Link
     """
     places = {host: place for place, host in reversed(list(enumerate(topology.ranks)))}
     position = {
-        host: places[found]
+        host: places[name]
         for host in dict.fromkeys(hosts)
-        if (found := host_named(topology, host)) in places
+        if (name := host_named(topology, host)) in places
     }
     on: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     messages = messages_of(call)
