@@ -171,12 +171,14 @@ def compiled(compiler: str, source: Path, *options: str | Path) -> Path:
     return program
 
 
-def c_program(mpi: Mpi, folder: Path, source: str, *options: str | Path) -> Path:
+def c_program(
+    mpi: Mpi, folder: Path, source: str, *options: str | Path, archive: str = "libcoll.a"
+) -> Path:
     """Compile a C program of this folder and link it with a library's archive."""
     flags = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-pthread")
     includes = [f"-I{folder / name}" for name in ("include", "src", "check")]
-    archive = folder / "libcoll.a"
-    return compiled(mpi.mpicc, support.HERE / source, *flags, *includes, *options, archive)
+    words = (*flags, *includes, *options, folder / archive)
+    return compiled(mpi.mpicc, support.HERE / source, *words)
 
 
 def run(

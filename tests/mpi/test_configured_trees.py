@@ -91,6 +91,18 @@ def test_every_random_file_is_refused_with_a_line_or_gives_right_results(
 
 
 @pytest.mark.mpi
+@pytest.mark.parametrize(("files", "seed", "variables"), [(60, 34, {}), (12, 35, support.MEMORY)])
+def test_random_files_give_right_results_with_events(tmp_path, files, seed, variables):
+    """In the traced library, ranks await messages and shared memory in another way."""
+    folder = library(tmp_path / "trees", 5, 0)
+    settings = {**variables, "LIBCOLL_EVENTS": str(tmp_path / "events")}
+    result, good = along_random_trees(tmp_path, folder, files, seed, settings, traced=True)
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    assert result.stdout.startswith(f"{good} trees, ")
+    assert (tmp_path / "events").stat().st_size > 1000 * good
+
+
+@pytest.mark.mpi
 @pytest.mark.parametrize("variables", [{}, support.MEMORY])
 def test_a_barrier_that_releases_ranks_too_early_is_found(tmp_path, variables):
     """One that only goes down the tree, as a bcast does."""
@@ -106,8 +118,11 @@ def test_a_barrier_that_releases_ranks_too_early_is_found(tmp_path, variables):
     }
 
 
-def along_random_trees(tmp_path, folder, files, seed, variables):
-    """Run the program with all random files that can be read; return also how many these are."""
+def along_random_trees(tmp_path, folder, files, seed, variables, traced=False):
+    """Run the program with all random files that can be read; return also how many these are.
+
+    With ``traced``, the program is linked with the library that keeps events.
+    """
     topology = support.cluster(RANKS, SLOTS)
     chance = random.Random(seed)
     file, numbers = tmp_path / "t.tree.yaml", tmp_path / "trees.txt"
@@ -125,8 +140,11 @@ def along_random_trees(tmp_path, folder, files, seed, variables):
     assert 0.35 * files < len(good) < 0.85 * files
     assert None not in refused_at
     numbers.write_text("".join(good))
-    run_make(folder, support.toolchain(), "libcoll.a")
-    program = builds.c_program(builds.Mpi.of_environment(), folder, "random_trees.c", COUNTED)
+    mpi, options = builds.Mpi.of_environment(), ("TRACE=1",) if traced else ()
+    name = "libcoll-trace.a" if traced else "libcoll.a"
+    run_make(folder, support.toolchain(), name, variables=options)
+    flags = ("-DCOLL_TRACED", f"-I{folder / 'events'}") if traced else ()
+    program = builds.c_program(mpi, folder, "random_trees.c", COUNTED, *flags, archive=name)
     words = map(str, (program, numbers, seed))
     return support.run(RANKS, *words, variables=variables, timeout=60 + files / 2), len(good)
 

@@ -82,12 +82,12 @@ def program(way: str) -> str:
     return str(made)
 
 
-def series(folder, way, collective, tree, *words, hosts=None):
+def series(folder, way, collective, tree, *words, hosts=None, size=4):
     file = folder / "events"
     routine = f"{collective}/{algorithm_of(tree.name)}"
     settings = {"LIBCOLL_FORCE": routine.replace("/", "="), "LIBCOLL_EVENTS": str(file)}
     settings |= support.MEMORY if way == SHARED else {}
-    size = 0 if collective == "barrier" else 4
+    size = 0 if collective == "barrier" else size
     command = [program(way), collective, str(CALLS), str(size), *words]
     done = support.run(RANKS, *command, variables=settings, hosts=hosts)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -147,6 +147,20 @@ def test_the_nodes_are_those_of_the_file_and_stages_add_up(tmp_path, way, name):
     seconds = findings.node_seconds()
     assert all(seconds.get(RANKS + place, 0) >= 0 for place in range(len(tree.nodes)))
     assert sum(seconds.values()) > 0
+
+
+@pytest.mark.parametrize("way", [MESSAGES, SHARED])
+@pytest.mark.parametrize("size", [1008, 4096, 20000])
+def test_nodes_are_those_of_the_file_at_all_sizes(tmp_path, way, size):
+    """Up to 1,008 bytes in shared memory, above in messages, above 8 KiB received one by one."""
+    tree = trees()["binary"]
+    one = series(tmp_path, way, "allreduce", tree, size=size)
+    for number in range(len(one)):
+        found = nodes_of("allreduce", one.call(number))
+        assert found is not None
+        for place, node in enumerate(tree.nodes):
+            told = found[RANKS + place]
+            assert set(told.ins) == set(told.outs) == names_of(tree, node)
 
 
 @pytest.mark.parametrize("way", [MESSAGES, SHARED])
