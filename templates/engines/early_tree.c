@@ -6,21 +6,21 @@
 /* From so many calls on, ranks tell once in as many. */
 enum { TOLD_EVERY = 32 };
 
-int coll_early_tree_begin(const struct coll_comm *cc, int root, struct early_tree *tree) {
-    static const char owner = 0;
-    void *kept = NULL;
-    *tree = (struct early_tree){.arrivals = coll_learned_begin(cc)};
-    if (tree->arrivals != NULL)
-        COLL_TRY(coll_comm_agreed_state(cc, &owner, sizeof *tree->calls, &kept));
-    tree->calls = kept;
-    return coll_early_ranks_find(cc, tree->arrivals, root, EARLY_TREE_LATE_MOST, &tree->ranks);
-}
-
 /* Count this call; whether ranks tell at its end. Later counts begin again, at a power of two. */
 static int is_due(int *calls) {
     if (++*calls == 2 * TOLD_EVERY)
         *calls = TOLD_EVERY;
     return (*calls & (*calls - 1)) == 0;
+}
+
+int coll_early_tree_begin(const struct coll_comm *cc, const void *owner, int root,
+                          struct early_tree *tree) {
+    void *calls = NULL;
+    *tree = (struct early_tree){.arrivals = coll_learned_begin(cc)};
+    if (tree->arrivals != NULL)
+        COLL_TRY(coll_comm_agreed_state(cc, owner, sizeof(int), &calls));
+    tree->is_due = calls != NULL && is_due(calls);
+    return coll_early_ranks_find(cc, tree->arrivals, root, EARLY_TREE_LATE_MOST, &tree->ranks);
 }
 
 /* All leave the barrier at about the same time, so who was in the call for long came early. */
@@ -33,7 +33,7 @@ static int tell(const struct coll_comm *cc, struct learned_order *arrivals) {
 }
 
 int coll_early_tree_end(const struct coll_comm *cc, struct early_tree *tree, int error) {
-    if (error == MPI_SUCCESS && tree->calls != NULL && is_due(tree->calls))
+    if (error == MPI_SUCCESS && tree->is_due)
         error = tell(cc, tree->arrivals);
     free(tree->ranks.ranks);
     return error;

@@ -10,21 +10,22 @@
 enum { EARLY_TREE_LATE_MOST = 4 };
 
 /*
- * Messages that go one way cannot tell all ranks who comes late. So in few calls on a communicator,
- * the 1st, 2nd, 4th, 8th, 16th, 32nd and every 32nd after it, all ranks wait for each other at the
- * end, and tell each other how long they waited.
+ * Messages that go one way cannot tell all ranks who comes late. So in few of a routine's calls on
+ * a communicator, the 1st, 2nd, 4th, 8th, 16th, 32nd and every 32nd after it, all ranks wait for
+ * each other at the end, and tell each other how long they waited.
  */
 struct early_tree {
     struct early_ranks ranks;
     struct learned_order *arrivals; /* NULL if ranks cannot keep it: then all are early */
-    int *calls;                     /* so far on this communicator; the same */
+    int is_due;                     /* whether ranks tell at the end of this call */
 };
 
 /*
  * A call with this root begins, and ends: with what went wrong in between, which is returned. After
- * an error, ranks tell nothing.
+ * an error, this rank tells nothing. Calls are counted for each `owner`, an address of a routine.
  */
-int coll_early_tree_begin(const struct coll_comm *cc, int root, struct early_tree *tree);
+int coll_early_tree_begin(const struct coll_comm *cc, const void *owner, int root,
+                          struct early_tree *tree);
 int coll_early_tree_end(const struct coll_comm *cc, struct early_tree *tree, int error);
 
 /*

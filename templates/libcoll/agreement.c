@@ -30,8 +30,8 @@ static int make_operation(void) {
     pthread_mutex_lock(&mutex);
     if (told_type == MPI_DATATYPE_NULL) {
         error = PMPI_Type_contiguous(NUMBERS, MPI_UINT64_T, &told_type);
-        if (error == MPI_SUCCESS)
-            error = PMPI_Type_commit(&told_type);
+        if (error == MPI_SUCCESS && (error = PMPI_Type_commit(&told_type)) != MPI_SUCCESS)
+            PMPI_Type_free(&told_type); /* the next call makes it anew */
     }
     if (error == MPI_SUCCESS && combine_op == MPI_OP_NULL)
         error = PMPI_Op_create(combine, 1, &combine_op);

@@ -63,26 +63,24 @@ const struct variant variants[] = {
     {50, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
     {50, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
     {50, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {52, {.arity = 1, .segment_size = 8192}}, /* reduce pre_reduced_tree */
-    {52, {.arity = 3, .segment_size = 8192}}, /* reduce pre_reduced_tree */
-    {52, {.arity = 2, .segment_size = 512}}, /* reduce pre_reduced_tree */
-    {52, {.arity = 2, .segment_size = 1024}}, /* reduce pre_reduced_tree */
-    {52, {.arity = 2, .segment_size = 2048}}, /* reduce pre_reduced_tree */
-    {52, {.arity = 2, .segment_size = 16384}}, /* reduce pre_reduced_tree */
-    {54, {.segment_size = 512}}, /* reduce topology_linear */
-    {54, {.segment_size = 1024}}, /* reduce topology_linear */
-    {54, {.segment_size = 2048}}, /* reduce topology_linear */
-    {54, {.segment_size = 16384}}, /* reduce topology_linear */
-    {56, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {56, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {56, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {56, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {61, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {61, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {61, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {61, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {69, {.in_flight = 1}}, /* scatter throttled_linear */
-    {69, {.in_flight = 4}}, /* scatter throttled_linear */
+    {54, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {54, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {54, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {54, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {56, {.segment_size = 512}}, /* reduce topology_linear */
+    {56, {.segment_size = 1024}}, /* reduce topology_linear */
+    {56, {.segment_size = 2048}}, /* reduce topology_linear */
+    {56, {.segment_size = 16384}}, /* reduce topology_linear */
+    {58, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {58, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {58, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {58, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {63, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {63, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {63, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {63, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {71, {.in_flight = 1}}, /* scatter throttled_linear */
+    {71, {.in_flight = 4}}, /* scatter throttled_linear */
     {-1, {0}},
 };
 /* clang-format on */

@@ -38,15 +38,21 @@ enum coll_collective coll_part_collective(const struct coll_routine *routine, in
         return COLL_SCATTER;
     case 42 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return COLL_ALLGATHER;
-    case 58 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
-        return COLL_REDUCE_SCATTER;
-    case 58 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
-        return COLL_REDUCE_SCATTER;
-    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 52 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
-    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 53 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+        return COLL_REDUCE;
+    case 53 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+        return COLL_REDUCE;
+    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+        return COLL_REDUCE_SCATTER;
+    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+        return COLL_REDUCE_SCATTER;
+    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+        return COLL_ALLREDUCE;
+    case 66 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 64 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 66 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
     default:
         return COLL_COLLECTIVES;
@@ -90,15 +96,21 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
         return whole_quotient(n + p - 1, p);
     case 42 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return whole_quotient(n + p - 1, p);
-    case 58 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
-        return whole_quotient(n, 2);
-    case 58 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
-        return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
-        return n * p;
-    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 52 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return n;
+    case 53 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 64 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 53 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
+    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+        return whole_quotient(n, 2);
+    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+        return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
+    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+        return n * p;
+    case 66 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
+    case 66 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
     default:
         return -1;
@@ -164,31 +176,33 @@ double coll_routine_scratch(const struct coll_routine *routine,
         return n;
     case 50: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 52: /* reduce_pre_reduced_tree */
-        return (double)parameters->arity * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 53: /* reduce_rabenseifner */
+    case 52: /* reduce_of_allreduce */
         return n;
-    case 54: /* reduce_topology_linear */
+    case 54: /* reduce_pipelined_binary */
+        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 55: /* reduce_rabenseifner */
+        return n;
+    case 56: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 55: /* reduce_scatter_circulant */
+    case 57: /* reduce_scatter_circulant */
         return n;
-    case 56: /* reduce_scatter_logical_ring */
+    case 58: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 58: /* reduce_scatter_of_halves */
+    case 60: /* reduce_scatter_of_halves */
         return n;
-    case 59: /* reduce_scatter_recursive_halving */
+    case 61: /* reduce_scatter_recursive_halving */
         return n;
-    case 60: /* reduce_scatter_reduce_scatterv */
+    case 62: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 61: /* reduce_scatter_block_logical_ring */
+    case 63: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 63: /* reduce_scatter_block_of_allreduce */
+    case 65: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 64: /* reduce_scatter_block_of_halves */
+    case 66: /* reduce_scatter_block_of_halves */
         return n * p;
-    case 65: /* reduce_scatter_block_recursive_halving */
+    case 67: /* reduce_scatter_block_recursive_halving */
         return p * n;
-    case 66: /* reduce_scatter_block_reduce_scatterv */
+    case 68: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;

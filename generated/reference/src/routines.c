@@ -60,7 +60,9 @@ coll_function gather_topology_binomial;
 coll_function reduce_binomial_in_order;
 coll_function reduce_logical_ring_reduce_scatter_gather;
 coll_function reduce_native;
-coll_function reduce_pre_reduced_tree;
+coll_function reduce_of_allreduce;
+coll_function reduce_of_halves;
+coll_function reduce_pipelined_binary;
 coll_function reduce_rabenseifner;
 coll_function reduce_topology_linear;
 coll_function reduce_scatter_circulant;
@@ -242,8 +244,12 @@ const struct coll_routine coll_routines[] = {
      reduce_logical_ring_reduce_scatter_gather, {.segment_size = 8192}, COLL_STEPS_NONE},
     {"native", COLL_REDUCE, COLL_UNPREPARED, 0, 0, INT_MAX,
      reduce_native, {0}, COLL_STEPS_NONE},
-    {"pre_reduced_tree", COLL_REDUCE, COLL_COMMUTATIVE | COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
-     reduce_pre_reduced_tree, {.arity = 2, .segment_size = 8192}, COLL_STEPS_NONE},
+    {"of_allreduce", COLL_REDUCE, COLL_OF_PARTS, 0, 0, INT_MAX,
+     reduce_of_allreduce, {0}, COLL_STEPS_NONE},
+    {"of_halves", COLL_REDUCE, COLL_OF_PARTS, 0, 2, INT_MAX,
+     reduce_of_halves, {0}, COLL_STEPS_NONE},
+    {"pipelined_binary", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
+     reduce_pipelined_binary, {.segment_size = 8192}, COLL_STEPS_NONE},
     {"rabenseifner", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
      reduce_rabenseifner, {0}, COLL_STEPS_NONE},
     {"topology_linear", COLL_REDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
@@ -290,9 +296,9 @@ const struct coll_routine *const coll_native[COLL_COLLECTIVES] = {
     [COLL_BCAST] = &coll_routines[39],
     [COLL_GATHER] = &coll_routines[47],
     [COLL_REDUCE] = &coll_routines[51],
-    [COLL_REDUCE_SCATTER] = &coll_routines[57],
-    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[62],
-    [COLL_SCATTER] = &coll_routines[68],
+    [COLL_REDUCE_SCATTER] = &coll_routines[59],
+    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[64],
+    [COLL_SCATTER] = &coll_routines[70],
 };
 /* clang-format on */
 

@@ -54,13 +54,13 @@ static const struct coll_rule allreduce_cluster[] = {
     {11584, &coll_routines[27] /* rab2_spreading_simple */, {0}},
     {11584, &coll_routines[18] /* native */, {0}},
     {262143, &coll_routines[21] /* pre_reduced_ring */, {.segment_size = 1024}},
-    {262143, &coll_routines[20] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[56], {.segment_size = 2048}}, {&coll_routines[8], {.segment_size = 2048}}}}},
+    {262143, &coll_routines[20] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[58], {.segment_size = 2048}}, {&coll_routines[8], {.segment_size = 2048}}}}},
     {262143, &coll_routines[17] /* logical_ring_lr1 */, {.segment_size = 1024}},
     {262143, &coll_routines[16] /* lanes_switches */, {.segment_size = 512}},
     {262143, &coll_routines[18] /* native */, {0}},
     {INT_MAX, &coll_routines[19] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 1024}}, {&coll_routines[21], {.segment_size = 1024}}}}},
     {INT_MAX, &coll_routines[17] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[20] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[56], {.segment_size = 2048}}, {&coll_routines[8], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[20] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[58], {.segment_size = 2048}}, {&coll_routines[8], {.segment_size = 2048}}}}},
     {INT_MAX, &coll_routines[21] /* pre_reduced_ring */, {.segment_size = 1024}},
     {INT_MAX, &coll_routines[18] /* native */, {0}},
 };
@@ -74,13 +74,13 @@ static const struct coll_rule allreduce_hosts_4x1[] = {
     {11584, &coll_routines[28] /* rabenseifner */, {0}},
     {11584, &coll_routines[18] /* native */, {0}},
     {262143, &coll_routines[21] /* pre_reduced_ring */, {.segment_size = 1024}},
-    {262143, &coll_routines[20] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[56], {.segment_size = 2048}}, {&coll_routines[8], {.segment_size = 2048}}}}},
+    {262143, &coll_routines[20] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[58], {.segment_size = 2048}}, {&coll_routines[8], {.segment_size = 2048}}}}},
     {262143, &coll_routines[17] /* logical_ring_lr1 */, {.segment_size = 1024}},
     {262143, &coll_routines[16] /* lanes_switches */, {.segment_size = 512}},
     {262143, &coll_routines[18] /* native */, {0}},
     {INT_MAX, &coll_routines[19] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 1024}}, {&coll_routines[21], {.segment_size = 1024}}}}},
     {INT_MAX, &coll_routines[17] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[20] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[56], {.segment_size = 2048}}, {&coll_routines[8], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[20] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[58], {.segment_size = 2048}}, {&coll_routines[8], {.segment_size = 2048}}}}},
     {INT_MAX, &coll_routines[21] /* pre_reduced_ring */, {.segment_size = 1024}},
     {INT_MAX, &coll_routines[18] /* native */, {0}},
 };
@@ -144,11 +144,11 @@ static const struct coll_rule bcast_cluster[] = {
 
 static const struct coll_rule bcast_other_4x1[] = {
     {608, &coll_routines[39] /* native */, {0}},
-    {46340, &coll_routines[42] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[67], {0}}, {&coll_routines[5], {0}}}}},
+    {46340, &coll_routines[42] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[69], {0}}, {&coll_routines[5], {0}}}}},
     {46340, &coll_routines[40] /* of_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[11], {0}}}}},
     {46340, &coll_routines[39] /* native */, {0}},
     {165028, &coll_routines[41] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[44], {0}}, {&coll_routines[44], {0}}}}},
-    {165028, &coll_routines[42] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[68], {0}}, {&coll_routines[5], {0}}}}},
+    {165028, &coll_routines[42] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[70], {0}}, {&coll_routines[5], {0}}}}},
     {165028, &coll_routines[44] /* scatter_recursive_doubling_allgather */, {0}},
     {165028, &coll_routines[39] /* native */, {0}},
     {INT_MAX, &coll_routines[43] /* pipelined_binary */, {.segment_size = 4096}},
@@ -186,59 +186,61 @@ static const struct coll_rule gather_other_4x1[] = {
 
 static const struct coll_rule reduce_cluster[] = {
     {4466, &coll_routines[51] /* native */, {0}},
-    {INT_MAX, &coll_routines[54] /* topology_linear */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[52] /* pre_reduced_tree */, {.arity = 1, .segment_size = 1024}},
+    {INT_MAX, &coll_routines[56] /* topology_linear */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[52] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 1024}}}}},
     {INT_MAX, &coll_routines[50] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[53] /* rabenseifner */, {0}},
+    {INT_MAX, &coll_routines[54] /* pipelined_binary */, {.segment_size = 1024}},
     {INT_MAX, &coll_routines[51] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_other_4x1[] = {
-    {4466, &coll_routines[51] /* native */, {0}},
-    {INT_MAX, &coll_routines[52] /* pre_reduced_tree */, {.arity = 1, .segment_size = 1024}},
-    {INT_MAX, &coll_routines[53] /* rabenseifner */, {0}},
+    {16383, &coll_routines[51] /* native */, {0}},
+    {INT_MAX, &coll_routines[52] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[54] /* pipelined_binary */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[53] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}, {&coll_routines[51], {0}}}}},
+    {INT_MAX, &coll_routines[55] /* rabenseifner */, {0}},
     {INT_MAX, &coll_routines[51] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_cluster[] = {
-    {27553, &coll_routines[57] /* native */, {0}},
-    {262143, &coll_routines[56] /* logical_ring */, {.segment_size = 2048}},
-    {262143, &coll_routines[58] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[57], {0}}, {&coll_routines[57], {0}}}}},
-    {262143, &coll_routines[59] /* recursive_halving */, {0}},
-    {262143, &coll_routines[57] /* native */, {0}},
-    {INT_MAX, &coll_routines[58] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[56], {.segment_size = 2048}}, {&coll_routines[56], {.segment_size = 2048}}}}},
-    {INT_MAX, &coll_routines[56] /* logical_ring */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[55] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[57] /* native */, {0}},
+    {27553, &coll_routines[59] /* native */, {0}},
+    {262143, &coll_routines[58] /* logical_ring */, {.segment_size = 2048}},
+    {262143, &coll_routines[60] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[59], {0}}, {&coll_routines[59], {0}}}}},
+    {262143, &coll_routines[61] /* recursive_halving */, {0}},
+    {262143, &coll_routines[59] /* native */, {0}},
+    {INT_MAX, &coll_routines[60] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[58], {.segment_size = 2048}}, {&coll_routines[58], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[58] /* logical_ring */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[57] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[59] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_other_4x1[] = {
-    {27553, &coll_routines[57] /* native */, {0}},
-    {262143, &coll_routines[58] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[57], {0}}, {&coll_routines[57], {0}}}}},
-    {262143, &coll_routines[59] /* recursive_halving */, {0}},
-    {262143, &coll_routines[57] /* native */, {0}},
-    {INT_MAX, &coll_routines[57] /* native */, {0}},
+    {27553, &coll_routines[59] /* native */, {0}},
+    {262143, &coll_routines[60] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[59], {0}}, {&coll_routines[59], {0}}}}},
+    {262143, &coll_routines[61] /* recursive_halving */, {0}},
+    {262143, &coll_routines[59] /* native */, {0}},
+    {INT_MAX, &coll_routines[59] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_cluster[] = {
-    {3, &coll_routines[63] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[15], {.segment_size = 512}}}}},
-    {3, &coll_routines[66] /* reduce_scatterv */, {0}},
-    {3, &coll_routines[62] /* native */, {0}},
-    {5030, &coll_routines[62] /* native */, {0}},
-    {INT_MAX, &coll_routines[61] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[64] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[62], {0}}, {&coll_routines[62], {0}}}}},
-    {INT_MAX, &coll_routines[65] /* recursive_halving */, {0}},
-    {INT_MAX, &coll_routines[62] /* native */, {0}},
+    {3, &coll_routines[65] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[15], {.segment_size = 512}}}}},
+    {3, &coll_routines[68] /* reduce_scatterv */, {0}},
+    {3, &coll_routines[64] /* native */, {0}},
+    {5030, &coll_routines[64] /* native */, {0}},
+    {INT_MAX, &coll_routines[63] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[66] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[64], {0}}, {&coll_routines[64], {0}}}}},
+    {INT_MAX, &coll_routines[67] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[64] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_other_4x1[] = {
-    {INT_MAX, &coll_routines[62] /* native */, {0}},
+    {INT_MAX, &coll_routines[64] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_cluster[] = {
-    {65535, &coll_routines[68] /* native */, {0}},
-    {INT_MAX, &coll_routines[69] /* throttled_linear */, {.in_flight = 2}},
-    {INT_MAX, &coll_routines[68] /* native */, {0}},
+    {65535, &coll_routines[70] /* native */, {0}},
+    {INT_MAX, &coll_routines[71] /* throttled_linear */, {.in_flight = 2}},
+    {INT_MAX, &coll_routines[70] /* native */, {0}},
 };
 
 /*
@@ -291,7 +293,7 @@ static const struct coll_table {
     {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, reduce_cluster},
     {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, reduce_cluster},
     {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 4, reduce_other_4x1},
+    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 6, reduce_other_4x1},
     {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 9, reduce_scatter_cluster},
