@@ -41,8 +41,9 @@ COLLECTIVES = _BLOCKS | {f"{name}_c" for name in _BLOCKS}
 OF_FILES = (0, 0)
 
 
-#: Agree, at their first calls, whether all ranks have got memory, or hear a datagram.
-AGREES = {"shared_channels", "multicast"}
+#: Agree, at their first calls, whether all ranks have got memory, or hear a datagram; or, in few
+#: calls, who comes late. The data goes without collectives in all of them.
+AGREES = {"shared_channels", "multicast", "early_tree"}
 
 
 @lru_cache
