@@ -36,7 +36,8 @@ from stagegen.trees.cost import node_seconds
 from stagegen.tune.bounds import patience
 from stagegen.tune.contest import require_right
 from stagegen.tune.race import decisive
-from stagegen.tune.reconfigure import Nodes, Setup, Timed
+from stagegen.tune.reconfigure import Timed
+from stagegen.tune.reconfigure_steps import Nodes, Setup
 from stagegen.tune.scope import Options
 
 #: Calls of which events are kept; the first ones are left out.

@@ -30,8 +30,9 @@ from stagegen.parts.trees import COLLECTIVES, algorithm_of
 from stagegen.report.units import format_seconds
 from stagegen.topology import Topology, load_topology
 from stagegen.trees import read_tree, require_name, tree_yaml
-from stagegen.tune.reconfigure import HANDED_BY, Setup, Step, reconfigure, shares
+from stagegen.tune.reconfigure import reconfigure, shares
 from stagegen.tune.reconfigure_log import check_record
+from stagegen.tune.reconfigure_steps import HANDED_BY, Setup, Step
 
 LOG = "steps.jsonl"
 RESULT = "result.tree.yaml"

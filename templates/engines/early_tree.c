@@ -23,7 +23,10 @@ int coll_early_tree_begin(const struct coll_comm *cc, const void *owner, int roo
     return coll_early_ranks_find(cc, tree->arrivals, root, EARLY_TREE_LATE_MOST, &tree->ranks);
 }
 
-/* All leave the barrier at about the same time, so who was in the call for long came early. */
+/*
+ * All ranks leave the barrier at about the same time. So a rank that was in the call for long came
+ * early.
+ */
 static int tell(const struct coll_comm *cc, struct learned_order *arrivals) {
     COLL_TRY(PMPI_Barrier(cc->comm));
     coll_learned_end(arrivals);

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.here import stagegen
 from tests.inspection import made
-from tests.inspection.test_findings import us
+from tests.inspection.reading import us
 
 
 def messages(file, *options):

@@ -27,8 +27,9 @@ from stagegen.topology import load_topology
 from stagegen.trees import make_tree, read_tree, shape_of, tree_yaml
 from stagegen.trees.cost import node_seconds, seconds_up
 from stagegen.tune.decision import CLUSTER, NATIVE_CANDIDATE, DecisionTable, Rule, Table
-from stagegen.tune.reconfigure import Nodes, Setup, Timed
+from stagegen.tune.reconfigure import Timed
 from stagegen.tune.reconfigure import reconfigure as steps_of_search
+from stagegen.tune.reconfigure_steps import Nodes, Setup
 from tests.library.schemas import validate
 from tests.trees.made import damaged
 

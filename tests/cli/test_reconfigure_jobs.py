@@ -14,7 +14,7 @@ from stagegen.inspection.parts import CALL, typical_parts, typical_stages
 from stagegen.parts.trees import algorithm_of
 from stagegen.topology import load_topology
 from stagegen.trees import make_tree, read_tree, shape_of, tree_yaml
-from stagegen.tune.reconfigure import MESSAGES, SHARED, Setup
+from stagegen.tune.reconfigure_steps import MESSAGES, SHARED, Setup
 from tests.cli.here import stagegen
 from tests.cli.two_by_two import CLUSTER
 from tests.library.schemas import validate

@@ -19,7 +19,7 @@ from docs.tools.experiments.tuned import Tuned
 from stagegen.inspection.findings import tree_findings
 from stagegen.inspection.series import series_of
 from stagegen.inspection.trace import read_trace
-from stagegen.tune.reconfigure import MESSAGES
+from stagegen.tune.reconfigure_steps import MESSAGES
 from tests.inspection import made
 
 

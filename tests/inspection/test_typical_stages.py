@@ -10,7 +10,7 @@ from stagegen.inspection.series import series_of
 from stagegen.inspection.stages import CORE, DOWN, HOST, LATENCY, LEAF, ROOT, UP, Stage
 from stagegen.inspection.trace import read_trace
 from tests.inspection import made
-from tests.inspection.test_findings import us
+from tests.inspection.reading import us
 
 
 def test_stages_add_up_to_the_call_and_have_their_levels(tmp_path):

@@ -56,7 +56,7 @@ static void call_once(const char *collective, int root, int number, int rank, in
     }
 }
 
-/* Whether ranks tell in this call, if not in each; in other calls, nobody looks who is late. */
+/* Bcast and reduce: whether the ranks tell their arrivals in this call. */
 static int is_told(int number) {
     return (number & (number - 1)) == 0 || number % 32 == 0;
 }

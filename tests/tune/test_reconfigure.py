@@ -11,7 +11,8 @@ import pytest
 from stagegen.trees import make_tree, shape_of
 from stagegen.trees.cost import node_seconds, seconds_up
 from stagegen.trees.moves import moves
-from stagegen.tune.reconfigure import MESSAGES, SHARED, Nodes, Setup, reconfigure
+from stagegen.tune.reconfigure import reconfigure
+from stagegen.tune.reconfigure_steps import MESSAGES, SHARED, Nodes, Setup
 from tests.strategies import make_topology
 
 TOPOLOGY = make_topology([8], [], slots={f"n{i}": 4 for i in range(8)})

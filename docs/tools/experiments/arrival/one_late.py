@@ -47,7 +47,8 @@ SIZES = {
 #: Which rank is late: none, one in the middle of trees from rank 0 on, or one that is a leaf there.
 LATE = (None, 8, 15)
 
-#: Calls of an experiment are few, as ranks tell who is late in some calls only, which take longer.
+#: An experiment has few calls: ranks tell which of them is late in some calls only, and these take
+#: longer.
 EXPERIMENTS, CALLS = 16, 3
 
 
@@ -62,10 +63,10 @@ class _Setting:
 
     @property
     def name(self) -> str:
-        return f"{self.collective} {format_bytes(self.size)} {self.who}"
+        return f"{self.collective} {format_bytes(self.size)} {self.lateness}"
 
     @property
-    def who(self) -> str:
+    def lateness(self) -> str:
         return "nobody late" if self.late is None else f"rank {self.late} late by {self.delay} ms"
 
     @property
@@ -154,7 +155,7 @@ def _section(collective: str, found: Found) -> str:
 
 
 def _head(setting: _Setting) -> list[str]:
-    return [format_bytes(setting.size), setting.who.replace(" late", "", 1)]
+    return [format_bytes(setting.size), setting.lateness.replace(" late", "", 1)]
 
 
 def _times(kept: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from docs.tools.experiments.paths._trees import (
 )
 from docs.tools.target import Target
 from stagegen.measure.statistics import summarize
-from stagegen.tune.reconfigure import MESSAGES, SHARED
+from stagegen.tune.reconfigure_steps import MESSAGES, SHARED
 
 #: An even number: as many pairs begin with the call that has events as end with it.
 PAIRS = 8000
