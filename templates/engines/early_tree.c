@@ -6,11 +6,15 @@
 /* From so many calls on, ranks tell once in as many. */
 enum { TOLD_EVERY = 32 };
 
-/* Count this call; whether ranks tell at its end. Later counts begin again, at a power of two. */
+/*
+ * Count this call; whether ranks tell at its end. They do not at that of the first one, which opens
+ * connections and takes long. Later counts begin again, at a power of two.
+ */
 static int is_due(int *calls) {
-    if (++*calls == 2 * TOLD_EVERY)
-        *calls = TOLD_EVERY;
-    return (*calls & (*calls - 1)) == 0;
+    const int before = (*calls)++;
+    if (before == 2 * TOLD_EVERY)
+        *calls = TOLD_EVERY + 1;
+    return before > 0 && (before & (before - 1)) == 0;
 }
 
 int coll_early_tree_begin(const struct coll_comm *cc, const void *owner, int root,

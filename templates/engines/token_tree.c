@@ -8,6 +8,14 @@
  *
  * So none is left for the next call. Tags tell what a message is.
  *
+ * With a token for each branch, which is what is below a child of place 0, place 0 releases. It
+ * waits for one report of each branch, from whichever rank has the branch's token by then. A rank
+ * that got a token still gets the release from its parent, and answers its parent if it has not
+ * acknowledged before. So each rank gets:
+ *
+ *   from its parent   the token, if any, then the release
+ *   from a child      the acknowledgement, or the answer; either is ignored if the token went there
+ *
  * With multicast, who releases also tells all ranks at once. A rank that hears it passes the
  * release on along the tree, as if it had come from there, and leaves; the one from the tree still
  * comes. So a rank that has not heard gets it from its neighbour, and nobody waits for a rank that
@@ -20,10 +28,11 @@
 #include "token_tree.h"
 
 /*
- * Tags of messages. FIRST and a place is a release, which names the next root; as many tags from
- * there on as there are ranks. The next ones are acknowledgements, which name the last rank.
+ * Tags of messages. REPORT is of a whole branch, or of nothing if it answers a token: place 0 takes
+ * reports from any rank. FIRST and a place is a release, which names the next root; as many tags
+ * from there on as there are ranks. The next ones are acknowledgements, which name the last rank.
  */
-enum { TOKEN = 15, FIRST = 16 };
+enum { REPORT = 14, TOKEN = 15, FIRST = 16 };
 
 /* The most ranks whose places fit twice into the tags that every MPI library has. */
 enum { REMEMBERED_MOST = (32767 - FIRST) / 2 };
@@ -53,7 +62,7 @@ struct node {
     int missing;      /* children without acknowledgement */
     char *here;       /* [neighbour] whether its acknowledgement has come */
     int token;        /* whether this rank is, or was, the root */
-    int acknowledged; /* whether this rank told its parent */
+    int acknowledged; /* whether this rank told its parent or, with a branch's token, place 0 */
     int heir;         /* the child that got the token, or -1 */
     int last;         /* the place of the rank that the others here waited for */
     double changed;   /* when the last message was handled */
@@ -74,7 +83,24 @@ static char *room_for(const struct node *node, int neighbour) {
     return coll_element(node->call, node->room.data, (MPI_Aint)neighbour * count_of(node));
 }
 
+static int rank_at(const struct coll_comm *cc, int place) {
+    return cc->order != NULL ? cc->order[place] : place;
+}
+
+/* Whether this rank waits for reports of branches. */
+static int takes_reports(const struct node *node) {
+    return (node->moves & TOKEN_PER_BRANCH) && node->place == 0;
+}
+
+/* Whether this rank has a branch's token: it tells place 0, and does not release. */
+static int has_branch(const struct node *node) {
+    return (node->moves & TOKEN_PER_BRANCH) && node->token && node->place > 0;
+}
+
+/* Reports come from ranks that are not known before: they are received when they are there. */
 static int expect(struct node *node, int neighbour) {
+    if (takes_reports(node))
+        return MPI_SUCCESS;
     return PMPI_Irecv(room_for(node, neighbour), count_of(node), type_of(node),
                       node->rank[neighbour], MPI_ANY_TAG, node->comm, &node->receives[neighbour]);
 }
@@ -83,6 +109,21 @@ static int say(struct node *node, int neighbour, int tag, const char *data) {
     COLL_TRY(PMPI_Wait(&node->sends[neighbour], MPI_STATUS_IGNORE));
     return PMPI_Isend(data, count_of(node), type_of(node), node->rank[neighbour], tag, node->comm,
                       &node->sends[neighbour]);
+}
+
+/* The branch is complete. What this rank sent to its parent before has its request. */
+static int report(struct node *node) {
+    MPI_Request *send = &node->sends[node->children];
+    COLL_TRY(PMPI_Wait(send, MPI_STATUS_IGNORE));
+    return PMPI_Isend(node->call->recv, count_of(node), type_of(node), rank_at(node->cc, 0), REPORT,
+                      node->comm, send);
+}
+
+/* The parent waits for a message: the acknowledgement that crossed the token, or this one. */
+static int answer(struct node *node, int parent) {
+    COLL_TRY(PMPI_Wait(&node->sends[parent], MPI_STATUS_IGNORE));
+    return PMPI_Isend(NULL, 0, MPI_BYTE, node->rank[parent], REPORT, node->comm,
+                      &node->sends[parent]);
 }
 
 static int add(struct node *node, char *data) {
@@ -136,7 +177,7 @@ static int pass_token(struct node *node) {
 static int act(struct node *node, int *over) {
     if (node->missing > 0)
         return MPI_SUCCESS;
-    if (node->token) {
+    if (node->token && !has_branch(node)) {
         const int tag = FIRST + next_root(node);
         *over = 1;
         if (node->multicast != NULL)
@@ -147,7 +188,8 @@ static int act(struct node *node, int *over) {
     if (node->acknowledged)
         return MPI_SUCCESS;
     node->acknowledged = 1;
-    return say(node, node->children, acknowledgement(node), node->call->recv);
+    return has_branch(node) ? report(node)
+                            : say(node, node->children, acknowledgement(node), node->call->recv);
 }
 
 /* Sends of the operands that the result replaces have ended, as it depends on them. */
@@ -158,9 +200,22 @@ static int await_operands(struct node *node, int from) {
     return MPI_SUCCESS;
 }
 
+/* The token came from the parent, with what is to be combined. */
+static int take_token(struct node *node, int parent) {
+    node->token = 1;
+    if (has_branch(node) && !node->acknowledged)
+        COLL_TRY(answer(node, parent));
+    /* An acknowledgement that crossed is ignored there: what was sent is still to be sent. */
+    COLL_TRY(PMPI_Wait(&node->sends[parent], MPI_STATUS_IGNORE));
+    COLL_TRY(add(node, room_for(node, parent)));
+    if (!has_branch(node))
+        return MPI_SUCCESS;
+    node->acknowledged = 0;
+    return expect(node, parent);
+}
+
 /* A message of a neighbour has come. */
 static int handle(struct node *node, int from, int tag, int *over) {
-    const int is_parent = from == node->children;
     const double now = PMPI_Wtime(), waited = now - node->changed;
     node->changed = now;
     if (is_release(node, tag)) {
@@ -172,28 +227,25 @@ static int handle(struct node *node, int from, int tag, int *over) {
         return release(node, from, tag);
     }
     if (from == node->heir) /* they crossed: the release comes from there, too */
-        return expect(node, from);
-    if (is_parent) {
-        node->token = 1;
-        /* An acknowledgement that crossed is ignored there: what was sent is still to be sent. */
-        COLL_TRY(PMPI_Wait(&node->sends[from], MPI_STATUS_IGNORE));
-    } else {
-        if (waited > node->patience && (node->moves & TOKEN_REMEMBERS))
-            node->last = tag - FIRST - node->cc->size;
-        node->here[from] = 1;
-        --node->missing;
-    }
+        return has_branch(node) ? MPI_SUCCESS : expect(node, from);
+    if (from == node->children && has_parent(node))
+        return take_token(node, from);
+    if (waited > node->patience && (node->moves & TOKEN_REMEMBERS))
+        node->last = tag - FIRST - node->cc->size;
+    node->here[from] = 1;
+    --node->missing;
     return add(node, room_for(node, from));
 }
 
 /* Where the release comes from along the tree, if this rank is not the one who releases. */
 static int before_release(const struct node *node) {
-    return node->heir >= 0 ? node->heir : node->children;
+    return node->heir >= 0 && !has_branch(node) ? node->heir : node->children;
 }
 
 /* Whether there is nothing left to wait for but the release, which can be told to all. */
 static int listens(const struct node *node) {
-    return node->multicast != NULL && (node->heir >= 0 || (node->acknowledged && !node->token));
+    return node->multicast != NULL &&
+           (node->heir >= 0 || (node->acknowledged && (!node->token || has_branch(node))));
 }
 
 /*
@@ -234,6 +286,21 @@ static int listen(struct node *node, int *which, MPI_Status *status, int *over) 
     return MPI_SUCCESS;
 }
 
+/*
+ * Wait for the next report. It is probed for: MPICH 4.3 may lose a receive from any source if it
+ * treats ranks of one host as if they were on several (MPIR_CVAR_NOLOCAL).
+ */
+static int take_report(struct node *node, int *which, MPI_Status *status) {
+    *which = node->children - node->missing;
+    for (int found = 0; !found;) {
+        COLL_TRY(PMPI_Iprobe(MPI_ANY_SOURCE, REPORT, node->comm, &found, status));
+        if (!found)
+            sched_yield();
+    }
+    return PMPI_Recv(room_for(node, *which), count_of(node), type_of(node), status->MPI_SOURCE,
+                     REPORT, node->comm, status);
+}
+
 static int may_pass(const struct node *node) {
     return (node->moves & TOKEN_GOES) && node->token && node->heir < 0 && node->missing == 1;
 }
@@ -242,6 +309,8 @@ static int may_pass(const struct node *node) {
 static int wait(struct node *node, int *which, MPI_Status *status, int *over) {
     int found = 0;
     *which = MPI_UNDEFINED;
+    if (takes_reports(node))
+        return take_report(node, which, status);
     if (listens(node))
         return listen(node, which, status, over);
     if (!may_pass(node))
@@ -274,10 +343,6 @@ static int run_node(struct node *node) {
     return MPI_SUCCESS;
 }
 
-static int rank_at(const struct coll_comm *cc, int place) {
-    return cc->order != NULL ? cc->order[place] : place;
-}
-
 /* Whether a place is below another one, or is it, in the tree of the places from 0 on. */
 static int is_below(int arity, int place, int top) {
     while (place > top)
@@ -303,7 +368,7 @@ static void find_neighbours(struct node *node, int arity) {
     node->missing = node->children = node->neighbours;
     if (parent >= 0)
         node->rank[node->neighbours++] = rank_at(node->cc, parent);
-    node->token = !has_parent(node);
+    node->token = parent < 0 || (parent == 0 && (node->moves & TOKEN_PER_BRANCH));
     node->heir = -1;
     node->last = place;
     node->changed = PMPI_Wtime();

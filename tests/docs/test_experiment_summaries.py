@@ -72,16 +72,16 @@ RETURNED = {
             "native", "dissemination", "fixed_tree:arity=3", "token_tree:arity=3,patience=200",
             "fixed_tree:arity=2", "token_tree:arity=2,patience=200",
         ),
-        "| 4 | 1, by 40 ms | 0.75 [0.75, 0.75] |  |  | 0.83 [0.83, 0.83] |  |  |",
+        "| 4 | 1, by 40 ms | 0.75 [0.75, 0.75] |  |  |  | 0.83 [0.83, 0.83] |  |  |  |",
     ),
     "arrival/one_late": (
-        "bcast 64 KiB rank 8 late by 200 ms",
+        "bcast 64 KiB rank 4 late by 500 ms",
         compared(
             "native", "binomial", "pipelined_linear:segment_size=8192",
             "pipelined_binary:segment_size=8192", "scatter_ring_allgather",
             "late_leaves:arity=2,segment_size=8192",
         ),
-        "| 64 KiB | rank 8 by 200 ms | 0.17 [0.17, 0.17] | 0.33 [0.33, 0.33] (`binomial`) "
+        "| 64 KiB | rank 4 by 500 ms | 0.17 [0.17, 0.17] | 0.33 [0.33, 0.33] (`binomial`) "
         "| 0.17 [0.17, 0.17] | 0.33 [0.33, 0.33] (`binomial`) |",
     ),
     "arrival/tuned_4x4": (

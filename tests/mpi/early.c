@@ -56,9 +56,11 @@ static void call_once(const char *collective, int root, int number, int rank, in
     }
 }
 
-/* Bcast and reduce: whether the ranks tell their arrivals in this call. */
+/* Bcast and reduce: whether the ranks tell their arrivals in this call; at other times none is
+ * late. */
 static int is_told(int number) {
-    return (number & (number - 1)) == 0 || number % 32 == 0;
+    const int before = number - 1;
+    return before > 0 && ((before & (before - 1)) == 0 || before % 32 == 0);
 }
 
 /* "0>1,2 1> 2>5 …" */

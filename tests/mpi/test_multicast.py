@@ -21,7 +21,10 @@ pytestmark = pytest.mark.mpi
 
 RANKS = 6
 GROUP = "239.77.0.1%lo"
-TREES = ("fixed_tree", "token_tree", "token_tree_semi_dynamic", "token_tree_remembering")
+TREES = (
+    "fixed_tree", "token_tree", "token_tree_semi_dynamic", "token_tree_remembering",
+    "token_tree_several",
+)  # fmt: skip
 COMPLAINT = "releases go along the tree alone"
 #: As in templates/engines/multicast.c.
 SOCKETS_MOST = 32
@@ -70,7 +73,7 @@ def test_late_ranks_get_what_they_should_on_many_communicators(tree):
 
 
 @pytest.mark.parametrize("lossy", ["lose", "lost", "again", "lose again", "foreign"])
-@pytest.mark.parametrize("tree", ["fixed_tree", "token_tree_remembering"])
+@pytest.mark.parametrize("tree", ["fixed_tree", "token_tree_remembering", "token_tree_several"])
 def test_datagrams_that_are_lost_or_come_again_change_nothing(tree, lossy):
     """The slow rank waits for the others, which have left or have heard nothing."""
     result = run(6, 20, 2, lossy=lossy, tree=tree)

@@ -28,6 +28,7 @@ BESIDE = (
     ("token_tree", "token_tree"),
     ("lanes", "token_tree_semi_dynamic"),
     ("pre_reduced_ring", "token_tree_remembering"),
+    ("token_tree_several", "token_tree_several"),
     ("fixed_tree", "combining_tree"),
 )
 CASES = [("window", 0, 1), ("tokens", 1, 2), ("auto", 0, 3), ("native", 1, 4)]

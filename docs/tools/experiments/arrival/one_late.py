@@ -36,16 +36,17 @@ OTHERS = {
     "allgather": ("ring", "bruck", "spreading_simple"),
 }
 
-#: By collective: bytes as it counts them, and by how many ms a rank is late. That is several times
-#: what a call takes: ranks that are late by less do not count as late.
+#: By collective: bytes as it counts them, and by how many ms a rank is late. That is more than six
+#: times what a call takes: ranks that are late by less count as late after more calls, or never.
 SIZES = {
-    "reduce": ((1 << 10, 40), (64 << 10, 200)),
-    "bcast": ((1 << 10, 40), (64 << 10, 200)),
-    "allgather": ((64, 40), (8 << 10, 200)),
+    "reduce": ((1 << 10, 40), (64 << 10, 500)),
+    "bcast": ((1 << 10, 40), (64 << 10, 500)),
+    "allgather": ((64, 40), (8 << 10, 500)),
 }
 
-#: Which rank is late: none, one in the middle of trees from rank 0 on, or one that is a leaf there.
-LATE = (None, 8, 15)
+#: Which rank is late: none, one that is inside every rival tree from rank 0 on, or one that is a
+#: leaf of each.
+LATE = (None, 4, 15)
 
 #: An experiment has few calls: ranks tell which of them is late in some calls only, and these take
 #: longer.

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,13 @@ switches:
 ARITIES = (8, 2)
 
 #: The tree that does not adapt, and those that do, by their names in the report: the source's, and
-#: the semi-dynamic tree that the source leaves open, without and with a token.
+#: what the source leaves open: the semi-dynamic tree, without and with a token, and several tokens.
 FIXED = "fixed_tree"
 ADAPTIVE = {
     "token_tree": "token",
     "token_tree_semi_dynamic": "semi-dynamic",
     "token_tree_remembering": "remembering",
+    "token_tree_several": "several",
 }
 TREES = {FIXED: "fixed", **ADAPTIVE}
 _TREE = re.compile(r"(\w+):.*?arity=(\d+)")
@@ -74,10 +76,14 @@ class _Setting:
 
     @property
     def plan(self) -> str:
-        """The last rank is late; if two are, rank 1 as well (§5.3.2, §5.3.4)."""
+        """The last rank is late; if two are, another one below another child of the root.
+
+        Of ranks 6 and 15, this holds with either degree of the tree, as it does in the source's
+        tree for its ranks 1 and 15 (§5.3.2, §5.3.4).
+        """
         if not self.late:
             return "imbalance:1us"  # below 1 µs nobody is late, and yet all is measured likewise
-        ranks = (self.ranks - 1, 1)[: self.late]
+        ranks = (self.ranks - 1, 6)[: self.late]
         return "replay:" + ",".join(f"{rank}={self.delay}ms" for rank in ranks)
 
 
@@ -218,36 +224,36 @@ def _late(setting: _Setting) -> str:
 
 
 #: What was promised: of 16 ranks, with one that is late by more than a call takes, or with none.
-TOKEN = "token_tree"
+TOKENS = ("token_tree", "token_tree_several")
 ONE_LATE, NOBODY = (16, 1, 40), (16, 0, 0)
 WORSE = 1.05
 
 
 def _targets(found: Found) -> Sequence[Target]:
-    ways = [(collective, multicast) for collective in OTHER for multicast in (False, True)]
+    ways = product(TOKENS, OTHER, (False, True))
     return [target for way in ways for target in _promises(*way, found)]
 
 
-def _promises(collective: str, multicast: bool, found: Found) -> Iterator[Target]:
+def _promises(tree: str, collective: str, multicast: bool, found: Found) -> Iterator[Target]:
     late, nobody = (_Setting(collective, *how, multicast) for how in (ONE_LATE, NOBODY))
     shallow, deep = ARITIES
     what = f"{collective}, 16 ranks{', multicast' if multicast else ''}"
-    grows = f"{what}, one late: fixed / token grows with the depth, from above 1"
-    low, high = (_token(found, late, most) for most in (shallow, deep))
+    grows = f"{what}, one late: fixed / {ADAPTIVE[tree]} grows with the depth, from above 1"
+    low, high = (_adapted(found, late, tree, most) for most in (shallow, deep))
     if low and high:
         seen = f"{interval(*low)} (k = {shallow}), {interval(*high)} (k = {deep})"
         yield Target(1 < low[0] < high[0], f"{grows}: {seen}")
     else:
         yield Target(None, grows)
-    gains = {f"k = {most}": _token(found, nobody, most) for most in ARITIES}
+    gains = {f"k = {most}": _adapted(found, nobody, tree, most) for most in ARITIES}
     costs = {k: 1 / gain[0] for k, gain in gains.items() if gain}
-    yield Target.at_most(WORSE, costs, f"{what}, nobody late: token / fixed")
+    yield Target.at_most(WORSE, costs, f"{what}, nobody late: {ADAPTIVE[tree]} / fixed")
 
 
-def _token(found: Found, setting: _Setting, most: int) -> Sequence[float]:
-    """Return the gain of the token tree; nothing if it was not measured in pairs."""
+def _adapted(found: Found, setting: _Setting, tree: str, most: int) -> Sequence[float]:
+    """Return the gain of a tree that adapts; nothing if it was not measured in pairs."""
     kept: _Kept = found.get(setting.name, {})
-    gain: Sequence[float] = kept.get(_tree(TOKEN, _arity(setting, most)), {}).get("gain", ())
+    gain: Sequence[float] = kept.get(_tree(tree, _arity(setting, most)), {}).get("gain", ())
     return gain
 
 
