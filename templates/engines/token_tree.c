@@ -1,20 +1,20 @@
 /*
  * A combining tree whose root can move to the rank that comes last (Mamidala, Liu and Panda 2004,
- * §4), over messages. Each rank gets exactly these messages in a call:
+ * §4), over messages. With one token, each rank gets exactly these messages in a call:
  *
  *   from its parent   the token or the release
  *   from a child      the acknowledgement; if the token went there: the release from it and, if
  *                     they crossed, the acknowledgement before, which is received and ignored
  *
- * So none is left for the next call. Tags tell what a message is.
- *
  * With a token for each branch, which is what is below a child of place 0, place 0 releases. It
- * waits for one report of each branch, from whichever rank has the branch's token by then. A rank
- * that got a token still gets the release from its parent, and answers its parent if it has not
- * acknowledged before. So each rank gets:
+ * gets one report of each branch, from whichever rank has the branch's token by then. A rank that
+ * got a token still gets the release from its parent, and answers its parent if it has not
+ * acknowledged before. So other ranks get:
  *
- *   from its parent   the token, if any, then the release
- *   from a child      the acknowledgement, or the answer; either is ignored if the token went there
+ *   from their parent   the token, if any, then the release
+ *   from a child        the acknowledgement, or the answer; if the token went there, it is ignored
+ *
+ * So none is left for the next call. Tags tell what a message is.
  *
  * With multicast, who releases also tells all ranks at once. A rank that hears it passes the
  * release on along the tree, as if it had come from there, and leaves; the one from the tree still
@@ -28,13 +28,14 @@
 #include "token_tree.h"
 
 /*
- * Tags of messages. REPORT is of a whole branch, or of nothing if it answers a token: place 0 takes
- * reports from any rank. FIRST and a place is a release, which names the next root; as many tags
- * from there on as there are ranks. The next ones are acknowledgements, which name the last rank.
+ * Tags of messages. REPORT is of a whole branch, from any rank to place 0; or it answers a token,
+ * and never goes to place 0, which passes none. FIRST and a place is a release, which names the
+ * next root; as many tags from there on as there are ranks. The next ones are acknowledgements,
+ * which name the last rank.
  */
 enum { REPORT = 14, TOKEN = 15, FIRST = 16 };
 
-/* The most ranks whose places fit twice into the tags that every MPI library has. */
+/* The most ranks whose places fit twice into the tags that every MPI library has; to remember. */
 enum { REMEMBERED_MOST = (32767 - FIRST) / 2 };
 
 /* What is kept from call to call: where the root is at first. */
@@ -56,12 +57,13 @@ struct node {
     int *rank;                 /* [neighbour] */
     MPI_Request *receives;     /* [neighbour] */
     MPI_Request *sends;        /* [neighbour], of what may overlap with other messages */
-    struct coll_elements room; /* for the data of every neighbour */
+    struct coll_elements room; /* for the data of every neighbour; at place 0, of every report */
 
     /* How far it is. */
     int missing;      /* children without acknowledgement */
+    int reports;      /* that this rank has begun to receive; their numbers are as neighbours' */
     char *here;       /* [neighbour] whether its acknowledgement has come */
-    int token;        /* whether this rank is, or was, the root */
+    int token;        /* whether this rank has, or had, a token */
     int acknowledged; /* whether this rank told its parent or, with a branch's token, place 0 */
     int heir;         /* the child that got the token, or -1 */
     int last;         /* the place of the rank that the others here waited for */
@@ -92,7 +94,7 @@ static int takes_reports(const struct node *node) {
     return (node->moves & TOKEN_PER_BRANCH) && node->place == 0;
 }
 
-/* Whether this rank has a branch's token: it tells place 0, and does not release. */
+/* Whether this rank has, or had, a branch's token: it does not release. */
 static int has_branch(const struct node *node) {
     return (node->moves & TOKEN_PER_BRANCH) && node->token && node->place > 0;
 }
@@ -173,6 +175,30 @@ static int pass_token(struct node *node) {
     return say(node, node->heir, TOKEN, node->call->recv);
 }
 
+/* The token came from the parent, with what is to be combined. */
+static int take_token(struct node *node, int parent) {
+    node->token = 1;
+    if (has_branch(node) && !node->acknowledged)
+        COLL_TRY(answer(node, parent));
+    /* An acknowledgement that crossed is ignored there: what was sent is still to be sent. */
+    COLL_TRY(PMPI_Wait(&node->sends[parent], MPI_STATUS_IGNORE));
+    COLL_TRY(add(node, room_for(node, parent)));
+    if (!has_branch(node))
+        return MPI_SUCCESS;
+    node->acknowledged = 0;      /* now this is of place 0 */
+    return expect(node, parent); /* the release */
+}
+
+/* A token that came before this rank makes its acknowledgement needless. */
+static int has_come(struct node *node, int *token) {
+    MPI_Status status;
+    *token = 0;
+    if (!(node->moves & TOKEN_GOES))
+        return MPI_SUCCESS;
+    COLL_TRY(PMPI_Test(&node->receives[node->children], token, &status));
+    return *token ? take_token(node, node->children) : MPI_SUCCESS;
+}
+
 /* What a rank does when its state has changed; *over if it has released. */
 static int act(struct node *node, int *over) {
     if (node->missing > 0)
@@ -187,6 +213,11 @@ static int act(struct node *node, int *over) {
     }
     if (node->acknowledged)
         return MPI_SUCCESS;
+    int has_token = 0;
+    if (!node->token)
+        COLL_TRY(has_come(node, &has_token));
+    if (has_token)
+        return act(node, over);
     node->acknowledged = 1;
     return has_branch(node) ? report(node)
                             : say(node, node->children, acknowledgement(node), node->call->recv);
@@ -198,20 +229,6 @@ static int await_operands(struct node *node, int from) {
     for (int i = 0; i < node->neighbours && count_of(node) > 0; ++i)
         COLL_TRY(PMPI_Wait(&node->sends[i], MPI_STATUS_IGNORE));
     return MPI_SUCCESS;
-}
-
-/* The token came from the parent, with what is to be combined. */
-static int take_token(struct node *node, int parent) {
-    node->token = 1;
-    if (has_branch(node) && !node->acknowledged)
-        COLL_TRY(answer(node, parent));
-    /* An acknowledgement that crossed is ignored there: what was sent is still to be sent. */
-    COLL_TRY(PMPI_Wait(&node->sends[parent], MPI_STATUS_IGNORE));
-    COLL_TRY(add(node, room_for(node, parent)));
-    if (!has_branch(node))
-        return MPI_SUCCESS;
-    node->acknowledged = 0;
-    return expect(node, parent);
 }
 
 /* A message of a neighbour has come. */
@@ -287,18 +304,23 @@ static int listen(struct node *node, int *which, MPI_Status *status, int *over) 
 }
 
 /*
- * Wait for the next report. It is probed for: MPICH 4.3 may lose a receive from any source if it
- * treats ranks of one host as if they were on several (MPIR_CVAR_NOLOCAL).
+ * Wait for the next report. It is received once it is there: MPICH 4.3 may lose a receive from any
+ * source if it treats ranks of one host as if they were on several (MPIR_CVAR_NOLOCAL).
  */
 static int take_report(struct node *node, int *which, MPI_Status *status) {
-    *which = node->children - node->missing;
-    for (int found = 0; !found;) {
-        COLL_TRY(PMPI_Iprobe(MPI_ANY_SOURCE, REPORT, node->comm, &found, status));
-        if (!found)
-            sched_yield();
+    for (;; sched_yield()) {
+        int found = 0;
+        if (node->reports < node->children)
+            COLL_TRY(PMPI_Iprobe(MPI_ANY_SOURCE, REPORT, node->comm, &found, status));
+        if (found) {
+            const int number = node->reports++;
+            COLL_TRY(PMPI_Irecv(room_for(node, number), count_of(node), type_of(node),
+                                status->MPI_SOURCE, REPORT, node->comm, &node->receives[number]));
+        }
+        COLL_TRY(PMPI_Testany(node->reports, node->receives, which, &found, status));
+        if (found && *which != MPI_UNDEFINED)
+            return MPI_SUCCESS;
     }
-    return PMPI_Recv(room_for(node, *which), count_of(node), type_of(node), status->MPI_SOURCE,
-                     REPORT, node->comm, status);
 }
 
 static int may_pass(const struct node *node) {
@@ -402,7 +424,7 @@ int coll_token_tree(const struct coll_call *call, const struct coll_comm *cc, in
                     int patience) {
     static const char owners[TOKEN_REMEMBERS + 2]; /* the memory of each kind */
     if (cc->size > REMEMBERED_MOST)
-        moves &= TOKEN_GOES;
+        moves &= ~TOKEN_REMEMBERS;
     struct node node = {.call = call, .cc = cc, .moves = moves, .patience = patience * 1e-6};
     struct memory none = {0};
     void *kept = NULL;

@@ -1,7 +1,7 @@
 /*
  * Whom ranks send to while they learn who comes late: link with --wrap of PMPI_Isend and its like.
  *
- *   early COLLECTIVE ROOT LATE:CALLS...   calls in which LATE is late; -1: nobody
+ *   early COLLECTIVE ROOT LATE:CALLS...   calls in which LATE is late; -1: nobody; 2+5: both
  *
  * After each part, and after the first call, rank 0 prints a line: of each rank, those it sent to.
  */
@@ -10,7 +10,7 @@
 
 #include "program.h"
 
-enum { LATE_US = 200000, RANKS_MOST = 8, SENT_MOST = 32 };
+enum { LATE_US = 200000, RANKS_MOST = 16, SENT_MOST = 32 };
 
 static struct {
     int count, to[SENT_MOST];
@@ -49,6 +49,9 @@ static void call_once(const char *collective, int root, int number, int rank, in
     } else if (strcmp(collective, "bcast") == 0) {
         MPI_Bcast(&result, 1, MPI_INT, root, MPI_COMM_WORLD);
         EXPECT(result == 100 * number + root);
+    } else if (strcmp(collective, "allreduce") == 0) {
+        MPI_Allreduce(&mine, &result, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        EXPECT(result == size * 100 * number + size * (size - 1) / 2);
     } else {
         MPI_Allgather(&mine, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
         for (int i = 0; i < size; ++i)
@@ -56,11 +59,11 @@ static void call_once(const char *collective, int root, int number, int rank, in
     }
 }
 
-/* Bcast and reduce: whether the ranks tell their arrivals in this call; at other times none is
- * late. */
-static int is_told(int number) {
+/* Whether the ranks of a bcast or reduce tell their arrivals; in other calls of it none is late. */
+static int is_told(const char *collective, int number) {
     const int before = number - 1;
-    return before > 0 && ((before & (before - 1)) == 0 || before % 32 == 0);
+    return strcmp(collective, "allreduce") == 0 ||
+           (before > 0 && ((before & (before - 1)) == 0 || before % 32 == 0));
 }
 
 /* "0>1,2 1> 2>5 …" */
@@ -82,12 +85,13 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (int part = 3; part < argc; ++part) {
-        int late = -1, calls = 0;
-        EXPECT(sscanf(argv[part], "%d:%d", &late, &calls) == 2);
+        int late = -1, second = -1, calls = 0;
+        EXPECT(sscanf(argv[part], "%d:%d", &late, &calls) == 2 ||
+               sscanf(argv[part], "%d+%d:%d", &late, &second, &calls) == 3);
         for (int i = 1; i <= calls; ++i) {
             ++number;
             PMPI_Barrier(MPI_COMM_WORLD);
-            if (rank == late && is_told(number))
+            if ((rank == late || rank == second) && is_told(argv[1], number))
                 usleep(LATE_US);
             call_once(argv[1], atoi(argv[2]), number, rank, size);
             if (number == 1 || i == calls)

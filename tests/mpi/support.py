@@ -104,7 +104,17 @@ def decision(topology: Topology, catalogue: Catalogue = CATALOGUE) -> DecisionTa
 
 def few(wanted: Sequence[Algorithm]) -> Catalogue:
     """Return the catalogue with only these algorithms besides what every library has."""
-    return replace(CATALOGUE, algorithms=with_native(CATALOGUE, wanted))
+    own = {algorithm.routine: algorithm for algorithm in wanted}
+    kept = with_native(CATALOGUE, wanted)
+    return replace(CATALOGUE, algorithms=tuple(own.get(one.routine, one) for one in kept))
+
+
+def with_default(algorithm: Algorithm, name: str, value: int) -> Algorithm:
+    """Return an algorithm whose parameter of this name has another default."""
+    parameters = (
+        replace(one, default=value) if one.name == name else one for one in algorithm.parameters
+    )
+    return replace(algorithm, parameters=tuple(parameters))
 
 
 @lru_cache

@@ -1,4 +1,4 @@
-"""Bcast, reduce and allgather that watch arrivals: whom ranks send to once one is known as late."""
+"""Routines that watch arrivals: whom ranks send to once one is late, or is known as late."""
 
 from __future__ import annotations
 
@@ -13,25 +13,30 @@ SERVED = {
     "reduce": "pre_reduced_tree",
     "bcast": "late_leaves",
     "allgather": "pre_gathered_ring",
+    "allreduce": "token_tree_several",
 }
 SENDS = ("PMPI_Send", "PMPI_Isend", "PMPI_Isend_c")
 
 
-def run(source: str, *words: str, wrapped: tuple[str, ...] = ()) -> list[dict[int, str]]:
+def run(
+    source: str, *words: str, wrapped: tuple[str, ...] = (), ranks: int = RANKS, arity: int = 0
+) -> list[dict[int, str]]:
     """Run a program with these routines; return of each line whom each rank sent to."""
     forced = ",".join(f"{name}={routine}" for name, routine in SERVED.items())
     chosen = [support.CATALOGUE.find(*one) for one in SERVED.items()]
+    if arity:
+        chosen = [support.with_default(one, "arity", arity) for one in chosen]
     mpi = builds.Mpi.of_environment()
-    folder = builds.of_catalogue(mpi, RANKS, "early", support.few(chosen))
+    folder = builds.of_catalogue(mpi, ranks, f"early{arity}", support.few(chosen))
     program = builds.c_program(mpi, folder, source, *(f"-Wl,--wrap={name}" for name in wrapped))
-    result = support.run(RANKS, program, *words, variables={"LIBCOLL_FORCE": forced}, timeout=100)
+    result = support.run(ranks, program, *words, variables={"LIBCOLL_FORCE": forced}, timeout=100)
     assert result.returncode == 0, result.stdout + result.stderr
     lines = [[sender.split(">") for sender in line.split()] for line in result.stdout.splitlines()]
     return [{int(rank): to for rank, to in line} for line in lines]
 
 
-def sends(collective: str, root: int, *parts: str) -> list[dict[int, str]]:
-    return run("early.c", collective, str(root), *parts, wrapped=SENDS)
+def sends(collective: str, root: int, *parts: str, **tree: int) -> list[dict[int, str]]:
+    return run("early.c", collective, str(root), *parts, wrapped=SENDS, **tree)
 
 
 #: Whom each rank sends to: with nobody late, with rank 1 late, with rank 2 late. The root is 0.
@@ -88,7 +93,32 @@ def test_early_ranks_have_a_ring_and_the_late_one_sends_to_all():
     }
 
 
-@pytest.mark.parametrize("collective", SERVED)
+@pytest.mark.parametrize("late", ["5", "2+5"])
+def test_late_ranks_of_several_branches_tell_the_root_at_once(late):
+    """Rank 5 is below 1, which passes its token there, and is sent the release by 1."""
+    told = {0: "4,3,2,1", 1: "5,5", 2: "0", 3: "0", 4: "0", 5: "1,0"}
+    assert sends("allreduce", 0, "-1:1", f"{late}:2")[1] == told
+
+
+#: With two children each: 7 is below 3, and 3 below 1; 6 is below 2. Each is sent a token.
+DEEP = {0: "2,1", 1: "3,4,3", 3: "1,7,8,7", 4: "1", 5: "2", 7: "3,0", 8: "3"}
+
+
+@pytest.mark.parametrize(
+    ("late", "others"), [("7", {2: "0,6,5", 6: "2"}), ("7+6", {2: "6,6,5", 6: "2,0"})]
+)
+def test_a_rank_passes_the_token_on_and_answers_who_sent_it(late, others):
+    found = sends("allreduce", 0, "-1:1", f"{late}:2", ranks=9, arity=2)[1]
+    assert found == {**DEEP, **others}
+
+
+def test_one_rank_of_each_branch_tells_the_root():
+    told = sends("allreduce", 0, "-1:1", "1:2")[1]
+    assert [to.split(",").count("0") for to in told.values()].count(1) == 4
+    assert told[0] == "4,3,2,1"
+
+
+@pytest.mark.parametrize("collective", [name for name in SERVED if name != "allreduce"])
 def test_ranks_that_can_keep_nothing_count_as_early(collective):
     """Once for each rank, with the right results."""
     assert run("lacking.c", collective, wrapped=("calloc",)) == []

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mpi import support
+from tests.mpi import builds, support
 from tests.mpi.conformance import BOTH, built
 
 pytestmark = pytest.mark.mpi
@@ -69,7 +69,7 @@ def test_late_ranks_get_what_they_should_on_many_communicators(tree):
     assert is_right(result), result.stdout + result.stderr
     assert COMPLAINT not in result.stderr
     assert len(datagrams(result)) == RANKS
-    assert datagrams(result)[1] > 50, "but for the root of a fixed tree, which waits for none"
+    assert datagrams(result)[1] > 50, "but for place 0 where it releases, which waits for none"
 
 
 @pytest.mark.parametrize("lossy", ["lose", "lost", "again", "lose again", "foreign"])
@@ -95,6 +95,27 @@ def test_without_the_variable_no_datagram_is_sent():
         assert is_right(result), result.stdout + result.stderr
         assert not datagrams(result)
         assert COMPLAINT not in result.stderr
+
+
+@pytest.mark.parametrize("flags", [(), ("-include", str(support.SYNCHRONOUS))])
+@pytest.mark.parametrize("lossy", ["", "lose again"])
+def test_tokens_go_down_deep_trees_and_ranks_answer(lossy, flags):
+    """With two children each, 9 ranks have four levels."""
+    mpi = builds.Mpi.of_environment()
+    tree = "token_tree_several"
+    wanted = (support.CATALOGUE.find(name, tree) for name in ("barrier", "allreduce"))
+    chosen = [support.with_default(one, "arity", 2) for one in wanted]
+    folder = builds.of_catalogue(mpi, 9, "deep", support.few(chosen), *flags)
+    program = builds.c_program(mpi, folder, "multicast.c")
+    variables = {
+        "LIBCOLL_FORCE": f"barrier={tree},allreduce={tree}",
+        "LIBCOLL_MULTICAST": GROUP,
+        "LOSSY": f"tell {lossy}",
+    }
+    result = support.run(
+        9, program, "4", "12", "7", variables=variables, preload=(network(),), timeout=100
+    )
+    assert is_right(result), result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from stagegen.catalogue import Catalogue, load_catalogue
 from stagegen.cli._tune_patterns import roots_of
+from stagegen.generate import Renderer
 from stagegen.generate.build import library_build
 from stagegen.generate.pattern_templates import pattern_root
 from stagegen.library.rules import CPattern, c_patterns
@@ -163,6 +165,14 @@ def test_all_classes_stay_where_one_has_another_rule_than_other_calls():
 def test_rules_of_patterns_have_names_of_their_own():
     found = with_rules(dict.fromkeys(("a class", "a-class", "a class 1"), ("native",)))
     assert len({one.c_name for one in found}) == 3
+
+
+def test_blocks_and_rules_of_patterns_have_names_of_their_own_in_c():
+    found = with_rules(dict.fromkeys(("a", "a-bytes", "a_bytes"), ("native",)))
+    renderer = Renderer("", TOPOLOGY.name, TOPOLOGY.hash, "", catalogue().templates)
+    text = renderer.render("libcoll/patterns.c.j2", {"patterns": found})
+    names = re.findall(r"^static const .* (\w+)\[\]", text, re.M)
+    assert len(names) == len(set(names)) == 6
 
 
 def test_a_class_has_no_routines_of_its_own():
