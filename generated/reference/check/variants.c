@@ -39,48 +39,44 @@ const struct variant variants[] = {
     {21, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
     {21, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
     {21, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {30, {.arity = 2, .patience = 200}}, /* allreduce token_tree_semi_dynamic */
-    {30, {.arity = 3, .patience = 200}}, /* allreduce token_tree_semi_dynamic */
-    {30, {.arity = 4, .patience = 0}}, /* allreduce token_tree_semi_dynamic */
-    {30, {.arity = 4, .patience = 2000}}, /* allreduce token_tree_semi_dynamic */
-    {31, {.segment_size = 32768, .window = 1}}, /* alltoall aapc_sender_window */
-    {31, {.segment_size = 32768, .window = 4}}, /* alltoall aapc_sender_window */
-    {31, {.segment_size = 8192, .window = 2}}, /* alltoall aapc_sender_window */
-    {31, {.segment_size = 16384, .window = 2}}, /* alltoall aapc_sender_window */
-    {31, {.segment_size = 65536, .window = 2}}, /* alltoall aapc_sender_window */
-    {31, {.segment_size = 131072, .window = 2}}, /* alltoall aapc_sender_window */
-    {31, {.segment_size = 1048576, .window = 2}}, /* alltoall aapc_sender_window */
-    {43, {.segment_size = 512}}, /* bcast pipelined_binary */
-    {43, {.segment_size = 1024}}, /* bcast pipelined_binary */
-    {43, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {43, {.segment_size = 16384}}, /* bcast pipelined_binary */
-    {45, {.segment_size = 512}}, /* bcast topology_linear */
-    {45, {.segment_size = 1024}}, /* bcast topology_linear */
-    {45, {.segment_size = 2048}}, /* bcast topology_linear */
-    {45, {.segment_size = 8192}}, /* bcast topology_linear */
-    {45, {.segment_size = 16384}}, /* bcast topology_linear */
-    {50, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {50, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {50, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {50, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {54, {.segment_size = 512}}, /* reduce pipelined_binary */
-    {54, {.segment_size = 1024}}, /* reduce pipelined_binary */
-    {54, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {54, {.segment_size = 16384}}, /* reduce pipelined_binary */
-    {56, {.segment_size = 512}}, /* reduce topology_linear */
-    {56, {.segment_size = 1024}}, /* reduce topology_linear */
-    {56, {.segment_size = 2048}}, /* reduce topology_linear */
-    {56, {.segment_size = 16384}}, /* reduce topology_linear */
-    {58, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {58, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {58, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {58, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {63, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {63, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {63, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {63, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {71, {.in_flight = 1}}, /* scatter throttled_linear */
-    {71, {.in_flight = 4}}, /* scatter throttled_linear */
+    {30, {.segment_size = 32768, .window = 1}}, /* alltoall aapc_sender_window */
+    {30, {.segment_size = 32768, .window = 4}}, /* alltoall aapc_sender_window */
+    {30, {.segment_size = 8192, .window = 2}}, /* alltoall aapc_sender_window */
+    {30, {.segment_size = 16384, .window = 2}}, /* alltoall aapc_sender_window */
+    {30, {.segment_size = 65536, .window = 2}}, /* alltoall aapc_sender_window */
+    {30, {.segment_size = 131072, .window = 2}}, /* alltoall aapc_sender_window */
+    {30, {.segment_size = 1048576, .window = 2}}, /* alltoall aapc_sender_window */
+    {42, {.segment_size = 512}}, /* bcast pipelined_binary */
+    {42, {.segment_size = 1024}}, /* bcast pipelined_binary */
+    {42, {.segment_size = 2048}}, /* bcast pipelined_binary */
+    {42, {.segment_size = 16384}}, /* bcast pipelined_binary */
+    {44, {.segment_size = 512}}, /* bcast topology_linear */
+    {44, {.segment_size = 1024}}, /* bcast topology_linear */
+    {44, {.segment_size = 2048}}, /* bcast topology_linear */
+    {44, {.segment_size = 8192}}, /* bcast topology_linear */
+    {44, {.segment_size = 16384}}, /* bcast topology_linear */
+    {49, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {49, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {49, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {49, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {53, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {53, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {53, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {53, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {55, {.segment_size = 512}}, /* reduce topology_linear */
+    {55, {.segment_size = 1024}}, /* reduce topology_linear */
+    {55, {.segment_size = 2048}}, /* reduce topology_linear */
+    {55, {.segment_size = 16384}}, /* reduce topology_linear */
+    {57, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {57, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {57, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {57, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {62, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {62, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {62, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {62, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {70, {.in_flight = 1}}, /* scatter throttled_linear */
+    {70, {.in_flight = 4}}, /* scatter throttled_linear */
     {-1, {0}},
 };
 /* clang-format on */

@@ -22,37 +22,37 @@ enum coll_collective coll_part_collective(const struct coll_routine *routine, in
         return COLL_REDUCE_SCATTER;
     case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 33 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
+    case 32 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
         return COLL_ALLTOALLV;
-    case 34 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
+    case 33 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
         return COLL_ALLTOALL;
-    case 34 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
+    case 33 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
         return COLL_ALLTOALL;
-    case 40 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
+    case 39 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
         return COLL_ALLGATHERV;
-    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+    case 40 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return COLL_BCAST;
-    case 41 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+    case 40 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
         return COLL_BCAST;
-    case 42 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
         return COLL_SCATTER;
-    case 42 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 41 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return COLL_ALLGATHER;
-    case 52 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
-    case 53 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 52 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 53 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 52 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 59 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 59 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
         return COLL_ALLREDUCE;
-    case 66 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 66 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 65 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
     default:
         return COLL_COLLECTIVES;
@@ -80,37 +80,37 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
         return n;
     case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 33 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
+    case 32 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
         return n;
-    case 34 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
+    case 33 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
         return whole_quotient(n, 2);
-    case 34 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
+    case 33 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
         return whole_quotient(n + 1, 2);
-    case 40 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
+    case 39 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
         return n;
-    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+    case 40 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return whole_quotient(n, 2);
-    case 41 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+    case 40 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
         return whole_quotient(n + 1, 2);
-    case 42 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
         return whole_quotient(n + p - 1, p);
-    case 42 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 41 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return whole_quotient(n + p - 1, p);
-    case 52 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return n;
-    case 53 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 52 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 53 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 52 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 59 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return whole_quotient(n, 2);
-    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 59 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 66 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 66 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 65 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
     default:
         return -1;
@@ -162,47 +162,45 @@ double coll_routine_scratch(const struct coll_routine *routine,
         return n;
     case 29: /* allreduce_reduce_bcast */
         return n;
-    case 30: /* allreduce_token_tree_semi_dynamic */
-        return ((double)parameters->arity + 1) * n;
-    case 34: /* alltoall_of_halves */
+    case 33: /* alltoall_of_halves */
         return 2 * whole_quotient(n + 1, 2) * p;
-    case 35: /* alltoall_recursive_doubling */
+    case 34: /* alltoall_recursive_doubling */
         return 12 * n * p;
-    case 42: /* bcast_of_scatter_and_allgather */
+    case 41: /* bcast_of_scatter_and_allgather */
         return n + p;
-    case 48: /* gather_topology_binomial */
+    case 47: /* gather_topology_binomial */
         return n * p;
-    case 49: /* reduce_binomial_in_order */
+    case 48: /* reduce_binomial_in_order */
         return n;
-    case 50: /* reduce_logical_ring_reduce_scatter_gather */
+    case 49: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 52: /* reduce_of_allreduce */
+    case 51: /* reduce_of_allreduce */
         return n;
-    case 54: /* reduce_pipelined_binary */
+    case 53: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 55: /* reduce_rabenseifner */
+    case 54: /* reduce_rabenseifner */
         return n;
-    case 56: /* reduce_topology_linear */
+    case 55: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 57: /* reduce_scatter_circulant */
+    case 56: /* reduce_scatter_circulant */
         return n;
-    case 58: /* reduce_scatter_logical_ring */
+    case 57: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 60: /* reduce_scatter_of_halves */
+    case 59: /* reduce_scatter_of_halves */
         return n;
-    case 61: /* reduce_scatter_recursive_halving */
+    case 60: /* reduce_scatter_recursive_halving */
         return n;
-    case 62: /* reduce_scatter_reduce_scatterv */
+    case 61: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 63: /* reduce_scatter_block_logical_ring */
+    case 62: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 65: /* reduce_scatter_block_of_allreduce */
+    case 64: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 66: /* reduce_scatter_block_of_halves */
+    case 65: /* reduce_scatter_block_of_halves */
         return n * p;
-    case 67: /* reduce_scatter_block_recursive_halving */
+    case 66: /* reduce_scatter_block_recursive_halving */
         return p * n;
-    case 68: /* reduce_scatter_block_reduce_scatterv */
+    case 67: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;

@@ -38,7 +38,6 @@ coll_function allreduce_rab2_aapc_sender_window_lr1;
 coll_function allreduce_rab2_spreading_simple;
 coll_function allreduce_rabenseifner;
 coll_function allreduce_reduce_bcast;
-coll_function allreduce_token_tree_semi_dynamic;
 coll_function alltoall_aapc_sender_window;
 coll_function alltoall_native;
 coll_function alltoall_of_alltoallv;
@@ -200,8 +199,6 @@ const struct coll_routine coll_routines[] = {
      allreduce_rabenseifner, {0}, COLL_STEPS_NONE},
     {"reduce_bcast", COLL_ALLREDUCE, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      allreduce_reduce_bcast, {0}, COLL_STEPS_NONE},
-    {"token_tree_semi_dynamic", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
-     allreduce_token_tree_semi_dynamic, {.arity = 4, .patience = 200}, COLL_STEPS_NONE},
     {"aapc_sender_window", COLL_ALLTOALL, COLL_DENSE | COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
      alltoall_aapc_sender_window, {.segment_size = 32768, .window = 2}, COLL_STEPS_NONE},
     {"native", COLL_ALLTOALL, COLL_UNPREPARED, 0, 0, INT_MAX,
@@ -290,15 +287,15 @@ const struct coll_routine *const coll_native[COLL_COLLECTIVES] = {
     [COLL_ALLGATHER] = &coll_routines[5],
     [COLL_ALLGATHERV] = &coll_routines[10],
     [COLL_ALLREDUCE] = &coll_routines[18],
-    [COLL_ALLTOALL] = &coll_routines[32],
-    [COLL_ALLTOALLV] = &coll_routines[37],
-    [COLL_BARRIER] = &coll_routines[38],
-    [COLL_BCAST] = &coll_routines[39],
-    [COLL_GATHER] = &coll_routines[47],
-    [COLL_REDUCE] = &coll_routines[51],
-    [COLL_REDUCE_SCATTER] = &coll_routines[59],
-    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[64],
-    [COLL_SCATTER] = &coll_routines[70],
+    [COLL_ALLTOALL] = &coll_routines[31],
+    [COLL_ALLTOALLV] = &coll_routines[36],
+    [COLL_BARRIER] = &coll_routines[37],
+    [COLL_BCAST] = &coll_routines[38],
+    [COLL_GATHER] = &coll_routines[46],
+    [COLL_REDUCE] = &coll_routines[50],
+    [COLL_REDUCE_SCATTER] = &coll_routines[58],
+    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[63],
+    [COLL_SCATTER] = &coll_routines[69],
 };
 /* clang-format on */
 
