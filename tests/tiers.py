@@ -51,6 +51,10 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_what_is_broken_in_a_host_is_found[folder not shared]",
         "test_what_is_broken_in_a_host_is_found[no answer]",
     ),
+    "cli/test_reconfigure_jobs": (
+        "test_barriers_have_no_size_so_each_tree_has_a_job",
+        "test_events_tell_what_nodes_take_and_where_two_trees_differ",
+    ),
     "cli/test_tune_cut_off": (
         "test_a_folder_that_is_written_half_cannot_be_built_and_is_mended",
     ),
@@ -132,6 +136,10 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_all_calls_give_the_same_bytes_as_native[openmpi]",
     ),
     "mpi/test_configured_trees": (
+        "test_a_barrier_that_releases_ranks_too_early_is_found[variables1]",
+        "test_a_rank_that_can_keep_nothing_makes_no_rank_wait[True]",
+        "test_every_random_file_is_refused_with_a_line_or_gives_right_results[24-30-variables1]",
+        "test_random_files_give_right_results_with_events[60-34-variables0]",
         "test_random_trees_get_the_bytes_of_native[1-quick]",
         "test_random_trees_get_the_bytes_of_native[8-quick]",
         "test_ranks_that_share_memory_get_the_bytes_of_native",
@@ -166,6 +174,7 @@ WIDE: dict[str, tuple[str, ...]] = {
     ),
     "mpi/test_groups": ("test_*",),
     "mpi/test_inspected_trees": (
+        "test_the_nodes_are_those_of_the_file_and_stages_add_up[t0-shared]",
         "test_a_call_whose_root_is_not_that_of_the_tree_has_the_message_between_them[t*]",
         "test_data_of_a_bcast_waits_for_the_tree_s_root_in_the_message_to_it[two-2-*]",
         "test_the_slowest_rank_waits_for_the_late_one_though_the_roots_differ[moved-*]",
@@ -175,6 +184,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_elements_that_an_int_does_not_count_are_one_of_a_type",
     ),
     "mpi/test_multicast": (
+        "test_tokens_go_down_deep_trees_and_ranks_answer[-*]",
         "test_conformance_sanitizers_and_sends_without_buffers",
         "test_datagrams_that_are_lost_or_come_again_change_nothing[fixed_tree-*]",
         "test_what_is_no_group_is_told_once_and_the_tree_serves_alone[nonsense]",

@@ -36,7 +36,7 @@ USES = {
     for name in CATALOGUE.collectives
 }
 #: With the true times of seed 1, this is served best by a composition with a part of `reduce`.
-CALLED = (Wanted("reduce_scatter", "whole", (1, 33777)),)
+CALLED = (Wanted("reduce_scatter", "whole", (1, 20000)),)
 
 
 def options(wanted: tuple[Wanted, ...], total: float | None = None) -> Options:
@@ -90,7 +90,7 @@ def test_a_composition_of_what_is_not_called_wins_and_its_parts_have_no_table():
     tuned = tune(TOPOLOGY, CATALOGUE, options(with_parts()), source, lambda: False)
     assert seconds_of_calls(tuned) < 0.97 * seconds_of_calls(alone)
     table = tuned.decision.table("reduce_scatter", CLUSTER, Shape(16, 1))
-    assert "reduce" in {bound.collective for bound in table.choice(33777).bound}
+    assert "reduce" in {bound.collective for bound in table.choice(CALLED[0].sizes[-1]).bound}
     assert {one.collective for one in tuned.decision.tables} == {"reduce_scatter"}
     assert {one.collective for one in tuned.outcomes} == {"reduce_scatter"}
     assert {one.collective for one in tuned.parts} == {o.collective for o in with_parts()[1:]}
@@ -105,7 +105,9 @@ def test_parts_are_looked_at_within_a_budget_too():
     tuned = tune(TOPOLOGY, CATALOGUE, asked, model(), lambda: False)
     assert {one.collective for one in tuned.decision.tables} == {"reduce_scatter"}
     assert "reduce" in {
-        bound.collective for table in tuned.decision.tables for bound in table.choice(33777).bound
+        bound.collective
+        for table in tuned.decision.tables
+        for bound in table.choice(CALLED[0].sizes[-1]).bound
     }
     assert tuned.decision.spending.unknown == 0
 
