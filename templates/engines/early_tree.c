@@ -7,8 +7,8 @@
 enum { TOLD_EVERY = 32 };
 
 /*
- * Count this call; whether ranks tell at its end. They do not at that of the first one, which opens
- * connections and takes long. Later counts begin again, at a power of two.
+ * Count this call, and return whether ranks tell at its end. The first call opens connections, so
+ * its time tells nothing. Later counts begin again, at a power of two.
  */
 static int is_due(int *calls) {
     const int before = (*calls)++;

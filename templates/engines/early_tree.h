@@ -10,9 +10,9 @@
 enum { EARLY_TREE_LATE_MOST = 4 };
 
 /*
- * Messages that go one way cannot tell all ranks who comes late. So in few of a routine's calls on
- * a communicator, the 1st, 2nd, 4th, 8th, 16th, 32nd and every 32nd after it, all ranks wait for
- * each other at the end, and tell each other how long they waited.
+ * Messages that go one way cannot tell all ranks which of them come late. So in few of a routine's
+ * calls on a communicator, all ranks wait for each other at the end, and tell each other how long
+ * they waited: in the 2nd, 3rd, 5th, 9th, 17th and 33rd call, and in every 32nd after that.
  */
 struct early_tree {
     struct early_ranks ranks;

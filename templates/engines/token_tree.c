@@ -6,8 +6,8 @@
  *   from a child      the acknowledgement; if the token went there: the release from it and, if
  *                     they crossed, the acknowledgement before, which is received and ignored
  *
- * With a token for each branch, which is what is below a child of place 0, place 0 releases. It
- * gets one report of each branch, from whichever rank has the branch's token by then. A rank that
+ * A branch is a child of place 0 with all below it. With a token for each branch, place 0 releases.
+ * It gets one report of each branch, from the rank that has the branch's token by then. A rank that
  * got a token still gets the release from its parent, and answers its parent if it has not
  * acknowledged before. So other ranks get:
  *
@@ -16,10 +16,10 @@
  *
  * So none is left for the next call. Tags tell what a message is.
  *
- * With multicast, who releases also tells all ranks at once. A rank that hears it passes the
- * release on along the tree, as if it had come from there, and leaves; the one from the tree still
- * comes. So a rank that has not heard gets it from its neighbour, and nobody waits for a rank that
- * left.
+ * With multicast, the rank that releases also tells all ranks at once. A rank that hears it passes
+ * the release on along the tree, as if it had come from there, and leaves; the one from the tree
+ * still comes. So a rank that has not heard gets it from its neighbour, and nobody waits for a rank
+ * that left.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@
  */
 enum { REPORT = 14, TOKEN = 15, FIRST = 16 };
 
-/* The most ranks whose places fit twice into the tags that every MPI library has; to remember. */
+/* The most ranks that can remember: their places fit twice into the tags of every MPI library. */
 enum { REMEMBERED_MOST = (32767 - FIRST) / 2 };
 
 /* What is kept from call to call: where the root is at first. */
@@ -99,7 +99,7 @@ static int has_branch(const struct node *node) {
     return (node->moves & TOKEN_PER_BRANCH) && node->token && node->place > 0;
 }
 
-/* Reports come from ranks that are not known before: they are received when they are there. */
+/* It is not known which ranks send reports: take_report receives them when they are there. */
 static int expect(struct node *node, int neighbour) {
     if (takes_reports(node))
         return MPI_SUCCESS;
@@ -121,7 +121,7 @@ static int report(struct node *node) {
                       node->comm, send);
 }
 
-/* The parent waits for a message: the acknowledgement that crossed the token, or this one. */
+/* The parent waits for one message: an acknowledgement that crossed its token, or this one. */
 static int answer(struct node *node, int parent) {
     COLL_TRY(PMPI_Wait(&node->sends[parent], MPI_STATUS_IGNORE));
     return PMPI_Isend(NULL, 0, MPI_BYTE, node->rank[parent], REPORT, node->comm,
@@ -185,7 +185,7 @@ static int take_token(struct node *node, int parent) {
     COLL_TRY(add(node, room_for(node, parent)));
     if (!has_branch(node))
         return MPI_SUCCESS;
-    node->acknowledged = 0;      /* now this is of place 0 */
+    node->acknowledged = 0;      /* from now on: by place 0 */
     return expect(node, parent); /* the release */
 }
 
@@ -254,7 +254,7 @@ static int handle(struct node *node, int from, int tag, int *over) {
     return add(node, room_for(node, from));
 }
 
-/* Where the release comes from along the tree, if this rank is not the one who releases. */
+/* Where the release comes from along the tree, if this rank does not release itself. */
 static int before_release(const struct node *node) {
     return node->heir >= 0 && !has_branch(node) ? node->heir : node->children;
 }

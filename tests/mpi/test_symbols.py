@@ -42,7 +42,7 @@ OF_FILES = (0, 0)
 
 
 #: Agree, at their first calls, whether all ranks have got memory, or hear a datagram; or, in few
-#: calls, who comes late. The data goes without collectives in all of them.
+#: calls, which rank comes late. The data goes without collectives in all of them.
 AGREES = {"shared_channels", "multicast", "early_tree"}
 
 
