@@ -11,8 +11,11 @@
 #include "lanes.h"
 #include "vector_blocks.h"
 
+/* The least bytes of a lane: more and shorter messages would only cost time. */
+enum { LANE_LEAST = 256 };
+
 /* The most segments of a lane, and the most messages that a rank takes at a time. */
-enum { SEGMENTS_MOST = 8, TAKEN_AT_A_TIME = 2 };
+enum { SEGMENTS_MOST = 32, TAKEN_AT_A_TIME = 2 };
 
 struct lanes {
     const struct coll_call *call;
@@ -336,11 +339,17 @@ static int run_lanes(struct lanes *lanes) {
     }
 }
 
+/* The most lanes for which the message is long enough. */
+static int most_lanes(const struct lanes *lanes) {
+    const MPI_Aint most = lanes->call->bytes / LANE_LEAST;
+    return most < 1 ? 1 : most < lanes->cc->size ? (int)most : lanes->cc->size;
+}
+
 /* Ranks of each part in order, the number of lanes, and which part tells its levels now. */
 static void find_order(struct lanes *lanes) {
     const struct coll_parted *parted = lanes->parted;
     int most = 0;
-    lanes->count = lanes->cc->size;
+    lanes->count = most_lanes(lanes);
     for (int i = 0; i < lanes->cc->size; ++i)
         lanes->order[i] = parted->ranks[i];
     for (int part = 0; part < parted->parts; ++part) {

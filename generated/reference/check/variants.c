@@ -27,56 +27,62 @@ const struct variant variants[] = {
     {15, {.segment_size = 1024}}, /* allreduce hr2_switches */
     {15, {.segment_size = 2048}}, /* allreduce hr2_switches */
     {15, {.segment_size = 8192}}, /* allreduce hr2_switches */
-    {16, {.segment_size = 512}}, /* allreduce lanes_switches */
-    {16, {.segment_size = 1024}}, /* allreduce lanes_switches */
-    {16, {.segment_size = 2048}}, /* allreduce lanes_switches */
-    {16, {.segment_size = 8192}}, /* allreduce lanes_switches */
-    {17, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
-    {17, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
-    {17, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
-    {17, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {21, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
-    {21, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
-    {21, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
-    {21, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {30, {.segment_size = 32768, .window = 1}}, /* alltoall aapc_sender_window */
-    {30, {.segment_size = 32768, .window = 4}}, /* alltoall aapc_sender_window */
-    {30, {.segment_size = 8192, .window = 2}}, /* alltoall aapc_sender_window */
-    {30, {.segment_size = 16384, .window = 2}}, /* alltoall aapc_sender_window */
-    {30, {.segment_size = 65536, .window = 2}}, /* alltoall aapc_sender_window */
-    {30, {.segment_size = 131072, .window = 2}}, /* alltoall aapc_sender_window */
-    {30, {.segment_size = 1048576, .window = 2}}, /* alltoall aapc_sender_window */
-    {42, {.segment_size = 512}}, /* bcast pipelined_binary */
-    {42, {.segment_size = 1024}}, /* bcast pipelined_binary */
-    {42, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {42, {.segment_size = 16384}}, /* bcast pipelined_binary */
-    {44, {.segment_size = 512}}, /* bcast topology_linear */
-    {44, {.segment_size = 1024}}, /* bcast topology_linear */
-    {44, {.segment_size = 2048}}, /* bcast topology_linear */
-    {44, {.segment_size = 8192}}, /* bcast topology_linear */
-    {44, {.segment_size = 16384}}, /* bcast topology_linear */
-    {49, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {49, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {49, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {49, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {53, {.segment_size = 512}}, /* reduce pipelined_binary */
-    {53, {.segment_size = 1024}}, /* reduce pipelined_binary */
-    {53, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {53, {.segment_size = 16384}}, /* reduce pipelined_binary */
-    {55, {.segment_size = 512}}, /* reduce topology_linear */
-    {55, {.segment_size = 1024}}, /* reduce topology_linear */
-    {55, {.segment_size = 2048}}, /* reduce topology_linear */
-    {55, {.segment_size = 16384}}, /* reduce topology_linear */
-    {57, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {57, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {57, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {57, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {62, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {62, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {62, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {62, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {70, {.in_flight = 1}}, /* scatter throttled_linear */
-    {70, {.in_flight = 4}}, /* scatter throttled_linear */
+    {16, {.segment_size = 512}}, /* allreduce lanes */
+    {16, {.segment_size = 1024}}, /* allreduce lanes */
+    {16, {.segment_size = 2048}}, /* allreduce lanes */
+    {16, {.segment_size = 8192}}, /* allreduce lanes */
+    {16, {.segment_size = 16384}}, /* allreduce lanes */
+    {17, {.segment_size = 512}}, /* allreduce lanes_switches */
+    {17, {.segment_size = 1024}}, /* allreduce lanes_switches */
+    {17, {.segment_size = 2048}}, /* allreduce lanes_switches */
+    {17, {.segment_size = 8192}}, /* allreduce lanes_switches */
+    {17, {.segment_size = 16384}}, /* allreduce lanes_switches */
+    {18, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
+    {18, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
+    {18, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
+    {18, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
+    {22, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
+    {22, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
+    {22, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
+    {22, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
+    {32, {.segment_size = 32768, .window = 1}}, /* alltoall aapc_sender_window */
+    {32, {.segment_size = 32768, .window = 4}}, /* alltoall aapc_sender_window */
+    {32, {.segment_size = 8192, .window = 2}}, /* alltoall aapc_sender_window */
+    {32, {.segment_size = 16384, .window = 2}}, /* alltoall aapc_sender_window */
+    {32, {.segment_size = 65536, .window = 2}}, /* alltoall aapc_sender_window */
+    {32, {.segment_size = 131072, .window = 2}}, /* alltoall aapc_sender_window */
+    {32, {.segment_size = 1048576, .window = 2}}, /* alltoall aapc_sender_window */
+    {44, {.segment_size = 512}}, /* bcast pipelined_binary */
+    {44, {.segment_size = 1024}}, /* bcast pipelined_binary */
+    {44, {.segment_size = 2048}}, /* bcast pipelined_binary */
+    {44, {.segment_size = 16384}}, /* bcast pipelined_binary */
+    {46, {.segment_size = 512}}, /* bcast topology_linear */
+    {46, {.segment_size = 1024}}, /* bcast topology_linear */
+    {46, {.segment_size = 2048}}, /* bcast topology_linear */
+    {46, {.segment_size = 8192}}, /* bcast topology_linear */
+    {46, {.segment_size = 16384}}, /* bcast topology_linear */
+    {51, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {51, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {51, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {51, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {55, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {55, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {55, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {55, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {57, {.segment_size = 512}}, /* reduce topology_linear */
+    {57, {.segment_size = 1024}}, /* reduce topology_linear */
+    {57, {.segment_size = 2048}}, /* reduce topology_linear */
+    {57, {.segment_size = 16384}}, /* reduce topology_linear */
+    {59, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {59, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {59, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {59, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {64, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {64, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {64, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {64, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {73, {.in_flight = 1}}, /* scatter throttled_linear */
+    {73, {.in_flight = 4}}, /* scatter throttled_linear */
     {-1, {0}},
 };
 /* clang-format on */

@@ -14,45 +14,45 @@ enum coll_collective coll_part_collective(const struct coll_routine *routine, in
         return COLL_ALLGATHER;
     case 6 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
         return COLL_ALLGATHER;
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 21 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_REDUCE_SCATTER;
-    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 21 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 32 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
+    case 34 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
         return COLL_ALLTOALLV;
-    case 33 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
+    case 35 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
         return COLL_ALLTOALL;
-    case 33 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
+    case 35 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
         return COLL_ALLTOALL;
-    case 39 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
+    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
         return COLL_ALLGATHERV;
-    case 40 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+    case 42 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return COLL_BCAST;
-    case 40 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+    case 42 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
         return COLL_BCAST;
-    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+    case 43 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
         return COLL_SCATTER;
-    case 41 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 43 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return COLL_ALLGATHER;
-    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 53 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
-    case 52 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 54 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 52 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 54 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 59 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 59 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 61 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 66 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
         return COLL_ALLREDUCE;
-    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 67 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 65 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 67 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
     default:
         return COLL_COLLECTIVES;
@@ -72,45 +72,45 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
         return whole_quotient(n, 2);
     case 6 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
         return whole_quotient(n + 1, 2);
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 21 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 21 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 32 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
+    case 34 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
         return n;
-    case 33 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
+    case 35 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
         return whole_quotient(n, 2);
-    case 33 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
+    case 35 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
         return whole_quotient(n + 1, 2);
-    case 39 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
+    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
         return n;
-    case 40 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+    case 42 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return whole_quotient(n, 2);
-    case 40 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+    case 42 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
         return whole_quotient(n + 1, 2);
-    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+    case 43 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
         return whole_quotient(n + p - 1, p);
-    case 41 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 43 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return whole_quotient(n + p - 1, p);
-    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 53 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return n;
-    case 52 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 54 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 52 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 54 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 59 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return whole_quotient(n, 2);
-    case 59 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 61 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 66 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 67 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 65 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 67 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
     default:
         return -1;
@@ -138,69 +138,75 @@ double coll_routine_scratch(const struct coll_routine *routine,
         return n + 8 * bytes_of_element(call);
     case 15: /* allreduce_hr2_switches */
         return n + 8 * bytes_of_element(call);
-    case 16: /* allreduce_lanes_switches */
+    case 16: /* allreduce_lanes */
+        return 2 * n + p * (512 + bytes_of_element(call));
+    case 17: /* allreduce_lanes_switches */
         return p * (n + bytes_of_element(call));
-    case 17: /* allreduce_logical_ring_lr1 */
+    case 18: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 20: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 21: /* allreduce_of_reduce_scatter_and_allgatherv */
         return quotient(n, p) + bytes_of_element(call);
-    case 21: /* allreduce_pre_reduced_ring */
+    case 22: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
-    case 22: /* allreduce_rab1_bruck */
+    case 23: /* allreduce_rab1_bruck */
         return 2 * (n + p * bytes_of_element(call));
-    case 23: /* allreduce_rab1_circulant */
+    case 24: /* allreduce_rab1_circulant */
         return 2 * (n + p * bytes_of_element(call));
-    case 24: /* allreduce_rab1_mesh_2d */
+    case 25: /* allreduce_rab1_lr1 */
         return 2 * (n + p * bytes_of_element(call));
-    case 25: /* allreduce_rab1_mesh_3d */
+    case 26: /* allreduce_rab1_mesh_2d */
         return 2 * (n + p * bytes_of_element(call));
-    case 26: /* allreduce_rab2_aapc_sender_window_lr1 */
+    case 27: /* allreduce_rab1_mesh_3d */
+        return 2 * (n + p * bytes_of_element(call));
+    case 28: /* allreduce_rab2_aapc_sender_window_lr1 */
         return 4 * (n + p * bytes_of_element(call));
-    case 27: /* allreduce_rab2_spreading_simple */
+    case 29: /* allreduce_rab2_spreading_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 28: /* allreduce_rabenseifner */
+    case 30: /* allreduce_rabenseifner */
         return n;
-    case 29: /* allreduce_reduce_bcast */
+    case 31: /* allreduce_reduce_bcast */
         return n;
-    case 33: /* alltoall_of_halves */
+    case 35: /* alltoall_of_halves */
         return 2 * whole_quotient(n + 1, 2) * p;
-    case 34: /* alltoall_recursive_doubling */
+    case 36: /* alltoall_recursive_doubling */
         return 12 * n * p;
-    case 41: /* bcast_of_scatter_and_allgather */
+    case 43: /* bcast_of_scatter_and_allgather */
         return n + p;
-    case 47: /* gather_topology_binomial */
+    case 49: /* gather_topology_binomial */
         return n * p;
-    case 48: /* reduce_binomial_in_order */
+    case 50: /* reduce_binomial_in_order */
         return n;
-    case 49: /* reduce_logical_ring_reduce_scatter_gather */
+    case 51: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 51: /* reduce_of_allreduce */
+    case 53: /* reduce_of_allreduce */
         return n;
-    case 53: /* reduce_pipelined_binary */
+    case 55: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 54: /* reduce_rabenseifner */
+    case 56: /* reduce_rabenseifner */
         return n;
-    case 55: /* reduce_topology_linear */
+    case 57: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 56: /* reduce_scatter_circulant */
+    case 58: /* reduce_scatter_circulant */
         return n;
-    case 57: /* reduce_scatter_logical_ring */
+    case 59: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 59: /* reduce_scatter_of_halves */
+    case 61: /* reduce_scatter_of_halves */
         return n;
-    case 60: /* reduce_scatter_recursive_halving */
+    case 62: /* reduce_scatter_recursive_halving */
         return n;
-    case 61: /* reduce_scatter_reduce_scatterv */
+    case 63: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 62: /* reduce_scatter_block_logical_ring */
+    case 64: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 64: /* reduce_scatter_block_of_allreduce */
+    case 66: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 65: /* reduce_scatter_block_of_halves */
+    case 67: /* reduce_scatter_block_of_halves */
         return n * p;
-    case 66: /* reduce_scatter_block_recursive_halving */
+    case 68: /* reduce_scatter_block_recursive_halving */
         return p * n;
-    case 67: /* reduce_scatter_block_reduce_scatterv */
+    case 69: /* reduce_scatter_block_recursive_halving_in_order */
+        return p * n + 4 * (p + 1);
+    case 70: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;

@@ -24,6 +24,7 @@ coll_function allgatherv_simple;
 coll_function allreduce_circulant;
 coll_function allreduce_hr1_switches;
 coll_function allreduce_hr2_switches;
+coll_function allreduce_lanes;
 coll_function allreduce_lanes_switches;
 coll_function allreduce_logical_ring_lr1;
 coll_function allreduce_native;
@@ -32,6 +33,7 @@ coll_function allreduce_of_reduce_scatter_and_allgatherv;
 coll_function allreduce_pre_reduced_ring;
 coll_function allreduce_rab1_bruck;
 coll_function allreduce_rab1_circulant;
+coll_function allreduce_rab1_lr1;
 coll_function allreduce_rab1_mesh_2d;
 coll_function allreduce_rab1_mesh_3d;
 coll_function allreduce_rab2_aapc_sender_window_lr1;
@@ -75,6 +77,7 @@ coll_function reduce_scatter_block_native;
 coll_function reduce_scatter_block_of_allreduce;
 coll_function reduce_scatter_block_of_halves;
 coll_function reduce_scatter_block_recursive_halving;
+coll_function reduce_scatter_block_recursive_halving_in_order;
 coll_function reduce_scatter_block_reduce_scatterv;
 coll_function scatter_linear;
 coll_function scatter_native;
@@ -171,8 +174,10 @@ const struct coll_routine coll_routines[] = {
      allreduce_hr1_switches, {.segment_size = 16384}, COLL_STEPS_NONE},
     {"hr2_switches", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_SWITCHES, 0, 0, INT_MAX,
      allreduce_hr2_switches, {.segment_size = 16384}, COLL_STEPS_NONE},
+    {"lanes", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
+     allreduce_lanes, {.segment_size = 4096}, COLL_STEPS_NONE},
     {"lanes_switches", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_SWITCHES | COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
-     allreduce_lanes_switches, {.segment_size = 16384}, COLL_STEPS_NONE},
+     allreduce_lanes_switches, {.segment_size = 4096}, COLL_STEPS_NONE},
     {"logical_ring_lr1", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      allreduce_logical_ring_lr1, {.segment_size = 16384}, COLL_STEPS_RING},
     {"native", COLL_ALLREDUCE, COLL_UNPREPARED, 0, 0, INT_MAX,
@@ -187,6 +192,8 @@ const struct coll_routine coll_routines[] = {
      allreduce_rab1_bruck, {0}, COLL_STEPS_NONE},
     {"rab1_circulant", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_rab1_circulant, {0}, COLL_STEPS_NONE},
+    {"rab1_lr1", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
+     allreduce_rab1_lr1, {0}, COLL_STEPS_NONE},
     {"rab1_mesh_2d", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_rab1_mesh_2d, {0}, COLL_STEPS_NONE},
     {"rab1_mesh_3d", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
@@ -273,6 +280,8 @@ const struct coll_routine coll_routines[] = {
      reduce_scatter_block_of_halves, {0}, COLL_STEPS_NONE},
     {"recursive_halving", COLL_REDUCE_SCATTER_BLOCK, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      reduce_scatter_block_recursive_halving, {0}, COLL_STEPS_NONE},
+    {"recursive_halving_in_order", COLL_REDUCE_SCATTER_BLOCK, COLL_ANY, 0, 0, INT_MAX,
+     reduce_scatter_block_recursive_halving_in_order, {0}, COLL_STEPS_NONE},
     {"reduce_scatterv", COLL_REDUCE_SCATTER_BLOCK, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      reduce_scatter_block_reduce_scatterv, {0}, COLL_STEPS_NONE},
     {"linear", COLL_SCATTER, COLL_ANY, 0, 0, INT_MAX,
@@ -286,16 +295,16 @@ const struct coll_routine coll_routines[] = {
 const struct coll_routine *const coll_native[COLL_COLLECTIVES] = {
     [COLL_ALLGATHER] = &coll_routines[5],
     [COLL_ALLGATHERV] = &coll_routines[10],
-    [COLL_ALLREDUCE] = &coll_routines[18],
-    [COLL_ALLTOALL] = &coll_routines[31],
-    [COLL_ALLTOALLV] = &coll_routines[36],
-    [COLL_BARRIER] = &coll_routines[37],
-    [COLL_BCAST] = &coll_routines[38],
-    [COLL_GATHER] = &coll_routines[46],
-    [COLL_REDUCE] = &coll_routines[50],
-    [COLL_REDUCE_SCATTER] = &coll_routines[58],
-    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[63],
-    [COLL_SCATTER] = &coll_routines[69],
+    [COLL_ALLREDUCE] = &coll_routines[19],
+    [COLL_ALLTOALL] = &coll_routines[33],
+    [COLL_ALLTOALLV] = &coll_routines[38],
+    [COLL_BARRIER] = &coll_routines[39],
+    [COLL_BCAST] = &coll_routines[40],
+    [COLL_GATHER] = &coll_routines[48],
+    [COLL_REDUCE] = &coll_routines[52],
+    [COLL_REDUCE_SCATTER] = &coll_routines[60],
+    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[65],
+    [COLL_SCATTER] = &coll_routines[72],
 };
 /* clang-format on */
 
