@@ -21,6 +21,7 @@ from stagegen.tune.kinds import Kinds
 from stagegen.tune.plan import Plan
 from stagegen.tune.point import Point
 from stagegen.tune.prediction import Prediction
+from stagegen.tune.purse import BudgetSpent
 from stagegen.tune.scouting import Scout, odd_middles
 
 #: If the lower bound at the smallest size is above LADDER_SECONDS, sizes that are LADDER times
@@ -123,7 +124,15 @@ class Looks:
                 self._quick[rung] = self._scout.quickly(rung, self._able(rung), self.below(rung))
         self._plan.progress(f"{self._collective} {size} B")
         below = [self.points[s] for s in sorted(self.points) if s < size]
-        self.points[size] = self._scout.at(size, self._able(size), self.below(size), below)
+        seen: Times = {}
+        try:
+            self.points[size] = self._scout.at(
+                size, self._able(size), self.below(size), below, seen
+            )
+        except BudgetSpent:
+            if NATIVE_CANDIDATE in seen:
+                self.points[size] = self._scout.as_seen(seen)
+            raise
 
     def _able(self, size: int) -> list[Algorithm]:
         """Return the algorithms without parts that can do a size."""

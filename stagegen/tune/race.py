@@ -80,7 +80,9 @@ def decisive(scout: Request, fastest: float, repetitions: int) -> Request:
     )
 
 
-def look(source: Source, request: Request, field: Field, prediction: Prediction) -> Times:
+def look(
+    source: Source, request: Request, field: Field, prediction: Prediction, times: Times
+) -> None:
     """Time every candidate that may win once, then those that still may, in the opposite order.
 
     Those with the best predictions come first: what they take rules out others. A call may leave
@@ -91,9 +93,9 @@ def look(source: Source, request: Request, field: Field, prediction: Prediction)
         request: for one look at the candidates of ``field``.
         field: the candidates.
         prediction: of their times.
+        times: empty; gets what is seen, as soon as it is.
     """
     first = _first(request, field, prediction)
-    times: Times = {}
     _measure(source, replace(request, candidates=first), times)
     best = least(times)
     possible = {
@@ -120,7 +122,6 @@ def look(source: Source, request: Request, field: Field, prediction: Prediction)
     second = tuple(candidate for candidate in reversed((*first, *others)) if candidate in again)
     if second:
         _measure(source, replace(request, candidates=second), times)
-    return times
 
 
 def look_quickly(source: Source, request: Request, field: Field, prediction: Prediction) -> Times:

@@ -72,6 +72,7 @@ class Scout:
         algorithms: Sequence[Algorithm],
         prediction: Prediction,
         below: Sequence[Point],
+        seen: Times,
     ) -> Point:
         """Look at all that may win at a size, and tune their parameters.
 
@@ -80,19 +81,24 @@ class Scout:
             algorithms: that can do the size.
             prediction: from the sizes below.
             below: what is known of these, ascending.
+            seen: empty; gets what is seen, as soon as it is.
         """
         everyone = self._everyone(size, algorithms)
-        seen: Times = {}
         hinted = self._hinted(size)
         named = hinted or steady_winners(size, everyone, below, prediction)
         if named:
             few = [c for c in distinct((*named, NATIVE_CANDIDATE)) if c in everyone.candidates]
             look_at_few(self.source, self._asked(size, everyone), few, seen)
         if not named or not self._holds(everyone, hinted or named[:1], seen):
-            seen = look(self.source, self._asked(size, everyone), everyone, prediction)
+            seen.clear()
+            look(self.source, self._asked(size, everyone), everyone, prediction, seen)
         self._tune(size, algorithms, everyone, seen)
         found = self.make_field(seen)
         return Point(found, seen, try_short(self.source, self._asked(size, found), found, seen))
+
+    def as_seen(self, seen: Times) -> Point:
+        """Return what is known of a size if there was no time to look at all candidates."""
+        return Point(self.make_field(seen), seen, seen)
 
     def quickly(self, size: int, algorithms: Sequence[Algorithm], prediction: Prediction) -> Times:
         """Look once at all that may win at a size that is not tuned itself.

@@ -16,7 +16,7 @@ from stagegen.measure.records import Candidate, Measurement
 from stagegen.measure.source import LogSource
 from stagegen.tune.checking import find_wrong
 from stagegen.tune.choose import RESOLUTION, choose, crossover, fastest
-from stagegen.tune.field import Field
+from stagegen.tune.field import Field, Times
 from stagegen.tune.launches import FINALISTS, name_finalists, run_launch
 from stagegen.tune.point import Point, noise_of
 from stagegen.tune.prediction import Prediction
@@ -73,7 +73,8 @@ def points(model: Model, racers: tuple[Candidate, ...], groups=None) -> Point:
     """Scout these candidates, and name the finalists."""
     field = Field(racers, groups or (frozenset(racers),))
     asked = request(*racers)
-    seen = look(model, asked, field, Prediction(lambda size: 0.0))
+    seen: Times = {}
+    look(model, asked, field, Prediction(lambda size: 0.0), seen)
     point = Point(field, seen, try_short(model, asked, field, seen))
     name_finalists(point, [])
     return point
@@ -124,7 +125,8 @@ def test_a_candidate_that_a_hiccup_put_behind_is_looked_at_again():
     for size in (512, 900):
         prediction.observe(size, {c.algorithm: 0.98 * costs[c] for c in racers})
     field = Field(racers, (frozenset(racers),))
-    seen = look(model, request(*racers), field, prediction)
+    seen: Times = {}
+    look(model, request(*racers), field, prediction, seen)
     assert min(seen[racers[0]]) == pytest.approx(0.1)
 
 

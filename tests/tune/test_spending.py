@@ -118,6 +118,22 @@ def test_with_no_time_at_all_native_serves_and_nobody_knows():
     assert "nothing was measured" in decision.spending.text
 
 
+@pytest.mark.parametrize("share", [0.1, 0.3])
+@pytest.mark.parametrize("collective", ["allgather", "allreduce", "alltoall"])
+def test_what_a_look_saw_counts_if_there_is_no_time_for_all_of_it(collective, share):
+    """One size of long calls: what leads when the time is over serves."""
+    asked = Setting.of("budget", MODEL, collectives=(collective,), sizes=(16384,))
+    source = Watched(asked)
+    whole = tuned(asked, source, 1e6).decision.table(collective, CLUSTER, Shape(16, 1))
+    total = share * source.cluster.seconds
+    cut = tuned(asked, Watched(asked), total).decision.table(collective, CLUSTER, Shape(16, 1))
+    assert not whole.is_native
+    assert not cut.is_native
+    (at_size,) = (one for one in cut.estimates if one.size == 16384)
+    assert at_size.basis == "scouting"
+    assert at_size.loss is not None
+
+
 def test_a_size_that_was_not_looked_at_is_marked():
     asked = Setting.of("budget", MODEL, collectives=("alltoall",))
     decision = tuned(asked, Watched(asked), 40.0).decision
