@@ -93,10 +93,13 @@ def look(
         request: for one look at the candidates of ``field``.
         field: the candidates.
         prediction: of their times.
-        times: empty; gets what is seen, as soon as it is.
+        times: gets what is seen, as soon as it is, in place of what is there.
     """
     first = _first(request, field, prediction)
-    _measure(source, replace(request, candidates=first), times)
+    found: Times = {}
+    _measure(source, replace(request, candidates=first), found)
+    times.clear()
+    times.update(found)
     best = least(times)
     possible = {
         candidate: prediction.expected(candidate.algorithm, request.size) or 0.0

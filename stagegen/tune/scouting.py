@@ -90,7 +90,6 @@ class Scout:
             few = [c for c in distinct((*named, NATIVE_CANDIDATE)) if c in everyone.candidates]
             look_at_few(self.source, self._asked(size, everyone), few, seen)
         if not named or not self._holds(everyone, hinted or named[:1], seen):
-            seen.clear()
             look(self.source, self._asked(size, everyone), everyone, prediction, seen)
         self._tune(size, algorithms, everyone, seen)
         found = self.make_field(seen)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from tests.mpi import builds, support
@@ -15,19 +17,29 @@ SERVED = {
     "allgather": "pre_gathered_ring",
     "allreduce": "token_tree_several",
 }
+LANES = {"allreduce": "lanes"}
+
+#: In µs: longer than a busy machine holds up a rank, and less than a late rank is late.
+PATIENCE = 50_000
 SENDS = ("PMPI_Send", "PMPI_Isend", "PMPI_Isend_c")
 
 
 def run(
-    source: str, *words: str, wrapped: tuple[str, ...] = (), ranks: int = RANKS, arity: int = 0
+    source: str,
+    *words: str,
+    wrapped: tuple[str, ...] = (),
+    ranks: int = RANKS,
+    arity: int = 0,
+    served: Mapping[str, str] = SERVED,
 ) -> list[dict[int, str]]:
-    """Run a program with these routines; return of each line whom each rank sent to."""
-    forced = ",".join(f"{name}={routine}" for name, routine in SERVED.items())
-    chosen = [support.CATALOGUE.find(*one) for one in SERVED.items()]
+    """Run a program with these routines; return of each line which ranks each rank sent to."""
+    forced = ",".join(f"{name}={routine}" for name, routine in served.items())
+    chosen = [support.CATALOGUE.find(*one) for one in served.items()]
+    chosen = [support.with_default(one, "patience", PATIENCE) for one in chosen]
     if arity:
         chosen = [support.with_default(one, "arity", arity) for one in chosen]
     mpi = builds.Mpi.of_environment()
-    folder = builds.of_catalogue(mpi, ranks, f"early{arity}", support.few(chosen))
+    folder = builds.of_catalogue(mpi, ranks, f"early{len(served)}{arity}", support.few(chosen))
     program = builds.c_program(mpi, folder, source, *(f"-Wl,--wrap={name}" for name in wrapped))
     result = support.run(ranks, program, *words, variables={"LIBCOLL_FORCE": forced}, timeout=100)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -122,3 +134,10 @@ def test_one_rank_of_each_branch_tells_the_root():
 def test_ranks_that_can_keep_nothing_count_as_early(collective):
     """Once for each rank, with the right results."""
     assert run("lacking.c", collective, wrapped=("calloc",)) == []
+
+
+def test_a_short_message_is_one_lane():
+    """Of 4 bytes: only its owner gets operands and sends the result."""
+    (first,) = run("early.c", "allreduce", "0", "-1:1", wrapped=SENDS, served=LANES)
+    assert first.pop(0).split(",") == [str(rank) for rank in range(1, RANKS)]
+    assert first == dict.fromkeys(range(1, RANKS), "0")
