@@ -42,6 +42,8 @@ POINTS ?=
 WORKERS ?= 2
 # In the order of tests/tiers.py: long files first.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Files that have tests of the lab: to collect all others takes as long as some of these.
+LAB = $(shell grep -lr 'mark\.lab' tests --include='*.py')
 CONFORMANCE_LOG := $(CURDIR)/build/conformance.jsonl
 
 CPUS := $(shell getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)
@@ -90,17 +92,17 @@ lint-c: $(VENV)/.develop
 # Of the lab, which measures, one test at a time. tests/tiers.py says which tests are wide.
 test: lint
 	$(BIN)/pytest -m "not slow and not wide and not lab" $(PARALLEL)
-	$(BIN)/pytest -m "not slow and not wide and lab"
+	$(BIN)/pytest -m "not slow and not wide and lab" $(LAB)
 
 test-wide: $(VENV)/.develop
 	$(BIN)/pytest -m "not slow and wide and not lab" $(PARALLEL)
-	$(BIN)/pytest -m "not slow and wide and lab"
+	$(BIN)/pytest -m "not slow and wide and lab" $(LAB)
 
 # What the runs of the check program add to the log becomes docs/conformance.md.
 check-all: lint
 	@mkdir -p $(dir $(CONFORMANCE_LOG)) && rm -f $(CONFORMANCE_LOG)
 	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest -m "not lab" $(PARALLEL)
-	$(BIN)/pytest -m lab
+	$(BIN)/pytest -m lab $(LAB)
 	$(BIN)/python docs/tools/conformance.py $(CONFORMANCE_LOG)
 
 # The part of it that the page is made from.

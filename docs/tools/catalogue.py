@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from stagegen.catalogue import Algorithm, Catalogue, Parameter, load_catalogue
 from stagegen.catalogue.algorithm import NATIVE, RANKS_SERVED
 from stagegen.catalogue.collective import UNITS
-from stagegen.catalogue.references import CITATION, cited_in, load_works
+from stagegen.catalogue.references import CITATION, Work, cited_in, load_works
 from stagegen.catalogue.values import Range
 
 PAGE = Path(__file__).parents[1] / "catalogue.md"
@@ -79,11 +81,17 @@ def entry(algorithm: Algorithm) -> str:
     return "\n".join([*lines, *(f"- {fact}" for fact in facts), ""])
 
 
+@cache
+def known_works() -> Mapping[str, Work]:
+    """Return the works of the templates, which are read once: hundreds of algorithms cite them."""
+    return load_works()
+
+
 def linked(reference: str) -> str:
     """Return a reference in which each work that has a number leads to it."""
 
     def link(match: re.Match[str]) -> str:
-        work = load_works().get(match[0])
+        work = known_works().get(match[0])
         return match[0] if work is None or work.link is None else f"[{match[0]}]({work.link})"
 
     return CITATION.sub(link, reference)
@@ -92,7 +100,7 @@ def linked(reference: str) -> str:
 def works(catalogue: Catalogue) -> str:
     """Return the list of the works that algorithms are from."""
     used = {name for a in catalogue.algorithms for name in cited_in(a.reference)}
-    cited = (work for name, work in sorted(load_works().items()) if name in used)
+    cited = (work for name, work in sorted(known_works().items()) if name in used)
     lines = (f"- {work.cited}: {work.work}" + f", {work.at}" * bool(work.at) for work in cited)
     return "\n".join(["## References\n", *lines, ""])
 

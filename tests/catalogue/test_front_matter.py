@@ -14,6 +14,7 @@ from stagegen.errors import InputError
 from stagegen.schedule import SCHEME_NAMES
 
 CATALOGUE = load_catalogue()
+WORKS = load_works()
 BARE = "summary: It works.\ncost: α\nreference: Faraj 2006, §1"
 GOOD = f"{BARE}\nscratch: 0"
 PARAMETER = "parameters: {{segment: {{{}}}}}"
@@ -286,7 +287,7 @@ def test_every_front_matter_says_what_when_and_where_from(algorithm):
         assert all(len(line) <= 88 for line in algorithm.example.splitlines())
         cited = cited_in(algorithm.reference)
         assert cited
-        assert set(cited) <= set(load_works()), "authors and year as in references.yaml"
+        assert set(cited) <= set(WORKS), "authors and year as in references.yaml"
 
 
 #: The allgathers that STAR-MPI makes allreduces of in both ways (Faraj 2006, §4.3.1.1).
