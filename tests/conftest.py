@@ -52,7 +52,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     So no process of `-n` ends with a long file alone.
 
     Raises:
-        pytest.UsageError: tests/tiers.py names a file or a test that does not exist.
+        pytest.UsageError: tests/tiers.py names a file or a test that does not exist, or the
+            Makefile does not see that a file has tests of the lab.
     """
     names = defaultdict(list)
     for item in items:
@@ -64,6 +65,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     stale += [file for file in (*WIDE, *LONGEST) if not (HERE / f"{file}.py").is_file()]
     if stale:
         raise pytest.UsageError(f"tests/tiers.py: there is no {', no '.join(stale)}")
+    of_lab = {item.path for item in items if item.get_closest_marker("lab")}
+    if unseen := [str(path) for path in of_lab if "mark.lab" not in path.read_text("utf-8")]:
+        raise pytest.UsageError(f"LAB in the Makefile looks for `mark.lab`: {', '.join(unseen)}")
     items.sort(key=lambda item: place(_file(item)))
 
 
