@@ -17,6 +17,7 @@ import click
 
 from stagegen.errors import InputError
 from stagegen.generate import Toolchain
+from stagegen.measure.launch.base import RECORDING
 from stagegen.measure.launch.cache import cache_folder
 from stagegen.measure.launch.command_lines import HANDED_OVER
 from stagegen.recording.build import OVERHEAD, RECORDER, built
@@ -120,8 +121,8 @@ def _fresh_folder(output: Path) -> Path:
 
 def _variables(output: Path, library: Path, limit: int, toolchain: Toolchain) -> dict[str, str]:
     own = {
-        "STAGEGEN_RECORD": str(output.absolute()),
-        "STAGEGEN_RECORD_LIMIT": str(limit),
+        RECORDING: str(output.absolute()),
+        f"{RECORDING}_LIMIT": str(limit),
         "LD_PRELOAD": ":".join(filter(None, [str(library), os.environ.get("LD_PRELOAD", "")])),
     }
     if toolchain.flavour == "openmpi":  # its mpiexec hands over only what it is told to

@@ -73,6 +73,15 @@ def test_what_open_mpi_is_asked_to_hand_over_goes_another_way(cluster, monkeypat
     assert preloaded.removeprefix("LD_PRELOAD=").split(":")[-1] == "/lib/recorder.so"
 
 
+def test_a_recorder_comes_before_what_the_program_preloads(cluster, monkeypatch):
+    """It sees no call of a library before it. Without one, the program's own library is first."""
+    job = Job(("prog",), preload=(Path("/lib/x.so"),))
+    monkeypatch.setenv("LD_PRELOAD", "/lib/recorder.so:/lib/y.so /lib/z.so")
+    assert job.preload_variable() == "/lib/x.so:/lib/recorder.so:/lib/y.so:/lib/z.so"
+    monkeypatch.setenv("STAGEGEN_RECORD", "/out")
+    assert job.preload_variable() == "/lib/recorder.so:/lib/x.so:/lib/y.so:/lib/z.so"
+
+
 def test_only_shared_hosts_shorten_the_sleep(cluster):
     assert "LAB_IDLE_LONGEST_US" in lab_command(MPICH, Job(("prog",)), cluster(SLOTS))
     assert "LAB_IDLE_LONGEST_US" not in lab_command(MPICH, Job(("prog",)), cluster())

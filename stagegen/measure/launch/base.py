@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -15,6 +16,9 @@ from stagegen.measure.launch.lifeline import ChildProcess
 from stagegen.measure.launch.mpi import Mpi
 from stagegen.measure.machines import Machine
 from stagegen.topology import Topology
+
+#: The variable by which ``stagegen record`` tells its recorder where to write.
+RECORDING = "STAGEGEN_RECORD"
 
 
 @dataclass(frozen=True)
@@ -78,10 +82,13 @@ class Job:
     def preload_variable(self) -> str:
         """Return the value of ``LD_PRELOAD`` for the ranks; empty if nothing is preloaded.
 
-        The libraries of this process's own ``LD_PRELOAD`` stay in it, after the job's.
+        The libraries of this process's own ``LD_PRELOAD`` stay in it, after the job's. Only the
+        recorder of ``stagegen record`` comes before them, as it sees no call of those before it.
         """
         own = [str(path.absolute()) for path in self.preload]
-        return ":".join([*own, *filter(None, [os.environ.get("LD_PRELOAD", "")])])
+        inherited = [name for name in re.split("[: ]", os.environ.get("LD_PRELOAD", "")) if name]
+        recorder = inherited[: RECORDING in os.environ]  # `record` puts it first
+        return ":".join([*recorder, *own, *inherited[len(recorder) :]])
 
 
 #: The launcher that emulated networks when records did not say which one does.
