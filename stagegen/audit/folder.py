@@ -44,6 +44,7 @@ class RoutineProof:
 _Proofs = Iterator[tuple[str, Proof]]
 
 _OF_ORDER = "of the depth-first order in cluster.c"
+_OF_LEADERS = "between hosts, ranks being their leaders"
 
 _REMEDY = (
     "do not use this folder: a file was changed after stagegen made it, or another version made "
@@ -164,7 +165,7 @@ def _prove_phases(topology: Topology, tables: Tables, routine: BuildRoutine) -> 
 def _prove_hosts(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
     """Prove an alltoall between hosts, each of which has a leader."""
     for label, proof in _prove_phases(leaders(topology, tables, routine.group), tables, routine):
-        yield " ".join(("between hosts, ranks being their leaders", label)).strip(), proof
+        yield " ".join((_OF_LEADERS, label)).strip(), proof
 
 
 def _prove_ring(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
@@ -190,7 +191,14 @@ def _prove_configured(topology: Topology, tables: Tables, routine: BuildRoutine)
 
 
 def _prove_pattern(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
+    tables.require_constants({})
     yield "", verify(topology, pattern_schedule_of(topology, tables, routine))
+
+
+def _prove_pattern_of_hosts(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
+    """Prove the order of a pattern's messages between hosts, each of which has a leader."""
+    of_leaders = leaders(topology, tables, routine.group)
+    yield _OF_LEADERS, verify(of_leaders, pattern_schedule_of(of_leaders, tables, routine))
 
 
 @dataclass(frozen=True)
@@ -236,6 +244,11 @@ _KINDS = (
         r"alltoallv_pattern_\w+",
         "first_step first_token parts places sizes steps tokens",
         _prove_pattern,
+    ),
+    _Kind(
+        r"alltoallv_pattern_\w+_by_host",
+        "first_step first_token leader_of parts places sizes steps tokens",
+        _prove_pattern_of_hosts,
     ),
 )
 

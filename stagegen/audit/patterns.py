@@ -33,7 +33,6 @@ def pattern_schedule_of(
     if pattern != {name: name for name in _MEMBERS}:
         found = ", ".join(f".{member} = {table}" for member, table in pattern.items())
         raise ScheduleError(f"its pattern has {found}; expected {', '.join(_MEMBERS)}")
-    tables.require_constants({})
     kind = scheme_kind(tables, routine.function)
     if kind != "receiver":
         raise ScheduleError(f"its scheme of synchronisation is {kind}; expected receiver")

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from stagegen.catalogue.cluster_schedules import why_undivided
 from stagegen.catalogue.templates import Root
 from stagegen.errors import InputError, NotFoundError
 from stagegen.generate.tables import aapc_tables, numbers, rank_lines
 from stagegen.patterns import Pattern
-from stagegen.schedule import PATTERN_KINDS, PatternSchedule, pattern_schedule
+from stagegen.schedule import PATTERN_KINDS, PatternSchedule, aggregated, pattern_schedule
+from stagegen.schedule.alltoall.phases.hierarchy import hierarchy
 from stagegen.schedule.patterns.rows import Cut, pattern_rows
 from stagegen.schedule.verify import Proof, verify
 from stagegen.topology import Topology
@@ -37,13 +39,21 @@ parameters:
 constraints: [dense]
 needs: tables
 topology: {topology}
-scratch: 2 * p
+scratch: {scratch}
 cost: (load of the bottleneck) × β + (pieces of the busiest rank) × α
 reference: Karwande, Yuan and Lowenthal 2003, with pieces and tokens of our own
 ---#}}
 """
 
 _INCLUDE = '{% include "alltoallv/_pattern.c.j2" %}\n'
+_INCLUDE_BY_HOST = '{% include "alltoallv/_pattern_by_host.c.j2" %}\n'
+
+#: What the name of the routine ends with whose schedule is of hosts, with one message for all ranks
+#: of two hosts.
+BY_HOST = "by-host"
+#: Leaders carry blocks of up to so many times the pattern's largest. Tuning measures blocks of four
+#: times their length (`SCALES`), and calls may have half as much again (recognition.c).
+_LARGER = 6
 
 
 def algorithm_name(pattern: Pattern, kind: str = "segments") -> str:
@@ -55,7 +65,7 @@ def algorithm_name(pattern: Pattern, kind: str = "segments") -> str:
 
 def algorithm_names(pattern: Pattern) -> tuple[str, ...]:
     """Return the names of all algorithms that carry out an order of a pattern's own messages."""
-    kinds = PATTERN_KINDS if pattern.has_order else ()
+    kinds = (*PATTERN_KINDS, BY_HOST) if pattern.has_order else ()
     return tuple(algorithm_name(pattern, kind) for kind in kinds)
 
 
@@ -99,25 +109,70 @@ def _files(topology: Topology, pattern: Pattern) -> dict[str, str]:
         if schedule.phases and order not in seen:
             seen.add(order)
             path = f"alltoallv/{algorithm_name(pattern, kind)}.c.j2"
-            files[path] = _template(topology, pattern, kind, schedule)
-    return files
+            about = f"go in an order that overloads no link ({kind}); other blocks follow."
+            files[path] = _template(topology, pattern, about, schedule) + _INCLUDE
+    return {**files, **_by_host(topology, pattern)}
 
 
-def _template(topology: Topology, pattern: Pattern, kind: str, schedule: PatternSchedule) -> str:
-    """Return the text of a template, once its schedule is proven.
+def _by_host(topology: Topology, pattern: Pattern) -> dict[str, str]:
+    """Return the template of the schedule between hosts, where some host has several ranks."""
+    if why_undivided(topology, "hosts", topology.ranks) is not None:
+        return {}
+    leaders = hierarchy(topology).leaders
+    schedule = pattern_schedule(*aggregated(topology, pattern))
+    if not schedule.phases:  # all data stays on its host
+        return {}
+    about = (
+        "go from host to host, those of all ranks of a host as one, in an order that overloads "
+        "no link; other blocks follow."
+    )
+    longest = min(_LARGER * max(map(max, pattern.sizes)), BLOCK_MOST)
+    names = (
+        f"enum {{ HOSTS = {len(leaders)}, GROUP = 0 }};\n",
+        "/* One rank on each host: the host's own. */",
+        _array("leader_of", numbers(leaders)),
+        "/* In the tables from here on, positions are hosts. */",
+    )
+    made = _template(
+        hierarchy(topology).topology, pattern, about, schedule,
+        of=topology, scratch=f"4 * m * p * {longest}", names=names,
+    )  # fmt: skip
+    text = f"{made}{{% set longest = {longest} %}}\n{_INCLUDE_BY_HOST}"
+    return {f"alltoallv/{algorithm_name(pattern, BY_HOST)}.c.j2": text}
+
+
+def _template(
+    topology: Topology,
+    pattern: Pattern,
+    about: str,
+    schedule: PatternSchedule,
+    of: Topology | None = None,
+    scratch: str = "2 * p",
+    names: Sequence[str] = (),
+) -> str:
+    """Return the front matter and the tables of a template, once its schedule is proven.
+
+    Args:
+        topology: of the schedule's positions.
+        pattern: of the ranks.
+        about: what its messages do.
+        schedule: its order.
+        of: the ranks that the routine is for; None: the schedule's positions.
+        scratch: bytes that a rank allocates.
+        names: lines before the tables.
 
     Raises:
         ScheduleError: the schedule fails its proof.
     """
     proof = verify(topology, schedule)
     front = _FRONT.format(
-        summary=f"The messages of the pattern {plain_name(pattern.name)} go in an order that "
-        f"overloads no link ({kind}); other blocks follow.",
+        summary=f"The messages of the pattern {plain_name(pattern.name)} {about}",
         wins="Calls whose counts are about those of the pattern.",
-        topology=topology.hash,
+        topology=(of or topology).hash,
+        scratch=scratch,
     )
-    tables = "\n".join((*_about(proof), *_tables(schedule)))
-    return f"{front}{{% set tables %}}\n{tables}\n{{% endset %}}\n{_INCLUDE}"
+    tables = "\n".join((*_about(proof), *names, *_tables(schedule)))
+    return f"{front}{{% set tables %}}\n{tables}\n{{% endset %}}\n"
 
 
 def plain_name(name: str) -> str:

@@ -13,7 +13,6 @@
  */
 #include <stdlib.h>
 
-#include "aapc_streams.h"
 #include "block_window.h"
 #include "message_order.h"
 
@@ -26,32 +25,39 @@ struct of_call {
 };
 
 /* Where part `number` of `parts` of so many bytes begins. */
-static MPI_Aint start_of(MPI_Count bytes, int number, int parts) {
-    return (MPI_Aint)(bytes / parts * number + bytes % parts * number / parts);
+static MPI_Aint start_of(MPI_Aint bytes, int number, int parts) {
+    return bytes / parts * number + bytes % parts * number / parts;
+}
+
+struct aapc_message coll_pattern_part(const struct pattern *pattern, const struct aapc_step *step,
+                                      bool sends, const struct aapc_message *whole) {
+    const struct pattern_step *cut = pattern->parts + (step - pattern->schedule->steps);
+    const int number = sends ? cut->sent : cut->received;
+    const int parts = sends ? cut->sent_of : cut->received_of;
+    const MPI_Aint start = start_of(whole->bytes, number, parts);
+    return (struct aapc_message){whole->data + start,
+                                 start_of(whole->bytes, number + 1, parts) - start};
 }
 
 static struct aapc_message part_of(const void *owner, const struct aapc_step *step, bool sends) {
     const struct of_call *of = owner;
-    const struct pattern_step *cut = of->pattern->parts + (step - of->pattern->schedule->steps);
     const int rank = of->cc->rank_of[sends ? step->to : step->from];
-    const int number = sends ? cut->sent : cut->received;
-    const int parts = sends ? cut->sent_of : cut->received_of;
-    const MPI_Count bytes = (sends ? coll_send_count : coll_recv_count)(of->call, rank);
-    const MPI_Aint start = start_of(bytes, number, parts);
-    char *block = sends ? (char *)coll_send_block(of->call, rank) : coll_recv_block(of->call, rank);
-    return (struct aapc_message){block + start, start_of(bytes, number + 1, parts) - start};
+    const struct aapc_message whole = {
+        .data = sends ? (char *)coll_send_block(of->call, rank) : coll_recv_block(of->call, rank),
+        .bytes = (MPI_Aint)(sends ? coll_send_count : coll_recv_count)(of->call, rank),
+    };
+    return coll_pattern_part(of->pattern, step, sends, &whole);
 }
 
-/* Note the ranks with which the schedule's steps of a position exchange blocks. */
-static void note_steps(const struct aapc_schedule *schedule, const struct coll_comm *cc, char *to,
+void coll_pattern_note(const struct pattern *pattern, int position, const int *number_of, char *to,
                        char *from) {
-    const int position = cc->position_of[cc->rank];
-    for (int i = schedule->first_step[position]; i < schedule->first_step[position + 1]; ++i) {
-        const struct aapc_step *step = &schedule->steps[i];
+    const int *first = pattern->schedule->first_step + position;
+    for (int i = first[0]; i < first[1]; ++i) {
+        const struct aapc_step *step = &pattern->schedule->steps[i];
         if (step->to != AAPC_NOBODY)
-            to[cc->rank_of[step->to]] = 1;
+            to[number_of[step->to]] = 1;
         if (step->from != AAPC_NOBODY)
-            from[cc->rank_of[step->from]] = 1;
+            from[number_of[step->from]] = 1;
     }
 }
 
@@ -69,7 +75,7 @@ int coll_pattern_run(const struct pattern *pattern, const struct aapc_choice *ch
     if (done == NULL)
         return MPI_ERR_NO_MEM;
     const struct block_done both = {done, done + cc->size};
-    note_steps(pattern->schedule, cc, done, done + cc->size);
+    coll_pattern_note(pattern, parties.position, cc->rank_of, done, done + cc->size);
     int error = coll_aapc_streams_between(pattern->schedule, choice, &parties);
     if (error == MPI_SUCCESS)
         error = coll_block_window(call, cc, 0, IN_FLIGHT, &both);

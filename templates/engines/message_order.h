@@ -2,7 +2,7 @@
 #ifndef MESSAGE_ORDER_H
 #define MESSAGE_ORDER_H
 
-#include "aapc.h"
+#include "aapc_streams.h"
 
 /* Which equal parts of their messages a step sends and receives: part `number` of `parts`. */
 struct pattern_step {
@@ -21,6 +21,14 @@ struct pattern {
     const int *sizes;  /* bytes of each block, by senders */
     const int *places; /* of each step's message in its phase */
 };
+
+/* The part of a message that a step sends or receives; `whole` is all of the message. */
+struct aapc_message coll_pattern_part(const struct pattern *pattern, const struct aapc_step *step,
+                                      bool sends, const struct aapc_message *whole);
+
+/* Set to 1 what a position exchanges messages with, whose numbers are number_of[position]. */
+void coll_pattern_note(const struct pattern *pattern, int position, const int *number_of, char *to,
+                       char *from);
 
 /*
  * The alltoallv of a call. Blocks of the schedule go in its order, all others after them: both ends

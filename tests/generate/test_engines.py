@@ -50,7 +50,7 @@ def with_files(topology: Topology) -> Catalogue:
 @pytest.fixture(scope="module")
 def used() -> dict[str, set[str]]:
     """The engines of each algorithm, by its full name."""
-    catalogue = with_files(support.cluster(4))
+    catalogue = with_files(support.cluster(4, 2))
     return {
         a.full_name: engines_of(catalogue.templates.text(a.template.as_posix()))
         | engines_in(f"{a.collective}/view.c")

@@ -18,7 +18,7 @@ from stagegen.errors import InputError, ScheduleError
 from stagegen.generate import run_make
 from stagegen.generate.pattern_templates import pattern_root
 from stagegen.library import write_library
-from stagegen.patterns import make_pattern
+from stagegen.patterns import Pattern, make_pattern
 from stagegen.tune.communicators import name_of
 from tests.mpi import support
 from tests.mpi.conformance import BOTH, PLAIN, built
@@ -79,8 +79,9 @@ def program(folder: Path, source: str = "patterned.c") -> Path:
 
 @pytest.mark.parametrize(
     ("ranks", "slots", "calls"),
-    [(RANKS, 1, 1000), (RANKS, 1, 3000), *(pytest.param(*row, marks=pytest.mark.slow)
-                         for row in ((5, 1, 200000), (9, 2, 20000), (16, 4, 20000)))],
+    [(RANKS, 1, 1000), (RANKS, 1, 3000), (RANKS, 2, 400),
+     *(pytest.param(*row, marks=pytest.mark.slow)
+       for row in ((5, 1, 200000), (9, 2, 20000), (16, 4, 20000)))],
 )  # fmt: skip
 def test_random_counts_arrive_whatever_the_pattern_is(ranks, slots, calls):
     result = support.run(ranks, program(library(ranks, slots)), 7, calls, timeout=900)
@@ -107,19 +108,32 @@ def test_routines_of_patterns_give_the_bytes_of_native(ranks, way):
     assert int(passed) > 50 * len(KINDS)
 
 
-def test_messages_of_more_elements_than_one_may_have_are_cut(tmp_path):
-    """As before MPI 4, where packed bytes may be more than an int counts; here more than 1,000."""
-    folder = tmp_path / "cut"
-    shutil.copytree(library(RANKS), folder, ignore=shutil.ignore_patterns("build", "*.a", "*.so"))
+def with_flags(made: Path, folder: Path, flags: str) -> Path:
+    """Copy a library's folder, to be built with other flags."""
+    shutil.copytree(made, folder, ignore=shutil.ignore_patterns("build", "*.a", "*.so"))
     makefile = folder / "Makefile"
     text = makefile.read_text(encoding="utf-8")
     assert text.count("CFLAGS ?= -O2") == 1
-    cut = text.replace("CFLAGS ?= -O2", "CFLAGS = -O1 -DCOLL_COUNT_MOST=1000")
-    makefile.write_text(cut, encoding="utf-8")
+    makefile.write_text(text.replace("CFLAGS ?= -O2", f"CFLAGS = -O1 {flags}"), encoding="utf-8")
+    return folder
+
+
+def test_messages_of_more_elements_than_one_may_have_are_cut(tmp_path):
+    """As before MPI 4, where packed bytes may be more than an int counts; here more than 1,000."""
+    folder = with_flags(library(RANKS), tmp_path / "cut", "-DCOLL_COUNT_MOST=1000")
     result = support.run(RANKS, program(folder), 7, 300, timeout=100)
     assert result.returncode == 0, result.stdout + result.stderr
     # Where MPI counts further than an int, nothing else would have it.
     assert b"coll_many_type" in (folder / "libcoll.a").read_bytes()
+
+
+@pytest.mark.parametrize("bytes_held", [0, 300_000])
+def test_leaders_without_room_for_long_blocks_leave_them_to_their_ranks(tmp_path, bytes_held):
+    """All blocks, or those of more than 6,250 bytes."""
+    flags = f"-DCOLL_LEADER_MOST={bytes_held}"
+    folder = with_flags(library(RANKS, 2), tmp_path / "less", flags)
+    result = support.run(RANKS, program(folder), 7, 300, timeout=100)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def served(
@@ -302,6 +316,38 @@ CHANGES = [
     (r"(\.awaited_most = )(\d)", r"\g<1>9", "awaited_most"),
     (r"(steps\[\] = .*?\{0, )\d+", r"\g<1>0", "one end does|phase 0|rank 0"),
 ]
+
+
+def test_schedules_of_hosts_are_proven_between_their_leaders():
+    proven = {one.routine: one for one in audit_folder(library(RANKS, 2))}
+    for kind in KINDS[:2]:
+        ((label, proof),) = proven[f"alltoallv_pattern_{kind}_by_host"].proofs
+        assert label == "between hosts, ranks being their leaders"
+        assert "every message that is not empty is sent exactly once" in str(proof)
+
+
+def test_changed_leaders_fail_their_proof(tmp_path):
+    folder = tmp_path / "changed"
+    shutil.copytree(library(RANKS, 2), folder)
+    path = folder / "src" / "alltoallv_pattern_zipf_by_host.tables.h"
+    text, count = re.subn(r"(leader_of\[\] = \{\n    )0", r"\g<1>1", path.read_text())
+    assert count == 1
+    path.write_text(text)
+    with pytest.raises(ScheduleError, match="not its first position"):
+        list(audit_folder(folder))
+
+
+def test_a_pattern_within_hosts_has_no_schedule_of_hosts():
+    """Nor has one on hosts with one rank each."""
+    within = tuple(tuple(9 * (u // 2 == v // 2 and u != v) for v in range(4)) for u in range(4))
+    own = Pattern("within", "alltoallv", within)
+    assert list(pattern_root(support.cluster(4, 2), [own], "x.yaml").files) == [
+        "alltoallv/pattern_within.c.j2"
+    ]
+    across = patterns(4)[0]
+    by_host = "alltoallv/pattern_zipf_by_host.c.j2"
+    assert by_host in pattern_root(support.cluster(4, 2), [across], "x.yaml").files
+    assert by_host not in pattern_root(support.cluster(4), [across], "x.yaml").files
 
 
 @pytest.mark.parametrize(("pattern", "change", "why"), CHANGES)

@@ -37,10 +37,14 @@ struct coll_parameters {
     int block_size;
     /* bytes of the blocks that a rank sends and receives at a time */
     int bytes_in_flight;
+    /* hosts with which a leader exchanges blocks at a time */
+    int hosts_ahead;
     /* messages that a rank sends and receives at a time */
     int in_flight;
     /* packed bytes of the longest block that travels with others */
     int longest;
+    /* bytes of the longest block that leaders carry */
+    int longest_carried;
     /* microseconds that a rank waits for its last child before the token goes there */
     int patience;
     /* base in which the algorithm counts ranks */
@@ -58,9 +62,9 @@ struct coll_parameters {
 };
 
 /* The parameters by number and name, then NULL, for drivers that read them as text. */
-#define COLL_PARAMETER_NAMES "arity", "barriers", "block_size", "bytes_in_flight", "in_flight", "longest", "patience", "radix", "receives_ahead", "segment_size", "tail", "window", NULL
+#define COLL_PARAMETER_NAMES "arity", "barriers", "block_size", "bytes_in_flight", "hosts_ahead", "in_flight", "longest", "longest_carried", "patience", "radix", "receives_ahead", "segment_size", "tail", "window", NULL
 static inline int *coll_parameter(struct coll_parameters *parameters, int number) {
-    int *const fields[] = {&parameters->arity, &parameters->barriers, &parameters->block_size, &parameters->bytes_in_flight, &parameters->in_flight, &parameters->longest, &parameters->patience, &parameters->radix, &parameters->receives_ahead, &parameters->segment_size, &parameters->tail, &parameters->window};
+    int *const fields[] = {&parameters->arity, &parameters->barriers, &parameters->block_size, &parameters->bytes_in_flight, &parameters->hosts_ahead, &parameters->in_flight, &parameters->longest, &parameters->longest_carried, &parameters->patience, &parameters->radix, &parameters->receives_ahead, &parameters->segment_size, &parameters->tail, &parameters->window};
     (void)parameters;
     return fields[number];
 }
