@@ -22,6 +22,9 @@ HERE = Path(__file__).parent
 #: Names the folder of the libraries that the processes of `pytest -n` share.
 SHARED = "STAGEGEN_TESTS_SHARED"
 
+# Most test programs make few calls on a communicator, and are to test routines, not native ones.
+os.environ.setdefault("LIBCOLL_SHORT_CALLS", "0")
+
 # A busy machine makes no test of hypothesis fail. pytest-timeout ends one that hangs.
 settings.register_profile(
     "busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]

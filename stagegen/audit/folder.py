@@ -198,7 +198,9 @@ def _prove_pattern(topology: Topology, tables: Tables, routine: BuildRoutine) ->
 def _prove_pattern_of_hosts(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
     """Prove the order of a pattern's messages between hosts, each of which has a leader."""
     of_leaders = leaders(topology, tables, routine.group)
-    yield _OF_LEADERS, verify(of_leaders, pattern_schedule_of(of_leaders, tables, routine))
+    with _named(_OF_LEADERS):
+        proof = verify(of_leaders, pattern_schedule_of(of_leaders, tables, routine))
+    yield _OF_LEADERS, proof
 
 
 @dataclass(frozen=True)

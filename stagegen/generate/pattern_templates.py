@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from stagegen.catalogue.cluster_schedules import why_undivided
+from stagegen.catalogue.cluster_schedules import LEADER_BYTES, why_undivided
 from stagegen.catalogue.templates import Root
 from stagegen.errors import InputError, NotFoundError
 from stagegen.generate.tables import aapc_tables, numbers, rank_lines
@@ -54,6 +54,8 @@ BY_HOST = "by-host"
 #: Leaders carry blocks of up to so many times the pattern's largest. Tuning measures blocks of four
 #: times their length (`SCALES`), and calls may have half as much again (recognition.c).
 _LARGER = 6
+#: A leader holds so many copies of its ranks' blocks (`templates/engines/vector_leaders.c`).
+_COPIES = 4
 
 
 def algorithm_name(pattern: Pattern, kind: str = "segments") -> str:
@@ -115,26 +117,33 @@ def _files(topology: Topology, pattern: Pattern) -> dict[str, str]:
 
 
 def _by_host(topology: Topology, pattern: Pattern) -> dict[str, str]:
-    """Return the template of the schedule between hosts, where some host has several ranks."""
+    """Return the template of the schedule between hosts, where some host has several ranks.
+
+    There is none if all data stays on its host, or if leaders lack the memory for the blocks.
+    """
     if why_undivided(topology, "hosts", topology.ranks) is not None:
         return {}
-    leaders = hierarchy(topology).leaders
+    largest = max(map(max, pattern.sizes))
+    hosts = hierarchy(topology)
+    ranks = max(map(len, hosts.members))
+    if largest > LEADER_BYTES // (_COPIES * ranks * topology.rank_count):
+        return {}
     schedule = pattern_schedule(*aggregated(topology, pattern))
-    if not schedule.phases:  # all data stays on its host
+    if not schedule.phases:
         return {}
     about = (
         "go from host to host, those of all ranks of a host as one, in an order that overloads "
         "no link; other blocks follow."
     )
-    longest = min(_LARGER * max(map(max, pattern.sizes)), BLOCK_MOST)
+    longest = min(_LARGER * largest, BLOCK_MOST)
     names = (
-        f"enum {{ HOSTS = {len(leaders)}, GROUP = 0 }};\n",
-        "/* One rank on each host: the host's own. */",
-        _array("leader_of", numbers(leaders)),
+        f"enum {{ HOSTS = {len(hosts.leaders)}, GROUP = 0 }};\n",
+        "/* The first rank of each host. */",
+        _array("leader_of", numbers(hosts.leaders)),
         "/* In the tables from here on, positions are hosts. */",
     )
     made = _template(
-        hierarchy(topology).topology, pattern, about, schedule,
+        hosts.topology, pattern, about, schedule,
         of=topology, scratch=f"4 * m * p * {longest}", names=names,
     )  # fmt: skip
     text = f"{made}{{% set longest = {longest} %}}\n{_INCLUDE_BY_HOST}"

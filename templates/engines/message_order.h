@@ -26,7 +26,8 @@ struct pattern {
 struct aapc_message coll_pattern_part(const struct pattern *pattern, const struct aapc_step *step,
                                       bool sends, const struct aapc_message *whole);
 
-/* Set to 1 what a position exchanges messages with, whose numbers are number_of[position]. */
+/* Set to[number] or from[number] to 1 for each position that this one has a message for, or from.
+ */
 void coll_pattern_note(const struct pattern *pattern, int position, const int *number_of, char *to,
                        char *from);
 

@@ -12,7 +12,7 @@
 #include "vector_leaders.h"
 
 enum {
-    COPIES = 4,            /* that a leader holds of what its ranks send, or receive */
+    COPIES = 4,            /* a leader has what its ranks send, and what they receive, twice */
     IN_FLIGHT = 64 * 1024, /* of longer blocks, in bytes */
 };
 
@@ -83,31 +83,25 @@ static char *room_for(int bytes) {
     return malloc((size_t)bytes + 1);
 }
 
-/* Receive from each other member of this host; at[i] to at[i + 1] is the place of the i-th. */
-static int receive_beside(const struct vector_leaders *leaders, char *place, const int *at,
-                          MPI_Request *requests) {
-    int posted = 0, error = MPI_SUCCESS;
-    for (int i = 1; i < leaders->ranks && error == MPI_SUCCESS; ++i) {
-        if (at[i] == at[i + 1])
+/*
+ * Start to receive from each other member of this host, or to send to it; at[i] to at[i + 1] is the
+ * place of the i-th. Returns how many messages there are.
+ */
+static int post_beside(const struct vector_leaders *leaders, int sends, char *place, const int *at,
+                       MPI_Request *requests, int *error) {
+    int posted = 0;
+    *error = MPI_SUCCESS;
+    for (int i = 1; i < leaders->ranks && *error == MPI_SUCCESS; ++i) {
+        const int bytes = at[i + 1] - at[i], rank = rank_beside(leaders, i);
+        if (bytes == 0)
             continue;
-        error = PMPI_Irecv(place + at[i], at[i + 1] - at[i], MPI_PACKED, rank_beside(leaders, i),
-                           COLL_TAG_DATA, leaders->cc->comm, &requests[posted]);
-        posted += error == MPI_SUCCESS;
+        *error = sends ? PMPI_Isend(place + at[i], bytes, MPI_PACKED, rank, COLL_TAG_DATA,
+                                    leaders->cc->comm, &requests[posted])
+                       : PMPI_Irecv(place + at[i], bytes, MPI_PACKED, rank, COLL_TAG_DATA,
+                                    leaders->cc->comm, &requests[posted]);
+        posted += *error == MPI_SUCCESS;
     }
-    return coll_complete(requests, posted, 0, error);
-}
-
-static int send_beside(const struct vector_leaders *leaders, const char *place, const int *at,
-                       MPI_Request *requests) {
-    int posted = 0, error = MPI_SUCCESS;
-    for (int i = 1; i < leaders->ranks && error == MPI_SUCCESS; ++i) {
-        if (at[i] == at[i + 1])
-            continue;
-        error = PMPI_Isend(place + at[i], at[i + 1] - at[i], MPI_PACKED, rank_beside(leaders, i),
-                           COLL_TAG_DATA, leaders->cc->comm, &requests[posted]);
-        posted += error == MPI_SUCCESS;
-    }
-    return coll_complete(requests, 0, posted, error);
+    return posted;
 }
 
 static int gather_lengths(const struct vector_leaders *leaders, int *lengths,
@@ -123,7 +117,10 @@ static int gather_lengths(const struct vector_leaders *leaders, int *lengths,
     return coll_complete(requests, posted, 0, error);
 }
 
-/* From `gathered`, by the member that blocks are of, to `out`, by the host that they are for. */
+/*
+ * From `gathered`, by the member that blocks are of, to `out`, by the host that they are for; at[i]
+ * goes on from where member i begins.
+ */
 static void sort_by_host(const struct vector_leaders *leaders, const int *lengths,
                          const char *gathered, int *at) {
     const int p = leaders->cc->size;
@@ -145,7 +142,7 @@ static void sort_by_host(const struct vector_leaders *leaders, const int *length
     leaders->out_start[leaders->cc->hosts] = (int)(place - leaders->out);
 }
 
-/* All at once: these messages are short. What this host has for itself needs none. */
+/* All at once: each has four bytes for a block. What this host has for itself needs no message. */
 static int exchange_lengths(const struct vector_leaders *leaders, MPI_Request *requests) {
     const struct coll_comm *cc = leaders->cc;
     int received = 0, sent = 0, error = MPI_SUCCESS;
@@ -193,16 +190,19 @@ static void find_members(const struct vector_leaders *leaders, int *at) {
         at[i + 1] += at[i];
 }
 
-/* The memory of a leader; `lengths` is for all that are gathered, then for those that arrive. */
+/* The memory of a leader. */
 struct memory {
-    int *numbers;
-    int *lengths, *at, *moved; /* of members; moved is a copy of at that sorting changes */
+    int *numbers; /* all of these, and those of struct vector_leaders */
+    int *lengths; /* of each member's blocks, by the members that they are for */
+    int *at;      /* where the bytes of each member begin, and where those of the last end */
+    int *moved;   /* a copy of it, which sorting changes */
     char *gathered, *sorted;
     MPI_Request *requests;
 };
 
 static int gather(struct vector_leaders *leaders, struct memory *memory) {
     const int p = leaders->cc->size;
+    int error;
     COLL_TRY(gather_lengths(leaders, memory->lengths, memory->requests));
     memory->at[0] = 0;
     for (int i = 0; i < leaders->ranks; ++i)
@@ -211,9 +211,12 @@ static int gather(struct vector_leaders *leaders, struct memory *memory) {
     leaders->out = room_for(memory->at[leaders->ranks]);
     if (memory->gathered == NULL || leaders->out == NULL)
         return MPI_ERR_NO_MEM;
+    const int posted =
+        post_beside(leaders, 0, memory->gathered, memory->at, memory->requests, &error);
     pack(leaders, memory->gathered);
-    COLL_TRY(receive_beside(leaders, memory->gathered, memory->at, memory->requests));
+    COLL_TRY(coll_complete(memory->requests, posted, 0, error));
     sort_by_host(leaders, memory->lengths, memory->gathered, memory->at);
+    free(memory->gathered);
     return MPI_SUCCESS;
 }
 
@@ -234,14 +237,17 @@ static int cross(struct vector_leaders *leaders, struct memory *memory) {
 }
 
 static int scatter(const struct vector_leaders *leaders, struct memory *memory) {
+    int error;
     find_members(leaders, memory->at);
     memory->sorted = room_for(memory->at[leaders->ranks]);
     if (memory->sorted == NULL)
         return MPI_ERR_NO_MEM;
     memcpy(memory->moved, memory->at, (size_t)leaders->ranks * sizeof *memory->moved);
     sort_by_member(leaders, memory->moved, memory->sorted);
+    const int posted =
+        post_beside(leaders, 1, memory->sorted, memory->at, memory->requests, &error);
     unpack(leaders, memory->sorted);
-    return send_beside(leaders, memory->sorted, memory->at, memory->requests);
+    return coll_complete(memory->requests, 0, posted, error);
 }
 
 static int allocate(struct vector_leaders *leaders, struct memory *memory) {
@@ -275,7 +281,6 @@ static int lead(struct vector_leaders *leaders) {
     free(memory.sorted);
     free(leaders->in);
     free(leaders->out);
-    free(memory.gathered);
     free(memory.requests);
     free(memory.numbers);
     return MPI_SUCCESS;

@@ -32,9 +32,9 @@ struct vector_leaders {
 
 /*
  * Carry out the alltoallv. Blocks of more than `longest` bytes go from rank to rank after the
- * others. A leader holds four times as much as its ranks have in shorter ones, at the most, and
- * never more than COLL_LEADER_MOST bytes: with many ranks, the longest block is less than was asked
- * for.
+ * others. Of the shorter ones, a leader holds what its ranks send and what they receive, each
+ * twice, and never more than COLL_LEADER_MOST bytes: with many ranks, `longest` is less than was
+ * asked for.
  */
 int coll_vector_leaders_run(const struct coll_call *call, const struct coll_comm *cc,
                             const struct coll_parameters *parameters, int longest,

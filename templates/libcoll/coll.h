@@ -78,6 +78,7 @@ struct coll_comm {
     MPI_Comm comm; /* private duplicate: our tags never meet the application's; or none yet */
     struct coll_plans *plans; /* another one, of persistent collectives alone; or none yet */
     int no_plans;             /* there can be none, on all ranks */
+    int short_calls;          /* that were native, as there is no private duplicate yet */
     enum coll_kind kind;
     int rank;
     int size;

@@ -122,6 +122,7 @@ struct coll_settings {
     const char *gpu_support; /* why buffers may be on a GPU, so that all is native; or NULL */
     int scratch_is_set;
     double scratch_most; /* bytes that a call may allocate */
+    int short_calls;     /* that are native on a communicator without a private duplicate */
     const struct coll_routine *forced[COLL_COLLECTIVES];
     const struct coll_routine *fixed[COLL_COLLECTIVES]; /* LIBCOLL_DETERMINISTIC */
 #ifdef COLL_ADAPTIVE

@@ -37,7 +37,7 @@ static const struct {
 } alike[] = {
     {"LIBCOLL_DISABLE", 1},   {"LIBCOLL_DETERMINISTIC", 1}, {"LIBCOLL_HOST_BUFFERS", 1},
     {"LIBCOLL_FORCE", 0},     {"LIBCOLL_SCRATCH", 0},       {"LIBCOLL_PLACEMENT", 0},
-    {"LIBCOLL_MULTICAST", 1},
+    {"LIBCOLL_MULTICAST", 1}, {"LIBCOLL_SHORT_CALLS", 0},
 };
 
 enum { ALIKE = sizeof alike / sizeof alike[0] };
@@ -57,7 +57,7 @@ static const struct {
     {NULL, ALIKE},
 };
 
-/* What a rank tells: 72 bytes. */
+/* What a rank tells: 80 bytes. */
 struct introduction {
     uint64_t build;
     uint32_t settings[ALIKE];

@@ -90,16 +90,19 @@ def test_random_counts_arrive_whatever_the_pattern_is(ranks, slots, calls):
 
 
 WAYS = [
-    (RANKS, PLAIN),
-    pytest.param(16, PLAIN, marks=pytest.mark.slow),
-    pytest.param(RANKS, BOTH, marks=pytest.mark.slow),
+    (RANKS, 1, PLAIN),
+    (RANKS, 2, PLAIN),
+    pytest.param(16, 1, PLAIN, marks=pytest.mark.slow),
+    pytest.param(9, 4, PLAIN, marks=pytest.mark.slow),
+    pytest.param(RANKS, 1, BOTH, marks=pytest.mark.slow),
+    pytest.param(RANKS, 2, BOTH, marks=pytest.mark.slow),
 ]
 
 
-@pytest.mark.parametrize(("ranks", "way"), WAYS)
-def test_routines_of_patterns_give_the_bytes_of_native(ranks, way):
+@pytest.mark.parametrize(("ranks", "slots", "way"), WAYS)
+def test_routines_of_patterns_give_the_bytes_of_native(ranks, slots, way):
     """Any datatypes, in place, most blocks empty, on all ranks and on parts, in any order."""
-    folder = library(ranks)
+    folder = library(ranks, slots)
     check = built(folder, way)
     variables = way.environment(folder)
     result = support.run(ranks, check, "quick", timeout=600, variables=variables)
@@ -338,12 +341,16 @@ def test_changed_leaders_fail_their_proof(tmp_path):
 
 
 def test_a_pattern_within_hosts_has_no_schedule_of_hosts():
-    """Nor has one on hosts with one rank each."""
+    """Nor has one with blocks that leaders lack room for, or one on hosts with one rank each."""
     within = tuple(tuple(9 * (u // 2 == v // 2 and u != v) for v in range(4)) for u in range(4))
     own = Pattern("within", "alltoallv", within)
     assert list(pattern_root(support.cluster(4, 2), [own], "x.yaml").files) == [
         "alltoallv/pattern_within.c.j2"
     ]
+    long = tuple(tuple(2**26 * (u != v) for v in range(4)) for u in range(4))
+    own = Pattern("long", "alltoallv", long)
+    assert [f for f in pattern_root(support.cluster(4, 2), [own], "x.yaml").files
+            if "by_host" in f] == []  # fmt: skip
     across = patterns(4)[0]
     by_host = "alltoallv/pattern_zipf_by_host.c.j2"
     assert by_host in pattern_root(support.cluster(4, 2), [across], "x.yaml").files

@@ -139,6 +139,7 @@ static struct coll_comm *copy_of(const struct coll_comm *cc) {
     copy->comm = MPI_COMM_NULL;
     copy->plans = NULL;
     copy->no_plans = 0;
+    copy->short_calls = 0;
     copy->told = 0;
     copy->memory = NULL;
     copy->combining = calloc(1, sizeof *copy->combining);

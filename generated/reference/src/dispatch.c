@@ -10,6 +10,8 @@
 #include "dispatch.h"
 #include "libcoll.h"
 
+enum { SHORT = 8 * 1024 /* bytes of the longest call that alone is worth no duplicate */ };
+
 struct choice {
     const struct coll_routine *routine;
     const struct coll_parameters *parameters;
@@ -103,11 +105,32 @@ static int look_up_alone(MPI_Comm comm) {
     return MPI_SUCCESS;
 }
 
+/*
+ * Whether a call is worth a private duplicate of its communicator, if it has none: decided alike on
+ * all ranks, as they make the same calls there. A duplicate takes as long as several short calls,
+ * and some programs make many communicators for a few short calls each. So the first of these are
+ * native, except on MPI_COMM_WORLD, which a program has only once.
+ */
+static int is_worth_duplicate(const struct coll_call *call, struct coll_comm *cc) {
+    const struct coll_settings *settings = coll_settings();
+    const struct coll_shape *shape = &coll_shapes[call->collective];
+    const int has_blocks = !shape->whole && (shape->send == COLL_ALL || shape->recv == COLL_ALL);
+    if (cc->comm != MPI_COMM_NULL || call->comm == MPI_COMM_WORLD ||
+        call->bytes > SHORT / (has_blocks ? cc->size : 1) ||
+        (shape->unsized && shape->send != COLL_NOTHING) ||
+        settings->forced[call->collective] != NULL || settings->fixed[call->collective] != NULL)
+        return 1;
+    return ++cc->short_calls > settings->short_calls;
+}
+
 /* The routine for `call`. The first calls on a communicator are collective in here. */
 static int find_choice(const struct coll_call *call, struct coll_comm **cc, struct choice *found) {
     COLL_TRY(look_up(call->comm, cc));
     *found = choose(call, *cc);
-    if (found->routine != coll_native[call->collective]) {
+    const int is_of_mpi = found->routine == coll_native[call->collective];
+    if (!is_of_mpi && !is_worth_duplicate(call, *cc)) {
+        *found = native_for(call);
+    } else if (!is_of_mpi) {
         COLL_TRY(coll_comm_private(call->comm, *cc));
         if (is_native(*cc)) /* there can be no private communicator */
             *found = native_for(call);

@@ -7,6 +7,7 @@
  * alike on all ranks: see peers.c.
  */
 #include <ctype.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +18,13 @@
 /* LIBCOLL_SCRATCH where it is not set: 1 GiB. */
 static const double SCRATCH_MOST = 1LL << 30;
 
+/* LIBCOLL_SHORT_CALLS where it is not set; a duplicate takes as long as about half of these. */
+enum { SHORT_CALLS = 16 };
+
 static struct coll_settings settings;
 
 static const char FORCE[] = "LIBCOLL_FORCE", SCRATCH[] = "LIBCOLL_SCRATCH";
+static const char SHORT[] = "LIBCOLL_SHORT_CALLS";
 
 /* Before the name of a file, in LIBCOLL_TRACE. */
 static const char JSON[] = "json:";
@@ -96,8 +101,17 @@ static void limit_scratch(const char *text) {
     settings.scratch_most = most;
 }
 
+static void count_short_calls(const char *text) {
+    char *end;
+    const long most = strtol(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end != '\0' || most > INT_MAX - 1)
+        coll_complain(SHORT, text, "expected a number of calls");
+    else
+        settings.short_calls = (int)most;
+}
+
 static void read_environment(void) {
-    const char *forced = getenv(FORCE), *scratch = getenv(SCRATCH);
+    const char *forced = getenv(FORCE), *scratch = getenv(SCRATCH), *calls = getenv(SHORT);
     settings.disabled = is_set("LIBCOLL_DISABLE");
     settings.tracing = is_set("LIBCOLL_TRACE");
     if (settings.tracing && strncmp(getenv("LIBCOLL_TRACE"), JSON, strlen(JSON)) == 0)
@@ -106,6 +120,9 @@ static void read_environment(void) {
     settings.scratch_most = SCRATCH_MOST;
     if (scratch != NULL && scratch[0] != '\0')
         limit_scratch(scratch);
+    settings.short_calls = SHORT_CALLS;
+    if (calls != NULL && calls[0] != '\0')
+        count_short_calls(calls);
     if (is_set("LIBCOLL_DETERMINISTIC"))
         fix_order();
     char *list = forced == NULL ? NULL : strdup(forced);

@@ -83,7 +83,7 @@ class Job:
         """Return the value of ``LD_PRELOAD`` for the ranks; empty if nothing is preloaded.
 
         The libraries of this process's own ``LD_PRELOAD`` stay in it, after the job's. Only the
-        recorder of ``stagegen record`` comes before them, as it sees no call of those before it.
+        recorder of ``stagegen record`` comes first: a library before it would hide its calls.
         """
         own = [str(path.absolute()) for path in self.preload]
         inherited = [name for name in re.split("[: ]", os.environ.get("LD_PRELOAD", "")) if name]
