@@ -7,6 +7,7 @@
  * Prints for each routine and size the most that a rank needed, and the bound. A rank that needs
  * more than the bound, or keeps something, is a failure.
  */
+#include <stdint.h>
 #include <unistd.h>
 
 #include "coll.h"
@@ -28,9 +29,11 @@ static size_t current, peak;
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
 void __real_free(void *memory);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
 void __wrap_free(void *memory);
 
 static void *note(void *memory, size_t bytes) {
@@ -51,14 +54,32 @@ void *__wrap_calloc(size_t count, size_t bytes) {
     return note(__real_calloc(count, bytes), count * bytes);
 }
 
-void __wrap_free(void *memory) {
+static void forget(uintptr_t memory) {
     for (int i = live_count - 1; i >= 0; --i) {
-        if (live[i].memory != memory)
+        if ((uintptr_t)live[i].memory != memory)
             continue;
         current -= live[i].bytes;
         live[i] = live[--live_count];
         break;
     }
+}
+
+/* Memory that moves is there twice for a while. */
+void *__wrap_realloc(void *memory, size_t bytes) {
+    const uintptr_t old = (uintptr_t)memory;
+    void *moved = __real_realloc(memory, bytes);
+    if (moved == NULL)
+        return NULL;
+    if ((uintptr_t)moved == old)
+        forget(old);
+    note(moved, bytes);
+    if ((uintptr_t)moved != old)
+        forget(old);
+    return moved;
+}
+
+void __wrap_free(void *memory) {
+    forget((uintptr_t)memory);
     __real_free(memory);
 }
 

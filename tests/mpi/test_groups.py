@@ -233,5 +233,5 @@ def test_leaders_are_those_of_the_communicator_whatever_ranks_its_hosts_have(nam
         for a in _algorithms(TOPOLOGY)
         if a.needs == "leaders" or a.serves_other_hosts
     }
-    assert len(by_leaders) == 7
+    assert len(by_leaders) >= 8
     assert by_leaders <= served

@@ -28,7 +28,7 @@ LOOSE, LOOSE_BYTES = 5, 4096
 #: Parts of the network may have any sizes, for which the bounds of these hold.
 PARTS = ("sites", "switches")
 
-WRAPPED = "-Wl," + ",".join(f"--wrap={name}" for name in ("malloc", "calloc", "free"))
+WRAPPED = "-Wl," + ",".join(f"--wrap={name}" for name in ("malloc", "calloc", "realloc", "free"))
 
 
 @lru_cache
