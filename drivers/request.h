@@ -157,10 +157,11 @@ static inline int parse_metric(const char *text, struct request *request) {
            request->metric != (request->timing->late ? METRIC_SLOWEST : METRIC_LAST);
 }
 
+/* Read the words of a measure command before its routines, which are at *rest then. */
 static inline int parse_numbers(char *line, struct request *request, int *rest) {
     static char collective[64], timing[160], metric[64];
-    if (sscanf(line, "measure %63s %ld %159s %lf %63s %ld %ld %ld %n", collective, &request->bytes,
-               timing, &request->computation, metric, &request->settle, &request->calls,
+    if (sscanf(line, "%63s %ld %159s %lf %63s %ld %ld %ld %n", collective, &request->bytes, timing,
+               &request->computation, metric, &request->settle, &request->calls,
                &request->repetitions, rest) != 8) {
         complain("not a measure command", "see the head of session.c");
         return 0;

@@ -5,7 +5,7 @@
  *
  *   hello
  *   environment
- *   communicator RANK...
+ *   communicator RANK... | RANK...
  *   blocks RANK TO BYTES TO BYTES...
  *   check COLLECTIVE ROUTINE...
  *   calibrate
@@ -29,10 +29,13 @@
  * begins with another one, so that a drift of the machine hits all alike.
  *
  * Commands after `communicator` check and time on these ranks of the job, in that order; without
- * ranks, on all. The others wait for the next command meanwhile, and send nothing. `blocks`, which
- * comes after it, gives the lengths of the blocks in proportion to each other: for an alltoallv
- * those of one rank for the others, and BYTES is their mean; for an allgatherv those of all ranks,
- * as of rank 0, and BYTES is their sum.
+ * ranks, on all. The others wait for the next command meanwhile, and send nothing. Bars stand
+ * between the ranks of several communicators, which time at the same time. `measure` then has what
+ * follows its name once for each of them, with bars between. `check`, `message` and `blocks` are
+ * for one communicator, and so are mechanisms in which ranks come late. `blocks`, which comes after
+ * it, gives the lengths of the blocks in proportion to each other: for an alltoallv those of one
+ * rank for the others, and BYTES is their mean; for an allgatherv those of all ranks, as of rank 0,
+ * and BYTES is their sum.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -318,28 +321,73 @@ static int time_members(const struct request *request, int count, struct results
     return error;
 }
 
-/* A replay needs a recording of as many ranks as are members; all ranks of the job know both. */
+/* A replay, which is for one communicator, needs a recording of as many ranks as are members; all
+ * ranks of the job know both. */
 static int has_recording(const struct request *request) {
     return !request->timing->late || request->arrivals.most > 0 || arrivals_ranks() == members.size;
 }
 
-static int measure(struct request *request) {
-    const size_t count = (size_t)request->candidate_count * (size_t)request->repetitions;
+static size_t time_count(const struct request *request) {
+    return (size_t)request->candidate_count * (size_t)request->repetitions;
+}
+
+/* Room for results, and for the two numbers beside them. */
+static int make_results(const struct request *request, struct results *results) {
+    const size_t count = time_count(request);
     double *room = calloc(4 * count + 3, sizeof *room);
     if (room == NULL)
         return MPI_ERR_NO_MEM;
-    struct results results = {.seconds = room,
-                              .lateness = {room + count, room + 2 * count, room + 3 * count}};
-    int error = is_member() ? time_members(request, (int)count, &results) : MPI_SUCCESS;
-    room[4 * count] = results.behind;
-    room[4 * count + 1] = results.clock_error;
-    if (error == MPI_SUCCESS)
-        error = bring(room, (4 * count + 2) * sizeof *room);
-    results.behind = room[4 * count];
-    results.clock_error = room[4 * count + 1];
+    *results = (struct results){.seconds = room,
+                                .lateness = {room + count, room + 2 * count, room + 3 * count}};
+    return MPI_SUCCESS;
+}
+
+/* Bring the results of a communicator to rank 0 of the job. */
+static int bring_results(const struct request *request, int communicator, struct results *results) {
+    const size_t count = time_count(request);
+    double *beside = &results->seconds[4 * count];
+    beside[0] = results->behind;
+    beside[1] = results->clock_error;
+    COLL_TRY(bring(communicator, results->seconds, (4 * count + 2) * sizeof *beside));
+    results->behind = beside[0];
+    results->clock_error = beside[1];
+    return MPI_SUCCESS;
+}
+
+/* Print the results of a communicator on rank 0 of the job; `own` are those of this rank's own. */
+static int tell(const struct request *request, int communicator, const struct results *own) {
+    const int is_own = communicator == members.number;
+    struct results results = *own;
+    if (world_rank != 0 && world_rank != members.first[communicator])
+        return MPI_SUCCESS;
+    if (!is_own)
+        COLL_TRY(make_results(request, &results));
+    const int error = bring_results(request, communicator, &results);
     if (error == MPI_SUCCESS && world_rank == 0)
         print_results(request, &results);
-    free(room);
+    if (!is_own)
+        free(results.seconds);
+    return error;
+}
+
+/*
+ * Each communicator times its own request. If there are several, no result is on its way before all
+ * have timed: it would cross their links. Meanwhile only messages of a barrier do, without data.
+ */
+static int measure(const struct request *requests) {
+    struct results own = {0};
+    int error = MPI_SUCCESS;
+    if (is_member()) {
+        const struct request *request = &requests[members.number];
+        error = make_results(request, &own);
+        if (error == MPI_SUCCESS)
+            error = time_members(request, (int)time_count(request), &own);
+    }
+    if (error == MPI_SUCCESS && members.communicators > 1)
+        error = PMPI_Barrier(control);
+    for (int k = 0; k < members.communicators && error == MPI_SUCCESS; ++k)
+        error = tell(&requests[k], k, &own);
+    free(own.seconds);
     return error;
 }
 
@@ -357,7 +405,7 @@ static int check(struct request *request) {
         const struct candidate *candidate = &request->candidates[i];
         if (is_member())
             COLL_TRY(check_members(request->collective, candidate, &report));
-        COLL_TRY(bring(&report, sizeof report));
+        COLL_TRY(bring(0, &report, sizeof report));
         if (world_rank == 0)
             printf("{\"routine\": \"%s\", \"cases\": %d, \"wrong\": %d, \"first_wrong\": \"%s\"}\n",
                    candidate->text, report.cases, report.wrong, report.first_wrong);
@@ -419,17 +467,86 @@ static int tell_message_time(const char *line) {
     bytes = message_bytes(collective, bytes);
     if (is_member())
         COLL_TRY(message_time(members.comm, bytes, &seconds));
-    COLL_TRY(bring(&seconds, sizeof seconds));
+    COLL_TRY(bring(0, &seconds, sizeof seconds));
     if (world_rank == 0)
         printf("{\"bytes\": %ld, \"message\": %.9f}\n", bytes, seconds);
     return MPI_SUCCESS;
 }
 
-/* Carry out one command; returns an MPI error code. */
-static int obey(char *line) {
+static void release_request(struct request *request) {
+    for (int i = 0; i < request->candidate_count; ++i)
+        free((char *)request->candidates[i].text);
+}
+
+/* Read what each communicator is to measure. Returns 0 if it is wrong. */
+static int parse_requests(char *words, struct request *requests) {
+    char *rest = NULL;
+    int count = 0, at;
+    for (char *one = strtok_r(words, "|", &rest); one != NULL; one = strtok_r(NULL, "|", &rest)) {
+        if (count == members.communicators) {
+            complain("not a measure command", "there are more requests than communicators");
+            return 0;
+        }
+        struct request *request = &requests[count++];
+        if (!parse_numbers(one, request, &at) || !parse_candidates(one + at, request))
+            return 0;
+        if (request->timing->late && members.communicators > 1) {
+            complain("ranks that come late", "there are several communicators");
+            return 0;
+        }
+    }
+    if (count < members.communicators)
+        complain("not a measure command", "there are more communicators than requests");
+    return count == members.communicators;
+}
+
+/* Carry out `measure REQUEST | REQUEST...`. */
+static int obey_measure(char *words) {
+    struct request *requests = calloc((size_t)members.communicators, sizeof *requests);
+    int error = MPI_SUCCESS;
+    if (requests == NULL)
+        return MPI_ERR_NO_MEM;
+    if (parse_requests(words, requests)) {
+        if (has_recording(requests))
+            error = measure(requests);
+        else
+            complain("replay", "there are no delays for these ranks");
+    }
+    for (int k = 0; k < members.communicators; ++k)
+        release_request(&requests[k]);
+    free(requests);
+    return error;
+}
+
+/* Carry out `check COLLECTIVE ROUTINE...`, of which the words begin with the collective. */
+static int obey_check(char *words) {
     struct request request = {0};
     char collective[64];
     int rest = 0, error = MPI_SUCCESS;
+    if (sscanf(words, "%63s %n", collective, &rest) != 1)
+        complain("not a check command", "see the head of session.c");
+    else if (parse_collective(collective, &request.collective) &&
+             parse_candidates(words + rest, &request))
+        error = check(&request);
+    release_request(&request);
+    return error;
+}
+
+/* Whether a command is for one communicator, and there are several. */
+static int is_for_one(const char *line) {
+    static const char *const names[] = {"check ", "message ", "blocks "};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
+        if (strncmp(line, names[i], strlen(names[i])) == 0)
+            return members.communicators > 1;
+    return 0;
+}
+
+/* Carry out one command; returns an MPI error code. */
+static int obey(char *line) {
+    if (is_for_one(line)) {
+        complain("several communicators", "they can only measure");
+        return MPI_SUCCESS;
+    }
     if (strncmp(line, "hello", 5) == 0)
         return hello();
     if (strncmp(line, "calibrate", 9) == 0)
@@ -438,40 +555,33 @@ static int obey(char *line) {
         return print_environment(control);
     if (strncmp(line, "message ", 8) == 0)
         return tell_message_time(line);
+    if (strncmp(line, "measure ", 8) == 0)
+        return obey_measure(line + 8);
+    if (strncmp(line, "check ", 6) == 0)
+        return obey_check(line + 6);
+    if (strncmp(line, "communicator", 12) == 0) {
+        block_table_forget();
+        return choose_members(line + 12);
+    }
     if (strncmp(line, "blocks ", 7) == 0) {
         if (!block_table_keep(line + 7, members.size))
             complain("not blocks", "see block_table.h");
     } else if (strncmp(line, "delays ", 7) == 0) {
         if (!arrivals_keep(line + 7))
             complain("not delays", "see arrivals.h");
-    } else if (strncmp(line, "measure ", 8) == 0) {
-        if (!parse_numbers(line, &request, &rest) || !parse_candidates(line + rest, &request))
-            ;
-        else if (!has_recording(&request))
-            complain("replay", "there are no delays for these ranks");
-        else
-            error = measure(&request);
-    } else if (sscanf(line, "check %63s %n", collective, &rest) == 1) {
-        if (parse_collective(collective, &request.collective) &&
-            parse_candidates(line + rest, &request))
-            error = check(&request);
-    } else if (strncmp(line, "communicator", 12) == 0) {
-        block_table_forget();
-        error = choose_members(line + 12);
     } else {
         complain("unknown command",
                  "expected hello, environment, communicator, blocks, check, calibrate, message, "
                  "delays, measure or quit, on one line");
     }
-    for (int i = 0; i < request.candidate_count; ++i)
-        free((char *)request.candidates[i].text);
-    return error;
+    return MPI_SUCCESS;
 }
 
 int main(int argc, char **argv) {
     if (PMPI_Init(&argc, &argv) != MPI_SUCCESS)
         return EXIT_FAILURE;
-    members_are_all();
+    if (members_are_all() != MPI_SUCCESS)
+        return EXIT_FAILURE;
     run_session(obey);
     coll_comm_finalize();
     PMPI_Finalize();

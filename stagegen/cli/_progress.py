@@ -275,8 +275,9 @@ class Watch:
         self._show()
 
     def _measured_live(self, measurement: Measurement, seconds: float) -> None:
-        self._live = seconds
-        _EVENTS.debug("%s in %.2f s", _in_words(measurement.request), seconds)
+        self._live = seconds if measurement.took is None else measurement.took
+        beside = f", beside {', '.join(measurement.beside)}" if measurement.beside else ""
+        _EVENTS.debug("%s in %.2f s%s", _in_words(measurement.request), self._live, beside)
 
     def _show(self) -> None:
         forecast = self._forecast

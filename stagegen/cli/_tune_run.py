@@ -33,6 +33,7 @@ from stagegen.tune import bounds
 from stagegen.tune.communicators import find_communicators
 from stagegen.tune.forecast import BudgetForecast, Forecast, races
 from stagegen.tune.scope import Options
+from stagegen.tune.together import AtOnce, in_turn
 from stagegen.tune.tuner import Tuned, tune
 
 #: The events of the runs that wrote into a folder.
@@ -95,6 +96,8 @@ def measure(
     resume: bool,
     patience: float,
     display: Display,
+    *,
+    at_once: bool,
 ) -> None:
     """Measure what the search asks for and a log to resume does not hold; generate."""
     path = run.output / LOG
@@ -127,7 +130,14 @@ def measure(
                 if restated:
                     log.write(*restated)
                 source = watch.over(LogSource(known, watch.timed(live)))
-                tuned = _tune(run, options, source, lambda: [*known, *log.written], watch.step)
+                tuned = _tune(
+                    run,
+                    options,
+                    source,
+                    lambda: [*known, *log.written],
+                    watch.step,
+                    live.at_once if at_once else in_turn,
+                )
             finally:
                 live.close()
                 log.close()
@@ -216,11 +226,12 @@ def _tune(
     source: Source,
     records: Callable[[], Sequence[Mapping[str, Any]]],
     progress: Callable[[str], None] = _EVENTS.debug,
+    at_once: AtOnce = in_turn,
 ) -> Tuned:
     def representative() -> bool:
         seen = environments(records())
         return bool(seen) and all(environment.representative for environment in seen)
 
-    tuned = tune(run.topology, run.catalogue, options, source, representative, progress)
+    tuned = tune(run.topology, run.catalogue, options, source, representative, progress, at_once)
     mixed = mixed_facts(environments(records()))
     return replace(tuned, decision=replace(tuned.decision, mixed=mixed))

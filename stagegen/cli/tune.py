@@ -41,6 +41,7 @@ from stagegen.cli._tune_patterns import (
 from stagegen.cli._tune_run import Run, from_log, measure
 from stagegen.generate.write import write_file
 from stagegen.measure.iterations import Iterations
+from stagegen.measure.launch.base import Launcher
 from stagegen.measure.watchdog import PATIENCE
 from stagegen.topology import Topology, load_topology
 from stagegen.tune.communicators import default_names, find_communicators, name_of
@@ -119,6 +120,13 @@ from stagegen.tune.scope import Options
 )
 @mpicc_option
 @click.option(
+    "--at-once/--in-turn",
+    "at_once",
+    default=None,
+    help="Time communicators that share no link at the same time, or one after the other; default: "
+    "at once, unless the launcher emulates the cluster or has all ranks on this machine.",
+)
+@click.option(
     "--patience",
     type=click.FloatRange(min=1, max=MOST),
     default=PATIENCE,
@@ -158,6 +166,7 @@ def command(
     script: Path | None,
     time_limit: str,
     mpicc: str | None,
+    at_once: bool | None,
     patience: float,
     quiet: bool,
     json_progress: int | None,
@@ -201,8 +210,16 @@ def command(
         from_log(run, options, log_file, display)
     else:
         found = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
-        measure(run, options, *found, timing, resume, patience, display)
+        measure(
+            *(run, options, *found, timing, resume, patience, display),
+            at_once=_have_machines(found[0]) if at_once is None else at_once,
+        )
     click.echo(f"{folder}: make && make install PREFIX=…; see {folder / 'report.html'}")
+
+
+def _have_machines(launcher: Launcher) -> bool:
+    """Whether hosts have machines of their own, so that one does not slow another one down."""
+    return not launcher.emulates and not launcher.stays_here
 
 
 def _write_script(path: Path, text: str) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import TypeVar
 
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.log import LogWriter
@@ -21,12 +23,15 @@ from stagegen.measure.records import (
     Measurement,
     Request,
 )
+from stagegen.measure.rounds import Answer, Rounds
 from stagegen.measure.session import Members, Session, SessionError
 from stagegen.measure.watchdog import PATIENCE, Watchdog
 from stagegen.topology import WHOLE
 
 #: How often to try a command that ends or hangs the job, each time in a session of its own.
 ATTEMPTS = 2
+
+T = TypeVar("T")
 
 _NATIVE = Candidate(NATIVE)
 _EVENTS = logging.getLogger(__name__)
@@ -61,6 +66,15 @@ class LiveSource:
         self._timing = _Running(start)
         self._checking = _Running(start_check) if start_check else self._timing
         self._launch = 0
+        self._rounds = Rounds(self._answers)
+
+    def at_once(self, searches: Sequence[Callable[[], T]]) -> list[T]:
+        """Run searches on communicators that share no link; time at once what they ask for.
+
+        Raises:
+            MeasurementError: as for :meth:`measure`; and what a search raises.
+        """
+        return self._rounds.run(searches)
 
     def check(
         self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
@@ -70,6 +84,11 @@ class LiveSource:
         Raises:
             MeasurementError: no session can be started, which is no fault of a candidate.
         """
+        return self._rounds.alone(lambda: self._check_each(collective, candidates, communicator))
+
+    def _check_each(
+        self, collective: str, candidates: Sequence[Candidate], communicator: str
+    ) -> list[Check]:
         checks = []
         for candidate in candidates:
             begin = time.monotonic()
@@ -83,7 +102,7 @@ class LiveSource:
         check = Check(collective, candidate, 0, -1, "", communicator)
         for attempt in range(ATTEMPTS):
             session = self._checking.open()
-            session.use(communicator, self._members[communicator])
+            session.use({communicator: self._members[communicator]})
             limit = self._watchdog.of_check(collective, self._scale_of_checks(session), attempt)
             begin = time.monotonic()
             try:
@@ -110,10 +129,62 @@ class LiveSource:
             MeasurementError: no session can be started, or no candidate is at fault.
                 Names the algorithms and the size.
         """
-        begin = time.monotonic()
-        if request.launch != self._launch:
+        return self._rounds.measure(request)
+
+    def _answers(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer requests, together if that is possible; if that fails, each alone."""
+        if _may_be_together(requests):
+            with suppress(SessionError):
+                return list(self._measure_together(requests))
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: Request) -> Answer:
+        try:
+            return self._measure_alone(request)
+        except CandidateFailed as failed:
+            return failed
+
+    def _begin(self, launch: int) -> None:
+        """Have the next session in a launch, if it is another one."""
+        if launch != self._launch:
             self._timing.close()
-            self._launch = request.launch
+            self._launch = launch
+
+    def _measure_together(self, requests: Sequence[Request]) -> Sequence[Measurement]:
+        """Measure and log; each is said to take an equal share of the command's time."""
+        begin = time.monotonic()
+        self._begin(requests[0].launch)
+        session = self._timing.open()
+        try:
+            session.use({one.communicator: self._members[one.communicator] for one in requests})
+            limit = max(self._watchdog.of(request, session.scale) for request in requests)
+            asked = time.monotonic()
+            measured = session.measure_together(requests, limit)
+        except SessionError as error:
+            self._timing.close()
+            _tell(error)
+            raise
+        self._learn(measured, time.monotonic() - asked)
+        names = [request.communicator for request in requests]
+        share = round(_since(begin) / len(requests), 6)
+        told = [
+            replace(
+                one, took=share, beside=tuple(n for n in names if n != one.request.communicator)
+            )
+            for one in measured
+        ]
+        self._log.write(*(one.to_json() for one in told))
+        return told
+
+    def _learn(self, measured: Sequence[Measurement], seconds: float) -> None:
+        """Tell the watchdog what each command would have taken alone: those that end first wait."""
+        calls = [one.of_calls for one in measured]
+        for one, own in zip(measured, calls, strict=True):
+            self._watchdog.measured(one, seconds - max(calls) + own)
+
+    def _measure_alone(self, request: Request) -> Measurement:
+        begin = time.monotonic()
+        self._begin(request.launch)
         for attempt in range(ATTEMPTS):
             session = self._timing.open()
             try:
@@ -134,7 +205,7 @@ class LiveSource:
 
     def _measure(self, session: Session, request: Request, attempt: int) -> Measurement:
         try:
-            session.use(request.communicator, self._members[request.communicator])
+            session.use({request.communicator: self._members[request.communicator]})
             late = session.make_late(request) if request.timing.arrivals else 0.0
             limit = self._watchdog.of(request, session.scale, attempt, late)
             begin = time.monotonic()
@@ -173,6 +244,12 @@ class LiveSource:
         """End the sessions that are open."""
         self._timing.close()
         self._checking.close()
+
+
+def _may_be_together(requests: Sequence[Request]) -> bool:
+    """Whether requests may be measured at the same time: in one launch, and no rank comes late."""
+    late = any(request.timing.arrivals for request in requests)
+    return len(requests) > 1 and len({one.launch for one in requests}) == 1 and not late
 
 
 def _since(begin: float) -> float:

@@ -122,16 +122,16 @@ def _communicator(record: Mapping[str, Any]) -> str:
     return entry(record, "communicator", str) if "communicator" in record else WHOLE
 
 
-def _output(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the lines that a job said before it failed; a record without them has none.
+def _texts(record: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Return the texts of a key; none if it is missing.
 
     Raises:
-        TypeError: they are no lines.
+        TypeError: they are no texts.
     """
-    lines: list[str] = entry(record, "output", list) if "output" in record else []
-    if not all(isinstance(line, str) for line in lines):
-        raise TypeError("`output` must be a list of texts")
-    return tuple(lines)
+    texts: list[str] = entry(record, key, list) if key in record else []
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"`{key}` must be a list of texts")
+    return tuple(texts)
 
 
 def _took(record: Mapping[str, Any]) -> float | None:
@@ -160,14 +160,21 @@ class Measurement:
         seconds: for each of its candidates the time of each repetition, in seconds: the mean
             of its calls, over the ranks as the request's metric says.
         lateness: what else is known if ranks come late; else None.
-        took: seconds from the request to the answer, the start of a session included; None if
-            unknown.
+        took: seconds from the request to the answer, the start of a session included; if others
+            were measured at the same time, an equal share of them; None if unknown.
+        beside: the communicators that were measured at the same time.
     """
 
     request: Request
     seconds: tuple[tuple[float, ...], ...]
     lateness: Lateness | None = None
     took: float | None = None
+    beside: tuple[str, ...] = ()
+
+    @property
+    def of_calls(self) -> float:
+        """The seconds of all calls, untimed ones at the timed ones' mean."""
+        return (self.request.calls + self.request.settle) * sum(map(sum, self.seconds))
 
     def by_candidate(self) -> dict[Candidate, tuple[float, ...]]:
         """Return the repetitions of each candidate."""
@@ -191,6 +198,7 @@ class Measurement:
             **late,
             "seconds": {c.spec: list(times) for c, times in self.by_candidate().items()},
             **_took_form(self.took),
+            **({"beside": list(self.beside)} if self.beside else {}),
         }
 
     @classmethod
@@ -218,7 +226,7 @@ class Measurement:
         )
         late = entry(record, "lateness", dict) if "lateness" in record else None
         lateness = Lateness.from_json(late, list(answers)) if late else None
-        return cls(request, seconds, lateness, _took(record))
+        return cls(request, seconds, lateness, _took(record), _texts(record, "beside"))
 
 
 @dataclass(frozen=True)
@@ -275,7 +283,7 @@ class Check:
             wrong=natural(record, "wrong", -1),
             first_wrong=entry(record, "first_wrong", str),
             communicator=_communicator(record),
-            output=_output(record),
+            output=_texts(record, "output"),
             took=_took(record),
         )
 
@@ -329,7 +337,7 @@ class Failure:
             candidate=candidate,
             why=entry(record, "why", str),
             communicator=_communicator(record),
-            output=_output(record),
+            output=_texts(record, "output"),
             took=_took(record),
         )
 

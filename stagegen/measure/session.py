@@ -8,8 +8,9 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -76,7 +77,7 @@ class Session:
     def __init__(self, job: RunningJob, complaints: Path | None = None):
         self._job = job
         self._busy = False
-        self._communicator = WHOLE
+        self._communicators: tuple[str, ...] = (WHOLE,)
         self._complaints = complaints
         self._messages: dict[tuple[str, str, int], float] = {}
         self._replayed = ""
@@ -127,21 +128,35 @@ class Session:
         what = "asking for the ranks' environment"
         return self._ask("environment", what, START_TIMEOUT, machines_of)
 
-    def use(self, communicator: str, members: Members) -> None:
+    def use(self, communicators: Mapping[str, Members]) -> None:
         """Check and measure on these ranks of the job from now on.
+
+        Args:
+            communicators: by name; they have no rank in common. On several, only
+                :meth:`measure_together` is possible, and their members must have even blocks.
 
         Raises:
             SessionError: the job ended or did not answer in time.
         """
-        if communicator != self._communicator:
-            command = " ".join(["communicator", *map(str, members.ranks)])
-            what = f"making the communicator {communicator}"
-            self._ask(command, what, START_TIMEOUT, lambda _: None)
+        names = tuple(communicators)
+        if names == self._communicators:
+            return
+        lists = (" ".join(map(str, members.ranks)) for members in communicators.values())
+        command = f"communicator {' | '.join(lists)}".rstrip()
+        what = f"making the communicator {' and '.join(names)}"
+        self._ask(command, what, START_TIMEOUT, lambda _: None)
+        for name, members in communicators.items():
             for rank, row in enumerate(members.blocks):
                 some = " ".join(f"{to} {size}" for to, size in enumerate(row) if size)
-                what = f"giving the {communicator}"
+                what = f"giving the {name}"
                 self._ask(f"blocks {rank} {some}", what, START_TIMEOUT, lambda _: None)
-            self._communicator = communicator
+        self._communicators = names
+
+    @property
+    def _communicator(self) -> str:
+        """The communicator, if there is one."""
+        (name,) = self._communicators
+        return name
 
     def check(
         self, collective: str, candidates: Sequence[Candidate], timeout: float
@@ -208,30 +223,30 @@ class Session:
         Raises:
             SessionError: the job ended or did not answer within ``timeout`` seconds.
         """
-        specs = " ".join(candidate.spec for candidate in request.candidates)
-        arrivals, message = request.timing.arrivals, self._message(request)
-        timing = request.timing.mechanism
-        if arrivals is not None:
-            timing = arrivals.word(request.experiment, message)
-        command = (
-            f"measure {request.collective} {request.size} {timing} "
-            f"{request.timing.computation_ms} {request.timing.metric} {request.settle:d} "
-            f"{request.calls} {request.repetitions} {specs}"
-        )
-        what = f"measuring {request.collective} of {request.size} bytes"
-        what += "" if request.communicator == WHOLE else f" on {request.communicator}"
-        what += f" ({specs})"
+        (measurement,) = self.measure_together([request], timeout)
+        return measurement
 
-        def read(answers: Answers) -> Measurement:
-            _expect(specs.split(), answers)
-            seconds = tuple(times(answer["seconds"]) for answer in answers)
-            if {len(repetitions) for repetitions in seconds} != {request.repetitions}:
-                raise ValueError("a wrong number of repetitions")
-            if arrivals is None:
-                return Measurement(request, seconds)
-            return Measurement(request, seconds, _lateness(answers, message))
+    def measure_together(self, requests: Sequence[Request], timeout: float) -> list[Measurement]:
+        """Time requests at the same time, each on its own communicator.
 
-        return self._ask(command, what, timeout, read)
+        Args:
+            requests: in the order of the communicators of :meth:`use`.
+            timeout: seconds until all must be answered.
+
+        Raises:
+            SessionError: the job ended or did not answer within ``timeout`` seconds.
+        """
+        messages = [self._message(request) for request in requests]
+        words = map(_words, requests, messages)
+
+        def read(answers: Answers) -> list[Measurement]:
+            _expect([spec for request in requests for spec in _specs(request)], answers)
+            each = iter(answers)
+            own = [list(islice(each, len(request.candidates))) for request in requests]
+            return list(map(_measurement, requests, own, messages))
+
+        what = "; ".join(map(_in_short, requests))
+        return self._ask(f"measure {' | '.join(words)}", f"measuring {what}", timeout, read)
 
     def compare(
         self,
@@ -343,6 +358,42 @@ class Session:
         complaints = () if self._complaints is None else tail(self._complaints)
         output = [line for line in (*said, *complaints) if line]
         return SessionError(f"{what}: {why}", tuple(output[-LINES:]))
+
+
+def _specs(request: Request) -> list[str]:
+    return [candidate.spec for candidate in request.candidates]
+
+
+def _words(request: Request, message: float | None) -> str:
+    """Return a request as a `measure` command has it; ``message`` is a message's seconds."""
+    arrivals, timing = request.timing.arrivals, request.timing.mechanism
+    if arrivals is not None:
+        timing = arrivals.word(request.experiment, message)
+    return (
+        f"{request.collective} {request.size} {timing} {request.timing.computation_ms} "
+        f"{request.timing.metric} {request.settle:d} {request.calls} {request.repetitions} "
+        f"{' '.join(_specs(request))}"
+    )
+
+
+def _in_short(request: Request) -> str:
+    """Return what is measured, for error messages."""
+    where = "" if request.communicator == WHOLE else f" on {request.communicator}"
+    specs = " ".join(_specs(request))
+    return f"{request.collective} of {request.size} bytes{where} ({specs})"
+
+
+def _measurement(request: Request, answers: Answers, message: float | None) -> Measurement:
+    """Return what the answers to a request say.
+
+    Raises:
+        KeyError, TypeError, ValueError: they are no answers to it.
+    """
+    seconds = tuple(times(answer["seconds"]) for answer in answers)
+    if {len(repetitions) for repetitions in seconds} != {request.repetitions}:
+        raise ValueError("a wrong number of repetitions")
+    late = request.timing.arrivals is not None
+    return Measurement(request, seconds, _lateness(answers, message) if late else None)
 
 
 def _in_words(status: int) -> str:

@@ -99,7 +99,7 @@ class Watchdog:
         calls = request.calls + request.settle
         turns = calls * request.repetitions * len(request.candidates)
         computing = turns * (request.timing.computation_ms / 1e3 + late)
-        excess = seconds - calls * sum(map(sum, measurement.seconds)) - computing
+        excess = seconds - measurement.of_calls - computing
         self._excess = max(excess, self._excess or 0.0)
 
     def _most(self, collective: str, size: int, calls: int, scale: float) -> float:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from stagegen.catalogue import Catalogue
 from stagegen.measure.records import Check, Measurement, Request
 from stagegen.topology import Topology
 from stagegen.tune.communicators import find_communicators
-from stagegen.tune.purse import seconds_of_calls
 from stagegen.tune.scope import Options
+from stagegen.tune.together import together
 from stagegen.tune.tuner import kinds_of, sizes_of
 
 #: Seconds that are added to a race's lower bound to compare its cost with that of other races:
@@ -55,17 +56,22 @@ def races(
     Args:
         topology: the cluster.
         catalogue: all algorithms.
-        options: what to tune.
+        options: what to tune. Communicators that share no link have their races in turn.
         launches: how many jobs measure again what the first one has found.
     """
     found = kinds_of(find_communicators(topology, options.communicators, options.patterns))
-    first = [
-        Race(name, one.name, size)
-        for name in options.collectives
-        for one, made in found.items()
-        if made and options.wants(name, one.name)
-        for size in sizes_of(catalogue.collective(name), options, len(one.ranks), one.name)
-    ]
+    first = []
+    for name in options.collectives:
+        wanted = [one for one, made in found.items() if made and options.wants(name, one.name)]
+        for some in together(topology, wanted):
+            described = catalogue.collective(name)
+            sizes = [sizes_of(described, options, len(one.ranks), one.name) for one in some]
+            first += [
+                Race(name, one.name, size)
+                for of_all in zip_longest(*sizes)
+                for one, size in zip(some, of_all, strict=True)
+                if size is not None
+            ]
     with_parts = {algorithm.collective for algorithm in catalogue.algorithms if algorithm.parts}
     called = [one for one in first if not options.is_part(one.collective, one.communicator)]
     composed = [replace(one, composed=True) for one in called if one.collective in with_parts]
@@ -100,7 +106,7 @@ class BudgetForecast:
         """Count a measurement, made or known; its record says what it took."""
         self._begun.add(race_of(measurement.request))
         took = measurement.took
-        self._left -= seconds_of_calls(measurement) if took is None else took
+        self._left -= measurement.of_calls if took is None else took
 
     @property
     def done(self) -> int:
@@ -153,7 +159,7 @@ class Forecast:
             seconds: that it took to make; None if it was known.
         """
         race = race_of(measurement.request)
-        measured = seconds_of_calls(measurement)
+        measured = measurement.of_calls
         self._spent[race.kind, race.collective] += measured
         while self.done <= self._places.get(race, -1):
             passed = self._races[self.done]
@@ -177,8 +183,7 @@ class Forecast:
         rates = {key: self._rate(*key) for key in rates}
         rest = zip(self._races[self.done :], self._weights[self.done :], strict=True)
         measured = sum(weight * rates[race.kind, race.collective] for race, weight in rest)
-        beyond = self._taken / self._measured if self._measured else 1.0
-        return measured * max(1.0, beyond)
+        return measured * (self._taken / self._measured if self._measured else 1.0)
 
     def _rate(self, kind: str, collective: str) -> float:
         """Return the seconds that races like this have cost, for each second of their weight."""

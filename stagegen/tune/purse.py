@@ -89,16 +89,10 @@ class PaidSource:
         except CandidateFailed as failed:
             self._purse.spent += failed.failure.took or 0.0
             raise
-        calls = seconds_of_calls(measurement)
+        calls = measurement.of_calls
         took = calls if measurement.took is None else measurement.took
         self._purse.spent += took
         if request.launch != self._launch:
             self._launch = request.launch
             self._purse.start = max(0.0, took - calls)
         return measurement
-
-
-def seconds_of_calls(measurement: Measurement) -> float:
-    """Return the seconds of all calls of a measurement, untimed ones at the timed ones' mean."""
-    request = measurement.request
-    return (request.calls + request.settle) * sum(map(sum, measurement.seconds))

@@ -10,7 +10,7 @@ on a log runs as it ran live.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from stagegen.measure.records import Candidate, Request
@@ -47,6 +47,9 @@ AGAIN = ((0.1, 1000), (1.0, 2), (float("inf"), 0))
 #: so do all but the first few of a group.
 NEAR_FACTOR = 1.5
 NEAREST = 3
+
+#: So many candidates are in one request if ranks come late.
+LATE_TOGETHER = 4
 
 #: Two looks tell calls shorter than this many seconds apart only by luck. The best ones, up to
 #: TRIED of each group, have a trial of TRIAL repetitions.
@@ -97,9 +100,12 @@ def look(
     """
     first = _first(request, field, prediction)
     found: Times = {}
-    _measure(source, replace(request, candidates=first), found)
-    times.clear()
-    times.update(found)
+    try:
+        _measure(source, replace(request, candidates=first), found)
+    finally:
+        if found:
+            times.clear()
+            times.update(found)
     best = least(times)
     possible = {
         candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
@@ -242,6 +248,21 @@ def _most(table: Sequence[tuple[float, int]], seconds: float) -> int:
 
 
 def _measure(source: Source, request: Request, times: Times) -> None:
-    """Add a request's measurements to ``times``."""
-    for candidate, repetitions in source.measure(request).by_candidate().items():
-        times.setdefault(candidate, []).extend(repetitions)
+    """Add a request's measurements to ``times``, as soon as they are there."""
+    for part in _parts(request):
+        for candidate, repetitions in source.measure(part).by_candidate().items():
+            times.setdefault(candidate, []).extend(repetitions)
+
+
+def _parts(request: Request) -> Iterator[Request]:
+    """Yield a request, in parts if ranks come late: calls then take as long as the last one waits.
+
+    Between parts a budget may end. All candidates have the same delays, in whichever part they are.
+    The native routine is in the first one.
+    """
+    if request.timing.arrivals is None:
+        yield request
+        return
+    ordered = sorted(request.candidates, key=lambda candidate: candidate != NATIVE_CANDIDATE)
+    for first in range(0, len(ordered), LATE_TOGETHER):
+        yield replace(request, candidates=tuple(ordered[first : first + LATE_TOGETHER]))

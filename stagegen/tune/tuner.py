@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import TypeVar
 
 from stagegen.catalogue import Algorithm, Catalogue, Collective, applicable, groups_of
 from stagegen.catalogue.algorithm import LEVELS
@@ -30,6 +31,9 @@ from stagegen.tune.search import Search
 from stagegen.tune.spending import Spender
 from stagegen.tune.stated import spending_of
 from stagegen.tune.subject import Subject
+from stagegen.tune.together import AtOnce, in_turn, together
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -117,8 +121,12 @@ def tune(
     source: Source,
     representative: Callable[[], bool],
     progress: Callable[[str], None] = lambda _: None,
+    at_once: AtOnce = in_turn,
 ) -> Tuned:
     """Tune the collectives of ``options`` on a source of measurements.
+
+    Searches on communicators that share no link learn nothing from each other, whether they are
+    timed at the same time or in turn, so both ways ask for the same measurements.
 
     Args:
         topology: the cluster.
@@ -127,6 +135,8 @@ def tune(
         source: makes measurements, or has them from a log.
         representative: says, after measuring, whether the cluster itself was measured.
         progress: called with a text at every step.
+        at_once: runs such searches. Within a budget there are none: each look depends on the one
+            before.
 
     Raises:
         MeasurementError: a measurement failed; what the log holds stays valid.
@@ -150,37 +160,121 @@ def tune(
             progress,
         )
     )
-    banned = {(check.collective, check.candidate.algorithm) for check in wrong}
-    searches: list[Search] = []
-    scouted: list[Outcome] = []
-    for field in fields:
-        left = [a for a in field.algorithms if (a.collective, a.name) not in banned]
-        hints = _hints(field, left, zip(fields, scouted, strict=False))
+    passes = _Passes(_sets(topology, fields), at_once, _algorithms_of(wrong))
+
+    def search_for(field: _Field, left: Sequence[Algorithm]) -> Search:
+        hints = _hints(field, left, passes.scouted.items())
         plan = replace(_plan(topology, options, field, progress), hints=hints)
-        searches.append(Search(source, plan, field.collective, left, field.others))
-        scouted.append(searches[-1].scout())
-        banned |= {(f.collective, f.candidate.algorithm) for f in scouted[-1].failures}
-    composed = _compositions(fields, searches, scouted)
-    wrong += _wrong_among(source, scouted, composed, progress)
-    banned |= {(check.collective, check.candidate.algorithm) for check in wrong}
-    fields_of = list(zip(searches, (field.collective for field in fields), strict=True))
-    for (search, name), by_size in zip(fields_of, composed, strict=True):
-        search.leave_out(_of_collective(banned, name))
-        search.compose(_without(banned, name, by_size))
-        banned |= {(name, failure.candidate.algorithm) for failure in search.failures}
-    called = [one for one, field in zip(fields_of, fields, strict=True) if not field.is_part]
+        return Search(source, plan, field.collective, left, field.others)
+
+    passes.scout(search_for)
+    composed = _compositions(passes.searches, passes.scouted)
+    wrong += _wrong_among(source, composed, progress)
+    passes.banned |= _algorithms_of(wrong)
+    passes.compose(composed)
     for launch in range(1, options.protocol.launches + 1):
-        for search, name in called:
-            search.leave_out(_of_collective(banned, name))
-            search.confirm(launch)
-            banned |= {(name, failure.candidate.algorithm) for failure in search.failures}
-    outcomes: list[Outcome] = []
-    for search, name in called:
-        search.leave_out(_of_collective(banned, name))
-        outcomes.append(search.conclude())
-        banned |= {(name, failure.candidate.algorithm) for failure in search.failures}
-    parts = [one for one, field in zip(scouted, fields, strict=True) if field.is_part]
+        passes.confirm(launch)
+    concluded = passes.conclude()
+    outcomes = [concluded[field] for field in fields if not field.is_part]
+    parts = [passes.scouted[field] for field in fields if field.is_part]
     return _tuned(topology, catalogue, options, representative, (outcomes, parts), wrong)
+
+
+class _Passes:
+    """The passes of all searches, set by set: what fails in a set is left out of all after it.
+
+    Args:
+        sets: of fields whose searches may go on at the same time.
+        at_once: runs these.
+        banned: algorithms that are left out, each with its collective.
+
+    Attributes:
+        searches: of the fields.
+        scouted: their outcomes without compositions.
+    """
+
+    def __init__(
+        self,
+        sets: Sequence[Sequence[_Field]],
+        at_once: AtOnce,
+        banned: Set[tuple[str, str]],
+    ):
+        self._sets = sets
+        self._at_once = at_once
+        self.banned = set(banned)
+        self.searches: dict[_Field, Search] = {}
+        self.scouted: dict[_Field, Outcome] = {}
+
+    def scout(self, search_for: Callable[[_Field, Sequence[Algorithm]], Search]) -> None:
+        """Begin the searches of a set, given what those before have found, and scout."""
+        for fields in self._sets:
+            for field in fields:
+                left = [a for a in field.algorithms if (a.collective, a.name) not in self.banned]
+                self.searches[field] = search_for(field, left)
+            self.scouted |= self._run(lambda search: search.scout(), fields)
+
+    def compose(self, composed: Mapping[_Field, _BySize]) -> None:
+        """Look at compositions."""
+        for fields in self._sets:
+            self._leave_out(fields)
+            steps = {
+                field: partial(
+                    self.searches[field].compose,
+                    _without(self.banned, field.collective, composed[field]),
+                )
+                for field in fields
+            }
+            self._run_each(steps)
+
+    def confirm(self, launch: int) -> None:
+        """Time finalists in a launch; not of what only serves parts."""
+        for fields in self._called():
+            self._leave_out(fields)
+            self._run(lambda search: search.confirm(launch), fields)
+
+    def conclude(self) -> Mapping[_Field, Outcome]:
+        """Return the outcomes; none of what only serves parts."""
+        found: dict[_Field, Outcome] = {}
+        for fields in self._called():
+            self._leave_out(fields)
+            found |= self._run(lambda search: search.conclude(), fields)
+        return found
+
+    def _called(self) -> Iterator[Sequence[_Field]]:
+        for fields in self._sets:
+            if called := [field for field in fields if not field.is_part]:
+                yield called
+
+    def _leave_out(self, fields: Sequence[_Field]) -> None:
+        for field in fields:
+            self.searches[field].leave_out(_of_collective(self.banned, field.collective))
+
+    def _run(self, step: Callable[[Search], T], fields: Sequence[_Field]) -> dict[_Field, T]:
+        return self._run_each({field: partial(step, self.searches[field]) for field in fields})
+
+    def _run_each(self, steps: Mapping[_Field, Callable[[], T]]) -> dict[_Field, T]:
+        """Do a step of each field's search; return what they found."""
+        found = self._at_once(list(steps.values()))
+        self.banned |= {
+            (field.collective, failure.candidate.algorithm)
+            for field in steps
+            for failure in self.searches[field].failures
+        }
+        return dict(zip(steps, found, strict=True))
+
+
+def _algorithms_of(checks: Iterable[Check]) -> set[tuple[str, str]]:
+    """Return the algorithms of checks, each with its collective."""
+    return {(check.collective, check.candidate.algorithm) for check in checks}
+
+
+def _sets(topology: Topology, fields: Sequence[_Field]) -> list[tuple[_Field, ...]]:
+    """Return the fields in sets of one collective each, on communicators that share no link."""
+    found = []
+    for name in dict.fromkeys(field.collective for field in fields):
+        own = {field.communicator: field for field in fields if field.collective == name}
+        found += [tuple(own[one] for one in some) for some in together(topology, list(own))]
+    return found
 
 
 def _within(
@@ -271,34 +365,33 @@ _BySize = Mapping[int, Mapping[Candidate, float]]
 
 
 def _compositions(
-    fields: Sequence[_Field], searches: Sequence[Search], outcomes: Sequence[Outcome]
-) -> list[_BySize]:
+    searches: Mapping[_Field, Search], outcomes: Mapping[_Field, Outcome]
+) -> dict[_Field, _BySize]:
     """Return the compositions for each search, given its outcome without them.
 
     A part is no composition itself, so what only serves parts has none.
     """
-    found = Compositions(outcomes)
-    return [
-        {} if field.is_part else found.of(outcome, search.compositions, search.known)
-        for field, search, outcome in zip(fields, searches, outcomes, strict=True)
-    ]
+    found = Compositions(list(outcomes.values()))
+    return {
+        field: {} if field.is_part else found.of(outcomes[field], search.compositions, search.known)
+        for field, search in searches.items()
+    }
 
 
 def _wrong_among(
     source: Source,
-    outcomes: Sequence[Outcome],
-    composed: Sequence[_BySize],
+    composed: Mapping[_Field, _BySize],
     progress: Callable[[str], None],
 ) -> tuple[Check, ...]:
     """Check compositions with their bound parts; return the checks of the wrong ones."""
     return tuple(
         check
-        for outcome, by_size in zip(outcomes, composed, strict=True)
+        for field, by_size in composed.items()
         if any(by_size.values())
         for check in find_wrong_among(
             source,
-            outcome.collective,
-            outcome.communicator,
+            field.collective,
+            field.communicator.name,
             (candidate for candidates in by_size.values() for candidate in candidates),
             progress,
         )
@@ -318,7 +411,7 @@ def _without(banned: Set[tuple[str, str]], collective: str, by_size: _BySize) ->
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Field:
     """The subject of one search: a collective, a communicator, and the candidates.
 

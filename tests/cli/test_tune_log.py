@@ -131,7 +131,7 @@ class Starter:
         self.log.write(*allowed, {"kind": "session", "environment": form, "mpi": "a model"})
         return self
 
-    def use(self, communicator, ranks):
+    def use(self, communicators):
         pass
 
     def check(self, collective, candidates, timeout):

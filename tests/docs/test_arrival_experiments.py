@@ -147,20 +147,30 @@ def sites(**faster: float) -> dict[str, Any]:
 
 PLAIN = two_sites.LARGE.name
 DELAYED = two_sites.replace(two_sites.LARGE, late=two_sites.LATE).name
+SAME = two_sites.replace(two_sites.LARGE, late=two_sites.LATE, same=True).name
 
 
 @pytest.mark.parametrize(
     ("found", "met"),
     [
-        ({}, [None, None, None]),
-        ({PLAIN: sites(HR2=1.6, lanes=1.58)}, [True, True, None]),
-        ({PLAIN: sites(HR1=1.4, Ring=2.0, lanes=1.45)}, [False, False, None]),
-        ({DELAYED: sites(HR1=1.2, lanes=1.4)}, [None, None, True]),
-        ({DELAYED: sites(HR1=1.2, lanes=1.3)}, [None, None, False]),
+        ({}, [None, None, None, None]),
+        ({PLAIN: sites(HR2=1.6, lanes=1.58)}, [True, True, None, None]),
+        ({PLAIN: sites(HR1=1.4, Ring=2.0, lanes=1.45)}, [False, False, None, None]),
+        ({DELAYED: sites(HR1=1.2, lanes=1.4)}, [None, None, True, None]),
+        ({DELAYED: sites(HR1=1.2, lanes=1.3)}, [None, None, False, None]),
+        ({SAME: sites(PRR=1.2, lanes=1.4)}, [None, None, None, True]),
+        ({SAME: sites(PRR=1.2, lanes=1.3)}, [None, None, None, False]),
     ],
 )
 def test_targets_of_two_sites(found, met):
     assert [target.met for target in two_sites.EXPERIMENT.targets(found)] == met
+
+
+def test_the_new_algorithm_stands_beside_the_best_of_the_six():
+    text = two_sites.EXPERIMENT.report({SAME: sites(PRR=1.2, lanes=1.5), PLAIN: sites(Ring=2)})
+    rank = f"rank {two_sites.SAME_RANK} by {two_sites.LATE} ms"
+    assert f"| 1 MiB | {rank} | 0.80 [0.80, 0.80] (PRR) |" in text
+    assert "| 1 MiB | nobody | 2.00 [2.00, 2.00] (Ring) |" in text
 
 
 def test_two_sites_reports_paired_ratios_with_intervals():

@@ -54,7 +54,7 @@ RETURNED = {
     "arrival/classes": (
         "alltoall factor 4",
         compared("native", "pair", "ring", "bruck", "spreading_simple"),
-        "| `ring` | globally coordinated | 3; 3.00 |",
+        "| `ring` | globally coordinated | 3 [1.5–4.5]; 3.00 [3.00, 3.00] |",
     ),
     "arrival/two_sites": (
         "20 hosts 1 MiB 0 ms",

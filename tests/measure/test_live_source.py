@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from stagegen.errors import MeasurementError
+from stagegen.measure.arrivals import Imbalance
 from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter, read_log
 from stagegen.measure.records import (
@@ -128,7 +129,7 @@ class Hurried:
         self.scale = scale
         self.timeouts: list[float] = []
 
-    def use(self, communicator, ranks):
+    def use(self, communicators):
         pass
 
     def check(self, collective, candidates, timeout):
@@ -212,7 +213,7 @@ class Slow:
     def __init__(self, seconds: dict[str, float], limits: list[float]):
         self.seconds, self.limits = seconds, limits
 
-    def use(self, communicator, ranks):
+    def use(self, communicators):
         pass
 
     def measure(self, asked, timeout):
@@ -338,3 +339,119 @@ def test_a_log_answers_each_launch_with_its_own_times():
         LogSource([known]).measure(request(FLAT))
     del known["launch"]  # as in logs of before there were launches
     assert LogSource([known]).measure(request(FLAT)).seconds == ((1.0,),)
+
+
+#: A driver for several communicators: each routine takes 0.5 s.
+TOGETHER = GOOD.replace(
+    """        for word in words[9:]:
+            print(json.dumps({"routine": word, "seconds": [0.5] * int(words[8])}))
+""",
+    """        for one in line.split(" ", 1)[1].split("|"):
+            own = one.split()
+            for word in own[8:]:
+                print(json.dumps({"routine": word, "seconds": [0.5] * int(own[7])}))
+""",
+)
+ECHO_TOGETHER = TOGETHER.replace(
+    "    words = line.split()\n",
+    "    words = line.split()\n    sys.stderr.write(line); sys.stderr.flush()\n",
+)
+DIES_TOGETHER = ECHO_TOGETHER.replace(
+    "    words = line.split()\n",
+    "    words = line.split()\n"
+    "    if words[0] == 'measure' and '|' in words and 'ring:' in line: sys.exit(3)\n",
+)
+HALVES = {"left": Members((0, 2)), "right": Members((3, 1))}
+
+
+def of_halves(tmp_path, *scripts: str) -> tuple[LiveSource, LogWriter]:
+    log = LogWriter(tmp_path / "log.jsonl")
+    rest = iter(scripts)
+    start = lambda: session(next(rest), tmp_path)  # noqa: E731
+    return LiveSource(start, log, lambda name, size: 0.0, HALVES), log
+
+
+def searches(source: LiveSource, *asked: Request):
+    return [lambda one=one: source.measure(one) for one in asked]
+
+
+def both(*candidates: Candidate) -> list[Request]:
+    return [
+        replace(request(*candidates, size=size), communicator=name)
+        for name, size in (("left", 64), ("right", 512))
+    ]
+
+
+def test_what_two_searches_ask_for_is_one_command_and_two_records(tmp_path):
+    source, log = of_halves(tmp_path, ECHO_TOGETHER)
+    asked = both(FLAT, RING)
+    measured = source.at_once(searches(source, *asked))
+    source.close()
+    assert [one.request for one in measured] == asked
+    first, second, quit_ = (tmp_path / "stderr").read_text().splitlines()
+    assert first == "communicator 0 2 | 3 1"
+    own, other = second.split(" | ")
+    assert own == "measure alltoall 64 barrier 0 slowest 0 1 1 flat ring:segment_size=64"
+    assert other == "alltoall 512 barrier 0 slowest 0 1 1 flat ring:segment_size=64"
+    assert quit_ == "quit"
+    records = [one for one in log.written if one["kind"] == "measurement"]
+    assert [(one["communicator"], one["beside"]) for one in records] == [
+        ("left", ["right"]), ("right", ["left"]),
+    ]  # fmt: skip
+    assert [Measurement.from_json(one) for one in records] == measured
+    left, right = measured
+    assert left.took == right.took
+
+
+def test_what_fails_together_is_measured_alone(tmp_path):
+    source, log = of_halves(tmp_path, DIES_TOGETHER, ECHO_TOGETHER)
+    measured = source.at_once(searches(source, *both(FLAT, RING)))
+    source.close()
+    assert [one.seconds for one in measured] == [((0.5,), (0.5,))] * 2
+    assert not any("beside" in one for one in log.written)
+    assert "communicator 3 1\n" in (tmp_path / "stderr").read_text()
+
+
+def test_a_routine_that_ends_the_job_on_one_half_is_found_and_the_other_half_is_timed(tmp_path):
+    script = ECHO_TOGETHER.replace(
+        "    words = line.split()\n",
+        "    words = line.split()\n"
+        "    if words[0] == 'measure' and ' 512 ' in line and 'ring:' in line: sys.exit(3)\n",
+    )
+    source, log = of_halves(tmp_path, *[script] * 9)
+
+    def outcome(asked: Request) -> object:
+        try:
+            return source.measure(asked).request
+        except CandidateFailed as failed:
+            return failed.failure.candidate, failed.failure.communicator
+
+    asked = both(FLAT, RING)
+    found = source.at_once([lambda one=one: outcome(one) for one in asked])
+    source.close()
+    assert found == [asked[0], (RING, "right")]
+    assert [one["kind"] for one in log.written] == ["measurement", "failure"]
+
+
+def test_ranks_that_come_late_are_timed_on_one_communicator_at_a_time(tmp_path):
+    source, _ = of_halves(tmp_path, *[ECHO_TOGETHER] * 6)
+    late = Timing("imbalance", metric="last", arrivals=Imbalance(10, False, 1))
+    asked = [replace(one, timing=late) for one in both(FLAT)]
+    with pytest.raises(MeasurementError):
+        source.at_once(searches(source, *asked))
+    source.close()
+    assert "|" not in (tmp_path / "stderr").read_text()
+
+
+def test_what_one_search_checks_does_not_disturb_what_the_other_measures(tmp_path):
+    source, log = of_halves(tmp_path, ECHO_TOGETHER)
+    left, right = both(FLAT)
+
+    def checks() -> object:
+        (check,) = source.check("alltoall", (RING,), "right")
+        return check.wrong, source.measure(right).request
+
+    found = source.at_once([lambda: source.measure(left).request, checks])
+    source.close()
+    assert found == [left, (0, right)]
+    assert [one["kind"] for one in log.written] == ["check", "measurement", "measurement"]

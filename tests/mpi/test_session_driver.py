@@ -415,3 +415,59 @@ def test_ranks_whose_clocks_differ_meet_at_the_same_time(tmp_path):
         error = one["behind"] + 2 * one["clock_error"] + 1e-8
         assert abs(spread - (max(drawn) - min(drawn))) <= error
     assert all(seconds < 100 for seconds in one["last"])
+
+
+#: Times that each communicator's ranks have by themselves: see ``RANKED``.
+AT_ONCE = (
+    "communicator 4 2 | 0 1 3",
+    "measure bcast 8 ranked 0 slowest 0 3 2 flat native"
+    " | allgather 64 ranked 0 mean 0 2 1 ring bruck native",
+    "measure bcast 1024 barrier 0 slowest 1 2 3 binomial"
+    " | alltoall 4096 barrier 0 slowest 1 3 2 pair",
+)
+
+
+def test_communicators_time_at_the_same_time_each_what_it_is_told(tmp_path):
+    found = [one for one in together(tmp_path, 5, *AT_ONCE) if "done" not in one]
+    assert [one["routine"] for one in found[:5]] == ["flat", "native", "ring", "bruck", "native"]
+    assert [one["seconds"] for one in found[:2]] == [[2 * (1 + 2 + 3) / 3] * 2] * 2
+    assert [one["seconds"] for one in found[2:5]] == [[2 * (1 + 2) / 2]] * 3
+    first, second = found[5:]
+    assert (len(first["seconds"]), len(second["seconds"])) == (3, 2)
+    assert min(*first["seconds"], *second["seconds"]) > 0
+
+
+def test_after_several_communicators_one_checks_and_times_again(tmp_path):
+    single = "measure bcast 8 ranked 0 mean 0 1 1 flat"
+    lines = [*AT_ONCE, "communicator 1 3", "check bcast flat", single]
+    *_, check, measured = (one for one in together(tmp_path, 5, *lines) if "done" not in one)
+    assert check["wrong"] == 0 < check["cases"]
+    assert measured["seconds"] == [1.5]
+
+
+SINGLE = "bcast 8 barrier 0 slowest 0 1 1 flat"
+LATE = "bcast 8 imbalance:unit=1:most=2:seed=1:first=0 0 last 0 1 1 flat"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (f"measure {SINGLE}", "more communicators than requests"),
+        (f"measure {SINGLE} | {SINGLE} | {SINGLE}", "more requests than communicators"),
+        (f"measure {SINGLE} | nonsense", "not a measure command"),
+        (f"measure {SINGLE} | {SINGLE} nonsense", "unknown routine"),
+        (f"measure {SINGLE} | {LATE}", "late"),
+        ("check bcast flat", "several communicators"),
+        ("message bcast 8", "several communicators"),
+        ("blocks 0 1 5", "several communicators"),
+        ("communicator 0 1 | 1 2", "different ranks"),
+        ("communicator 0 1 |", "different ranks"),
+        ("communicator | 0 1", "different ranks"),
+        ("communicator 0 | x", "different ranks"),
+    ],
+)  # fmt: skip
+def test_what_several_communicators_cannot_do_is_told_and_the_session_goes_on(tmp_path, line, told):
+    lines = ["communicator 0 2 | 1", line, "communicator", f"measure {SINGLE}"]
+    wrong, right = (one for one in together(tmp_path, 3, *lines) if "done" not in one)
+    assert told in wrong["error"]
+    assert right["routine"] == "flat"

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stagegen.catalogue import load_catalogue
+from stagegen.catalogue.algorithm import NATIVE
 from stagegen.data import TOPOLOGIES
 from stagegen.measure.arrivals import LOOK, Imbalance
 from stagegen.measure.records import Candidate, Measurement
@@ -15,6 +16,7 @@ from stagegen.measure.timing import Timing
 from stagegen.topology import load_topology
 from stagegen.tune.experiments import Experiments
 from stagegen.tune.protocol import Protocol
+from stagegen.tune.race import LATE_TOGETHER
 from stagegen.tune.scope import Options
 from stagegen.tune.tuner import tune
 from tests.measure.fakes import Model, request
@@ -92,3 +94,28 @@ def test_tuning_under_imbalance_chooses_again_from_its_log_alone():
     launches = {one.launch for one in model.asked}
     assert min(launches) == 0 < max(launches)
     assert all(Measurement.from_json(r).request.timing.arrivals for r in model.records)
+
+
+class Waiting(Model):
+    """Each call takes a second of waiting for the last rank, and so does its repetition."""
+
+    def measure(self, request):
+        measured = super().measure(request)
+        return replace(measured, took=float(len(request.candidates) * request.repetitions))
+
+
+def test_a_budget_ends_between_parts_of_a_look_and_what_was_seen_counts():
+    """A whole look at all candidates would take several times the budget."""
+    total = 30.0
+    options = Options(
+        ("alltoall",), (4096,), LATE, 0.5, ("whole",), protocol=Protocol(launches=5), total=total
+    )
+    model = Waiting(cost)
+    tuned = tune(TOPOLOGY, CATALOGUE, options, model, lambda: True)
+    spent = sum(len(one.candidates) * one.repetitions for one in model.asked)
+    assert total <= spent <= total + LATE_TOGETHER * LOOK
+    first, *_ = model.asked
+    assert NATIVE in {candidate.algorithm for candidate in first.candidates}
+    (outcome,) = tuned.outcomes
+    assert len(outcome.samples[4096]) > LATE_TOGETHER
+    assert tuned.decision.tables

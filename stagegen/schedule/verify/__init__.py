@@ -12,6 +12,7 @@ from typing import Any
 
 from stagegen.schedule.model import PatternSchedule, PhaseSchedule, Ring, RingPipeline, Tree
 from stagegen.schedule.verify.alltoall import verify_alltoall
+from stagegen.schedule.verify.apart import used_by
 from stagegen.schedule.verify.configured import facts_of, verify_configured
 from stagegen.schedule.verify.pattern import verify_pattern
 from stagegen.schedule.verify.proof import Proof
@@ -23,6 +24,7 @@ from stagegen.topology import Topology
 __all__ = [
     "Proof",
     "facts_of",
+    "used_by",
     "verify",
     "verify_alltoall",
     "verify_configured",

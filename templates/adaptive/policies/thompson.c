@@ -12,6 +12,9 @@ enum { MEANS = 16, CALLS = 2 };
 /* What a call of before counts after each later one of the same candidate. */
 static const double memory_of_calls = 0.98;
 
+/* The most that a meeting may take of its stage's time, unless a stage of ITER calls is shorter. */
+static const double meeting_share = 0.05;
+
 struct arm {
     double sum[MEANS], weight[MEANS];
     double first; /* the least time of its first stage */
@@ -128,10 +131,28 @@ static int drawn(struct state *state) {
     return best;
 }
 
+/* What a call of a candidate takes: the mean of its means. */
+static double time_of(const struct arm *arm) {
+    double sum = 0;
+    for (int i = 0; i < MEANS; ++i)
+        sum += arm->sum[i] / arm->weight[i];
+    return sum / MEANS;
+}
+
+/* The calls of a candidate's first stage in a row: more if they are short beside a meeting. */
+static int shortest(const struct state *state) {
+    const struct coll_problem *problem = state->problem;
+    const double time = time_of(&state->arm[state->current]);
+    const double calls = problem->meeting_s / (meeting_share * time);
+    if (!(calls > CALLS))
+        return CALLS;
+    return calls < problem->iterations ? (int)calls + 1 : problem->iterations;
+}
+
 /* The longer a candidate is drawn without a break, the rarer the ranks meet. */
 static int calls_of(const struct state *state) {
     const int most = state->problem->delta_bound * state->problem->iterations;
-    int calls = CALLS;
+    int calls = shortest(state);
     for (int i = 1; i < state->in_a_row && calls < most; ++i)
         calls *= 2;
     return calls < most ? calls : most;
@@ -157,8 +178,7 @@ static struct coll_stage next(void *memory, const struct coll_heard *heard) {
     state->in_a_row = best == state->current ? state->in_a_row + (state->in_a_row < 30) : 1;
     state->current = best;
     state->why = state->in_a_row == 1 ? "drawn: likely enough to be the fastest" : "drawn again";
-    const int calls = calls_of(state);
-    return (struct coll_stage){best, calls, calls > 2 * CALLS};
+    return (struct coll_stage){best, calls_of(state), state->in_a_row > 2};
 }
 
 static const char *why(const void *memory) {

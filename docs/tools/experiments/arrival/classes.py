@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from docs.tools.experiments.experiment import Experiment, Found
-from docs.tools.experiments.page import milliseconds, table
+from docs.tools.experiments.page import interval, milliseconds, table
 from docs.tools.experiments.stagegen import answer
 from stagegen.data import TOPOLOGIES
-from stagegen.measure.statistics import paired_ratio
+from stagegen.measure.statistics import paired_ratio, summarize
 
 TOPOLOGY = TOPOLOGIES / "quickstart.yaml"
 
@@ -53,14 +53,19 @@ def _points() -> Iterator[tuple[str, Any]]:
 def _summary(result: Any) -> Any:
     """Return of each algorithm the last exit, and ē over native's in the same experiments."""
     native = result["rows"][0]["late"]["rounds"]["mean"]
-    return [
-        {
-            "routine": row["routine"],
-            "last_s": row["late"]["last_s"],
-            "over_native": paired_ratio(row["late"]["rounds"]["mean"], native).median,
-        }
-        for row in result["rows"]
-    ]
+    return [_of_row(row, native) for row in result["rows"]]
+
+
+def _of_row(row: Any, native: Sequence[float]) -> Any:
+    rounds = row["late"]["rounds"]
+    last, ratio = summarize(rounds["last"]), paired_ratio(rounds["mean"], native)
+    return {
+        "routine": row["routine"],
+        "last_s": row["late"]["last_s"],
+        "last_ends": [last.low, last.high],
+        "over_native": ratio.median,
+        "over_native_ends": [ratio.low, ratio.high],
+    }
 
 
 def _report(found: Found) -> str:
@@ -92,7 +97,12 @@ def _section(collective: str, found: Found) -> str:
 
 
 def _cell(one: Mapping[str, Any]) -> str:
-    return f"{milliseconds(one['last_s'])}; {one['over_native']:.2f}"
+    """Return both numbers, with their intervals unless an earlier run kept none."""
+    if "last_ends" not in one:
+        return f"{milliseconds(one['last_s'])}; {one['over_native']:.2f}"
+    last = "–".join(milliseconds(end) for end in one["last_ends"])
+    ratio = interval(one["over_native"], *one["over_native_ends"])
+    return f"{milliseconds(one['last_s'])} [{last}]; {ratio}"
 
 
 EXPERIMENT = Experiment(

@@ -49,8 +49,9 @@ SIZES = {
 LATE = (None, 4, 15)
 
 #: An experiment has few calls: ranks tell which of them is late in some calls only, and these take
-#: longer.
+#: longer. Such calls come ever more seldom, so of many experiments, few have one.
 EXPERIMENTS, CALLS = 16, 3
+MANY = {"reduce": 48, "bcast": 48}
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,10 @@ class _Setting:
         return f"replay:{self.late}={self.delay}ms"
 
     @property
+    def experiments(self) -> int:
+        return EXPERIMENTS if self.late is None else MANY.get(self.collective, EXPERIMENTS)
+
+    @property
     def algorithms(self) -> Sequence[str]:
         return (NATIVE, *OTHERS[self.collective], WATCHING[self.collective])
 
@@ -98,7 +103,7 @@ def _measure(setting: _Setting, folder: Path) -> Any:
     return answer(
         *("compare", "--topology", path, "--collective", setting.collective),
         *("--sizes", setting.size, "--algorithms", ",".join(setting.algorithms)),
-        *("--timing", setting.plan, "--metric", "last", "--repetitions", EXPERIMENTS),
+        *("--timing", setting.plan, "--metric", "last", "--repetitions", setting.experiments),
         *("--iterations", CALLS, "--output", folder.parent / f"build-{setting.collective}"),
     )
 

@@ -78,8 +78,8 @@ class _Setting:
     def plan(self) -> str:
         """The last rank is late; if two are, another one below another child of the root.
 
-        Of ranks 6 and 15, this holds with either degree of the tree, as it does in the source's
-        tree for its ranks 1 and 15 (§5.3.2, §5.3.4).
+        Of ranks 6 and 15, and of 6 and 31, this holds with either degree of the tree, as it does in
+        the source's tree for its ranks 1 and 15 (§5.3.2, §5.3.4).
         """
         if not self.late:
             return "imbalance:1us"  # below 1 µs nobody is late, and yet all is measured likewise
@@ -89,10 +89,10 @@ class _Setting:
 
 #: By ranks: how many are late, and by how many ms.
 PATTERNS = {
-    4: [(1, 40)],
-    8: [(1, 40)],
+    4: [(0, 0), (1, 40)],
+    8: [(0, 0), (1, 40)],
     16: [(0, 0), (1, 10), (1, 40), (2, 40)],
-    32: [(1, 40)],
+    32: [(0, 0), (1, 10), (1, 40), (2, 40)],
 }
 SETTINGS = [
     _Setting(collective, ranks, *how, multicast)
