@@ -39,7 +39,9 @@ def run(
     if arity:
         chosen = [support.with_default(one, "arity", arity) for one in chosen]
     mpi = builds.Mpi.of_environment()
-    folder = builds.of_catalogue(mpi, ranks, f"early{len(served)}{arity}", support.few(chosen))
+    folder = builds.of_catalogue(
+        mpi, ranks, f"early-{'-'.join(served.values())}-{arity}", support.few(chosen)
+    )
     program = builds.c_program(mpi, folder, source, *(f"-Wl,--wrap={name}" for name in wrapped))
     result = support.run(ranks, program, *words, variables={"LIBCOLL_FORCE": forced}, timeout=100)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -141,3 +143,59 @@ def test_a_short_message_is_one_lane():
     (first,) = run("early.c", "allreduce", "0", "-1:1", wrapped=SENDS, served=LANES)
     assert first.pop(0).split(",") == [str(rank) for rank in range(1, RANKS)]
     assert first == dict.fromkeys(range(1, RANKS), "0")
+
+
+def to_ranks(line: Mapping[int, str]) -> dict[int, list[int]]:
+    return {rank: [int(to) for to in text.split(",") if to] for rank, text in line.items()}
+
+
+def test_without_late_ranks_a_pre_reduced_ring_is_one_ring_and_the_late_rank_gives_blocks_to_all():
+    """Early ranks combine around their own ring; results go around the ring of all, late at last.
+
+    Messages of the first half are sent while others are received, which is not noted here.
+    """
+    served = {"allreduce": "pre_reduced_ring"}
+    found = run("early.c", "allreduce", "0", "-1:1", "1:4", "2:6", wrapped=SENDS, served=served)
+    first, one, two = map(to_ranks, found)
+    assert all({*to} == {(rank + 1) % RANKS} for rank, to in first.items())
+    for late, line in ((1, one), (2, two)):
+        early = [rank for rank in range(RANKS) if rank != late]
+        order = [*early, late]
+        after = dict(zip(order, [*order[1:], order[0]], strict=True))
+        given, passed = line[late][: len(early)], line[late][len(early) :]
+        assert given == early[::-1]
+        assert {*passed} == {after[late]}
+        assert all({*line[rank]} == {after[rank]} for rank in early)
+
+
+def test_a_late_rank_owns_no_lane():
+    """Each other rank sends its operand to the owner of the only lane, which answers all."""
+    found = run("early.c", "allreduce", "0", "0:4", "2:6", wrapped=SENDS, served=LANES)
+    for late, line in zip((0, 2), map(to_ranks, found[1:]), strict=True):
+        (owner,) = (rank for rank, to in line.items() if len(to) > 1)
+        assert owner != late
+        others = [rank for rank in range(RANKS) if rank != owner]
+        assert sorted(line[owner]) == others
+        assert all(line[rank] == [owner] for rank in others)
+
+
+#: Rank 5 is below 1, and 1 below the root, 0. Either 0 is told by 1, and releases it; or 0 passes a
+#: token to 1, which is told by 5 and releases 0.
+AT_ROOT = {0: "4,3,2,1", 1: "0,5", 2: "0", 3: "0", 4: "0", 5: "1"}
+BELOW = {0: "1,4,3,2", 1: "5,0", 2: "0", 3: "0", 4: "0", 5: "1"}
+
+
+@pytest.mark.parametrize(
+    ("tree", "calls"),
+    [
+        ("token_tree", [AT_ROOT, BELOW, BELOW, AT_ROOT]),
+        ("token_tree_semi_dynamic", [AT_ROOT, AT_ROOT, BELOW, BELOW]),
+        ("token_tree_remembering", [AT_ROOT, BELOW, BELOW, BELOW]),
+        ("fixed_tree", [AT_ROOT, AT_ROOT, AT_ROOT, AT_ROOT]),
+    ],
+)
+def test_the_token_goes_to_the_late_rank_in_the_call_or_in_the_next_ones(tree, calls):
+    """Nobody is late, then rank 5 twice, then nobody."""
+    served = {"allreduce": tree}
+    parts = ("-1:1", "5:1", "5:1", "-1:1")
+    assert run("early.c", "allreduce", "0", *parts, wrapped=SENDS, served=served) == calls
