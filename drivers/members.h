@@ -7,29 +7,42 @@
 #include "coll.h"
 #include "serve.h"
 
-static struct {
+/* So many sets of communicators are kept: to make one takes messages, and so do first calls. */
+enum { SETS_KEPT = 16 };
+
+struct members {
     MPI_Comm comm; /* of this rank; MPI_COMM_NULL on ranks that do not take part */
     int rank, size;
-    int number;        /* of this rank's communicator; -1 if it does not take part */
-    int communicators; /* how many there are; they have no rank in common */
-    int *first;        /* of each: the rank of the job that is its rank 0 */
-} members;
+    int own; /* the number of this rank's communicator; -1 if it does not take part */
+    int communicators;
+    int *first;  /* of each communicator: the rank of the job that is its rank 0 */
+    char *words; /* of the command that made them; NULL for all ranks of the job */
+};
+
+static struct members members, kept_members[SETS_KEPT];
+static int kept_count;
 
 static int is_member(void) {
     return members.comm != MPI_COMM_NULL;
 }
 
-static int members_are_all(void) {
-    members.comm = MPI_COMM_WORLD;
+static void members_are_all(void) {
+    static int first = 0;
+    members = (struct members){.comm = MPI_COMM_WORLD, .communicators = 1, .first = &first};
     PMPI_Comm_rank(MPI_COMM_WORLD, &members.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &members.size);
-    if (members.first == NULL)
-        members.first = malloc((size_t)members.size * sizeof *members.first);
-    if (members.first == NULL)
-        return MPI_ERR_NO_MEM;
-    members.number = 0;
-    members.communicators = 1;
-    members.first[0] = 0;
+}
+
+/* All ranks forget in the same order. */
+static int forget_members(void) {
+    members_are_all();
+    for (int i = 0; i < kept_count; ++i) {
+        free(kept_members[i].first);
+        free(kept_members[i].words);
+        if (kept_members[i].comm != MPI_COMM_NULL)
+            COLL_TRY(PMPI_Comm_free(&kept_members[i].comm));
+    }
+    kept_count = 0;
     return MPI_SUCCESS;
 }
 
@@ -69,34 +82,54 @@ static int parse_ranks(const char *words, int *ranks, int *starts) {
     }
 }
 
-static int make_members(const int *ranks, const int *starts, int communicators) {
+/* Find this rank's communicator and its place among all ranks, and the first rank of each. */
+static int find_own(const int *ranks, const int *starts, struct members *made) {
     int place = 0;
-    members.number = -1;
-    members.communicators = communicators;
-    for (int k = 0; k < communicators; ++k) {
-        members.first[k] = ranks[starts[k]];
+    made->own = -1;
+    for (int k = 0; k < made->communicators; ++k) {
+        made->first[k] = ranks[starts[k]];
         for (int i = starts[k]; i < starts[k + 1]; ++i)
             if (ranks[i] == world_rank) {
-                members.number = k;
+                made->own = k;
                 place = i;
             }
     }
-    const int takes_part = members.number >= 0, number = takes_part ? members.number : 0;
-    members.size = starts[number + 1] - starts[number];
-    members.rank = takes_part ? place - starts[number] : MPI_UNDEFINED;
-    return PMPI_Comm_split(MPI_COMM_WORLD, takes_part ? number : MPI_UNDEFINED, place,
-                           &members.comm);
+    return place;
 }
 
-static int change_members(const int *ranks, const int *starts, int communicators) {
-    if (is_member() && members.comm != MPI_COMM_WORLD)
-        COLL_TRY(PMPI_Comm_free(&members.comm));
-    COLL_TRY(members_are_all());
-    return starts[1] > 0 ? make_members(ranks, starts, communicators) : MPI_SUCCESS;
+/* Make communicators, and keep them under the words of their command. */
+static int make_members(const char *words, const int *ranks, const int *starts, int communicators) {
+    if (kept_count == SETS_KEPT)
+        COLL_TRY(forget_members());
+    struct members made = {.communicators = communicators,
+                           .first = malloc((size_t)communicators * sizeof *made.first),
+                           .words = strdup(words)};
+    if (made.first == NULL || made.words == NULL)
+        return MPI_ERR_NO_MEM;
+    const int place = find_own(ranks, starts, &made), takes_part = made.own >= 0;
+    const int of = takes_part ? made.own : 0;
+    made.size = starts[of + 1] - starts[of];
+    made.rank = takes_part ? place - starts[of] : MPI_UNDEFINED;
+    COLL_TRY(
+        PMPI_Comm_split(MPI_COMM_WORLD, takes_part ? made.own : MPI_UNDEFINED, place, &made.comm));
+    members = kept_members[kept_count++] = made;
+    return MPI_SUCCESS;
+}
+
+static int are_kept(const char *words) {
+    for (int i = 0; i < kept_count; ++i) {
+        if (strcmp(kept_members[i].words, words) == 0) {
+            members = kept_members[i];
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* Carry out `communicator RANK... | RANK...`. */
 static int choose_members(const char *words) {
+    if (are_kept(words))
+        return MPI_SUCCESS;
     int *ranks = malloc(((size_t)world_size * 2 + 1) * sizeof *ranks);
     if (ranks == NULL)
         return MPI_ERR_NO_MEM;
@@ -104,8 +137,10 @@ static int choose_members(const char *words) {
     const int communicators = parse_ranks(words, ranks, starts);
     if (communicators == 0)
         complain("not a communicator command", "expected different ranks of the job");
+    else if (starts[1] == 0)
+        members_are_all();
     else
-        error = change_members(ranks, starts, communicators);
+        error = make_members(words, ranks, starts, communicators);
     free(ranks);
     return error;
 }

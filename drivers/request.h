@@ -158,9 +158,9 @@ static inline int parse_metric(const char *text, struct request *request) {
 }
 
 /* Read the words of a measure command before its routines, which are at *rest then. */
-static inline int parse_numbers(char *line, struct request *request, int *rest) {
+static inline int parse_numbers(char *words, struct request *request, int *rest) {
     static char collective[64], timing[160], metric[64];
-    if (sscanf(line, "%63s %ld %159s %lf %63s %ld %ld %ld %n", collective, &request->bytes, timing,
+    if (sscanf(words, "%63s %ld %159s %lf %63s %ld %ld %ld %n", collective, &request->bytes, timing,
                &request->computation, metric, &request->settle, &request->calls,
                &request->repetitions, rest) != 8) {
         complain("not a measure command", "see the head of session.c");

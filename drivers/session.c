@@ -29,13 +29,16 @@
  * begins with another one, so that a drift of the machine hits all alike.
  *
  * Commands after `communicator` check and time on these ranks of the job, in that order; without
- * ranks, on all. The others wait for the next command meanwhile, and send nothing. Bars stand
- * between the ranks of several communicators, which time at the same time. `measure` then has what
- * follows its name once for each of them, with bars between. `check`, `message` and `blocks` are
- * for one communicator, and so are mechanisms in which ranks come late. `blocks`, which comes after
- * it, gives the lengths of the blocks in proportion to each other: for an alltoallv those of one
- * rank for the others, and BYTES is their mean; for an allgatherv those of all ranks, as of rank 0,
- * and BYTES is their sum.
+ * ranks, on all. The others wait for the next command meanwhile, and send nothing. `blocks`, which
+ * comes after it, gives the lengths of the blocks in proportion to each other: for an alltoallv
+ * those of one rank for the others, and BYTES is their mean; for an allgatherv those of all ranks,
+ * as of rank 0, and BYTES is their sum.
+ *
+ * Bars stand between the ranks of several communicators, which time at the same time; all other
+ * ranks wait in a barrier. `measure` then has what follows its name once for each of them, with
+ * bars between. `check`, `message` and `blocks` are for one communicator, and so are mechanisms in
+ * which ranks come late. Communicators are kept, as a program asks for the same ones again and
+ * again.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -213,6 +216,7 @@ static int run_repetitions(const struct request *request, const struct buffers *
     struct coll_call call;
     struct coll_comm *cc;
     COLL_TRY(coll_comm_get(members.comm, &cc));
+    COLL_TRY(coll_comm_private(members.comm, cc)); /* else the first timed call makes it */
     COLL_TRY(make_call(request, buffers, &call));
     if (late)
         COLL_TRY(shared_clock_open(members.comm));
@@ -355,8 +359,9 @@ static int bring_results(const struct request *request, int communicator, struct
 }
 
 /* Print the results of a communicator on rank 0 of the job; `own` are those of this rank's own. */
-static int tell(const struct request *request, int communicator, const struct results *own) {
-    const int is_own = communicator == members.number;
+static int tell_results(const struct request *request, int communicator,
+                        const struct results *own) {
+    const int is_own = communicator == members.own;
     struct results results = *own;
     if (world_rank != 0 && world_rank != members.first[communicator])
         return MPI_SUCCESS;
@@ -378,7 +383,7 @@ static int measure(const struct request *requests) {
     struct results own = {0};
     int error = MPI_SUCCESS;
     if (is_member()) {
-        const struct request *request = &requests[members.number];
+        const struct request *request = &requests[members.own];
         error = make_results(request, &own);
         if (error == MPI_SUCCESS)
             error = time_members(request, (int)time_count(request), &own);
@@ -386,7 +391,7 @@ static int measure(const struct request *requests) {
     if (error == MPI_SUCCESS && members.communicators > 1)
         error = PMPI_Barrier(control);
     for (int k = 0; k < members.communicators && error == MPI_SUCCESS; ++k)
-        error = tell(&requests[k], k, &own);
+        error = tell_results(&requests[k], k, &own);
     free(own.seconds);
     return error;
 }
@@ -580,9 +585,9 @@ static int obey(char *line) {
 int main(int argc, char **argv) {
     if (PMPI_Init(&argc, &argv) != MPI_SUCCESS)
         return EXIT_FAILURE;
-    if (members_are_all() != MPI_SUCCESS)
-        return EXIT_FAILURE;
+    members_are_all();
     run_session(obey);
+    forget_members();
     coll_comm_finalize();
     PMPI_Finalize();
     return EXIT_SUCCESS;

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from stagegen.errors import InputError
+from stagegen.measure.launch.base import stays_here
 from stagegen.measure.launch.registry import make_launcher
 from stagegen.topology import Topology
 
@@ -75,8 +76,7 @@ def _for_the_job(words: Sequence[str]) -> list[str]:
     """Return the command line of the job: to be resumed, and with a launcher for allocations."""
     kept = list(_without_own(words))
     asked = _value(kept, "--launcher")
-    # A user's launcher may lack what was added later.
-    if asked and getattr(make_launcher(asked), "stays_here", False):
+    if asked and stays_here(make_launcher(asked)):
         raise InputError(
             f"--sbatch: the launcher {asked} does not use the nodes of a job; leave out --launcher"
         )

@@ -33,7 +33,7 @@ from stagegen.tune import bounds
 from stagegen.tune.communicators import find_communicators
 from stagegen.tune.forecast import BudgetForecast, Forecast, races
 from stagegen.tune.scope import Options
-from stagegen.tune.together import AtOnce, in_turn
+from stagegen.tune.together import RunSearches, in_turn
 from stagegen.tune.tuner import Tuned, tune
 
 #: The events of the runs that wrote into a folder.
@@ -119,7 +119,13 @@ def measure(
         live = _live(run, options, launcher, toolchain, timing, log, admission, patience)
         with shown(display, run.output / EVENTS), _resumable(log, path):
             _EVENTS.info("%s", why)
-            to_come = races(run.topology, run.catalogue, options, options.protocol.launches)
+            to_come = races(
+                run.topology,
+                run.catalogue,
+                options,
+                options.protocol.launches,
+                at_once=at_once,
+            )
             forecast = (
                 Forecast(to_come, run.bound)
                 if options.total is None
@@ -226,12 +232,14 @@ def _tune(
     source: Source,
     records: Callable[[], Sequence[Mapping[str, Any]]],
     progress: Callable[[str], None] = _EVENTS.debug,
-    at_once: AtOnce = in_turn,
+    run_searches: RunSearches = in_turn,
 ) -> Tuned:
     def representative() -> bool:
         seen = environments(records())
         return bool(seen) and all(environment.representative for environment in seen)
 
-    tuned = tune(run.topology, run.catalogue, options, source, representative, progress, at_once)
+    tuned = tune(
+        run.topology, run.catalogue, options, source, representative, progress, run_searches
+    )
     mixed = mixed_facts(environments(records()))
     return replace(tuned, decision=replace(tuned.decision, mixed=mixed))

@@ -41,7 +41,7 @@ from stagegen.cli._tune_patterns import (
 from stagegen.cli._tune_run import Run, from_log, measure
 from stagegen.generate.write import write_file
 from stagegen.measure.iterations import Iterations
-from stagegen.measure.launch.base import Launcher
+from stagegen.measure.launch.base import Launcher, stays_here
 from stagegen.measure.watchdog import PATIENCE
 from stagegen.topology import Topology, load_topology
 from stagegen.tune.communicators import default_names, find_communicators, name_of
@@ -123,8 +123,9 @@ from stagegen.tune.scope import Options
     "--at-once/--in-turn",
     "at_once",
     default=None,
-    help="Time communicators that share no link at the same time, or one after the other; default: "
-    "at once, unless the launcher emulates the cluster or has all ranks on this machine.",
+    help="Time groups that share no link at the same time, or one after the other; default: at "
+    "once, unless the launcher emulates the cluster or has all ranks on this machine. Within a "
+    "budget for the whole tuning, and where ranks come late, they are timed one after the other.",
 )
 @click.option(
     "--patience",
@@ -174,6 +175,8 @@ def command(
     """Tune the collectives of a cluster and generate a library for it."""
     if resume and log_file:
         raise click.UsageError("--resume and --from-log exclude each other")
+    if at_once and log_file:
+        raise click.UsageError("--at-once and --from-log exclude each other")
     topology = load_topology(topology_file)
     folder = output or Path("generated") / topology.name
     patterns = patterns_of(pattern_file, topology)
@@ -212,14 +215,24 @@ def command(
         found = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
         measure(
             *(run, options, *found, timing, resume, patience, display),
-            at_once=_have_machines(found[0]) if at_once is None else at_once,
+            at_once=_at_once(at_once, options, found[0]),
         )
     click.echo(f"{folder}: make && make install PREFIX=…; see {folder / 'report.html'}")
 
 
-def _have_machines(launcher: Launcher) -> bool:
-    """Whether hosts have machines of their own, so that one does not slow another one down."""
-    return not launcher.emulates and not launcher.stays_here
+def _at_once(asked: bool | None, options: Options, launcher: Launcher) -> bool:
+    """Whether to time communicators at once: if asked to, or if hosts are machines of their own.
+
+    Raises:
+        click.UsageError: it is asked for, and not possible.
+    """
+    late = options.timing.arrivals is not None
+    if asked and (late or options.total is not None):
+        what = f"--timing {options.timing.mechanism}" if late else "--budget with a unit"
+        raise click.UsageError(f"--at-once: with {what}, communicators are timed one by one")
+    if asked is not None:
+        return asked
+    return not (late or launcher.emulates or stays_here(launcher))
 
 
 def _write_script(path: Path, text: str) -> None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from stagegen.catalogue.algorithm import NATIVE
+from stagegen.errors import MeasurementError
 from stagegen.measure.log import LogWriter
 from stagegen.measure.records import (
     Candidate,
@@ -67,6 +68,7 @@ class LiveSource:
         self._checking = _Running(start_check) if start_check else self._timing
         self._launch = 0
         self._rounds = Rounds(self._answers)
+        self._together = True
 
     def at_once(self, searches: Sequence[Callable[[], T]]) -> list[T]:
         """Run searches on communicators that share no link; time at once what they ask for.
@@ -133,14 +135,21 @@ class LiveSource:
 
     def _answers(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer requests, together if that is possible; if that fails, each alone."""
-        if _may_be_together(requests):
-            with suppress(SessionError):
-                return list(self._measure_together(requests))
-        return [self._answer(request) for request in requests]
+        begin = time.monotonic()
+        if not self._together or not _may_be_together(requests):
+            return [self._answer(request) for request in requests]
+        with suppress(SessionError):
+            return list(self._measure_together(requests))
+        lost = _since(begin) / len(requests)
+        answers = [self._answer(request, lost) for request in requests]
+        if not any(isinstance(answer, MeasurementError) for answer in answers):
+            self._together = False
+            _EVENTS.warning("what failed together does not fail alone: all are timed in turn now")
+        return answers
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: Request, lost: float = 0.0) -> Answer:
         try:
-            return self._measure_alone(request)
+            return self._measure_alone(request, lost)
         except CandidateFailed as failed:
             return failed
 
@@ -164,7 +173,7 @@ class LiveSource:
             self._timing.close()
             _tell(error)
             raise
-        self._learn(measured, time.monotonic() - asked)
+        self._watchdog.measured_together(measured, time.monotonic() - asked)
         names = [request.communicator for request in requests]
         share = round(_since(begin) / len(requests), 6)
         told = [
@@ -176,14 +185,9 @@ class LiveSource:
         self._log.write(*(one.to_json() for one in told))
         return told
 
-    def _learn(self, measured: Sequence[Measurement], seconds: float) -> None:
-        """Tell the watchdog what each command would have taken alone: those that end first wait."""
-        calls = [one.of_calls for one in measured]
-        for one, own in zip(measured, calls, strict=True):
-            self._watchdog.measured(one, seconds - max(calls) + own)
-
-    def _measure_alone(self, request: Request) -> Measurement:
-        begin = time.monotonic()
+    def _measure_alone(self, request: Request, lost: float) -> Measurement:
+        """Measure on one communicator, after ``lost`` seconds of an attempt with others."""
+        begin = time.monotonic() - lost
         self._begin(request.launch)
         for attempt in range(ATTEMPTS):
             session = self._timing.open()

@@ -1,18 +1,18 @@
 """Rounds: several searches go on in turn, and what they ask for is measured together.
 
-A search asks, waits for the answer and decides what to ask next, so it cannot ask for two searches.
-Each search has a thread. Only one thread runs at a time, so they need no locks, and their order is
-always the same: each runs until it asks, then the next one does. When all wait or have ended, the
-caller of :meth:`Rounds.run` answers, in its own thread, which gets the signals.
+A search waits for each answer before it knows its next request. So each search has a thread, and
+they take turns: one runs until it asks, then the next one does. Only one thread runs at a time, so
+searches need no locks, and their order is always the same. When all wait or have ended, the caller
+of :meth:`Rounds.run` answers. It does so in its own thread, in which Python raises signals.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar, cast
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from stagegen.errors import MeasurementError
 from stagegen.measure.records import Measurement, Request
@@ -27,72 +27,88 @@ class _AbandonedError(BaseException):
     """The caller does not wait for this search any more; nothing may catch it."""
 
 
-@dataclass
-class _Wish:
-    """What a search waits for.
+@dataclass(frozen=True)
+class _Found(Generic[T]):
+    """A result, or the error in its place."""
 
-    Attributes:
-        what: a request, or work that the caller does for it alone.
-        answer: to it.
-    """
+    result: T | None = None
+    error: BaseException | None = None
 
-    what: Request | Callable[[], Any]
-    answer: Future[Any] = field(default_factory=Future)
+    def get(self) -> T:
+        if self.error is not None:
+            raise self.error
+        return cast(T, self.result)
 
 
-class _Search:
+def _try(work: Callable[[], T]) -> _Found[T]:
+    """Return what work returns or raises."""
+    try:
+        return _Found(work())
+    except BaseException as error:
+        return _Found(error=error)
+
+
+class _Search(Generic[T]):
     """A search in a thread of its own.
+
+    The turn is handed over by queues, which a signal's exception leaves whole.
 
     Args:
         work: the search.
-        here: of its thread; gets to know the search.
+        here: thread-local data, by which code in the thread finds its search.
     """
 
-    def __init__(self, work: Callable[[], Any], here: threading.local):
+    def __init__(self, work: Callable[[], T], here: threading.local):
         self._work = work
         self._here = here
-        self._turn = threading.Semaphore(0)
-        self._over = threading.Semaphore(0)
-        self._abandoned = False
+        self._answers: SimpleQueue[_Found[Any] | None] = SimpleQueue()
+        self._over: SimpleQueue[None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self.wish: _Wish | None = None
-        self.result: Future[Any] = Future()
+        self._is_begun = False
+        #: What it waits for: the answer to a request, or work that the caller does for it.
+        self.wish: Request | Callable[[], Any] | None = None
+        #: What it found; None while it goes on.
+        self.found: _Found[T] | None = None
 
-    def go_on(self) -> None:
+    def begin(self) -> None:
         """Let it run until it waits or ends."""
+        self._is_begun = True
+        self._thread.start()
+        self.go_on(_Found())
+
+    def go_on(self, answer: _Found[Any]) -> None:
+        """Give it an answer, and let it run until it waits again or ends."""
         self.wish = None
-        if self._thread.ident is None:
-            self._thread.start()
-        self._turn.release()
-        self._over.acquire()
+        self._answers.put(answer)
+        self._over.get()
 
-    def wait_for(self, what: Request | Callable[[], Any]) -> Any:
-        """In its thread: let the others go on, until there is an answer; return it, or raise it."""
-        wish = self.wish = _Wish(what)
-        self._pause()
-        return wish.answer.result()
-
-    def _pause(self) -> None:
-        self._over.release()
-        self._turn.acquire()
-        if self._abandoned:
-            raise _AbandonedError
+    def wait_for(self, wish: Request | Callable[[], Any]) -> Any:
+        """In its thread: let the others go on until there is an answer; return it, or raise it."""
+        self.wish = wish
+        self._over.put(None)
+        return self._take_turn()
 
     def abandon(self) -> None:
-        """End it, at the next time that it waits if it does not now."""
-        self._abandoned = True
-        self._turn.release()
-        if self._thread.ident is not None:
+        """Make it end: now if it waits, else as soon as it waits next."""
+        self._answers.put(None)
+        if self._is_begun and self._thread.ident is not None:
             self._thread.join()
+
+    def _take_turn(self) -> Any:
+        answer = self._answers.get()
+        if answer is None:
+            raise _AbandonedError
+        return answer.get()
 
     def _run(self) -> None:
         self._here.search = self
-        self._turn.acquire()
-        try:
-            self.result.set_result(self._work())
-        except BaseException as error:
-            self.result.set_exception(error)
-        self._over.release()
+
+        def work() -> T:
+            self._take_turn()
+            return self._work()
+
+        self.found = _try(work)
+        self._over.put(None)
 
 
 class Rounds:
@@ -113,19 +129,18 @@ class Rounds:
             Exception: the first that a search raises, or that answering does; no search goes on.
         """
         begun = [_Search(work, self._here) for work in searches]
-        left = begun
         try:
-            while left:
-                for search in left:
-                    search.go_on()
-                    if search.result.done():
-                        search.result.result()
-                left = [search for search in left if not search.result.done()]
-                self._answer_all([search.wish for search in left if search.wish])
+            for search in begun:
+                search.begin()
+                _require(search)
+            while left := [search for search in begun if search.found is None]:
+                for search, answer in zip(left, self._answers(left), strict=True):
+                    search.go_on(answer)
+                    _require(search)
         finally:
-            for search in left:
+            for search in begun:
                 search.abandon()
-        return [search.result.result() for search in begun]
+        return [search.found.get() for search in begun if search.found]
 
     def measure(self, request: Request) -> Measurement:
         """Answer a request: with those of the other searches that run, or at once.
@@ -137,9 +152,7 @@ class Rounds:
         if search is not None:
             return cast(Measurement, search.wait_for(request))
         (answer,) = self._answer([request])
-        if isinstance(answer, MeasurementError):
-            raise answer
-        return answer
+        return _found(answer).get()
 
     def alone(self, work: Callable[[], T]) -> T:
         """Do work that no other search takes part in, in the caller's thread; return its result.
@@ -150,27 +163,37 @@ class Rounds:
         search = self._own()
         return work() if search is None else cast(T, search.wait_for(work))
 
-    def _own(self) -> _Search | None:
+    def _own(self) -> _Search[Any] | None:
         """Return the search of this thread; None if it has none."""
         return getattr(self._here, "search", None)
 
-    def _answer_all(self, wishes: Sequence[_Wish]) -> None:
-        """Answer what the searches of a round wait for."""
-        together = [wish for wish in wishes if isinstance(wish.what, Request)]
-        for wish in wishes:
-            if not isinstance(wish.what, Request):
-                _settle(wish, wish.what)
-        requests = [wish.what for wish in together if isinstance(wish.what, Request)]
-        if requests:
-            for wish, answer in zip(together, self._answer(requests), strict=True):
-                if isinstance(answer, MeasurementError):
-                    wish.answer.set_exception(answer)
-                else:
-                    wish.answer.set_result(answer)
+    def _answers(self, searches: Sequence[_Search[Any]]) -> list[_Found[Any]]:
+        """Return what searches wait for: first do the work for single ones, then the requests."""
+        found = {
+            search: _of_work(search.wish)
+            for search in searches
+            if not isinstance(search.wish, Request) and search.wish is not None
+        }
+        asked = {search: search.wish for search in searches if isinstance(search.wish, Request)}
+        if asked:
+            answers = self._answer(list(asked.values()))
+            found |= dict(zip(asked, map(_found, answers), strict=True))
+        return [found[search] for search in searches]
 
 
-def _settle(wish: _Wish, work: Callable[[], Any]) -> None:
+def _require(search: _Search[Any]) -> None:
+    """Raise what a search has ended with, if it is an error."""
+    if search.found is not None:
+        search.found.get()
+
+
+def _found(answer: Answer) -> _Found[Measurement]:
+    return _Found(error=answer) if isinstance(answer, MeasurementError) else _Found(answer)
+
+
+def _of_work(work: Callable[[], T]) -> _Found[T]:
+    """Return what work for a search returns, or how it failed; other errors end all searches."""
     try:
-        wish.answer.set_result(work())
+        return _Found(work())
     except MeasurementError as error:
-        wish.answer.set_exception(error)
+        return _Found(error=error)

@@ -231,10 +231,10 @@ class Session:
 
         Args:
             requests: in the order of the communicators of :meth:`use`.
-            timeout: seconds until all must be answered.
+            timeout: seconds until the first answer, and from each to the next one.
 
         Raises:
-            SessionError: the job ended or did not answer within ``timeout`` seconds.
+            SessionError: the job ended or did not answer in time.
         """
         messages = [self._message(request) for request in requests]
         words = map(_words, requests, messages)

@@ -13,7 +13,7 @@ the lower bound.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from stagegen.measure.records import Candidate, Measurement, Request
 
@@ -96,11 +96,23 @@ class Watchdog:
         for candidate, times in measurement.by_candidate().items():
             sizes = of_all[candidate]
             sizes[request.size] = max(*times, sizes.get(request.size, 0.0))
-        calls = request.calls + request.settle
-        turns = calls * request.repetitions * len(request.candidates)
-        computing = turns * (request.timing.computation_ms / 1e3 + late)
-        excess = seconds - measurement.of_calls - computing
+        waiting = late * _turns(request)
+        excess = seconds - measurement.of_calls - _computing(request) - waiting
         self._excess = max(excess, self._excess or 0.0)
+
+    def measured_together(self, measured: Sequence[Measurement], seconds: float) -> None:
+        """Learn from measurements that one command made, each on ranks of its own.
+
+        Those that end first wait. So each is taken to have as much besides its calls as the one
+        that takes the longest.
+
+        Args:
+            measured: the answers; no rank comes late.
+            seconds: that the command took.
+        """
+        own = [one.of_calls + _computing(one.request) for one in measured]
+        for one, takes in zip(measured, own, strict=True):
+            self.measured(one, seconds - max(own) + takes)
 
     def _most(self, collective: str, size: int, calls: int, scale: float) -> float:
         """Return the limit that is never exceeded."""
@@ -151,3 +163,13 @@ class Watchdog:
         more = self._bound(request.collective, size) - self._bound(request.collective, nearest)
         by_bound = seconds[nearest] + SLOWEST / MARGIN * more / scale
         return min(by_bound, seconds[nearest] * (size + 1) / (nearest + 1))
+
+
+def _turns(request: Request) -> int:
+    """Return how many calls a request has, of all candidates together."""
+    return (request.calls + request.settle) * request.repetitions * len(request.candidates)
+
+
+def _computing(request: Request) -> float:
+    """Return the seconds for which a rank computes."""
+    return _turns(request) * request.timing.computation_ms / 1e3

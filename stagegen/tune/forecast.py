@@ -49,21 +49,27 @@ class Race:
 
 
 def races(
-    topology: Topology, catalogue: Catalogue, options: Options, launches: int = 0
+    topology: Topology,
+    catalogue: Catalogue,
+    options: Options,
+    launches: int = 0,
+    *,
+    at_once: bool = False,
 ) -> tuple[Race, ...]:
     """Return what tuning is going to measure, in its order; it may leave some out.
 
     Args:
         topology: the cluster.
         catalogue: all algorithms.
-        options: what to tune. Communicators that share no link have their races in turn.
+        options: what to tune.
         launches: how many jobs measure again what the first one has found.
+        at_once: whether communicators that share no link go from size to size together.
     """
     found = kinds_of(find_communicators(topology, options.communicators, options.patterns))
     first = []
     for name in options.collectives:
         wanted = [one for one, made in found.items() if made and options.wants(name, one.name)]
-        for some in together(topology, wanted):
+        for some in together(topology, wanted) if at_once else [(one,) for one in wanted]:
             described = catalogue.collective(name)
             sizes = [sizes_of(described, options, len(one.ranks), one.name) for one in some]
             first += [

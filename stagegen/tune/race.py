@@ -48,7 +48,7 @@ AGAIN = ((0.1, 1000), (1.0, 2), (float("inf"), 0))
 NEAR_FACTOR = 1.5
 NEAREST = 3
 
-#: So many candidates are in one request if ranks come late.
+#: So many candidates are in a part of a look if ranks come late.
 LATE_TOGETHER = 4
 
 #: Two looks tell calls shorter than this many seconds apart only by luck. The best ones, up to
@@ -102,10 +102,12 @@ def look(
     found: Times = {}
     try:
         _measure(source, replace(request, candidates=first), found)
-    finally:
-        if found:
-            times.clear()
-            times.update(found)
+    except BaseException:
+        for candidate, seconds in found.items():
+            times.setdefault(candidate, []).extend(seconds)
+        raise
+    times.clear()
+    times.update(found)
     best = least(times)
     possible = {
         candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
@@ -255,12 +257,12 @@ def _measure(source: Source, request: Request, times: Times) -> None:
 
 
 def _parts(request: Request) -> Iterator[Request]:
-    """Yield a request, in parts if ranks come late: calls then take as long as the last one waits.
+    """Yield a request. If ranks come late, a look at many candidates takes long, and has parts.
 
-    Between parts a budget may end. All candidates have the same delays, in whichever part they are.
-    The native routine is in the first one.
+    Between parts a budget may end. All looks have the same delays, so it does not matter in which
+    part a candidate is. The native routine is in the first one.
     """
-    if request.timing.arrivals is None:
+    if request.timing.arrivals is None or request.repetitions > 1:
         yield request
         return
     ordered = sorted(request.candidates, key=lambda candidate: candidate != NATIVE_CANDIDATE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Protocol, TypeVar
 
 from stagegen.schedule.verify import used_by
@@ -12,7 +13,7 @@ from stagegen.tune.communicators import Communicator
 T = TypeVar("T")
 
 
-class AtOnce(Protocol):
+class RunSearches(Protocol):
     """Runs searches on communicators that share no link; returns their results in order."""
 
     def __call__(self, searches: Sequence[Callable[[], T]], /) -> list[T]:
@@ -26,24 +27,32 @@ def in_turn(searches: Sequence[Callable[[], T]], /) -> list[T]:
 
 def together(
     topology: Topology, communicators: Sequence[Communicator]
-) -> tuple[tuple[Communicator, ...], ...]:
+) -> list[tuple[Communicator, ...]]:
     """Return the communicators in sets that may be timed at the same time.
 
-    Each is in the first set with whose members it shares nothing, as the checker finds.
+    Of named groups that follow each other, each is in the first set in which it shares nothing with
+    any member, as the checker finds. All others are alone: their searches learn from each other.
 
     Args:
         topology: the cluster.
         communicators: in the order in which they are tuned.
     """
-    used = dict(
-        zip(communicators, used_by(topology, [one.ranks for one in communicators]), strict=True)
-    )
-    found: list[list[Communicator]] = []
-    for one in communicators:
-        apart = (s for s in found if all(used[one].isdisjoint(used[other]) for other in s))
-        own = next(apart, None)
-        if own is None:
-            found.append([one])
+    found: list[tuple[Communicator, ...]] = []
+    for is_named, some in groupby(communicators, key=lambda one: bool(one.group)):
+        row = list(some)
+        found += _apart(topology, row) if is_named else [(one,) for one in row]
+    return found
+
+
+def _apart(topology: Topology, groups: Sequence[Communicator]) -> list[tuple[Communicator, ...]]:
+    """Return groups in sets whose members share nothing."""
+    used = dict(zip(groups, used_by(topology, [one.ranks for one in groups]), strict=True))
+    found: list[tuple[Communicator, ...]] = []
+    for one in groups:
+        fits = (all(used[one].isdisjoint(used[other]) for other in some) for some in found)
+        place = next((k for k, does in enumerate(fits) if does), None)
+        if place is None:
+            found.append((one,))
         else:
-            own.append(one)
-    return tuple(map(tuple, found))
+            found[place] = (*found[place], one)
+    return found

@@ -31,7 +31,7 @@ from stagegen.tune.search import Search
 from stagegen.tune.spending import Spender
 from stagegen.tune.stated import spending_of
 from stagegen.tune.subject import Subject
-from stagegen.tune.together import AtOnce, in_turn, together
+from stagegen.tune.together import RunSearches, in_turn, together
 
 T = TypeVar("T")
 
@@ -121,7 +121,7 @@ def tune(
     source: Source,
     representative: Callable[[], bool],
     progress: Callable[[str], None] = lambda _: None,
-    at_once: AtOnce = in_turn,
+    run_searches: RunSearches = in_turn,
 ) -> Tuned:
     """Tune the collectives of ``options`` on a source of measurements.
 
@@ -135,8 +135,8 @@ def tune(
         source: makes measurements, or has them from a log.
         representative: says, after measuring, whether the cluster itself was measured.
         progress: called with a text at every step.
-        at_once: runs such searches. Within a budget there are none: each look depends on the one
-            before.
+        run_searches: runs such searches. Within a budget there are none: each look depends on the
+            one before.
 
     Raises:
         MeasurementError: a measurement failed; what the log holds stays valid.
@@ -160,7 +160,7 @@ def tune(
             progress,
         )
     )
-    passes = _Passes(_sets(topology, fields), at_once, _algorithms_of(wrong))
+    passes = _Passes(_sets(topology, fields), run_searches, _algorithms_of(wrong))
 
     def search_for(field: _Field, left: Sequence[Algorithm]) -> Search:
         hints = _hints(field, left, passes.scouted.items())
@@ -185,7 +185,7 @@ class _Passes:
 
     Args:
         sets: of fields whose searches may go on at the same time.
-        at_once: runs these.
+        run_searches: runs these.
         banned: algorithms that are left out, each with its collective.
 
     Attributes:
@@ -196,11 +196,11 @@ class _Passes:
     def __init__(
         self,
         sets: Sequence[Sequence[_Field]],
-        at_once: AtOnce,
+        run_searches: RunSearches,
         banned: Set[tuple[str, str]],
     ):
         self._sets = sets
-        self._at_once = at_once
+        self._run_searches = run_searches
         self.banned = set(banned)
         self.searches: dict[_Field, Search] = {}
         self.scouted: dict[_Field, Outcome] = {}
@@ -254,7 +254,7 @@ class _Passes:
 
     def _run_each(self, steps: Mapping[_Field, Callable[[], T]]) -> dict[_Field, T]:
         """Do a step of each field's search; return what they found."""
-        found = self._at_once(list(steps.values()))
+        found = self._run_searches(list(steps.values()))
         self.banned |= {
             (field.collective, failure.candidate.algorithm)
             for field in steps

@@ -15,6 +15,7 @@ from stagegen.catalogue import Catalogue, load_catalogue
 from stagegen.generate import Toolchain, run_make
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.local import LocalLauncher
+from stagegen.measure.launch.registry import make_launcher
 from stagegen.topology import load_topology
 from stagegen.tune import DecisionTable
 from stagegen.tune.shapes import Shape
@@ -127,6 +128,47 @@ def test_every_communicator_was_checked_and_measured(tuned):
     assert not [r for r in tuned.records if r["kind"] == "check" and r["wrong"]]
     for record in tuned.records:
         validate("measurements", record)
+
+
+@pytest.mark.parametrize("name", ["lab", "hydra", "openmpi", "slurm", "local"])
+def test_only_hosts_that_are_machines_are_measured_at_once_unless_asked(name, tmp_path):
+    asked = []
+    topology = tmp_path / "two-switch.yaml"
+    topology.write_text(TOPOLOGY)
+    launcher = make_launcher(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "launcher_and_toolchain", lambda *_: (launcher, None, "asked for"))
+        patch.setattr(cli, "measure", lambda *_, at_once: asked.append(at_once))
+        for words in ([], ["--at-once"], ["--in-turn"]):
+            result = stagegen("tune", "--topology", topology, *words)
+            assert result.returncode == 0, result.stderr
+    assert asked == [name not in ("lab", "local"), True, False]
+
+
+def test_groups_that_share_nothing_are_timed_at_once(tmp_path):
+    """The whole, which shares links with both, is not; the log alone decides the same."""
+    topology, output = tmp_path / "two-switch.yaml", tmp_path / "out"
+    topology.write_text(TOPOLOGY.replace("ranks:", '  right: "n[4-6]"\nranks:'))
+    catalogue = few_routines(load_catalogue())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "load_catalogue", lambda **_: catalogue)
+        words = ["--sizes", "1,4KiB", "--communicators", "whole,left,right", "--budget", "0"]
+        result = stagegen("tune", "--topology", topology, "--output", output, "--at-once", *words)
+        assert result.returncode == 0, result.stderr
+        again = stagegen("tune", "--topology", topology, "--output", tmp_path / "again",
+                         "--from-log", output / "measurements.jsonl")  # fmt: skip
+        assert again.returncode == 0, again.stderr
+    records = [json.loads(x) for x in (output / "measurements.jsonl").read_text().splitlines()]
+    for record in records:
+        validate("measurements", record)
+    beside = {
+        (r["communicator"], *r["beside"])
+        for r in records
+        if r["kind"] == "measurement" and "beside" in r
+    }
+    assert beside == {("left", "right"), ("right", "left")}
+    decisions = [folder / "decision.json" for folder in (output, tmp_path / "again")]
+    assert decisions[0].read_bytes() == decisions[1].read_bytes()
 
 
 def test_routines_with_tables_are_only_measured_where_they_have_them(tuned):

@@ -406,9 +406,11 @@ def test_what_two_searches_ask_for_is_one_command_and_two_records(tmp_path):
 def test_what_fails_together_is_measured_alone(tmp_path):
     source, log = of_halves(tmp_path, DIES_TOGETHER, ECHO_TOGETHER)
     measured = source.at_once(searches(source, *both(FLAT, RING)))
+    more = source.at_once(searches(source, *both(FLAT)))
     source.close()
     assert [one.seconds for one in measured] == [((0.5,), (0.5,))] * 2
-    assert not any("beside" in one for one in log.written)
+    assert [one.seconds for one in more] == [((0.5,),)] * 2
+    assert not any("beside" in one for one in log.written), "no further round is tried"
     assert "communicator 3 1\n" in (tmp_path / "stderr").read_text()
 
 

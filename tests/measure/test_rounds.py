@@ -144,3 +144,21 @@ def test_an_interrupt_of_work_for_one_search_ends_all_searches():
     with pytest.raises(InterruptError):
         rounds.run([search(rounds, (1,)), lambda: rounds.alone(interrupted)])
     assert alive() == before
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_an_interrupt_while_a_thread_starts_ends_all_searches(monkeypatch, started):
+    before = alive()
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        if started:
+            start(thread)
+        raise InterruptError
+
+    rounds = Rounds(Answers())
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(InterruptError):
+            rounds.run([search(rounds, (1, 2)), search(rounds, (1,))])
+    assert alive() == before

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stagegen.measure.records import Candidate, Measurement
+from stagegen.measure.timing import Timing
 from stagegen.measure.watchdog import Watchdog
 from tests.measure.fakes import request
 
@@ -108,3 +109,14 @@ def test_the_limit_of_a_check_follows_from_earlier_checks():
     one.checked(0.2)
     assert one.of_check("alltoall", 1.0) == pytest.approx(30.0)
     assert one.of_check("alltoall", 1.0, 1) == pytest.approx(120.0)
+
+
+def test_what_one_waits_for_the_others_of_a_round_is_no_excess():
+    """2 s of calls and computation, and 12 s beside them; the command took 13 s: 1 s besides."""
+    one, alone = watchdog(), watchdog()
+    long = replace(request(RING), timing=Timing("computation", 10_000.0), communicator="left")
+    short = replace(request(RING), timing=Timing("computation", 1_000.0), communicator="right")
+    one.measured_together([Measurement(long, ((2.0,),)), Measurement(short, ((1.0,),))], 13.0)
+    alone.measured(Measurement(short, ((1.0,),)), 3.0)
+    for asked in (short, replace(request(RING), communicator="right")):
+        assert one.of(asked, 1.0) == pytest.approx(alone.of(asked, 1.0))

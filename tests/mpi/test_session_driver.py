@@ -437,6 +437,23 @@ def test_communicators_time_at_the_same_time_each_what_it_is_told(tmp_path):
     assert min(*first["seconds"], *second["seconds"]) > 0
 
 
+def test_a_session_makes_more_sets_of_communicators_than_it_keeps(tmp_path):
+    """Each one after the others, and then all again, some of which it has forgotten."""
+    sets = [f"{a} {b}" for a in range(5) for b in range(5) if a != b]
+    sets += [f"{a} | {b} {c}" for a, b, c in ((0, 1, 2), (4, 3, 0), (2, 0, 4))]
+    lines = []
+    for ranks in [*sets, *sets[:3], *sets]:
+        measured = " | ".join(["bcast 8 ranked 0 slowest 0 1 1 flat"] * len(ranks.split("|")))
+        lines += [f"communicator {ranks}", f"measure {measured}"]
+    found = [one for one in together(tmp_path, 5, *lines) if "done" not in one]
+    expected = [
+        [float(len(some.split()))]
+        for ranks in [*sets, *sets[:3], *sets]
+        for some in ranks.split("|")
+    ]
+    assert [one["seconds"] for one in found] == expected
+
+
 def test_after_several_communicators_one_checks_and_times_again(tmp_path):
     single = "measure bcast 8 ranked 0 mean 0 1 1 flat"
     lines = [*AT_ONCE, "communicator 1 3", "check bcast flat", single]

@@ -11,8 +11,9 @@ from stagegen.measure.rounds import Rounds
 from stagegen.measure.source import LogSource
 from stagegen.topology import Group
 from stagegen.tune.communicators import find_communicators
+from stagegen.tune.forecast import race_of, races
 from stagegen.tune.scope import Options
-from stagegen.tune.together import together
+from stagegen.tune.together import in_turn, together
 from stagegen.tune.tuner import tune
 from tests.measure.fakes import Model
 from tests.strategies import make_topology
@@ -36,6 +37,12 @@ def test_communicators_of_a_set_share_no_link_and_keep_their_order():
     found = together(TOPOLOGY, find_communicators(TOPOLOGY, NAMES))
     names = [tuple(one.name for one in some) for some in found]
     assert names == [("whole",), ("first", "second", "third"), ("across",), ("2x1",)]
+
+
+def test_only_named_groups_that_follow_each_other_are_in_a_set():
+    names = ("first", "second", "2x1", "third", "whole")
+    found = together(TOPOLOGY, find_communicators(TOPOLOGY, names))
+    assert [len(some) for some in found] == [2, 1, 1, 1]
 
 
 class Dealer:
@@ -82,7 +89,9 @@ class Deadly(Model):
 @pytest.mark.parametrize("model", [Model, Deadly])
 def test_timed_at_once_or_in_turn_the_same_is_asked_for_and_found(model):
     dealer = Dealer(model(of_group, noise=0.05))
-    at_once = tune(TOPOLOGY, catalogue(), OPTIONS, dealer, lambda: True, at_once=dealer.rounds.run)
+    at_once = tune(
+        TOPOLOGY, catalogue(), OPTIONS, dealer, lambda: True, run_searches=dealer.rounds.run
+    )
     alone = model(of_group, noise=0.05)
     in_turn = tune(TOPOLOGY, catalogue(), OPTIONS, alone, lambda: True)
     assert at_once == in_turn
@@ -111,6 +120,24 @@ def test_the_log_of_what_was_timed_at_once_gives_the_same_tables():
             return checks
 
     dealer = Kept(Model(of_group, noise=0.05))
-    live = tune(TOPOLOGY, catalogue(), OPTIONS, dealer, lambda: True, at_once=dealer.rounds.run)
+    live = tune(
+        TOPOLOGY, catalogue(), OPTIONS, dealer, lambda: True, run_searches=dealer.rounds.run
+    )
     again = tune(TOPOLOGY, catalogue(), OPTIONS, LogSource(records), lambda: True)
     assert again == live
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_forecast_counts_races_as_done_in_the_order_in_which_they_are_measured(at_once):
+    """So it counts none that is still to come."""
+    dealer = Dealer(Model(of_group, noise=0.05))
+    run_searches = dealer.rounds.run if at_once else in_turn
+    tune(TOPOLOGY, catalogue(), OPTIONS, dealer, lambda: True, run_searches=run_searches)
+    groups = ("first", "second", "third")
+    foreseen = [
+        race
+        for race in races(TOPOLOGY, catalogue(), OPTIONS, at_once=at_once)
+        if race.communicator in groups and not race.composed
+    ]
+    asked = dict.fromkeys(map(race_of, dealer.model.asked))
+    assert [race for race in asked if race in foreseen] == foreseen

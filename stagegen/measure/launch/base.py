@@ -266,3 +266,8 @@ class Launcher(Protocol):
             InputError: the job asks for something that the topology or this machine lacks.
             LaunchError: the job could not be started; says why and what would help.
         """
+
+
+def stays_here(launcher: Launcher) -> bool:
+    """Whether all ranks are on this machine; if a user's launcher does not say so, they are not."""
+    return bool(getattr(launcher, "stays_here", False))

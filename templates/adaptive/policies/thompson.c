@@ -12,7 +12,8 @@ enum { MEANS = 16, CALLS = 2 };
 /* What a call of before counts after each later one of the same candidate. */
 static const double memory_of_calls = 0.98;
 
-/* The most that a meeting may take of its stage's time, unless a stage of ITER calls is shorter. */
+/* The share of its stage's time that a meeting may take. No first stage gets more than ITER calls
+ * for it. */
 static const double meeting_share = 0.05;
 
 struct arm {
