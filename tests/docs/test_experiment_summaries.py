@@ -44,6 +44,19 @@ TABLES = [
     for name, of in (("ring", 1.0), ("bruck", 0.5))
 ]
 
+#: What `stagegen arrivals` tells of a program with a call site of each kind.
+SITE = {
+    "site": "libx.so+0x10", "collective": "alltoall", "size": 1024, "calls": 3, "mode": "blocking",
+    "average_factor": 1.25, "worst_factor": 2.5, "balanced": 0.5, "elapsed_s": 4e-3,
+    "waiting_s": 1e-3, "synchronisation_delay_s": 2e-3, "phases": [[0, 2, 5e-3]],
+}  # fmt: skip
+ARRIVALS = {
+    "program_s": 2.0, "collectives_s": 0.5, "clock_error_s": 0.0, "average_factor": 1.5,
+    "worst_factor": 3.0, "classes": [1, 2, None],
+    "distribution": {"small": [0.5, 0.25, 0.25], "medium_and_large": None},
+    "sites": [SITE, {**SITE, "elapsed_s": None, "waiting_s": None}],
+}  # fmt: skip
+
 #: What a point returned, and a line of the report.
 RETURNED = {
     "arrival/fig_4_22": (
@@ -55,6 +68,10 @@ RETURNED = {
         "alltoall factor 4",
         compared("native", "pair", "ring", "bruck", "spreading_simple"),
         "| `ring` | globally coordinated | 3 [1.5–4.5]; 3.00 [3.00, 3.00] |",
+    ),
+    "arrival/programs": (
+        "fourier", ARRIVALS,
+        "| fourier | alltoall | 1 KiB | 3 | 1.2 | 2.5 | 50% | 4 | 1 | 2 | 5 (0–2) |",
     ),
     "arrival/two_sites": (
         "20 hosts 1 MiB 0 ms",
