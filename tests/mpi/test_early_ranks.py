@@ -18,6 +18,7 @@ SERVED = {
     "allreduce": "token_tree_several",
 }
 LANES = {"allreduce": "lanes"}
+TREES = ("token_tree", "token_tree_semi_dynamic", "token_tree_remembering", "fixed_tree")
 
 #: In µs: longer than a busy machine holds up a rank, and less than a late rank is late.
 PATIENCE = 50_000
@@ -34,19 +35,24 @@ def run(
 ) -> list[dict[int, str]]:
     """Run a program with these routines; return of each line which ranks each rank sent to."""
     forced = ",".join(f"{name}={routine}" for name, routine in served.items())
-    chosen = [support.CATALOGUE.find(*one) for one in served.items()]
+    built = {(name, one) for name, routine in served.items() for one in _built_with(routine)}
+    chosen = [support.CATALOGUE.find(*one) for one in sorted(built)]
     chosen = [support.with_default(one, "patience", PATIENCE) for one in chosen]
     if arity:
         chosen = [support.with_default(one, "arity", arity) for one in chosen]
     mpi = builds.Mpi.of_environment()
-    folder = builds.of_catalogue(
-        mpi, ranks, f"early-{'-'.join(served.values())}-{arity}", support.few(chosen)
-    )
+    name = f"early-{'-'.join(routine for _, routine in sorted(built))}-{arity}"
+    folder = builds.of_catalogue(mpi, ranks, name, support.few(chosen))
     program = builds.c_program(mpi, folder, source, *(f"-Wl,--wrap={name}" for name in wrapped))
     result = support.run(ranks, program, *words, variables={"LIBCOLL_FORCE": forced}, timeout=100)
     assert result.returncode == 0, result.stdout + result.stderr
     lines = [[sender.split(">") for sender in line.split()] for line in result.stdout.splitlines()]
     return [{int(rank): to for rank, to in line} for line in lines]
+
+
+def _built_with(routine: str) -> tuple[str, ...]:
+    """The routines of the library that has it: one library for all token trees."""
+    return TREES if routine in TREES else (routine,)
 
 
 def sends(collective: str, root: int, *parts: str, **tree: int) -> list[dict[int, str]]:

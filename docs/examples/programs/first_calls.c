@@ -26,12 +26,15 @@ struct blocks {
 
 static int rank, size;
 
-/* Read the number of a pair; the job ends if it is none. */
+/* Read the number of a pair. All ranks read the same file, so all end if it is none: MPI_Abort on
+ * one might end the job before the message is out. */
 static int read_count(FILE *file) {
     int count;
     if (fscanf(file, "%d", &count) != 1 || count < 0) {
-        fprintf(stderr, "first_calls: COUNTS needs %d rows of %d numbers\n", size, size);
-        MPI_Abort(MPI_COMM_WORLD, 2);
+        if (rank == 0)
+            fprintf(stderr, "first_calls: COUNTS needs %d rows of %d numbers\n", size, size);
+        MPI_Finalize();
+        exit(2);
     }
     return count;
 }
