@@ -1,4 +1,4 @@
-"""Faraj 2006, §4.2.2: how processes arrive in programs (Tables 4.8 to 4.11, Figs. 4.12 to 4.15)."""
+"""Faraj 2006, §4.2.2: how processes arrive in programs (Tables 4.8 to 4.12, Figs. 4.12 to 4.15)."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ def _report(found: Found) -> str:
     classes = next(iter(known.values()))["classes"]
     return "\n\n".join(
         (
-            "Programs; factors are means over all calls (Table 4.8)",
+            "Programs; factors are means over all calls (Tables 4.8, 4.10 and 4.11)",
             table(
                 ["program", "seconds", "in collectives", "of it waiting", "δ̄ / T", "ω / T"],
                 [_of_program(name, one) for name, one in known.items()],
             ),
-            f"The call sites that take the most time, at most {SITES} of each (Tables 4.9 to 4.11)",
+            f"Call sites that take the most time, at most {SITES} of each (Tables 4.9 and 4.12)",
             table(
                 ["program", "collective", "size", "calls", "δ̄ / T", "ω / T", "balanced",
                  "ē, ms", "waiting, ms", "delay, ms", "phases of ω, ms"],
                 [row for name, one in known.items() for row in _of_sites(name, one)],
             ),
-            "Shares of calls by their ω / T (Fig. 4.12)",
+            "Shares of calls by their ω / T (Figs. 4.12 to 4.14)",
             table(
                 ["program", "messages", *_titles(classes)],
                 [row for name, one in known.items() for row in _of_classes(name, one)],
