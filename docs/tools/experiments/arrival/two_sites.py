@@ -183,11 +183,12 @@ def _table_1(found: Found) -> str:
 def _gains(found: Found) -> str:
     """Return how much faster than native each is, in the time of the mean and of the last rank."""
     rows = []
-    for setting in (PLAIN, replace(PLAIN, size=1 << 20)):
+    for setting in (PLAIN, replace(PLAIN, size=1 << 20), *OF_SAME):
         if result := found.get(setting.name):
+            late = f", {_when(setting)}" if setting.same else ""
             for metric, what in (("mean", "ē"), ("last", "last arrival to last exit")):
                 cells = [_gain(result[name], metric) for name in ALGORITHMS]
-                rows.append([f"{format_bytes(setting.size)}, {what}", *cells])
+                rows.append([f"{format_bytes(setting.size)}{late}, {what}", *cells])
     what = "Native / this (medians of pairs, with 95 % intervals where they were kept)"
     return f"{what}\n\n{table(['', *ALGORITHMS], rows)}" if rows else ""
 
