@@ -523,7 +523,7 @@ static int obey_measure(char *words) {
     return error;
 }
 
-/* Carry out `check COLLECTIVE ROUTINE...`, of which the words begin with the collective. */
+/* Carry out `check COLLECTIVE ROUTINE...`; the words are those after `check`. */
 static int obey_check(char *words) {
     struct request request = {0};
     char collective[64];

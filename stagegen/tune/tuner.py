@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TypeVar
@@ -22,6 +22,7 @@ from stagegen.tune.compositions import Compositions
 from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable, Spending
 from stagegen.tune.experiments import Experiments
 from stagegen.tune.hints import Known, hints_from
+from stagegen.tune.passes import BySize, Passes, Topic
 from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.purse import PaidSource, Purse
 from stagegen.tune.ranges import of_all_shapes
@@ -142,30 +143,30 @@ def tune(
         MeasurementError: a measurement failed; what the log holds stays valid.
     """
     found = kinds_of(find_communicators(topology, options.communicators, options.patterns))
-    fields = _fields(topology, catalogue, options, found)
+    topics = _topics(topology, catalogue, options, found)
     if options.total is not None:
-        spent = _within(topology, options, fields, source, options.total, progress)
+        spent = _within(topology, options, topics, source, options.total, progress)
         return _tuned(topology, catalogue, options, representative, *spent)
     source = CheckedSource(Experiments(source))
     wrong = tuple(
         check
-        for field in fields
+        for topic in topics
         for check in find_wrong(
             source,
-            field.collective,
-            field.communicator.name,
-            field.algorithms,
-            _sizes(field, options)[-1],
-            len(field.communicator.ranks),
+            topic.collective,
+            topic.communicator.name,
+            topic.algorithms,
+            _sizes(topic, options)[-1],
+            len(topic.communicator.ranks),
             progress,
         )
     )
-    passes = _Passes(_sets(topology, fields), run_searches, _algorithms_of(wrong))
+    passes = Passes(_sets(topology, topics), run_searches, _algorithms_of(wrong))
 
-    def search_for(field: _Field, left: Sequence[Algorithm]) -> Search:
-        hints = _hints(field, left, passes.scouted.items())
-        plan = replace(_plan(topology, options, field, progress), hints=hints)
-        return Search(source, plan, field.collective, left, field.others)
+    def search_for(topic: Topic, left: Sequence[Algorithm]) -> Search:
+        hints = _hints(topic, left, passes.scouted.items())
+        plan = replace(_plan(topology, options, topic, progress), hints=hints)
+        return Search(source, plan, topic.collective, left, topic.others)
 
     passes.scout(search_for)
     composed = _compositions(passes.searches, passes.scouted)
@@ -175,92 +176,9 @@ def tune(
     for launch in range(1, options.protocol.launches + 1):
         passes.confirm(launch)
     concluded = passes.conclude()
-    outcomes = [concluded[field] for field in fields if not field.is_part]
-    parts = [passes.scouted[field] for field in fields if field.is_part]
+    outcomes = [concluded[topic] for topic in topics if not topic.is_part]
+    parts = [passes.scouted[topic] for topic in topics if topic.is_part]
     return _tuned(topology, catalogue, options, representative, (outcomes, parts), wrong)
-
-
-class _Passes:
-    """The passes of all searches, set by set: what fails in a set is left out of all after it.
-
-    Args:
-        sets: of fields whose searches may go on at the same time.
-        run_searches: runs these.
-        banned: algorithms that are left out, each with its collective.
-
-    Attributes:
-        searches: of the fields.
-        scouted: their outcomes without compositions.
-    """
-
-    def __init__(
-        self,
-        sets: Sequence[Sequence[_Field]],
-        run_searches: RunSearches,
-        banned: Set[tuple[str, str]],
-    ):
-        self._sets = sets
-        self._run_searches = run_searches
-        self.banned = set(banned)
-        self.searches: dict[_Field, Search] = {}
-        self.scouted: dict[_Field, Outcome] = {}
-
-    def scout(self, search_for: Callable[[_Field, Sequence[Algorithm]], Search]) -> None:
-        """Begin the searches of a set, given what those before have found, and scout."""
-        for fields in self._sets:
-            for field in fields:
-                left = [a for a in field.algorithms if (a.collective, a.name) not in self.banned]
-                self.searches[field] = search_for(field, left)
-            self.scouted |= self._run(lambda search: search.scout(), fields)
-
-    def compose(self, composed: Mapping[_Field, _BySize]) -> None:
-        """Look at compositions."""
-        for fields in self._sets:
-            self._leave_out(fields)
-            steps = {
-                field: partial(
-                    self.searches[field].compose,
-                    _without(self.banned, field.collective, composed[field]),
-                )
-                for field in fields
-            }
-            self._run_each(steps)
-
-    def confirm(self, launch: int) -> None:
-        """Time finalists in a launch; not of what only serves parts."""
-        for fields in self._called():
-            self._leave_out(fields)
-            self._run(lambda search: search.confirm(launch), fields)
-
-    def conclude(self) -> Mapping[_Field, Outcome]:
-        """Return the outcomes; none of what only serves parts."""
-        found: dict[_Field, Outcome] = {}
-        for fields in self._called():
-            self._leave_out(fields)
-            found |= self._run(lambda search: search.conclude(), fields)
-        return found
-
-    def _called(self) -> Iterator[Sequence[_Field]]:
-        for fields in self._sets:
-            if called := [field for field in fields if not field.is_part]:
-                yield called
-
-    def _leave_out(self, fields: Sequence[_Field]) -> None:
-        for field in fields:
-            self.searches[field].leave_out(_of_collective(self.banned, field.collective))
-
-    def _run(self, step: Callable[[Search], T], fields: Sequence[_Field]) -> dict[_Field, T]:
-        return self._run_each({field: partial(step, self.searches[field]) for field in fields})
-
-    def _run_each(self, steps: Mapping[_Field, Callable[[], T]]) -> dict[_Field, T]:
-        """Do a step of each field's search; return what they found."""
-        found = self._run_searches(list(steps.values()))
-        self.banned |= {
-            (field.collective, failure.candidate.algorithm)
-            for field in steps
-            for failure in self.searches[field].failures
-        }
-        return dict(zip(steps, found, strict=True))
 
 
 def _algorithms_of(checks: Iterable[Check]) -> set[tuple[str, str]]:
@@ -268,11 +186,11 @@ def _algorithms_of(checks: Iterable[Check]) -> set[tuple[str, str]]:
     return {(check.collective, check.candidate.algorithm) for check in checks}
 
 
-def _sets(topology: Topology, fields: Sequence[_Field]) -> list[tuple[_Field, ...]]:
-    """Return the fields in sets of one collective each, on communicators that share no link."""
+def _sets(topology: Topology, topics: Sequence[Topic]) -> list[tuple[Topic, ...]]:
+    """Return the topics in sets of one collective each, on communicators that share no link."""
     found = []
-    for name in dict.fromkeys(field.collective for field in fields):
-        own = {field.communicator: field for field in fields if field.collective == name}
+    for name in dict.fromkeys(topic.collective for topic in topics):
+        own = {topic.communicator: topic for topic in topics if topic.collective == name}
         found += [tuple(own[one] for one in some) for some in together(topology, list(own))]
     return found
 
@@ -280,7 +198,7 @@ def _sets(topology: Topology, fields: Sequence[_Field]) -> list[tuple[_Field, ..
 def _within(
     topology: Topology,
     options: Options,
-    fields: Sequence[_Field],
+    topics: Sequence[Topic],
     source: Source,
     total: float,
     progress: Callable[[str], None],
@@ -289,12 +207,12 @@ def _within(
     purse = Purse(total)
     paid = CheckedSource(Experiments(PaidSource(source, purse)))
     subjects: list[Subject] = []
-    for field in fields:
-        plan = _plan(topology, options, field, progress)
-        search = Search(paid, plan, field.collective, field.algorithms, field.others)
-        first = next((one for one in subjects if one.collective == field.collective), None)
-        hints = partial(_hints_within, field, tuple(zip(fields, subjects, strict=False)))
-        subjects.append(Subject(search, field.collective, plan, hints, first, field.is_part))
+    for topic in topics:
+        plan = _plan(topology, options, topic, progress)
+        search = Search(paid, plan, topic.collective, topic.algorithms, topic.others)
+        first = next((one for one in subjects if one.collective == topic.collective), None)
+        hints = partial(_hints_within, topic, tuple(zip(topics, subjects, strict=False)))
+        subjects.append(Subject(search, topic.collective, plan, hints, first, topic.is_part))
     found = tuple(zip(Spender(subjects, purse, options.protocol).run(), subjects, strict=True))
     outcomes = [outcome for outcome, subject in found if not subject.is_part]
     parts = [outcome for outcome, subject in found if subject.is_part]
@@ -303,11 +221,11 @@ def _within(
 
 
 def _hints_within(
-    field: _Field, before: Sequence[tuple[_Field, Subject]]
+    topic: Topic, before: Sequence[tuple[Topic, Subject]]
 ) -> Mapping[int, tuple[Candidate, ...]]:
-    """Return what searches before a field's say of its candidates, by what is known so far."""
-    known = [(other, s.search.outcome()) for other, s in before if s.collective == field.collective]
-    return _hints(field, field.algorithms, known)
+    """Return what searches before a topic's say of its candidates, by what is known so far."""
+    known = [(other, s.search.outcome()) for other, s in before if s.collective == topic.collective]
+    return _hints(topic, topic.algorithms, known)
 
 
 def _tuned(
@@ -341,104 +259,66 @@ def _tuned(
 
 
 def _hints(
-    field: _Field, left: Sequence[Algorithm], before: Iterable[tuple[_Field, Outcome]]
+    topic: Topic, left: Sequence[Algorithm], before: Iterable[tuple[Topic, Outcome]]
 ) -> Mapping[int, tuple[Candidate, ...]]:
-    """Return what the searches before say of a field's candidates.
+    """Return what the searches before say of a topic's candidates.
 
     The whole cluster and named groups have schedules of their own. No other search knows them.
     """
-    if field.communicator.group is not None or field.communicator.pattern is not None:
+    if topic.communicator.group is not None or topic.communicator.pattern is not None:
         return {}
     known = (
         Known(other.communicator.shape, outcome)
         for other, outcome in before
-        if other.collective == field.collective and other.communicator.pattern is None
+        if other.collective == topic.collective and other.communicator.pattern is None
     )
-    return hints_from(known, field.communicator.shape, {a.name for a in left})
+    return hints_from(known, topic.communicator.shape, {a.name for a in left})
 
 
 #: Outcomes of what has tables, and of what only serves parts.
 _Outcomes = tuple[Sequence[Outcome], Sequence[Outcome]]
 
-#: Compositions that may win, by size, with the seconds that their parts take together.
-_BySize = Mapping[int, Mapping[Candidate, float]]
-
 
 def _compositions(
-    searches: Mapping[_Field, Search], outcomes: Mapping[_Field, Outcome]
-) -> dict[_Field, _BySize]:
+    searches: Mapping[Topic, Search], outcomes: Mapping[Topic, Outcome]
+) -> dict[Topic, BySize]:
     """Return the compositions for each search, given its outcome without them.
 
     A part is no composition itself, so what only serves parts has none.
     """
     found = Compositions(list(outcomes.values()))
     return {
-        field: {} if field.is_part else found.of(outcomes[field], search.compositions, search.known)
-        for field, search in searches.items()
+        topic: {} if topic.is_part else found.of(outcomes[topic], search.compositions, search.known)
+        for topic, search in searches.items()
     }
 
 
 def _wrong_among(
     source: Source,
-    composed: Mapping[_Field, _BySize],
+    composed: Mapping[Topic, BySize],
     progress: Callable[[str], None],
 ) -> tuple[Check, ...]:
     """Check compositions with their bound parts; return the checks of the wrong ones."""
     return tuple(
         check
-        for field, by_size in composed.items()
+        for topic, by_size in composed.items()
         if any(by_size.values())
         for check in find_wrong_among(
             source,
-            field.collective,
-            field.communicator.name,
+            topic.collective,
+            topic.communicator.name,
             (candidate for candidates in by_size.values() for candidate in candidates),
             progress,
         )
     )
 
 
-def _of_collective(banned: Set[tuple[str, str]], collective: str) -> Set[str]:
-    """Return the algorithms of a collective that are banned."""
-    return {name for of, name in banned if of == collective}
-
-
-def _without(banned: Set[tuple[str, str]], collective: str, by_size: _BySize) -> _BySize:
-    """Return the compositions that are not banned."""
-    return {
-        size: {c: s for c, s in candidates.items() if (collective, c.algorithm) not in banned}
-        for size, candidates in by_size.items()
-    }
-
-
-@dataclass(frozen=True, eq=False)
-class _Field:
-    """The subject of one search: a collective, a communicator, and the candidates.
-
-    Attributes:
-        others: algorithms that may serve parts of compositions there, by ``collective/name``.
-        is_part: whether it only serves parts of what a program calls.
-    """
-
-    described: Collective
-    communicator: Communicator
-    kinds: tuple[str, ...]
-    algorithms: tuple[Algorithm, ...]
-    others: Mapping[str, Algorithm]
-    is_part: bool = False
-
-    @property
-    def collective(self) -> str:
-        """The collective's name."""
-        return self.described.name
-
-
-def _fields(
+def _topics(
     topology: Topology,
     catalogue: Catalogue,
     options: Options,
     kinds: Mapping[Communicator, tuple[str, ...]],
-) -> tuple[_Field, ...]:
+) -> tuple[Topic, ...]:
     orders = {name for one in options.patterns for name in algorithm_names(one)}
     can_run = [applicable(catalogue, group.topology) for group in groups_of(topology)]
     algorithms = {
@@ -451,7 +331,7 @@ def _fields(
     }
     others = {one: {f"{a.collective}/{a.name}": a for a in algorithms[one]} for one in kinds}
     return tuple(
-        _Field(
+        Topic(
             catalogue.collective(name),
             one,
             made,
@@ -475,35 +355,35 @@ def _may_serve(kinds: Sequence[str], algorithm: Algorithm) -> bool:
     return any(eligible(kind, algorithm) for kind in kinds)
 
 
-def _sizes(field: _Field, options: Options) -> tuple[int, ...]:
-    communicator = field.communicator
-    return sizes_of(field.described, options, len(communicator.ranks), communicator.name)
+def _sizes(topic: Topic, options: Options) -> tuple[int, ...]:
+    communicator = topic.communicator
+    return sizes_of(topic.described, options, len(communicator.ranks), communicator.name)
 
 
 def _plan(
-    topology: Topology, options: Options, field: _Field, progress: Callable[[str], None]
+    topology: Topology, options: Options, topic: Topic, progress: Callable[[str], None]
 ) -> Plan:
-    ranks = len(field.communicator.ranks)
-    seen = as_seen_by(topology, field.communicator)
+    ranks = len(topic.communicator.ranks)
+    seen = as_seen_by(topology, topic.communicator)
 
     @cache
     def bound(size: int) -> float:
-        if field.communicator.pattern is not None:
-            return bound_of_pattern(topology, field.communicator.pattern, size)
-        found = bound_or_none(seen, field.described, size)
+        if topic.communicator.pattern is not None:
+            return bound_of_pattern(topology, topic.communicator.pattern, size)
+        found = bound_or_none(seen, topic.described, size)
         return found.seconds if found else 0.0
 
     return Plan(
         ranks,
-        _sizes(field, options),
+        _sizes(topic, options),
         options.timing,
         options.budget,
         progress,
-        field.communicator.name,
-        field.kinds,
+        topic.communicator.name,
+        topic.kinds,
         options.protocol,
         bound=bound,
-        hosts=field.communicator.hosts,
+        hosts=topic.communicator.hosts,
     )
 
 

@@ -145,6 +145,17 @@ def test_only_hosts_that_are_machines_are_measured_at_once_unless_asked(name, tm
     assert asked == [name not in ("lab", "local"), True, False]
 
 
+@pytest.mark.parametrize(
+    "words", [["--budget", "10m"], ["--timing", "imbalance:4"], ["--from-log", "x.jsonl"]]
+)
+def test_at_once_is_refused_where_groups_are_timed_in_turn(words, tmp_path):
+    topology = tmp_path / "two-switch.yaml"
+    topology.write_text(TOPOLOGY)
+    result = stagegen("tune", "--topology", topology, "--at-once", *words)
+    assert result.returncode == 2
+    assert "--at-once" in result.stderr
+
+
 def test_groups_that_share_nothing_are_timed_at_once(tmp_path):
     """The whole, which shares links with both, is not; the log alone decides the same."""
     topology, output = tmp_path / "two-switch.yaml", tmp_path / "out"

@@ -367,8 +367,8 @@ HALVES = {"left": Members((0, 2)), "right": Members((3, 1))}
 def of_halves(tmp_path, *scripts: str) -> tuple[LiveSource, LogWriter]:
     log = LogWriter(tmp_path / "log.jsonl")
     rest = iter(scripts)
-    start = lambda: session(next(rest), tmp_path)  # noqa: E731
-    return LiveSource(start, log, lambda name, size: 0.0, HALVES), log
+    source = LiveSource(lambda: session(next(rest), tmp_path), log, lambda name, size: 0.0, HALVES)
+    return source, log
 
 
 def searches(source: LiveSource, *asked: Request):

@@ -1,0 +1,141 @@
+"""The passes of all searches of a tuning: scouting, compositions, launches, and the conclusion.
+
+What fails in a pass is left out of all that comes after it, on all communicators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias, TypeVar
+
+from stagegen.catalogue import Algorithm, Collective
+from stagegen.measure.records import Candidate
+from stagegen.tune.communicators import Communicator
+from stagegen.tune.plan import Outcome
+from stagegen.tune.search import Search
+from stagegen.tune.together import RunSearches
+
+T = TypeVar("T")
+
+#: Compositions that may win, by size, with the seconds that their parts take together.
+BySize: TypeAlias = Mapping[int, Mapping[Candidate, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Topic:
+    """What one search is about: a collective, a communicator, and the candidates.
+
+    Attributes:
+        others: algorithms that may serve parts of compositions there, by ``collective/name``.
+        is_part: whether it only serves parts of what a program calls.
+    """
+
+    described: Collective
+    communicator: Communicator
+    kinds: tuple[str, ...]
+    algorithms: tuple[Algorithm, ...]
+    others: Mapping[str, Algorithm]
+    is_part: bool = False
+
+    @property
+    def collective(self) -> str:
+        """The collective's name."""
+        return self.described.name
+
+
+class Passes:
+    """The passes of all searches, set by set: what fails in a set is left out of all after it.
+
+    Args:
+        sets: of topics whose searches may go on at the same time.
+        run_searches: runs these.
+        banned: algorithms that are left out, each with its collective.
+
+    Attributes:
+        searches: of the topics.
+        scouted: their outcomes without compositions.
+    """
+
+    def __init__(
+        self,
+        sets: Sequence[Sequence[Topic]],
+        run_searches: RunSearches,
+        banned: Set[tuple[str, str]],
+    ):
+        self._sets = sets
+        self._run_searches = run_searches
+        self.banned = set(banned)
+        self.searches: dict[Topic, Search] = {}
+        self.scouted: dict[Topic, Outcome] = {}
+
+    def scout(self, search_for: Callable[[Topic, Sequence[Algorithm]], Search]) -> None:
+        """Begin the searches of a set, given what those before have found, and scout."""
+        for topics in self._sets:
+            for topic in topics:
+                left = [a for a in topic.algorithms if (a.collective, a.name) not in self.banned]
+                self.searches[topic] = search_for(topic, left)
+            self.scouted |= self._run(lambda search: search.scout(), topics)
+
+    def compose(self, composed: Mapping[Topic, BySize]) -> None:
+        """Look at compositions."""
+        for topics in self._sets:
+            self._leave_out(topics)
+            steps = {
+                topic: partial(
+                    self.searches[topic].compose,
+                    _without(self.banned, topic.collective, composed[topic]),
+                )
+                for topic in topics
+            }
+            self._run_each(steps)
+
+    def confirm(self, launch: int) -> None:
+        """Time finalists in a launch; not of what only serves parts."""
+        for topics in self._called():
+            self._leave_out(topics)
+            self._run(lambda search: search.confirm(launch), topics)
+
+    def conclude(self) -> Mapping[Topic, Outcome]:
+        """Return the outcomes; none of what only serves parts."""
+        found: dict[Topic, Outcome] = {}
+        for topics in self._called():
+            self._leave_out(topics)
+            found |= self._run(lambda search: search.conclude(), topics)
+        return found
+
+    def _called(self) -> Iterator[Sequence[Topic]]:
+        for topics in self._sets:
+            if called := [topic for topic in topics if not topic.is_part]:
+                yield called
+
+    def _leave_out(self, topics: Sequence[Topic]) -> None:
+        for topic in topics:
+            self.searches[topic].leave_out(_of_collective(self.banned, topic.collective))
+
+    def _run(self, step: Callable[[Search], T], topics: Sequence[Topic]) -> dict[Topic, T]:
+        return self._run_each({topic: partial(step, self.searches[topic]) for topic in topics})
+
+    def _run_each(self, steps: Mapping[Topic, Callable[[], T]]) -> dict[Topic, T]:
+        """Do a step of each topic's search; return what they found."""
+        found = self._run_searches(list(steps.values()))
+        self.banned |= {
+            (topic.collective, failure.candidate.algorithm)
+            for topic in steps
+            for failure in self.searches[topic].failures
+        }
+        return dict(zip(steps, found, strict=True))
+
+
+def _of_collective(banned: Set[tuple[str, str]], collective: str) -> Set[str]:
+    """Return the algorithms of a collective that are banned."""
+    return {name for of, name in banned if of == collective}
+
+
+def _without(banned: Set[tuple[str, str]], collective: str, by_size: BySize) -> BySize:
+    """Return the compositions that are not banned."""
+    return {
+        size: {c: s for c, s in candidates.items() if (collective, c.algorithm) not in banned}
+        for size, candidates in by_size.items()
+    }
