@@ -54,9 +54,15 @@ def test_names_resolve_and_the_network_is_the_only_one(run):
     assert (status, lines) == (0, ["10.77.0.3 ['lo', 'eth0']"])
 
 
-def test_a_host_asks_often_enough_for_an_address_while_relays_are_busy(run):
-    path = "/proc/sys/net/ipv4/neigh/eth0/mcast_solicit"
-    assert run("cat", path, hosts=("n0",)) == (0, ["20"])
+def test_no_pair_of_many_hosts_needs_an_entry_of_arps_table(run):
+    """All namespaces share the table, which has room for 1024; permanent entries do not count."""
+    text = (
+        "name: many\ndefaults: {bandwidth: 1Gbit, latency: 1us}\n"
+        'switches: {s0: {hosts: "n[0-47]"}}\n'
+    )
+    known = "ip neigh show nud permanent | wc -l; ip neigh show nud all | wc -l"
+    status, lines = run("sh", "-c", known, text=text, hosts=("n0", "n47"))
+    assert (status, lines) == (0, ["49"] * 4)
 
 
 CPUS_THAT_SLEEP = """

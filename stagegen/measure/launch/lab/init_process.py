@@ -180,16 +180,17 @@ def _make_namespaces(plan: dict[str, Any]) -> None:
     _enter(RUN / "outer-net", _CLONE_NEWNET)
 
 
-def _configure(namespace: dict[str, Any]) -> None:
+def _configure(namespace: dict[str, Any], neighbours: list[str]) -> None:
     """Bring the devices of one namespace up, with their addresses and rates."""
     with _inside(namespace["name"]):
         for name, value in namespace["sysctls"]:
             path = Path("/proc/sys") / name
             if path.exists():
                 path.write_text(value)
-        for device in namespace["plain_devices"]:
-            _offloads_off(device)
         _batch("ip", namespace["ip"])
+        if device := namespace["device"]:
+            _offloads_off(device)
+            _batch("ip", [f"{line} {device}" for line in neighbours])
         _batch("tc", namespace["tc"])
 
 
@@ -246,7 +247,7 @@ def build(plan: dict[str, Any], relay: str) -> dict[int, _Relay]:
     _make_namespaces(plan)
     _batch("ip", plan["cables"])
     for namespace in plan["namespaces"]:
-        _configure(namespace)
+        _configure(namespace, plan["neighbours"])
     _name_hosts(plan["hosts_file"])
     return _start_relays(relay, plan["relays"])
 

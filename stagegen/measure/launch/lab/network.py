@@ -36,10 +36,6 @@ _HOST_SYSCTLS = (
     ("net/ipv6/conf/default/disable_ipv6", "1"),
     ("net/ipv4/tcp_rmem", "4096 131072 6291456"),
     ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
-    # A host asks for an address 20 times, not 3: while all ranks of a large lab start at once,
-    # relays may take seconds to carry all of these questions, and a cluster has them answered
-    # before.
-    (f"net/ipv4/neigh/{HOST_DEVICE}/mcast_solicit", "20"),
 )
 _SWITCH_SYSCTLS = _HOST_SYSCTLS[:2]
 _FIRST_INDEX = 10000  # PRRTE keeps an index in 16 bits
@@ -61,7 +57,8 @@ class NamespacePlan:
         name: of the network namespace; None is the lab's outer one.
         hostname: the answer of ``gethostname()`` there; None if nothing asks.
         sysctls: paths below ``/proc/sys`` and their values.
-        plain_devices: devices whose segmentation offloads are turned off.
+        device: the one through which it talks to hosts; None if it talks to none. Its segmentation
+            offloads are turned off, and it knows all neighbours.
         ip: lines for ``ip -batch``.
         tc: lines for ``tc -batch``.
     """
@@ -69,7 +66,7 @@ class NamespacePlan:
     name: str | None
     hostname: str | None
     sysctls: tuple[tuple[str, str], ...]
-    plain_devices: tuple[str, ...]
+    device: str | None
     ip: tuple[str, ...]
     tc: tuple[str, ...]
 
@@ -98,6 +95,9 @@ class NetworkPlan:
         cables: lines for ``ip -batch``, run in the outer namespace: all veth pairs.
         namespaces: all namespaces, the outer one last.
         hosts_file: what ``/etc/hosts`` says inside the lab.
+        neighbours: who has which address: lines for ``ip -batch`` that end before a device's name.
+            All namespaces of a machine share one table of what ARP found out. It has room for 1024
+            entries, and all pairs of 32 hosts need as many. Permanent entries do not count.
         relays: those of the long links.
     """
 
@@ -105,6 +105,7 @@ class NetworkPlan:
     cables: tuple[str, ...]
     namespaces: tuple[NamespacePlan, ...]
     hosts_file: str
+    neighbours: tuple[str, ...] = ()
     relays: tuple[RelayPlan, ...] = ()
 
 
@@ -157,6 +158,30 @@ def _pair_line(number: int, ends: tuple[_End, _End]) -> str:
 def host_address(index: int) -> str:
     """Return the lab address of the host at a position of `Topology.hosts`, counted from 0."""
     return str(IPv4Address(int(SUBNET.network_address) + 1 + index))
+
+
+def _ethernet_address(address: str) -> str:
+    """Return the Ethernet address, locally administered, of what has a lab address."""
+    high, low = IPv4Address(address).packed[2:]
+    return f"02:00:00:00:{high:02x}:{low:02x}"
+
+
+def _up(device: str, address: str, more: str = "") -> list[str]:
+    """Return the ``ip`` lines that bring up a device with a lab address."""
+    return [
+        f"link set dev {device} address {_ethernet_address(address)}",
+        "link set dev lo up",
+        f"address add {address}/{SUBNET.prefixlen} dev {device}{more}",
+        f"link set dev {device} up",
+    ]
+
+
+def _neighbours(hosts: int) -> tuple[str, ...]:
+    """Return the lines that tell the Ethernet addresses of hosts and of the outer namespace."""
+    addresses = (*map(host_address, range(hosts)), CONTROL_ADDRESS)
+    return tuple(
+        f"neigh add {one} lladdr {_ethernet_address(one)} nud permanent dev" for one in addresses
+    )
 
 
 def switch_namespace(switch: str) -> str:
@@ -229,7 +254,7 @@ def _switch_plan(switch: str, ports: list[tuple[str, _Cable]], netem: bool) -> N
         ip += [f"link set dev {port} master {BRIDGE}", f"link set dev {port} up"]
     tc = [line for port, cable in ports for line in _shaping(port, cable, netem)]
     name = switch_namespace(switch)
-    return NamespacePlan(name, None, _SWITCH_SYSCTLS, (), tuple(ip), tuple(tc))
+    return NamespacePlan(name, None, _SWITCH_SYSCTLS, None, tuple(ip), tuple(tc))
 
 
 def _host_plan(
@@ -237,28 +262,22 @@ def _host_plan(
 ) -> NamespacePlan:
     control = f" congctl {congestion}" if congestion else ""
     ip = (
-        "link set dev lo up",
-        f"address add {address}/{SUBNET.prefixlen} dev {HOST_DEVICE} noprefixroute",
-        f"link set dev {HOST_DEVICE} up",
+        *_up(HOST_DEVICE, address, " noprefixroute"),
         f"route add {SUBNET} dev {HOST_DEVICE} src {address}{control}",
         f"route add {MULTICAST} dev {HOST_DEVICE} src {address}",
     )
     tc = tuple(_shaping(HOST_DEVICE, cable, netem))
-    return NamespacePlan(name, name, _HOST_SYSCTLS, (HOST_DEVICE,), ip, tc)
+    return NamespacePlan(name, name, _HOST_SYSCTLS, HOST_DEVICE, ip, tc)
 
 
 def _relay_space(relay: RelayPlan) -> NamespacePlan:
     ip = tuple(f"link set dev {device} up" for device in _RELAY_ENDS)
-    return NamespacePlan(relay.namespace, None, _SWITCH_SYSCTLS, (), ip, ())
+    return NamespacePlan(relay.namespace, None, _SWITCH_SYSCTLS, None, ip, ())
 
 
 def _outer_plan() -> NamespacePlan:
-    ip = (
-        "link set dev lo up",
-        f"address add {CONTROL_ADDRESS}/{SUBNET.prefixlen} dev {CONTROL_DEVICE}",
-        f"link set dev {CONTROL_DEVICE} up",
-    )
-    return NamespacePlan(None, None, _HOST_SYSCTLS, (CONTROL_DEVICE,), ip, ())
+    ip = tuple(_up(CONTROL_DEVICE, CONTROL_ADDRESS))
+    return NamespacePlan(None, None, _HOST_SYSCTLS, CONTROL_DEVICE, ip, ())
 
 
 def _hosts_file(topology: Topology) -> str:
@@ -305,6 +324,7 @@ def plan_network(
         cables=tuple(_pair_line(number, ends) for number, ends in enumerate(pairs)),
         namespaces=(*switches, *hosts, *map(_relay_space, relays), _outer_plan()),
         hosts_file=_hosts_file(topology),
+        neighbours=_neighbours(len(topology.hosts)),
         relays=relays,
     )
 
