@@ -52,6 +52,12 @@ first five calls on a communicator, a rank reads the data of others with its own
 ([MPICH's issue 6555](https://github.com/pmodels/mpich/issues/6555)). `tests/mpi/mixed_layouts.c`
 shows it without any of our code. So the check leaves out these calls where ranks share memory. All
 runs of this page make them, as their ranks exchange messages through TCP.
+
+The totals below are of ranks that call together. The check is also run with ranks that come apart
+by random delays of up to 1 to 5 ms before each call (`--delays` of a built check; `DELAYED` and
+`NAMED` in `tests/mpi/test_conformance.py`). It then compares the routines that watch arrivals,
+those of allreduce that are made for late ranks, and all routines of one library. These calls are
+not counted here.
 """
 
 

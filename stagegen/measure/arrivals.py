@@ -117,6 +117,9 @@ class Replay:
         ranks: how many a call has.
         calls: how many are replayed.
         hash: SHA-256 of the delays.
+        most: the longest delay in microseconds; 0 in older logs, which do not say it.
+        clock_error: the greatest error in seconds between the clocks of two ranks of the
+            recording; 0 if nothing was recorded, and in older logs.
         delays: microseconds, by call and rank; the first rank of a call has 0. A log does not have
             them, so plans are equal by their hashes.
     """
@@ -125,16 +128,19 @@ class Replay:
     ranks: int
     calls: int
     hash: str
+    most: int = field(compare=False)
+    clock_error: float = field(default=0.0, compare=False)
     delays: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
-    def of(cls, site: str, offsets: Sequence[Sequence[float]]) -> Replay:
+    def of(cls, site: str, offsets: Sequence[Sequence[float]], clock_error: float = 0.0) -> Replay:
         """Return the plan for recorded arrivals.
 
         Args:
             site: the call site.
             offsets: when each rank came, in seconds from any time on, by call and rank. If there
                 are more than CALLS_MOST calls, so many of them are taken, evenly spread.
+            clock_error: of the recording, in seconds.
 
         Raises:
             ValueError: there is no call, or calls have different numbers of ranks.
@@ -147,12 +153,13 @@ class Replay:
             tuple(round(1e6 * (arrival - min(call))) for arrival in call) for call in chosen
         )
         digest = hashlib.sha256(json.dumps(delays).encode()).hexdigest()
-        return cls(site, len(delays[0]), count, digest, delays)
+        return cls(site, len(delays[0]), count, digest, max(map(max, delays)), clock_error, delays)
 
     @property
     def text(self) -> str:
         """The plan in words."""
-        return f"replay of {self.calls} calls of {self.site}"
+        error = f", recorded to within {1e6 * self.clock_error:.3g} µs" if self.clock_error else ""
+        return f"replay of {self.calls} calls of {self.site}{error}"
 
     @property
     def unseeded(self) -> Replay:
@@ -161,7 +168,7 @@ class Replay:
 
     def longest(self, _message: float | None = None) -> float:
         """Return the seconds of the longest delay."""
-        return 1e-6 * max((max(call) for call in self.delays), default=0)
+        return 1e-6 * self.most
 
     def word(self, experiment: int, _message: float | None = None) -> str:
         """Return what the session's command says, from a repetition on."""
@@ -175,6 +182,8 @@ class Replay:
             "ranks": self.ranks,
             "calls": self.calls,
             "hash": self.hash,
+            "most": self.most,
+            "recorded_within_s": self.clock_error,
         }
 
 
@@ -199,6 +208,8 @@ def arrivals_from_json(form: Mapping[str, Any]) -> Arrivals:
             natural(form, "ranks", 1),
             natural(form, "calls", 1),
             entry(form, "hash", str),
+            natural(form, "most") if "most" in form else 0,
+            number(form.get("recorded_within_s", 0.0)),
         )
     raise ValueError("`plan` must be imbalance or replay")
 

@@ -22,6 +22,7 @@ class ArrivalPattern:
         ranks: of ``MPI_COMM_WORLD``, in the order of the communicator.
         offsets: ``offsets[call][i]``: seconds after the first arrival at which the i-th of
             ``ranks`` arrived.
+        clock_error: the greatest error of these times between two ranks, in seconds.
     """
 
     site: str
@@ -29,6 +30,7 @@ class ArrivalPattern:
     size: int
     ranks: tuple[int, ...]
     offsets: tuple[tuple[float, ...], ...]
+    clock_error: float
 
 
 def arrival_patterns(recording: Recording) -> tuple[ArrivalPattern, ...]:
@@ -38,12 +40,14 @@ def arrival_patterns(recording: Recording) -> tuple[ArrivalPattern, ...]:
     order of time. Calls on a single rank have no pattern.
     """
     found: dict[tuple[str, str, int, tuple[int, ...]], list[Array]] = {}
-    for calls in align(recording).calls:
+    aligned = align(recording)
+    for calls in aligned.calls:
         if len(calls.ranks) > 1 and calls.mode != PERSISTENT:
             key = calls.site, calls.collective, calls.size, calls.ranks
             found.setdefault(key, []).append(calls.arrivals)
     return tuple(
-        ArrivalPattern(*key, _offsets(np.concatenate(arrivals))) for key, arrivals in found.items()
+        ArrivalPattern(*key, _offsets(np.concatenate(arrivals)), aligned.clocks.error)
+        for key, arrivals in found.items()
     )
 
 

@@ -65,7 +65,7 @@ def run_launch(
         return
     running = point.running
     turn = in_random_order(replace(request, candidates=running), protocol.seed)
-    turn = decisive(turn, point.fastest, _chunk(point.fastest, protocol))
+    turn = decisive(turn, point.fastest, _chunk(point.lasts, protocol))
     most = max(turn.repetitions, math.ceil(REPETITIONS_MOST / protocol.launches))
     spent, done = 0.0, 0
     allowed = protocol.width * math.sqrt(protocol.launches / (len(point.launches) + 1))
@@ -73,7 +73,7 @@ def run_launch(
         for candidate, seconds in source.measure(turn).by_candidate().items():
             launches = point.raced.setdefault(candidate, {})
             launches.setdefault(request.launch, []).extend(seconds)
-            spent += (turn.calls + turn.settle) * sum(seconds)
+            spent += (turn.calls + turn.settle) * sum(point.late + one for one in seconds)
         done += turn.repetitions
         leading = point.field.leaders({one: point.median(one) for one in running})
         known = all(summarize(point.pooled(one)).width <= allowed for one in leading)
@@ -93,9 +93,9 @@ def _is_disturbed(point: Point, candidate: Candidate, launch: int) -> bool:
     return odd >= DISTURBED_SHARE * len(times)
 
 
-def _chunk(fastest: float, protocol: Protocol) -> int:
+def _chunk(lasts: float, protocol: Protocol) -> int:
     """Return how many repetitions a launch adds at a time; few launches need more of them."""
-    chunk = next(count for most, count in CHUNKS if fastest <= most)
+    chunk = next(count for most, count in CHUNKS if lasts <= most)
     return max(chunk, math.ceil(LAUNCHES_LEAST / protocol.launches))
 
 
@@ -107,7 +107,7 @@ def name_finalists(point: Point, neighbours: Sequence[Candidate]) -> None:
         neighbours: what may be chosen at the neighbouring sizes.
     """
     scores = least(point.tried)
-    most = next(count for limit, count in FINALISTS if point.fastest <= limit)
+    most = next(count for limit, count in FINALISTS if point.lasts <= limit)
     leading = point.field.nearest(scores, NEAR_LONG if point.is_long else NEAR, most)
     best = min(scores.values())
     within = NEAR_LONG if point.is_long else SCOUT_FACTOR

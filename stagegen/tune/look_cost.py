@@ -41,8 +41,8 @@ def _beginning(known: Mapping[int, float], size: int) -> float:
 
 
 def _plain_cost(subject: Subject, size: int) -> float:
-    """Return what a look costs if every call takes its lower bound and the latency."""
-    seconds = subject.plan.bound(size) + LATENCY
+    """Return what a look costs if calls take their lower bound, the latency, and late ranks."""
+    seconds = subject.plan.bound(size) + LATENCY + subject.plan.late(size)
     return seconds * next(calls for most, calls in CALLS if seconds <= most)
 
 

@@ -24,8 +24,8 @@ from stagegen.tune.prediction import Prediction
 from stagegen.tune.purse import BudgetSpent
 from stagegen.tune.scouting import Scout, odd_middles
 
-#: If the lower bound at the smallest size is above LADDER_SECONDS, sizes that are LADDER times
-#: smaller tell which candidates may win there.
+#: If a call of the smallest size takes at least LADDER_SECONDS, late ranks among it, sizes that are
+#: LADDER times smaller tell which candidates may win there.
 LADDER_SECONDS = 0.5
 LADDER = (64, 16, 4)
 
@@ -131,7 +131,7 @@ class Looks:
             )
         except BudgetSpent:
             if NATIVE_CANDIDATE in seen:
-                self.points[size] = self._scout.as_seen(seen)
+                self.points[size] = self._scout.as_seen(size, seen)
             raise
 
     def _able(self, size: int) -> list[Algorithm]:
@@ -153,7 +153,7 @@ class Looks:
         A collective with one rule for all calls is tuned at one size, the largest.
         """
         first = self._plan.sizes[0]
-        if self._plan.bound(first) <= LADDER_SECONDS:
+        if self._plan.bound(first) + self._plan.late(first) <= LADDER_SECONDS:
             return []
         return [rung for share in LADDER if (rung := first // share) > 0]
 

@@ -43,12 +43,14 @@ class Tuner:
         scout: returns the request for one look at candidates at a size.
         size: in bytes.
         ranks: of the communicator.
+        late: by how many seconds ranks come late to a call at the most.
     """
 
     source: Source
     scout: Callable[[int, tuple[Candidate, ...]], Request]
     size: int
     ranks: int
+    late: float = 0.0
 
     def tune(
         self, algorithm: Algorithm, best: Candidate, seconds: float, *, is_first: bool
@@ -65,9 +67,9 @@ class Tuner:
             The best candidate, and its measured seconds; none if nothing was tried.
         """
         times: list[float] = []
-        if not is_first and seconds > KEPT_SECONDS:
+        if not is_first and seconds + self.late > KEPT_SECONDS:
             return best, times
-        local = seconds > (KEPT_SECONDS if is_first else LOCAL_SECONDS)
+        local = seconds + self.late > (KEPT_SECONDS if is_first else LOCAL_SECONDS)
         for parameter in choices(algorithm, self.size, self.ranks):
             values = useful_values(parameter, self.size, self.ranks)
             own = dict(best.parameters)[parameter.name]
@@ -86,7 +88,8 @@ class Tuner:
     ) -> tuple[Candidate, list[float]]:
         """Return the candidate that replaces ``best``, or ``best``, and its seconds."""
         own = dict(best.parameters)[name]
-        is_short, is_long = seconds < SHORT_SECONDS, seconds > LONG_SECONDS
+        lasts = seconds + self.late
+        is_short, is_long = lasts < SHORT_SECONDS, lasts > LONG_SECONDS
         tried = sorted({*values} - {own} if is_long else {own, *values})
         everyone = tuple(with_value(best, name, value) for value in tried)
         times: dict[Candidate, list[float]] = {best: [seconds]} if is_long else {}

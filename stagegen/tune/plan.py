@@ -33,6 +33,8 @@ class Plan:
         bound: the lower bound in seconds for a size, at the links' nominal rates; 0 if there is
             none.
         hosts: on how many hosts the ranks are; None: on one each.
+        late: by how many seconds ranks come late to a call of a size at the most, at the links'
+            nominal rates.
     """
 
     ranks: int
@@ -46,6 +48,7 @@ class Plan:
     hints: Mapping[int, tuple[Candidate, ...]] = field(default_factory=dict)
     bound: Callable[[int], float] = lambda size: 0.0
     hosts: int | None = None
+    late: Callable[[int], float] = lambda size: 0.0
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ class Point:
         field: the candidates that were scouted, and their groups.
         seen: what looks saw of each.
         tried: the times that rank them.
+        late: by how many seconds ranks come late to a call at the most.
         finalists: the candidates that are timed in the launches that decide.
         holders: those of them that stay unless the difference counts: what may be chosen at the
             neighbouring sizes, and the native routine.
@@ -34,6 +35,7 @@ class Point:
     field: Field
     seen: Times
     tried: Times
+    late: float = 0.0
     finalists: tuple[Candidate, ...] = ()
     holders: frozenset[Candidate] = frozenset()
     raced: dict[Candidate, dict[int, list[float]]] = made(default_factory=dict)
@@ -50,6 +52,11 @@ class Point:
     def fastest(self) -> float:
         """The least seconds that anything took."""
         return min(least(self.seen).values())
+
+    @property
+    def lasts(self) -> float:
+        """The seconds that the fastest call lasts, from when the first rank may come to its end."""
+        return self.fastest + self.late
 
     def pooled(self, candidate: Candidate) -> list[float]:
         """Return the times of a finalist in all launches."""

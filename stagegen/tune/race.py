@@ -84,7 +84,12 @@ def decisive(scout: Request, fastest: float, repetitions: int) -> Request:
 
 
 def look(
-    source: Source, request: Request, field: Field, prediction: Prediction, times: Times
+    source: Source,
+    request: Request,
+    field: Field,
+    prediction: Prediction,
+    times: Times,
+    late: float = 0.0,
 ) -> None:
     """Time every candidate that may win once, then those that still may, in the opposite order.
 
@@ -97,8 +102,10 @@ def look(
         field: the candidates.
         prediction: of their times.
         times: gets what is seen, as soon as it is, in place of what is there.
+        late: by how many seconds ranks come late at the most. Calls take as much longer than what
+            is measured of them, and fewer candidates are looked at.
     """
-    first = _first(request, field, prediction)
+    first = _first(request, field, prediction, late)
     found: Times = {}
     try:
         _measure(source, replace(request, candidates=first), found)
@@ -119,9 +126,8 @@ def look(
     stale = {c: time for c, time in possible.items() if c not in fresh}
     if min(best.values()) > LONG_SECONDS:
         stale = {c: time for c, time in stale.items() if time <= field.rival(best, c)}
-    most = _most(LOOKED_AT, min(best.values())) + SURPRISED * _is_surprised(
-        prediction, request, best
-    )
+    surprised = _is_surprised(prediction, request, best)
+    most = _most(LOOKED_AT, min(best.values()) + late) + SURPRISED * surprised
     nearest = {
         *field.nearest(fresh, float("inf"), most),
         *field.nearest(stale, float("inf"), max(most // STALE, 1)),
@@ -129,16 +135,19 @@ def look(
     others = tuple(c for c in request.candidates if c in nearest and c not in times)
     if others:
         _measure(source, replace(request, candidates=others), times)
-    again = _worth_another_look(request.size, field, least(times), prediction)
+    again = _worth_another_look(request.size, field, least(times), prediction, late)
     second = tuple(candidate for candidate in reversed((*first, *others)) if candidate in again)
     if second:
         _measure(source, replace(request, candidates=second), times)
 
 
-def look_quickly(source: Source, request: Request, field: Field, prediction: Prediction) -> Times:
+def look_quickly(
+    source: Source, request: Request, field: Field, prediction: Prediction, late: float = 0.0
+) -> Times:
     """Time once each candidate that may win: enough to predict its time at a larger size."""
     times: Times = {}
-    _measure(source, replace(request, candidates=_first(request, field, prediction)), times)
+    first = _first(request, field, prediction, late)
+    _measure(source, replace(request, candidates=first), times)
     best = least(times)
     possible = {
         candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
@@ -146,7 +155,7 @@ def look_quickly(source: Source, request: Request, field: Field, prediction: Pre
         if candidate not in times
         and prediction.least(candidate.algorithm, request.size) <= field.rival(best, candidate)
     }
-    most = max(QUICK_LEAST, _most(LOOKED_AT, min(best.values())))
+    most = max(QUICK_LEAST, _most(LOOKED_AT, min(best.values()) + late))
     nearest = field.nearest(possible, float("inf"), most)
     others = tuple(candidate for candidate in request.candidates if candidate in nearest)
     if others:
@@ -175,12 +184,14 @@ def look_at_few(
         _measure(source, replace(request, candidates=again), times)
 
 
-def _first(request: Request, field: Field, prediction: Prediction) -> tuple[Candidate, ...]:
+def _first(
+    request: Request, field: Field, prediction: Prediction, late: float
+) -> tuple[Candidate, ...]:
     """Return native, the candidates without a prediction, and the best ones of each group."""
     expected = {c: prediction.expected(c.algorithm, request.size) for c in request.candidates}
     known = {c: seconds for c, seconds in expected.items() if seconds is not None}
     fresh = {c: seconds for c, seconds in known.items() if prediction.is_fresh(c.algorithm)}
-    long = min(known.values(), default=0.0) > LONG_SECONDS
+    long = min(known.values(), default=0.0) + late > LONG_SECONDS
     near = field.nearest(fresh, NEAR_FACTOR, 1 if long else 2)
     first = {*near, NATIVE_CANDIDATE}
     return tuple(c for c in request.candidates if c in first or c not in known)
@@ -196,7 +207,11 @@ def _is_surprised(
 
 
 def _worth_another_look(
-    size: int, field: Field, seen: Mapping[Candidate, float], prediction: Prediction
+    size: int,
+    field: Field,
+    seen: Mapping[Candidate, float],
+    prediction: Prediction,
+    late: float,
 ) -> set[Candidate]:
     """Return the candidates near the best, and those that only a hiccup may have put behind.
 
@@ -218,7 +233,7 @@ def _worth_another_look(
             )
         elif seconds <= SCOUT_FACTOR * best:
             near[candidate] = seconds
-    most = _most(AGAIN, min(seen.values()))
+    most = _most(AGAIN, min(seen.values()) + late)
     return {
         *field.nearest(near, float("inf"), most),
         *field.nearest(unlucky, float("inf"), max(most, 1)),

@@ -90,14 +90,19 @@ class Scout:
             few = [c for c in distinct((*named, NATIVE_CANDIDATE)) if c in everyone.candidates]
             look_at_few(self.source, self._asked(size, everyone), few, seen)
         if not named or not self._holds(everyone, hinted or named[:1], seen):
-            look(self.source, self._asked(size, everyone), everyone, prediction, seen)
+            late = self.plan.late(size)
+            look(self.source, self._asked(size, everyone), everyone, prediction, seen, late)
         self._tune(size, algorithms, everyone, seen)
         found = self.make_field(seen)
-        return Point(found, seen, try_short(self.source, self._asked(size, found), found, seen))
+        return self._point(size, found, seen)
 
-    def as_seen(self, seen: Times) -> Point:
+    def as_seen(self, size: int, seen: Times) -> Point:
         """Return what is known of a size if there was no time to look at all candidates."""
-        return Point(self.make_field(seen), seen, seen)
+        return Point(self.make_field(seen), seen, seen, self.plan.late(size))
+
+    def _point(self, size: int, found: Field, seen: Times) -> Point:
+        tried = try_short(self.source, self._asked(size, found), found, seen)
+        return Point(found, seen, tried, self.plan.late(size))
 
     def quickly(self, size: int, algorithms: Sequence[Algorithm], prediction: Prediction) -> Times:
         """Look once at all that may win at a size that is not tuned itself.
@@ -105,7 +110,8 @@ class Scout:
         Their parameters are tuned here, where that takes less time than at the sizes above.
         """
         everyone = self._everyone(size, algorithms)
-        seen = look_quickly(self.source, self._asked(size, everyone), everyone, prediction)
+        late = self.plan.late(size)
+        seen = look_quickly(self.source, self._asked(size, everyone), everyone, prediction, late)
         self.on_rungs = True
         self._tune(size, algorithms, everyone, seen, quick=True)
         return seen
@@ -122,7 +128,7 @@ class Scout:
         found = self.make_field(candidates)
         seen: Times = {}
         look_at_few(self.source, self._asked(size, found), candidates, seen)
-        return Point(found, seen, try_short(self.source, self._asked(size, found), found, seen))
+        return self._point(size, found, seen)
 
     def _asked(self, size: int, found: Field) -> Request:
         return in_random_order(self.request(size, found.candidates), self.plan.protocol.seed)
@@ -165,7 +171,7 @@ class Scout:
             if known not in contenders and (not first or self.on_rungs):
                 continue
             self.tuned.add(algorithm.name)
-            tuner = Tuner(self.source, self.request, size, self.plan.ranks)
+            tuner = Tuner(self.source, self.request, size, self.plan.ranks, self.plan.late(size))
             is_first = first and (quick or not self.on_rungs)
             best, times = tuner.tune(algorithm, known, seconds, is_first=is_first)
             self.parameters[algorithm.name] = best

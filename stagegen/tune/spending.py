@@ -133,11 +133,12 @@ class Spender:
             by_size = found.of(outcome, one.search.compositions, one.search.known)
             for size, given in by_size.items():
                 if given:
-                    best = min(least(one.search.points[size].seen).values())
+                    point = one.search.points[size]
+                    best = min(least(point.seen).values())
                     # Parts of collectives that are not tuned count as 0 s: their times are unknown.
                     told = min((s for s in given.values() if s > 0), default=best)
                     gain = max(math.log(best / told), 0.0) + math.log(SETTLED)
-                    seconds = 2 * len(given) * max(told, LATENCY)
+                    seconds = 2 * len(given) * (max(told, LATENCY) + point.late)
                     steps.append(_Step(one.weight(size) * gain, seconds, one, size, given))
         for step in sorted(steps, key=lambda step: -step.quotient):
             if self._purse.spent >= limit or not self._do(
@@ -177,7 +178,7 @@ class Spender:
             for size, point in one.search.points.items():
                 factor = stakes.factor(size, table.choice(size))
                 worth = one.weight(size) * max(0.0, math.log(factor / SETTLED))
-                yield _Step(worth, LATENCY + point.fastest, one, size)
+                yield _Step(worth, LATENCY + point.lasts, one, size)
 
     def _conclude(self) -> tuple[Outcome, ...]:
         """Fight the duels that there is time for."""

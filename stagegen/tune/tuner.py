@@ -373,6 +373,12 @@ def _plan(
         found = bound_or_none(seen, topic.described, size)
         return found.seconds if found else 0.0
 
+    arrivals, slowest = options.timing.arrivals, min(topology.rates.values())
+
+    def late(size: int) -> float:
+        message = size // ranks if topic.described.counts_whole and topic.described.uneven else size
+        return arrivals.longest(8 * message / slowest) if arrivals else 0.0
+
     return Plan(
         ranks,
         _sizes(topic, options),
@@ -384,6 +390,7 @@ def _plan(
         options.protocol,
         bound=bound,
         hosts=topic.communicator.hosts,
+        late=late,
     )
 
 

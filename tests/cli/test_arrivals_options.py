@@ -86,6 +86,7 @@ def test_tables_are_made_and_compared_under_imbalance_and_under_a_replay(files):
     assert plans["random"] == Imbalance(3000, False, seed=7)
     offsets = [[0.0, 0.003], [0.001, 0.0]]
     assert plans["replayed"] == Replay.of("program+0x10/8/2", offsets)
+    assert plans["replayed"].most == 3000
     refused = tune(files, "random", "--timing", "imbalance:4ms", "--resume")
     assert refused.returncode == 2
     assert "--timing differs" in refused.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
@@ -85,6 +86,17 @@ def test_of_a_long_recording_calls_are_taken_evenly():
     offsets = [[0.0, call * 1e-6] for call in range(10 * CALLS_MOST)]
     replay = Replay.of("site", offsets)
     assert [late for _, late in replay.delays] == list(range(0, 10 * CALLS_MOST, 10))
+
+
+def test_a_log_keeps_the_longest_delay_and_the_error_of_the_recordings_clocks():
+    replay = Replay.of("site", [[0.0, 1.5]], 12e-6)
+    again = arrivals_from_json(json.loads(json.dumps(replay.to_json())))
+    assert again == replay
+    assert again.longest() == 1.5
+    assert again.text == replay.text
+    assert "12 µs" in again.text
+    older = {k: v for k, v in replay.to_json().items() if k not in ("most", "recorded_within_s")}
+    assert arrivals_from_json(older) == replay
 
 
 def test_other_delays_are_another_plan():

@@ -96,6 +96,31 @@ def test_tuning_under_imbalance_chooses_again_from_its_log_alone():
     assert all(Measurement.from_json(r).request.timing.arrivals for r in model.records)
 
 
+def looked_at(arrivals: Imbalance, size: int) -> dict[int, set[str]]:
+    """Return by size, in the order of the first looks, which algorithms were looked at."""
+    timing = replace(LATE, metric="last", arrivals=arrivals)
+    options = Options(
+        ("alltoall",), (size,), timing, 0.5, ("whole",), protocol=Protocol(launches=5)
+    )
+    model = Model(cost)
+    (outcome,) = tune(TOPOLOGY, CATALOGUE, options, model, lambda: True).outcomes
+    assert {rule.candidate.algorithm for rule in outcome.tables[0].rules} == {"simple"}
+    seen: dict[int, set[str]] = {}
+    for one in model.asked:
+        if one.launch == 0:
+            seen.setdefault(one.size, set()).update(c.algorithm for c in one.candidates)
+    return seen
+
+
+def test_where_ranks_come_seconds_late_smaller_sizes_tell_who_is_looked_at():
+    size = 1 << 15
+    assert list(looked_at(Imbalance(2, True), size)) == [size]
+    seen = looked_at(Imbalance(64, True), size)
+    assert list(seen) == [size // 64, size // 16, size // 4, size]
+    assert {"simple", NATIVE} <= seen[size]
+    assert len(seen[size]) < len(seen[size // 64]) / 3
+
+
 class Waiting(Model):
     """Each call takes a second of waiting for the last rank, and so does its repetition."""
 
