@@ -24,10 +24,11 @@ from stagegen.tune.prediction import Prediction
 from stagegen.tune.purse import BudgetSpent
 from stagegen.tune.scouting import Scout, odd_middles
 
-#: If a call of the smallest size takes at least LADDER_SECONDS, late ranks among it, sizes that are
-#: LADDER times smaller tell which candidates may win there.
+#: If a call of the smallest size takes at least LADDER_SECONDS, late ranks among it, smaller sizes
+#: tell which candidates may win there: by how many times smaller, and how many candidates of a
+#: group are looked at whatever is predicted of them. The first one sees all.
 LADDER_SECONDS = 0.5
-LADDER = (64, 16, 4)
+LADDER = {64: 0, 16: 24, 4: 8}
 
 
 class Looks:
@@ -119,9 +120,10 @@ class Looks:
 
     def _at(self, size: int) -> None:
         """Look at all that may win at a size of the plan."""
-        for rung in self.rungs():
+        for rung, many in self.rungs().items():
             if rung not in self._quick:
-                self._quick[rung] = self._scout.quickly(rung, self._able(rung), self.below(rung))
+                known = self.below(rung)
+                self._quick[rung] = self._scout.quickly(rung, self._able(rung), known, many)
         self._plan.progress(f"{self._collective} {size} B")
         below = [self.points[s] for s in sorted(self.points) if s < size]
         seen: Times = {}
@@ -147,15 +149,17 @@ class Looks:
                 prediction.observe(smaller, _by_algorithm(times))
         return prediction
 
-    def rungs(self) -> list[int]:
+    def rungs(self) -> Mapping[int, int]:
         """Return sizes below the smallest one, if that takes so long that predictions pay.
+
+        With each comes how many candidates of a group are looked at, whatever is predicted of them.
 
         A collective with one rule for all calls is tuned at one size, the largest.
         """
         first = self._plan.sizes[0]
         if self._plan.bound(first) + self._plan.late(first) <= LADDER_SECONDS:
-            return []
-        return [rung for share in LADDER if (rung := first // share) > 0]
+            return {}
+        return {rung: many for share, many in LADDER.items() if (rung := first // share) > 0}
 
     def _middles(self) -> list[int]:
         times = {size: point.fastest for size, point in self.points.items()}

@@ -33,9 +33,6 @@ HICCUP_SECONDS = 0.3
 LOOKED_AT = ((0.1, 1000), (1.0, 4), (float("inf"), 1))
 STALE = 4
 
-#: Sizes that are looked at only to predict larger ones have this limit at the least.
-QUICK_LEAST = 4
-
 #: So many more are looked at if the best one takes longer than predicted: others may now be better.
 SURPRISED = 2
 
@@ -142,22 +139,43 @@ def look(
 
 
 def look_quickly(
-    source: Source, request: Request, field: Field, prediction: Prediction, late: float = 0.0
+    source: Source,
+    request: Request,
+    field: Field,
+    prediction: Prediction,
+    least_many: int,
+    late: float = 0.0,
 ) -> Times:
-    """Time once each candidate that may win: enough to predict its time at a larger size."""
+    """Time once each candidate that may win: enough to predict its time at a larger size.
+
+    Args:
+        source: makes measurements, or has them from a log.
+        request: for one look at the candidates of ``field``.
+        field: the candidates.
+        prediction: of their times.
+        least_many: so many of each group are timed, whatever is predicted of them: what is
+            behind at a small size may win at a large one.
+        late: by how many seconds ranks come late at the most.
+    """
     times: Times = {}
     first = _first(request, field, prediction, late)
     _measure(source, replace(request, candidates=first), times)
     best = least(times)
-    possible = {
+    expected = {
         candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
         for candidate in request.candidates
-        if candidate not in times
-        and prediction.least(candidate.algorithm, request.size) <= field.rival(best, candidate)
     }
-    most = max(QUICK_LEAST, _most(LOOKED_AT, min(best.values()) + late))
-    nearest = field.nearest(possible, float("inf"), most)
-    others = tuple(candidate for candidate in request.candidates if candidate in nearest)
+    possible = {
+        candidate: seconds
+        for candidate, seconds in expected.items()
+        if prediction.least(candidate.algorithm, request.size) <= field.rival(best, candidate)
+    }
+    most = _most(LOOKED_AT, min(best.values()) + late)
+    nearest = {
+        *field.nearest(expected, float("inf"), least_many),
+        *field.nearest(possible, float("inf"), most),
+    }
+    others = tuple(c for c in request.candidates if c in nearest and c not in times)
     if others:
         _measure(source, replace(request, candidates=others), times)
     return times

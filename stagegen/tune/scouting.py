@@ -104,14 +104,17 @@ class Scout:
         tried = try_short(self.source, self._asked(size, found), found, seen)
         return Point(found, seen, tried, self.plan.late(size))
 
-    def quickly(self, size: int, algorithms: Sequence[Algorithm], prediction: Prediction) -> Times:
-        """Look once at all that may win at a size that is not tuned itself.
+    def quickly(
+        self, size: int, algorithms: Sequence[Algorithm], prediction: Prediction, many: int
+    ) -> Times:
+        """Look once at all that may win at a size that is not tuned itself, at least at ``many``.
 
         Their parameters are tuned here, where that takes less time than at the sizes above.
         """
         everyone = self._everyone(size, algorithms)
         late = self.plan.late(size)
-        seen = look_quickly(self.source, self._asked(size, everyone), everyone, prediction, late)
+        asked = self._asked(size, everyone)
+        seen = look_quickly(self.source, asked, everyone, prediction, many, late)
         self.on_rungs = True
         self._tune(size, algorithms, everyone, seen, quick=True)
         return seen

@@ -147,7 +147,7 @@ class Search:
         """Return the sizes that a look may be worth: of the plan, and middles of odd ones."""
         return self._looks.pending()
 
-    def rungs(self) -> list[int]:
+    def rungs(self) -> Mapping[int, int]:
         """Return the sizes that are looked at to predict larger ones, as :class:`Looks` has it."""
         return self._looks.rungs()
 

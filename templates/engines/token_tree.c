@@ -68,6 +68,8 @@ struct node {
     int heir;         /* the child that got the token, or -1 */
     int last;         /* the place of the rank that the others here waited for */
     double changed;   /* when the last message was handled */
+    double began;     /* when the first acknowledgement was, or below 0 */
+    double apart;     /* seconds from then to the last one */
 };
 
 /* A barrier has no data. */
@@ -231,6 +233,15 @@ static int await_operands(struct node *node, int from) {
     return MPI_SUCCESS;
 }
 
+/*
+ * Messages of children that call together come one after the other, and each takes its time on the
+ * link. So the last child is late only if it lets wait longer than the others came apart, unless
+ * nobody is to wait at all.
+ */
+static double patience_of(const struct node *node) {
+    return node->patience > 0 && node->apart > node->patience ? node->apart : node->patience;
+}
+
 /* A message of a neighbour has come. */
 static int handle(struct node *node, int from, int tag, int *over) {
     const double now = PMPI_Wtime(), waited = now - node->changed;
@@ -247,8 +258,11 @@ static int handle(struct node *node, int from, int tag, int *over) {
         return has_branch(node) ? MPI_SUCCESS : expect(node, from);
     if (from == node->children && has_parent(node))
         return take_token(node, from);
-    if (waited > node->patience && (node->moves & TOKEN_REMEMBERS))
+    if (waited > patience_of(node) && (node->moves & TOKEN_REMEMBERS))
         node->last = tag - FIRST - node->cc->size;
+    if (node->began < 0)
+        node->began = now;
+    node->apart = now - node->began;
     node->here[from] = 1;
     --node->missing;
     return add(node, room_for(node, from));
@@ -337,7 +351,7 @@ static int wait(struct node *node, int *which, MPI_Status *status, int *over) {
         return listen(node, which, status, over);
     if (!may_pass(node))
         return PMPI_Waitany(node->neighbours, node->receives, which, status);
-    for (const double end = PMPI_Wtime() + node->patience; !found;) {
+    for (const double end = PMPI_Wtime() + patience_of(node); !found;) {
         COLL_TRY(PMPI_Testany(node->neighbours, node->receives, which, &found, status));
         if (!found && PMPI_Wtime() >= end)
             return pass_token(node);
@@ -394,6 +408,7 @@ static void find_neighbours(struct node *node, int arity) {
     node->heir = -1;
     node->last = place;
     node->changed = PMPI_Wtime();
+    node->began = -1;
 }
 
 static int with_room(struct node *node) {

@@ -15,8 +15,9 @@ enum token_moves {
 /*
  * A barrier or an allreduce, whichever the call is, on a tree in which places have up to `arity`
  * children. Ranks whose parts of the tree are complete tell their parents. The rank that has the
- * token is the root. If exactly one of its children is missing for `patience` microseconds, the
- * token goes there, with what all others brought. A root whose children are all there releases all
+ * token is the root. If exactly one of its children is missing for `patience` microseconds, and
+ * for as long as the others came apart, the token goes there, with what all others brought. With a
+ * patience of 0 it goes at once. A root whose children are all there releases all
  * ranks along the tree.
  *
  * With TOKEN_PER_BRANCH, a token stays below one child of place 0. The rank that has it when that

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,7 @@ from stagegen.measure.records import Candidate, Measurement
 from stagegen.measure.source import LogSource
 from stagegen.measure.timing import Timing
 from stagegen.topology import load_topology
+from stagegen.tune.bounds import bound_or_none
 from stagegen.tune.experiments import Experiments
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.race import LATE_TOGETHER
@@ -96,7 +98,12 @@ def test_tuning_under_imbalance_chooses_again_from_its_log_alone():
     assert all(Measurement.from_json(r).request.timing.arrivals for r in model.records)
 
 
-def looked_at(arrivals: Imbalance, size: int) -> dict[int, set[str]]:
+def looked_at(
+    arrivals: Imbalance,
+    size: int,
+    cost: Callable[[Candidate, int], float] = cost,
+    best: str = "simple",
+) -> dict[int, set[str]]:
     """Return by size, in the order of the first looks, which algorithms were looked at."""
     timing = replace(LATE, metric="last", arrivals=arrivals)
     options = Options(
@@ -104,7 +111,7 @@ def looked_at(arrivals: Imbalance, size: int) -> dict[int, set[str]]:
     )
     model = Model(cost)
     (outcome,) = tune(TOPOLOGY, CATALOGUE, options, model, lambda: True).outcomes
-    assert {rule.candidate.algorithm for rule in outcome.tables[0].rules} == {"simple"}
+    assert {rule.candidate.algorithm for rule in outcome.tables[0].rules} == {best}
     seen: dict[int, set[str]] = {}
     for one in model.asked:
         if one.launch == 0:
@@ -118,6 +125,22 @@ def test_where_ranks_come_seconds_late_smaller_sizes_tell_who_is_looked_at():
     seen = looked_at(Imbalance(64, True), size)
     assert list(seen) == [size // 64, size // 16, size // 4, size]
     assert {"simple", NATIVE} <= seen[size]
+    assert len(seen[size]) < len(seen[size // 64]) / 3
+
+
+def test_what_wins_at_a_large_size_alone_is_found_where_few_are_looked_at():
+    """Many steps cost much at small sizes, and at large ones they overlap."""
+    described = CATALOGUE.collective("alltoall")
+
+    def crossing(candidate: Candidate, size: int) -> float:
+        bound = bound_or_none(TOPOLOGY, described, size)
+        assert bound is not None
+        if candidate.algorithm == "ring":
+            return max(12e-3, 1.06 * bound.seconds)
+        return 4e-3 + 5e-5 * len(candidate.spec) + 1.7 * bound.seconds
+
+    size = 1 << 15
+    seen = looked_at(Imbalance(1024, True), size, crossing, "ring")
     assert len(seen[size]) < len(seen[size // 64]) / 3
 
 

@@ -45,7 +45,7 @@ struct coll_parameters {
     int longest;
     /* bytes of the longest block that leaders carry */
     int longest_carried;
-    /* microseconds that a rank waits for its last child before the token goes there */
+    /* microseconds that a rank waits at least for its last child before the token goes there; with 0, it does not wait */
     int patience;
     /* base in which the algorithm counts ranks */
     int radix;
