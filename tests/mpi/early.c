@@ -1,7 +1,8 @@
 /*
  * Whom ranks send to while they learn who comes late: link with --wrap of PMPI_Isend and its like.
  *
- *   early COLLECTIVE ROOT LATE:CALLS...   calls in which LATE is late; -1: nobody; 2+5: both
+ *   early COLLECTIVE ROOT LATE:CALLS...   calls in which LATE is late; -1: nobody; 2+5: both;
+ *                                         -2: rank 0 is early, and others come the last one first
  *
  * After each part, and after the first call, rank 0 prints a line: of each rank, those it sent to.
  */
@@ -10,7 +11,7 @@
 
 #include "program.h"
 
-enum { LATE_US = 200000, RANKS_MOST = 16, SENT_MOST = 32 };
+enum { LATE_US = 200000, AFTER_US = 80000, IN_TURN = -2, RANKS_MOST = 16, SENT_MOST = 32 };
 
 static struct {
     int count, to[SENT_MOST];
@@ -93,6 +94,8 @@ int main(int argc, char **argv) {
             PMPI_Barrier(MPI_COMM_WORLD);
             if ((rank == late || rank == second) && is_told(argv[1], number))
                 usleep(LATE_US);
+            if (late == IN_TURN)
+                usleep(rank == 0 ? 0 : (size - rank) * AFTER_US);
             call_once(argv[1], atoi(argv[2]), number, rank, size);
             if (number == 1 || i == calls)
                 print(rank, size);

@@ -205,3 +205,13 @@ def test_the_token_goes_to_the_late_rank_in_the_call_or_in_the_next_ones(tree, c
     served = {"allreduce": tree}
     parts = ("-1:1", "5:1", "5:1", "-1:1")
     assert run("early.c", "allreduce", "0", *parts, wrapped=SENDS, served=served) == calls
+
+
+def test_the_last_of_children_that_come_one_after_the_other_is_not_late():
+    """Rank 1 comes last, and later than the patience after the one before; yet no token goes."""
+    found = run(
+        *("early.c", "allreduce", "0", "-1:1", "-2:1"),
+        wrapped=SENDS,
+        served={"allreduce": "token_tree"},
+    )
+    assert found == [AT_ROOT, AT_ROOT]
