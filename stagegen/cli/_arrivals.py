@@ -57,11 +57,10 @@ def _replay(text: str) -> Replay:
     if not path.exists():
         raise InputError("there is no such file; make a recording with `stagegen record`", path)
     found: dict[str, list[tuple[float, ...]]] = {}
-    error = 0.0
-    for pattern in arrival_patterns(read(path)):
+    patterns = arrival_patterns(read(path))
+    for pattern in patterns:
         full = f"{pattern.site}/{pattern.size}/{len(pattern.ranks)}"
         found.setdefault(full, []).extend(pattern.offsets)
-        error = pattern.clock_error
     wanted = site if name else ""
     fit = [full for full in found if not wanted or f"{full}/".startswith(f"{wanted}/")]
     if len(fit) != 1:
@@ -71,7 +70,7 @@ def _replay(text: str) -> Replay:
             else f"has no calls of {wanted}; it has {listed}"
         )  # fmt: skip
         raise InputError(f"{what}; name one as SITE/SIZE/RANKS after #", path)
-    return Replay.of(fit[0], found[fit[0]], error)
+    return Replay.of(fit[0], found[fit[0]], patterns[0].clock_error)
 
 
 def late_ranks(text: str) -> dict[int, float]:

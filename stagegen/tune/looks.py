@@ -24,9 +24,10 @@ from stagegen.tune.prediction import Prediction
 from stagegen.tune.purse import BudgetSpent
 from stagegen.tune.scouting import Scout, odd_middles
 
-#: If a call of the smallest size takes at least LADDER_SECONDS, late ranks among it, smaller sizes
-#: tell which candidates may win there: by how many times smaller, and how many candidates of a
-#: group are looked at whatever is predicted of them. The first one sees all.
+#: If a call of the smallest size takes more than LADDER_SECONDS, with the wait for late ranks,
+#: smaller sizes tell which candidates may win there. LADDER has how many times smaller each is, and
+#: how many candidates of a group are looked at there, whatever is predicted of them. At the first
+#: one nothing is predicted, so all are looked at.
 LADDER_SECONDS = 0.5
 LADDER = {64: 0, 16: 24, 4: 8}
 

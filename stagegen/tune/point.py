@@ -55,7 +55,7 @@ class Point:
 
     @property
     def lasts(self) -> float:
-        """The seconds that the fastest call lasts, from when the first rank may come to its end."""
+        """The most seconds that the fastest call lasts, with the wait for late ranks."""
         return self.fastest + self.late
 
     def pooled(self, candidate: Candidate) -> list[float]:

@@ -143,7 +143,7 @@ def look_quickly(
     request: Request,
     field: Field,
     prediction: Prediction,
-    least_many: int,
+    at_least: int,
     late: float = 0.0,
 ) -> Times:
     """Time once each candidate that may win: enough to predict its time at a larger size.
@@ -153,7 +153,7 @@ def look_quickly(
         request: for one look at the candidates of ``field``.
         field: the candidates.
         prediction: of their times.
-        least_many: so many of each group are timed, whatever is predicted of them: what is
+        at_least: so many of each group are timed, whatever is predicted of them, as one that is
             behind at a small size may win at a large one.
         late: by how many seconds ranks come late at the most.
     """
@@ -172,7 +172,7 @@ def look_quickly(
     }
     most = _most(LOOKED_AT, min(best.values()) + late)
     nearest = {
-        *field.nearest(expected, float("inf"), least_many),
+        *field.nearest(expected, float("inf"), at_least),
         *field.nearest(possible, float("inf"), most),
     }
     others = tuple(c for c in request.candidates if c in nearest and c not in times)

@@ -119,7 +119,7 @@ def looked_at(
     return seen
 
 
-def test_where_ranks_come_seconds_late_smaller_sizes_tell_who_is_looked_at():
+def test_where_ranks_come_seconds_late_smaller_sizes_tell_which_algorithms_are_looked_at():
     size = 1 << 15
     assert list(looked_at(Imbalance(2, True), size)) == [size]
     seen = looked_at(Imbalance(64, True), size)

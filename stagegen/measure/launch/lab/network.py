@@ -95,9 +95,10 @@ class NetworkPlan:
         cables: lines for ``ip -batch``, run in the outer namespace: all veth pairs.
         namespaces: all namespaces, the outer one last.
         hosts_file: what ``/etc/hosts`` says inside the lab.
-        neighbours: who has which address: lines for ``ip -batch`` that end before a device's name.
-            All namespaces of a machine share one table of what ARP found out. It has room for 1024
-            entries, and all pairs of 32 hosts need as many. Permanent entries do not count.
+        neighbours: lines for ``ip -batch``, each without the device's name at its end. They tell
+            the Ethernet address of each lab address. All namespaces of a machine share one table of
+            what ARP found out. It has room for 1024 entries, and all pairs of 32 hosts need as
+            many. Permanent entries do not count.
         relays: those of the long links.
     """
 
