@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from stagegen.catalogue import Collective
+from stagegen.catalogue import Catalogue, Collective
 from stagegen.patterns import Pattern
 from stagegen.schedule import Bound, lower_bound, lower_bound_of_sizes
 from stagegen.topology import Topology
@@ -34,6 +34,24 @@ def bound_or_none(
         sizes = [end - first for first, end in pairwise(ends)]
         bound = lower_bound_of_sizes(topology, collective.bound, sizes, root)
     return replace(bound, collective=collective.name)
+
+
+@dataclass(frozen=True)
+class Least:
+    """The least seconds that calls of the collectives take, at the links' nominal rates.
+
+    Attributes:
+        catalogue: of the collectives.
+        topology: the cluster, with the ranks of one communicator.
+    """
+
+    catalogue: Catalogue
+    topology: Topology
+
+    def __call__(self, collective: str, size: int) -> float:
+        """Return the lower bound of a call of ``size`` bytes; 0 if there is none."""
+        found = bound_or_none(self.topology, self.catalogue.collective(collective), size)
+        return found.seconds if found else 0.0
 
 
 def size_of_pattern(pattern: Pattern) -> float:

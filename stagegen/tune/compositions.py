@@ -2,12 +2,14 @@
 
 All collectives are searched without compositions first. Then the routines that serve the parts are
 known, so the order of the collectives does not matter. No part is a composition itself. The MPI
-library serves parts of a collective that is not tuned; how long they take is unknown.
+library serves parts of a collective that is not tuned. How long they take is unknown, but not less
+than their lower bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from stagegen.catalogue import Algorithm, Part
 from stagegen.measure.records import Bound, Candidate
@@ -16,8 +18,12 @@ from stagegen.tune.choose import median
 from stagegen.tune.decision import NATIVE_CANDIDATE, Table
 from stagegen.tune.plan import Outcome
 
+#: The lower bound in seconds of a call, by communicator, collective and size in bytes; or 0.
+LeastSeconds: TypeAlias = Callable[[str, str, int], float]
+
 #: A composition is not measured if its parts, timed separately, took together more than TOO_SLOW
-#: times as long as the routine that serves there without compositions.
+#: times as long as the routine that serves there without compositions. Parts that were not timed
+#: take their lower bound.
 TOO_SLOW = 1.2
 
 
@@ -26,9 +32,11 @@ class Compositions:
 
     Args:
         outcomes: of these searches.
+        least: the lower bounds of calls.
     """
 
-    def __init__(self, outcomes: Iterable[Outcome]):
+    def __init__(self, outcomes: Iterable[Outcome], least: LeastSeconds):
+        self._least = least
         self._outcomes = {(one.collective, one.communicator): one for one in outcomes}
 
     def of(
@@ -37,7 +45,7 @@ class Compositions:
         compositions: Sequence[Algorithm],
         algorithms: Mapping[str, Algorithm],
     ) -> dict[int, dict[Candidate, float]]:
-        """Return the compositions that may win, at each size, with the seconds of their parts.
+        """Return the compositions that may win, at each size, with the seconds of timed parts.
 
         A composition is bound once for each kind of tables: a routine that serves a part on
         the whole cluster may not serve it on other communicators.
@@ -64,12 +72,13 @@ class Compositions:
     ) -> Iterator[tuple[Candidate, float]]:
         """Yield the composition for a kind of communicators, unless its parts are too slow.
 
-        The seconds are those of all parts together.
+        The seconds are those of all timed parts together.
         """
         bound = tuple(self._bind(outcome, table, part, size) for part in algorithm.parts)
-        seconds = sum(self._seconds(outcome, table, part, size) for part in algorithm.parts)
-        if seconds <= TOO_SLOW * _seconds_of(outcome, table, size):
-            yield Candidate(algorithm.name, (), bound), seconds
+        timed = sum(self._seconds(outcome, table, part, size) for part in algorithm.parts)
+        others = sum(self._least_of(outcome, table, part, size) for part in algorithm.parts)
+        if timed + others <= TOO_SLOW * _seconds_of(outcome, table, size):
+            yield Candidate(algorithm.name, (), bound), timed
 
     def _bind(self, outcome: Outcome, table: Table, part: Part, size: int) -> Bound:
         """Return the routine of a part: what the search of its collective chose at its size."""
@@ -89,6 +98,20 @@ class Compositions:
         measured = self._outcomes[part.collective, outcome.communicator]
         times = {one: _seconds_of(measured, found, one) for one in sorted(measured.samples)}
         return on_line(times, part_size(part, size, table.ranks or 1))
+
+    def _least_of(self, outcome: Outcome, table: Table, part: Part, size: int) -> float:
+        """Return the least seconds of a part of a collective that is not tuned; 0 if it is.
+
+        Links may be faster than their nominal rates. So the bound counts as far as the call itself
+        has kept its own.
+        """
+        if self._table_of(outcome, table, part) is not None:
+            return 0.0
+        own = self._least(outcome.communicator, outcome.collective, size)
+        served = _seconds_of(outcome, table, size)
+        kept = served / own if served < own else 1.0
+        part_bytes = part_size(part, size, table.ranks or 1)
+        return kept * self._least(outcome.communicator, part.collective, part_bytes)
 
     def _table_of(self, outcome: Outcome, table: Table, part: Part) -> Table | None:
         """Return the table of a part's collective for the same communicators."""

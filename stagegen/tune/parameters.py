@@ -3,12 +3,13 @@
 Faraj 2006, §4.1.1.3: a linear search of one parameter after the other, as if they were independent.
 Where a range is long, the search is a coarse one first, and then linear around the best. Where
 calls are long, it is local, from the value of the size before. Where they take seconds, that value
-stays.
+stays. So where a size is looked at for the sake of larger ones, of numbers of bytes that take the
+same time there, the largest is taken: the best segment grows with the message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stagegen.catalogue import Algorithm, Parameter
@@ -44,6 +45,7 @@ class Tuner:
         size: in bytes.
         ranks: of the communicator.
         late: by how many seconds ranks come late to a call at the most.
+        for_larger: whether the size is looked at for the sake of larger ones.
     """
 
     source: Source
@@ -51,6 +53,7 @@ class Tuner:
     size: int
     ranks: int
     late: float = 0.0
+    for_larger: bool = False
 
     def tune(
         self, algorithm: Algorithm, best: Candidate, seconds: float, *, is_first: bool
@@ -73,20 +76,24 @@ class Tuner:
         for parameter in choices(algorithm, self.size, self.ranks):
             values = useful_values(parameter, self.size, self.ranks)
             own = dict(best.parameters)[parameter.name]
+            fastest = seconds
             tried: tuple[int, ...] = (own,)
             more = _beside(values, tried, own) if local else coarse(values)
             while more:
                 tried += more
-                best, times = self._best_of(best, parameter.name, more, seconds)
+                found = self._time(best, parameter.name, more, seconds)
+                fastest = min(fastest, *map(min, found.values()))
+                best = self._best_of(best, parameter, found, fastest)
+                times = found[best]
                 seconds = min(times)
                 own = dict(best.parameters)[parameter.name]
                 more = _beside(values, tried, own) if local else between(values, tried, own)
         return best, times
 
-    def _best_of(
+    def _time(
         self, best: Candidate, name: str, values: Iterable[int], seconds: float
-    ) -> tuple[Candidate, list[float]]:
-        """Return the candidate that replaces ``best``, or ``best``, and its seconds."""
+    ) -> dict[Candidate, list[float]]:
+        """Return the seconds of ``best`` and of what it is with other values of a parameter."""
         own = dict(best.parameters)[name]
         lasts = seconds + self.late
         is_short, is_long = lasts < SHORT_SECONDS, lasts > LONG_SECONDS
@@ -94,20 +101,44 @@ class Tuner:
         everyone = tuple(with_value(best, name, value) for value in tried)
         times: dict[Candidate, list[float]] = {best: [seconds]} if is_long else {}
         if not everyone:
-            return best, times[best]
+            return times
         request = self.scout(self.size, everyone)
         if is_short:
             request = decisive(request, seconds, REPETITIONS)
         for candidate, more in self.source.measure(request).by_candidate().items():
             times[candidate] = list(more)
-        quickest = min(sorted(times), key=lambda candidate: min(times[candidate]))
+        quickest = _quickest(times)
         if not is_short and not is_long and quickest != best:
             both = replace(request, candidates=(quickest, best))
             for candidate, more in self.source.measure(both).by_candidate().items():
                 times[candidate] += more
-        if min(times[quickest]) < (1 - MARGIN) * min(times[best]):
-            best = quickest
-        return best, times[best]
+        return times
+
+    def _best_of(
+        self,
+        best: Candidate,
+        parameter: Parameter,
+        times: Mapping[Candidate, Sequence[float]],
+        fastest: float,
+    ) -> Candidate:
+        """Return the candidate that replaces ``best``, or ``best``.
+
+        Args:
+            best: the candidate so far.
+            parameter: whose values were tried.
+            times: seconds of ``best`` and of the candidates with these values.
+            fastest: the least seconds with any value of the parameter so far.
+        """
+        if self.for_larger and parameter.in_bytes:
+            as_fast = [c for c in times if min(times[c]) <= (1 + MARGIN) * fastest]
+            return max(as_fast, key=lambda c: dict(c.parameters)[parameter.name], default=best)
+        quickest = _quickest(times)
+        return quickest if min(times[quickest]) < (1 - MARGIN) * min(times[best]) else best
+
+
+def _quickest(times: Mapping[Candidate, Sequence[float]]) -> Candidate:
+    """Return the candidate with the least seconds, the first one if there are several."""
+    return min(sorted(times), key=lambda candidate: min(times[candidate]))
 
 
 def _beside(values: Sequence[int], tried: Sequence[int], own: int) -> tuple[int, ...]:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from stagegen.catalogue import Algorithm, Catalogue, applicable
 from stagegen.topology import Topology
-from stagegen.tune.bounds import bound_or_none
+from stagegen.tune.bounds import Least
 from stagegen.tune.candidates import part_size
 from stagegen.tune.communicators import as_seen_by, find_communicators
 from stagegen.tune.scope import Wanted
@@ -48,8 +47,8 @@ def part_subjects(
     compositions = [one for one in applicable(catalogue, topology) if one.parts]
     for one in wanted:
         (communicator,) = find_communicators(topology, (one.communicator,))
-        least = _Least(catalogue, as_seen_by(topology, communicator), len(communicator.ranks))
-        for collective, size in _parts(one, compositions, least):
+        least = Least(catalogue, as_seen_by(topology, communicator))
+        for collective, size in _parts(one, compositions, least, len(communicator.ranks)):
             subject = (collective, one.communicator)
             if subject not in called and not _is_served(size, sizes[subject]):
                 sizes[subject].append(size)
@@ -59,29 +58,16 @@ def part_subjects(
     )
 
 
-@dataclass(frozen=True)
-class _Least:
-    """The lower bounds of calls on one communicator."""
-
-    catalogue: Catalogue
-    topology: Topology
-    ranks: int
-
-    def __call__(self, collective: str, size: int) -> float:
-        found = bound_or_none(self.topology, self.catalogue.collective(collective), size)
-        return found.seconds if found else 0.0
-
-
 def _parts(
-    wanted: Wanted, compositions: Iterable[Algorithm], least: _Least
+    wanted: Wanted, compositions: Iterable[Algorithm], least: Least, ranks: int
 ) -> Iterator[tuple[str, int]]:
     """Yield the collectives and sizes of the parts that may pay, for the largest calls first."""
     able = [a for a in compositions if a.collective == wanted.collective]
     for size in reversed(wanted.sizes):
         limit = LATENCY + DEARER * least(wanted.collective, size)
         for algorithm in able:
-            if algorithm.works_for(least.ranks) and algorithm.handles(size):
-                parts = [(p.collective, part_size(p, size, least.ranks)) for p in algorithm.parts]
+            if algorithm.works_for(ranks) and algorithm.handles(size):
+                parts = [(p.collective, part_size(p, size, ranks)) for p in algorithm.parts]
                 if sum(least(*part) for part in parts) <= limit:
                     yield from parts
 

@@ -174,7 +174,8 @@ class Scout:
             if known not in contenders and (not first or self.on_rungs):
                 continue
             self.tuned.add(algorithm.name)
-            tuner = Tuner(self.source, self.request, size, self.plan.ranks, self.plan.late(size))
+            late = self.plan.late(size)
+            tuner = Tuner(self.source, self.request, size, self.plan.ranks, late, quick)
             is_first = first and (quick or not self.on_rungs)
             best, times = tuner.tune(algorithm, known, seconds, is_first=is_first)
             self.parameters[algorithm.name] = best

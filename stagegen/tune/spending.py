@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from stagegen.measure.records import Candidate
-from stagegen.tune.compositions import Compositions
+from stagegen.tune.compositions import Compositions, LeastSeconds
 from stagegen.tune.field import least
 from stagegen.tune.look_cost import LATENCY, cost_of_look, octaves
 from stagegen.tune.plan import Outcome
@@ -82,11 +82,19 @@ class Spender:
         subjects: the searches, in the order of the options.
         purse: the time.
         protocol: how often is measured if there is time enough.
+        least: the lower bounds of calls.
     """
 
-    def __init__(self, subjects: Sequence[Subject], purse: Purse, protocol: Protocol):
+    def __init__(
+        self,
+        subjects: Sequence[Subject],
+        purse: Purse,
+        protocol: Protocol,
+        least: LeastSeconds,
+    ):
         self._subjects = subjects
         self._purse = purse
+        self._least = least
         self._protocol = protocol
 
     def run(self) -> tuple[Outcome, ...]:
@@ -125,7 +133,7 @@ class Spender:
         """Look at compositions, those first that are to gain most by what their parts took."""
         looked_at = [one for one in self._subjects if one.search.points]
         outcomes = [one.search.outcome() for one in looked_at]
-        found = Compositions(outcomes)
+        found = Compositions(outcomes, self._least)
         steps: list[_Step] = []
         for one, outcome in zip(looked_at, outcomes, strict=True):
             if one.is_part:
@@ -135,7 +143,7 @@ class Spender:
                 if given:
                     point = one.search.points[size]
                     best = min(least(point.seen).values())
-                    # Parts of collectives that are not tuned count as 0 s: their times are unknown.
+                    # Parts of collectives that are not tuned count as 0 s: they were not timed.
                     told = min((s for s in given.values() if s > 0), default=best)
                     gain = max(math.log(best / told), 0.0) + math.log(SETTLED)
                     seconds = 2 * len(given) * (max(told, LATENCY) + point.late)

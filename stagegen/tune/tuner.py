@@ -15,10 +15,10 @@ from stagegen.measure.records import Candidate, Check
 from stagegen.measure.source import Source
 from stagegen.patterns import Pattern
 from stagegen.topology import WHOLE, Topology
-from stagegen.tune.bounds import bound_of_pattern, bound_or_none, size_of_pattern
+from stagegen.tune.bounds import Least, bound_of_pattern, size_of_pattern
 from stagegen.tune.checking import CheckedSource, find_wrong, find_wrong_among
 from stagegen.tune.communicators import Communicator, as_seen_by, find_communicators
-from stagegen.tune.compositions import Compositions
+from stagegen.tune.compositions import Compositions, LeastSeconds
 from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable, Spending
 from stagegen.tune.experiments import Experiments
 from stagegen.tune.hints import Known, hints_from
@@ -144,8 +144,9 @@ def tune(
     """
     found = kinds_of(find_communicators(topology, options.communicators, options.patterns))
     topics = _topics(topology, catalogue, options, found)
+    least = _least(topology, catalogue, topics)
     if options.total is not None:
-        spent = _within(topology, options, topics, source, options.total, progress)
+        spent = _within(topology, options, topics, source, least, progress)
         return _tuned(topology, catalogue, options, representative, *spent)
     source = CheckedSource(Experiments(source))
     wrong = tuple(
@@ -165,11 +166,11 @@ def tune(
 
     def search_for(topic: Topic, left: Sequence[Algorithm]) -> Search:
         hints = _hints(topic, left, passes.scouted.items())
-        plan = replace(_plan(topology, options, topic, progress), hints=hints)
+        plan = replace(_plan(topology, options, topic, least, progress), hints=hints)
         return Search(source, plan, topic.collective, left, topic.others)
 
     passes.scout(search_for)
-    composed = _compositions(passes.searches, passes.scouted)
+    composed = _compositions(passes.searches, passes.scouted, least)
     wrong += _wrong_among(source, composed, progress)
     passes.banned |= _algorithms_of(wrong)
     passes.compose(composed)
@@ -200,20 +201,21 @@ def _within(
     options: Options,
     topics: Sequence[Topic],
     source: Source,
-    total: float,
+    least: LeastSeconds,
     progress: Callable[[str], None],
 ) -> tuple[_Outcomes, tuple[Check, ...], Spending]:
-    """Tune within a budget of ``total`` seconds; return outcomes, wrong checks, what was spent."""
-    purse = Purse(total)
+    """Tune within the budget of the options; return outcomes, wrong checks, what was spent."""
+    purse = Purse(options.total or 0.0)
     paid = CheckedSource(Experiments(PaidSource(source, purse)))
     subjects: list[Subject] = []
     for topic in topics:
-        plan = _plan(topology, options, topic, progress)
+        plan = _plan(topology, options, topic, least, progress)
         search = Search(paid, plan, topic.collective, topic.algorithms, topic.others)
         first = next((one for one in subjects if one.collective == topic.collective), None)
         hints = partial(_hints_within, topic, tuple(zip(topics, subjects, strict=False)))
         subjects.append(Subject(search, topic.collective, plan, hints, first, topic.is_part))
-    found = tuple(zip(Spender(subjects, purse, options.protocol).run(), subjects, strict=True))
+    spender = Spender(subjects, purse, options.protocol, least)
+    found = tuple(zip(spender.run(), subjects, strict=True))
     outcomes = [outcome for outcome, subject in found if not subject.is_part]
     parts = [outcome for outcome, subject in found if subject.is_part]
     tables = [table for outcome in outcomes for table in outcome.tables]
@@ -279,14 +281,26 @@ def _hints(
 _Outcomes = tuple[Sequence[Outcome], Sequence[Outcome]]
 
 
+def _least(topology: Topology, catalogue: Catalogue, topics: Iterable[Topic]) -> LeastSeconds:
+    """Return the lower bounds of calls, by communicator, collective and size in bytes."""
+    communicators = {topic.communicator.name: topic.communicator for topic in topics}
+    least = {
+        name: cache(Least(catalogue, as_seen_by(topology, one)))
+        for name, one in communicators.items()
+    }
+    return lambda communicator, collective, size: least[communicator](collective, size)
+
+
 def _compositions(
-    searches: Mapping[Topic, Search], outcomes: Mapping[Topic, Outcome]
+    searches: Mapping[Topic, Search],
+    outcomes: Mapping[Topic, Outcome],
+    least: LeastSeconds,
 ) -> dict[Topic, BySize]:
     """Return the compositions for each search, given its outcome without them.
 
     A part is no composition itself, so what only serves parts has none.
     """
-    found = Compositions(list(outcomes.values()))
+    found = Compositions(list(outcomes.values()), least)
     return {
         topic: {} if topic.is_part else found.of(outcomes[topic], search.compositions, search.known)
         for topic, search in searches.items()
@@ -361,17 +375,18 @@ def _sizes(topic: Topic, options: Options) -> tuple[int, ...]:
 
 
 def _plan(
-    topology: Topology, options: Options, topic: Topic, progress: Callable[[str], None]
+    topology: Topology,
+    options: Options,
+    topic: Topic,
+    least: LeastSeconds,
+    progress: Callable[[str], None],
 ) -> Plan:
-    ranks = len(topic.communicator.ranks)
-    seen = as_seen_by(topology, topic.communicator)
-
-    @cache
-    def bound(size: int) -> float:
-        if topic.communicator.pattern is not None:
-            return bound_of_pattern(topology, topic.communicator.pattern, size)
-        found = bound_or_none(seen, topic.described, size)
-        return found.seconds if found else 0.0
+    communicator = topic.communicator
+    ranks = len(communicator.ranks)
+    pattern = communicator.pattern
+    bound: Callable[[int], float] = partial(least, communicator.name, topic.collective)
+    if pattern is not None:
+        bound = cache(partial(bound_of_pattern, topology, pattern))
 
     arrivals, slowest = options.timing.arrivals, min(topology.rates.values())
 
@@ -385,11 +400,11 @@ def _plan(
         options.timing,
         options.budget,
         progress,
-        topic.communicator.name,
+        communicator.name,
         topic.kinds,
         options.protocol,
         bound=bound,
-        hosts=topic.communicator.hosts,
+        hosts=communicator.hosts,
         late=late,
     )
 

@@ -192,6 +192,21 @@ def test_a_collective_that_is_not_tuned_is_left_to_the_mpi_library():
     assert choice(found, "cluster").spec == f"{COMPOSED}+reduce/native+bcast/native"
 
 
+@pytest.mark.parametrize("total", [None, 1e6])
+def test_parts_that_are_not_tuned_take_their_lower_bound_at_least(total):
+    """An allreduce by an allgather of whole vectors is hopeless where they are long."""
+    few, many = 64, 1 << 20
+    wanted = {"allreduce/native", "allreduce/ring", "allreduce/of_allgather", "allgather/native"}
+    chosen = tuple(one for one in CATALOGUE.algorithms if one.full_name in wanted)
+    options = replace(OPTIONS, collectives=("allreduce",), sizes=(few, many), total=total)
+    model = Costs({("allgather", "native"): 1.0})
+    found = tune(TOPOLOGY, replace(CATALOGUE, algorithms=chosen), options, model, lambda: True)
+    asked = {r.size for r in model.asked for c in r.candidates if c.algorithm == "of_allgather"}
+    assert few in asked
+    assert many not in asked
+    assert choice(found, "cluster", few).spec == "of_allgather+allgather/native"
+
+
 def test_a_composition_that_is_wrong_with_its_parts_is_never_timed():
     class Picky(Costs):
         def check(self, collective, given, communicator="whole"):
