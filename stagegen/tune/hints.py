@@ -13,6 +13,7 @@ from math import log
 
 from stagegen.measure.records import Candidate
 from stagegen.tune.choose import Samples, median
+from stagegen.tune.one_rule import NEARLY, ranked
 from stagegen.tune.plan import Outcome
 from stagegen.tune.shapes import Shape
 
@@ -29,7 +30,7 @@ class Known:
 
 
 def hints_from(
-    known: Iterable[Known], shape: Shape, algorithms: Collection[str]
+    known: Iterable[Known], shape: Shape, algorithms: Collection[str], *, one_rule: bool = False
 ) -> Mapping[int, tuple[Candidate, ...]]:
     """Return the candidates to confirm at each size, the best first; native is one of them.
 
@@ -37,11 +38,16 @@ def hints_from(
         known: what was found for the same collective on other communicators, in this order.
         shape: of the communicator to tune for.
         algorithms: the names of those that can run there.
+        one_rule: whether one rule serves all sizes: then the same candidates are passed on at each.
     """
     nearest = min(known, key=lambda one: _distance(one.shape, shape), default=None)
     if nearest is None:
         return {}
-    return {size: _best(samples, algorithms) for size, samples in nearest.outcome.samples.items()}
+    samples = nearest.outcome.samples
+    if one_rule:
+        everywhere = _first_of_each(ranked(samples, NEARLY), algorithms)
+        return dict.fromkeys(samples, everywhere)
+    return {size: _best(of_size, algorithms) for size, of_size in samples.items()}
 
 
 def _distance(one: Shape, other: Shape) -> tuple[float, float]:
@@ -52,8 +58,16 @@ def _distance(one: Shape, other: Shape) -> tuple[float, float]:
 
 def _best(samples: Samples, algorithms: Collection[str]) -> tuple[Candidate, ...]:
     """Return the candidates with the least medians, one of each algorithm."""
+    by_time = sorted(samples, key=lambda c: (median(samples[c]), c))
+    return _first_of_each(by_time, algorithms)
+
+
+def _first_of_each(
+    candidates: Iterable[Candidate], algorithms: Collection[str]
+) -> tuple[Candidate, ...]:
+    """Return the first candidates, one of each algorithm that can run."""
     first: dict[str, Candidate] = {}
-    for candidate in sorted(samples, key=lambda c: (median(samples[c]), c)):
+    for candidate in candidates:
         if candidate.algorithm in algorithms and not candidate.bound:
             first.setdefault(candidate.algorithm, candidate)
     return tuple(first.values())[:PASSED_ON]

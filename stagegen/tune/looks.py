@@ -24,10 +24,10 @@ from stagegen.tune.prediction import Prediction
 from stagegen.tune.purse import BudgetSpent
 from stagegen.tune.scouting import Scout, odd_middles
 
-#: If a call of the smallest size takes more than LADDER_SECONDS, with the wait for late ranks,
-#: smaller sizes tell which candidates may win there. LADDER has how many times smaller each is, and
-#: how many candidates of a group are looked at there, whatever is predicted of them. At the first
-#: one nothing is predicted, so all are looked at.
+#: If a call of the size that is looked at first takes more than LADDER_SECONDS, with the wait for
+#: late ranks, smaller sizes tell which candidates may win there. LADDER has how many times smaller
+#: each is, and how many candidates of a group are looked at there, whatever is predicted of them.
+#: At the first one nothing is predicted, so all are looked at.
 LADDER_SECONDS = 0.5
 LADDER = {64: 0, 16: 24, 4: 8}
 
@@ -109,7 +109,7 @@ class Looks:
 
     def all(self) -> None:
         """Scout what was not scouted yet: the sizes, odd middles between them, compositions."""
-        for size in self._plan.sizes:
+        for size in self._plan.in_order:
             if size not in self.points:
                 self._at(size)
         while middles := self._middles():
@@ -120,7 +120,20 @@ class Looks:
                 self.at_compositions(size)
 
     def _at(self, size: int) -> None:
-        """Look at all that may win at a size of the plan."""
+        """Look at all that may win at a size of the plan.
+
+        If the time ends before any was looked at, the largest smaller size tells what serves.
+        """
+        try:
+            self._climb_to(size)
+        except BudgetSpent:
+            if self._quick and not self.points:
+                rung = max(self._quick)
+                self.points[rung] = self._scout.as_seen(rung, self._quick[rung])
+            raise
+
+    def _climb_to(self, size: int) -> None:
+        """Look at the smaller sizes that predict the first one, then at a size of the plan."""
         for rung, many in self.rungs().items():
             if rung not in self._quick:
                 known = self.below(rung)
@@ -130,7 +143,7 @@ class Looks:
         seen: Times = {}
         try:
             self.points[size] = self._scout.at(
-                size, self._able(size), self.below(size), below, seen
+                size, self._able(size), self.below(size), below, seen, tunes=self._plan.tunes(size)
             )
         except BudgetSpent:
             if NATIVE_CANDIDATE in seen:
@@ -151,18 +164,18 @@ class Looks:
         return prediction
 
     def rungs(self) -> Mapping[int, int]:
-        """Return sizes below the smallest one, if that takes so long that predictions pay.
+        """Return sizes below the first one, if that takes so long that predictions pay.
 
         With each comes how many candidates of a group are looked at, whatever is predicted of them.
-
-        A collective with one rule for all calls is tuned at one size, the largest.
         """
-        first = self._plan.sizes[0]
+        first = self._plan.in_order[0]
         if self._plan.bound(first) + self._plan.late(first) <= LADDER_SECONDS:
             return {}
         return {rung: many for share, many in LADDER.items() if (rung := first // share) > 0}
 
     def _middles(self) -> list[int]:
+        if self._plan.one_rule:
+            return []
         times = {size: point.fastest for size, point in self.points.items()}
         lost = [size for size in self._depth if size not in self.points]
         return lost or odd_middles(times, self._plan.bound, self._depth)

@@ -10,6 +10,7 @@ from stagegen.tune.choose import Samples
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import NATIVE_CANDIDATE, Rule, Table
 from stagegen.tune.kinds import Kinds
+from stagegen.tune.one_rule import alike, make_one_rule
 from stagegen.tune.plan import Outcome, Plan, unconverged
 from stagegen.tune.point import Point
 from stagegen.tune.rules import make_rules
@@ -37,6 +38,8 @@ def outcome_of(
         MeasurementError: a duel failed, or the log lacks it.
     """
     samples: dict[int, Samples] = {size: points[size].samples() for size in sorted(points)}
+    if plan.one_rule:
+        samples = alike(samples, kinds.at)
     tables = tuple(
         _table(collective, plan, kind, kinds, samples, crossovers) for kind in kinds.names
     )
@@ -53,7 +56,13 @@ def _table(
 ) -> Table:
     """Choose among the algorithms that may serve a kind of communicators."""
     of_kind = {size: kinds.of(kind, given) for size, given in samples.items()}
-    rules = tuple(make_rules(of_kind, kinds.known, plan.protocol.gain, crossovers))
+    gain = plan.protocol.gain
+    if not plan.one_rule:
+        rules = tuple(make_rules(of_kind, kinds.known, gain, crossovers))
+    elif set(plan.sizes) <= of_kind.keys():
+        rules = tuple(make_one_rule(of_kind, kinds.known, gain))
+    else:  # there was no time for all sizes, and nobody knows whether it is slow at others
+        rules = ()
     hosts = plan.hosts or plan.ranks
     unseen = (Rule(0, NATIVE_CANDIDATE),)
     table = Table.exactly(collective, kind, plan.ranks, hosts, rules or unseen)

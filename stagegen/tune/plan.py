@@ -35,6 +35,7 @@ class Plan:
         hosts: on how many hosts the ranks are; None: on one each.
         late: by how many seconds ranks come late to a call of a size at the most, at the links'
             nominal rates.
+        one_rule: whether one rule serves calls of all sizes.
     """
 
     ranks: int
@@ -49,6 +50,19 @@ class Plan:
     bound: Callable[[int], float] = lambda size: 0.0
     hosts: int | None = None
     late: Callable[[int], float] = lambda size: 0.0
+    one_rule: bool = False
+
+    @property
+    def in_order(self) -> tuple[int, ...]:
+        """The sizes in the order of the looks: upwards, as smaller ones predict larger ones.
+
+        With one rule for all, the largest comes first: it alone tunes parameters.
+        """
+        return self.sizes[::-1] if self.one_rule else self.sizes
+
+    def tunes(self, size: int) -> bool:
+        """Whether parameters are tuned at a size."""
+        return not self.one_rule or size == self.sizes[-1]
 
 
 @dataclass(frozen=True)

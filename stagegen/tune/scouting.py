@@ -73,6 +73,8 @@ class Scout:
         prediction: Prediction,
         below: Sequence[Point],
         seen: Times,
+        *,
+        tunes: bool = True,
     ) -> Point:
         """Look at all that may win at a size, and tune their parameters.
 
@@ -82,6 +84,7 @@ class Scout:
             prediction: from the sizes below.
             below: what is known of these, ascending.
             seen: empty; gets what is seen, as soon as it is.
+            tunes: whether parameters are tuned there.
         """
         everyone = self._everyone(size, algorithms)
         hinted = self._hinted(size)
@@ -92,7 +95,8 @@ class Scout:
         if not named or not self._holds(everyone, hinted or named[:1], seen):
             late = self.plan.late(size)
             look(self.source, self._asked(size, everyone), everyone, prediction, seen, late)
-        self._tune(size, algorithms, everyone, seen)
+        if tunes:
+            self._tune(size, algorithms, everyone, seen)
         found = self.make_field(seen)
         return self._point(size, found, seen)
 

@@ -23,11 +23,12 @@ from stagegen.tune.duels import Duels
 from stagegen.tune.kinds import Kinds
 from stagegen.tune.launches import name_finalists, run_launch
 from stagegen.tune.looks import Looks
+from stagegen.tune.one_rule import name_finalists_of_all
 from stagegen.tune.outcomes import outcome_of
 from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.point import Point, noise_of
 from stagegen.tune.protocol import Protocol
-from stagegen.tune.stakes import Stakes
+from stagegen.tune.stakes import Stakes, as_it_is
 
 __all__ = ["Outcome", "Plan", "Search", "default_candidate"]
 
@@ -57,7 +58,7 @@ class Search:
         self._algorithms = {a.name: a for a in algorithms if a.works_for(plan.ranks)}
         self._known = ChainMap(self._algorithms, dict(others or {}))
         self._launch = 0
-        self._kinds = Kinds(plan.kinds, self._known)
+        self._kinds = Kinds(plan.ranks, plan.kinds, self._known)
         self._looks = Looks(source, plan, collective, self._algorithms, self._kinds, self._request)
         self._failures: list[Failure] = []
 
@@ -193,7 +194,8 @@ class Search:
     def stakes(self, kind: str) -> Stakes:
         """Return what the choices for a kind of tables may lose, by what is known so far."""
         may_serve = partial(self._kinds.may_serve, kind)
-        return Stakes(self._points, self._plan.bound, self._looks.below, may_serve)
+        at = self._kinds.at if self._plan.one_rule else as_it_is
+        return Stakes(self._points, self._plan.bound, self._looks.below, may_serve, at)
 
     def _crossovers(self) -> Crossovers:
         gain = self._plan.protocol.gain
@@ -219,16 +221,21 @@ class Search:
         """Time the finalists of a size in this launch, if that was not done."""
         point = self._points[size]
         if not point.finalists:
-            sizes = sorted(self._points)
-            place = sizes.index(size)
-            around = [*sizes[max(0, place - 1) : place], *sizes[place + 1 : place + 2]]
-            name_finalists(point, [c for one in around for c in self._leaders(one)])
+            self._name_finalists(size)
         if self._launch not in point.launches:
             self._plan.progress(f"{self._collective} {size} B, launch {self._launch}")
             request = self._request(size, point.finalists)
             cap = self._plan.budget / self._plan.protocol.launches
             alike = [p for p in self._points.values() if p.is_long == point.is_long]
             run_launch(self._source, request, point, self._plan.protocol, cap, noise_of(alike))
+
+    def _name_finalists(self, size: int) -> None:
+        if self._plan.one_rule:
+            return name_finalists_of_all(self._points, self._kinds, self._kinds.at)
+        sizes = sorted(self._points)
+        place = sizes.index(size)
+        around = [*sizes[max(0, place - 1) : place], *sizes[place + 1 : place + 2]]
+        name_finalists(self._points[size], [c for one in around for c in self._leaders(one)])
 
     def _leaders(self, size: int) -> list[Candidate]:
         """Return what leads at a size by what was seen so far, of each kind."""

@@ -64,16 +64,18 @@ def sizes_of(
 ) -> tuple[int, ...]:
     """Return the sizes in bytes at which a collective is measured on a communicator.
 
-    A collective with one rule for all calls is measured once: with the largest size, where a wrong
-    choice costs most, or with 0 if it has no data.
+    One rule for all calls must hold at the smallest, a middle and the largest size. Without data,
+    the only size is 0.
     """
     pattern = options.pattern_of(communicator)
     if pattern is not None:
         return sizes_of_pattern(pattern, options.scales)
     sizes = options.sizes_on(collective.name, communicator)
     largest = options.sizes[-1]
+    if not collective.has_data:
+        return (0,)
     if collective.has_one_rule:
-        return (largest if collective.has_data else 0,)
+        return tuple(sorted({options.sizes[0], options.sizes[len(options.sizes) // 2], largest}))
     longest = largest * min(ranks, WHOLE_MOST)
     goes_on = collective.counts_whole and longest > largest and not options.wanted
     return (*sizes, longest) if goes_on else sizes
@@ -274,7 +276,8 @@ def _hints(
         for other, outcome in before
         if other.collective == topic.collective and other.communicator.pattern is None
     )
-    return hints_from(known, topic.communicator.shape, {a.name for a in left})
+    names = {a.name for a in left}
+    return hints_from(known, topic.communicator.shape, names, one_rule=_has_one_rule(topic))
 
 
 #: Outcomes of what has tables, and of what only serves parts.
@@ -374,6 +377,12 @@ def _sizes(topic: Topic, options: Options) -> tuple[int, ...]:
     return sizes_of(topic.described, options, len(communicator.ranks), communicator.name)
 
 
+def _has_one_rule(topic: Topic) -> bool:
+    """Whether one rule serves calls of several sizes; a pattern has sizes that all ranks know."""
+    described = topic.described
+    return described.has_one_rule and described.has_data and topic.communicator.pattern is None
+
+
 def _plan(
     topology: Topology,
     options: Options,
@@ -406,6 +415,7 @@ def _plan(
         bound=bound,
         hosts=communicator.hosts,
         late=late,
+        one_rule=_has_one_rule(topic),
     )
 
 

@@ -77,7 +77,7 @@ OPTIONS = Options(tuple(COLLECTIVES), (1, 1024), Timing(), 1.0)
     ("collective", "sizes"),
     [
         ("alltoall", (1, 1024)),
-        ("alltoallv", (1024,)),
+        ("alltoallv", (1, 1024)),
         ("barrier", (0,)),
         ("bcast", (1, 1024, 4096)),
         ("reduce_scatter", (1, 1024, 4096)),

@@ -134,6 +134,18 @@ def test_what_a_look_saw_counts_if_there_is_no_time_for_all_of_it(collective, sh
     assert at_size.loss is not None
 
 
+@pytest.mark.parametrize("total", [4.0, 10.0])
+def test_a_smaller_size_tells_what_serves_if_there_is_no_time_for_any(total):
+    """Calls of 1 MiB are long, so smaller ones are looked at first, and the time ends there."""
+    asked = Setting.of("budget", MODEL, collectives=("allreduce",), sizes=(1 << 20,))
+    table = tuned(asked, Watched(asked), total).decision.table("allreduce", CLUSTER, Shape(16, 1))
+    assert not table.is_native
+    smaller, *others = table.estimates
+    assert (smaller.size < 1 << 20, smaller.basis) == (True, "scouting")
+    assert {one.basis for one in others} == {"neighbours"}
+    assert (1 << 20) in {one.size for one in others}
+
+
 def test_a_size_that_was_not_looked_at_is_marked():
     asked = Setting.of("budget", MODEL, collectives=("alltoall",))
     decision = tuned(asked, Watched(asked), 40.0).decision

@@ -1,0 +1,154 @@
+"""Where one rule serves calls of all sizes, it is nowhere slower than the native routine."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from stagegen.catalogue import load_catalogue
+from stagegen.measure.records import Candidate, Timing
+from stagegen.measure.source import LogSource
+from stagegen.tune.decision import NATIVE_CANDIDATE
+from stagegen.tune.field import Sample
+from stagegen.tune.one_rule import alike, choose_one, ranked
+from stagegen.tune.scope import Options
+from stagegen.tune.shapes import Shape
+from stagegen.tune.tuner import tune
+from tests.library.schemas import validate
+from tests.measure.fakes import Model
+from tests.strategies import make_topology
+from tests.tune.recorder import Recorder
+
+CATALOGUE = load_catalogue()
+TOPOLOGY = make_topology([4, 4], [0])
+SHORT, MIDDLE, LONG = SIZES = (1, 1024, 65536)
+OPTIONS = Options(("alltoallv",), SIZES, Timing(), 1.0)
+RING, WINDOWS, OTHER = (Candidate(name) for name in ("ring", "own_windows", "pair"))
+
+
+def samples(**times: tuple[float, ...]) -> dict[int, dict[Candidate, Sample]]:
+    """Return samples of scouting, by the seconds of each routine at the sizes."""
+    return {
+        size: {Candidate(name): Sample((seconds[place],)) for name, seconds in times.items()}
+        for place, size in enumerate(SIZES)
+    }
+
+
+@pytest.mark.parametrize(
+    ("ring", "chosen"),
+    [
+        ((1.0, 1.0, 0.5), "ring"),
+        ((1.02, 1.0, 0.5), "ring"),
+        ((1.1, 1.0, 0.5), "native"),
+        ((4.0, 1.0, 0.1), "native"),
+        ((0.5, 1.0, 1.1), "native"),
+        ((0.9, 1.0, 1.0), "ring"),
+        ((0.98, 0.98, 0.98), "native"),
+    ],
+)
+def test_what_is_slower_anywhere_does_not_serve(ring, chosen):
+    assert choose_one(samples(native=(1.0, 1.0, 1.0), ring=ring), 0.03).algorithm == chosen
+
+
+def test_the_best_of_all_sizes_together_serves():
+    given = samples(native=(1.0,) * 3, ring=(1.0, 0.9, 0.5), own_windows=(0.7, 0.7, 0.7))
+    assert ranked(given, 0.03) == [WINDOWS, RING, NATIVE_CANDIDATE]
+    assert choose_one(given, 0.03) == WINDOWS
+
+
+def test_what_was_not_timed_at_all_sizes_does_not_serve():
+    given = samples(native=(1.0,) * 3, ring=(1.0, 0.9, 0.5))
+    del given[SHORT][RING]
+    assert ranked(given, 0.03) == [NATIVE_CANDIDATE]
+
+
+def test_values_that_cover_a_message_are_one():
+    many, few = (Candidate("x", (("bytes", value),)) for value in (65536, 4096))
+    given = {
+        SHORT: {few: Sample((1.0,)), OTHER: Sample((1.0,))},
+        LONG: {many: Sample((2.0,)), OTHER: Sample((3.0,))},
+    }
+    found = alike(given, lambda c, size: few if c == many and size == SHORT else c)
+    assert found[SHORT] == {many: Sample((1.0,)), OTHER: Sample((1.0,))}
+    assert found[LONG] == given[LONG]
+    assert alike({}, lambda c, size: c) == {}
+
+
+def seconds(candidate: Candidate, size: int) -> float:
+    """Return milliseconds: a ring is best with long blocks, and worst with short ones."""
+    native = {SHORT: 1e-3, MIDDLE: 2e-3, LONG: 4e-2}[size]
+    factor = {
+        "native": (1.0, 1.0, 1.0),
+        "ring": (3.0, 1.2, 0.5),
+        "own_windows": (1.0, 0.95, 0.7),
+    }.get(candidate.algorithm, (2.0, 2.0, 2.0))[SIZES.index(size)]
+    value = dict(candidate.parameters).get("bytes_in_flight", 16384)
+    return native * factor * (1.0 if value == 16384 or size < LONG else 1.2)
+
+
+def tuned(source, **options):
+    asked = replace(OPTIONS, **options)
+    return tune(TOPOLOGY, CATALOGUE, asked, source, lambda: True)
+
+
+def rule(found, kind: str = "cluster"):
+    table = found.decision.table("alltoallv", kind, Shape(8, 1))
+    assert table is not None
+    (only,) = table.rules
+    return only
+
+
+@pytest.mark.parametrize("total", [None, 1e4])
+def test_the_fastest_with_long_blocks_is_left_out_if_short_ones_take_longer(total):
+    model = Model(seconds)
+    found = tuned(model, total=total)
+    assert rule(found).candidate == Candidate("own_windows", (("bytes_in_flight", 16384),))
+    assert {one.algorithm for one in rule(found).alternatives} <= {"own_windows"}
+    assert {asked.size for asked in model.asked} == set(SIZES)
+    timed = {(r.size, c.algorithm) for r in model.asked if r.launch for c in r.candidates}
+    assert {(size, "own_windows") for size in SIZES} <= timed
+    assert (LONG, "ring") not in timed
+    validate("decision", json.loads(found.decision.to_text()))
+
+
+def test_parameters_are_those_of_the_largest_size():
+    model = Model(seconds)
+    tuned(model)
+    (first, *_) = model.asked
+    assert first.size == LONG
+    values = {
+        (asked.size, dict(c.parameters)["bytes_in_flight"])
+        for asked in model.asked
+        for c in asked.candidates
+        if c.algorithm == "own_windows"
+    }
+    assert len([value for size, value in values if size == LONG]) > 1
+    assert len([value for size, value in values if size == SHORT]) == 1
+
+
+def test_without_time_for_all_sizes_native_serves():
+    model = Model(seconds)
+    found = tuned(model, total=1e-9)
+    assert rule(found).candidate == NATIVE_CANDIDATE
+
+
+def test_other_communicators_begin_with_what_serves_all_sizes():
+    model = Model(seconds)
+    found = tuned(model, communicators=("whole", "4"))
+    own = found.decision.table("alltoallv", "hosts", Shape(4, 1))
+    assert own is not None
+    assert own.rules[0].candidate.algorithm == "own_windows"
+    asked = {c.algorithm for r in model.asked if r.communicator == "4" for c in r.candidates}
+    assert "own_windows" in asked
+    assert "ring" not in asked
+
+
+def test_a_log_gives_the_same_decision_and_goes_on_wherever_it_ends():
+    records: list = []
+    found = tuned(Recorder(Model(seconds), records))
+    for cut in range(0, len(records) + 1, 7):
+        known = list(records[:cut])
+        again = tuned(LogSource(known, Recorder(Model(seconds), known)))
+        assert again.decision == found.decision, f"cut after {cut} records"
