@@ -74,6 +74,11 @@ PARTS = (8, 4, 2)
 _SHAPE = re.compile(r"([1-9]\d*)x([1-9]\d*)")
 
 
+def is_job(name: str) -> bool:
+    """Return whether a communicator's name is a shape or a number of ranks."""
+    return bool(_SHAPE.fullmatch(name)) or name.isdigit()
+
+
 def default_names(topology: Topology) -> tuple[str, ...]:
     """Return the names of the default communicators.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from stagegen.measure.records import Candidate
-from stagegen.tune.choose import Samples, crossover, median
+from stagegen.tune.choose import RESOLUTION, Samples, crossover, median
 from stagegen.tune.decision import Rule
 from stagegen.tune.duels import Duels
 from stagegen.tune.purse import BudgetSpent
@@ -20,6 +20,9 @@ from stagegen.tune.purse import BudgetSpent
 #: two: the place of the crossover follows from the times at both, and costs nothing. A wrong place
 #: costs little, as the two are nearly equal around it.
 DUEL_SECONDS = 0.05
+
+#: The resolution of crossovers that need not be known better than to an octave.
+OCTAVE = 1.0
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,13 @@ class Crossovers:
         duels: of the collective.
         handles: whether a candidate can do messages of a size.
         gain: a smaller difference is none.
+        resolution: a crossover is known when its interval is this share of its lower end.
     """
 
     duels: Duels
     handles: Callable[[Candidate, int], bool]
     gain: float
+    resolution: float = RESOLUTION
 
     def rules(
         self, choices: Mapping[int, Candidate], samples: Mapping[int, Samples]
@@ -77,10 +82,12 @@ class Crossovers:
             if wins[one] == wins[next_one]:
                 continue
             if wins[next_one]:
-                interval = crossover(one, next_one, above_wins)
+                interval = crossover(one, next_one, above_wins, self.resolution)
                 yield Rule(interval[1], upper, interval)
             else:
-                interval = crossover(one, next_one, lambda size: not above_wins(size))
+                interval = crossover(
+                    one, next_one, lambda size: not above_wins(size), self.resolution
+                )
                 yield Rule(interval[1], lower, interval)
 
 

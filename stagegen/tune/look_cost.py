@@ -14,6 +14,9 @@ BEGIN = 4.0
 #: candidates are looked at. To its lower bound a call adds :data:`LATENCY` seconds.
 CALLS, LATENCY = ((0.05, 80.0), (0.1, 40.0), (1.0, 10.0), (math.inf, 4.0)), 0.02
 
+#: With one rule for all sizes, nothing is ruled out by predictions, so it is at least so many.
+ALL = 20.0
+
 
 def cost_of_look(subject: Subject, size: int, everyone: Sequence[Subject]) -> float:
     """Return the seconds that a look is expected to take, by looks before it.
@@ -43,7 +46,8 @@ def _beginning(known: Mapping[int, float], size: int) -> float:
 def _plain_cost(subject: Subject, size: int) -> float:
     """Return what a look costs if calls take their lower bound, the latency, and late ranks."""
     seconds = subject.plan.bound(size) + LATENCY + subject.plan.late(size)
-    return seconds * next(calls for most, calls in CALLS if seconds <= most)
+    calls = next(calls for most, calls in CALLS if seconds <= most)
+    return seconds * max(calls, ALL if subject.plan.one_rule else 0.0)
 
 
 def octaves(one: int, other: int) -> float:

@@ -18,16 +18,17 @@ from stagegen.tune.composing import Composing
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import Times, distinct, least
 from stagegen.tune.kinds import Kinds
+from stagegen.tune.one_rule import as_fast_as_native
 from stagegen.tune.plan import Plan
 from stagegen.tune.point import Point
 from stagegen.tune.prediction import Prediction
 from stagegen.tune.purse import BudgetSpent
 from stagegen.tune.scouting import Scout, odd_middles
 
-#: If a call of the size that is looked at first takes more than LADDER_SECONDS, with the wait for
-#: late ranks, smaller sizes tell which candidates may win there. LADDER has how many times smaller
-#: each is, and how many candidates of a group are looked at there, whatever is predicted of them.
-#: At the first one nothing is predicted, so all are looked at.
+#: If a call of the smallest size takes more than LADDER_SECONDS, with the wait for late ranks,
+#: smaller sizes tell which candidates may win there. LADDER has how many times smaller each is, and
+#: how many candidates of a group are looked at there, whatever is predicted of them. At the first
+#: one nothing is predicted, so all are looked at.
 LADDER_SECONDS = 0.5
 LADDER = {64: 0, 16: 24, 4: 8}
 
@@ -109,7 +110,7 @@ class Looks:
 
     def all(self) -> None:
         """Scout what was not scouted yet: the sizes, odd middles between them, compositions."""
-        for size in self._plan.in_order:
+        for size in self._plan.sizes:
             if size not in self.points:
                 self._at(size)
         while middles := self._middles():
@@ -140,19 +141,36 @@ class Looks:
                 self._quick[rung] = self._scout.quickly(rung, self._able(rung), known, many)
         self._plan.progress(f"{self._collective} {size} B")
         below = [self.points[s] for s in sorted(self.points) if s < size]
+        # With one rule for all sizes, a routine may serve that is the best at none.
+        known = Prediction(self._plan.bound) if self._plan.one_rule else self.below(size)
         seen: Times = {}
         try:
-            self.points[size] = self._scout.at(
-                size, self._able(size), self.below(size), below, seen, tunes=self._plan.tunes(size)
-            )
+            self.points[size] = self._scout.at(size, self._able(size), known, below, seen)
         except BudgetSpent:
             if NATIVE_CANDIDATE in seen:
                 self.points[size] = self._scout.as_seen(size, seen)
             raise
+        if self._plan.one_rule:
+            self._at_smaller(size)
+
+    def _at_smaller(self, size: int) -> None:
+        """Look at smaller sizes, too, with the values of parameters that a size gave."""
+        for smaller in [one for one in self._plan.sizes if one < size and one in self.points]:
+            here = (self._kinds.at(c, smaller) for c in self.points[size].seen)
+            more = [c for c in distinct(here) if c not in self.points[smaller].seen]
+            if more:
+                self._scout.also(smaller, self.points[smaller], more)
 
     def _able(self, size: int) -> list[Algorithm]:
-        """Return the algorithms without parts that can do a size."""
-        return [a for a in self._algorithms.values() if not a.parts and a.handles(size)]
+        """Return the algorithms without parts that can do a size.
+
+        With one rule for all sizes, these are as fast as native at the smaller ones.
+        """
+        able = [a for a in self._algorithms.values() if not a.parts and a.handles(size)]
+        if not self._plan.one_rule:
+            return able
+        fast = [as_fast_as_native(point) for s, point in self.points.items() if s < size]
+        return [a for a in able if all(a.name in of_size for of_size in fast)]
 
     def below(self, size: int) -> Prediction:
         """Return the prediction for a size from the smaller ones that were looked at."""
@@ -164,11 +182,11 @@ class Looks:
         return prediction
 
     def rungs(self) -> Mapping[int, int]:
-        """Return sizes below the first one, if that takes so long that predictions pay.
+        """Return sizes below the smallest one, if that takes so long that predictions pay.
 
         With each comes how many candidates of a group are looked at, whatever is predicted of them.
         """
-        first = self._plan.in_order[0]
+        first = self._plan.sizes[0]
         if self._plan.bound(first) + self._plan.late(first) <= LADDER_SECONDS:
             return {}
         return {rung: many for share, many in LADDER.items() if (rung := first // share) > 0}

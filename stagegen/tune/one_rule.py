@@ -5,8 +5,10 @@ wins with long blocks may take four times as long as the native routine with sho
 choice must be slower than the native routine at none of a few sizes, from the smallest to the
 largest.
 
-Candidates have the parameters that the largest size gave them. A number of bytes that covers more
-than a smaller message is there the value that was timed, as all of these are equal.
+Short calls are looked at first, and what is slower there is not looked at with long ones.
+Parameters are tuned at the largest size, and the values that it gives are timed at the smaller
+ones, too. A number of bytes that covers more than a smaller message is there the value that was
+timed, as all of these are equal.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ from stagegen.tune.point import Point
 from stagegen.tune.rules import alternatives
 
 #: How many candidates of each kind are timed in launches, besides the native routine. Scouting may
-#: show them slower than it by the share NEARLY, as its few times are noisy.
-FINALISTS, NEARLY = 3, 0.1
+#: show them slower than it by the share NEARLY, as its few times are noisy; others come first.
+FINALISTS, NEARLY = 3, 0.25
 
 #: Returns what a candidate is at a size in bytes.
 AtSize: TypeAlias = Callable[[Candidate, int], Candidate]
@@ -41,6 +43,13 @@ def alike(samples: Mapping[int, Samples], at: AtSize) -> dict[int, Samples]:
         size: {c: of_size[at(c, size)] for c in largest if at(c, size) in of_size}
         for size, of_size in samples.items()
     }
+
+
+def as_fast_as_native(point: Point) -> set[str]:
+    """Return the algorithms that scouting saw to be as fast as the native routine, or nearly."""
+    scores = least(point.seen)
+    limit = (1 + NEARLY) * scores.get(NATIVE_CANDIDATE, math.inf)
+    return {candidate.algorithm for candidate in scores if scores[candidate] <= limit}
 
 
 def ranked(samples: Mapping[int, Samples], gain: float) -> list[Candidate]:
@@ -94,25 +103,34 @@ def make_one_rule(
         yield Rule(0, chosen, alternatives=alternatives(chosen, able, algorithms))
 
 
-def name_finalists_of_all(points: Mapping[int, Point], kinds: Kinds, at: AtSize) -> None:
+def name_finalists_of_all(
+    points: Mapping[int, Point], kinds: Kinds, at: AtSize, gain: float
+) -> None:
     """Choose the finalists of all sizes: the same ones at each, by what scouting saw.
 
     Args:
         points: what is known of each size; get the finalists.
         kinds: the tables to make; each has its own best.
         at: says what a candidate is at a size.
+        gain: a smaller difference is none.
     """
-    samples = alike({size: point.samples() for size, point in points.items()}, at)
+    # Some had more calls than others, whose least is lower for that alone. The looks were equal.
+    samples = alike({size: _looks(point) for size, point in points.items()}, at)
     best = {NATIVE_CANDIDATE}
     for kind in kinds.names:
         of_kind = {size: kinds.of(kind, of_size) for size, of_size in samples.items()}
-        best.update(ranked(of_kind, NEARLY)[: FINALISTS + 1])
+        able = dict.fromkeys((*ranked(of_kind, gain), *ranked(of_kind, NEARLY)))
+        best.update([candidate for candidate in able if candidate != NATIVE_CANDIDATE][:FINALISTS])
     for size, point in points.items():
         here = {at(candidate, size) for candidate in best}
         scores = {**least(point.seen), **least(point.tried)}
         point.finalists = tuple(candidate for candidate in point.seen if candidate in here)
         point.holders = frozenset(point.finalists)
         point.ranks = {candidate: scores[candidate] for candidate in point.finalists}
+
+
+def _looks(point: Point) -> Samples:
+    return {candidate: Sample((seconds[0],)) for candidate, seconds in point.seen.items()}
 
 
 def _ratio(sample: Sample, samples: Samples) -> float:
@@ -133,8 +151,11 @@ def _seen(sample: Sample) -> float:
 
 
 def _wins(candidate: Candidate, samples: Samples, gain: float) -> bool:
-    """Whether it beats the native routine: by what launches say, or by looks if there are none."""
+    """Whether it beats the native routine: by what launches say, or by looks if there are none.
+
+    A native routine that fell so far behind that it was not timed again is beaten, too.
+    """
     sample, native = samples[candidate], samples[NATIVE_CANDIDATE]
-    if sample.launches and native.launches:
-        return is_faster_in_launches(sample.launches, native.launches, gain)
-    return not native.launches and _ratio(sample, samples) < 1 - gain
+    if native.dropped or not native.launches:
+        return _ratio(sample, samples) < 1 - gain
+    return is_faster_in_launches(sample.launches, native.launches, gain)

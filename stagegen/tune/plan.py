@@ -36,6 +36,8 @@ class Plan:
         late: by how many seconds ranks come late to a call of a size at the most, at the links'
             nominal rates.
         one_rule: whether one rule serves calls of all sizes.
+        is_told: whether another communicator's search says what may win: then crossovers are known
+            to an octave.
     """
 
     ranks: int
@@ -51,17 +53,13 @@ class Plan:
     hosts: int | None = None
     late: Callable[[int], float] = lambda size: 0.0
     one_rule: bool = False
-
-    @property
-    def in_order(self) -> tuple[int, ...]:
-        """The sizes in the order of the looks: upwards, as smaller ones predict larger ones.
-
-        With one rule for all, the largest comes first: it alone tunes parameters.
-        """
-        return self.sizes[::-1] if self.one_rule else self.sizes
+    is_told: bool = False
 
     def tunes(self, size: int) -> bool:
-        """Whether parameters are tuned at a size."""
+        """Whether parameters are tuned at a size: with one rule for all, at the largest alone.
+
+        Short calls would ask for values that are bad with long ones, which take most of the time.
+        """
         return not self.one_rule or size == self.sizes[-1]
 
 

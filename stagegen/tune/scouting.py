@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
-from math import sqrt
+from math import log, sqrt
 
 from stagegen.catalogue import Algorithm
 from stagegen.measure.records import Candidate, Request
@@ -73,8 +73,6 @@ class Scout:
         prediction: Prediction,
         below: Sequence[Point],
         seen: Times,
-        *,
-        tunes: bool = True,
     ) -> Point:
         """Look at all that may win at a size, and tune their parameters.
 
@@ -84,7 +82,6 @@ class Scout:
             prediction: from the sizes below.
             below: what is known of these, ascending.
             seen: empty; gets what is seen, as soon as it is.
-            tunes: whether parameters are tuned there.
         """
         everyone = self._everyone(size, algorithms)
         hinted = self._hinted(size)
@@ -95,7 +92,7 @@ class Scout:
         if not named or not self._holds(everyone, hinted or named[:1], seen):
             late = self.plan.late(size)
             look(self.source, self._asked(size, everyone), everyone, prediction, seen, late)
-        if tunes:
+        if self.plan.tunes(size):
             self._tune(size, algorithms, everyone, seen)
         found = self.make_field(seen)
         return self._point(size, found, seen)
@@ -124,11 +121,24 @@ class Scout:
         return seen
 
     def _everyone(self, size: int, algorithms: Sequence[Algorithm]) -> Field:
-        """Return the race of algorithms with the parameters that the last size left."""
+        """Return the race of algorithms with the parameters that the last size left.
+
+        Where one rule serves all sizes, a short message leaves nothing: all numbers of bytes are
+        equal there, and the least of them is no guess for long ones.
+        """
         for algorithm in algorithms:
-            known = self.parameters.get(algorithm.name, default_candidate(algorithm))
+            known = default_candidate(algorithm)
+            if not self.plan.one_rule or algorithm.name in self.tuned:
+                known = self.parameters.get(algorithm.name, known)
             self.parameters[algorithm.name] = at_size(algorithm, known, size, self.plan.ranks)
         return self.make_field(self.parameters[a.name] for a in algorithms)
+
+    def also(self, size: int, point: Point, candidates: Sequence[Candidate]) -> None:
+        """Look at more candidates at a size that was looked at."""
+        found = self.make_field((*point.seen, *candidates))
+        look_at_few(self.source, self._asked(size, found), candidates, point.seen)
+        point.tried |= {candidate: point.seen[candidate] for candidate in candidates}
+        point.field = found
 
     def between(self, size: int, candidates: Sequence[Candidate]) -> Point:
         """Look at some candidates at a size between two others."""
@@ -141,8 +151,14 @@ class Scout:
         return in_random_order(self.request(size, found.candidates), self.plan.protocol.seed)
 
     def _hinted(self, size: int) -> list[Candidate]:
-        """Return the two best of the plan's hints for a size that can run here."""
-        hinted = (self.parameters.get(c.algorithm) for c in self.plan.hints.get(size, ()))
+        """Return the two best of the plan's hints for a size that can run here.
+
+        If there are none for the size, those for the nearest one count: the size of the longest
+        messages differs with the number of ranks.
+        """
+        hints = self.plan.hints
+        near = min(hints, key=lambda one: (abs(log(max(one, 1) / max(size, 1))), one), default=size)
+        hinted = (self.parameters.get(c.algorithm) for c in hints.get(near, ()))
         return [c for c in hinted if c is not None][:2]
 
     @staticmethod
@@ -184,7 +200,8 @@ class Scout:
             best, times = tuner.tune(algorithm, known, seconds, is_first=is_first)
             self.parameters[algorithm.name] = best
             if times and best != known:
-                del seen[known]
+                if not self.plan.one_rule:  # else the other value may suit smaller sizes
+                    del seen[known]
                 seen[best] = times
 
 

@@ -17,8 +17,8 @@ from stagegen.catalogue import Algorithm
 from stagegen.measure.records import Candidate, CandidateFailed, Failure, Request
 from stagegen.measure.source import Source
 from stagegen.tune.candidates import default_candidate, handles
-from stagegen.tune.choose import fastest
-from stagegen.tune.crossovers import Crossovers
+from stagegen.tune.choose import RESOLUTION, fastest
+from stagegen.tune.crossovers import OCTAVE, Crossovers
 from stagegen.tune.duels import Duels
 from stagegen.tune.kinds import Kinds
 from stagegen.tune.launches import name_finalists, run_launch
@@ -200,7 +200,8 @@ class Search:
     def _crossovers(self) -> Crossovers:
         gain = self._plan.protocol.gain
         duels = Duels(self._source, self._request, self._plan.progress, gain)
-        return Crossovers(duels, self._handles, gain)
+        resolution = OCTAVE if self._plan.is_told else RESOLUTION
+        return Crossovers(duels, self._handles, gain, resolution)
 
     def _until_none_fails(self, attempt: Callable[[], None]) -> None:
         """Try until no candidate fails any more; what was measured is not measured again."""
@@ -231,7 +232,8 @@ class Search:
 
     def _name_finalists(self, size: int) -> None:
         if self._plan.one_rule:
-            return name_finalists_of_all(self._points, self._kinds, self._kinds.at)
+            gain = self._plan.protocol.gain
+            return name_finalists_of_all(self._points, self._kinds, self._kinds.at, gain)
         sizes = sorted(self._points)
         place = sizes.index(size)
         around = [*sizes[max(0, place - 1) : place], *sizes[place + 1 : place + 2]]

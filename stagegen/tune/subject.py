@@ -59,11 +59,7 @@ class Subject:
         Without them, all candidates would be looked at with all values of their parameters, and
         where calls are long that takes as long as anything. So the first look is at the smallest
         size, and later ones are at most :data:`REACH` times beyond the largest, or at the next.
-        With one rule for all sizes, the first look is at the largest one.
         """
-        first = self.plan.in_order[0]
-        if self.plan.one_rule:
-            return size == first or first in self.search.points
         known = [s for s in self.search.points if s in self.plan.sizes]
         largest = max(known, default=0)
         after = next((s for s in self.plan.sizes if s > largest or not known), size)

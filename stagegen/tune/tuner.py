@@ -17,7 +17,7 @@ from stagegen.patterns import Pattern
 from stagegen.topology import WHOLE, Topology
 from stagegen.tune.bounds import Least, bound_of_pattern, size_of_pattern
 from stagegen.tune.checking import CheckedSource, find_wrong, find_wrong_among
-from stagegen.tune.communicators import Communicator, as_seen_by, find_communicators
+from stagegen.tune.communicators import Communicator, as_seen_by, find_communicators, is_job
 from stagegen.tune.compositions import Compositions, LeastSeconds
 from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable, Spending
 from stagegen.tune.experiments import Experiments
@@ -79,6 +79,12 @@ def sizes_of(
     longest = largest * min(ranks, WHOLE_MOST)
     goes_on = collective.counts_whole and longest > largest and not options.wanted
     return (*sizes, longest) if goes_on else sizes
+
+
+def _is_told(communicator: str, options: Options) -> bool:
+    """Whether a communicator that is measured before says what may win on the ranks of a job."""
+    first = options.communicators[0]
+    return is_job(communicator) and communicator != first and not options.wanted
 
 
 def sizes_of_pattern(pattern: Pattern, scales: Sequence[float]) -> tuple[int, ...]:
@@ -416,6 +422,7 @@ def _plan(
         hosts=communicator.hosts,
         late=late,
         one_rule=_has_one_rule(topic),
+        is_told=_is_told(communicator.name, options),
     )
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from stagegen.measure.records import Bound, Candidate
+from stagegen.catalogue import load_catalogue
+from stagegen.measure.records import Bound, Candidate, Timing
 from stagegen.tune.field import Sample
 from stagegen.tune.hints import Known, hints_from
 from stagegen.tune.plan import Outcome
+from stagegen.tune.scope import Options
 from stagegen.tune.shapes import Shape
+from stagegen.tune.tuner import tune
+from tests.measure.fakes import Model
+from tests.strategies import make_topology
+
+CATALOGUE = load_catalogue()
 
 NATIVE, RING, TREE, PAIR = map(Candidate, ("native", "ring", "tree", "pair"))
 ALL = {"native", "ring", "tree", "pair", "composed"}
@@ -45,6 +52,49 @@ def test_an_algorithm_is_passed_on_once_and_compositions_are_not():
     composed = Candidate("composed", (), (Bound("bcast", NATIVE),))
     known = Known(Shape(4, 1), of({small: 2, large: 1, composed: 0.5, NATIVE: 3}))
     assert hints_from([known], Shape(4, 1), ALL) == {64: (large, NATIVE)}
+
+
+def test_with_one_rule_for_all_sizes_the_same_candidates_are_passed_on_at_each():
+    short = {NATIVE: Sample((1.0,)), RING: Sample((4.0,)), TREE: Sample((0.9,))}
+    long = {NATIVE: Sample((1.0,)), RING: Sample((0.2,)), TREE: Sample((0.8,))}
+    found = Outcome("alltoallv", "whole", (), {1: short, 65536: long}, ())
+    passed_on = hints_from([Known(Shape(16, 1), found)], Shape(8, 1), ALL, one_rule=True)
+    assert passed_on == dict.fromkeys((1, 65536), (TREE, NATIVE))
+
+
+def crossing(candidate: Candidate, size: int) -> float:
+    """Return seconds: pipelined_linear is faster than binomial by 3 % from 5817 bytes on."""
+    lines = {"native": (2e-3, 3e-6), "binomial": (2e-3, 1e-6), "pipelined_linear": (7e-3, 1e-7)}
+    at_once, per_byte = lines.get(candidate.algorithm, (1e-2, 4e-6))
+    return at_once + per_byte * size
+
+
+def tuned(model: Model):
+    options = Options(("bcast",), (64, 1024, 16384), Timing(), 1.0, ("whole", "4"))
+    return tune(make_topology([4, 4], [0]), CATALOGUE, options, model, lambda: True)
+
+
+def test_the_longest_messages_of_few_ranks_are_told_by_those_of_many():
+    """No communicator has the other's longest size, and its calls are long."""
+    model = Model(crossing)
+    tuned(model)
+    longest = {"4": 4 * 16384}
+    asked = {name: set() for name in longest}
+    for request in model.asked:
+        if request.size == longest.get(request.communicator):
+            asked[request.communicator] |= {c.algorithm for c in request.candidates if not c.bound}
+    assert "pipelined_linear" in asked["4"]
+    assert len(asked["4"]) <= 3
+
+
+def test_a_crossover_of_few_ranks_is_known_to_an_octave():
+    decision = tuned(Model(crossing)).decision
+    for kind, ranks, share in (("cluster", 8, 1 / 8), ("hosts", 4, 1.0)):
+        table = decision.table("bcast", kind, Shape(ranks, 1))
+        assert table is not None
+        ((low, high),) = (rule.crossover for rule in table.rules if rule.crossover)
+        assert low <= 5817 <= high
+        assert share / 2 * low < high - low <= share * low
 
 
 def test_the_first_search_has_no_hints():

@@ -113,19 +113,26 @@ def test_the_fastest_with_long_blocks_is_left_out_if_short_ones_take_longer(tota
     validate("decision", json.loads(found.decision.to_text()))
 
 
-def test_parameters_are_those_of_the_largest_size():
+def test_what_short_calls_rule_out_is_not_looked_at_with_long_ones():
     model = Model(seconds)
     tuned(model)
-    (first, *_) = model.asked
-    assert first.size == LONG
-    values = {
-        (asked.size, dict(c.parameters)["bytes_in_flight"])
-        for asked in model.asked
-        for c in asked.candidates
-        if c.algorithm == "own_windows"
-    }
-    assert len([value for size, value in values if size == LONG]) > 1
-    assert len([value for size, value in values if size == SHORT]) == 1
+    asked = {(asked.size, c.algorithm) for asked in model.asked for c in asked.candidates}
+    assert {(SHORT, "ring"), (SHORT, "own_windows"), (LONG, "own_windows")} <= asked
+    assert not {(MIDDLE, "ring"), (LONG, "ring")} & asked
+
+
+def test_values_that_are_best_for_long_blocks_are_timed_with_short_ones():
+    """Two messages in flight are best with long blocks, and slower than native with short ones."""
+    short, long = {2: 1.5, 4: 1.0}, {2: 0.5, 4: 0.6}
+
+    def cost(candidate: Candidate, size: int) -> float:
+        value = dict(candidate.parameters).get("in_flight", 0)
+        throttled = long.get(value, 0.9) if size == LONG else short.get(value, 0.98)
+        factor = {"native": 1.0, "throttled_spreading": throttled}.get(candidate.algorithm, 3.0)
+        return 1e-3 * factor * (1 + size / 1e3)
+
+    found = rule(tuned(Model(cost))).candidate
+    assert found == Candidate("throttled_spreading", (("in_flight", 4),))
 
 
 def test_without_time_for_all_sizes_native_serves():

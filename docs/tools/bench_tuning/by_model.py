@@ -16,6 +16,8 @@ from docs.tools.bench_tuning.plan import CATALOGUE, Setting
 from docs.tools.bench_tuning.plan import SHARES_ON_MODEL as SHARES
 from docs.tools.bench_tuning.results import Row, summary
 from docs.tools.bench_tuning.truth import CatalogueCluster, CatalogueTruth
+from stagegen.measure.records import Candidate
+from stagegen.measure.statistics import MARGIN
 from stagegen.topology import WHOLE
 from stagegen.tune.decision import CLUSTER, HOSTS, NATIVE_CANDIDATE, ONE_HOST, DecisionTable
 from stagegen.tune.loss import Loss, total
@@ -191,7 +193,24 @@ class Modelled:
         return self._truth(collective, NATIVE_CANDIDATE, size, WHOLE)
 
     def _best(self, collective: str, size: int) -> float:
+        described = CATALOGUE.collective(collective)
+        if described.has_one_rule and described.has_data:
+            return self._truth(collective, self._best_rule(collective), size, WHOLE)
         return self._truth.best(collective, size, WHOLE)[0]
+
+    def _best_rule(self, collective: str) -> Candidate:
+        """Return the best candidate for calls of all sizes that is nowhere slower than native."""
+        sizes = self.setting.sizes_of(collective)
+
+        def ratios(candidate: Candidate) -> list[float]:
+            return [
+                self._truth(collective, candidate, size, WHOLE) / self._native(collective, size)
+                for size in sizes
+            ]
+
+        known = {c: ratios(c) for c in self._truth.candidates(collective, sizes[-1], WHOLE)}
+        able = (candidate for candidate in known if max(known[candidate]) <= 1 + MARGIN)
+        return min(able, key=lambda candidate: math.prod(known[candidate]))
 
     def _seconds(self, tuning: Tuning, collective: str, size: int) -> float:
         """Return the seconds of what serves a call on the whole cluster."""

@@ -93,14 +93,15 @@ class CatalogueTruth:
         """
         return min(
             (self(collective, candidate, size, ranks), candidate)
-            for candidate in self._candidates(collective, size, ranks)
+            for candidate in self.candidates(collective, size, ranks)
         )
 
     @cached_property
     def _able(self) -> tuple[Algorithm, ...]:
         return applicable(self._catalogue, self._whole)
 
-    def _candidates(self, collective: str, size: int, ranks: str) -> Iterator[Candidate]:
+    def candidates(self, collective: str, size: int, ranks: str) -> Iterator[Candidate]:
+        """Yield all candidates for calls of a size, with all values of their parameters."""
         count = self._ranks[ranks]
         for algorithm in self._able:
             if algorithm.collective == collective and algorithm.handles(size):
@@ -176,7 +177,9 @@ class CatalogueTruth:
         values = useful_values(parameter, size, self._whole.rank_count)
         place = random.Random(f"{self._seed} {algorithm.full_name} {name}").random()
         best = values[int(place * len(values))]
-        octaves = abs(math.log2(max(value, 1)) - math.log2(max(best, 1)))
+        # All numbers of bytes that cover the message are the same.
+        useful = max((one for one in values if one <= value), default=values[0])
+        octaves = abs(math.log2(max(useful, 1)) - math.log2(max(best, 1)))
         return math.exp(self._draw(algorithm.full_name).octaves * octaves)
 
     def _place(self, algorithm: Algorithm, ranks: str) -> float:

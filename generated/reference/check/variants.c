@@ -8,81 +8,55 @@
 
 /* clang-format off */
 const struct variant variants[] = {
-    {0, {.radix = 3}}, /* allgather bruck */
-    {0, {.radix = 4}}, /* allgather bruck */
-    {2, {.segment_size = 512}}, /* allgather logical_ring_lr1 */
-    {2, {.segment_size = 1024}}, /* allgather logical_ring_lr1 */
-    {2, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
-    {2, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
-    {2, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
-    {8, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
-    {8, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
-    {8, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
-    {8, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
-    {14, {.segment_size = 512}}, /* allreduce hr1_switches */
-    {14, {.segment_size = 1024}}, /* allreduce hr1_switches */
-    {14, {.segment_size = 2048}}, /* allreduce hr1_switches */
-    {14, {.segment_size = 8192}}, /* allreduce hr1_switches */
-    {15, {.segment_size = 512}}, /* allreduce hr2_switches */
-    {15, {.segment_size = 1024}}, /* allreduce hr2_switches */
-    {15, {.segment_size = 2048}}, /* allreduce hr2_switches */
-    {15, {.segment_size = 8192}}, /* allreduce hr2_switches */
-    {16, {.segment_size = 512}}, /* allreduce lanes */
-    {16, {.segment_size = 1024}}, /* allreduce lanes */
-    {16, {.segment_size = 2048}}, /* allreduce lanes */
-    {16, {.segment_size = 8192}}, /* allreduce lanes */
-    {16, {.segment_size = 16384}}, /* allreduce lanes */
-    {17, {.segment_size = 512}}, /* allreduce lanes_switches */
-    {17, {.segment_size = 1024}}, /* allreduce lanes_switches */
-    {17, {.segment_size = 2048}}, /* allreduce lanes_switches */
-    {17, {.segment_size = 8192}}, /* allreduce lanes_switches */
-    {17, {.segment_size = 16384}}, /* allreduce lanes_switches */
-    {18, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
-    {18, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
-    {18, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
-    {18, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {22, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
-    {22, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
-    {22, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
-    {22, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {32, {.segment_size = 32768, .window = 1}}, /* alltoall aapc_sender_window */
-    {32, {.segment_size = 32768, .window = 4}}, /* alltoall aapc_sender_window */
-    {32, {.segment_size = 8192, .window = 2}}, /* alltoall aapc_sender_window */
-    {32, {.segment_size = 16384, .window = 2}}, /* alltoall aapc_sender_window */
-    {32, {.segment_size = 65536, .window = 2}}, /* alltoall aapc_sender_window */
-    {32, {.segment_size = 131072, .window = 2}}, /* alltoall aapc_sender_window */
-    {32, {.segment_size = 1048576, .window = 2}}, /* alltoall aapc_sender_window */
-    {44, {.segment_size = 512}}, /* bcast pipelined_binary */
-    {44, {.segment_size = 1024}}, /* bcast pipelined_binary */
-    {44, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {44, {.segment_size = 16384}}, /* bcast pipelined_binary */
-    {46, {.segment_size = 512}}, /* bcast topology_linear */
-    {46, {.segment_size = 1024}}, /* bcast topology_linear */
-    {46, {.segment_size = 2048}}, /* bcast topology_linear */
-    {46, {.segment_size = 8192}}, /* bcast topology_linear */
-    {46, {.segment_size = 16384}}, /* bcast topology_linear */
-    {51, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {51, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {51, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {51, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {55, {.segment_size = 512}}, /* reduce pipelined_binary */
-    {55, {.segment_size = 1024}}, /* reduce pipelined_binary */
-    {55, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {55, {.segment_size = 16384}}, /* reduce pipelined_binary */
-    {57, {.segment_size = 512}}, /* reduce topology_linear */
-    {57, {.segment_size = 1024}}, /* reduce topology_linear */
-    {57, {.segment_size = 2048}}, /* reduce topology_linear */
-    {57, {.segment_size = 16384}}, /* reduce topology_linear */
-    {59, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {59, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {59, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {59, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {64, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {64, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {64, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {64, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {73, {.in_flight = 1}}, /* scatter throttled_linear */
-    {73, {.in_flight = 4}}, /* scatter throttled_linear */
+    {0, {.segment_size = 512}}, /* allgather logical_ring_lr1 */
+    {0, {.segment_size = 1024}}, /* allgather logical_ring_lr1 */
+    {0, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
+    {0, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
+    {0, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
+    {7, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
+    {7, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
+    {7, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
+    {7, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
+    {12, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
+    {12, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
+    {12, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
+    {12, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
+    {15, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
+    {15, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
+    {15, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
+    {15, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
+    {20, {.in_flight = 4, .segment_size = 4096}}, /* alltoall aapc_rounds */
+    {20, {.in_flight = 8, .segment_size = 8192}}, /* alltoall aapc_rounds */
+    {20, {.in_flight = 8, .segment_size = 16384}}, /* alltoall aapc_rounds */
+    {30, {.segment_size = 512}}, /* bcast pipelined_binary */
+    {30, {.segment_size = 1024}}, /* bcast pipelined_binary */
+    {30, {.segment_size = 2048}}, /* bcast pipelined_binary */
+    {30, {.segment_size = 16384}}, /* bcast pipelined_binary */
+    {32, {.segment_size = 512}}, /* bcast topology_linear */
+    {32, {.segment_size = 1024}}, /* bcast topology_linear */
+    {32, {.segment_size = 2048}}, /* bcast topology_linear */
+    {32, {.segment_size = 8192}}, /* bcast topology_linear */
+    {32, {.segment_size = 16384}}, /* bcast topology_linear */
+    {36, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {36, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {36, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {36, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {40, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {40, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {40, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {40, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {41, {.segment_size = 512}}, /* reduce topology_linear */
+    {41, {.segment_size = 1024}}, /* reduce topology_linear */
+    {41, {.segment_size = 2048}}, /* reduce topology_linear */
+    {41, {.segment_size = 16384}}, /* reduce topology_linear */
+    {43, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {43, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {43, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {43, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {48, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {48, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {48, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {48, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
     {-1, {0}},
 };
 /* clang-format on */

@@ -10,50 +10,42 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 6 * COLL_PARTS_MOST + 0: /* allgather_of_halves */
+    case 4 * COLL_PARTS_MOST + 0: /* allgather_of_allgatherv */
+        return COLL_ALLGATHERV;
+    case 5 * COLL_PARTS_MOST + 0: /* allgather_of_halves */
         return COLL_ALLGATHER;
-    case 6 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
+    case 5 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
         return COLL_ALLGATHER;
-    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
-        return COLL_ALLREDUCE;
-    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
-        return COLL_ALLREDUCE;
-    case 21 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 10 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
+        return COLL_ALLGATHERV;
+    case 10 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
+        return COLL_ALLGATHERV;
+    case 14 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_REDUCE_SCATTER;
-    case 21 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 14 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 34 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
-        return COLL_ALLTOALLV;
-    case 35 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
+    case 22 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
         return COLL_ALLTOALL;
-    case 35 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
+    case 22 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
         return COLL_ALLTOALL;
-    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
-        return COLL_ALLGATHERV;
-    case 42 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+    case 28 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return COLL_BCAST;
-    case 42 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+    case 28 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
         return COLL_BCAST;
-    case 43 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+    case 29 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
         return COLL_SCATTER;
-    case 43 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 29 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return COLL_ALLGATHER;
-    case 53 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 38 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
-    case 54 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 39 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 54 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 39 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 45 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 61 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 45 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 66 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
-        return COLL_ALLREDUCE;
-    case 67 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
-        return COLL_REDUCE_SCATTER_BLOCK;
-    case 67 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
-        return COLL_REDUCE_SCATTER_BLOCK;
     default:
         return COLL_COLLECTIVES;
     }
@@ -68,50 +60,42 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 6 * COLL_PARTS_MOST + 0: /* allgather_of_halves */
-        return whole_quotient(n, 2);
-    case 6 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
-        return whole_quotient(n + 1, 2);
-    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 21 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return n;
-    case 21 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return n;
-    case 34 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
-        return n;
-    case 35 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
-        return whole_quotient(n, 2);
-    case 35 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
-        return whole_quotient(n + 1, 2);
-    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_allgatherv */
-        return n;
-    case 42 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
-        return whole_quotient(n, 2);
-    case 42 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
-        return whole_quotient(n + 1, 2);
-    case 43 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 43 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 53 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
-        return n;
-    case 54 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 54 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
-        return whole_quotient(n, 2);
-    case 61 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
-        return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 66 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 4 * COLL_PARTS_MOST + 0: /* allgather_of_allgatherv */
         return n * p;
-    case 67 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 5 * COLL_PARTS_MOST + 0: /* allgather_of_halves */
+        return whole_quotient(n, 2);
+    case 5 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
+        return whole_quotient(n + 1, 2);
+    case 10 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
+        return whole_quotient(n, 2);
+    case 10 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
+        return smaller(n, whole_quotient(n + p, 2));
+    case 14 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return n;
+    case 14 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return n;
+    case 22 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
+        return whole_quotient(n, 2);
+    case 22 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
+        return whole_quotient(n + 1, 2);
+    case 28 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+        return whole_quotient(n, 2);
+    case 28 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+        return whole_quotient(n + 1, 2);
+    case 29 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 29 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 38 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return n;
+    case 39 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 67 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 39 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
+    case 45 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+        return whole_quotient(n, 2);
+    case 45 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+        return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
     default:
         return -1;
     }
@@ -128,85 +112,55 @@ double coll_routine_scratch(const struct coll_routine *routine,
     (void)p;
     /* clang-format off */
     switch (routine - coll_routines) {
-    case 0: /* allgather_bruck */
-        return n * p;
-    case 6: /* allgather_of_halves */
+    case 5: /* allgather_of_halves */
         return whole_quotient(n + 1, 2) * p;
-    case 13: /* allreduce_circulant */
+    case 10: /* allgatherv_of_halves */
+        return smaller(n, whole_quotient(n + p, 2));
+    case 11: /* allreduce_circulant */
         return n;
-    case 14: /* allreduce_hr1_switches */
-        return n + 8 * bytes_of_element(call);
-    case 15: /* allreduce_hr2_switches */
-        return n + 8 * bytes_of_element(call);
-    case 16: /* allreduce_lanes */
-        return 2 * n + p * (512 + bytes_of_element(call));
-    case 17: /* allreduce_lanes_switches */
-        return p * (n + bytes_of_element(call));
-    case 18: /* allreduce_logical_ring_lr1 */
+    case 12: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 21: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 14: /* allreduce_of_reduce_scatter_and_allgatherv */
         return quotient(n, p) + bytes_of_element(call);
-    case 22: /* allreduce_pre_reduced_ring */
+    case 15: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
-    case 23: /* allreduce_rab1_bruck */
+    case 16: /* allreduce_rab1_lr1 */
         return 2 * (n + p * bytes_of_element(call));
-    case 24: /* allreduce_rab1_circulant */
+    case 17: /* allreduce_rab1_mesh_3d */
         return 2 * (n + p * bytes_of_element(call));
-    case 25: /* allreduce_rab1_lr1 */
+    case 18: /* allreduce_rab2_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 26: /* allreduce_rab1_mesh_2d */
-        return 2 * (n + p * bytes_of_element(call));
-    case 27: /* allreduce_rab1_mesh_3d */
-        return 2 * (n + p * bytes_of_element(call));
-    case 28: /* allreduce_rab2_aapc_sender_window_lr1 */
-        return 4 * (n + p * bytes_of_element(call));
-    case 29: /* allreduce_rab2_spreading_simple */
-        return 2 * (n + p * bytes_of_element(call));
-    case 30: /* allreduce_rabenseifner */
+    case 19: /* allreduce_reduce_bcast */
         return n;
-    case 31: /* allreduce_reduce_bcast */
-        return n;
-    case 35: /* alltoall_of_halves */
+    case 22: /* alltoall_of_halves */
         return 2 * whole_quotient(n + 1, 2) * p;
-    case 36: /* alltoall_recursive_doubling */
-        return 12 * n * p;
-    case 43: /* bcast_of_scatter_and_allgather */
+    case 29: /* bcast_of_scatter_and_allgather */
         return n + p;
-    case 49: /* gather_topology_binomial */
-        return n * p;
-    case 50: /* reduce_binomial_in_order */
+    case 35: /* reduce_binomial_in_order */
         return n;
-    case 51: /* reduce_logical_ring_reduce_scatter_gather */
+    case 36: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 53: /* reduce_of_allreduce */
+    case 38: /* reduce_of_allreduce */
         return n;
-    case 55: /* reduce_pipelined_binary */
+    case 40: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 56: /* reduce_rabenseifner */
-        return n;
-    case 57: /* reduce_topology_linear */
+    case 41: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 58: /* reduce_scatter_circulant */
+    case 42: /* reduce_scatter_circulant */
         return n;
-    case 59: /* reduce_scatter_logical_ring */
+    case 43: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 61: /* reduce_scatter_of_halves */
+    case 45: /* reduce_scatter_of_halves */
         return n;
-    case 62: /* reduce_scatter_recursive_halving */
+    case 46: /* reduce_scatter_recursive_halving */
         return n;
-    case 63: /* reduce_scatter_reduce_scatterv */
+    case 47: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 64: /* reduce_scatter_block_logical_ring */
+    case 48: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 66: /* reduce_scatter_block_of_allreduce */
-        return n * p;
-    case 67: /* reduce_scatter_block_of_halves */
-        return n * p;
-    case 68: /* reduce_scatter_block_recursive_halving */
+    case 50: /* reduce_scatter_block_recursive_halving */
         return p * n;
-    case 69: /* reduce_scatter_block_recursive_halving_in_order */
-        return p * n + 4 * (p + 1);
-    case 70: /* reduce_scatter_block_reduce_scatterv */
+    case 51: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;
