@@ -13,6 +13,7 @@ from math import log
 
 from stagegen.measure.records import Candidate
 from stagegen.tune.choose import Samples, median
+from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.one_rule import NEARLY, ranked
 from stagegen.tune.plan import Outcome
 from stagegen.tune.shapes import Shape
@@ -38,15 +39,18 @@ def hints_from(
         known: what was found for the same collective on other communicators, in this order.
         shape: of the communicator to tune for.
         algorithms: the names of those that can run there.
-        one_rule: whether one rule serves all sizes: then the same candidates are passed on at each.
+        one_rule: whether one rule serves all sizes. Then what does so is passed on at each; with
+            long messages it must win, and with others native may be as fast.
     """
     nearest = min(known, key=lambda one: _distance(one.shape, shape), default=None)
     if nearest is None:
         return {}
     samples = nearest.outcome.samples
     if one_rule:
-        everywhere = _first_of_each(ranked(samples, NEARLY), algorithms)
-        return dict.fromkeys(samples, everywhere)
+        able = [one for one in ranked(samples, NEARLY) if one != NATIVE_CANDIDATE]
+        best = _first_of_each(able, algorithms) or (NATIVE_CANDIDATE,)
+        short = (best[0], NATIVE_CANDIDATE)
+        return {size: best if size == max(samples) else short for size in samples}
     return {size: _best(of_size, algorithms) for size, of_size in samples.items()}
 
 

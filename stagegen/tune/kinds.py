@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from stagegen.catalogue import Algorithm
 from stagegen.measure.records import Candidate
-from stagegen.tune.candidates import algorithms_of, at_size
+from stagegen.tune.candidates import algorithms_of
 from stagegen.tune.choose import Samples
 from stagegen.tune.field import Field
 from stagegen.tune.rules import eligible
@@ -18,12 +18,10 @@ class Kinds:
     """The kinds of tables of one search.
 
     Attributes:
-        ranks: of the communicator.
         names: the kinds, the most special first.
         known: all algorithms, as :func:`stagegen.tune.candidates.algorithms_of` needs them.
     """
 
-    ranks: int
     names: tuple[str, ...]
     known: Mapping[str, Algorithm]
 
@@ -31,10 +29,6 @@ class Kinds:
         """Whether a candidate, with the routines of its parts, may serve a kind."""
         algorithms = algorithms_of(candidate, self.known)
         return all(eligible(kind, algorithm) for algorithm in algorithms)
-
-    def at(self, candidate: Candidate, size: int) -> Candidate:
-        """Return what a candidate is at a size in bytes: with values that make a difference."""
-        return at_size(self.known[candidate.algorithm], candidate, size, self.ranks)
 
     def of(self, kind: str, samples: Samples) -> Samples:
         """Return the samples of those that may serve a kind."""

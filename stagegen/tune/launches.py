@@ -49,7 +49,7 @@ def run_launch(
     point: Point,
     protocol: Protocol,
     cap: float,
-    noise: float = 0.0,
+    noise: float | None = 0.0,
 ) -> None:
     """Time the finalists of a size in one launch, unless its choice is settled.
 
@@ -59,7 +59,7 @@ def run_launch(
         point: what is known of the size; learns more.
         protocol: how often, and what counts.
         cap: seconds of measured time after which no repetitions are added.
-        noise: as :func:`stagegen.tune.point.noise_of` has it.
+        noise: as :func:`stagegen.tune.point.noise_of` has it; None if all go on to the end.
     """
     if is_settled(point, protocol):
         return
@@ -82,7 +82,8 @@ def run_launch(
         if over or done >= most or (known and clear):
             break
     point.launches.append(request.launch)
-    eliminate(point, protocol, noise)
+    if noise is not None:
+        eliminate(point, protocol, noise)
 
 
 def _is_disturbed(point: Point, candidate: Candidate, launch: int) -> bool:

@@ -31,7 +31,8 @@ def cost_of_look(subject: Subject, size: int, everyone: Sequence[Subject]) -> fl
     known = subject.costs or (subject.first.costs if subject.first else {})
     if known:
         near = min(known, key=lambda s: (octaves(s, size), s))
-        return known[near] * plain / _plain_cost(subject, near) / _beginning(known, near)
+        begun = 1.0 if subject.plan.one_rule else _beginning(known, near)
+        return known[near] * plain / _plain_cost(subject, near) / begun
     spent = [(one, s) for one in everyone for s in one.costs]
     plain_ones = sum(_plain_cost(one, s) for one, s in spent)
     rate = sum(one.costs[s] for one, s in spent) / plain_ones if spent else 1.0

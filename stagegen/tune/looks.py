@@ -18,7 +18,7 @@ from stagegen.tune.composing import Composing
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import Times, distinct, least
 from stagegen.tune.kinds import Kinds
-from stagegen.tune.one_rule import as_fast_as_native
+from stagegen.tune.one_rule import slower_than_native
 from stagegen.tune.plan import Plan
 from stagegen.tune.point import Point
 from stagegen.tune.prediction import Prediction
@@ -94,6 +94,9 @@ class Looks:
     def forget(self, name: str) -> None:
         """Go on without a routine; look again at sizes where others have lost to it."""
         del self._algorithms[name]
+        for times in self._quick.values():
+            for candidate in [one for one in times if one.algorithm == name]:
+                del times[candidate]
         for size, point in list(self.points.items()):
             theirs = [c for c in point.seen if c.algorithm == name]
             best = least(point.seen)
@@ -113,6 +116,8 @@ class Looks:
         for size in self._plan.sizes:
             if size not in self.points:
                 self._at(size)
+        if self._plan.one_rule:
+            self._at_all_sizes()
         while middles := self._middles():
             for size in middles:
                 self._between(size)
@@ -151,26 +156,28 @@ class Looks:
                 self.points[size] = self._scout.as_seen(size, seen)
             raise
         if self._plan.one_rule:
-            self._at_smaller(size)
+            self._at_all_sizes()
 
-    def _at_smaller(self, size: int) -> None:
-        """Look at smaller sizes, too, with the values of parameters that a size gave."""
-        for smaller in [one for one in self._plan.sizes if one < size and one in self.points]:
-            here = (self._kinds.at(c, smaller) for c in self.points[size].seen)
-            more = [c for c in distinct(here) if c not in self.points[smaller].seen]
-            if more:
-                self._scout.also(smaller, self.points[smaller], more)
+    def _at_all_sizes(self) -> None:
+        """Look at what was looked at with the longest messages with shorter ones, too."""
+        *smaller, largest = self._plan.sizes
+        if set(self._plan.sizes) <= self.points.keys():
+            for size in smaller:
+                point = self.points[size]
+                if more := [c for c in self.points[largest].seen if c not in point.seen]:
+                    self._scout.also(size, point, more)
 
     def _able(self, size: int) -> list[Algorithm]:
         """Return the algorithms without parts that can do a size.
 
-        With one rule for all sizes, these are as fast as native at the smaller ones.
+        With one rule for all sizes, these are not slower than native at smaller ones.
         """
         able = [a for a in self._algorithms.values() if not a.parts and a.handles(size)]
         if not self._plan.one_rule:
             return able
-        fast = [as_fast_as_native(point) for s, point in self.points.items() if s < size]
-        return [a for a in able if all(a.name in of_size for of_size in fast)]
+        smaller = [point for s, point in self.points.items() if s < size]
+        slower = {name for point in smaller for name in slower_than_native(point)}
+        return [a for a in able if a.name not in slower]
 
     def below(self, size: int) -> Prediction:
         """Return the prediction for a size from the smaller ones that were looked at."""

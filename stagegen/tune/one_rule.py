@@ -7,16 +7,14 @@ largest.
 
 Short calls are looked at first, and what is slower there is not looked at with long ones.
 Parameters are tuned at the largest size, and the values that it gives are timed at the smaller
-ones, too. A number of bytes that covers more than a smaller message is there the value that was
-timed, as all of these are equal.
+ones, too.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping
 
 from stagegen.catalogue import Algorithm
 from stagegen.measure.records import Candidate
@@ -32,24 +30,13 @@ from stagegen.tune.rules import alternatives
 #: show them slower than it by the share NEARLY, as its few times are noisy; others come first.
 FINALISTS, NEARLY = 3, 0.25
 
-#: Returns what a candidate is at a size in bytes.
-AtSize: TypeAlias = Callable[[Candidate, int], Candidate]
 
-
-def alike(samples: Mapping[int, Samples], at: AtSize) -> dict[int, Samples]:
-    """Return the samples of each size by the candidates of the largest one."""
-    largest = samples[max(samples)] if samples else {}
-    return {
-        size: {c: of_size[at(c, size)] for c in largest if at(c, size) in of_size}
-        for size, of_size in samples.items()
-    }
-
-
-def as_fast_as_native(point: Point) -> set[str]:
-    """Return the algorithms that scouting saw to be as fast as the native routine, or nearly."""
+def slower_than_native(point: Point) -> set[str]:
+    """Return the algorithms that looks saw to be slower than the native routine by NEARLY."""
     scores = least(point.seen)
     limit = (1 + NEARLY) * scores.get(NATIVE_CANDIDATE, math.inf)
-    return {candidate.algorithm for candidate in scores if scores[candidate] <= limit}
+    as_fast = {candidate.algorithm for candidate in scores if scores[candidate] <= limit}
+    return {candidate.algorithm for candidate in scores} - as_fast
 
 
 def ranked(samples: Mapping[int, Samples], gain: float) -> list[Candidate]:
@@ -70,20 +57,13 @@ def ranked(samples: Mapping[int, Samples], gain: float) -> list[Candidate]:
 def choose_one(samples: Mapping[int, Samples], gain: float) -> Candidate:
     """Return the first of these that beats the native routine; else that one.
 
-    Each is tested at one size: where scouting saw it ahead by most. The one that scouting ranked
-    best is tested first. If it fails, none replaces the native routine: so the probability of a
-    false change is that of one test, as with a rule for each size.
+    Each is tested at one size: where its first look was ahead by most. Launches made the times that
+    are tested, so the look does not favour it. At most :data:`FINALISTS` are tested.
     """
-    able = [candidate for candidate in ranked(samples, gain) if candidate != NATIVE_CANDIDATE]
-    scouted = {candidate: _scouted(candidate, samples) for candidate in able}
-
-    def wins(candidate: Candidate) -> bool:
-        return _wins(candidate, samples[min(scouted[candidate])[1]], gain)
-
-    first = min(able, key=lambda c: (math.prod(r for r, _ in scouted[c]), c), default=None)
-    if first is None or not wins(first):
-        return NATIVE_CANDIDATE
-    return next(candidate for candidate in able if wins(candidate))
+    for candidate in ranked(samples, gain):
+        if candidate != NATIVE_CANDIDATE and _wins(candidate, samples, gain):
+            return candidate
+    return NATIVE_CANDIDATE
 
 
 def make_one_rule(
@@ -92,7 +72,7 @@ def make_one_rule(
     """Yield the rule for all calls; its alternatives, too, are nowhere slower than native.
 
     Args:
-        samples: at each size, of the candidates that may serve, as :func:`alike` returns them.
+        samples: at each size, of the candidates that may serve.
         algorithms: of these candidates, as for :func:`stagegen.tune.candidates.algorithms_of`.
         gain: a smaller difference is none.
     """
@@ -103,30 +83,26 @@ def make_one_rule(
         yield Rule(0, chosen, alternatives=alternatives(chosen, able, algorithms))
 
 
-def name_finalists_of_all(
-    points: Mapping[int, Point], kinds: Kinds, at: AtSize, gain: float
-) -> None:
+def name_finalists_of_all(points: Mapping[int, Point], kinds: Kinds, gain: float) -> None:
     """Choose the finalists of all sizes: the same ones at each, by what scouting saw.
 
     Args:
-        points: what is known of each size; get the finalists.
+        points: what is known of each size; those without launches get finalists.
         kinds: the tables to make; each has its own best.
-        at: says what a candidate is at a size.
         gain: a smaller difference is none.
     """
     # Some had more calls than others, whose least is lower for that alone. The looks were equal.
-    samples = alike({size: _looks(point) for size, point in points.items()}, at)
+    samples = {size: _looks(point) for size, point in points.items()}
     best = {NATIVE_CANDIDATE}
     for kind in kinds.names:
         of_kind = {size: kinds.of(kind, of_size) for size, of_size in samples.items()}
         able = dict.fromkeys((*ranked(of_kind, gain), *ranked(of_kind, NEARLY)))
         best.update([candidate for candidate in able if candidate != NATIVE_CANDIDATE][:FINALISTS])
-    for size, point in points.items():
-        here = {at(candidate, size) for candidate in best}
-        scores = {**least(point.seen), **least(point.tried)}
-        point.finalists = tuple(candidate for candidate in point.seen if candidate in here)
-        point.holders = frozenset(point.finalists)
-        point.ranks = {candidate: scores[candidate] for candidate in point.finalists}
+    for point in points.values():
+        if not point.launches:
+            point.finalists = tuple(candidate for candidate in point.seen if candidate in best)
+            point.holders = frozenset(point.finalists)
+            point.ranks = {c: point.seen[c][0] for c in point.finalists}
 
 
 def _looks(point: Point) -> Samples:
@@ -140,22 +116,22 @@ def _ratio(sample: Sample, samples: Samples) -> float:
     return statistics.median(ratios) if ratios else median(sample) / median(native)
 
 
-def _scouted(candidate: Candidate, samples: Mapping[int, Samples]) -> list[tuple[float, int]]:
-    """Return the time over the native routine's that scouting saw at each size, with the size."""
-    return [(_seen(s[candidate]) / _seen(s[NATIVE_CANDIDATE]), size) for size, s in samples.items()]
+def _look(sample: Sample) -> float:
+    """Return the seconds of the first look."""
+    return (sample.scouted or sample.seconds)[0]
 
 
-def _seen(sample: Sample) -> float:
-    """Return the least seconds of scouting."""
-    return sample.rank if sample.rank < math.inf else median(sample)
-
-
-def _wins(candidate: Candidate, samples: Samples, gain: float) -> bool:
+def _wins(candidate: Candidate, samples: Mapping[int, Samples], gain: float) -> bool:
     """Whether it beats the native routine: by what launches say, or by looks if there are none.
 
     A native routine that fell so far behind that it was not timed again is beaten, too.
     """
-    sample, native = samples[candidate], samples[NATIVE_CANDIDATE]
+
+    def ahead(of_size: Samples) -> float:
+        return _look(of_size[candidate]) / _look(of_size[NATIVE_CANDIDATE])
+
+    chosen = min(samples.values(), key=ahead)
+    sample, native = chosen[candidate], chosen[NATIVE_CANDIDATE]
     if native.dropped or not native.launches:
-        return _ratio(sample, samples) < 1 - gain
+        return _ratio(sample, chosen) < 1 - gain
     return is_faster_in_launches(sample.launches, native.launches, gain)

@@ -10,7 +10,7 @@ from stagegen.tune.choose import Samples
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import NATIVE_CANDIDATE, Rule, Table
 from stagegen.tune.kinds import Kinds
-from stagegen.tune.one_rule import alike, make_one_rule
+from stagegen.tune.one_rule import make_one_rule
 from stagegen.tune.plan import Outcome, Plan, unconverged
 from stagegen.tune.point import Point
 from stagegen.tune.rules import make_rules
@@ -38,8 +38,6 @@ def outcome_of(
         MeasurementError: a duel failed, or the log lacks it.
     """
     samples: dict[int, Samples] = {size: points[size].samples() for size in sorted(points)}
-    if plan.one_rule:
-        samples = alike(samples, kinds.at)
     tables = tuple(
         _table(collective, plan, kind, kinds, samples, crossovers) for kind in kinds.names
     )

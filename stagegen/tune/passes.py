@@ -19,7 +19,7 @@ from stagegen.tune.together import RunSearches
 
 T = TypeVar("T")
 
-#: Compositions that may win, by size, with the seconds that their parts take together.
+#: Compositions that may win, by size, with the seconds that their timed parts take together.
 BySize: TypeAlias = Mapping[int, Mapping[Candidate, float]]
 
 

@@ -117,20 +117,20 @@ class Scout:
         asked = self._asked(size, everyone)
         seen = look_quickly(self.source, asked, everyone, prediction, many, late)
         self.on_rungs = True
-        self._tune(size, algorithms, everyone, seen, quick=True)
+        if self.plan.tunes(size):
+            self._tune(size, algorithms, everyone, seen, quick=True)
         return seen
 
     def _everyone(self, size: int, algorithms: Sequence[Algorithm]) -> Field:
         """Return the race of algorithms with the parameters that the last size left.
 
-        Where one rule serves all sizes, a short message leaves nothing: all numbers of bytes are
-        equal there, and the least of them is no guess for long ones.
+        Where one rule serves all sizes, its values are the same at each.
         """
         for algorithm in algorithms:
-            known = default_candidate(algorithm)
-            if not self.plan.one_rule or algorithm.name in self.tuned:
-                known = self.parameters.get(algorithm.name, known)
-            self.parameters[algorithm.name] = at_size(algorithm, known, size, self.plan.ranks)
+            known = self.parameters.get(algorithm.name, default_candidate(algorithm))
+            if not self.plan.one_rule:
+                known = at_size(algorithm, known, size, self.plan.ranks)
+            self.parameters[algorithm.name] = known
         return self.make_field(self.parameters[a.name] for a in algorithms)
 
     def also(self, size: int, point: Point, candidates: Sequence[Candidate]) -> None:

@@ -28,7 +28,7 @@ from stagegen.tune.outcomes import outcome_of
 from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.point import Point, noise_of
 from stagegen.tune.protocol import Protocol
-from stagegen.tune.stakes import Stakes, as_it_is
+from stagegen.tune.stakes import Stakes
 
 __all__ = ["Outcome", "Plan", "Search", "default_candidate"]
 
@@ -58,7 +58,7 @@ class Search:
         self._algorithms = {a.name: a for a in algorithms if a.works_for(plan.ranks)}
         self._known = ChainMap(self._algorithms, dict(others or {}))
         self._launch = 0
-        self._kinds = Kinds(plan.ranks, plan.kinds, self._known)
+        self._kinds = Kinds(plan.kinds, self._known)
         self._looks = Looks(source, plan, collective, self._algorithms, self._kinds, self._request)
         self._failures: list[Failure] = []
 
@@ -194,8 +194,7 @@ class Search:
     def stakes(self, kind: str) -> Stakes:
         """Return what the choices for a kind of tables may lose, by what is known so far."""
         may_serve = partial(self._kinds.may_serve, kind)
-        at = self._kinds.at if self._plan.one_rule else as_it_is
-        return Stakes(self._points, self._plan.bound, self._looks.below, may_serve, at)
+        return Stakes(self._points, self._plan.bound, self._looks.below, may_serve)
 
     def _crossovers(self) -> Crossovers:
         gain = self._plan.protocol.gain
@@ -228,12 +227,14 @@ class Search:
             request = self._request(size, point.finalists)
             cap = self._plan.budget / self._plan.protocol.launches
             alike = [p for p in self._points.values() if p.is_long == point.is_long]
-            run_launch(self._source, request, point, self._plan.protocol, cap, noise_of(alike))
+            # Whether a routine is slower than native with short calls needs all launches.
+            eliminates = point.is_long or not self._plan.one_rule
+            noise = noise_of(alike) if eliminates else None
+            run_launch(self._source, request, point, self._plan.protocol, cap, noise)
 
     def _name_finalists(self, size: int) -> None:
         if self._plan.one_rule:
-            gain = self._plan.protocol.gain
-            return name_finalists_of_all(self._points, self._kinds, self._kinds.at, gain)
+            return name_finalists_of_all(self._points, self._kinds, self._plan.protocol.gain)
         sizes = sorted(self._points)
         place = sizes.index(size)
         around = [*sizes[max(0, place - 1) : place], *sizes[place + 1 : place + 2]]

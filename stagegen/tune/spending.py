@@ -181,6 +181,8 @@ class Spender:
         for one in self._subjects:
             if one.is_part or not one.search.points:
                 continue
+            if one.plan.one_rule and not set(one.plan.sizes) <= one.search.points.keys():
+                continue  # the native routine serves, whatever launches say
             table = one.choices()
             stakes = one.search.stakes(one.plan.kinds[0])
             for size, point in one.search.points.items():

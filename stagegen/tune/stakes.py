@@ -39,11 +39,6 @@ UNKNOWN = 2.0
 LAUNCHES, SCOUTING, NEIGHBOURS, NOTHING = "launches", "scouting", "neighbours", "nothing"
 
 
-def as_it_is(candidate: Candidate, size: int) -> Candidate:
-    """Return the candidate: it is the same at all sizes."""
-    return candidate
-
-
 @dataclass(frozen=True)
 class Stakes:
     """What the choices of one search may lose.
@@ -53,14 +48,12 @@ class Stakes:
         bound: the lower bound in seconds for a size.
         below: returns the prediction for a size from the smaller ones.
         belongs: whether a candidate competes; for one kind of tables, not all do.
-        at: returns what a candidate is at a size.
     """
 
     points: Mapping[int, Point]
     bound: Callable[[int], float]
     below: Callable[[int], Prediction]
     belongs: Callable[[Candidate], bool] = lambda _: True
-    at: Callable[[Candidate, int], Candidate] = as_it_is
 
     def estimate(self, size: int, choice: Candidate) -> Estimate:
         """Return what may be lost at a size if ``choice`` serves."""
@@ -76,7 +69,7 @@ class Stakes:
         return UNKNOWN if loss is None else 1 + loss
 
     def _looked_at(self, size: int, choice: Candidate) -> Estimate:
-        point, choice = self.points[size], self.at(choice, size)
+        point = self.points[size]
         off = self._off(point)
         known = {c: _interval(point, c, off) for c in point.seen if self.belongs(c)}
         if choice not in known:  # it serves from another size on, and cannot do this one

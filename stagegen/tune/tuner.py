@@ -75,16 +75,17 @@ def sizes_of(
     if not collective.has_data:
         return (0,)
     if collective.has_one_rule:
-        return tuple(sorted({options.sizes[0], options.sizes[len(options.sizes) // 2], largest}))
+        some = sizes if options.is_part(collective.name, communicator) else options.sizes
+        return tuple(sorted({some[0], some[len(some) // 2], some[-1]}))
     longest = largest * min(ranks, WHOLE_MOST)
     goes_on = collective.counts_whole and longest > largest and not options.wanted
     return (*sizes, longest) if goes_on else sizes
 
 
-def _is_told(communicator: str, options: Options) -> bool:
+def _is_told(communicator: Communicator, options: Options) -> bool:
     """Whether a communicator that is measured before says what may win on the ranks of a job."""
-    first = options.communicators[0]
-    return is_job(communicator) and communicator != first and not options.wanted
+    name, first = communicator.name, options.communicators[0]
+    return is_job(name) and communicator.group is None and name != first and not options.wanted
 
 
 def sizes_of_pattern(pattern: Pattern, scales: Sequence[float]) -> tuple[int, ...]:
@@ -213,7 +214,8 @@ def _within(
     progress: Callable[[str], None],
 ) -> tuple[_Outcomes, tuple[Check, ...], Spending]:
     """Tune within the budget of the options; return outcomes, wrong checks, what was spent."""
-    purse = Purse(options.total or 0.0)
+    assert options.total is not None
+    purse = Purse(options.total)
     paid = CheckedSource(Experiments(PaidSource(source, purse)))
     subjects: list[Subject] = []
     for topic in topics:
@@ -422,7 +424,7 @@ def _plan(
         hosts=communicator.hosts,
         late=late,
         one_rule=_has_one_rule(topic),
-        is_told=_is_told(communicator.name, options),
+        is_told=_is_told(communicator, options),
     )
 
 

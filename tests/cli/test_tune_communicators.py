@@ -182,15 +182,23 @@ def test_groups_that_share_nothing_are_timed_at_once(tmp_path):
     assert decisions[0].read_bytes() == decisions[1].read_bytes()
 
 
-def test_routines_with_tables_are_only_measured_where_they_have_them(tuned):
+def test_routines_with_tables_are_only_candidates_where_they_have_them(tuned):
+    """Candidates are checked; those that other communicators tell to lose are not timed."""
+    checked = {
+        (r["communicator"], r["routine"].split(":")[0])
+        for r in tuned.records
+        if r["kind"] == "check"
+    }
     seen = {
         (r["communicator"], spec.split(":")[0])
         for r in tuned.records
         if r["kind"] == "measurement"
         for spec in r["seconds"]
     }
+    assert {one for one in seen if one[1] != "native"} <= checked
     assert {name for name, routine in seen if routine == "topology_binary"} == {"whole", "left"}
-    assert {name for name, routine in seen if routine == "topology_linear"} == set(COMMUNICATORS)
+    assert {name for name, routine in checked if routine == "topology_binary"} == {"whole", "left"}
+    assert {name for name, routine in checked if routine == "topology_linear"} == set(COMMUNICATORS)
 
 
 def test_the_decision_has_tables_for_all_shapes(tuned):

@@ -146,6 +146,33 @@ def test_a_smaller_size_tells_what_serves_if_there_is_no_time_for_any(total):
     assert (1 << 20) in {one.size for one in others}
 
 
+@pytest.mark.parametrize("total", [5.0, 20.0])
+def test_one_rule_for_all_sizes_is_native_if_there_is_no_time_for_the_longest_calls(total):
+    asked = Setting.of("budget", MODEL, collectives=("alltoallv",))
+    source = Watched(asked)
+    decision = tuned(asked, source, total).decision
+    assert source.cluster.seconds <= total + source.longest
+    assert all(table.is_native for table in decision.tables)
+
+
+@pytest.mark.parametrize("total", [4.0, 20.0])
+def test_a_routine_that_fails_with_long_calls_is_left_out_of_smaller_ones(total):
+    asked = Setting.of("budget", MODEL, collectives=("allreduce",), sizes=(1 << 20,))
+
+    class Deadly(Watched):
+        def measure(self, given):
+            for candidate in given.candidates:
+                if candidate != NATIVE_CANDIDATE and given.size == 1 << 20:
+                    failed = Failure("allreduce", given.size, candidate, "x", given.communicator)
+                    raise CandidateFailed(replace(failed, took=1.0))
+            return super().measure(given)
+
+    found = tuned(asked, Deadly(asked), total)
+    (table,) = (t for t in found.decision.tables if t.communicator == CLUSTER)
+    failed = {failure.candidate.algorithm for one in found.outcomes for failure in one.failures}
+    assert not failed & {rule.candidate.algorithm for rule in table.rules}
+
+
 def test_a_size_that_was_not_looked_at_is_marked():
     asked = Setting.of("budget", MODEL, collectives=("alltoall",))
     decision = tuned(asked, Watched(asked), 40.0).decision
