@@ -28,8 +28,8 @@ class Plan:
         kinds: of the tables to make, the most special first.
         protocol: how often is measured, and what difference counts.
         hints: by size, the candidates that another communicator's search found to be best, the best
-            first. A size with hints is *confirmed*: the first two are timed against the native
-            routine alone. If neither wins, all candidates are looked at.
+            first. A size is *confirmed* by those for the nearest size: the first two are timed
+            against the native routine alone. If neither wins, all candidates are looked at.
         bound: the lower bound in seconds for a size, at the links' nominal rates; 0 if there is
             none.
         hosts: on how many hosts the ranks are; None: on one each.
