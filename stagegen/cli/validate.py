@@ -42,7 +42,7 @@ from stagegen.tune.measured import communicators_of_tables
 from stagegen.tune.recorded import Recorded, read_recorded
 from stagegen.tune.scope import SIZES, Options
 from stagegen.tune.serving import Serving
-from stagegen.tune.tuner import sizes_of
+from stagegen.tune.sizes import sizes_of
 from stagegen.tune.validation import Decision, Verdict, decisions_of, draw, judge
 
 _COMMAND = "stagegen validate"

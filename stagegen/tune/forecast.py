@@ -12,8 +12,9 @@ from stagegen.measure.records import Check, Measurement, Request
 from stagegen.topology import Topology
 from stagegen.tune.communicators import find_communicators
 from stagegen.tune.scope import Options
+from stagegen.tune.sizes import sizes_of
 from stagegen.tune.together import together
-from stagegen.tune.tuner import kinds_of, sizes_of
+from stagegen.tune.tuner import kinds_of
 
 #: Seconds that are added to a race's lower bound to compare its cost with that of other races:
 #: however short its calls are, a repetition lasts about so long.

@@ -5,9 +5,8 @@ wins with long blocks may take four times as long as the native routine with sho
 choice must be slower than the native routine at none of a few sizes, from the smallest to the
 largest.
 
-Short calls are looked at first, and what is slower there is not looked at with long ones.
-Parameters are tuned at the largest size, and the values that it gives are timed at the smaller
-ones, too.
+A search looks at short calls first, and leaves out the routines that are slower there. It tunes
+parameters at the largest size, and times the values that it finds at the smaller ones, too.
 """
 
 from __future__ import annotations

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TypeVar
 
-from stagegen.catalogue import Algorithm, Catalogue, Collective, applicable, groups_of
+from stagegen.catalogue import Algorithm, Catalogue, applicable, groups_of
 from stagegen.catalogue.algorithm import LEVELS
 from stagegen.catalogue.cluster_schedules import why_undivided
 from stagegen.generate.pattern_templates import algorithm_names
 from stagegen.measure.records import Candidate, Check
 from stagegen.measure.source import Source
-from stagegen.patterns import Pattern
-from stagegen.topology import WHOLE, Topology
-from stagegen.tune.bounds import Least, bound_of_pattern, size_of_pattern
+from stagegen.topology import Topology
+from stagegen.tune.bounds import Least, bound_of_pattern
 from stagegen.tune.checking import CheckedSource, find_wrong, find_wrong_among
 from stagegen.tune.communicators import Communicator, as_seen_by, find_communicators, is_job
 from stagegen.tune.compositions import Compositions, LeastSeconds
@@ -29,6 +28,7 @@ from stagegen.tune.ranges import of_all_shapes
 from stagegen.tune.rules import eligible
 from stagegen.tune.scope import Options
 from stagegen.tune.search import Search
+from stagegen.tune.sizes import sizes_of
 from stagegen.tune.spending import Spender
 from stagegen.tune.stated import spending_of
 from stagegen.tune.subject import Subject
@@ -52,45 +52,6 @@ class Tuned:
     outcomes: tuple[Outcome, ...]
     wrong: tuple[Check, ...]
     parts: tuple[Outcome, ...] = ()
-
-
-#: Where a size is that of the whole message, sizes go on, as in other collectives each rank gets as
-#: much from every rank: up to the number of ranks times the largest size, at most so many times.
-WHOLE_MOST = 16
-
-
-def sizes_of(
-    collective: Collective, options: Options, ranks: int, communicator: str = WHOLE
-) -> tuple[int, ...]:
-    """Return the sizes in bytes at which a collective is measured on a communicator.
-
-    One rule for all calls must hold at the smallest, a middle and the largest size. Without data,
-    the only size is 0.
-    """
-    pattern = options.pattern_of(communicator)
-    if pattern is not None:
-        return sizes_of_pattern(pattern, options.scales)
-    sizes = options.sizes_on(collective.name, communicator)
-    largest = options.sizes[-1]
-    if not collective.has_data:
-        return (0,)
-    if collective.has_one_rule:
-        some = sizes if options.is_part(collective.name, communicator) else options.sizes
-        return tuple(sorted({some[0], some[len(some) // 2], some[-1]}))
-    longest = largest * min(ranks, WHOLE_MOST)
-    goes_on = collective.counts_whole and longest > largest and not options.wanted
-    return (*sizes, longest) if goes_on else sizes
-
-
-def _is_told(communicator: Communicator, options: Options) -> bool:
-    """Whether a communicator that is measured before says what may win on the ranks of a job."""
-    name, first = communicator.name, options.communicators[0]
-    return is_job(name) and communicator.group is None and name != first and not options.wanted
-
-
-def sizes_of_pattern(pattern: Pattern, scales: Sequence[float]) -> tuple[int, ...]:
-    """Return the sizes in bytes at which a pattern is measured (:func:`size_of_pattern`)."""
-    return tuple(sorted({max(1, round(scale * size_of_pattern(pattern))) for scale in scales}))
 
 
 def steps(options: Options) -> int:
@@ -383,6 +344,12 @@ def _may_serve(kinds: Sequence[str], algorithm: Algorithm) -> bool:
 def _sizes(topic: Topic, options: Options) -> tuple[int, ...]:
     communicator = topic.communicator
     return sizes_of(topic.described, options, len(communicator.ranks), communicator.name)
+
+
+def _is_told(communicator: Communicator, options: Options) -> bool:
+    """Whether a communicator that is measured before says what may win on the ranks of a job."""
+    name, first = communicator.name, options.communicators[0]
+    return is_job(name) and communicator.group is None and name != first and not options.wanted
 
 
 def _has_one_rule(topic: Topic) -> bool:

@@ -13,7 +13,7 @@ from stagegen.catalogue.collective import UNITS, read_collective, sizes_in_words
 from stagegen.errors import InputError
 from stagegen.measure.records import Timing
 from stagegen.tune.scope import Options
-from stagegen.tune.tuner import sizes_of
+from stagegen.tune.sizes import sizes_of
 
 COLLECTIVES = {one.name: one for one in load_collectives()}
 GOOD = """summary: The root gets the block of every rank.

@@ -13,7 +13,7 @@ from stagegen.topology import WHOLE, Topology, load_topology
 from stagegen.tune.communicators import Communicator, default_names, find_communicators
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.scope import Options, grid
-from stagegen.tune.tuner import sizes_of
+from stagegen.tune.sizes import sizes_of
 
 CATALOGUE = load_catalogue()
 

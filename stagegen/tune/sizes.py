@@ -1,0 +1,43 @@
+"""The sizes at which collectives are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stagegen.catalogue import Collective
+from stagegen.patterns import Pattern
+from stagegen.topology import WHOLE
+from stagegen.tune.bounds import size_of_pattern
+from stagegen.tune.scope import Options
+
+#: Where a size is that of the whole message, sizes go on, as in other collectives each rank gets as
+#: much from every rank: up to the number of ranks times the largest size, at most so many times.
+WHOLE_MOST = 16
+
+
+def sizes_of(
+    collective: Collective, options: Options, ranks: int, communicator: str = WHOLE
+) -> tuple[int, ...]:
+    """Return the sizes in bytes at which a collective is measured on a communicator.
+
+    One rule for all calls must hold at the smallest, a middle and the largest size. Without data,
+    the only size is 0.
+    """
+    pattern = options.pattern_of(communicator)
+    if pattern is not None:
+        return sizes_of_pattern(pattern, options.scales)
+    sizes = options.sizes_on(collective.name, communicator)
+    largest = options.sizes[-1]
+    if not collective.has_data:
+        return (0,)
+    if collective.has_one_rule:
+        some = sizes if options.is_part(collective.name, communicator) else options.sizes
+        return tuple(sorted({some[0], some[len(some) // 2], some[-1]}))
+    longest = largest * min(ranks, WHOLE_MOST)
+    goes_on = collective.counts_whole and longest > largest and not options.wanted
+    return (*sizes, longest) if goes_on else sizes
+
+
+def sizes_of_pattern(pattern: Pattern, scales: Sequence[float]) -> tuple[int, ...]:
+    """Return the sizes in bytes at which a pattern is measured (:func:`size_of_pattern`)."""
+    return tuple(sorted({max(1, round(scale * size_of_pattern(pattern))) for scale in scales}))
