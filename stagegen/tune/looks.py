@@ -26,11 +26,15 @@ from stagegen.tune.purse import BudgetSpent
 from stagegen.tune.scouting import Scout, odd_middles
 
 #: If a call of the smallest size takes more than LADDER_SECONDS, with the wait for late ranks,
-#: smaller sizes tell which candidates may win there. LADDER has how many times smaller each is, and
-#: how many candidates of a group are looked at there, whatever is predicted of them. At the first
-#: one nothing is predicted, so all are looked at.
+#: smaller sizes tell which candidates may win there: each STEP times smaller than the next one,
+#: until a call takes RUNG_SECONDS or less. At much smaller sizes, latency alone would decide.
 LADDER_SECONDS = 0.5
-LADDER = {64: 0, 16: 24, 4: 8}
+RUNG_SECONDS = 0.15
+STEP = 4
+
+#: How many candidates of a group are looked at there, whatever is predicted of them, from the
+#: smallest size on. At that one nothing is predicted, so all are looked at.
+LADDER = (0, 24, 8)
 
 
 class Looks:
@@ -192,11 +196,21 @@ class Looks:
         """Return sizes below the smallest one, if that takes so long that predictions pay.
 
         With each comes how many candidates of a group are looked at, whatever is predicted of them.
+        There is none if calls of smaller sizes are as long, as with delays that are given as times.
         """
-        first = self._plan.sizes[0]
-        if self._plan.bound(first) + self._plan.late(first) <= LADDER_SECONDS:
+        sizes = [self._plan.sizes[0]]
+        if self._seconds(sizes[0]) <= LADDER_SECONDS:
             return {}
-        return {rung: many for share, many in LADDER.items() if (rung := first // share) > 0}
+        while len(sizes) <= len(LADDER) and self._seconds(sizes[-1]) > RUNG_SECONDS:
+            smaller = sizes[-1] // STEP
+            if smaller == 0 or self._seconds(smaller) > self._seconds(sizes[-1]) / 2:
+                break
+            sizes.append(smaller)
+        return dict(zip(reversed(sizes[1:]), LADDER, strict=False))
+
+    def _seconds(self, size: int) -> float:
+        """Return how long a call takes at least, with the wait for late ranks."""
+        return self._plan.bound(size) + self._plan.late(size)
 
     def _middles(self) -> list[int]:
         if self._plan.one_rule:

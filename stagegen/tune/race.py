@@ -33,6 +33,10 @@ HICCUP_SECONDS = 0.3
 LOOKED_AT = ((0.1, 1000), (1.0, 4), (float("inf"), 1))
 STALE = 4
 
+#: The same where a call is mostly the wait for late ranks. What smaller sizes tell is less certain
+#: there: how long ranks wait for each other grows with the size, too.
+LOOKED_AT_IF_LATE = ((0.1, 1000), (2.0, 4), (float("inf"), 2))
+
 #: So many more are looked at if the best one takes longer than predicted: others may now be better.
 SURPRISED = 2
 
@@ -124,7 +128,8 @@ def look(
     if min(best.values()) > LONG_SECONDS:
         stale = {c: time for c, time in stale.items() if time <= field.rival(best, c)}
     surprised = _is_surprised(prediction, request, best)
-    most = _most(LOOKED_AT, min(best.values()) + late) + SURPRISED * surprised
+    table = LOOKED_AT_IF_LATE if late > min(best.values()) else LOOKED_AT
+    most = _most(table, min(best.values()) + late) + SURPRISED * surprised
     nearest = {
         *field.nearest(fresh, float("inf"), most),
         *field.nearest(stale, float("inf"), max(most // STALE, 1)),

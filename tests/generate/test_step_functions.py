@@ -7,16 +7,20 @@ import itertools
 import math
 import re
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from stagegen.catalogue import groups_of
 from stagegen.data import ENGINES, TEMPLATES
 from stagegen.generate import Renderer, Toolchain
+from stagegen.generate.depth_first import depth_first_places, meeting_depths
 from stagegen.generate.routines import routine_files
+from stagegen.topology import Topology
 from tests.mpi import support
+from tests.strategies import oracle_paths, topologies
 
 pytestmark = pytest.mark.mpi
 
@@ -58,12 +62,13 @@ def steps(tmp_path_factory) -> ctypes.CDLL:
 
 
 def static_functions(text: str, wanted: Iterable[str], folder: Path) -> ctypes.CDLL:
-    """Static functions of a C file, compiled in a folder and loaded."""
-    source = "#include <stdbool.h>\n"
+    """Static functions and structs of a C file, compiled in a folder and loaded."""
+    source = "#include <limits.h>\n#include <stdbool.h>\n#include <stddef.h>\n"
     for name in wanted:
-        found = re.search(rf"^static (\w+ {name}\(.*?^}}\n)", text, re.MULTILINE | re.DOTALL)
+        starts = rf"{name} \{{" if name.startswith("struct ") else rf"static ([\w ]+[ *]{name}\()"
+        found = re.search(rf"^{starts}.*?^}};?\n", text, re.MULTILINE | re.DOTALL)
         assert found is not None, name
-        source += found[1]
+        source += found[0].removeprefix("static ")
     (folder / "functions.c").write_text(source, encoding="utf-8")
     return shared_library(folder / "functions.c", folder)
 
@@ -118,3 +123,54 @@ def test_skips_of_the_circulant_graph_at_most_double_what_is_held(function):
         held = [held_before(p, left) for left in range(rounds, -1, -1)]
         assert (held[0], held[-1]) == (1, p)
         assert all(a < b <= 2 * a for a, b in itertools.pairwise(held))
+
+
+#: What the walk of the allreduce is made of, in the order of its file.
+WALK = ("depth_at", "lesser", "struct span", "span_below", "is_in", "spread", "find_walk")
+
+
+@pytest.fixture(scope="module")
+def walk(function) -> Callable[..., list[int]]:
+    """The places along the walk from one to another, by how deep each meets the one before."""
+    library = function("allreduce", "arrival_chain", *WALK)
+
+    def find(depths: Sequence[int] | None, p: int, first: int, last: int) -> list[int]:
+        found = (ctypes.c_int * p)()
+        before = (ctypes.c_int * p)(*depths) if depths is not None else None
+        library.find_walk(before, p, first, last, found)
+        return list(found)
+
+    return find
+
+
+def in_depth_first_order(topology: Topology) -> tuple[list[int], list[int]]:
+    """The ranks by their places, and how deep each meets the one before: as in libcoll."""
+    hosts = [host.name for host in topology.hosts]
+    place_of = dict(zip(hosts, depth_first_places(topology), strict=True))
+    order = sorted(
+        range(len(topology.ranks)), key=lambda rank: (place_of[topology.ranks[rank]], rank)
+    )
+    places = [place_of[topology.ranks[rank]] for rank in order]
+    depths = meeting_depths(topology)
+    between = (depths[a + 1 : b + 1] for a, b in itertools.pairwise(places))
+    return order, [0, *(min(those, default=2**31 - 1) for those in between)]
+
+
+@given(topologies(max_hosts=9, max_switches=6, max_ranks=10))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_walk_that_is_closed_passes_each_link_once_each_way(walk, topology):
+    """Between any two places: the message from the last one to the first closes it."""
+    order, depths = in_depth_first_order(topology)
+    paths, every = oracle_paths(topology), range(len(order))
+    for first, last in itertools.permutations(every, 2):
+        found = walk(depths, len(order), first, last)
+        assert (found[0], found[-1]) == (first, last)
+        assert sorted(found) == list(every)
+        ranks = [order[place] for place in found]
+        steps = itertools.pairwise([*ranks, ranks[0]])
+        edges = [edge for step in steps for edge in paths[step]]
+        assert len(edges) == len(set(edges))
+
+
+def test_without_known_hosts_a_walk_goes_by_the_numbers(walk):
+    assert walk(None, 6, 2, 4) == [2, 3, 5, 0, 1, 4]

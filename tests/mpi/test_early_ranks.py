@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import pytest
@@ -18,6 +19,7 @@ SERVED = {
     "allreduce": "token_tree_several",
 }
 LANES = {"allreduce": "lanes"}
+CHAIN = {"allreduce": "arrival_chain"}
 TREES = ("token_tree", "token_tree_semi_dynamic", "token_tree_remembering", "fixed_tree")
 
 #: In µs: longer than a busy machine holds up a rank, and less than a late rank is late.
@@ -144,6 +146,10 @@ def test_ranks_that_can_keep_nothing_count_as_early(collective):
     assert run("lacking.c", collective, wrapped=("calloc",)) == []
 
 
+def test_a_chain_is_right_if_ranks_cannot_keep_which_one_coordinates():
+    assert run("lacking.c", "allreduce", wrapped=("calloc",), served=CHAIN) == []
+
+
 def test_a_short_message_is_one_lane():
     """Of 4 bytes: only its owner gets operands and sends the result."""
     (first,) = run("early.c", "allreduce", "0", "-1:1", wrapped=SENDS, served=LANES)
@@ -215,3 +221,30 @@ def test_the_last_of_children_that_come_one_after_the_other_is_not_late():
         served={"allreduce": "token_tree"},
     )
     assert found == [AT_ROOT, AT_ROOT]
+
+
+def chained(*parts: str) -> list[dict[int, list[int]]]:
+    """The ranks that each rank sends to: the coordinator, the next of the chain, of the walk.
+
+    Before these calls, rank 0 comes first to one, so it coordinates the next call.
+    """
+    before = ("-1:1", "-2:1")
+    found = run("early.c", "allreduce", "0", *before, *parts, wrapped=SENDS, served=CHAIN)
+    return [to_ranks(line) for line in found[len(before) :]]
+
+
+def test_ranks_are_a_chain_in_the_order_of_their_arrival_and_the_last_one_begins_the_walk():
+    """Rank 0 comes first and coordinates, then 5, 4, 3, 2 and 1; the walk is 1 3 4 5 0 2."""
+    (told,) = chained("-2:1")
+    assert {rank: told[rank] for rank in range(1, RANKS)} == {
+        5: [0, 4, 0], 4: [0, 3, 5], 3: [0, 2, 4], 2: [0, 1], 1: [0, 3],
+    }  # fmt: skip
+    assert Counter(told[0]) == {1: 2, 2: 4, 3: 3, 4: 3, 5: 4}
+
+
+def test_another_rank_coordinates_after_a_call_to_which_the_coordinator_came_late():
+    """Rank 0 is late twice: in the first of these calls, all others tell it that they are here."""
+    first, second = chained("0:1", "0:1")
+    assert all(first[rank][0] == 0 for rank in range(1, RANKS))
+    assert all(second[rank][0] == 1 for rank in range(RANKS) if rank != 1)
+    assert len(second[0]) == 2, "rank 0 comes last: it begins the walk, and gives no sum"

@@ -120,12 +120,19 @@ def looked_at(
 
 
 def test_where_ranks_come_seconds_late_smaller_sizes_tell_which_algorithms_are_looked_at():
+    """They begin where a call is short, and not where it is so short that latency decides."""
     size = 1 << 15
     assert list(looked_at(Imbalance(2, True), size)) == [size]
     seen = looked_at(Imbalance(64, True), size)
-    assert list(seen) == [size // 64, size // 16, size // 4, size]
+    assert list(seen) == [size // 16, size // 4, size]
+    assert list(looked_at(Imbalance(256, True), size)) == [size // 64, size // 16, size // 4, size]
     assert {"simple", NATIVE} <= seen[size]
-    assert len(seen[size]) < len(seen[size // 64]) / 3
+    assert len(seen[size]) < len(seen[size // 16]) / 3
+
+
+def test_smaller_sizes_tell_nothing_if_ranks_are_as_late_there():
+    size = 1 << 15
+    assert list(looked_at(Imbalance(2_000_000, False), size)) == [size]
 
 
 def test_what_wins_at_a_large_size_alone_is_found_where_few_are_looked_at():
