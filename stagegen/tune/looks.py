@@ -26,8 +26,9 @@ from stagegen.tune.purse import BudgetSpent
 from stagegen.tune.scouting import Scout, odd_middles
 
 #: If a call of the smallest size takes more than LADDER_SECONDS, with the wait for late ranks,
-#: smaller sizes tell which candidates may win there: each STEP times smaller than the next one,
-#: until a call takes RUNG_SECONDS or less. At much smaller sizes, latency alone would decide.
+#: smaller sizes tell which candidates may win there. Each is STEP times smaller than the next one.
+#: At the smallest, a call takes RUNG_SECONDS or less, if LADDER is long enough: at much smaller
+#: sizes, latency alone would decide.
 LADDER_SECONDS = 0.5
 RUNG_SECONDS = 0.15
 STEP = 4
@@ -196,7 +197,8 @@ class Looks:
         """Return sizes below the smallest one, if that takes so long that predictions pay.
 
         With each comes how many candidates of a group are looked at, whatever is predicted of them.
-        There is none if calls of smaller sizes are as long, as with delays that are given as times.
+        A size where a call is more than half as long as at the next one does not pay: if delays are
+        given as times, they are as long there.
         """
         sizes = [self._plan.sizes[0]]
         if self._seconds(sizes[0]) <= LADDER_SECONDS:

@@ -35,7 +35,9 @@ USES = {
     }
     for name in CATALOGUE.collectives
 }
-#: With the true times of seed 1, this is served best by a composition with a part of `reduce`.
+#: With the true times of this seed, which change with the catalogue, a composition with a part of
+#: `reduce` serves best.
+SEED = 4
 CALLED = (Wanted("reduce_scatter", "whole", (1, 20000)),)
 
 
@@ -50,12 +52,12 @@ def with_parts() -> tuple[Wanted, ...]:
 
 
 def model() -> CatalogueCluster:
-    return CatalogueCluster(CatalogueTruth(TOPOLOGY, CATALOGUE, SETTING.communicators, 1), 1)
+    return CatalogueCluster(CatalogueTruth(TOPOLOGY, CATALOGUE, SETTING.communicators, SEED), 1)
 
 
 def seconds_of_calls(tuned) -> float:
     table = tuned.decision.table("reduce_scatter", CLUSTER, Shape(16, 1))
-    truth = CatalogueTruth(TOPOLOGY, CATALOGUE, SETTING.communicators, 1)
+    truth = CatalogueTruth(TOPOLOGY, CATALOGUE, SETTING.communicators, SEED)
     return sum(truth("reduce_scatter", table.choice(s), s, "whole") for s in CALLED[0].sizes)
 
 
