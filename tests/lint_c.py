@@ -30,20 +30,23 @@ WARNINGS = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-fsynta
 def generate(folder: Path) -> None:
     """Write the recorder, a session, and a library with all algorithms that 8 ranks can run.
 
-    Of the library whose calls adapt, C files that are the same are not looked at again.
+    C files of the session, and of a library whose calls adapt, that this library has, too, are
+    not looked at again.
     """
     topology = load_topology(TOPOLOGIES / "quickstart.yaml")
     catalogue = support.CATALOGUE
     renderer = Renderer("make lint", topology.name, topology.hash, catalogue.hash)
-    write_files(folder / "session", measuring_sources(session_build(topology, catalogue), renderer))
     decision = support.decision(topology)
     library = library_files(topology, catalogue, decision)
     write_files(folder / "library", library)
+    known = {_code(text) for name, text in library.items() if name.endswith(".c")}
+    session = measuring_sources(session_build(topology, catalogue), renderer)
     adaptive = library_files(topology, catalogue, decision, NOTHING_KNOWN)
-    write_files(folder / "adaptive", adaptive)
-    for name in (one for one in adaptive if library.get(one) == adaptive[one]):
-        if name.endswith(".c"):
-            (folder / "adaptive" / name).unlink()
+    for part, files in (("session", session), ("adaptive", adaptive)):
+        new = {
+            n: text for n, text in files.items() if not n.endswith(".c") or _code(text) not in known
+        }
+        write_files(folder / part, new)
     write_files(folder / "recorder", recorder_sources(catalogue))
     own = patterned.patterns(topology.rank_count)
     few = patterned.catalogue(topology, own)
@@ -51,6 +54,20 @@ def generate(folder: Path) -> None:
     for name, text in of_patterns.items():
         if name.endswith(".h") or Path(name).name in OF_PATTERNS or "_pattern_" in name:
             write_files(folder / "patterned", {name: text})
+
+
+def _code(text: str) -> str:
+    """Return a generated file without its first comment, which says what made it."""
+    return text.partition("*/")[2]
+
+
+def _compile_header(folder: Path, mpicc: str) -> tuple[str, ...]:
+    """Compile MPI's header once, as it takes longer than most files; return the options for it."""
+    header = folder / "first.h"
+    header.write_text("#include <mpi.h>\n", encoding="utf-8")
+    options = [word for word in WARNINGS if word != "-fsyntax-only"]
+    made = _run([mpicc, *options, "-x", "c-header", "-o", f"{header}.gch", str(header)])
+    return ("-include", str(header)) if made.returncode == 0 else ()
 
 
 #: Files of a library that recognises patterns that others lack, or have with less in them.
@@ -91,13 +108,13 @@ def complaints(folder: Path) -> list[str]:
     parts = ("include", "src", "check", "events")
     folders = (session, *(library / part for part in parts), DRIVERS)
     includes = [f"-I{path}" for path in folders]
-    mpicc = [Toolchain.find().mpicc, *WARNINGS]
-    compiler = [*mpicc, *includes]
+    mpicc = Toolchain.find().mpicc
+    compiler = [mpicc, *WARNINGS, *_compile_header(folder, mpicc)]
     adaptive = folder / "adaptive"
-    adapting = [*mpicc, *(f"-I{adaptive / part}" for part in ("include", "src", "events"))]
+    adapting = [*compiler, *(f"-I{adaptive / part}" for part in ("include", "src", "events"))]
     recognising = folder / "patterned"
     parts = ("include", "src", "check", "events")
-    with_patterns = [*mpicc, *(f"-I{recognising / part}" for part in parts)]
+    with_patterns = [*compiler, *(f"-I{recognising / part}" for part in parts)]
     every = [path for path in files if path.suffix == ".c"]
     of_patterns = [p for p in every if p.is_relative_to(recognising) or p.name == "patterned.c"]
     c_files = [path for path in every if path not in of_patterns]
@@ -107,7 +124,7 @@ def complaints(folder: Path) -> list[str]:
     style = f"--style=file:{ROOT / '.clang-format'}"
     formatted = [str(path) for path in (*files, *plain)]
     commands = [
-        *([*compiler, *some] for some in _shares(sources)),
+        *([*compiler, *includes, *some] for some in _shares(sources)),
         [*adapting, f"-I{adaptive / 'check'}", *with_adaptive],
         [*with_patterns, *map(str, of_patterns)],
         *([*formatter, style, *some] for some in _shares(formatted)),
