@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from stagegen.catalogue.templates import Templates
 from stagegen.data import ENGINES
@@ -44,6 +45,12 @@ def hash_of(parts: Iterable[str]) -> str:
     for part in parts:
         total.update(f"{len(part)}:{part}\n".encode())
     return total.hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def hash_of_code(text: str) -> str:
+    """Return the hash of the tokens of C, or of a template of C."""
+    return hash_of(tokens(text))
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,7 @@ class SourceHashes:
         if path not in self._files:
             text = self._templates.text(path)
             self._files[path] = _File(
-                hash_of(tokens(text)),
+                hash_of_code(text),
                 tuple(_TAKEN_IN.findall(text)),
                 tuple(engines_included(text)),
                 _TABLES.search(text) is not None,

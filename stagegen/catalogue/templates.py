@@ -6,10 +6,13 @@ include files of all roots. No two roots have a file of the same path.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
+from operator import itemgetter
 from pathlib import Path
 
 from stagegen.data import DRIVERS, ENGINES
@@ -26,6 +29,9 @@ _READ = (
     "libcoll/libcoll.pc.in",
     "recorder/Makefile",
 )
+
+_DEEPEST = max(pattern.count("/") for pattern in _READ)
+_IS_READ = re.compile("|".join(re.escape(p).replace(r"\*", "[^/]*") for p in _READ))
 
 #: Folders that only the repository's own root has.
 RESERVED = (SKELETON, "adaptive", "recorder", "report")
@@ -62,14 +68,30 @@ def read_root(folder: Path) -> Root:
     """
     if not folder.is_dir():
         raise InputError("there is no such folder of templates", folder)
-    paths = sorted(path for pattern in _READ for path in folder.glob(pattern))
     files: dict[str, str] = {}
-    for path in paths:
+    for name, entry in sorted(_entries(str(folder), ""), key=itemgetter(0)):
         try:
-            files[path.relative_to(folder).as_posix()] = path.read_text(encoding="utf-8")
+            state = entry.stat()
+            files[name] = _text(entry.path, (state.st_ino, state.st_mtime_ns, state.st_size))
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot be read: {error}", path) from error
+            raise InputError(f"cannot be read: {error}", Path(entry.path)) from error
     return Root(str(folder), files)
+
+
+def _entries(folder: str, within: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield the files to read, each with its path below the folder; begin with ``within``."""
+    for entry in os.scandir(f"{folder}/{within}"):
+        name = within + entry.name
+        if _IS_READ.fullmatch(name):
+            yield name, entry
+        elif name.count("/") < _DEEPEST and entry.is_dir():
+            yield from _entries(folder, f"{name}/")
+
+
+@lru_cache(maxsize=4096)
+def _text(path: str, _state: tuple[int, ...]) -> str:
+    """Return the text of a file, which is read again if its state is another one."""
+    return Path(path).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)

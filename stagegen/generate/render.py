@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import jinja2
@@ -67,6 +67,28 @@ class _TablesTag(jinja2.ext.Extension):
         return f"{_TABLES_BEGIN}{caller()}{_TABLES_END}"
 
 
+@lru_cache(maxsize=8)
+def _environment(templates: Templates) -> jinja2.Environment:
+    """Return Jinja's environment of templates, which compiles each of them once."""
+
+    def source(name: str) -> tuple[str, str, Callable[[], bool]] | None:
+        """Return a template's text and place; the text never changes."""
+        if not templates.has(name):
+            return None
+        return templates.text(name), templates.place(name), lambda: True
+
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(source),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+        cache_size=-1,
+        extensions=[_TablesTag],
+    )
+
+
 class Renderer:
     """Renders templates for one cluster.
 
@@ -93,27 +115,13 @@ class Renderer:
         made_for = f"cluster {cluster}, topology {topology_hash[:16]}"
         made_for += f", catalogue {catalogue_hash[:16]}"
         self._templates = templates_of(TEMPLATES) if templates is None else templates
-        self._environment = jinja2.Environment(
-            loader=jinja2.FunctionLoader(self._source),
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-            autoescape=False,
-            extensions=[_TablesTag],
-        )
-        self._environment.globals.update(header=self.header, made_for=made_for, version=__version__)
+        self._environment = _environment(self._templates)
+        self._own = {"header": self.header, "made_for": made_for, "version": __version__}
 
     def header(self, title: str, facts: Sequence[str] = ()) -> str:
         """Return the comment at the top of a generated C file: title, facts, origin."""
         about = ["", *facts] if facts else []
         return c_comment([title, *about, "", self._origin])
-
-    def _source(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
-        """Return a template's text and place for Jinja; the text never changes."""
-        if not self._templates.has(name):
-            return None
-        return self._templates.text(name), self._templates.place(name), lambda: True
 
     @cached_property
     def works(self) -> Mapping[str, Work]:
@@ -190,7 +198,7 @@ class Renderer:
 
     def _rendered(self, template: str, values: Mapping[str, Any]) -> str:
         try:
-            return self._environment.get_template(template).render(values)
+            return self._environment.get_template(template).render({**self._own, **values})
         except jinja2.TemplateError as error:
             where = getattr(error, "filename", None) or template
             line = getattr(error, "lineno", None)

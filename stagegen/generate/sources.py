@@ -8,7 +8,7 @@ from typing import Any
 
 from stagegen.catalogue import Catalogue
 from stagegen.catalogue.algorithm import STEPS
-from stagegen.catalogue.source_hash import engines_included, hash_of, tokens
+from stagegen.catalogue.source_hash import engines_included, hash_of, hash_of_code
 from stagegen.data import DRIVERS, ENGINES
 from stagegen.errors import GenerateError
 from stagegen.generate.build import Build
@@ -127,7 +127,7 @@ def _engines(files: Mapping[str, str], renderer: Renderer) -> dict[str, str]:
 
 def build_source(files: Mapping[str, str], renderer: Renderer) -> str:
     """Return ``build.c``, a hash of all other files, by which ranks know that they run the same."""
-    compiled = ((name, hash_of(tokens(text))) for name, text in sorted(files.items()))
+    compiled = ((name, hash_of_code(text)) for name, text in sorted(files.items()))
     digest = hash_of(chain.from_iterable(compiled))
     return renderer.render("libcoll/build.c.j2", {"build": digest[:16]})
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stagegen.catalogue.source_hash import hash_of, tokens
+from stagegen.catalogue.source_hash import hash_of_code
 from stagegen.data import DRIVERS
 from stagegen.errors import InputError
 from stagegen.generate.render import Renderer
@@ -47,7 +47,7 @@ class Mechanism:
     @property
     def hash(self) -> str:
         """The SHA-256 of the code, without comments and layout; empty for those of stagegen."""
-        return hash_of(tokens(self.text)) if self.file else ""
+        return hash_of_code(self.text) if self.file else ""
 
 
 def _built_in() -> dict[str, Mechanism]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import jinja2
 
 from stagegen.data import TEMPLATES
@@ -10,6 +12,11 @@ from stagegen.report.units import format_bytes, format_seconds
 
 def page_template(name: str) -> jinja2.Template:
     """Return a page's template of ``templates/report``; its filters write seconds and bytes."""
+    return _environment().get_template(name)
+
+
+@cache
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES / "report"),
         undefined=jinja2.StrictUndefined,
@@ -18,4 +25,4 @@ def page_template(name: str) -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters.update(seconds=format_seconds, bytes=format_bytes)
-    return environment.get_template(name)
+    return environment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -82,14 +83,19 @@ def test_a_library_has_the_engines_of_its_routines_and_no_others(used):
         assert all(f"src/{name}.c" in makefile for name in present)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_engine_is_told_what_made_it_below_no_template(name, used):
-    """Its text is the repository's, below a comment with the origin."""
+@pytest.fixture(scope="module")
+def files() -> Mapping[str, str]:
+    """The files of a library with all algorithms that a cluster of two ranks per host can run."""
     topology = make_topology([2, 2], [0], slots={"n0": 2, "n1": 2, "n2": 2, "n3": 2})
     catalogue = with_files(topology)
-    users = [a for a in applicable(catalogue, topology) if name in used[a.full_name]]
+    users = applicable(catalogue, topology)
     catalogue = replace(catalogue, algorithms=with_native(catalogue, users))
-    files = library_files(topology, catalogue, support.decision(topology, catalogue))
+    return library_files(topology, catalogue, support.decision(topology, catalogue))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_engine_is_told_what_made_it_below_no_template(name, files):
+    """Its text is the repository's, below a comment with the origin."""
     assert files[f"src/{name}.c"].endswith((FOLDER / f"{name}.c").read_text(encoding="utf-8"))
 
 
