@@ -38,8 +38,8 @@ BENCH_TUNING_OPTIONS ?= --model
 PART ?=
 POINTS ?=
 
-# Files of tests at a time.
-WORKERS ?= 2
+# Files of tests at a time: one more than CPUs, as some tests wait.
+WORKERS ?= 3
 # In the order of tests/tiers.py: long files first.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Files that have tests of the lab: to collect all others takes as long as some of these.
