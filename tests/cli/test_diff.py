@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 
 import jsonschema
 import pytest
 
-from tests.cli.test_tune import CLUSTER, from_log, recorded, stagegen
+from tests.cli.test_tune import recorded, stagegen
 
 __all__ = ["recorded"]  # the fixture
 
@@ -78,9 +79,8 @@ def compared(*words):
 def folders(recorded, tmp_path_factory):
     """A folder, and one whose alltoall is native throughout, with all times of it doubled."""
     place = tmp_path_factory.mktemp("folders")
-    log = recorded[0]
     for name in ("a", "b"):
-        assert from_log(CLUSTER, log, place / name).returncode == 0
+        shutil.copytree(recorded[2], place / name)
     decision = json.loads((place / "b" / "decision.json").read_text())
     for table in decision["tables"]:
         if table["collective"] == "alltoall":

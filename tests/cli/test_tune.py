@@ -6,7 +6,9 @@ import hashlib
 import io
 import json
 import os
+import pickle
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,6 +27,7 @@ from stagegen.report.plots import time_plot
 from stagegen.tune import DecisionTable
 from tests.library.recorded import record
 from tests.library.schemas import validate
+from tests.mpi.support import to_be_made
 
 CLUSTER = TOPOLOGIES / "quickstart.yaml"
 
@@ -82,14 +85,21 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
-    """A log, what was decided while it was made, and the folder generated from it."""
-    folder = tmp_path_factory.mktemp("recorded")
-    log = folder / "log.jsonl"
-    _, tuned = record(CLUSTER, log, wrong=frozenset({"bruck"}))
-    result = from_log(CLUSTER, log, folder / "out")
-    assert result.returncode == 0, result.stderr
+@pytest.fixture(scope="session")
+def recorded():
+    """A log, what was decided while it was made, the folder generated from it, and the command.
+
+    All processes of the tests share them, so no test changes them.
+    """
+    with to_be_made("recorded") as (folder, empty):
+        kept, log = folder / "kept", folder / "log.jsonl"
+        if empty:
+            folder.mkdir()
+            _, tuned = record(CLUSTER, log, wrong=frozenset({"bruck"}))
+            result = from_log(CLUSTER, log, folder / "out")
+            assert result.returncode == 0, result.stderr
+            kept.write_bytes(pickle.dumps((tuned, result)))
+    tuned, result = pickle.loads(kept.read_bytes())
     return log, tuned, folder / "out", result
 
 
@@ -111,7 +121,7 @@ def test_a_log_gives_the_same_bytes_twice(recorded, tmp_path):
 
 def test_a_folder_makes_itself_again(recorded, tmp_path):
     """The command in the manifest, run inside of a copy of the folder."""
-    _, _, folder, _ = recorded
+    folder = Path(shutil.copytree(recorded[2], tmp_path / "copy"))
     before = contents(folder)
     manifest = json.loads(before["manifest.json"])
     words = manifest["command"].split()
