@@ -32,10 +32,11 @@ settings.register_profile(
 settings.load_profile("busy machine")
 
 if shutil.which("ccache"):
-    # The compiler's own list of headers spares ccache a run of the preprocessor; -fpch-deps puts
-    # there what a header has that was compiled before.
     for wrapper in ("MPICH_CC", "OMPI_CC"):
-        os.environ.setdefault(wrapper, "ccache cc -MMD -fpch-deps")
+        os.environ.setdefault(wrapper, "ccache cc")
+    # In Makefiles, the compiler's own list of headers spares ccache a run of the preprocessor;
+    # -fpch-deps puts there what a header has that was compiled before.
+    os.environ.setdefault("CFLAGS", "-O2 -MMD -fpch-deps")
     os.environ.setdefault("CCACHE_DEPEND", "1")
     # Objects of sanitized builds hold the name of their folder: nobody asks for it here.
     os.environ.setdefault("CCACHE_NOHASHDIR", "1")

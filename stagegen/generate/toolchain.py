@@ -122,7 +122,7 @@ def _flavour(mpicc: str) -> str:
 
 
 #: How the words of a wrapper begin that the compiler needs to compile, and those only for linking.
-_COMPILING = ("-I", "-D", "-U", "-f", "-m", "-M", "-pthread")
+_COMPILING = ("-I", "-D", "-U", "-f", "-m", "-pthread")
 _LINKING = ("-L", "-l", "-Wl,", "-O", "-g")
 
 
