@@ -38,7 +38,7 @@ BENCH_TUNING_OPTIONS ?= --model
 PART ?=
 POINTS ?=
 
-# Files of tests at a time: one more than CPUs, as some tests wait.
+# Files of tests at a time: on two CPUs one more, as some tests wait.
 WORKERS ?= 3
 # In the order of tests/tiers.py: long files first.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -31,13 +32,16 @@ settings.register_profile(
 )
 settings.load_profile("busy machine")
 
-if shutil.which("ccache"):
+if shutil.which("ccache") and shutil.which("cc"):
     for wrapper in ("MPICH_CC", "OMPI_CC"):
         os.environ.setdefault(wrapper, "ccache cc")
     # In Makefiles, the compiler's own list of headers spares ccache a run of the preprocessor;
-    # -fpch-deps puts there what a header has that was compiled before.
-    os.environ.setdefault("CFLAGS", "-O2 -MMD -fpch-deps")
-    os.environ.setdefault("CCACHE_DEPEND", "1")
+    # -fpch-deps, which gcc has, puts there what a header has that was compiled before.
+    lists = "-MMD -fpch-deps"
+    asked = ["cc", *lists.split(), "-MF", os.devnull, "-fsyntax-only", "-xc", os.devnull]
+    if subprocess.run(asked, capture_output=True, check=False).returncode == 0:
+        os.environ.setdefault("CFLAGS", f"-O2 {lists}")
+        os.environ.setdefault("CCACHE_DEPEND", "1")
     # Objects of sanitized builds hold the name of their folder: nobody asks for it here.
     os.environ.setdefault("CCACHE_NOHASHDIR", "1")
     # Headers that were written just now count too.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -68,6 +70,20 @@ def test_templates_of_a_folder_are_in_the_catalogue_with_their_place(tmp_path):
     assert set(catalogue.hashes) - set(load_catalogue().hashes) == {"bcast/mine"}
     shared = {name: catalogue.hashes[name] for name in load_catalogue().hashes}
     assert shared == load_catalogue().hashes, "the repository's own are what they were"
+
+
+def test_a_folder_of_templates_that_cannot_be_read_is_told(tmp_path, monkeypatch):
+    (tmp_path / "bcast").mkdir()
+    scan = os.scandir
+
+    def refuse(path):
+        if str(path).endswith("bcast/"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(InputError, match=r"cannot be read: .*Permission denied.*bcast"):
+        read_root(tmp_path)
 
 
 def test_a_template_may_use_engines_of_the_repository_and_its_hash_covers_its_own():

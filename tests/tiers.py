@@ -205,7 +205,6 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_sanitizers_find_nothing_where_nothing_is_buffered",
         "test_some_hosts_of_a_cluster_get_the_bytes_of_native[*-6]",
         "test_synchronous_builds_send_synchronously",
-        "test_several_ranks_on_a_host_get_the_bytes_of_native[5-2-quick]",
     ),
     "mpi/test_data": (
         "test_*",
@@ -347,7 +346,6 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_no_routine_takes_more_than_it_says[4]",
         "test_results_are_right_under_a_limit[0]",
         "test_results_are_right_under_a_limit[700]",
-        "test_no_routine_takes_more_than_it_says[3]",
     ),
     "mpi/test_session_driver": (
         "test_*",

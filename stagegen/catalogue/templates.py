@@ -64,12 +64,16 @@ def read_root(folder: Path) -> Root:
     """Read a folder of templates.
 
     Raises:
-        InputError: there is no such folder, or a file of it is no text.
+        InputError: there is no such folder, a folder in it cannot be read, or a file is no text.
     """
     if not folder.is_dir():
         raise InputError("there is no such folder of templates", folder)
+    try:
+        entries = sorted(_entries(str(folder), ""), key=itemgetter(0))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error}", folder) from error
     files: dict[str, str] = {}
-    for name, entry in sorted(_entries(str(folder), ""), key=itemgetter(0)):
+    for name, entry in entries:
         try:
             state = entry.stat()
             files[name] = _text(entry.path, (state.st_ino, state.st_mtime_ns, state.st_size))
