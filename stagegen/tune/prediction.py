@@ -32,6 +32,9 @@ ERROR_SECONDS = 2e-4
 #: A time tells of an algorithm's bytes if the lower bound is this share of it.
 TELLING = 0.2
 
+#: Bytes are most of a call if the lower bound is this share of its time.
+MOSTLY = 0.5
+
 #: So many times the bound the bytes may take beyond the last size that was looked at.
 DEARER = 2.0
 
@@ -50,6 +53,7 @@ class Prediction:
         self._bound = bound
         self._holds = 1.0
         self._last = 0
+        self._has_told = False
         self._seen: dict[str, list[tuple[int, float]]] = {}
         self._errors: deque[float] = deque(maxlen=REMEMBERED)
         self._factors: deque[float] = deque(maxlen=REMEMBERED)
@@ -58,6 +62,7 @@ class Prediction:
         """Take in the times of algorithms at the next larger size."""
         bound = self._bound(size)
         self._last = size
+        self._has_told |= bound > MOSTLY * min(seconds.values(), default=math.inf)
         for name, time in seconds.items():
             expected = self.expected(name, size)
             if expected is not None:
@@ -71,6 +76,10 @@ class Prediction:
     def is_fresh(self, name: str) -> bool:
         """Whether an algorithm was seen at the last size; predictions from farther are hopes."""
         return name in self._seen and self._seen[name][-1][0] == self._last
+
+    def begins_to_tell(self, size: int, seconds: float) -> bool:
+        """Whether bytes are most of calls of a size that take so long, and were not below it."""
+        return not self._has_told and self._bound(size) > MOSTLY * seconds
 
     @property
     def error(self) -> float:

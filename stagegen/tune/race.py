@@ -40,6 +40,11 @@ LOOKED_AT_IF_LATE = ((0.1, 1000), (2.0, 4), (float("inf"), 2))
 #: So many more are looked at if the best one takes longer than predicted: others may now be better.
 SURPRISED = 2
 
+#: A look goes on while candidates without one are predicted to take less than the best one by this
+#: factor; so often at most, each time with so many of a group.
+WORTH_MORE = 1.25
+MORE_LOOKS, MORE_AT_A_TIME = 3, 4
+
 #: The most candidates of a group that get a second look, by the seconds that a call takes at the
 #: most: beside a call of seconds, a hiccup is small.
 AGAIN = ((0.1, 1000), (1.0, 2), (float("inf"), 0))
@@ -97,6 +102,10 @@ def look(
     Those with the best predictions come first: what they take rules out others. A call may leave
     traces in the network for the next one, so the least time counts.
 
+    - At the smallest size where bytes are most of a call, and it is short, all have a look: what
+      each takes for its bytes predicts its time with long messages, as latency does not.
+    - As long as the best one is far above what is predicted of others, some of these have a look.
+
     Args:
         source: makes measurements, or has them from a log.
         request: for one look at the candidates of ``field``.
@@ -117,19 +126,24 @@ def look(
     times.clear()
     times.update(found)
     best = least(times)
+    fastest = min(best.values())
+    explores = fastest + late <= LONG_SECONDS and prediction.begins_to_tell(request.size, fastest)
     possible = {
         candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
         for candidate in request.candidates
-        if candidate in times
+        if explores
+        or candidate in times
         or prediction.least(candidate.algorithm, request.size) <= field.rival(best, candidate)
     }
     fresh = {c: time for c, time in possible.items() if prediction.is_fresh(c.algorithm)}
     stale = {c: time for c, time in possible.items() if c not in fresh}
-    if min(best.values()) > LONG_SECONDS:
+    if fastest > LONG_SECONDS:
         stale = {c: time for c, time in stale.items() if time <= field.rival(best, c)}
     surprised = _is_surprised(prediction, request, best)
-    table = LOOKED_AT_IF_LATE if late > min(best.values()) else LOOKED_AT
-    most = _most(table, min(best.values()) + late) + SURPRISED * surprised
+    table = LOOKED_AT_IF_LATE if late > fastest else LOOKED_AT
+    most = _most(table, fastest + late) + SURPRISED * surprised
+    if explores:
+        most = len(request.candidates) * STALE
     nearest = {
         *field.nearest(fresh, float("inf"), most),
         *field.nearest(stale, float("inf"), max(most // STALE, 1)),
@@ -137,10 +151,36 @@ def look(
     others = tuple(c for c in request.candidates if c in nearest and c not in times)
     if others:
         _measure(source, replace(request, candidates=others), times)
+    others += _look_at_more(source, request, field, possible, times)
     again = _worth_another_look(request.size, field, least(times), prediction, late)
     second = tuple(candidate for candidate in reversed((*first, *others)) if candidate in again)
     if second:
         _measure(source, replace(request, candidates=second), times)
+
+
+def _look_at_more(
+    source: Source,
+    request: Request,
+    field: Field,
+    possible: Mapping[Candidate, float],
+    times: Times,
+) -> tuple[Candidate, ...]:
+    """Time more candidates while the best one is far above their predictions; return them."""
+    looked_at: tuple[Candidate, ...] = ()
+    for _ in range(MORE_LOOKS):
+        best = least(times)
+        left = {
+            candidate: seconds
+            for candidate, seconds in possible.items()
+            if candidate not in times and WORTH_MORE * seconds < field.rival(best, candidate)
+        }
+        nearest = field.nearest(left, float("inf"), MORE_AT_A_TIME)
+        more = tuple(candidate for candidate in request.candidates if candidate in nearest)
+        if not more:
+            break
+        _measure(source, replace(request, candidates=more), times)
+        looked_at += more
+    return looked_at
 
 
 def look_quickly(

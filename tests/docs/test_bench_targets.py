@@ -17,6 +17,7 @@ from docs.tools.bench.targets import GOALS, targets
 from stagegen.catalogue import load_catalogue
 from stagegen.measure.records import Candidate
 from stagegen.topology import load_topology
+from stagegen.tune.candidates import default_candidate
 from stagegen.tune.field import Sample
 from tests.docs.bench_rows import carried, meeting, row
 
@@ -104,12 +105,24 @@ def test_the_best_two_of_each_family_enter():
         ),
     }  # fmt: skip
     for size in (64 * KIB, 256 * KIB):
-        names = [candidate.algorithm for candidate in entrants(seen, CATALOGUE, size)]
-        assert names == ["aapc_receiver", "aapc_sender", "ring", "native"]
+        assert _names(seen, size) == ["aapc_receiver", "aapc_sender", "ring", "native"]
     del seen[64 * KIB]
     seen[KIB] = samples(native=1.0)
-    names = [candidate.algorithm for candidate in entrants(seen, CATALOGUE, 64 * KIB)]
-    assert names == ["aapc_barrier", "bruck", "native"]
+    assert _names(seen, 64 * KIB) == ["aapc_barrier", "bruck", "native"]
+
+
+def _names(seen, size) -> list[str]:
+    """The algorithms that enter, each once."""
+    return list(dict.fromkeys(one.algorithm for one in entrants(seen, CATALOGUE, size)))
+
+
+def test_the_best_one_enters_with_its_defaults_too():
+    wide = Candidate("aapc_rounds", (("in_flight", 32), ("segment_size", 4096)))
+    usual = default_candidate(CATALOGUE.find("alltoall", "aapc_rounds"))
+    seen = {1: {wide: Sample((0.1,), False), **samples(native=1.0)}}
+    assert entrants(seen, CATALOGUE, 64 * KIB) == (wide, usual, Candidate("native"))
+    seen[32 * KIB] = {usual: Sample((0.1,), False), **samples(native=1.0)}
+    assert entrants(seen, CATALOGUE, 64 * KIB) == (usual, Candidate("native"))
 
 
 def test_entrants_are_found_in_a_log_of_all_collectives():

@@ -18,8 +18,8 @@ from stagegen.topology.write import topology_yaml
 from tests.inspection import made
 from tests.strategies import make_topology
 
-#: Files for each kind of trace, and those of them that go through the command to its end.
-FILES, WHOLE = 1000, 15
+#: Of the files that can be read, so many go through the command to its end.
+WHOLE = 15
 
 
 def tree(start: float) -> made.MadeCall:
@@ -86,7 +86,8 @@ def topology(tmp_path):
 
 
 @pytest.mark.parametrize("routine", CALLS)
-def test_thousands_of_damaged_traces_are_read_or_refused(tmp_path, topology, routine):
+@pytest.mark.parametrize("files", [250, 1000])
+def test_damaged_traces_are_read_or_refused(tmp_path, topology, files, routine):
     """Through the command to its end; warnings of numbers that are none are errors, too."""
     world = made.World(("n0", "n0", "n1", "n1"), (0.0, 0.0, 5e5, 5e5))
     file, page = tmp_path / "events", tmp_path / "page.html"
@@ -95,7 +96,7 @@ def test_thousands_of_damaged_traces_are_read_or_refused(tmp_path, topology, rou
     chance = random.Random(len(routine))
     read = 0
     refused = set()
-    for _ in range(FILES):
+    for _ in range(files):
         file.write_bytes(damaged(chance, data))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -114,5 +115,5 @@ def test_thousands_of_damaged_traces_are_read_or_refused(tmp_path, topology, rou
                     assert done.exit_code == 0 or known, done.exc_info
                 assert not looks or "nan" not in page.read_text(encoding="utf-8")
     assert read > WHOLE
-    assert len(refused) > FILES // 20
+    assert len(refused) > files // 20
     assert all(error.startswith(f"{file}: not a trace, or a damaged one: ") for error in refused)

@@ -79,7 +79,7 @@ def program(folder: Path, source: str = "patterned.c") -> Path:
 
 @pytest.mark.parametrize(
     ("ranks", "slots", "calls"),
-    [(RANKS, 1, 1000), (RANKS, 1, 3000), (RANKS, 2, 400),
+    [(RANKS, 1, 300), (RANKS, 1, 3000), (RANKS, 2, 400),
      *(pytest.param(*row, marks=pytest.mark.slow)
        for row in ((5, 1, 200000), (9, 2, 20000), (16, 4, 20000)))],
 )  # fmt: skip

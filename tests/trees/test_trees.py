@@ -75,13 +75,14 @@ def test_a_host_stands_for_its_lowest_rank_that_contributes_or_for_its_lowest_on
     assert 20 < near < nodes - 20
 
 
-def test_thousands_of_random_files_are_trees_or_refused_with_a_line(tmp_path):
+@pytest.mark.parametrize("files", [600, 3000])
+def test_random_files_are_trees_or_refused_with_a_line(tmp_path, files):
     """What the reader lets pass has every rank once, and the checker agrees."""
     file = tmp_path / "t.tree.yaml"
     chance = random.Random(17)
     good = unplaced = 0
     reasons = set()
-    for _ in range(3000):
+    for _ in range(files):
         file.write_text(random_file(chance, THREE))
         try:
             tree = read_tree(file, THREE)
@@ -95,7 +96,7 @@ def test_thousands_of_random_files_are_trees_or_refused_with_a_line(tmp_path):
         facts = facts_of(THREE, tree.rows)
         assert (facts.up, facts.down) == (len(tree.up), len(tree.down))
         assert facts.height == tree.height
-    assert good > 500
+    assert good > files // 6
     assert not unplaced
     assert len(reasons) > 10, reasons
 

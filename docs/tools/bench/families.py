@@ -17,6 +17,7 @@ from stagegen.measure.source import LogSource
 from stagegen.measure.statistics import paired_ratio
 from stagegen.measure.validity import last_routines, still_valid
 from stagegen.topology import Topology
+from stagegen.tune.candidates import default_candidate
 from stagegen.tune.choose import Samples, median
 from stagegen.tune.scope import Options
 from stagegen.tune.tuner import tune
@@ -41,7 +42,11 @@ def samples_of(log: Path, topology: Topology) -> dict[int, Samples]:
 
 
 def entrants(samples: dict[int, Samples], catalogue: Catalogue, size: int) -> tuple[Candidate, ...]:
-    """Return the candidates to time at a size: each family's best at the nearest size up to it."""
+    """Return the candidates to time at a size: each family's best at the nearest size up to it.
+
+    That size may be far below, where other values of parameters are the best: a search looks at
+    long messages only where it expects a gain. So the best one enters with its defaults, too.
+    """
 
     def best(wanted: Callable[[Candidate], bool]) -> list[Candidate]:
         for known in sorted((known for known in samples if known <= size), reverse=True):
@@ -49,9 +54,17 @@ def entrants(samples: dict[int, Samples], catalogue: Catalogue, size: int) -> tu
                 return found
         return []
 
+    def with_defaults(family: Sequence[Candidate]) -> tuple[Candidate, ...]:
+        usual = (default_candidate(catalogue.find("alltoall", c.algorithm)) for c in family[:1])
+        return tuple(dict.fromkeys((*family, *usual)))
+
     aapc = best(lambda candidate: is_aapc(catalogue, candidate))
     others = best(lambda c: is_unaware(catalogue, c) and c.algorithm != NATIVE)
-    return (*aapc[:ENTRANTS], *others[: ENTRANTS - 1], Candidate(NATIVE))
+    return (
+        *with_defaults(aapc[:ENTRANTS]),
+        *with_defaults(others[: ENTRANTS - 1]),
+        Candidate(NATIVE),
+    )
 
 
 def _ranking(samples: Samples, wanted: Callable[[Candidate], bool]) -> list[Candidate]:

@@ -10,41 +10,33 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 4 * COLL_PARTS_MOST + 0: /* allgather_of_allgatherv */
-        return COLL_ALLGATHERV;
-    case 5 * COLL_PARTS_MOST + 0: /* allgather_of_halves */
-        return COLL_ALLGATHER;
-    case 5 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
-        return COLL_ALLGATHER;
-    case 10 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
-        return COLL_ALLGATHERV;
-    case 10 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
-        return COLL_ALLGATHERV;
     case 14 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_REDUCE_SCATTER;
     case 14 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 22 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
+    case 24 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
+        return COLL_ALLTOALLV;
+    case 25 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
         return COLL_ALLTOALL;
-    case 22 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
+    case 25 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
         return COLL_ALLTOALL;
-    case 28 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+    case 31 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return COLL_BCAST;
-    case 28 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+    case 31 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
         return COLL_BCAST;
-    case 29 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+    case 32 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
         return COLL_SCATTER;
-    case 29 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 32 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return COLL_ALLGATHER;
-    case 38 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 41 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
-    case 39 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 42 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 39 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 42 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 45 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 45 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 48 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
     default:
         return COLL_COLLECTIVES;
@@ -60,41 +52,33 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 4 * COLL_PARTS_MOST + 0: /* allgather_of_allgatherv */
-        return n * p;
-    case 5 * COLL_PARTS_MOST + 0: /* allgather_of_halves */
-        return whole_quotient(n, 2);
-    case 5 * COLL_PARTS_MOST + 1: /* allgather_of_halves */
-        return whole_quotient(n + 1, 2);
-    case 10 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
-        return whole_quotient(n, 2);
-    case 10 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
-        return smaller(n, whole_quotient(n + p, 2));
     case 14 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
     case 14 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 22 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
-        return whole_quotient(n, 2);
-    case 22 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
-        return whole_quotient(n + 1, 2);
-    case 28 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
-        return whole_quotient(n, 2);
-    case 28 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
-        return whole_quotient(n + 1, 2);
-    case 29 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 29 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 38 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 24 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
         return n;
-    case 39 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 39 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 45 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 25 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
         return whole_quotient(n, 2);
-    case 45 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 25 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
+        return whole_quotient(n + 1, 2);
+    case 31 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+        return whole_quotient(n, 2);
+    case 31 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+        return whole_quotient(n + 1, 2);
+    case 32 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 32 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 41 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return n;
+    case 42 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
+    case 42 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+        return whole_quotient(n, 2);
+    case 48 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
     default:
         return -1;
@@ -112,12 +96,10 @@ double coll_routine_scratch(const struct coll_routine *routine,
     (void)p;
     /* clang-format off */
     switch (routine - coll_routines) {
-    case 5: /* allgather_of_halves */
-        return whole_quotient(n + 1, 2) * p;
-    case 10: /* allgatherv_of_halves */
-        return smaller(n, whole_quotient(n + p, 2));
-    case 11: /* allreduce_circulant */
+    case 10: /* allreduce_circulant */
         return n;
+    case 11: /* allreduce_lanes_switches */
+        return p * (n + bytes_of_element(call));
     case 12: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
     case 14: /* allreduce_of_reduce_scatter_and_allgatherv */
@@ -126,41 +108,47 @@ double coll_routine_scratch(const struct coll_routine *routine,
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
     case 16: /* allreduce_rab1_lr1 */
         return 2 * (n + p * bytes_of_element(call));
-    case 17: /* allreduce_rab1_mesh_3d */
+    case 17: /* allreduce_rab1_mesh_2d */
         return 2 * (n + p * bytes_of_element(call));
-    case 18: /* allreduce_rab2_simple */
+    case 18: /* allreduce_rab1_mesh_3d */
         return 2 * (n + p * bytes_of_element(call));
-    case 19: /* allreduce_reduce_bcast */
+    case 19: /* allreduce_rab2_ring */
+        return 2 * (n + p * bytes_of_element(call));
+    case 20: /* allreduce_rab2_simple */
+        return 2 * (n + p * bytes_of_element(call));
+    case 21: /* allreduce_rabenseifner */
         return n;
-    case 22: /* alltoall_of_halves */
+    case 22: /* allreduce_reduce_bcast */
+        return n;
+    case 25: /* alltoall_of_halves */
         return 2 * whole_quotient(n + 1, 2) * p;
-    case 29: /* bcast_of_scatter_and_allgather */
+    case 32: /* bcast_of_scatter_and_allgather */
         return n + p;
-    case 35: /* reduce_binomial_in_order */
+    case 38: /* reduce_binomial_in_order */
         return n;
-    case 36: /* reduce_logical_ring_reduce_scatter_gather */
+    case 39: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 38: /* reduce_of_allreduce */
+    case 41: /* reduce_of_allreduce */
         return n;
-    case 40: /* reduce_pipelined_binary */
+    case 43: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 41: /* reduce_topology_linear */
+    case 44: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 42: /* reduce_scatter_circulant */
+    case 45: /* reduce_scatter_circulant */
         return n;
-    case 43: /* reduce_scatter_logical_ring */
+    case 46: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 45: /* reduce_scatter_of_halves */
+    case 48: /* reduce_scatter_of_halves */
         return n;
-    case 46: /* reduce_scatter_recursive_halving */
+    case 49: /* reduce_scatter_recursive_halving */
         return n;
-    case 47: /* reduce_scatter_reduce_scatterv */
+    case 50: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 48: /* reduce_scatter_block_logical_ring */
+    case 51: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 50: /* reduce_scatter_block_recursive_halving */
+    case 53: /* reduce_scatter_block_recursive_halving */
         return p * n;
-    case 51: /* reduce_scatter_block_reduce_scatterv */
+    case 54: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;

@@ -12,24 +12,27 @@ coll_function allgather_logical_ring_lr1;
 coll_function allgather_mesh_2d;
 coll_function allgather_mesh_3d;
 coll_function allgather_native;
-coll_function allgather_of_allgatherv;
-coll_function allgather_of_halves;
+coll_function allgather_pre_gathered_ring;
+coll_function allgather_ring_direct;
 coll_function allgather_simple;
 coll_function allgatherv_logical_ring_lr1;
 coll_function allgatherv_mesh_2d;
 coll_function allgatherv_native;
-coll_function allgatherv_of_halves;
 coll_function allreduce_circulant;
+coll_function allreduce_lanes_switches;
 coll_function allreduce_logical_ring_lr1;
 coll_function allreduce_native;
 coll_function allreduce_of_reduce_scatter_and_allgatherv;
 coll_function allreduce_pre_reduced_ring;
 coll_function allreduce_rab1_lr1;
+coll_function allreduce_rab1_mesh_2d;
 coll_function allreduce_rab1_mesh_3d;
+coll_function allreduce_rab2_ring;
 coll_function allreduce_rab2_simple;
+coll_function allreduce_rabenseifner;
 coll_function allreduce_reduce_bcast;
-coll_function alltoall_aapc_rounds;
 coll_function alltoall_native;
+coll_function alltoall_of_alltoallv;
 coll_function alltoall_of_halves;
 coll_function alltoall_ring;
 coll_function alltoall_simple;
@@ -41,8 +44,8 @@ coll_function bcast_of_scatter_and_allgather;
 coll_function bcast_pipelined_binary;
 coll_function bcast_scatter_recursive_doubling_allgather;
 coll_function bcast_topology_linear;
-coll_function gather_linear;
 coll_function gather_native;
+coll_function gather_throttled_linear;
 coll_function reduce_binomial_in_order;
 coll_function reduce_logical_ring_reduce_scatter_gather;
 coll_function reduce_native;
@@ -130,10 +133,10 @@ const struct coll_routine coll_routines[] = {
      allgather_mesh_3d, {0}, COLL_STEPS_NONE},
     {"native", COLL_ALLGATHER, COLL_UNPREPARED, 0, 0, INT_MAX,
      allgather_native, {0}, COLL_STEPS_NONE},
-    {"of_allgatherv", COLL_ALLGATHER, COLL_OF_PARTS, 0, 0, INT_MAX,
-     allgather_of_allgatherv, {0}, COLL_STEPS_NONE},
-    {"of_halves", COLL_ALLGATHER, COLL_DENSE | COLL_OF_PARTS, 0, 2, INT_MAX,
-     allgather_of_halves, {0}, COLL_STEPS_NONE},
+    {"pre_gathered_ring", COLL_ALLGATHER, COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
+     allgather_pre_gathered_ring, {0}, COLL_STEPS_NONE},
+    {"ring_direct", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
+     allgather_ring_direct, {0}, COLL_STEPS_DIRECT},
     {"simple", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
      allgather_simple, {0}, COLL_STEPS_DIRECT},
     {"logical_ring_lr1", COLL_ALLGATHERV, COLL_DENSE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
@@ -142,10 +145,10 @@ const struct coll_routine coll_routines[] = {
      allgatherv_mesh_2d, {0}, COLL_STEPS_NONE},
     {"native", COLL_ALLGATHERV, COLL_UNPREPARED, 0, 0, INT_MAX,
      allgatherv_native, {0}, COLL_STEPS_NONE},
-    {"of_halves", COLL_ALLGATHERV, COLL_DENSE | COLL_OF_PARTS, 0, 2, INT_MAX,
-     allgatherv_of_halves, {0}, COLL_STEPS_NONE},
     {"circulant", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_circulant, {0}, COLL_STEPS_NONE},
+    {"lanes_switches", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_SWITCHES | COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
+     allreduce_lanes_switches, {.segment_size = 4096}, COLL_STEPS_NONE},
     {"logical_ring_lr1", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      allreduce_logical_ring_lr1, {.segment_size = 16384}, COLL_STEPS_RING},
     {"native", COLL_ALLREDUCE, COLL_UNPREPARED, 0, 0, INT_MAX,
@@ -156,16 +159,22 @@ const struct coll_routine coll_routines[] = {
      allreduce_pre_reduced_ring, {.segment_size = 16384}, COLL_STEPS_NONE},
     {"rab1_lr1", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      allreduce_rab1_lr1, {0}, COLL_STEPS_NONE},
+    {"rab1_mesh_2d", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
+     allreduce_rab1_mesh_2d, {0}, COLL_STEPS_NONE},
     {"rab1_mesh_3d", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_rab1_mesh_3d, {0}, COLL_STEPS_NONE},
+    {"rab2_ring", COLL_ALLREDUCE, COLL_ANY, 0, 0, INT_MAX,
+     allreduce_rab2_ring, {0}, COLL_STEPS_NONE},
     {"rab2_simple", COLL_ALLREDUCE, COLL_ANY, 0, 0, INT_MAX,
      allreduce_rab2_simple, {0}, COLL_STEPS_NONE},
+    {"rabenseifner", COLL_ALLREDUCE, COLL_ANY, 0, 0, INT_MAX,
+     allreduce_rabenseifner, {0}, COLL_STEPS_NONE},
     {"reduce_bcast", COLL_ALLREDUCE, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      allreduce_reduce_bcast, {0}, COLL_STEPS_NONE},
-    {"aapc_rounds", COLL_ALLTOALL, COLL_DENSE | COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
-     alltoall_aapc_rounds, {.in_flight = 8, .segment_size = 4096}, COLL_STEPS_NONE},
     {"native", COLL_ALLTOALL, COLL_UNPREPARED, 0, 0, INT_MAX,
      alltoall_native, {0}, COLL_STEPS_NONE},
+    {"of_alltoallv", COLL_ALLTOALL, COLL_DENSE | COLL_OF_PARTS, 0, 0, INT_MAX,
+     alltoall_of_alltoallv, {0}, COLL_STEPS_NONE},
     {"of_halves", COLL_ALLTOALL, COLL_DENSE | COLL_OF_PARTS, 0, 2, INT_MAX,
      alltoall_of_halves, {0}, COLL_STEPS_NONE},
     {"ring", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
@@ -188,10 +197,10 @@ const struct coll_routine coll_routines[] = {
      bcast_scatter_recursive_doubling_allgather, {0}, COLL_STEPS_NONE},
     {"topology_linear", COLL_BCAST, COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      bcast_topology_linear, {.segment_size = 4096}, COLL_STEPS_LINE},
-    {"linear", COLL_GATHER, COLL_ANY, 0, 0, INT_MAX,
-     gather_linear, {0}, COLL_STEPS_NONE},
     {"native", COLL_GATHER, COLL_UNPREPARED, 0, 0, INT_MAX,
      gather_native, {0}, COLL_STEPS_NONE},
+    {"throttled_linear", COLL_GATHER, COLL_ANY, 0, 0, INT_MAX,
+     gather_throttled_linear, {.in_flight = 2}, COLL_STEPS_NONE},
     {"binomial_in_order", COLL_REDUCE, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      reduce_binomial_in_order, {0}, COLL_STEPS_NONE},
     {"logical_ring_reduce_scatter_gather", COLL_REDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
@@ -236,15 +245,15 @@ const struct coll_routine *const coll_native[COLL_COLLECTIVES] = {
     [COLL_ALLGATHER] = &coll_routines[3],
     [COLL_ALLGATHERV] = &coll_routines[9],
     [COLL_ALLREDUCE] = &coll_routines[13],
-    [COLL_ALLTOALL] = &coll_routines[21],
-    [COLL_ALLTOALLV] = &coll_routines[25],
-    [COLL_BARRIER] = &coll_routines[26],
-    [COLL_BCAST] = &coll_routines[27],
-    [COLL_GATHER] = &coll_routines[34],
-    [COLL_REDUCE] = &coll_routines[37],
-    [COLL_REDUCE_SCATTER] = &coll_routines[44],
-    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[49],
-    [COLL_SCATTER] = &coll_routines[53],
+    [COLL_ALLTOALL] = &coll_routines[23],
+    [COLL_ALLTOALLV] = &coll_routines[28],
+    [COLL_BARRIER] = &coll_routines[29],
+    [COLL_BCAST] = &coll_routines[30],
+    [COLL_GATHER] = &coll_routines[36],
+    [COLL_REDUCE] = &coll_routines[40],
+    [COLL_REDUCE_SCATTER] = &coll_routines[47],
+    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[52],
+    [COLL_SCATTER] = &coll_routines[56],
 };
 /* clang-format on */
 

@@ -16,19 +16,14 @@
  * routine that cannot do a call leaves it to the next. The last of each size is the native one.
  */
 static const struct coll_rule allgather_cluster[] = {
-    {6888, &coll_routines[3] /* native */, {0}},
-    {12633, &coll_routines[5] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[3], {0}}, {&coll_routines[3], {0}}}}},
-    {12633, &coll_routines[1] /* mesh_2d */, {0}},
-    {12633, &coll_routines[3] /* native */, {0}},
-    {INT_MAX, &coll_routines[4] /* of_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[7], {.segment_size = 16384}}}}},
+    {4487, &coll_routines[3] /* native */, {0}},
+    {INT_MAX, &coll_routines[0] /* logical_ring_lr1 */, {.segment_size = 4096}},
     {INT_MAX, &coll_routines[3] /* native */, {0}},
 };
 
 static const struct coll_rule allgather_other_4x1[] = {
-    {6888, &coll_routines[3] /* native */, {0}},
-    {32767, &coll_routines[5] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[3], {0}}, {&coll_routines[3], {0}}}}},
-    {32767, &coll_routines[4] /* of_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[9], {0}}}}},
-    {32767, &coll_routines[3] /* native */, {0}},
+    {4415, &coll_routines[3] /* native */, {0}},
+    {INT_MAX, &coll_routines[4] /* pre_gathered_ring */, {0}},
     {INT_MAX, &coll_routines[3] /* native */, {0}},
 };
 
@@ -39,10 +34,7 @@ static const struct coll_rule allgatherv_cluster[] = {
     {4095, &coll_routines[8] /* mesh_2d */, {0}},
     {4095, &coll_routines[9] /* native */, {0}},
     {25266, &coll_routines[9] /* native */, {0}},
-    {262143, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 16384}},
-    {262143, &coll_routines[9] /* native */, {0}},
-    {INT_MAX, &coll_routines[10] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[7], {.segment_size = 16384}}, {&coll_routines[7], {.segment_size = 16384}}}}},
-    {INT_MAX, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 16384}},
+    {INT_MAX, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 1024}},
     {INT_MAX, &coll_routines[9] /* native */, {0}},
 };
 
@@ -57,126 +49,128 @@ static const struct coll_rule allgatherv_other_4x1[] = {
 
 static const struct coll_rule allreduce_cluster[] = {
     {1116, &coll_routines[13] /* native */, {0}},
-    {11584, &coll_routines[11] /* circulant */, {0}},
+    {11584, &coll_routines[10] /* circulant */, {0}},
+    {11584, &coll_routines[17] /* rab1_mesh_2d */, {0}},
+    {11584, &coll_routines[21] /* rabenseifner */, {0}},
+    {11584, &coll_routines[19] /* rab2_ring */, {0}},
     {11584, &coll_routines[13] /* native */, {0}},
-    {INT_MAX, &coll_routines[12] /* logical_ring_lr1 */, {.segment_size = 8192}},
-    {INT_MAX, &coll_routines[14] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[43], {.segment_size = 512}}, {&coll_routines[7], {.segment_size = 16384}}}}},
+    {262143, &coll_routines[15] /* pre_reduced_ring */, {.segment_size = 512}},
+    {262143, &coll_routines[14] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
+    {262143, &coll_routines[11] /* lanes_switches */, {.segment_size = 8192}},
+    {262143, &coll_routines[16] /* rab1_lr1 */, {0}},
+    {262143, &coll_routines[13] /* native */, {0}},
+    {INT_MAX, &coll_routines[12] /* logical_ring_lr1 */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[14] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[11] /* lanes_switches */, {.segment_size = 4096}},
     {INT_MAX, &coll_routines[15] /* pre_reduced_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[16] /* rab1_lr1 */, {0}},
     {INT_MAX, &coll_routines[13] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_other_4x1[] = {
     {1116, &coll_routines[13] /* native */, {0}},
-    {11584, &coll_routines[11] /* circulant */, {0}},
+    {11584, &coll_routines[10] /* circulant */, {0}},
+    {11584, &coll_routines[17] /* rab1_mesh_2d */, {0}},
+    {11584, &coll_routines[21] /* rabenseifner */, {0}},
+    {11584, &coll_routines[19] /* rab2_ring */, {0}},
     {11584, &coll_routines[13] /* native */, {0}},
     {INT_MAX, &coll_routines[15] /* pre_reduced_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[17] /* rab1_mesh_3d */, {0}},
-    {INT_MAX, &coll_routines[11] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[18] /* rab2_simple */, {0}},
+    {INT_MAX, &coll_routines[18] /* rab1_mesh_3d */, {0}},
+    {INT_MAX, &coll_routines[10] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[20] /* rab2_simple */, {0}},
     {INT_MAX, &coll_routines[13] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_cluster[] = {
-    {36158, &coll_routines[21] /* native */, {0}},
-    {INT_MAX, &coll_routines[22] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[21], {0}}, {&coll_routines[21], {0}}}}},
-    {INT_MAX, &coll_routines[20] /* aapc_rounds */, {.in_flight = 8, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[21] /* native */, {0}},
-};
-
-static const struct coll_rule alltoall_hosts_4x1[] = {
-    {36158, &coll_routines[21] /* native */, {0}},
-    {INT_MAX, &coll_routines[22] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[21], {0}}, {&coll_routines[21], {0}}}}},
-    {INT_MAX, &coll_routines[23] /* ring */, {0}},
-    {INT_MAX, &coll_routines[21] /* native */, {0}},
+    {65535, &coll_routines[23] /* native */, {0}},
+    {INT_MAX, &coll_routines[25] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[23], {0}}, {&coll_routines[23], {0}}}}},
+    {INT_MAX, &coll_routines[24] /* of_alltoallv */, {.parts = (const struct coll_part[]){{&coll_routines[28], {0}}}}},
+    {INT_MAX, &coll_routines[23] /* native */, {0}},
 };
 
 static const struct coll_rule alltoallv_cluster[] = {
-    {INT_MAX, &coll_routines[25] /* native */, {0}},
+    {INT_MAX, &coll_routines[28] /* native */, {0}},
 };
 
 static const struct coll_rule barrier_cluster[] = {
-    {INT_MAX, &coll_routines[26] /* native */, {0}},
+    {INT_MAX, &coll_routines[29] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_cluster[] = {
-    {303, &coll_routines[27] /* native */, {0}},
-    {INT_MAX, &coll_routines[32] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[27] /* native */, {0}},
+    {303, &coll_routines[30] /* native */, {0}},
+    {INT_MAX, &coll_routines[35] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[30] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_other_4x1[] = {
-    {1327, &coll_routines[27] /* native */, {0}},
-    {19483, &coll_routines[31] /* scatter_recursive_doubling_allgather */, {0}},
-    {19483, &coll_routines[27] /* native */, {0}},
-    {143361, &coll_routines[28] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[31], {0}}, {&coll_routines[31], {0}}}}},
-    {143361, &coll_routines[29] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[53], {0}}, {&coll_routines[3], {0}}}}},
-    {143361, &coll_routines[31] /* scatter_recursive_doubling_allgather */, {0}},
-    {143361, &coll_routines[27] /* native */, {0}},
-    {INT_MAX, &coll_routines[30] /* pipelined_binary */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[27] /* native */, {0}},
+    {1327, &coll_routines[30] /* native */, {0}},
+    {19483, &coll_routines[34] /* scatter_recursive_doubling_allgather */, {0}},
+    {19483, &coll_routines[30] /* native */, {0}},
+    {262143, &coll_routines[31] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[34], {0}}, {&coll_routines[34], {0}}}}},
+    {262143, &coll_routines[32] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[3], {0}}}}},
+    {262143, &coll_routines[34] /* scatter_recursive_doubling_allgather */, {0}},
+    {262143, &coll_routines[30] /* native */, {0}},
+    {INT_MAX, &coll_routines[32] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[55], {0}}, {&coll_routines[4], {0}}}}},
+    {INT_MAX, &coll_routines[33] /* pipelined_binary */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[30] /* native */, {0}},
 };
 
 static const struct coll_rule gather_cluster[] = {
-    {4424, &coll_routines[34] /* native */, {0}},
-    {INT_MAX, &coll_routines[33] /* linear */, {0}},
-    {INT_MAX, &coll_routines[34] /* native */, {0}},
+    {4562, &coll_routines[36] /* native */, {0}},
+    {INT_MAX, &coll_routines[37] /* throttled_linear */, {.in_flight = 2}},
+    {INT_MAX, &coll_routines[36] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_cluster[] = {
-    {4466, &coll_routines[37] /* native */, {0}},
-    {INT_MAX, &coll_routines[41] /* topology_linear */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[38] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[15], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[36] /* logical_ring_reduce_scatter_gather */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[40] /* pipelined_binary */, {.segment_size = 8192}},
-    {INT_MAX, &coll_routines[37] /* native */, {0}},
+    {4466, &coll_routines[40] /* native */, {0}},
+    {INT_MAX, &coll_routines[44] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[41] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[15], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[39] /* logical_ring_reduce_scatter_gather */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[43] /* pipelined_binary */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[40] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_other_4x1[] = {
-    {30047, &coll_routines[37] /* native */, {0}},
-    {INT_MAX, &coll_routines[38] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[15], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[40] /* pipelined_binary */, {.segment_size = 8192}},
-    {INT_MAX, &coll_routines[39] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[37], {0}}, {&coll_routines[37], {0}}}}},
-    {INT_MAX, &coll_routines[37] /* native */, {0}},
+    {30047, &coll_routines[40] /* native */, {0}},
+    {INT_MAX, &coll_routines[41] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[15], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[43] /* pipelined_binary */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[42] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[40], {0}}, {&coll_routines[40], {0}}}}},
+    {INT_MAX, &coll_routines[40] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_cluster[] = {
-    {30047, &coll_routines[44] /* native */, {0}},
-    {163610, &coll_routines[43] /* logical_ring */, {.segment_size = 512}},
-    {163610, &coll_routines[45] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[44], {0}}, {&coll_routines[44], {0}}}}},
-    {163610, &coll_routines[46] /* recursive_halving */, {0}},
-    {163610, &coll_routines[44] /* native */, {0}},
-    {INT_MAX, &coll_routines[45] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[43], {.segment_size = 512}}, {&coll_routines[43], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[43] /* logical_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[44] /* native */, {0}},
+    {27553, &coll_routines[47] /* native */, {0}},
+    {262143, &coll_routines[46] /* logical_ring */, {.segment_size = 1024}},
+    {262143, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[49], {0}}, {&coll_routines[49], {0}}}}},
+    {262143, &coll_routines[45] /* circulant */, {0}},
+    {262143, &coll_routines[47] /* native */, {0}},
+    {INT_MAX, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[46], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[46] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[47] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_other_4x1[] = {
-    {27553, &coll_routines[44] /* native */, {0}},
-    {131071, &coll_routines[45] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[42], {0}}, {&coll_routines[42], {0}}}}},
-    {131071, &coll_routines[46] /* recursive_halving */, {0}},
-    {131071, &coll_routines[44] /* native */, {0}},
-    {250469, &coll_routines[45] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[44], {0}}, {&coll_routines[44], {0}}}}},
-    {250469, &coll_routines[46] /* recursive_halving */, {0}},
-    {250469, &coll_routines[44] /* native */, {0}},
-    {INT_MAX, &coll_routines[44] /* native */, {0}},
+    {27553, &coll_routines[47] /* native */, {0}},
+    {262143, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[49], {0}}, {&coll_routines[49], {0}}}}},
+    {262143, &coll_routines[45] /* circulant */, {0}},
+    {262143, &coll_routines[47] /* native */, {0}},
+    {INT_MAX, &coll_routines[47] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_cluster[] = {
-    {4470, &coll_routines[49] /* native */, {0}},
-    {INT_MAX, &coll_routines[48] /* logical_ring */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[50] /* recursive_halving */, {0}},
-    {INT_MAX, &coll_routines[49] /* native */, {0}},
+    {4470, &coll_routines[52] /* native */, {0}},
+    {INT_MAX, &coll_routines[51] /* logical_ring */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[53] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[52] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_other_4x1[] = {
-    {INT_MAX, &coll_routines[49] /* native */, {0}},
+    {INT_MAX, &coll_routines[52] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_cluster[] = {
-    {65535, &coll_routines[53] /* native */, {0}},
-    {INT_MAX, &coll_routines[52] /* linear */, {0}},
-    {INT_MAX, &coll_routines[53] /* native */, {0}},
+    {4350, &coll_routines[56] /* native */, {0}},
+    {INT_MAX, &coll_routines[55] /* linear */, {0}},
+    {INT_MAX, &coll_routines[56] /* native */, {0}},
 };
 
 /*
@@ -194,22 +188,22 @@ static const struct coll_table {
     int count;
     const struct coll_rule *rules;
 } tables[] = {
-    {COLL_ALLGATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, allgather_cluster},
-    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, allgather_cluster},
-    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, allgather_cluster},
-    {COLL_ALLGATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, allgather_other_4x1},
-    {COLL_ALLGATHERV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 11, allgatherv_cluster},
-    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 11, allgatherv_cluster},
-    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 11, allgatherv_cluster},
+    {COLL_ALLGATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, allgather_cluster},
+    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, allgather_cluster},
+    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, allgather_cluster},
+    {COLL_ALLGATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, allgather_other_4x1},
+    {COLL_ALLGATHERV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 8, allgatherv_cluster},
+    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 8, allgatherv_cluster},
+    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 8, allgatherv_cluster},
     {COLL_ALLGATHERV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 6, allgatherv_other_4x1},
-    {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 8, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 8, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 8, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 8, allreduce_other_4x1},
+    {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 16, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 16, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 16, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 11, allreduce_other_4x1},
     {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, alltoall_hosts_4x1},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 4, alltoall_hosts_4x1},
-    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 4, alltoall_hosts_4x1},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 4, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 4, alltoall_cluster},
     {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, alltoallv_cluster},
@@ -221,7 +215,7 @@ static const struct coll_table {
     {COLL_BCAST, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, bcast_cluster},
-    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 9, bcast_other_4x1},
+    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 10, bcast_other_4x1},
     {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, gather_cluster},
     {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, gather_cluster},
     {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, gather_cluster},
@@ -233,7 +227,7 @@ static const struct coll_table {
     {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 8, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 8, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 8, reduce_scatter_cluster},
-    {COLL_REDUCE_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 8, reduce_scatter_other_4x1},
+    {COLL_REDUCE_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, reduce_scatter_other_4x1},
     {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_block_cluster},
     {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_block_cluster},
     {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 4, reduce_scatter_block_cluster},
