@@ -62,7 +62,6 @@ class Prediction:
         """Take in the times of algorithms at the next larger size."""
         bound = self._bound(size)
         self._last = size
-        self._has_told |= bound > MOSTLY * min(seconds.values(), default=math.inf)
         for name, time in seconds.items():
             expected = self.expected(name, size)
             if expected is not None:
@@ -72,13 +71,15 @@ class Prediction:
                 self._holds = min(self._holds, time / bound)
             if bound > TELLING * time:
                 self._factors.append(time / bound)
+        are_many = 2 * len(seconds) > len(self._seen)
+        self._has_told |= are_many and bound > MOSTLY * min(seconds.values(), default=math.inf)
 
     def is_fresh(self, name: str) -> bool:
         """Whether an algorithm was seen at the last size; predictions from farther are hopes."""
         return name in self._seen and self._seen[name][-1][0] == self._last
 
     def begins_to_tell(self, size: int, seconds: float) -> bool:
-        """Whether bytes are most of calls of a size that take so long, and were not below it."""
+        """Whether bytes are most of calls that take so long, as in no look at many before."""
         return not self._has_told and self._bound(size) > MOSTLY * seconds
 
     @property

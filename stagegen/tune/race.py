@@ -40,8 +40,8 @@ LOOKED_AT_IF_LATE = ((0.1, 1000), (2.0, 4), (float("inf"), 2))
 #: So many more are looked at if the best one takes longer than predicted: others may now be better.
 SURPRISED = 2
 
-#: A look goes on while candidates without one are predicted to take less than the best one by this
-#: factor; so often at most, each time with so many of a group.
+#: A look goes on while candidates without one may take less than the best one by this factor, by
+#: their predictions less the error; so often at most, each time with so many of a group.
 WORTH_MORE = 1.25
 MORE_LOOKS, MORE_AT_A_TIME = 3, 4
 
@@ -104,7 +104,7 @@ def look(
 
     - At the smallest size where bytes are most of a call, and it is short, all have a look: what
       each takes for its bytes predicts its time with long messages, as latency does not.
-    - As long as the best one is far above what is predicted of others, some of these have a look.
+    - As long as the best one is far above what others may take, some of these have a look.
 
     Args:
         source: makes measurements, or has them from a log.
@@ -151,7 +151,7 @@ def look(
     others = tuple(c for c in request.candidates if c in nearest and c not in times)
     if others:
         _measure(source, replace(request, candidates=others), times)
-    others += _look_at_more(source, request, field, possible, times)
+    others += _look_at_more(source, request, field, prediction, times)
     again = _worth_another_look(request.size, field, least(times), prediction, late)
     second = tuple(candidate for candidate in reversed((*first, *others)) if candidate in again)
     if second:
@@ -162,17 +162,19 @@ def _look_at_more(
     source: Source,
     request: Request,
     field: Field,
-    possible: Mapping[Candidate, float],
+    prediction: Prediction,
     times: Times,
 ) -> tuple[Candidate, ...]:
-    """Time more candidates while the best one is far above their predictions; return them."""
+    """Time more candidates while the best one is far above what they may take; return them."""
     looked_at: tuple[Candidate, ...] = ()
     for _ in range(MORE_LOOKS):
         best = least(times)
         left = {
-            candidate: seconds
-            for candidate, seconds in possible.items()
-            if candidate not in times and WORTH_MORE * seconds < field.rival(best, candidate)
+            candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
+            for candidate in request.candidates
+            if candidate not in times
+            and WORTH_MORE * prediction.least(candidate.algorithm, request.size)
+            < field.rival(best, candidate)
         }
         nearest = field.nearest(left, float("inf"), MORE_AT_A_TIME)
         more = tuple(candidate for candidate in request.candidates if candidate in nearest)

@@ -10,16 +10,12 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 14 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_REDUCE_SCATTER;
-    case 14 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 24 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
+    case 25 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
         return COLL_ALLTOALLV;
-    case 25 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
-        return COLL_ALLTOALL;
-    case 25 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
-        return COLL_ALLTOALL;
     case 31 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return COLL_BCAST;
     case 31 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
@@ -52,16 +48,12 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 14 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 14 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 24 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
+    case 25 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
         return n;
-    case 25 * COLL_PARTS_MOST + 0: /* alltoall_of_halves */
-        return whole_quotient(n, 2);
-    case 25 * COLL_PARTS_MOST + 1: /* alltoall_of_halves */
-        return whole_quotient(n + 1, 2);
     case 31 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return whole_quotient(n, 2);
     case 31 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
@@ -98,30 +90,30 @@ double coll_routine_scratch(const struct coll_routine *routine,
     switch (routine - coll_routines) {
     case 10: /* allreduce_circulant */
         return n;
-    case 11: /* allreduce_lanes_switches */
+    case 11: /* allreduce_lanes */
+        return 2 * n + p * (512 + bytes_of_element(call));
+    case 12: /* allreduce_lanes_switches */
         return p * (n + bytes_of_element(call));
-    case 12: /* allreduce_logical_ring_lr1 */
+    case 13: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 14: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 15: /* allreduce_of_reduce_scatter_and_allgatherv */
         return quotient(n, p) + bytes_of_element(call);
-    case 15: /* allreduce_pre_reduced_ring */
+    case 16: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
-    case 16: /* allreduce_rab1_lr1 */
+    case 17: /* allreduce_rab1_lr1 */
         return 2 * (n + p * bytes_of_element(call));
-    case 17: /* allreduce_rab1_mesh_2d */
+    case 18: /* allreduce_rab1_mesh_2d */
         return 2 * (n + p * bytes_of_element(call));
-    case 18: /* allreduce_rab1_mesh_3d */
+    case 19: /* allreduce_rab1_recursive_doubling */
         return 2 * (n + p * bytes_of_element(call));
-    case 19: /* allreduce_rab2_ring */
+    case 20: /* allreduce_rab2_ring */
         return 2 * (n + p * bytes_of_element(call));
-    case 20: /* allreduce_rab2_simple */
+    case 21: /* allreduce_rab2_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 21: /* allreduce_rabenseifner */
+    case 22: /* allreduce_rabenseifner */
         return n;
-    case 22: /* allreduce_reduce_bcast */
+    case 23: /* allreduce_reduce_bcast */
         return n;
-    case 25: /* alltoall_of_halves */
-        return 2 * whole_quotient(n + 1, 2) * p;
     case 32: /* bcast_of_scatter_and_allgather */
         return n + p;
     case 38: /* reduce_binomial_in_order */

@@ -10,15 +10,16 @@
 
 coll_function allgather_logical_ring_lr1;
 coll_function allgather_mesh_2d;
-coll_function allgather_mesh_3d;
 coll_function allgather_native;
 coll_function allgather_pre_gathered_ring;
+coll_function allgather_recursive_doubling;
 coll_function allgather_ring_direct;
 coll_function allgather_simple;
 coll_function allgatherv_logical_ring_lr1;
 coll_function allgatherv_mesh_2d;
 coll_function allgatherv_native;
 coll_function allreduce_circulant;
+coll_function allreduce_lanes;
 coll_function allreduce_lanes_switches;
 coll_function allreduce_logical_ring_lr1;
 coll_function allreduce_native;
@@ -26,14 +27,13 @@ coll_function allreduce_of_reduce_scatter_and_allgatherv;
 coll_function allreduce_pre_reduced_ring;
 coll_function allreduce_rab1_lr1;
 coll_function allreduce_rab1_mesh_2d;
-coll_function allreduce_rab1_mesh_3d;
+coll_function allreduce_rab1_recursive_doubling;
 coll_function allreduce_rab2_ring;
 coll_function allreduce_rab2_simple;
 coll_function allreduce_rabenseifner;
 coll_function allreduce_reduce_bcast;
 coll_function alltoall_native;
 coll_function alltoall_of_alltoallv;
-coll_function alltoall_of_halves;
 coll_function alltoall_ring;
 coll_function alltoall_simple;
 coll_function alltoallv_native;
@@ -129,12 +129,12 @@ const struct coll_routine coll_routines[] = {
      allgather_logical_ring_lr1, {.segment_size = 32768}, COLL_STEPS_RING},
     {"mesh_2d", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
      allgather_mesh_2d, {0}, COLL_STEPS_NONE},
-    {"mesh_3d", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
-     allgather_mesh_3d, {0}, COLL_STEPS_NONE},
     {"native", COLL_ALLGATHER, COLL_UNPREPARED, 0, 0, INT_MAX,
      allgather_native, {0}, COLL_STEPS_NONE},
     {"pre_gathered_ring", COLL_ALLGATHER, COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
      allgather_pre_gathered_ring, {0}, COLL_STEPS_NONE},
+    {"recursive_doubling", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
+     allgather_recursive_doubling, {0}, COLL_STEPS_NONE},
     {"ring_direct", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
      allgather_ring_direct, {0}, COLL_STEPS_DIRECT},
     {"simple", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
@@ -147,6 +147,8 @@ const struct coll_routine coll_routines[] = {
      allgatherv_native, {0}, COLL_STEPS_NONE},
     {"circulant", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_circulant, {0}, COLL_STEPS_NONE},
+    {"lanes", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
+     allreduce_lanes, {.segment_size = 4096}, COLL_STEPS_NONE},
     {"lanes_switches", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_SWITCHES | COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
      allreduce_lanes_switches, {.segment_size = 4096}, COLL_STEPS_NONE},
     {"logical_ring_lr1", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
@@ -161,8 +163,8 @@ const struct coll_routine coll_routines[] = {
      allreduce_rab1_lr1, {0}, COLL_STEPS_NONE},
     {"rab1_mesh_2d", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_rab1_mesh_2d, {0}, COLL_STEPS_NONE},
-    {"rab1_mesh_3d", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
-     allreduce_rab1_mesh_3d, {0}, COLL_STEPS_NONE},
+    {"rab1_recursive_doubling", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
+     allreduce_rab1_recursive_doubling, {0}, COLL_STEPS_NONE},
     {"rab2_ring", COLL_ALLREDUCE, COLL_ANY, 0, 0, INT_MAX,
      allreduce_rab2_ring, {0}, COLL_STEPS_NONE},
     {"rab2_simple", COLL_ALLREDUCE, COLL_ANY, 0, 0, INT_MAX,
@@ -175,8 +177,6 @@ const struct coll_routine coll_routines[] = {
      alltoall_native, {0}, COLL_STEPS_NONE},
     {"of_alltoallv", COLL_ALLTOALL, COLL_DENSE | COLL_OF_PARTS, 0, 0, INT_MAX,
      alltoall_of_alltoallv, {0}, COLL_STEPS_NONE},
-    {"of_halves", COLL_ALLTOALL, COLL_DENSE | COLL_OF_PARTS, 0, 2, INT_MAX,
-     alltoall_of_halves, {0}, COLL_STEPS_NONE},
     {"ring", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
      alltoall_ring, {0}, COLL_STEPS_NONE},
     {"simple", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
@@ -242,10 +242,10 @@ const struct coll_routine coll_routines[] = {
 };
 
 const struct coll_routine *const coll_native[COLL_COLLECTIVES] = {
-    [COLL_ALLGATHER] = &coll_routines[3],
+    [COLL_ALLGATHER] = &coll_routines[2],
     [COLL_ALLGATHERV] = &coll_routines[9],
-    [COLL_ALLREDUCE] = &coll_routines[13],
-    [COLL_ALLTOALL] = &coll_routines[23],
+    [COLL_ALLREDUCE] = &coll_routines[14],
+    [COLL_ALLTOALL] = &coll_routines[24],
     [COLL_ALLTOALLV] = &coll_routines[28],
     [COLL_BARRIER] = &coll_routines[29],
     [COLL_BCAST] = &coll_routines[30],

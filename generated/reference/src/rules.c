@@ -16,15 +16,15 @@
  * routine that cannot do a call leaves it to the next. The last of each size is the native one.
  */
 static const struct coll_rule allgather_cluster[] = {
-    {4487, &coll_routines[3] /* native */, {0}},
+    {4487, &coll_routines[2] /* native */, {0}},
     {INT_MAX, &coll_routines[0] /* logical_ring_lr1 */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[3] /* native */, {0}},
+    {INT_MAX, &coll_routines[2] /* native */, {0}},
 };
 
 static const struct coll_rule allgather_other_4x1[] = {
-    {4415, &coll_routines[3] /* native */, {0}},
-    {INT_MAX, &coll_routines[4] /* pre_gathered_ring */, {0}},
-    {INT_MAX, &coll_routines[3] /* native */, {0}},
+    {4415, &coll_routines[2] /* native */, {0}},
+    {INT_MAX, &coll_routines[3] /* pre_gathered_ring */, {0}},
+    {INT_MAX, &coll_routines[2] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_cluster[] = {
@@ -48,43 +48,42 @@ static const struct coll_rule allgatherv_other_4x1[] = {
 };
 
 static const struct coll_rule allreduce_cluster[] = {
-    {1116, &coll_routines[13] /* native */, {0}},
+    {1116, &coll_routines[14] /* native */, {0}},
     {11584, &coll_routines[10] /* circulant */, {0}},
-    {11584, &coll_routines[17] /* rab1_mesh_2d */, {0}},
-    {11584, &coll_routines[21] /* rabenseifner */, {0}},
-    {11584, &coll_routines[19] /* rab2_ring */, {0}},
-    {11584, &coll_routines[13] /* native */, {0}},
-    {262143, &coll_routines[15] /* pre_reduced_ring */, {.segment_size = 512}},
-    {262143, &coll_routines[14] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
-    {262143, &coll_routines[11] /* lanes_switches */, {.segment_size = 8192}},
-    {262143, &coll_routines[16] /* rab1_lr1 */, {0}},
-    {262143, &coll_routines[13] /* native */, {0}},
-    {INT_MAX, &coll_routines[12] /* logical_ring_lr1 */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[14] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[11] /* lanes_switches */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[15] /* pre_reduced_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[13] /* native */, {0}},
+    {11584, &coll_routines[18] /* rab1_mesh_2d */, {0}},
+    {11584, &coll_routines[22] /* rabenseifner */, {0}},
+    {11584, &coll_routines[20] /* rab2_ring */, {0}},
+    {11584, &coll_routines[14] /* native */, {0}},
+    {262143, &coll_routines[16] /* pre_reduced_ring */, {.segment_size = 512}},
+    {262143, &coll_routines[15] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
+    {262143, &coll_routines[12] /* lanes_switches */, {.segment_size = 8192}},
+    {262143, &coll_routines[17] /* rab1_lr1 */, {0}},
+    {262143, &coll_routines[14] /* native */, {0}},
+    {INT_MAX, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[15] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[12] /* lanes_switches */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[16] /* pre_reduced_ring */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[14] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_other_4x1[] = {
-    {1116, &coll_routines[13] /* native */, {0}},
+    {1116, &coll_routines[14] /* native */, {0}},
     {11584, &coll_routines[10] /* circulant */, {0}},
-    {11584, &coll_routines[17] /* rab1_mesh_2d */, {0}},
-    {11584, &coll_routines[21] /* rabenseifner */, {0}},
-    {11584, &coll_routines[19] /* rab2_ring */, {0}},
-    {11584, &coll_routines[13] /* native */, {0}},
-    {INT_MAX, &coll_routines[15] /* pre_reduced_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[18] /* rab1_mesh_3d */, {0}},
-    {INT_MAX, &coll_routines[10] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[20] /* rab2_simple */, {0}},
-    {INT_MAX, &coll_routines[13] /* native */, {0}},
+    {11584, &coll_routines[18] /* rab1_mesh_2d */, {0}},
+    {11584, &coll_routines[22] /* rabenseifner */, {0}},
+    {11584, &coll_routines[20] /* rab2_ring */, {0}},
+    {11584, &coll_routines[14] /* native */, {0}},
+    {INT_MAX, &coll_routines[16] /* pre_reduced_ring */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[19] /* rab1_recursive_doubling */, {0}},
+    {INT_MAX, &coll_routines[11] /* lanes */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[21] /* rab2_simple */, {0}},
+    {INT_MAX, &coll_routines[14] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_cluster[] = {
-    {65535, &coll_routines[23] /* native */, {0}},
-    {INT_MAX, &coll_routines[25] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[23], {0}}, {&coll_routines[23], {0}}}}},
-    {INT_MAX, &coll_routines[24] /* of_alltoallv */, {.parts = (const struct coll_part[]){{&coll_routines[28], {0}}}}},
-    {INT_MAX, &coll_routines[23] /* native */, {0}},
+    {4096, &coll_routines[24] /* native */, {0}},
+    {INT_MAX, &coll_routines[25] /* of_alltoallv */, {.parts = (const struct coll_part[]){{&coll_routines[28], {0}}}}},
+    {INT_MAX, &coll_routines[24] /* native */, {0}},
 };
 
 static const struct coll_rule alltoallv_cluster[] = {
@@ -106,10 +105,10 @@ static const struct coll_rule bcast_other_4x1[] = {
     {19483, &coll_routines[34] /* scatter_recursive_doubling_allgather */, {0}},
     {19483, &coll_routines[30] /* native */, {0}},
     {262143, &coll_routines[31] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[34], {0}}, {&coll_routines[34], {0}}}}},
-    {262143, &coll_routines[32] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[3], {0}}}}},
+    {262143, &coll_routines[32] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[2], {0}}}}},
     {262143, &coll_routines[34] /* scatter_recursive_doubling_allgather */, {0}},
     {262143, &coll_routines[30] /* native */, {0}},
-    {INT_MAX, &coll_routines[32] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[55], {0}}, {&coll_routines[4], {0}}}}},
+    {INT_MAX, &coll_routines[32] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[55], {0}}, {&coll_routines[3], {0}}}}},
     {INT_MAX, &coll_routines[33] /* pipelined_binary */, {.segment_size = 4096}},
     {INT_MAX, &coll_routines[30] /* native */, {0}},
 };
@@ -123,7 +122,7 @@ static const struct coll_rule gather_cluster[] = {
 static const struct coll_rule reduce_cluster[] = {
     {4466, &coll_routines[40] /* native */, {0}},
     {INT_MAX, &coll_routines[44] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[41] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[15], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[41] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[16], {.segment_size = 512}}}}},
     {INT_MAX, &coll_routines[39] /* logical_ring_reduce_scatter_gather */, {.segment_size = 2048}},
     {INT_MAX, &coll_routines[43] /* pipelined_binary */, {.segment_size = 4096}},
     {INT_MAX, &coll_routines[40] /* native */, {0}},
@@ -131,7 +130,7 @@ static const struct coll_rule reduce_cluster[] = {
 
 static const struct coll_rule reduce_other_4x1[] = {
     {30047, &coll_routines[40] /* native */, {0}},
-    {INT_MAX, &coll_routines[41] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[15], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[41] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[16], {.segment_size = 512}}}}},
     {INT_MAX, &coll_routines[43] /* pipelined_binary */, {.segment_size = 4096}},
     {INT_MAX, &coll_routines[42] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[40], {0}}, {&coll_routines[40], {0}}}}},
     {INT_MAX, &coll_routines[40] /* native */, {0}},
@@ -200,10 +199,10 @@ static const struct coll_table {
     {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 16, allreduce_cluster},
     {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 16, allreduce_cluster},
     {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 11, allreduce_other_4x1},
-    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 4, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 4, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, alltoall_cluster},
     {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, alltoallv_cluster},
