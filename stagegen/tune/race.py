@@ -104,7 +104,8 @@ def look(
 
     - At the smallest size where bytes are most of a call, and it is short, all have a look: what
       each takes for its bytes predicts its time with long messages, as latency does not.
-    - As long as the best one is far above what others may take, some of these have a look.
+    - As long as the best one is far above what others may take, some of these have a look. If most
+      of a call is the wait for late ranks, each look takes that wait, so there are no more.
 
     Args:
         source: makes measurements, or has them from a log.
@@ -125,14 +126,32 @@ def look(
         raise
     times.clear()
     times.update(found)
+    fastest = min(least(times).values())
+    explores = fastest + late <= LONG_SECONDS and prediction.begins_to_tell(request.size, fastest)
+    wanted = (
+        set(request.candidates) if explores else _promising(request, field, prediction, times, late)
+    )
+    others = tuple(c for c in request.candidates if c in wanted and c not in times)
+    if others:
+        _measure(source, replace(request, candidates=others), times)
+    if late <= fastest:
+        others += _look_at_more(source, request, field, prediction, times)
+    again = _worth_another_look(request.size, field, least(times), prediction, late)
+    second = tuple(candidate for candidate in reversed((*first, *others)) if candidate in again)
+    if second:
+        _measure(source, replace(request, candidates=second), times)
+
+
+def _promising(
+    request: Request, field: Field, prediction: Prediction, times: Times, late: float
+) -> set[Candidate]:
+    """Return the candidates with the best predictions among those that may win."""
     best = least(times)
     fastest = min(best.values())
-    explores = fastest + late <= LONG_SECONDS and prediction.begins_to_tell(request.size, fastest)
     possible = {
         candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
         for candidate in request.candidates
-        if explores
-        or candidate in times
+        if candidate in times
         or prediction.least(candidate.algorithm, request.size) <= field.rival(best, candidate)
     }
     fresh = {c: time for c, time in possible.items() if prediction.is_fresh(c.algorithm)}
@@ -142,20 +161,10 @@ def look(
     surprised = _is_surprised(prediction, request, best)
     table = LOOKED_AT_IF_LATE if late > fastest else LOOKED_AT
     most = _most(table, fastest + late) + SURPRISED * surprised
-    if explores:
-        most = len(request.candidates) * STALE
-    nearest = {
+    return {
         *field.nearest(fresh, float("inf"), most),
         *field.nearest(stale, float("inf"), max(most // STALE, 1)),
     }
-    others = tuple(c for c in request.candidates if c in nearest and c not in times)
-    if others:
-        _measure(source, replace(request, candidates=others), times)
-    others += _look_at_more(source, request, field, prediction, times)
-    again = _worth_another_look(request.size, field, least(times), prediction, late)
-    second = tuple(candidate for candidate in reversed((*first, *others)) if candidate in again)
-    if second:
-        _measure(source, replace(request, candidates=second), times)
 
 
 def _look_at_more(

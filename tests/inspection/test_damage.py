@@ -18,7 +18,7 @@ from stagegen.topology.write import topology_yaml
 from tests.inspection import made
 from tests.strategies import make_topology
 
-#: Of the files that can be read, so many go through the command to its end.
+#: How many readable files go through the command to its end.
 WHOLE = 15
 
 

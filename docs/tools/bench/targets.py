@@ -25,6 +25,9 @@ OVERHEAD_NS = 100
 BEFORE = Path(__file__).parent / "before.json"
 SLOWER_AT_MOST = 0.05
 
+#: How many of these rows a target names.
+WORST_NAMED = 5
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -152,13 +155,14 @@ def _of_before(result: Result) -> Iterator[Target]:
         for row in result.rows
         if (row.collective, row.size) in before
     ]
-    slower = [
-        f"{row.collective} {row.size} B {row.tuned.median / then:.2f}"
-        for row, then in pairs
-        if row.tuned.low > (1 + SLOWER_AT_MOST) * then
-    ]
-    listed = ", ".join(slower) or "none"
-    text = f"no row slower than before by more than {SLOWER_AT_MOST:.0%} and the noise: {listed}"
+    slower = sorted(
+        ((row.tuned.median / then, f"{row.collective} {row.size} B")
+         for row, then in pairs if row.tuned.low > (1 + SLOWER_AT_MOST) * then),
+        reverse=True,
+    )  # fmt: skip
+    worst = ", ".join(f"{name} {factor:.2f} ×" for factor, name in slower[:WORST_NAMED])
+    what = f"no row slower than before by more than {SLOWER_AT_MOST:.0%} and the noise"
+    text = f"{what}: {len(slower)} of {len(pairs)}{f', worst {worst}' if worst else ''}"
     yield Target(not slower if pairs else None, text)
 
 

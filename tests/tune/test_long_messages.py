@@ -1,0 +1,72 @@
+"""Routines that only long messages tell: how a search finds them, whatever short calls say."""
+
+from __future__ import annotations
+
+import pytest
+
+from stagegen.measure.records import Candidate
+from stagegen.tune.field import Field, Times
+from stagegen.tune.plan import Plan
+from stagegen.tune.prediction import Prediction
+from stagegen.tune.race import MORE_AT_A_TIME, MORE_LOOKS, look
+from stagegen.tune.search import Search
+from tests.measure.fakes import TIMING, Model, request
+from tests.tune.test_race_search import algorithm
+
+#: Seconds that the links need for a byte, as in an alltoall of 16 hosts at 20 Mbit/s.
+PER_BYTE = 2.56e-5
+
+#: Short calls of these are the fastest, but they send each byte several times.
+LOGARITHMIC = tuple(f"logarithmic{i}" for i in range(6))
+
+#: These take as many steps as there are ranks; one of them comes near the bound.
+DIRECT = tuple(f"direct{i:02}" for i in range(20))
+BEST = "direct13"
+
+
+def bound(size: int) -> float:
+    return PER_BYTE * size
+
+
+def seconds(candidate: Candidate, size: int) -> float:
+    """As in the lab with bbr: native is the best up to 4 KiB, and at 32 KiB takes 4 × the bound."""
+    name = candidate.algorithm
+    if name == "native":
+        return 2e-3 + bound(size) * (1.04 if size <= 16384 else 4.0)
+    if name in LOGARITHMIC:
+        return 1e-3 + 1e-4 * LOGARITHMIC.index(name) + 2.2 * bound(size)
+    return 5e-3 + 1e-5 * DIRECT.index(name) + bound(size) * (1.07 if name == BEST else 2.0)
+
+
+@pytest.mark.parametrize("sizes", [(1, 64, 1024, 4096, 16384, 32768, 65536), (1, 64, 32768)])
+def test_a_routine_is_found_that_only_long_messages_tell(sizes):
+    """In the second case, no short call has bytes as most of it: the look goes on instead."""
+    model = Model(seconds)
+    plan = Plan(16, sizes, TIMING, 20.0, lambda what: None, bound=bound)
+    names = ("native", *LOGARITHMIC, *(DIRECT if len(sizes) > 3 else DIRECT[8:16]))
+    outcome = Search(model, plan, "alltoall", [algorithm(name) for name in names]).run()
+    (table,) = (one for one in outcome.tables if one.communicator == "cluster")
+    for size in sizes:
+        if size >= 32768:
+            assert table.choice(size).algorithm == BEST
+
+
+def looked_at(late: float) -> Times:
+    """Which of many that were seen with 1 byte only have a look at 32 KiB, where native is slow."""
+    racers = tuple(map(Candidate, ("native", *DIRECT)))
+    prediction = Prediction(bound)
+    prediction.observe(1, {one.algorithm: seconds(one, 1) for one in racers})
+    times: Times = {}
+    field = Field(racers, (frozenset(racers),))
+    look(Model(seconds), request(*racers, size=32768), field, prediction, times, late)
+    return times
+
+
+def test_a_look_goes_on_but_not_for_ever():
+    found = looked_at(0.0)
+    assert 2 < len(found) <= 4 + MORE_LOOKS * MORE_AT_A_TIME
+
+
+def test_no_more_have_a_look_if_each_awaits_late_ranks():
+    assert len(looked_at(30.0)) < len(looked_at(0.0))
+    assert len(looked_at(30.0)) <= 5
