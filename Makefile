@@ -19,6 +19,9 @@ BIN := $(VENV)/bin
 # The wheel's MPI library, whatever else is installed.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
+# Python compiles what is used when it is used: a small part of all modules.
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+
 QUICKSTART := topologies/quickstart.yaml
 QUICKSTART_OUTPUT := generated/quickstart
 QUICKSTART_SIZES := 1,1KiB,8KiB
@@ -42,8 +45,8 @@ POINTS ?=
 WORKERS ?= 3
 # In the order of tests/tiers.py: long files first.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-# Files that have tests of the lab: to collect all others takes as long as some of these.
-LAB = $(shell grep -lr 'mark\.lab' tests --include='*.py')
+# Files that have tests that run alone: to collect all others takes as long as some of these.
+ALONE = $(shell grep -lr 'mark\.alone' tests --include='*.py')
 CONFORMANCE_LOG := $(CURDIR)/build/conformance.jsonl
 
 CPUS := $(shell getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)
@@ -58,12 +61,12 @@ $(BIN)/python:
 
 $(VENV)/.use: pyproject.toml | $(BIN)/python
 	@echo "installing into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mpi,report]'
+	@$(INSTALL) -e '.[mpi,report]'
 	@touch $@
 
 $(VENV)/.develop: pyproject.toml | $(BIN)/python
 	@echo "installing into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mpi,report,test,lint]'
+	@$(INSTALL) -e '.[mpi,report,test,lint]'
 	@touch $@ $(VENV)/.use
 
 quickstart: $(VENV)/.use
@@ -89,20 +92,21 @@ lint-types: $(VENV)/.develop
 lint-c: $(VENV)/.develop
 	$(BIN)/python -m tests.lint_c
 
-# Of the lab, which measures, one test at a time. tests/tiers.py says which tests are wide.
+# What measures runs alone. tests/tiers.py says which tests are wide.
 test: lint
-	$(BIN)/pytest -m "not slow and not wide and not lab" $(PARALLEL)
-	$(BIN)/pytest -m "not slow and not wide and lab" $(LAB)
+	$(BIN)/pytest -m "not slow and not wide and not alone" --hypothesis-profile few $(PARALLEL)
+	$(BIN)/pytest -m "not slow and not wide and alone" $(ALONE)
 
+# Of property tests all examples.
 test-wide: $(VENV)/.develop
-	$(BIN)/pytest -m "not slow and wide and not lab" $(PARALLEL)
-	$(BIN)/pytest -m "not slow and wide and lab" $(LAB)
+	$(BIN)/pytest -m "not slow and (wide or hypothesis) and not alone" $(PARALLEL)
+	$(BIN)/pytest -m "not slow and wide and alone" $(ALONE)
 
 # What the runs of the check program add to the log becomes docs/conformance.md.
 check-all: lint
 	@mkdir -p $(dir $(CONFORMANCE_LOG)) && rm -f $(CONFORMANCE_LOG)
-	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest -m "not lab" $(PARALLEL)
-	$(BIN)/pytest -m lab $(LAB)
+	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest -m "not alone" $(PARALLEL)
+	$(BIN)/pytest -m alone $(ALONE)
 	$(BIN)/python docs/tools/conformance.py $(CONFORMANCE_LOG)
 
 # The part of it that the page is made from.

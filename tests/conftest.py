@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.strategies import USUAL
 from tests.tiers import LONGEST, WIDE, is_wide, place, unmatched
 
 HERE = Path(__file__).parent
@@ -31,6 +32,8 @@ settings.register_profile(
     "busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("busy machine")
+# That of `make test`: a quarter of the examples, of which `make test-wide` has all.
+settings.register_profile("few", max_examples=USUAL // 4)
 
 if shutil.which("ccache") and shutil.which("cc"):
     for wrapper in ("MPICH_CC", "OMPI_CC"):
@@ -65,21 +68,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Raises:
         pytest.UsageError: tests/tiers.py names a file or a test that does not exist, or the
-            Makefile does not see that a file has tests of the lab.
+            Makefile does not see that a file has tests that run alone.
     """
-    names = defaultdict(list)
+    names, jobs = defaultdict(list), defaultdict(list)
     for item in items:
         names[_file(item)].append(item.name)
         if is_wide(_file(item), item.name):
+            item.add_marker(pytest.mark.wide)
+        elif item.get_closest_marker("mpi") and not item.get_closest_marker("slow"):
+            jobs[item.nodeid.partition("[")[0]].append(item)
+    for _, *between, _ in (values for values in jobs.values() if len(values) > 1):
+        for item in between:
             item.add_marker(pytest.mark.wide)
     are_whole = not config.getoption("lf", False) and not any("::" in word for word in config.args)
     stale = [f"{f}::{entry}" for f in names for entry in unmatched(f, names[f]) if are_whole]
     stale += [file for file in (*WIDE, *LONGEST) if not (HERE / f"{file}.py").is_file()]
     if stale:
         raise pytest.UsageError(f"tests/tiers.py: there is no {', no '.join(stale)}")
-    of_lab = {item.path for item in items if item.get_closest_marker("lab")}
-    if unseen := [str(path) for path in of_lab if "mark.lab" not in path.read_text("utf-8")]:
-        raise pytest.UsageError(f"LAB in the Makefile looks for `mark.lab`: {', '.join(unseen)}")
+    alone = {item.path for item in items if item.get_closest_marker("alone")}
+    if unseen := [str(path) for path in alone if "mark.alone" not in path.read_text("utf-8")]:
+        raise pytest.UsageError(f"ALONE in the Makefile looks for mark.alone: {', '.join(unseen)}")
     items.sort(key=lambda item: place(_file(item)))
 
 

@@ -7,11 +7,19 @@ from collections import Counter
 from dataclasses import replace
 
 import networkx as nx
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from stagegen.topology import Host, Link, RankMap, Switch, Topology
 
 GIGABIT = 10**9
+USUAL = 100
+"""Examples of a property test of which nothing is said, unless the profile has others."""
+
+
+def examples(count: int) -> settings:
+    """Let a property test have so many examples; fewer, likewise, if all others have fewer."""
+    return settings(max_examples=max(1, count * settings.default.max_examples // USUAL))
 
 
 def make_topology(

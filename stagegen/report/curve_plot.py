@@ -7,7 +7,7 @@ from math import ceil
 from typing import Any
 
 from stagegen.report.curves import Curves
-from stagegen.report.plots import drawn
+from stagegen.report.plots import TITLE, drawn
 from stagegen.report.units import format_bytes
 
 COLUMNS = 3
@@ -67,7 +67,7 @@ def _panel(axes: Any, curves: Curves, colours: Mapping[int, Any], in_bytes: bool
         axes.plot(values, curve.relative, "-", color=colours[curve.size], linewidth=1)
         axes.plot([curve.best[0]], [1.0], "o", color=colours[curve.size], markersize=4)
     every = sorted({value for curve in curves.by_size for value, _ in curve.points})
-    axes.set_title(curves.title, fontsize=8)
+    axes.set_title(curves.title, fontsize=8, y=TITLE)
     axes.set_xscale("log" if every[0] > 0 else "symlog", base=2)
     axes.set_xticks(every[:: -(-len(every) // _LABELS)])
     axes.minorticks_off()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from docs.tools import adaptive_policies
@@ -12,6 +12,7 @@ from stagegen.adaptive.replay import replay
 from stagegen.adaptive.trace import KINDS, SOURCE_GROUPS, source_entrants, synthetic
 from stagegen.catalogue import load_catalogue
 from stagegen.errors import InputError
+from tests.strategies import examples
 
 SOURCE = ("star-basic", "star-enhanced")
 SEEDS = range(1, 9)
@@ -123,7 +124,7 @@ entrant = st.builds(
 times = st.floats(0, 10, allow_nan=False)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     name=st.sampled_from(policy_names()),
     entrants=st.lists(entrant, min_size=1, max_size=8),

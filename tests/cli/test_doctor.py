@@ -130,6 +130,7 @@ def test_on_this_machine_nothing_fails_but_it_is_not_the_cluster(doctor):
     assert checks["ranks"]["what"].startswith("all 4 find each other; MPICH")
 
 
+@pytest.mark.alone
 @pytest.mark.lab
 def test_a_lab_is_healthy(doctor):
     if reason := why_no_lab():
@@ -149,6 +150,7 @@ def test_a_missing_compiler_and_a_missing_launcher_are_found(doctor, tmp_path):
     assert "no address is known for n0, n1, n2" in checks["launcher"]["what"]
 
 
+@pytest.mark.alone
 @pytest.mark.lab
 @pytest.mark.parametrize(
     ("fault", "failed", "words"),
@@ -173,6 +175,7 @@ def test_what_is_broken_in_a_host_is_found(doctor, tmp_path, fault, failed, word
         assert check["advice"]
 
 
+@pytest.mark.alone
 @pytest.mark.lab
 def test_what_disturbs_measurements_on_a_host_is_found(doctor, tmp_path):
     """Facts of a real host, not made up: its devices' counters, its files, its clock."""

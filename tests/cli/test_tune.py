@@ -31,19 +31,19 @@ from tests.mpi.support import to_be_made
 
 CLUSTER = TOPOLOGIES / "quickstart.yaml"
 
-#: The plots of reports that were drawn in this process, by what they show: most runs are of one
-#: log, and plots take most of their time.
-_DRAWN: dict[str, str] = {}
-
 
 def once(draw: Callable[..., str]) -> Callable[..., str]:
-    """Return a function that draws each plot once."""
+    """Return a function that draws each plot once, for all processes of the tests.
+
+    Most runs are of one log, and plots take most of their time.
+    """
 
     def drawn(*shown: object) -> str:
-        key = f"{draw.__name__} {shown}"
-        if key not in _DRAWN:
-            _DRAWN[key] = draw(*shown)
-        return _DRAWN[key]
+        key = hashlib.sha256(f"{draw.__name__} {shown}".encode()).hexdigest()
+        with to_be_made(f"plot-{key}") as (plot, is_new):
+            if is_new:
+                plot.write_text(draw(*shown), encoding="utf-8")
+            return plot.read_text("utf-8")
 
     return drawn
 

@@ -83,6 +83,7 @@ def test_what_the_user_sets_is_the_scale_or_is_refused(cluster, measured, monkey
             lab_scale(cluster())
 
 
+@pytest.mark.alone
 @pytest.mark.lab
 def test_the_probe_finds_a_believable_capacity(tmp_path, monkeypatch):
     if reason := why_no_lab():

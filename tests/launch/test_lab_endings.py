@@ -18,7 +18,7 @@ from stagegen.measure.launch.lab.capacity import VARIABLE
 from stagegen.measure.launch.mpi import find_mpi
 from stagegen.topology import topology_yaml
 
-pytestmark = [pytest.mark.lab, pytest.mark.mpi]
+pytestmark = [pytest.mark.alone, pytest.mark.lab, pytest.mark.mpi]
 
 REPOSITORY = Path(__file__).parents[2]
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)

@@ -121,6 +121,7 @@ def seen(run, relays):
     return attempts
 
 
+@pytest.mark.alone
 @pytest.mark.lab
 @pytest.mark.mpi
 def test_frames_arrive_late_by_the_latency_in_order_and_at_the_links_rate(seen):

@@ -92,6 +92,7 @@ def output(launcher, job: Job, topology, folder: Path) -> list[str]:
         return file.read().decode().split()
 
 
+@pytest.mark.alone
 @pytest.mark.lab
 @pytest.mark.parametrize("text", [None, SHARED])
 @pytest.mark.parametrize("flavour", ["mpich", "openmpi"])

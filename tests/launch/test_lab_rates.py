@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.lab, pytest.mark.mpi]
+pytestmark = [pytest.mark.alone, pytest.mark.lab, pytest.mark.mpi]
 
 FLOWS = Path(__file__).with_name("flows.py")
 RATE = 10e6  # of every link, in bit/s

@@ -46,6 +46,7 @@ def record(
     )  # fmt: skip
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("variables", [{}, WRONG_CLOCKS], ids=["one clock", "wrong clocks"])
 def test_injected_delays_come_back_within_the_stated_error(tmp_path, variables):
     done = record(tmp_path, "delays", **variables)

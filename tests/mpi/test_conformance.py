@@ -67,6 +67,7 @@ def test_some_hosts_of_a_cluster_get_the_bytes_of_native(ranks, cluster):
 
 
 SHARED = [
+    (3, 2, "quick"),
     (5, 2, "quick"),
     slow(7, 3, "quick"),
     slow(6, 2, "full"),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.errors import InputError
@@ -24,6 +24,7 @@ from stagegen.patterns import (
     patterns_yaml,
     read_patterns,
 )
+from tests.strategies import examples
 from tests.trees.made import damaged
 
 sizes = st.one_of(st.just(0), st.integers(1, 5000), st.sampled_from([1024, 3 << 20]))
@@ -43,7 +44,7 @@ def patterns(draw, name="p"):
     return Pattern(name, collective, blocks, site, members, calls, is_class)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(patterns("one"), patterns("two"))
 def test_a_file_is_read_as_it_was_written(tmp_path_factory, one, other):
     file = tmp_path_factory.mktemp("patterns") / "p.yaml"

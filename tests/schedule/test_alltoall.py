@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.data import TOPOLOGIES
@@ -15,7 +15,7 @@ from stagegen.schedule.verify import verify
 from stagegen.topology import load_topology
 from tests.schedule.oracle import Oracle
 from tests.schedule.test_slow_links import slow_topologies
-from tests.strategies import fast_topologies, make_topology, small_trees, topologies
+from tests.strategies import examples, fast_topologies, make_topology, small_trees, topologies
 
 
 @given(topologies(), st.sampled_from(SCHEME_NAMES))
@@ -36,7 +36,7 @@ def with_parameters(draw) -> tuple[str, int, int]:
     return kind, block_size, draw(st.integers(1, 3)) if scheme.giver else 1
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(fast_topologies(max_hosts=14, max_switches=5), with_parameters())
 def test_every_schedule_with_fast_links_is_proven(topology, parameters):
     kind, block_size, window = parameters
@@ -46,14 +46,14 @@ def test_every_schedule_with_fast_links_is_proven(topology, parameters):
     assert PhaseSchedule.from_json(schedule.to_json()) == schedule
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(slow_topologies(max_hosts=10), with_parameters())
 def test_every_schedule_with_slow_links_is_proven(topology, parameters):
     kind, block_size, window = parameters
     verify(topology, alltoall_schedule(topology, kind, None, block_size, window))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(fast_topologies(max_hosts=10, max_switches=4), with_parameters())
 def test_phases_are_made_once_for_all_schemes(topology, parameters):
     kind, block_size, window = parameters
@@ -83,7 +83,7 @@ def test_schemes_and_parameters_that_do_not_exist_are_refused(kind, block_size, 
         with_sync(topology, alltoall_phases(topology), kind, block_size, window)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(topologies(max_hosts=20), st.data())
 def test_every_root_that_qualifies_gives_a_schedule(topology, data):
     tree = topology.tree
@@ -108,7 +108,7 @@ def test_schedules_of_all_small_trees_have_as_many_phases_as_the_bottleneck():
         assert len(schedule.phases) == oracle.bottleneck
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(topologies(max_hosts=4, max_switches=4, max_ranks=4))
 def test_no_schedule_has_fewer_phases(topology):
     assert len(alltoall_schedule(topology).phases) == Oracle(topology).fewest_phases()

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement, product
 from math import ceil, floor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.data import TOPOLOGIES
@@ -18,7 +18,7 @@ from stagegen.schedule.alltoall.phases.capacity_phases import capacity_phases
 from stagegen.schedule.alltoall.phases.root import rooted_view
 from stagegen.schedule.alltoall.schedule import alltoall_phases
 from stagegen.topology import load_topology
-from tests.strategies import GIGABIT, fast_topologies, make_topology, oracle_paths
+from tests.strategies import GIGABIT, examples, fast_topologies, make_topology, oracle_paths
 
 
 def plain_capacities(topology) -> dict[tuple[str, str], Fraction]:
@@ -67,7 +67,7 @@ def allowed(bound: int) -> int:
     return max(bound + 1, floor(1.05 * bound))
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(fast_topologies())
 def test_fast_links_are_used_and_not_overloaded(topology):
     schedule = alltoall_phases(topology)
@@ -82,7 +82,7 @@ def test_fast_links_are_used_and_not_overloaded(topology):
     assert schedule.phases == alltoall_phases(topology).phases
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(fast_topologies(max_hosts=16, max_switches=6))
 def test_the_scheduler_alone_has_few_more_phases_than_the_bound(topology):
     # Also where the construction would be taken instead, having as many phases as the bound.
@@ -152,7 +152,7 @@ def test_gap_of_the_clusters_of_this_repository_is_at_most_five_percent(file):
     assert schedule.gap <= 0.05
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(fast_topologies(max_hosts=10, max_switches=5))
 def test_capacities_are_those_of_the_plain_lists(topology):
     names, plain = topology.tree.names, plain_capacities(topology)

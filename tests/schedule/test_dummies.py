@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from stagegen.schedule import Message, PhaseSchedule
 from stagegen.schedule.alltoall.phases.dummies import dummy_messages
 from stagegen.schedule.alltoall.schedule import alltoall_phases, alltoall_schedule, with_sync
 from tests.schedule.test_capacity import plain_capacities
-from tests.strategies import fast_topologies, make_topology, oracle_paths, topologies
+from tests.strategies import examples, fast_topologies, make_topology, oracle_paths, topologies
 
 
 def switches(topology) -> list[str]:
@@ -47,14 +47,14 @@ def partners(topology, rank, messages, load) -> list[Message]:
     return [m for m in could if all(room[edge] >= 1 for edge in paths[m])]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(topologies(max_hosts=16, max_switches=6, max_ranks=16))
 def test_all_ranks_are_busy_without_contention(topology):
     schedule = alltoall_phases(topology)
     check(topology, schedule.phases, dummy_messages(topology, schedule.phases))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(fast_topologies(max_hosts=12, max_switches=5))
 def test_all_ranks_are_busy_without_overload_of_faster_links(topology):
     schedule = alltoall_phases(topology)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.errors import InputError, ScheduleError
@@ -18,7 +18,7 @@ from stagegen.schedule import pattern_schedule as schedule_of
 from stagegen.schedule.patterns.volume import volumes
 from stagegen.schedule.verify import verify
 from stagegen.topology import load_topology
-from tests.strategies import fast_topologies, make_topology, oracle_paths, topologies
+from tests.strategies import examples, fast_topologies, make_topology, oracle_paths, topologies
 
 clusters = st.one_of(topologies(12, 5, 14), fast_topologies(10, 5)).filter(
     lambda topology: topology.rank_count > 1
@@ -36,7 +36,7 @@ def cases(draw):
     return topology, Pattern("p", "alltoallv", rows)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(cases(), kinds, st.sampled_from([None, 1, 999, 30000]))
 def test_every_schedule_is_proven(case, kind, segment):
     topology, pattern = case
@@ -48,7 +48,7 @@ def test_every_schedule_is_proven(case, kind, segment):
     assert PatternSchedule.from_json(schedule.to_json()) == schedule
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(cases())
 def test_the_bound_is_the_largest_load_over_rate(case):
     topology, pattern = case

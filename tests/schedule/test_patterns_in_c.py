@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.data import TOPOLOGIES
@@ -13,7 +13,7 @@ from stagegen.schedule import pattern_schedule
 from stagegen.schedule.verify import verify
 from stagegen.topology import load_topology
 from tests.schedule.pattern_in_c import planned
-from tests.strategies import fast_topologies, make_topology, topologies
+from tests.strategies import examples, fast_topologies, make_topology, topologies
 
 clusters = st.one_of(topologies(12, 5, 14), fast_topologies(10, 5))
 sizes = st.sampled_from([0, 0, 1, 700, 4096, 65536, 300001])
@@ -29,7 +29,7 @@ def cases(draw):
     return topology, np.array(draw(rows), np.int64).reshape(ranks, ranks)
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(cases(), st.sampled_from([1, 999, 30000, 1 << 40]))
 def test_every_schedule_is_proven(case, segment):
     topology, blocks = case

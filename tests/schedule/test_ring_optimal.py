@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.schedule import logical_ring
@@ -16,7 +16,7 @@ from stagegen.schedule.rings.levels import pareto
 from stagegen.schedule.verify import verify
 from stagegen.schedule.verify.hops import Climb
 from tests.schedule.ring_oracle import fewest_hops_by_algorithm_3
-from tests.strategies import make_topology, topologies
+from tests.strategies import examples, make_topology, topologies
 
 sizes = st.integers(0, 5)
 
@@ -60,7 +60,7 @@ def order_exists(ends, outer, limit):
 
 
 @given(st.integers(0, 5), st.data())
-@settings(max_examples=150)
+@examples(150)
 def test_chain_finds_an_order_iff_there_is_one(limit, data):
     # Half of the ends are complements of others, so that tight levels and circles are common.
     half = data.draw(st.lists(ends_for(limit), min_size=1, max_size=4))
@@ -115,7 +115,7 @@ def options_found(options, limit, closed):
 
 
 @given(st.integers(0, 5), st.booleans(), st.data())
-@settings(max_examples=200)
+@examples(200)
 def test_options_of_a_switch_are_the_best_of_all_choices(limit, closed, data):
     choice = st.lists(ends_for(limit), min_size=1, max_size=2)
     choices = data.draw(st.lists(choice, min_size=2 if closed else 1, max_size=4))

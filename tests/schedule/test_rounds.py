@@ -10,11 +10,11 @@ from collections import Counter, defaultdict
 from itertools import permutations
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.schedule import alltoall_schedule
-from tests.strategies import oracle_paths, topologies
+from tests.strategies import examples, oracle_paths, topologies
 
 
 class Rounds:
@@ -76,7 +76,7 @@ class Rounds:
         return last < 0 or self.position(slow, last) < self.position(fast, number)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     topologies(max_hosts=7, max_switches=4, max_ranks=7).filter(lambda t: t.rank_count > 2),
     st.integers(1, 4),

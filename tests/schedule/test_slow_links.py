@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import ceil
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.errors import NotFoundError
@@ -24,7 +24,7 @@ from stagegen.schedule.alltoall.phases.slow_links import (
 from stagegen.schedule.alltoall.schedule import alltoall_phases
 from stagegen.schedule.verify import verify
 from tests.schedule.test_capacity import plain_bound, plain_capacities
-from tests.strategies import GIGABIT, fast_topologies, make_topology, oracle_paths
+from tests.strategies import GIGABIT, examples, fast_topologies, make_topology, oracle_paths
 
 RATES = st.sampled_from([Fraction(1, 2), Fraction(2, 5), Fraction(3, 4), Fraction(1, 10), 1, 2, 3])
 
@@ -97,7 +97,7 @@ class Plain:
         return starts, last
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(slow_topologies())
 def test_messages_start_in_their_phases_and_all_end_in_the_last(topology):
     schedule = alltoall_phases(topology)
@@ -111,7 +111,7 @@ def test_messages_start_in_their_phases_and_all_end_in_the_last(topology):
     assert not plain.overload(starts)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(slow_topologies(max_hosts=8), st.randoms(use_true_random=False))
 def test_both_ways_to_start_messages_overload_nothing(topology, random):
     clock, phases = Clock.of(topology), assign_phases(rooted_view(topology))
@@ -127,7 +127,7 @@ def test_both_ways_to_start_messages_overload_nothing(topology, random):
         assert not plain.overload(in_phases)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(slow_topologies(max_hosts=5), st.randoms(use_true_random=False))
 def test_first_fit_leaves_no_room_before_a_message(topology, random):
     clock, plain = Clock.of(topology), Plain(topology)

@@ -8,14 +8,14 @@ from fractions import Fraction
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.errors import InputError
 from stagegen.schedule import SCHEME_NAMES, SCHEMES, Message
 from stagegen.schedule.alltoall.sync.synchronise import synchronise
 from tests.schedule.oracle import Oracle, with_link_rates
-from tests.strategies import make_topology, small_topologies, small_trees, topologies
+from tests.strategies import examples, make_topology, small_topologies, small_trees, topologies
 
 WITH_TOKENS = [kind for kind, scheme in SCHEMES.items() if scheme.giver]
 FULL = ["sender", "receiver"]
@@ -36,7 +36,7 @@ def pairs(graph) -> set[tuple[Message, Message]]:
     return {(sync.first, sync.then) for sync in graph.syncs}
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(scheduled(), st.integers(1, 4))
 def test_the_set_is_the_transitive_reduction(case, window):
     topology, oracle, phases = case
@@ -50,7 +50,7 @@ def test_the_set_is_the_transitive_reduction(case, window):
         assert pairs(graph) == set(nx.transitive_reduction(contention).edges)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(scheduled(topologies(max_hosts=12, max_switches=6, max_ranks=12)), st.integers(1, 3))
 def test_the_set_is_the_transitive_reduction_of_larger_clusters(case, window):
     topology, oracle, phases = case

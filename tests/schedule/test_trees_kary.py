@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.schedule import Message, broadcast_tree
@@ -18,7 +18,14 @@ from stagegen.schedule.trees.orders import ORDERS, depth_first_orders
 from stagegen.schedule.trees.range_max import RangeMax
 from tests.schedule.oracle import Oracle
 from tests.schedule.tree_oracle import figure_3_28, interval_trees, least_height_of_any
-from tests.strategies import make_topology, oracle_paths, small_topologies, small_trees, topologies
+from tests.strategies import (
+    examples,
+    make_topology,
+    oracle_paths,
+    small_topologies,
+    small_trees,
+    topologies,
+)
 
 clusters = topologies(max_hosts=16, max_switches=8, max_ranks=18)
 arities = pytest.mark.parametrize("arity", [1, 2, 3, 4])
@@ -33,7 +40,7 @@ def small_orders(draw):
 
 
 @arities
-@settings(max_examples=60)
+@examples(60)
 @given(case=small_orders())
 def test_every_interval_reaches_as_far_as_the_best_tree(arity, case):
     topology, order = case
@@ -55,7 +62,7 @@ def assert_reaches(made, heights, last):
 
 
 @pytest.mark.parametrize("arity", [2, 3])
-@settings(max_examples=25)
+@examples(25)
 @given(topology=topologies(max_hosts=11, max_switches=6, max_ranks=12), data=st.data())
 def test_every_interval_reaches_as_far_as_in_figure_3_28(arity, topology, data):
     order = data.draw(st.sampled_from(list(depth_first_orders(topology.tree, 0))))

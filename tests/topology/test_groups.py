@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.errors import InputError
 from stagegen.schedule import alltoall_schedule, broadcast_tree, logical_ring
 from stagegen.schedule.verify import verify
 from stagegen.topology import restricted_to
-from tests.strategies import make_topology, oracle_paths, topologies
+from tests.strategies import examples, make_topology, oracle_paths, topologies
 
 
 @st.composite
@@ -22,7 +22,7 @@ def groups(draw):
     return topology, chosen
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(groups())
 def test_ranks_keep_their_order_and_paths(case):
     topology, hosts = case
@@ -39,7 +39,7 @@ def test_ranks_keep_their_order_and_paths(case):
         )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(groups())
 def test_groups_have_every_schedule(case):
     topology, hosts = case

@@ -7,14 +7,14 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.errors import InputError, ScheduleError
 from stagegen.schedule.verify import facts_of, verify_configured
 from stagegen.trees import SHAPES, make_tree, read_tree, shape_of, tree_yaml
 from stagegen.trees.file import first_circle
-from tests.strategies import make_topology
+from tests.strategies import examples, make_topology
 from tests.trees.made import correct_file, damaged, random_file, random_tree
 
 EIGHT_BY_FOUR = make_topology([4, 4], [0], slots={f"n{i}": 4 for i in range(8)})
@@ -42,7 +42,7 @@ def sum_of(tree, node=None):
     ]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.integers(0, 10**9))
 def test_a_tree_is_read_as_it_was_written(tmp_path_factory, seed):
     tree = random_tree(random.Random(seed), THREE.rank_count)
@@ -281,7 +281,7 @@ def test_a_rank_with_several_nodes_gets_the_result_once():
     assert (uses["n1", "s0"].at_once, uses["s0", "n1"].down_at_once) == (2, 1)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.integers(0, 10**9))
 def test_no_more_results_meet_than_operands(seed):
     """The proof of a routine that has both ways names the way up only."""
@@ -330,7 +330,7 @@ def test_circles_are_looked_for_once_at_each_node():
     assert above.asked <= 4 * len(names)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(st.integers(-1, 9), min_size=1, max_size=10))
 def test_the_circle_that_is_told_is_the_first_one_of_the_file(parents):
     """As a walk from each node says, which may ask for each node as often as there are nodes."""

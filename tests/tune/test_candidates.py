@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.catalogue import Algorithm, Parameter
@@ -14,6 +14,7 @@ from stagegen.catalogue.values import Range
 from stagegen.measure.records import Candidate
 from stagegen.tune.candidates import at_size, default_candidate, useful_values, variants
 from stagegen.tune.checking import CheckedSource
+from tests.strategies import examples
 from tests.tune.test_race_search import Model, algorithm, search
 
 SEGMENT = Parameter("segment_size", "bytes of a segment", (8, 64, 512), 512)
@@ -95,7 +96,7 @@ def test_a_long_range_is_searched_coarsely_first_and_then_around_the_best(best):
 
 
 @given(st.integers(2, 70), st.integers(2, 70))
-@settings(max_examples=20)
+@examples(20)
 def test_no_value_is_timed_before_it_is_checked(ranks, best):
     model = Dated(radix_cost(best), noise=1e-4)
     tuned_radix(model, ranks)
