@@ -71,11 +71,11 @@ $(VENV)/.develop: pyproject.toml | $(BIN)/python
 
 quickstart: $(VENV)/.use
 	@$(BIN)/stagegen tune --topology $(QUICKSTART) --collectives $(QUICKSTART_COLLECTIVES) \
-	  --communicators whole --sizes $(QUICKSTART_SIZES) --budget 2
+	  --communicators whole --sizes $(QUICKSTART_SIZES) --budget 110s
 	@$(MAKE) --silent -j$(CPUS) -C $(QUICKSTART_OUTPUT) all check \
 	  COLLECTIVES=$(QUICKSTART_COLLECTIVES) LEVEL=quick
 	@$(BIN)/stagegen bench --topology $(QUICKSTART) --library $(QUICKSTART_OUTPUT) \
-	  --collectives $(QUICKSTART_COLLECTIVES) --sizes $(QUICKSTART_SIZES) --repetitions 5
+	  --collectives $(QUICKSTART_COLLECTIVES) --sizes $(QUICKSTART_SIZES) --repetitions 3
 	@echo "report: $(QUICKSTART_OUTPUT)/report.html"
 
 # Types and C are checked at the same time. Pages that a script makes say which script, if they are

@@ -242,6 +242,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_lines_of_a_fortran_program_adapt_apart",
     ),
     "mpi/test_groups": ("test_*",),
+    "mpi/test_inspected_trees": ("test_*shared]",),
     "mpi/test_interposers": ("test_*[openmpi*]",),
     "mpi/test_large": (
         "test_elements_that_an_int_does_not_count_are_one_of_a_type",

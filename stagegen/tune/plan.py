@@ -38,6 +38,8 @@ class Plan:
         one_rule: whether one rule serves calls of all sizes.
         is_told: whether another communicator's search says what may win: then crossovers are known
             to an octave.
+        thrifty: whether parameters are tuned of those that may win there alone, as within a budget:
+            each value is checked before it is timed.
     """
 
     ranks: int
@@ -54,6 +56,7 @@ class Plan:
     late: Callable[[int], float] = lambda size: 0.0
     one_rule: bool = False
     is_told: bool = False
+    thrifty: bool = False
 
     def tunes(self, size: int) -> bool:
         """Whether parameters are tuned at a size: with one rule for all, at the largest alone.

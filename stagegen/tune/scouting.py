@@ -181,8 +181,8 @@ class Scout:
         """Tune the parameters of those that may win; their best values take part from then on.
 
         The parameters of an earlier size are a good guess: an algorithm that is behind with them is
-        not tuned again, as that takes as long as several races. Those that are behind on the rungs
-        are not tuned at all.
+        not tuned again, as that takes as long as several races. Those that are behind on the rungs,
+        or within a budget, are not tuned at all.
         """
         contenders = set(everyone.nearest(least(seen), NEAR_FACTOR, NEAREST))
         for algorithm in algorithms:
@@ -191,7 +191,7 @@ class Scout:
             if known not in seen or not choices(algorithm, size, self.plan.ranks):
                 continue
             seconds = min(seen[known])
-            if known not in contenders and (not first or self.on_rungs):
+            if known not in contenders and (not first or self.on_rungs or self.plan.thrifty):
                 continue
             self.tuned.add(algorithm.name)
             late = self.plan.late(size)

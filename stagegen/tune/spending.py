@@ -6,7 +6,8 @@ that the step is expected to take, and the largest quotient comes first. The ste
 of the job, so they come in stages:
 
 1. In launch 0, looks at sizes, for the first communicator of each collective and then for the
-   others; and at compositions. They may take :data:`SCOUTING` of the budget.
+   others; and at compositions. They may take :data:`SCOUTING` of the budget; the first look of a
+   search, without which its table is native, may begin until :data:`UNKNOWN` of it is spent.
 2. In the launches after it, the finalists of sizes, as many as there is time for. A size that was
    begun is timed in all launches. There are fewer launches if their starts alone would take more
    than :data:`STARTS` of the budget.
@@ -35,6 +36,9 @@ from stagegen.tune.subject import Subject
 #: The share of the budget for launch 0, that of it for first communicators if there are others, and
 #: that of compositions.
 SCOUTING, FIRST, COMPOSED = 0.6, 0.6, 0.1
+
+#: The share of the budget that may be spent while nothing is known of some search.
+UNKNOWN = 0.95
 
 #: The share of what is left after launch 0 that the first of the other launches may take: it times
 #: all finalists, and those after it only what is still open. Each of these may take so many times
@@ -126,7 +130,8 @@ class Spender:
         for size in filter(subject.is_near, worths):
             near = (worth * 2 ** (-octaves(size, s) / OCTAVES) for s, worth in worths.items())
             seconds = cost_of_look(subject, size, self._subjects)
-            if self._purse.spent + seconds <= limit or not self._purse.spent:
+            most = limit if subject.search.points else max(limit, UNKNOWN * self._purse.total)
+            if self._purse.spent + seconds <= most or not self._purse.spent:
                 yield _Step(sum(near), seconds, subject, size)
 
     def _compose(self, limit: float) -> None:

@@ -299,6 +299,27 @@ def test_other_communicators_get_no_routine_of_the_topology():
     assert rules(outcome, "other") == [(0, "ring")]
 
 
+@pytest.mark.parametrize(("thrifty", "tried"), [(False, {1, 2, 4}), (True, {1})])
+def test_within_a_budget_no_values_are_tried_of_what_is_far_behind(thrifty, tried):
+    """Each value would be checked first. If it is near the best one, they are."""
+    parameter = Parameter("radix", "a number", (1, 2, 4), 1)
+    model = Model(by_name(native=line(1e-3, 0), near=line(1.1e-3, 0), far=line(5e-3, 0)))
+    names = ("near", "far")
+    algorithms = [algorithm("native"), *(algorithm(n, parameters=(parameter,)) for n in names)]
+    plan = Plan(8, (1024,), TIMING, 20.0, lambda what: None, thrifty=thrifty)
+    Search(model, plan, "alltoall", algorithms).run()
+    values = {
+        name: {
+            dict(candidate.parameters)["radix"]
+            for asked in model.asked
+            for candidate in asked.candidates
+            if candidate.algorithm == name
+        }
+        for name in names
+    }
+    assert values == {"near": {1, 2, 4}, "far": tried}
+
+
 def test_parameters_are_tuned_for_each_size():
     def cost(candidate: Candidate, size: int) -> float:
         if candidate == NATIVE:
