@@ -75,9 +75,9 @@ class Looks:
         self._quick: dict[int, Times] = {}
         self._composed: set[int] = set()
 
-    def take(self, hints: Mapping[int, tuple[Candidate, ...]]) -> None:
-        """Take in what other searches say of the candidates."""
-        self._scout.plan = replace(self._scout.plan, hints=hints)
+    def take(self, hints: Mapping[int, tuple[Candidate, ...]], *, thrifty: bool) -> None:
+        """Take in what other searches say of the candidates, and whether time is short."""
+        self._scout.plan = replace(self._scout.plan, hints=hints, thrifty=thrifty)
 
     def at(self, size: int) -> None:
         """Look at one of the sizes that are pending."""

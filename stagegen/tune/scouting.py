@@ -182,7 +182,7 @@ class Scout:
 
         The parameters of an earlier size are a good guess: an algorithm that is behind with them is
         not tuned again, as that takes as long as several races. Those that are behind on the rungs,
-        or within a budget, are not tuned at all.
+        or within a small budget, are not tuned at all.
         """
         contenders = set(everyone.nearest(least(seen), NEAR_FACTOR, NEAREST))
         for algorithm in algorithms:

@@ -152,13 +152,15 @@ class Search:
         """Return the sizes that are looked at to predict larger ones, as :class:`Looks` has it."""
         return self._looks.rungs()
 
-    def look_at(self, size: int, hints: Mapping[int, tuple[Candidate, ...]]) -> None:
-        """Look at one of the sizes that are pending.
+    def look_at(
+        self, size: int, hints: Mapping[int, tuple[Candidate, ...]], *, thrifty: bool = False
+    ) -> None:
+        """Look at one of the sizes that are pending, with few values of parameters if thrifty.
 
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.
         """
-        self._looks.take(hints)
+        self._looks.take(hints, thrifty=thrifty)
         self._until_none_fails(lambda: self._looks.at(size))
 
     def compose_at(self, size: int, given: Mapping[Candidate, float]) -> None:

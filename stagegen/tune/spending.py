@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from stagegen.measure.records import Candidate
 from stagegen.tune.compositions import Compositions, LeastSeconds
 from stagegen.tune.field import least
-from stagegen.tune.look_cost import LATENCY, cost_of_look, octaves
+from stagegen.tune.look_cost import BEGIN, LATENCY, cost_of_look, octaves
 from stagegen.tune.plan import Outcome
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.purse import BudgetSpent, Purse
@@ -36,6 +36,10 @@ from stagegen.tune.subject import Subject
 #: The share of the budget for launch 0, that of it for first communicators if there are others, and
 #: that of compositions.
 SCOUTING, FIRST, COMPOSED = 0.6, 0.6, 0.1
+
+#: The share of the time for looks that first ones, which tune all parameters, may take. If they
+#: would take more, parameters are tuned of algorithms near the best one alone.
+BEGUN = 0.15
 
 #: The share of the budget that may be spent while nothing is known of some search.
 UNKNOWN = 0.95
@@ -119,10 +123,21 @@ class Spender:
     def _scout(self, subjects: Sequence[Subject], limit: float) -> None:
         while steps := [step for one in subjects for step in self._looks(one, limit)]:
             step = max(steps, key=lambda step: step.quotient)
-            begin = self._purse.spent
-            if not self._do(step, lambda s: s.subject.search.look_at(s.size, s.subject.hints())):
+            begin, thrifty = self._purse.spent, self._is_thrifty(subjects, limit)
+
+            def look(step: _Step, thrifty: bool = thrifty) -> None:
+                hints = step.subject.hints()
+                step.subject.search.look_at(step.size, hints, thrifty=thrifty)
+
+            if not self._do(step, look):
                 return
             step.subject.costs[step.size] = self._purse.spent - begin
+
+    def _is_thrifty(self, subjects: Sequence[Subject], limit: float) -> bool:
+        """Whether to tune the parameters of all algorithms would take too much of the time."""
+        unknown = (one for one in subjects if not one.search.points)
+        looks = (cost_of_look(one, one.plan.sizes[0], self._subjects) for one in unknown)
+        return BEGIN * sum(looks) > BEGUN * (limit - self._purse.spent)
 
     def _looks(self, subject: Subject, limit: float) -> Iterator[_Step]:
         """Yield the looks that there is time for."""

@@ -180,7 +180,7 @@ def _within(
     paid = CheckedSource(Experiments(PaidSource(source, purse)))
     subjects: list[Subject] = []
     for topic in topics:
-        plan = replace(_plan(topology, options, topic, least, progress), thrifty=True)
+        plan = _plan(topology, options, topic, least, progress)
         search = Search(paid, plan, topic.collective, topic.algorithms, topic.others)
         first = next((one for one in subjects if one.collective == topic.collective), None)
         hints = partial(_hints_within, topic, tuple(zip(topics, subjects, strict=False)))
