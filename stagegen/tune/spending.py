@@ -39,7 +39,7 @@ SCOUTING, FIRST, COMPOSED = 0.6, 0.6, 0.1
 
 #: The share of the time for looks that first ones, which tune all parameters, may take. If they
 #: would take more, parameters are tuned of algorithms near the best one alone.
-BEGUN = 0.15
+BEGUN = 0.2
 
 #: The share of the budget that may be spent while nothing is known of some search.
 UNKNOWN = 0.95
@@ -104,6 +104,7 @@ class Spender:
         self._purse = purse
         self._least = least
         self._protocol = protocol
+        self._short: set[Subject] = set()  # of which parameters of few algorithms were tuned
 
     def run(self) -> tuple[Outcome, ...]:
         """Do what there is time for; return the outcomes, in the order of the subjects.
@@ -129,14 +130,16 @@ class Spender:
                 hints = step.subject.hints()
                 step.subject.search.look_at(step.size, hints, thrifty=thrifty)
 
+            if thrifty:
+                self._short.add(step.subject)
             if not self._do(step, look):
                 return
             step.subject.costs[step.size] = self._purse.spent - begin
 
     def _is_thrifty(self, subjects: Sequence[Subject], limit: float) -> bool:
         """Whether to tune the parameters of all algorithms would take too much of the time."""
-        unknown = (one for one in subjects if not one.search.points)
-        looks = (cost_of_look(one, one.plan.sizes[0], self._subjects) for one in unknown)
+        left = (one for one in subjects if not one.search.points or one in self._short)
+        looks = (cost_of_look(one, one.plan.sizes[0], self._subjects) for one in left)
         return BEGIN * sum(looks) > BEGUN * (limit - self._purse.spent)
 
     def _looks(self, subject: Subject, limit: float) -> Iterator[_Step]:

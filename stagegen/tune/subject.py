@@ -16,7 +16,7 @@ from stagegen.tune.search import Search
 REACH = 8
 
 
-@dataclass
+@dataclass(eq=False)
 class Subject:
     """A search within a budget.
 
