@@ -19,8 +19,8 @@ BIN := $(VENV)/bin
 # The wheel's MPI library, whatever else is installed.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-# Python compiles what is used when it is used: a small part of all modules.
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# pip compiles no modules: Python compiles each one when it is imported, and few are.
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 QUICKSTART := topologies/quickstart.yaml
 QUICKSTART_OUTPUT := generated/quickstart
@@ -61,12 +61,12 @@ $(BIN)/python:
 
 $(VENV)/.use: pyproject.toml | $(BIN)/python
 	@echo "installing into $(VENV)"
-	@$(INSTALL) -e '.[mpi,report]'
+	@$(PIP_INSTALL) -e '.[mpi,report]'
 	@touch $@
 
 $(VENV)/.develop: pyproject.toml | $(BIN)/python
 	@echo "installing into $(VENV)"
-	@$(INSTALL) -e '.[mpi,report,test,lint]'
+	@$(PIP_INSTALL) -e '.[mpi,report,test,lint]'
 	@touch $@ $(VENV)/.use
 
 quickstart: $(VENV)/.use

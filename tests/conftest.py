@@ -32,7 +32,7 @@ settings.register_profile(
     "busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("busy machine")
-# That of `make test`: a quarter of the examples, of which `make test-wide` has all.
+# `make test` uses this profile. `make test-wide` uses the one above, which has all examples.
 settings.register_profile("few", max_examples=USUAL // 4)
 
 if shutil.which("ccache") and shutil.which("cc"):

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from stagegen.topology import Host, Link, RankMap, Switch, Topology
 
 GIGABIT = 10**9
+#: How many examples a property test has if neither it nor the profile sets a number.
 USUAL = 100
-"""Examples of a property test of which nothing is said, unless the profile has others."""
 
 
 def examples(count: int) -> settings:
-    """Let a property test have so many examples; fewer, likewise, if all others have fewer."""
+    """Give a property test this many examples. A profile with fewer examples scales them down."""
     return settings(max_examples=max(1, count * settings.default.max_examples // USUAL))
 
 

@@ -6,7 +6,8 @@
   another cluster, for another value, with another MPI library), or if few changes can break what
   they test,
 - of a test that starts MPI processes for several values, all but the first and the last one,
-- of a property test, three of four examples (`few` in `conftest.py`); `make test-wide` begins anew.
+- of a property test, three of four examples (the profile `few` in `conftest.py`). `make test-wide`
+  runs all of them.
 
 `make check-all` runs all tests, the `slow` ones, too.
 """

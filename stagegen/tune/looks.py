@@ -76,7 +76,7 @@ class Looks:
         self._composed: set[int] = set()
 
     def take(self, hints: Mapping[int, tuple[Candidate, ...]], *, thrifty: bool) -> None:
-        """Take in what other searches say of the candidates, and whether time is short."""
+        """Take in what other searches say of the candidates, and whether to be thrifty."""
         self._scout.plan = replace(self._scout.plan, hints=hints, thrifty=thrifty)
 
     def at(self, size: int) -> None:

@@ -38,8 +38,8 @@ class Plan:
         one_rule: whether one rule serves calls of all sizes.
         is_told: whether another communicator's search says what may win: then crossovers are known
             to an octave.
-        thrifty: whether parameters are tuned of those that may win there alone, as within a small
-            budget: each value is checked before it is timed.
+        thrifty: whether only algorithms near the best one have their parameters tuned. Within a
+            small budget it is so, because each value is checked before it is timed.
     """
 
     ranks: int

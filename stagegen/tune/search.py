@@ -155,7 +155,7 @@ class Search:
     def look_at(
         self, size: int, hints: Mapping[int, tuple[Candidate, ...]], *, thrifty: bool = False
     ) -> None:
-        """Look at one of the sizes that are pending, with few values of parameters if thrifty.
+        """Look at one of the sizes that are pending; :class:`Plan` says what is thrifty.
 
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.

@@ -37,11 +37,11 @@ from stagegen.tune.subject import Subject
 #: that of compositions.
 SCOUTING, FIRST, COMPOSED = 0.6, 0.6, 0.1
 
-#: The share of the time for looks that first ones, which tune all parameters, may take. If they
-#: would take more, parameters are tuned of algorithms near the best one alone.
+#: The share of the time for looks that first looks may take if they tune the parameters of all
+#: algorithms. If they would take more, only algorithms near the best one are tuned.
 BEGUN = 0.2
 
-#: The share of the budget that may be spent while nothing is known of some search.
+#: First looks may begin until this share of the budget is spent.
 UNKNOWN = 0.95
 
 #: The share of what is left after launch 0 that the first of the other launches may take: it times
@@ -83,6 +83,11 @@ class _Step:
         return self.worth / self.seconds
 
 
+def _look(step: _Step) -> None:
+    one = step.subject
+    one.search.look_at(step.size, one.hints(), thrifty=one.thrifty)
+
+
 class Spender:
     """Tunes several subjects within a budget.
 
@@ -104,7 +109,6 @@ class Spender:
         self._purse = purse
         self._least = least
         self._protocol = protocol
-        self._short: set[Subject] = set()  # of which parameters of few algorithms were tuned
 
     def run(self) -> tuple[Outcome, ...]:
         """Do what there is time for; return the outcomes, in the order of the subjects.
@@ -124,21 +128,14 @@ class Spender:
     def _scout(self, subjects: Sequence[Subject], limit: float) -> None:
         while steps := [step for one in subjects for step in self._looks(one, limit)]:
             step = max(steps, key=lambda step: step.quotient)
-            begin, thrifty = self._purse.spent, self._is_thrifty(subjects, limit)
-
-            def look(step: _Step, thrifty: bool = thrifty) -> None:
-                hints = step.subject.hints()
-                step.subject.search.look_at(step.size, hints, thrifty=thrifty)
-
-            if thrifty:
-                self._short.add(step.subject)
-            if not self._do(step, look):
+            begin, step.subject.thrifty = self._purse.spent, self._is_thrifty(subjects, limit)
+            if not self._do(step, _look):
                 return
             step.subject.costs[step.size] = self._purse.spent - begin
 
     def _is_thrifty(self, subjects: Sequence[Subject], limit: float) -> bool:
-        """Whether to tune the parameters of all algorithms would take too much of the time."""
-        left = (one for one in subjects if not one.search.points or one in self._short)
+        """Whether tuning the parameters of all algorithms would take too much of the time."""
+        left = (one for one in subjects if not one.search.points or one.thrifty)
         looks = (cost_of_look(one, one.plan.sizes[0], self._subjects) for one in left)
         return BEGIN * sum(looks) > BEGUN * (limit - self._purse.spent)
 

@@ -16,7 +16,7 @@ from stagegen.tune.search import Search
 REACH = 8
 
 
-@dataclass(eq=False)
+@dataclass
 class Subject:
     """A search within a budget.
 
@@ -28,6 +28,7 @@ class Subject:
         first: the search of the collective's first communicator; None if that is this one.
         is_part: whether it only serves parts of what a program calls: it is looked at, no more.
         costs: the seconds that looks took, by size.
+        thrifty: whether its last look tuned the parameters of few algorithms only.
         worths: what may be lost at each size that is pending; None until it is known anew.
     """
 
@@ -38,6 +39,7 @@ class Subject:
     first: Subject | None = None
     is_part: bool = False
     costs: dict[int, float] = field(default_factory=dict)
+    thrifty: bool = False
     worths: dict[int, float] | None = None
 
     def pending(self) -> dict[int, float]:

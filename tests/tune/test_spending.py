@@ -12,7 +12,7 @@ import pytest
 from docs.tools.bench_tuning.by_model import Modelled
 from docs.tools.bench_tuning.plan import CATALOGUE, MODEL, Setting
 from docs.tools.bench_tuning.truth import CatalogueCluster, CatalogueTruth
-from stagegen.measure.records import CandidateFailed, Check, Failure
+from stagegen.measure.records import Candidate, CandidateFailed, Check, Failure
 from stagegen.measure.source import LogSource
 from stagegen.topology import WHOLE
 from stagegen.tune.decision import CLUSTER, NATIVE_CANDIDATE, DecisionTable
@@ -51,12 +51,14 @@ class Watched:
         truth = CatalogueTruth(setting.topology, CATALOGUE, setting.communicators, seed)
         self.cluster = CatalogueCluster(truth, seed)
         self.begun: list[float] = []
+        self.timed: set[tuple[str, Candidate]] = set()
         self.longest = 0.0
 
     def check(self, collective, given, communicator="whole"):
         return self._timed(lambda: self.cluster.check(collective, given, communicator))
 
     def measure(self, asked):
+        self.timed |= {(asked.collective, candidate) for candidate in asked.candidates}
         return self._timed(lambda: self.cluster.measure(asked))
 
     def _timed(self, command):
@@ -111,6 +113,18 @@ def test_a_tenth_of_the_time_tells_something_of_every_table():
     found = within(FEW, 2, 0.1)
     assert found["unknown"] == 0
     assert found["loss"] < 0.2
+
+
+def test_with_little_time_few_values_of_parameters_are_tried_at_every_size():
+    """Each would be checked first. With much time, all are tried that a full tuning tries."""
+    asked = setting("allreduce", "alltoall", "bcast")
+
+    def tried(total: float) -> int:
+        source = Watched(asked)
+        tuned(asked, source, total)
+        return len(source.timed)
+
+    assert 2 * tried(120.0) < tried(1e4)
 
 
 def test_a_budget_that_is_more_than_enough_is_not_spent():
