@@ -21,7 +21,8 @@ from stagegen.tune.purse import BudgetSpent
 #: costs little, as the two are nearly equal around it.
 DUEL_SECONDS = 0.05
 
-#: The resolution of crossovers that need not be known better than to an octave.
+#: The resolution of crossovers on communicators that others tell of. If both routines can do both
+#: sizes, no duels are fought there, however short the calls are.
 OCTAVE = 1.0
 
 
@@ -34,12 +35,14 @@ class Crossovers:
         handles: whether a candidate can do messages of a size.
         gain: a smaller difference is none.
         resolution: a crossover is known when its interval is this share of its lower end.
+        longest: no duels are fought if calls take longer than this many seconds at the upper size.
     """
 
     duels: Duels
     handles: Callable[[Candidate, int], bool]
     gain: float
     resolution: float = RESOLUTION
+    longest: float = DUEL_SECONDS
 
     def rules(
         self, choices: Mapping[int, Candidate], samples: Mapping[int, Samples]
@@ -55,7 +58,7 @@ class Crossovers:
             lower, upper = choices[low], choices[high]
             if lower == upper:
                 continue
-            if median(samples[high][upper]) > DUEL_SECONDS and self._can_both(low, high, choices):
+            if median(samples[high][upper]) > self.longest and self._can_both(low, high, choices):
                 first = _crossing(low, high, lower, upper, samples, self.gain)
                 yield Rule(first, upper, (low, high))
                 continue

@@ -6,6 +6,8 @@
 - A challenger is *out of reach* if it could not pass the test against the native routine even with
   the best luck in the launches to come, or if the one that is tested first could not. That changes
   no decision.
+- The native routine is *replaced* before all launches are done if another communicator's search
+  named the challenger, and it is ahead by the least gain in each of :data:`CONFIRMED` launches.
 - A challenger that is slower than the leader in two launches or more is *behind*: what replaces
   it is the better of two that both beat the native routine.
 
@@ -14,6 +16,10 @@ scouting ranked best. A challenger that is no faster must be ahead in each of fi
 has a probability of at most 1 in 32, and its median gain must reach the least gain besides. The
 others may replace the native routine only if that one does, so the probability of a false change
 does not grow with their number. While it is on test, it is not taken out as beaten or behind.
+
+A challenger that another communicator's search named needs fewer launches, as it has passed the
+looks on both. Here, one that is no faster is ahead in all of them with a probability of at most 1
+in 4, and by the least gain in each of them with a lower one.
 """
 
 from __future__ import annotations
@@ -31,6 +37,9 @@ from stagegen.tune.protocol import Protocol
 #: After so many launches a candidate is beaten if its least time is above a rival's median by this
 #: factor; in scouting it had calls before. Where calls are long, the second of the two.
 BEATEN = {1: (1.5, 1.3), 2: (1.2, 1.12), 3: (1.1, 1.06)}
+
+#: So many launches confirm what another communicator's search named.
+CONFIRMED = 2
 
 #: The logarithm of the factor is also at least so many times the noise.
 NOISE_FACTOR = 4
@@ -85,6 +94,22 @@ def eliminate(point: Point, protocol: Protocol, noise: float) -> None:
         behind = challenges and _is_behind(point, candidate, rivals, protocol)
         if out_of_reach or ((beaten or behind) and not _is_on_test(point, candidate)):
             point.out.add(candidate)
+    if _is_replaced(point, protocol):
+        point.out.add(NATIVE_CANDIDATE)
+
+
+def _is_replaced(point: Point, protocol: Protocol) -> bool:
+    """Whether launches have confirmed, in each group, the challenger that was named elsewhere."""
+    if NATIVE_CANDIDATE not in point.running or len(point.launches) < CONFIRMED:
+        return False
+    tested = {first for group in point.field.groups if (first := point.challenger(group))}
+    native = point.raced[NATIVE_CANDIDATE]
+    return bool(tested) and all(
+        first in point.running
+        and first.algorithm in point.told
+        and max(launch_ratios(point.raced[first], native)) < 1 - protocol.gain
+        for first in tested
+    )
 
 
 def _is_on_test(point: Point, candidate: Candidate) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 
 from stagegen.catalogue import Algorithm
 from stagegen.measure.records import Candidate
-from stagegen.measure.statistics import is_faster_in_launches, launch_ratios
+from stagegen.measure.statistics import MARGIN, is_faster_in_launches, launch_ratios
 from stagegen.tune.choose import Samples, median
 from stagegen.tune.decision import NATIVE_CANDIDATE, Rule
 from stagegen.tune.field import Sample, least
@@ -38,10 +38,10 @@ def slower_than_native(point: Point) -> set[str]:
     return {candidate.algorithm for candidate in scores} - as_fast
 
 
-def ranked(samples: Mapping[int, Samples], gain: float) -> list[Candidate]:
+def ranked(samples: Mapping[int, Samples], margin: float) -> list[Candidate]:
     """Return the candidates that are nowhere slower than the native routine, the fastest first.
 
-    A share of time below ``gain`` is no difference. The order is by the geometric mean over the
+    A share of time below ``margin`` is no difference. The order is by the geometric mean over the
     sizes. The native routine is one of them.
     """
     ratios = {
@@ -49,18 +49,26 @@ def ranked(samples: Mapping[int, Samples], gain: float) -> list[Candidate]:
         for candidate in min(samples.values(), key=len, default={})
         if all(candidate in of_size for of_size in samples.values())
     }
-    able = [candidate for candidate, known in ratios.items() if max(known) <= 1 + gain]
+    able = [candidate for candidate, known in ratios.items() if max(known) <= 1 + margin]
     return sorted(able, key=lambda candidate: (math.prod(ratios[candidate]), candidate))
+
+
+def _margin(gain: float) -> float:
+    """Return what is no difference where a gain counts: what must gain much may lose no more."""
+    return min(gain, MARGIN)
 
 
 def choose_one(samples: Mapping[int, Samples], gain: float) -> Candidate:
     """Return the first of these that beats the native routine; else that one.
 
     Each is tested at one size: where its first look was ahead by most. Launches made the times that
-    are tested, so the look does not favour it. At most :data:`FINALISTS` are tested.
+    are tested, so the look does not favour it. At most :data:`FINALISTS` are tested: if launches
+    timed any, what they did not time is not chosen.
     """
-    for candidate in ranked(samples, gain):
-        if candidate != NATIVE_CANDIDATE and _wins(candidate, samples, gain):
+    timed = {c for of_size in samples.values() for c, sample in of_size.items() if sample.launches}
+    for candidate in ranked(samples, _margin(gain)):
+        may_serve = candidate in timed or not timed
+        if candidate != NATIVE_CANDIDATE and may_serve and _wins(candidate, samples, gain):
             return candidate
     return NATIVE_CANDIDATE
 
@@ -77,7 +85,7 @@ def make_one_rule(
     """
     if samples:
         largest = samples[max(samples)]
-        able = {candidate: largest[candidate] for candidate in ranked(samples, gain)}
+        able = {candidate: largest[candidate] for candidate in ranked(samples, _margin(gain))}
         chosen = choose_one(samples, gain)
         yield Rule(0, chosen, alternatives=alternatives(chosen, able, algorithms))
 
@@ -95,7 +103,7 @@ def name_finalists_of_all(points: Mapping[int, Point], kinds: Kinds, gain: float
     best = {NATIVE_CANDIDATE}
     for kind in kinds.names:
         of_kind = {size: kinds.of(kind, of_size) for size, of_size in samples.items()}
-        able = dict.fromkeys((*ranked(of_kind, gain), *ranked(of_kind, NEARLY)))
+        able = dict.fromkeys((*ranked(of_kind, _margin(gain)), *ranked(of_kind, NEARLY)))
         best.update([candidate for candidate in able if candidate != NATIVE_CANDIDATE][:FINALISTS])
     for point in points.values():
         if not point.launches:

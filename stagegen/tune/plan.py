@@ -36,8 +36,8 @@ class Plan:
         late: by how many seconds ranks come late to a call of a size at the most, at the links'
             nominal rates.
         one_rule: whether one rule serves calls of all sizes.
-        is_told: whether another communicator's search says what may win: then crossovers are known
-            to an octave.
+        is_told: whether another communicator's search says what may win: then crossovers follow
+            from the times at the sizes, where these are known.
         thrifty: whether only algorithms near the best one have their parameters tuned. Within a
             small budget it is so, because each value is checked before it is timed.
     """

@@ -23,6 +23,8 @@ class Point:
         seen: what looks saw of each.
         tried: the times that rank them.
         late: by how many seconds ranks come late to a call at the most.
+        told: the algorithms that another communicator's search named for this size, if one of them
+            had the best look.
         finalists: the candidates that are timed in the launches that decide.
         holders: those of them that stay unless the difference counts: what may be chosen at the
             neighbouring sizes, and the native routine.
@@ -36,6 +38,7 @@ class Point:
     seen: Times
     tried: Times
     late: float = 0.0
+    told: frozenset[str] = frozenset()
     finalists: tuple[Candidate, ...] = ()
     holders: frozenset[Candidate] = frozenset()
     raced: dict[Candidate, dict[int, list[float]]] = made(default_factory=dict)

@@ -89,21 +89,25 @@ class Scout:
         if named:
             few = [c for c in distinct((*named, NATIVE_CANDIDATE)) if c in everyone.candidates]
             look_at_few(self.source, self._asked(size, everyone), few, seen)
-        if not named or not self._holds(everyone, hinted or named[:1], seen):
+        holds = bool(named) and self._holds(everyone, hinted or named[:1], seen)
+        if not holds:
             late = self.plan.late(size)
             look(self.source, self._asked(size, everyone), everyone, prediction, seen, late)
         if self.plan.tunes(size):
             self._tune(size, algorithms, everyone, seen)
-        found = self.make_field(seen)
-        return self._point(size, found, seen)
+        trusts = holds and not self.plan.one_rule
+        told = frozenset(candidate.algorithm for candidate in hinted if trusts)
+        return self._point(size, self.make_field(seen), seen, told)
 
     def as_seen(self, size: int, seen: Times) -> Point:
         """Return what is known of a size if there was no time to look at all candidates."""
         return Point(self.make_field(seen), seen, seen, self.plan.late(size))
 
-    def _point(self, size: int, found: Field, seen: Times) -> Point:
-        tried = try_short(self.source, self._asked(size, found), found, seen)
-        return Point(found, seen, tried, self.plan.late(size))
+    def _point(
+        self, size: int, found: Field, seen: Times, told: frozenset[str] = frozenset()
+    ) -> Point:
+        tried = seen if told else try_short(self.source, self._asked(size, found), found, seen)
+        return Point(found, seen, tried, self.plan.late(size), told)
 
     def quickly(
         self, size: int, algorithms: Sequence[Algorithm], prediction: Prediction, many: int

@@ -17,7 +17,7 @@ from stagegen.catalogue import Algorithm
 from stagegen.measure.records import Candidate, CandidateFailed, Failure, Request
 from stagegen.measure.source import Source
 from stagegen.tune.candidates import default_candidate, handles
-from stagegen.tune.choose import RESOLUTION, fastest
+from stagegen.tune.choose import fastest
 from stagegen.tune.crossovers import OCTAVE, Crossovers
 from stagegen.tune.duels import Duels
 from stagegen.tune.kinds import Kinds
@@ -27,7 +27,6 @@ from stagegen.tune.one_rule import name_finalists_of_all
 from stagegen.tune.outcomes import outcome_of
 from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.point import Point, noise_of
-from stagegen.tune.protocol import Protocol
 from stagegen.tune.stakes import Stakes
 
 __all__ = ["Outcome", "Plan", "Search", "default_candidate"]
@@ -172,13 +171,14 @@ class Search:
         self._looks.compositions = {**self._looks.compositions, size: given}
         self._until_none_fails(lambda: self._looks.at_compositions(size))
 
-    def confirm_at(self, size: int, launch: int, protocol: Protocol) -> None:
-        """Time the finalists of a size in a launch, by a protocol with maybe fewer launches.
+    def confirm_at(self, size: int, launch: int, launches: int) -> None:
+        """Time the finalists of a size in one of so many launches; the plan may have more of them.
 
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.
         """
         self._launch = launch
+        protocol = replace(self._plan.protocol, launches=launches)
         self._plan = replace(self._plan, protocol=protocol)
         self._until_none_fails(lambda: self._confirm(size) if size in self._points else None)
 
@@ -201,8 +201,9 @@ class Search:
     def _crossovers(self) -> Crossovers:
         gain = self._plan.protocol.gain
         duels = Duels(self._source, self._request, self._plan.progress, gain)
-        resolution = OCTAVE if self._plan.is_told else RESOLUTION
-        return Crossovers(duels, self._handles, gain, resolution)
+        if self._plan.is_told:
+            return Crossovers(duels, self._handles, gain, OCTAVE, longest=0.0)
+        return Crossovers(duels, self._handles, gain)
 
     def _until_none_fails(self, attempt: Callable[[], None]) -> None:
         """Try until no candidate fails any more; what was measured is not measured again."""

@@ -180,7 +180,6 @@ class Spender:
         starts = purse.start * self._protocol.launches
         share = 1.0 if starts <= STARTS * purse.total else STARTS * purse.total / starts
         launches = max(1, math.floor(share * self._protocol.launches))
-        protocol = replace(self._protocol, launches=launches)
         reserved = DUELS * purse.total
         steps = sorted(self._to_confirm(), key=lambda step: -step.quotient)
         for launch in range(1, launches + 1):
@@ -189,7 +188,7 @@ class Spender:
             limit = purse.spent + share * (purse.left - reserved)
 
             def time(step: _Step, launch: int = launch) -> None:
-                step.subject.search.confirm_at(step.size, launch, protocol)
+                step.subject.search.confirm_at(step.size, launch, launches)
 
             for step in steps:
                 point = step.subject.search.points.get(step.size)

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,15 @@ def test_the_truth_is_above_the_bound_and_the_best_is_the_least():
         times = [truth(name, candidate, size, WHOLE) for candidate in plain]
         assert seconds <= min(times)
         assert times != [other(name, candidate, size, WHOLE) for candidate in plain]
+
+
+def test_the_same_ranks_take_the_same_time_by_any_name():
+    setting = model("jobs")
+    whole = setting.communicators[0]
+    others = [replace(whole, name="job"), replace(whole, name="part", ranks=whole.ranks[:-1])]
+    truth = CatalogueTruth(setting.topology, CATALOGUE, (*setting.communicators, *others))
+    times = [truth("bcast", NATIVE_CANDIDATE, 64, name) for name in (WHOLE, "job", "part")]
+    assert times[0] == times[1] != times[2]
 
 
 @pytest.mark.parametrize("part", PARTS)

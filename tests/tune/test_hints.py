@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
 from stagegen.catalogue import load_catalogue
 from stagegen.measure.records import Bound, Candidate, Timing
 from stagegen.tune.field import Sample
@@ -69,8 +73,8 @@ def crossing(candidate: Candidate, size: int) -> float:
     return at_once + per_byte * size
 
 
-def tuned(model: Model):
-    options = Options(("bcast",), (64, 1024, 16384), Timing(), 1.0, ("whole", "4"))
+def tuned(model: Model, total: float | None = None):
+    options = Options(("bcast",), (64, 1024, 16384), Timing(), 1.0, ("whole", "4"), total=total)
     return tune(make_topology([4, 4], [0]), CATALOGUE, options, model, lambda: True)
 
 
@@ -88,14 +92,54 @@ def test_the_longest_messages_of_few_ranks_are_told_by_those_of_many():
     assert len(asked) <= 3
 
 
-def test_a_crossover_of_few_ranks_is_known_to_an_octave():
-    decision = tuned(Model(crossing)).decision
-    for kind, ranks, share in (("cluster", 8, 1 / 8), ("hosts", 4, 1.0)):
+def test_a_crossover_of_few_ranks_follows_from_the_times_at_the_sizes():
+    """There, pipelined_linear must be faster than binomial by 10 %, as it is from 6500 bytes on."""
+    model = Model(crossing)
+    decision = tuned(model).decision
+    for kind, ranks, first in (("cluster", 8, 5817), ("hosts", 4, 6500)):
         table = decision.table("bcast", kind, Shape(ranks, 1))
         assert table is not None
-        ((low, high),) = (rule.crossover for rule in table.rules if rule.crossover)
-        assert low <= 5817 <= high
-        assert share / 2 * low < high - low <= share * low
+        (rule,) = (r for r in table.rules if r.candidate.algorithm == "pipelined_linear")
+        assert rule.first == pytest.approx(first, rel=1 / 8)
+    for communicator, has_duels in (("whole", True), ("4", False)):
+        asked = [request for request in model.asked if request.communicator == communicator]
+        looked_at = {request.size for request in asked if request.launch == 0}
+        assert any(request.size not in looked_at for request in asked) == has_duels
+
+
+def by_factor(factor: float) -> Callable[[Candidate, int], float]:
+    """Return seconds of which binomial takes a share, and all others but native take longer."""
+    factors = {"native": 1.0, "binomial": factor}
+    return lambda candidate, size: factors.get(candidate.algorithm, 3.0) * (1e-3 + 1e-7 * size)
+
+
+@pytest.mark.parametrize("total", [None, 1000.0], ids=["all", "budget"])
+@pytest.mark.parametrize(("factor", "on_few"), [(0.95, "native"), (0.85, "binomial")])
+def test_few_ranks_need_more_gain_than_all_ranks(factor, on_few, total):
+    """On other hosts than the measured ones, times differ."""
+    decision = tuned(Model(by_factor(factor)), total).decision
+    for kind, ranks, chosen in (("cluster", 8, "binomial"), ("hosts", 4, on_few)):
+        table = decision.table("bcast", kind, Shape(ranks, 1))
+        assert table is not None
+        assert {rule.candidate.algorithm for rule in table.rules} == {chosen}
+
+
+def timed(model: Model, communicator: str) -> tuple[set[int], int]:
+    """Return the launches that timed native with 1024 bytes, and the repetitions of the first."""
+    asked = [
+        request
+        for request in model.asked
+        if request.launch and request.size == 1024 and request.communicator == communicator
+        if NATIVE in request.candidates
+    ]
+    return {request.launch for request in asked}, asked[0].repetitions
+
+
+def test_two_launches_confirm_what_was_named_elsewhere():
+    model = Model(by_factor(0.89))
+    tuned(model)
+    assert timed(model, "whole") == ({1, 2, 3}, 3)
+    assert timed(model, "4") == ({1, 2}, 2)
 
 
 def test_the_first_search_has_no_hints():

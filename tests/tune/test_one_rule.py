@@ -52,6 +52,16 @@ def test_what_is_slower_anywhere_does_not_serve(ring, chosen):
     assert choose_one(samples(native=(1.0, 1.0, 1.0), ring=ring), 0.03).algorithm == chosen
 
 
+def test_what_launches_have_not_timed_does_not_serve_if_they_have_timed_others():
+    """A look is often lucky."""
+    launches = dict.fromkeys(range(1, 6), (0.8,))
+    given = samples(native=(1.0, 1.0, 1.0), ring=(0.8, 0.8, 0.8), own_windows=(0.7, 0.7, 0.7))
+    for of_size in given.values():
+        of_size[RING] = Sample((0.8,) * 5, launches=launches)
+        of_size[NATIVE_CANDIDATE] = Sample((1.0,), dropped=True)
+    assert choose_one(given, 0.03) == RING
+
+
 def test_the_best_of_all_sizes_together_serves():
     given = samples(native=(1.0,) * 3, ring=(1.0, 0.9, 0.5), own_windows=(0.7, 0.7, 0.7))
     assert ranked(given, 0.03) == [WINDOWS, RING, NATIVE_CANDIDATE]

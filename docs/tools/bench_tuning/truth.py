@@ -75,6 +75,8 @@ class CatalogueTruth:
     ):
         self._catalogue = catalogue
         self._ranks = {one.name: len(one.ranks) for one in communicators}
+        names = {one.ranks: one.name for one in reversed(communicators)}
+        self._first_of_ranks = {one.name: names[one.ranks] for one in communicators}
         self._seen = {one.name: as_seen_by(topology, one) for one in communicators}
         self._whole = topology
         self._seed = seed
@@ -183,8 +185,9 @@ class CatalogueTruth:
         return math.exp(self._draw(algorithm.full_name).octaves * octaves)
 
     def _place(self, algorithm: Algorithm, ranks: str) -> float:
-        """Return the factor of what an algorithm draws on these ranks alone."""
-        return math.exp(random.Random(f"{self._seed} {algorithm.full_name} {ranks}").gauss(0, 0.05))
+        """Return the factor that an algorithm draws on these ranks alone, whatever their name."""
+        place = f"{self._seed} {algorithm.full_name} {self._first_of_ranks[ranks]}"
+        return math.exp(random.Random(place).gauss(0, 0.05))
 
 
 def _on_all(known: CatalogueTruth, collective: str, candidate: Candidate, size: int) -> float:
