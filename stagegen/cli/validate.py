@@ -161,8 +161,9 @@ def _decisions(recorded: Recorded, topology: Topology, catalogue: Catalogue) -> 
         if key[1:] in made_from:
             described = catalogue.collective(key[0])
             sizes = sizes_of(described, options, key[2])
-            name = made_from[key[1:]].name
-            yield from decisions_of(key, table, name, sizes, times, able)
+            one, protocol = made_from[key[1:]], options.protocol
+            gain = (protocol.elsewhere() if one.stands_for_others else protocol).gain
+            yield from decisions_of(key, table, one.name, sizes, times, able, gain)
 
 
 def _timing(recorded: Recorded, console: Console) -> Timing:

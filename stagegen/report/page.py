@@ -57,7 +57,6 @@ def render_report(
         ],
         reach=REACH,
         can_plot=can_plot(),
-        margin=statistics.MARGIN,
         significance=statistics.SIGNIFICANCE,
         confidence=statistics.CONFIDENCE,
     )

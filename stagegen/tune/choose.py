@@ -91,7 +91,7 @@ def worthy(samples: Samples, gain: float = MARGIN) -> Samples:
 
     The challenger that scouting ranked best is tested first. If it fails, none replaces the native
     routine: so the probability of a false change is that of one test, however many challenge. If
-    the native routine fell behind, all that still run beat it.
+    the native routine fell behind, or was replaced, all that still run beat it.
     """
     left = running(samples)
     native = left.pop(NATIVE_CANDIDATE, None)

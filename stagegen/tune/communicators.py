@@ -58,6 +58,11 @@ class Communicator:
             return None
         return f"group {self.name}" if self.group else "cluster"
 
+    @property
+    def stands_for_others(self) -> bool:
+        """Whether its times only make tables that serve other ranks, too."""
+        return self.table is None
+
 
 def as_seen_by(topology: Topology, communicator: Communicator) -> Topology:
     """Return the cluster with the ranks of a communicator only, numbered from 0."""

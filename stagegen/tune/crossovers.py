@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from stagegen.measure.records import Candidate
 from stagegen.tune.choose import RESOLUTION, Samples, crossover, median
-from stagegen.tune.decision import Rule
+from stagegen.tune.decision import NATIVE_CANDIDATE, Rule
 from stagegen.tune.duels import Duels
 from stagegen.tune.purse import BudgetSpent
 
@@ -21,8 +22,8 @@ from stagegen.tune.purse import BudgetSpent
 #: costs little, as the two are nearly equal around it.
 DUEL_SECONDS = 0.05
 
-#: The resolution of crossovers on communicators that others tell of. If both routines can do both
-#: sizes, no duels are fought there, however short the calls are.
+#: The resolution of crossovers on communicators that others tell of. No duels are fought there
+#: between sizes at which both routines were timed, or which are no further apart.
 OCTAVE = 1.0
 
 
@@ -34,15 +35,14 @@ class Crossovers:
         duels: of the collective.
         handles: whether a candidate can do messages of a size.
         gain: a smaller difference is none.
-        resolution: a crossover is known when its interval is this share of its lower end.
-        longest: no duels are fought if calls take longer than this many seconds at the upper size.
+        is_told: whether another communicator's search says what may win: then times at both sizes
+            tell where a choice changes.
     """
 
     duels: Duels
     handles: Callable[[Candidate, int], bool]
     gain: float
-    resolution: float = RESOLUTION
-    longest: float = DUEL_SECONDS
+    is_told: bool = False
 
     def rules(
         self, choices: Mapping[int, Candidate], samples: Mapping[int, Samples]
@@ -58,7 +58,9 @@ class Crossovers:
             lower, upper = choices[low], choices[high]
             if lower == upper:
                 continue
-            if median(samples[high][upper]) > self.longest and self._can_both(low, high, choices):
+            if self._can_both(low, high, choices) and self._needs_no_duel(
+                low, high, choices, samples
+            ):
                 first = _crossing(low, high, lower, upper, samples, self.gain)
                 yield Rule(first, upper, (low, high))
                 continue
@@ -72,26 +74,65 @@ class Crossovers:
     def _can_both(self, low: int, high: int, choices: Mapping[int, Candidate]) -> bool:
         return self.handles(choices[low], high) and self.handles(choices[high], low)
 
+    def _needs_no_duel(
+        self,
+        low: int,
+        high: int,
+        choices: Mapping[int, Candidate],
+        samples: Mapping[int, Samples],
+    ) -> bool:
+        lower, upper = choices[low], choices[high]
+        if self.is_told and (
+            high <= (1 + OCTAVE) * low or (upper in samples[low] and lower in samples[high])
+        ):
+            return True
+        return median(samples[high][upper]) > DUEL_SECONDS
+
     def _between(self, low: int, high: int, lower: Candidate, upper: Candidate) -> Iterator[Rule]:
-        def above_wins(size: int) -> bool:
-            for candidate, wins in ((lower, True), (upper, False)):
+        def faster(size: int) -> bool | None:
+            """Whether the upper choice is faster at a size, or the lower one; None: neither."""
+            for candidate, upper_serves in ((lower, True), (upper, False)):
                 if not self.handles(candidate, size):
-                    return wins
-            return self.duels.is_faster(size, upper, lower)
+                    return upper_serves
+            if self.duels.is_faster(size, upper, lower):
+                return True
+            return False if self.duels.stays_faster(size, lower, upper) else None
 
         inner = [size for k in range(1, 64) if low < (size := 2 * low << (k - 1)) < high]
-        wins = {low: False, **{size: above_wins(size) for size in inner}, high: True}
-        for one, next_one in pairwise(wins):
-            if wins[one] == wins[next_one]:
+        serves = _filled({low: False, **{size: faster(size) for size in inner}, high: True},
+                         downwards=upper == NATIVE_CANDIDATE)  # fmt: skip
+        for one, next_one in pairwise(serves):
+            if serves[one] == serves[next_one]:
                 continue
-            if wins[next_one]:
-                interval = crossover(one, next_one, above_wins, self.resolution)
-                yield Rule(interval[1], upper, interval)
-            else:
-                interval = crossover(
-                    one, next_one, lambda size: not above_wins(size), self.resolution
-                )
-                yield Rule(interval[1], lower, interval)
+            goes_up = serves[next_one]
+            new = upper if goes_up else lower
+            changed = partial(_has_changed, faster, goes_up, new == NATIVE_CANDIDATE)
+            resolution = OCTAVE if self.is_told else RESOLUTION
+            interval = crossover(one, next_one, changed, resolution)
+            yield Rule(interval[1], new, interval)
+
+
+def _filled(faster: Mapping[int, bool | None], *, downwards: bool) -> dict[int, bool]:
+    """Return whether the upper choice serves at each size. If neither is faster, nothing changes.
+
+    Upwards, what serves the size below stays. Downwards, as for native, what serves the size above.
+    """
+    sizes = sorted(faster, reverse=downwards)
+    found: dict[int, bool] = {}
+    serves = downwards
+    for size in sizes:
+        known = faster[size]
+        serves = serves if known is None else known
+        found[size] = serves
+    return {size: found[size] for size in sorted(found)}
+
+
+def _has_changed(
+    faster: Callable[[int], bool | None], goes_up: bool, to_native: bool, size: int
+) -> bool:
+    """Whether the new choice serves at a size: if it is faster, or native if the old one is not."""
+    known = faster(size)
+    return known is not (not goes_up) if to_native else known is goes_up
 
 
 def _crossing(
@@ -104,12 +145,14 @@ def _crossing(
 ) -> int:
     """Return the first size at which the upper choice's gain counts, by lines through the times.
 
-    If one of the two was not timed at both sizes, it is the upper size.
+    If the upper choice is the native routine, it is where the lower one's gain counts no longer. If
+    one of the two was not timed at both sizes, it is the upper size.
     """
     if upper not in samples[low] or lower not in samples[high]:
         return high
+    of_upper, of_lower = (1 - gain, 1.0) if upper == NATIVE_CANDIDATE else (1.0, 1 - gain)
     here, there = (
-        median(samples[size][upper]) - (1 - gain) * median(samples[size][lower])
+        of_upper * median(samples[size][upper]) - of_lower * median(samples[size][lower])
         for size in (low, high)
     )
     if here <= 0:

@@ -51,6 +51,17 @@ class Duels:
             times = self._prolonged(size, holder, challenger)
         return is_faster(times[challenger], times[holder], self.gain)
 
+    def stays_faster(self, size: int, holder: Candidate, challenger: Candidate) -> bool:
+        """Whether what serves smaller messages still beats another by more than the noise.
+
+        Raises:
+            MeasurementError: the duel failed, or the log lacks it.
+        """
+        times = self._times(size, holder, challenger)
+        if self._is_open(times[holder], times[challenger]):
+            times = self._prolonged(size, holder, challenger)
+        return is_faster(times[holder], times[challenger], self.gain)
+
     def keeps_up(self, size: int, holder: Candidate, challenger: Candidate) -> bool:
         """Whether the holder's median is not above the challenger's.
 

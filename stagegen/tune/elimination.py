@@ -6,8 +6,8 @@
 - A challenger is *out of reach* if it could not pass the test against the native routine even with
   the best luck in the launches to come, or if the one that is tested first could not. That changes
   no decision.
-- The native routine is *replaced* before all launches are done if another communicator's search
-  named the challenger, and it is ahead by the least gain in each of :data:`CONFIRMED` launches.
+- The native routine is *replaced* before all launches are done if the challenger was faster on
+  another communicator, and is ahead by the least gain in each of :data:`CONFIRMED` launches.
 - A challenger that is slower than the leader in two launches or more is *behind*: what replaces
   it is the better of two that both beat the native routine.
 
@@ -17,9 +17,9 @@ has a probability of at most 1 in 32, and its median gain must reach the least g
 others may replace the native routine only if that one does, so the probability of a false change
 does not grow with their number. While it is on test, it is not taken out as beaten or behind.
 
-A challenger that another communicator's search named needs fewer launches, as it has passed the
-looks on both. Here, one that is no faster is ahead in all of them with a probability of at most 1
-in 4, and by the least gain in each of them with a lower one.
+A challenger that was faster on another communicator needs fewer launches, as it has passed the
+looks on both. One that is no faster here is ahead in both launches with a probability of at most 1
+in 4, and by the least gain in both with a lower one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from stagegen.tune.protocol import Protocol
 #: factor; in scouting it had calls before. Where calls are long, the second of the two.
 BEATEN = {1: (1.5, 1.3), 2: (1.2, 1.12), 3: (1.1, 1.06)}
 
-#: So many launches confirm what another communicator's search named.
+#: So many launches confirm what was faster on another communicator.
 CONFIRMED = 2
 
 #: The logarithm of the factor is also at least so many times the noise.
@@ -94,22 +94,26 @@ def eliminate(point: Point, protocol: Protocol, noise: float) -> None:
         behind = challenges and _is_behind(point, candidate, rivals, protocol)
         if out_of_reach or ((beaten or behind) and not _is_on_test(point, candidate)):
             point.out.add(candidate)
-    if _is_replaced(point, protocol):
-        point.out.add(NATIVE_CANDIDATE)
+    _replace_native(point, protocol)
 
 
-def _is_replaced(point: Point, protocol: Protocol) -> bool:
-    """Whether launches have confirmed, in each group, the challenger that was named elsewhere."""
-    if NATIVE_CANDIDATE not in point.running or len(point.launches) < CONFIRMED:
-        return False
-    tested = {first for group in point.field.groups if (first := point.challenger(group))}
+def _replace_native(point: Point, protocol: Protocol) -> None:
+    """Take out native if launches confirm what was faster elsewhere, and all that is not ahead."""
+    if (
+        not point.is_told
+        or len(point.launches) < CONFIRMED
+        or NATIVE_CANDIDATE not in point.running
+    ):
+        return
     native = point.raced[NATIVE_CANDIDATE]
-    return bool(tested) and all(
-        first in point.running
-        and first.algorithm in point.told
-        and max(launch_ratios(point.raced[first], native)) < 1 - protocol.gain
-        for first in tested
-    )
+    ahead = {
+        candidate
+        for candidate in point.running
+        if candidate != NATIVE_CANDIDATE
+        and max(launch_ratios(point.raced[candidate], native)) < 1 - protocol.gain
+    }
+    if all(point.challenger(group) in ahead for group in point.field.groups):
+        point.out.update(set(point.running) - ahead)
 
 
 def _is_on_test(point: Point, candidate: Candidate) -> bool:

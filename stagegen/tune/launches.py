@@ -16,7 +16,7 @@ from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.measure.statistics import LAUNCHES_LEAST, summarize
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.elimination import eliminate, is_settled
+from stagegen.tune.elimination import CONFIRMED, eliminate, is_settled
 from stagegen.tune.field import least
 from stagegen.tune.point import Point
 from stagegen.tune.protocol import Protocol
@@ -33,9 +33,9 @@ DISTURBED_SHARE, DISTURBED = 0.4, 1.25
 #: So many repetitions have a median that one hiccup cannot move, and are made whatever they cost.
 THREE = 3
 
-#: The same where another communicator's search named the winner: what is left to find is whether
-#: native is as fast. So the interval of a median, too, may be wider by this factor.
-CHUNK_IF_TOLD, WIDER_IF_TOLD = 2, 3
+#: While launches confirm what was faster on another communicator, the interval of a median may be
+#: wider by this factor: what is left to find is whether native is as fast.
+WIDER_IF_TOLD = 3
 
 #: The most repetitions of a candidate in all launches together.
 REPETITIONS_MOST = 60
@@ -69,10 +69,11 @@ def run_launch(
         return
     running = point.running
     turn = in_random_order(replace(request, candidates=running), protocol.seed)
-    turn = decisive(turn, point.fastest, _chunk(point, protocol))
+    turn = decisive(turn, point.fastest, _chunk(point.lasts, protocol))
     most = max(turn.repetitions, math.ceil(REPETITIONS_MOST / protocol.launches))
     spent, done = 0.0, 0
-    width = protocol.width * (WIDER_IF_TOLD if point.told else 1)
+    confirms = point.is_told and len(point.launches) < CONFIRMED
+    width = protocol.width * (WIDER_IF_TOLD if confirms else 1)
     allowed = width * math.sqrt(protocol.launches / (len(point.launches) + 1))
     while True:
         for candidate, seconds in source.measure(turn).by_candidate().items():
@@ -99,10 +100,9 @@ def _is_disturbed(point: Point, candidate: Candidate, launch: int) -> bool:
     return odd >= DISTURBED_SHARE * len(times)
 
 
-def _chunk(point: Point, protocol: Protocol) -> int:
+def _chunk(lasts: float, protocol: Protocol) -> int:
     """Return how many repetitions a launch adds at a time; few launches need more of them."""
-    chunk = next(count for most, count in CHUNKS if point.lasts <= most)
-    chunk = min(chunk, CHUNK_IF_TOLD) if point.told else chunk
+    chunk = next(count for most, count in CHUNKS if lasts <= most)
     return max(chunk, math.ceil(LAUNCHES_LEAST / protocol.launches))
 
 

@@ -54,8 +54,8 @@ def ranked(samples: Mapping[int, Samples], margin: float) -> list[Candidate]:
 
 
 def _margin(gain: float) -> float:
-    """Return what is no difference where a gain counts: what must gain much may lose no more."""
-    return min(gain, MARGIN)
+    """Return what is no difference where a gain counts: what must gain more may lose nothing."""
+    return gain if gain <= MARGIN else 0.0
 
 
 def choose_one(samples: Mapping[int, Samples], gain: float) -> Candidate:
@@ -137,7 +137,8 @@ def _wins(candidate: Candidate, samples: Mapping[int, Samples], gain: float) -> 
     def ahead(of_size: Samples) -> float:
         return _look(of_size[candidate]) / _look(of_size[NATIVE_CANDIDATE])
 
-    chosen = min(samples.values(), key=ahead)
+    launched = [of_size for of_size in samples.values() if of_size[candidate].launches]
+    chosen = min(launched or samples.values(), key=ahead)
     sample, native = chosen[candidate], chosen[NATIVE_CANDIDATE]
     if native.dropped or not native.launches:
         return _ratio(sample, chosen) < 1 - gain

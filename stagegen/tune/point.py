@@ -23,8 +23,8 @@ class Point:
         seen: what looks saw of each.
         tried: the times that rank them.
         late: by how many seconds ranks come late to a call at the most.
-        told: the algorithms that another communicator's search named for this size, if one of them
-            had the best look.
+        told: the algorithms that were faster than native on another communicator at such a size, if
+            one of them had the best look here.
         finalists: the candidates that are timed in the launches that decide.
         holders: those of them that stay unless the difference counts: what may be chosen at the
             neighbouring sizes, and the native routine.
@@ -89,6 +89,15 @@ class Point:
         """Return the finalist of a group that is tested against the native routine first."""
         others = [c for c in self.finalists if c in group and c != NATIVE_CANDIDATE]
         return min(others, key=lambda c: (self.ranks[c], c), default=None)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether each group tests a challenger that was faster than native elsewhere."""
+        tested = [self.challenger(group) for group in self.field.groups]
+        return all(
+            first is not None and first.algorithm in self.told and not first.bound
+            for first in tested
+        )
 
     @property
     def is_long(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from stagegen.measure.entries import entry, natural, number
@@ -11,6 +11,9 @@ from stagegen.measure.statistics import MARGIN, WIDTH
 
 #: The launches that decide. With five, a rank test on launch medians can reach 5 % (1 in 32).
 LAUNCHES = 5
+
+#: The least gain on hosts that stand for others: how far apart routines are changes with the hosts.
+GAIN_ELSEWHERE = 0.1
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,10 @@ class Protocol:
     width: float = WIDTH
     gain: float = MARGIN
     seed: int = 1
+
+    def elsewhere(self) -> Protocol:
+        """Return the protocol for ranks whose times also decide for others, not for themselves."""
+        return replace(self, gain=max(self.gain, GAIN_ELSEWHERE))
 
     def to_json(self) -> dict[str, Any]:
         """Return the form of the log's header."""

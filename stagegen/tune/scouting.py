@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from math import log, sqrt
 
 from stagegen.catalogue import Algorithm
@@ -95,19 +95,18 @@ class Scout:
             look(self.source, self._asked(size, everyone), everyone, prediction, seen, late)
         if self.plan.tunes(size):
             self._tune(size, algorithms, everyone, seen)
-        trusts = holds and not self.plan.one_rule
-        told = frozenset(candidate.algorithm for candidate in hinted if trusts)
+        told = self._told(size, hinted, seen) if holds else frozenset()
         return self._point(size, self.make_field(seen), seen, told)
 
     def as_seen(self, size: int, seen: Times) -> Point:
         """Return what is known of a size if there was no time to look at all candidates."""
-        return Point(self.make_field(seen), seen, seen, self.plan.late(size))
+        return Point(self.make_field(seen), seen, dict(seen), self.plan.late(size))
 
     def _point(
         self, size: int, found: Field, seen: Times, told: frozenset[str] = frozenset()
     ) -> Point:
         tried = seen if told else try_short(self.source, self._asked(size, found), found, seen)
-        return Point(found, seen, tried, self.plan.late(size), told)
+        return Point(found, seen, dict(tried), self.plan.late(size), told)
 
     def quickly(
         self, size: int, algorithms: Sequence[Algorithm], prediction: Prediction, many: int
@@ -160,10 +159,24 @@ class Scout:
         If there are none for the size, those for the nearest one count: the size of the longest
         messages differs with the number of ranks.
         """
-        hints = self.plan.hints
-        near = min(hints, key=lambda one: (abs(log(max(one, 1) / max(size, 1))), one), default=size)
-        hinted = (self.parameters.get(c.algorithm) for c in hints.get(near, ()))
-        return [c for c in hinted if c is not None][:2]
+        hints = self.plan.hints.get(self._nearest_hint(size), ())
+        hinted = (self.parameters.get(candidate.algorithm) for candidate in hints)
+        return [candidate for candidate in hinted if candidate is not None][:2]
+
+    def _nearest_hint(self, size: int) -> int:
+        return min(self.plan.hints, key=lambda one: (_apart(one, size), one), default=size)
+
+    def _told(self, size: int, hinted: Sequence[Candidate], seen: Times) -> frozenset[str]:
+        """Return the hinted algorithms that are ahead of native, if one of them had the best look.
+
+        Their size must be within an octave. One rule must hold for sizes that differ by more.
+        """
+        ahead = list(takewhile(lambda candidate: candidate != NATIVE_CANDIDATE, hinted))
+        names = frozenset(candidate.algorithm for candidate in ahead)
+        best = least(seen)
+        leads = min(best, key=best.__getitem__).algorithm in names
+        near = _apart(self._nearest_hint(size), size) <= log(2)
+        return names if leads and near and not self.plan.one_rule else frozenset()
 
     @staticmethod
     def _holds(everyone: Field, expected: Sequence[Candidate], seen: Times) -> bool:
@@ -207,6 +220,11 @@ class Scout:
                 if not self.plan.one_rule:  # else the other value may suit smaller sizes
                     del seen[known]
                 seen[best] = times
+
+
+def _apart(one: int, other: int) -> float:
+    """Return how far two sizes are apart: the logarithm of their ratio."""
+    return abs(log(max(one, 1) / max(other, 1)))
 
 
 def steady_winners(

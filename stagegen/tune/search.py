@@ -18,7 +18,7 @@ from stagegen.measure.records import Candidate, CandidateFailed, Failure, Reques
 from stagegen.measure.source import Source
 from stagegen.tune.candidates import default_candidate, handles
 from stagegen.tune.choose import fastest
-from stagegen.tune.crossovers import OCTAVE, Crossovers
+from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.duels import Duels
 from stagegen.tune.kinds import Kinds
 from stagegen.tune.launches import name_finalists, run_launch
@@ -201,9 +201,7 @@ class Search:
     def _crossovers(self) -> Crossovers:
         gain = self._plan.protocol.gain
         duels = Duels(self._source, self._request, self._plan.progress, gain)
-        if self._plan.is_told:
-            return Crossovers(duels, self._handles, gain, OCTAVE, longest=0.0)
-        return Crossovers(duels, self._handles, gain)
+        return Crossovers(duels, self._handles, gain, self._plan.is_told)
 
     def _until_none_fails(self, attempt: Callable[[], None]) -> None:
         """Try until no candidate fails any more; what was measured is not measured again."""

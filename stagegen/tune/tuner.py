@@ -23,7 +23,6 @@ from stagegen.tune.experiments import Experiments
 from stagegen.tune.hints import Known, hints_from
 from stagegen.tune.passes import BySize, Passes, Topic
 from stagegen.tune.plan import Outcome, Plan
-from stagegen.tune.protocol import Protocol
 from stagegen.tune.purse import PaidSource, Purse
 from stagegen.tune.ranges import of_all_shapes
 from stagegen.tune.rules import eligible
@@ -36,10 +35,6 @@ from stagegen.tune.subject import Subject
 from stagegen.tune.together import RunSearches, in_turn, together
 
 T = TypeVar("T")
-
-#: The least share by which a routine must be faster than what it replaces on hosts that stand for
-#: others: how far apart two routines are changes with the hosts.
-GAIN_ELSEWHERE = 0.1
 
 
 @dataclass(frozen=True)
@@ -357,13 +352,6 @@ def _is_told(communicator: Communicator, options: Options) -> bool:
     return is_job(name) and communicator.group is None and name != first and not options.wanted
 
 
-def _protocol(communicator: Communicator, options: Options) -> Protocol:
-    """Return the protocol: measurements that make tables for other hosts only need more gain."""
-    if communicator.table is not None:
-        return options.protocol
-    return replace(options.protocol, gain=max(options.protocol.gain, GAIN_ELSEWHERE))
-
-
 def _has_one_rule(topic: Topic) -> bool:
     """Whether one rule serves calls of several sizes; a pattern has sizes that all ranks know."""
     described = topic.described
@@ -398,7 +386,7 @@ def _plan(
         progress,
         communicator.name,
         topic.kinds,
-        _protocol(communicator, options),
+        options.protocol.elsewhere() if communicator.stands_for_others else options.protocol,
         bound=bound,
         hosts=communicator.hosts,
         late=late,

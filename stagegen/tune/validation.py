@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from stagegen.measure.records import Candidate, CandidateFailed
 from stagegen.measure.source import Source
-from stagegen.measure.statistics import is_faster
+from stagegen.measure.statistics import MARGIN, is_faster
 from stagegen.measure.timing import Timing
 from stagegen.tune.checking import CandidateWrong, CheckedSource
 from stagegen.tune.contest import Contestant, time_in_turn
@@ -31,6 +31,7 @@ class Decision:
         choice: what the table chooses.
         rivals: the native routine and the best alternative, as far as they are others.
         weight: how likely it is drawn, beside others.
+        gain: the least share by which a rival of the choice had to be faster.
     """
 
     key: Key
@@ -39,6 +40,7 @@ class Decision:
     choice: Candidate
     rivals: tuple[Candidate, ...]
     weight: float
+    gain: float = MARGIN
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -79,6 +81,7 @@ def decisions_of(
     sizes: Collection[int],
     times: Times | None,
     may_serve: MayServe,
+    gain: float = MARGIN,
 ) -> Iterator[Decision]:
     """Yield the decisions of a table: at the tuned sizes, and on both sides of each crossover.
 
@@ -89,6 +92,7 @@ def decisions_of(
         sizes: the tuned ones.
         times: of the log, from which the best alternative follows; None without one.
         may_serve: whether a candidate may be an alternative.
+        gain: the least share by which a routine had to be faster than what it replaces.
     """
     changes = {
         end: table.rules[place - 1 if end >= rule.first else place].candidate
@@ -103,7 +107,8 @@ def decisions_of(
         rivals = dict.fromkeys(c for c in (NATIVE_CANDIDATE, other) if c not in (None, choice))
         if rivals:
             weight = (1 + math.log2(size + 1)) * (CROSSOVER_WEIGHT if size in changes else 1)
-            yield Decision(key, communicator, size, choice, tuple(filter(None, rivals)), weight)
+            few = tuple(filter(None, rivals))
+            yield Decision(key, communicator, size, choice, few, weight, gain)
 
 
 def _best_other(
@@ -161,8 +166,8 @@ def judge(
     while True:
         try:
             first = contest(left)
-            faster = _faster(first)
-            again = _faster(contest([decision.choice, *faster])) if faster else ()
+            faster = _faster(first, decision.gain)
+            again = _faster(contest([decision.choice, *faster]), decision.gain) if faster else ()
         except CandidateFailed as failed:
             if failed.failure.candidate == decision.choice:
                 how = "" if isinstance(failed, CandidateWrong) else "failed: "
@@ -172,7 +177,18 @@ def judge(
             return Verdict(decision, first, again)
 
 
-def _faster(contestants: Sequence[Contestant]) -> tuple[Candidate, ...]:
-    """Return those that beat the first by more than the noise."""
+def _faster(contestants: Sequence[Contestant], gain: float) -> tuple[Candidate, ...]:
+    """Return those that beat the first by more than the noise, and by what a change needs.
+
+    A choice must not be slower than the native routine, however much a change to it had to gain.
+    """
     first, *rivals = contestants
-    return tuple(c.candidate for c in rivals if is_faster(c.repetitions, first.repetitions))
+
+    def needed(candidate: Candidate) -> float:
+        return min(gain, MARGIN) if candidate == NATIVE_CANDIDATE else gain
+
+    return tuple(
+        c.candidate
+        for c in rivals
+        if is_faster(c.repetitions, first.repetitions, needed(c.candidate))
+    )

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 
 from stagegen.catalogue import load_catalogue
-from stagegen.measure.records import Bound, Candidate, Timing
-from stagegen.tune.field import Sample
+from stagegen.measure.records import Bound, Candidate, Request, Timing
+from stagegen.tune.elimination import eliminate
+from stagegen.tune.field import Field, Sample
 from stagegen.tune.hints import Known, hints_from
-from stagegen.tune.plan import Outcome
+from stagegen.tune.plan import Outcome, Plan
+from stagegen.tune.point import Point
+from stagegen.tune.prediction import Prediction
+from stagegen.tune.protocol import Protocol
 from stagegen.tune.scope import Options
+from stagegen.tune.scouting import Scout
 from stagegen.tune.shapes import Shape
 from stagegen.tune.tuner import tune
 from tests.measure.fakes import Model
@@ -124,22 +130,102 @@ def test_few_ranks_need_more_gain_than_all_ranks(factor, on_few, total):
         assert {rule.candidate.algorithm for rule in table.rules} == {chosen}
 
 
-def timed(model: Model, communicator: str) -> tuple[set[int], int]:
-    """Return the launches that timed native with 1024 bytes, and the repetitions of the first."""
-    asked = [
-        request
+def launches(model: Model, communicator: str) -> set[int]:
+    """Return the launches that timed native with 1024 bytes."""
+    return {
+        request.launch
         for request in model.asked
         if request.launch and request.size == 1024 and request.communicator == communicator
         if NATIVE in request.candidates
-    ]
-    return {request.launch for request in asked}, asked[0].repetitions
+    }
 
 
-def test_two_launches_confirm_what_was_named_elsewhere():
+def test_two_launches_confirm_what_was_faster_elsewhere():
     model = Model(by_factor(0.89))
     tuned(model)
-    assert timed(model, "whole") == ({1, 2, 3}, 3)
-    assert timed(model, "4") == ({1, 2}, 2)
+    assert launches(model, "whole") == {1, 2, 3}
+    assert launches(model, "4") == {1, 2}
+
+
+def test_what_was_slower_than_native_elsewhere_is_not_confirmed_by_two_launches():
+    """Native leads on all ranks, so it is named first. Binomial is named second, and leads here."""
+
+    class OnFew(Model):
+        def measure(self, asked):
+            made = super().measure(asked)
+            if asked.communicator == "whole":
+                return made
+            return replace(made, seconds=tuple(
+                tuple(t * (0.85 if c.algorithm == "binomial" else 1.0) for t in seconds)
+                for c, seconds in zip(asked.candidates, made.seconds, strict=True)
+            ))  # fmt: skip
+
+    model = OnFew(by_factor(1.05))
+    decision = tuned(model).decision
+    table = decision.table("bcast", "hosts", Shape(4, 1))
+    assert table is not None
+    assert {rule.candidate.algorithm for rule in table.rules} == {"binomial"}
+    assert launches(model, "4") == {1, 2, 3}
+
+
+def challenged(*finalists: Candidate, groups: tuple[set[Candidate], ...]) -> Point:
+    """Return a size at which ring was faster elsewhere, and leads."""
+    seconds = {RING: 1.0, TREE: 1.05, NATIVE: 1.3}
+    seen = {c: [seconds[c]] for c in finalists}
+    point = Point(Field(finalists, tuple(map(frozenset, groups))), seen, dict(seen))
+    point.told = frozenset({"ring"})
+    point.finalists = finalists
+    point.holders = frozenset({NATIVE})
+    point.ranks = {c: seconds[c] for c in finalists}
+    return point
+
+
+def after_launches(point: Point, *times: dict[Candidate, float]) -> tuple[Candidate, ...]:
+    """Return what still runs after launches in which candidates took these seconds."""
+    for launch, seconds in enumerate(times, start=1):
+        for candidate in point.running:
+            point.raced.setdefault(candidate, {})[launch] = [seconds[candidate]] * 3
+        point.launches.append(launch)
+        eliminate(point, Protocol(gain=0.1), 0.1)
+    return point.running
+
+
+def test_looks_and_what_ranks_candidates_are_kept_apart():
+    """Compositions are looked at later, and those that lose must not be finalists."""
+    model = Model(by_factor(0.8))
+    algorithms = [CATALOGUE.find("bcast", name) for name in ("native", "binomial")]
+
+    def ask(size: int, candidates: tuple[Candidate, ...]) -> Request:
+        return Request("bcast", size, Timing(), False, 2, 1, candidates)
+
+    def field(candidates: Iterable[Candidate]) -> Field:
+        return Field(everyone := tuple(candidates), (frozenset(everyone),))
+
+    hints = {1024: (Candidate("binomial"), NATIVE)}
+    plan = Plan(4, (1024,), Timing(), 1.0, lambda _: None, hints=hints)
+    scout = Scout(model, plan, ask, field)
+    point = scout.at(1024, algorithms, Prediction(plan.bound), (), {})
+    assert point.told == {"binomial"}
+    for one in (point, scout.as_seen(1024, point.seen)):
+        one.seen[RING] = [1.0]
+        assert RING not in one.tried
+
+
+ALONE = {RING: 1.0, TREE: 1.05, NATIVE: 1.15}
+
+
+def test_what_is_not_ahead_of_native_by_the_least_gain_goes_out_with_it():
+    everyone = (RING, TREE, NATIVE)
+    groups = (set(everyone),)
+    assert after_launches(challenged(*everyone, groups=groups), ALONE, ALONE) == (RING,)
+    close = {**ALONE, RING: 1.04}
+    assert NATIVE in after_launches(challenged(*everyone, groups=groups), ALONE, close)
+
+
+def test_native_stays_where_a_kind_of_tables_has_no_challenger():
+    """Ring uses tables of these hosts, and other hosts have none."""
+    point = challenged(RING, NATIVE, groups=({RING, NATIVE}, {NATIVE}))
+    assert NATIVE in after_launches(point, ALONE, ALONE)
 
 
 def test_the_first_search_has_no_hints():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -72,6 +73,23 @@ def test_the_best_alternative_is_the_fastest_of_the_nearest_size_that_may_serve(
 
 def test_a_decision_without_a_rival_is_none():
     assert found(table(Rule(0, NATIVE))) == {}
+
+
+@pytest.mark.parametrize(
+    ("tree", "native", "gain", "beaten_by"),
+    [
+        (0.95, 1.2, 0.03, (TREE,)),
+        (0.95, 1.2, 0.1, ()),
+        (0.85, 1.2, 0.1, (TREE,)),
+        (1.2, 0.95, 0.1, (NATIVE,)),
+    ],
+)
+def test_a_rival_needs_the_gain_that_it_needed_in_tuning_but_native_less(
+    tree, native, gain, beaten_by
+):
+    seconds = {RING: 1.0, TREE: tree, NATIVE: native}
+    made = replace(decision(), gain=gain)
+    assert judge(Model(lambda c, size: seconds[c], 0.001), made, 9).beaten_by == beaten_by
 
 
 def test_the_sample_follows_from_the_seed():

@@ -75,8 +75,8 @@ class CatalogueTruth:
     ):
         self._catalogue = catalogue
         self._ranks = {one.name: len(one.ranks) for one in communicators}
-        names = {one.ranks: one.name for one in reversed(communicators)}
-        self._first_of_ranks = {one.name: names[one.ranks] for one in communicators}
+        names = {frozenset(one.ranks): one.name for one in reversed(communicators)}
+        self._first_of_ranks = {one.name: names[frozenset(one.ranks)] for one in communicators}
         self._seen = {one.name: as_seen_by(topology, one) for one in communicators}
         self._whole = topology
         self._seed = seed

@@ -8,64 +8,78 @@
 
 /* clang-format off */
 const struct variant variants[] = {
-    {0, {.segment_size = 512}}, /* allgather logical_ring_lr1 */
-    {0, {.segment_size = 1024}}, /* allgather logical_ring_lr1 */
-    {0, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
-    {0, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
-    {0, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
+    {0, {.radix = 3}}, /* allgather bruck */
+    {0, {.radix = 4}}, /* allgather bruck */
+    {1, {.segment_size = 512}}, /* allgather logical_ring_lr1 */
+    {1, {.segment_size = 1024}}, /* allgather logical_ring_lr1 */
+    {1, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
+    {1, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
+    {1, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
     {7, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
     {7, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
     {7, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
     {7, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
-    {11, {.segment_size = 512}}, /* allreduce lanes */
-    {11, {.segment_size = 1024}}, /* allreduce lanes */
-    {11, {.segment_size = 2048}}, /* allreduce lanes */
-    {11, {.segment_size = 8192}}, /* allreduce lanes */
-    {11, {.segment_size = 16384}}, /* allreduce lanes */
-    {12, {.segment_size = 512}}, /* allreduce lanes_switches */
-    {12, {.segment_size = 1024}}, /* allreduce lanes_switches */
-    {12, {.segment_size = 2048}}, /* allreduce lanes_switches */
-    {12, {.segment_size = 8192}}, /* allreduce lanes_switches */
-    {12, {.segment_size = 16384}}, /* allreduce lanes_switches */
-    {13, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
-    {13, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
-    {13, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
-    {13, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {16, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
-    {16, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
-    {16, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
-    {16, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {33, {.segment_size = 512}}, /* bcast pipelined_binary */
-    {33, {.segment_size = 1024}}, /* bcast pipelined_binary */
-    {33, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {33, {.segment_size = 16384}}, /* bcast pipelined_binary */
-    {35, {.segment_size = 512}}, /* bcast topology_linear */
-    {35, {.segment_size = 1024}}, /* bcast topology_linear */
-    {35, {.segment_size = 2048}}, /* bcast topology_linear */
-    {35, {.segment_size = 8192}}, /* bcast topology_linear */
-    {35, {.segment_size = 16384}}, /* bcast topology_linear */
-    {37, {.in_flight = 1}}, /* gather throttled_linear */
-    {37, {.in_flight = 4}}, /* gather throttled_linear */
+    {11, {.segment_size = 512}}, /* allreduce arrival_chain */
+    {11, {.segment_size = 1024}}, /* allreduce arrival_chain */
+    {11, {.segment_size = 2048}}, /* allreduce arrival_chain */
+    {11, {.segment_size = 8192}}, /* allreduce arrival_chain */
+    {11, {.segment_size = 16384}}, /* allreduce arrival_chain */
+    {13, {.segment_size = 512}}, /* allreduce lanes_switches */
+    {13, {.segment_size = 1024}}, /* allreduce lanes_switches */
+    {13, {.segment_size = 2048}}, /* allreduce lanes_switches */
+    {13, {.segment_size = 8192}}, /* allreduce lanes_switches */
+    {13, {.segment_size = 16384}}, /* allreduce lanes_switches */
+    {14, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
+    {14, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
+    {14, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
+    {14, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
+    {19, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
+    {19, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
+    {19, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
+    {19, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
+    {24, {.in_flight = 4, .segment_size = 4096}}, /* alltoall aapc_rounds */
+    {24, {.in_flight = 8, .segment_size = 8192}}, /* alltoall aapc_rounds */
+    {24, {.in_flight = 8, .segment_size = 16384}}, /* alltoall aapc_rounds */
+    {27, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {27, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
+    {27, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
+    {29, {.longest = 512, .radix = 3}}, /* alltoallv bruck_and_direct */
+    {29, {.longest = 512, .radix = 4}}, /* alltoallv bruck_and_direct */
+    {29, {.longest = 64, .radix = 2}}, /* alltoallv bruck_and_direct */
+    {29, {.longest = 4096, .radix = 2}}, /* alltoallv bruck_and_direct */
+    {32, {.arity = 1, .segment_size = 8192}}, /* bcast late_leaves */
+    {32, {.arity = 3, .segment_size = 8192}}, /* bcast late_leaves */
+    {32, {.arity = 2, .segment_size = 512}}, /* bcast late_leaves */
+    {32, {.arity = 2, .segment_size = 1024}}, /* bcast late_leaves */
+    {32, {.arity = 2, .segment_size = 2048}}, /* bcast late_leaves */
+    {32, {.arity = 2, .segment_size = 16384}}, /* bcast late_leaves */
+    {34, {.segment_size = 512}}, /* bcast topology_linear */
+    {34, {.segment_size = 1024}}, /* bcast topology_linear */
+    {34, {.segment_size = 2048}}, /* bcast topology_linear */
+    {34, {.segment_size = 8192}}, /* bcast topology_linear */
+    {34, {.segment_size = 16384}}, /* bcast topology_linear */
     {39, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
     {39, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
     {39, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
     {39, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {43, {.segment_size = 512}}, /* reduce pipelined_binary */
-    {43, {.segment_size = 1024}}, /* reduce pipelined_binary */
-    {43, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {43, {.segment_size = 16384}}, /* reduce pipelined_binary */
-    {44, {.segment_size = 512}}, /* reduce topology_linear */
-    {44, {.segment_size = 1024}}, /* reduce topology_linear */
-    {44, {.segment_size = 2048}}, /* reduce topology_linear */
-    {44, {.segment_size = 16384}}, /* reduce topology_linear */
-    {46, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {46, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {46, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {46, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {51, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {51, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {51, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {51, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {44, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {44, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {44, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {44, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {46, {.segment_size = 512}}, /* reduce topology_linear */
+    {46, {.segment_size = 1024}}, /* reduce topology_linear */
+    {46, {.segment_size = 2048}}, /* reduce topology_linear */
+    {46, {.segment_size = 16384}}, /* reduce topology_linear */
+    {48, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {48, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {48, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {48, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {54, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {54, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {54, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {54, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {60, {.in_flight = 1}}, /* scatter throttled_linear */
+    {60, {.in_flight = 4}}, /* scatter throttled_linear */
     {-1, {0}},
 };
 /* clang-format on */

@@ -10,19 +10,17 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+        return COLL_ALLREDUCE;
+    case 16 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+        return COLL_ALLREDUCE;
+    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_REDUCE_SCATTER;
-    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 25 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
-        return COLL_ALLTOALLV;
-    case 31 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
-        return COLL_BCAST;
-    case 31 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
-        return COLL_BCAST;
-    case 32 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return COLL_SCATTER;
-    case 32 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return COLL_REDUCE_SCATTER_BLOCK;
+    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
         return COLL_ALLGATHER;
     case 41 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
@@ -30,10 +28,18 @@ enum coll_collective coll_part_collective(const struct coll_routine *routine, in
         return COLL_REDUCE;
     case 42 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 43 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+        return COLL_REDUCE_SCATTER_BLOCK;
+    case 43 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+        return COLL_GATHER;
+    case 50 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 48 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 50 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
+    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+        return COLL_REDUCE_SCATTER_BLOCK;
+    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+        return COLL_REDUCE_SCATTER_BLOCK;
     default:
         return COLL_COLLECTIVES;
     }
@@ -48,30 +54,36 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
+    case 16 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
+    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 25 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
-        return n;
-    case 31 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
-        return whole_quotient(n, 2);
-    case 31 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
-        return whole_quotient(n + 1, 2);
-    case 32 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 32 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
+    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
     case 41 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return n;
     case 42 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
     case 42 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 43 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 43 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 50 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return whole_quotient(n, 2);
-    case 48 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 50 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
+    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
+    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
     default:
         return -1;
     }
@@ -88,59 +100,69 @@ double coll_routine_scratch(const struct coll_routine *routine,
     (void)p;
     /* clang-format off */
     switch (routine - coll_routines) {
-    case 10: /* allreduce_circulant */
+    case 0: /* allgather_bruck */
+        return n * p;
+    case 10: /* allreduce_allgather_based_bruck */
+        return 2 * n * p;
+    case 11: /* allreduce_arrival_chain */
+        return smaller(n, 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
+    case 12: /* allreduce_circulant */
         return n;
-    case 11: /* allreduce_lanes */
-        return 2 * n + p * (512 + bytes_of_element(call));
-    case 12: /* allreduce_lanes_switches */
+    case 13: /* allreduce_lanes_switches */
         return p * (n + bytes_of_element(call));
-    case 13: /* allreduce_logical_ring_lr1 */
+    case 14: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 15: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 17: /* allreduce_of_reduce_scatter_and_allgatherv */
         return quotient(n, p) + bytes_of_element(call);
-    case 16: /* allreduce_pre_reduced_ring */
+    case 18: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return n + quotient(n, p) + (p + 1) * bytes_of_element(call);
+    case 19: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
-    case 17: /* allreduce_rab1_lr1 */
+    case 20: /* allreduce_rab1_mesh_2d */
         return 2 * (n + p * bytes_of_element(call));
-    case 18: /* allreduce_rab1_mesh_2d */
+    case 21: /* allreduce_rab1_mesh_3d */
         return 2 * (n + p * bytes_of_element(call));
-    case 19: /* allreduce_rab1_recursive_doubling */
+    case 22: /* allreduce_rab2_spreading_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 20: /* allreduce_rab2_ring */
-        return 2 * (n + p * bytes_of_element(call));
-    case 21: /* allreduce_rab2_simple */
-        return 2 * (n + p * bytes_of_element(call));
-    case 22: /* allreduce_rabenseifner */
-        return n;
     case 23: /* allreduce_reduce_bcast */
         return n;
-    case 32: /* bcast_of_scatter_and_allgather */
-        return n + p;
+    case 25: /* alltoall_mesh_2d */
+        return 3 * n * p;
+    case 29: /* alltoallv_bruck_and_direct */
+        return 3 * p * (double)parameters->longest;
+    case 37: /* gather_topology_binomial */
+        return n * p;
     case 38: /* reduce_binomial_in_order */
         return n;
     case 39: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
     case 41: /* reduce_of_allreduce */
         return n;
-    case 43: /* reduce_pipelined_binary */
+    case 43: /* reduce_of_reduce_scatter_block_and_gather */
+        return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
+    case 44: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 44: /* reduce_topology_linear */
+    case 45: /* reduce_rabenseifner */
+        return n;
+    case 46: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 45: /* reduce_scatter_circulant */
+    case 47: /* reduce_scatter_circulant */
         return n;
-    case 46: /* reduce_scatter_logical_ring */
+    case 48: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 48: /* reduce_scatter_of_halves */
+    case 50: /* reduce_scatter_of_halves */
         return n;
-    case 49: /* reduce_scatter_recursive_halving */
+    case 51: /* reduce_scatter_recursive_halving */
         return n;
-    case 50: /* reduce_scatter_reduce_scatterv */
+    case 52: /* reduce_scatter_recursive_halving_in_order */
+        return n + 4 * (p + 1);
+    case 53: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 51: /* reduce_scatter_block_logical_ring */
+    case 54: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 53: /* reduce_scatter_block_recursive_halving */
-        return p * n;
-    case 54: /* reduce_scatter_block_reduce_scatterv */
+    case 56: /* reduce_scatter_block_of_halves */
+        return n * p;
+    case 57: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;

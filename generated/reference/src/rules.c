@@ -16,160 +16,194 @@
  * routine that cannot do a call leaves it to the next. The last of each size is the native one.
  */
 static const struct coll_rule allgather_cluster[] = {
-    {4487, &coll_routines[2] /* native */, {0}},
-    {INT_MAX, &coll_routines[0] /* logical_ring_lr1 */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[2] /* native */, {0}},
+    {4513, &coll_routines[4] /* native */, {0}},
+    {INT_MAX, &coll_routines[1] /* logical_ring_lr1 */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[4] /* native */, {0}},
 };
 
 static const struct coll_rule allgather_other_4x1[] = {
-    {4415, &coll_routines[2] /* native */, {0}},
-    {INT_MAX, &coll_routines[3] /* pre_gathered_ring */, {0}},
-    {INT_MAX, &coll_routines[2] /* native */, {0}},
+    {13181, &coll_routines[4] /* native */, {0}},
+    {INT_MAX, &coll_routines[5] /* pre_gathered_ring */, {0}},
+    {INT_MAX, &coll_routines[4] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_cluster[] = {
-    {117, &coll_routines[8] /* mesh_2d */, {0}},
-    {117, &coll_routines[9] /* native */, {0}},
-    {196, &coll_routines[9] /* native */, {0}},
-    {4095, &coll_routines[8] /* mesh_2d */, {0}},
-    {4095, &coll_routines[9] /* native */, {0}},
-    {25266, &coll_routines[9] /* native */, {0}},
+    {1, &coll_routines[9] /* simple */, {0}},
+    {1, &coll_routines[8] /* native */, {0}},
+    {32767, &coll_routines[8] /* native */, {0}},
     {INT_MAX, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[9] /* native */, {0}},
+    {INT_MAX, &coll_routines[8] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_other_4x1[] = {
-    {117, &coll_routines[8] /* mesh_2d */, {0}},
-    {117, &coll_routines[9] /* native */, {0}},
-    {196, &coll_routines[9] /* native */, {0}},
-    {4095, &coll_routines[8] /* mesh_2d */, {0}},
-    {4095, &coll_routines[9] /* native */, {0}},
-    {INT_MAX, &coll_routines[9] /* native */, {0}},
+    {1, &coll_routines[9] /* simple */, {0}},
+    {1, &coll_routines[8] /* native */, {0}},
+    {INT_MAX, &coll_routines[8] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_cluster[] = {
-    {1116, &coll_routines[14] /* native */, {0}},
-    {11584, &coll_routines[10] /* circulant */, {0}},
-    {11584, &coll_routines[18] /* rab1_mesh_2d */, {0}},
-    {11584, &coll_routines[22] /* rabenseifner */, {0}},
-    {11584, &coll_routines[20] /* rab2_ring */, {0}},
-    {11584, &coll_routines[14] /* native */, {0}},
-    {262143, &coll_routines[16] /* pre_reduced_ring */, {.segment_size = 512}},
-    {262143, &coll_routines[15] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
-    {262143, &coll_routines[12] /* lanes_switches */, {.segment_size = 8192}},
-    {262143, &coll_routines[17] /* rab1_lr1 */, {0}},
-    {262143, &coll_routines[14] /* native */, {0}},
-    {INT_MAX, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[15] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[12] /* lanes_switches */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[16] /* pre_reduced_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[14] /* native */, {0}},
+    {196, &coll_routines[10] /* allgather_based_bruck */, {0}},
+    {196, &coll_routines[13] /* lanes_switches */, {.segment_size = 512}},
+    {196, &coll_routines[15] /* native */, {0}},
+    {11584, &coll_routines[20] /* rab1_mesh_2d */, {0}},
+    {11584, &coll_routines[13] /* lanes_switches */, {.segment_size = 1024}},
+    {11584, &coll_routines[19] /* pre_reduced_ring */, {.segment_size = 1024}},
+    {11584, &coll_routines[14] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {11584, &coll_routines[15] /* native */, {0}},
+    {INT_MAX, &coll_routines[14] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[16] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[19], {.segment_size = 1024}}, {&coll_routines[19], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[17] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[48], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[19] /* pre_reduced_ring */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[15] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_other_4x1[] = {
-    {1116, &coll_routines[14] /* native */, {0}},
-    {11584, &coll_routines[10] /* circulant */, {0}},
-    {11584, &coll_routines[18] /* rab1_mesh_2d */, {0}},
-    {11584, &coll_routines[22] /* rabenseifner */, {0}},
-    {11584, &coll_routines[20] /* rab2_ring */, {0}},
-    {11584, &coll_routines[14] /* native */, {0}},
-    {INT_MAX, &coll_routines[16] /* pre_reduced_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[19] /* rab1_recursive_doubling */, {0}},
-    {INT_MAX, &coll_routines[11] /* lanes */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[21] /* rab2_simple */, {0}},
-    {INT_MAX, &coll_routines[14] /* native */, {0}},
+    {196, &coll_routines[10] /* allgather_based_bruck */, {0}},
+    {196, &coll_routines[15] /* native */, {0}},
+    {16383, &coll_routines[20] /* rab1_mesh_2d */, {0}},
+    {16383, &coll_routines[19] /* pre_reduced_ring */, {.segment_size = 1024}},
+    {16383, &coll_routines[12] /* circulant */, {0}},
+    {16383, &coll_routines[22] /* rab2_spreading_simple */, {0}},
+    {16383, &coll_routines[15] /* native */, {0}},
+    {262143, &coll_routines[19] /* pre_reduced_ring */, {.segment_size = 1024}},
+    {262143, &coll_routines[16] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[20], {0}}, {&coll_routines[20], {0}}}}},
+    {262143, &coll_routines[20] /* rab1_mesh_2d */, {0}},
+    {262143, &coll_routines[18] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[55], {0}}, {&coll_routines[4], {0}}}}},
+    {262143, &coll_routines[15] /* native */, {0}},
+    {INT_MAX, &coll_routines[19] /* pre_reduced_ring */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[21] /* rab1_mesh_3d */, {0}},
+    {INT_MAX, &coll_routines[22] /* rab2_spreading_simple */, {0}},
+    {INT_MAX, &coll_routines[11] /* arrival_chain */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[15] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_cluster[] = {
-    {4096, &coll_routines[24] /* native */, {0}},
-    {INT_MAX, &coll_routines[25] /* of_alltoallv */, {.parts = (const struct coll_part[]){{&coll_routines[28], {0}}}}},
-    {INT_MAX, &coll_routines[24] /* native */, {0}},
+    {303, &coll_routines[25] /* mesh_2d */, {0}},
+    {303, &coll_routines[26] /* native */, {0}},
+    {4369, &coll_routines[26] /* native */, {0}},
+    {INT_MAX, &coll_routines[24] /* aapc_rounds */, {.in_flight = 8, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[26] /* native */, {0}},
+};
+
+static const struct coll_rule alltoall_hosts_4x1[] = {
+    {303, &coll_routines[25] /* mesh_2d */, {0}},
+    {303, &coll_routines[26] /* native */, {0}},
+    {4416, &coll_routines[26] /* native */, {0}},
+    {INT_MAX, &coll_routines[27] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[26] /* native */, {0}},
 };
 
 static const struct coll_rule alltoallv_cluster[] = {
-    {INT_MAX, &coll_routines[28] /* native */, {0}},
+    {INT_MAX, &coll_routines[29] /* bruck_and_direct */, {.longest = 512, .radix = 2}},
+    {INT_MAX, &coll_routines[30] /* native */, {0}},
 };
 
 static const struct coll_rule barrier_cluster[] = {
-    {INT_MAX, &coll_routines[29] /* native */, {0}},
+    {INT_MAX, &coll_routines[31] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_cluster[] = {
-    {303, &coll_routines[30] /* native */, {0}},
-    {INT_MAX, &coll_routines[35] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[30] /* native */, {0}},
+    {53, &coll_routines[33] /* native */, {0}},
+    {INT_MAX, &coll_routines[34] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[33] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_other_4x1[] = {
-    {1327, &coll_routines[30] /* native */, {0}},
-    {19483, &coll_routines[34] /* scatter_recursive_doubling_allgather */, {0}},
-    {19483, &coll_routines[30] /* native */, {0}},
-    {262143, &coll_routines[31] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[34], {0}}, {&coll_routines[34], {0}}}}},
-    {262143, &coll_routines[32] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[2], {0}}}}},
-    {262143, &coll_routines[34] /* scatter_recursive_doubling_allgather */, {0}},
-    {262143, &coll_routines[30] /* native */, {0}},
-    {INT_MAX, &coll_routines[32] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[55], {0}}, {&coll_routines[3], {0}}}}},
-    {INT_MAX, &coll_routines[33] /* pipelined_binary */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[30] /* native */, {0}},
+    {63, &coll_routines[33] /* native */, {0}},
+    {INT_MAX, &coll_routines[32] /* late_leaves */, {.arity = 1, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[33] /* native */, {0}},
 };
 
 static const struct coll_rule gather_cluster[] = {
-    {4562, &coll_routines[36] /* native */, {0}},
-    {INT_MAX, &coll_routines[37] /* throttled_linear */, {.in_flight = 2}},
+    {6, &coll_routines[35] /* linear */, {0}},
+    {6, &coll_routines[36] /* native */, {0}},
+    {4482, &coll_routines[36] /* native */, {0}},
+    {INT_MAX, &coll_routines[37] /* topology_binomial */, {0}},
+    {INT_MAX, &coll_routines[35] /* linear */, {0}},
+    {INT_MAX, &coll_routines[36] /* native */, {0}},
+};
+
+static const struct coll_rule gather_other_4x1[] = {
+    {6, &coll_routines[35] /* linear */, {0}},
+    {6, &coll_routines[36] /* native */, {0}},
+    {4297, &coll_routines[36] /* native */, {0}},
+    {INT_MAX, &coll_routines[35] /* linear */, {0}},
     {INT_MAX, &coll_routines[36] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_cluster[] = {
-    {4466, &coll_routines[40] /* native */, {0}},
-    {INT_MAX, &coll_routines[44] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[41] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[16], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[39] /* logical_ring_reduce_scatter_gather */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[43] /* pipelined_binary */, {.segment_size = 4096}},
+    {98, &coll_routines[40] /* native */, {0}},
+    {INT_MAX, &coll_routines[46] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[39] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[41] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[19], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[44] /* pipelined_binary */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[40] /* native */, {0}},
+};
+
+static const struct coll_rule reduce_hosts_4x1[] = {
+    {69, &coll_routines[40] /* native */, {0}},
+    {INT_MAX, &coll_routines[46] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[39] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[41] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[19], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[44] /* pipelined_binary */, {.segment_size = 4096}},
     {INT_MAX, &coll_routines[40] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_other_4x1[] = {
-    {30047, &coll_routines[40] /* native */, {0}},
-    {INT_MAX, &coll_routines[41] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[16], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[43] /* pipelined_binary */, {.segment_size = 4096}},
+    {16383, &coll_routines[40] /* native */, {0}},
+    {262143, &coll_routines[41] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[19], {.segment_size = 1024}}}}},
+    {262143, &coll_routines[42] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[40], {0}}, {&coll_routines[40], {0}}}}},
+    {262143, &coll_routines[43] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[55], {0}}, {&coll_routines[36], {0}}}}},
+    {262143, &coll_routines[45] /* rabenseifner */, {0}},
+    {262143, &coll_routines[40] /* native */, {0}},
+    {INT_MAX, &coll_routines[41] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[19], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[44] /* pipelined_binary */, {.segment_size = 4096}},
     {INT_MAX, &coll_routines[42] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[40], {0}}, {&coll_routines[40], {0}}}}},
     {INT_MAX, &coll_routines[40] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_cluster[] = {
-    {27553, &coll_routines[47] /* native */, {0}},
-    {262143, &coll_routines[46] /* logical_ring */, {.segment_size = 1024}},
-    {262143, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[49], {0}}, {&coll_routines[49], {0}}}}},
-    {262143, &coll_routines[45] /* circulant */, {0}},
-    {262143, &coll_routines[47] /* native */, {0}},
-    {INT_MAX, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[46], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[46] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[47] /* native */, {0}},
+    {30047, &coll_routines[49] /* native */, {0}},
+    {INT_MAX, &coll_routines[48] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[47] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[52] /* recursive_halving_in_order */, {0}},
+    {INT_MAX, &coll_routines[49] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_other_4x1[] = {
-    {27553, &coll_routines[47] /* native */, {0}},
-    {262143, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[49], {0}}, {&coll_routines[49], {0}}}}},
-    {262143, &coll_routines[45] /* circulant */, {0}},
-    {262143, &coll_routines[47] /* native */, {0}},
-    {INT_MAX, &coll_routines[47] /* native */, {0}},
+    {27553, &coll_routines[49] /* native */, {0}},
+    {235409, &coll_routines[50] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[49], {0}}, {&coll_routines[49], {0}}}}},
+    {235409, &coll_routines[51] /* recursive_halving */, {0}},
+    {235409, &coll_routines[49] /* native */, {0}},
+    {INT_MAX, &coll_routines[47] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[52] /* recursive_halving_in_order */, {0}},
+    {INT_MAX, &coll_routines[49] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_cluster[] = {
-    {4470, &coll_routines[52] /* native */, {0}},
-    {INT_MAX, &coll_routines[51] /* logical_ring */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[53] /* recursive_halving */, {0}},
-    {INT_MAX, &coll_routines[52] /* native */, {0}},
+    {6888, &coll_routines[55] /* native */, {0}},
+    {34204, &coll_routines[54] /* logical_ring */, {.segment_size = 4096}},
+    {34204, &coll_routines[56] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[55], {0}}, {&coll_routines[55], {0}}}}},
+    {34204, &coll_routines[55] /* native */, {0}},
+    {INT_MAX, &coll_routines[56] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[54], {.segment_size = 4096}}, {&coll_routines[54], {.segment_size = 4096}}}}},
+    {INT_MAX, &coll_routines[56] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[55], {0}}, {&coll_routines[55], {0}}}}},
+    {INT_MAX, &coll_routines[54] /* logical_ring */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[55] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_other_4x1[] = {
-    {INT_MAX, &coll_routines[52] /* native */, {0}},
+    {6316, &coll_routines[55] /* native */, {0}},
+    {65535, &coll_routines[56] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[55], {0}}, {&coll_routines[55], {0}}}}},
+    {65535, &coll_routines[55] /* native */, {0}},
+    {INT_MAX, &coll_routines[55] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_cluster[] = {
-    {4350, &coll_routines[56] /* native */, {0}},
-    {INT_MAX, &coll_routines[55] /* linear */, {0}},
-    {INT_MAX, &coll_routines[56] /* native */, {0}},
+    {12, &coll_routines[60] /* throttled_linear */, {.in_flight = 1}},
+    {12, &coll_routines[59] /* native */, {0}},
+    {4510, &coll_routines[59] /* native */, {0}},
+    {INT_MAX, &coll_routines[58] /* linear */, {0}},
+    {INT_MAX, &coll_routines[59] /* native */, {0}},
 };
 
 /*
@@ -191,22 +225,22 @@ static const struct coll_table {
     {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, allgather_cluster},
     {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, allgather_cluster},
     {COLL_ALLGATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, allgather_other_4x1},
-    {COLL_ALLGATHERV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 8, allgatherv_cluster},
-    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 8, allgatherv_cluster},
-    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 8, allgatherv_cluster},
-    {COLL_ALLGATHERV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 6, allgatherv_other_4x1},
-    {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 16, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 16, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 16, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 11, allreduce_other_4x1},
-    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, alltoall_cluster},
-    {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
-    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
-    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, alltoallv_cluster},
-    {COLL_ALLTOALLV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, alltoallv_cluster},
+    {COLL_ALLGATHERV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, allgatherv_cluster},
+    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, allgatherv_cluster},
+    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, allgatherv_cluster},
+    {COLL_ALLGATHERV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, allgatherv_other_4x1},
+    {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 13, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 13, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 13, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 17, allreduce_other_4x1},
+    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, alltoall_hosts_4x1},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, alltoall_hosts_4x1},
+    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, alltoall_hosts_4x1},
+    {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 2, alltoallv_cluster},
+    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 2, alltoallv_cluster},
+    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 2, alltoallv_cluster},
+    {COLL_ALLTOALLV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 2, alltoallv_cluster},
     {COLL_BARRIER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 1, barrier_cluster},
     {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 1, barrier_cluster},
     {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, barrier_cluster},
@@ -214,27 +248,27 @@ static const struct coll_table {
     {COLL_BCAST, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, bcast_cluster},
-    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 10, bcast_other_4x1},
-    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, gather_cluster},
-    {COLL_GATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, gather_cluster},
+    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, bcast_other_4x1},
+    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, gather_cluster},
+    {COLL_GATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, gather_other_4x1},
     {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, reduce_other_4x1},
-    {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 8, reduce_scatter_cluster},
-    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 8, reduce_scatter_cluster},
-    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 8, reduce_scatter_cluster},
-    {COLL_REDUCE_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, reduce_scatter_other_4x1},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 4, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, reduce_scatter_block_other_4x1},
-    {COLL_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, scatter_cluster},
-    {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, scatter_cluster},
-    {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, scatter_cluster},
-    {COLL_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, scatter_cluster},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, reduce_hosts_4x1},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, reduce_hosts_4x1},
+    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 10, reduce_other_4x1},
+    {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, reduce_scatter_cluster},
+    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, reduce_scatter_cluster},
+    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, reduce_scatter_cluster},
+    {COLL_REDUCE_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 7, reduce_scatter_other_4x1},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 8, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 8, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 8, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 4, reduce_scatter_block_other_4x1},
+    {COLL_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, scatter_cluster},
+    {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, scatter_cluster},
+    {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, scatter_cluster},
+    {COLL_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, scatter_cluster},
 };
 /* clang-format on */
 

@@ -1,9 +1,9 @@
 /*
- * allreduce_rab2_simple: A reduce-scatter by the simple alltoall, then the simple allgather; the
- *   order of operands is kept.
+ * allreduce_rab2_spreading_simple: A reduce-scatter by the spreading simple alltoall, then the
+ *   spreading simple allgather; the order of operands is kept.
  *
- * Wins: Medium messages on few ranks of one switch: either half starts all messages at once, so no
- *   step waits; among many ranks, too many send to one at a time.
+ * Wins: Medium messages on one switch with more ranks than suit rab2_simple, as each rank begins
+ *   with its neighbour, so that not all send to the same rank first.
  * Cost: (p-1)α + (p-1)α + 2((p-1)/p)nβ + ((p-1)/p)nγ.
  * Asks for: nothing.
  * Example:
@@ -35,7 +35,7 @@ static int exchange_blocks(const struct coll_call *call, const struct coll_comm 
                                        .recv_count = blocks->count,
                                        .recv_type = call->recv_type,
                                        .bytes = call->bytes / call->recv_count * blocks->count};
-    return coll_used_run("simple", &alltoall, cc);
+    return coll_used_run("spreading_simple", &alltoall, cc);
 }
 
 /* Leave the result of the own block at its place among the blocks. */
@@ -57,13 +57,13 @@ static int scatter_result(const struct coll_call *call, const struct coll_comm *
 /*
  * Returns MPI_SUCCESS or an MPI error code.
  */
-int allreduce_rab2_simple(const struct coll_call *call, const struct coll_comm *cc,
-                          const struct coll_parameters *parameters) {
+int allreduce_rab2_spreading_simple(const struct coll_call *call, const struct coll_comm *cc,
+                                    const struct coll_parameters *parameters) {
     (void)parameters;
     struct even_blocks blocks;
     COLL_TRY(coll_even_blocks_make(call, cc, &blocks));
     COLL_TRY(scatter_result(call, cc, &blocks)); /* what fails may still read the blocks */
-    COLL_TRY(coll_even_blocks_gather(call, cc, &blocks, "simple"));
+    COLL_TRY(coll_even_blocks_gather(call, cc, &blocks, "spreading_simple"));
     free(blocks.elements.memory);
     return MPI_SUCCESS;
 }
