@@ -209,7 +209,10 @@ class Spending:
         spent = f"{self.spent:.0f} s of the budget of {self.seconds:.0f} s were spent"
         if self.loss is None:
             return f"{spent}; nothing was measured, so the native routines serve"
-        lost = f"at most {self.loss:.1%} of the time of calls may have been lost by the rest"
+        lost = (
+            f"with more, calls could take as little as 1/{1 + self.loss:.2f} of their time, "
+            "but mostly the gain is far smaller"
+        )
         sizes = "size of a table" if self.unknown == 1 else "sizes of tables"
         unknown = f"; it is unknown at {self.unknown} {sizes}" if self.unknown else ""
         return f"{spent}; {lost}{unknown}"
