@@ -60,7 +60,7 @@ class Communicator:
 
     @property
     def stands_for_others(self) -> bool:
-        """Whether its times only make tables that serve other ranks, too."""
+        """Whether it has no tables of its own: its times make tables for all ranks of its shape."""
         return self.table is None
 
 

@@ -6,7 +6,7 @@ each bracket at whose ends different choices win is searched: several changes ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -81,12 +81,15 @@ class Crossovers:
         choices: Mapping[int, Candidate],
         samples: Mapping[int, Samples],
     ) -> bool:
-        lower, upper = choices[low], choices[high]
-        if self.is_told and (
-            high <= (1 + OCTAVE) * low or (upper in samples[low] and lower in samples[high])
-        ):
+        pair = (choices[low], choices[high])
+        timed = all(
+            one in samples[size] and samples[size][one].launches
+            for one in pair
+            for size in (low, high)
+        )
+        if self.is_told and (timed or high <= (1 + OCTAVE) * low):
             return True
-        return median(samples[high][upper]) > DUEL_SECONDS
+        return median(samples[high][choices[high]]) > DUEL_SECONDS
 
     def _between(self, low: int, high: int, lower: Candidate, upper: Candidate) -> Iterator[Rule]:
         def faster(size: int) -> bool | None:
@@ -99,8 +102,9 @@ class Crossovers:
             return False if self.duels.stays_faster(size, lower, upper) else None
 
         inner = [size for k in range(1, 64) if low < (size := 2 * low << (k - 1)) < high]
-        serves = _filled({low: False, **{size: faster(size) for size in inner}, high: True},
-                         downwards=upper == NATIVE_CANDIDATE)  # fmt: skip
+        known = {low: False, **{size: faster(size) for size in inner}, high: True}
+        has_native = NATIVE_CANDIDATE in (lower, upper)
+        serves = _filled(known, upper == NATIVE_CANDIDATE if has_native else None)
         for one, next_one in pairwise(serves):
             if serves[one] == serves[next_one]:
                 continue
@@ -112,19 +116,32 @@ class Crossovers:
             yield Rule(interval[1], new, interval)
 
 
-def _filled(faster: Mapping[int, bool | None], *, downwards: bool) -> dict[int, bool]:
+def _filled(faster: Mapping[int, bool | None], native: bool | None) -> dict[int, bool]:
     """Return whether the upper choice serves at each size. If neither is faster, nothing changes.
 
-    Upwards, what serves the size below stays. Downwards, as for native, what serves the size above.
+    There, what serves on both sides stays. Where that differs, native serves, or the choice below.
+
+    Args:
+        faster: whether the upper choice is faster, or the lower one; None: neither.
+        native: whether native is the upper choice, or the lower one; None: neither.
     """
-    sizes = sorted(faster, reverse=downwards)
+    sizes = sorted(faster)
+    below, above = _last_known(faster, sizes), _last_known(faster, sizes[::-1])
+    return {
+        size: below[size] if below[size] == above[size] or native is None else native
+        for size in sizes
+    }
+
+
+def _last_known(faster: Mapping[int, bool | None], sizes: Sequence[int]) -> dict[int, bool]:
+    """Return who is faster at each size or, if neither is, at the last one before where one is."""
     found: dict[int, bool] = {}
-    serves = downwards
+    last = bool(faster[sizes[0]])
     for size in sizes:
         known = faster[size]
-        serves = serves if known is None else known
-        found[size] = serves
-    return {size: found[size] for size in sorted(found)}
+        last = last if known is None else known
+        found[size] = last
+    return found
 
 
 def _has_changed(

@@ -209,12 +209,10 @@ class Spending:
         spent = f"{self.spent:.0f} s of the budget of {self.seconds:.0f} s were spent"
         if self.loss is None:
             return f"{spent}; nothing was measured, so the native routines serve"
-        lost = (
-            f"with more, calls could take as little as 1/{1 + self.loss:.2f} of their time, "
-            "but mostly the gain is far smaller"
-        )
+        saved = 1 - 1 / (1 + self.loss)
+        lost = f"a longer budget may save up to {saved:.0%} of the time of calls, mostly far less"
         sizes = "size of a table" if self.unknown == 1 else "sizes of tables"
-        unknown = f"; it is unknown at {self.unknown} {sizes}" if self.unknown else ""
+        unknown = f"; this is unknown at {self.unknown} {sizes}" if self.unknown else ""
         return f"{spent}; {lost}{unknown}"
 
 

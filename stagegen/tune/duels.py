@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.measure.statistics import MARGIN, is_faster, is_lower
+from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.race import SETTLE_SECONDS, decisive
 
 #: Repetitions of each of the two: of calls that take less than SETTLE_SECONDS, and of longer ones.
@@ -47,9 +48,7 @@ class Duels:
             MeasurementError: the duel failed, or the log lacks it.
         """
         times = self._times(size, holder, challenger)
-        if self._is_open(times[challenger], times[holder]):
-            times = self._prolonged(size, holder, challenger)
-        return is_faster(times[challenger], times[holder], self.gain)
+        return self._beats(challenger, holder, times, (size, holder, challenger))
 
     def stays_faster(self, size: int, holder: Candidate, challenger: Candidate) -> bool:
         """Whether what serves smaller messages still beats another by more than the noise.
@@ -58,9 +57,7 @@ class Duels:
             MeasurementError: the duel failed, or the log lacks it.
         """
         times = self._times(size, holder, challenger)
-        if self._is_open(times[holder], times[challenger]):
-            times = self._prolonged(size, holder, challenger)
-        return is_faster(times[holder], times[challenger], self.gain)
+        return self._beats(holder, challenger, times, (size, holder, challenger))
 
     def keeps_up(self, size: int, holder: Candidate, challenger: Candidate) -> bool:
         """Whether the holder's median is not above the challenger's.
@@ -71,10 +68,17 @@ class Duels:
         times = self._times(size, challenger, holder)
         return statistics.median(times[holder]) <= statistics.median(times[challenger])
 
-    def _is_open(self, challenger: tuple[float, ...], holder: tuple[float, ...]) -> bool:
-        """Whether there is a difference that would count, but may be chance."""
-        counts = is_lower(challenger, holder, self.gain)
-        return counts and not is_faster(challenger, holder, self.gain)
+    def _beats(
+        self, one: Candidate, other: Candidate, times: Times, key: tuple[int, Candidate, Candidate]
+    ) -> bool:
+        """Whether one is faster, after more repetitions if that counts but may be chance."""
+        # Native need not gain more than it takes to be seen: what is slower must not serve.
+        gain = min(self.gain, MARGIN) if one == NATIVE_CANDIDATE else self.gain
+        if is_lower(times[one], times[other], gain) and not is_faster(
+            times[one], times[other], gain
+        ):
+            times = self._prolonged(*key)
+        return is_faster(times[one], times[other], gain)
 
     def _times(self, size: int, first: Candidate, second: Candidate) -> Times:
         key = (size, first, second)

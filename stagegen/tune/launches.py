@@ -72,7 +72,7 @@ def run_launch(
     turn = decisive(turn, point.fastest, _chunk(point.lasts, protocol))
     most = max(turn.repetitions, math.ceil(REPETITIONS_MOST / protocol.launches))
     spent, done = 0.0, 0
-    confirms = point.is_told and len(point.launches) < CONFIRMED
+    confirms = point.is_told and len(point.launches) < CONFIRMED <= protocol.launches
     width = protocol.width * (WIDER_IF_TOLD if confirms else 1)
     allowed = width * math.sqrt(protocol.launches / (len(point.launches) + 1))
     while True:

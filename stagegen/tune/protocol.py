@@ -12,7 +12,8 @@ from stagegen.measure.statistics import MARGIN, WIDTH
 #: The launches that decide. With five, a rank test on launch medians can reach 5 % (1 in 32).
 LAUNCHES = 5
 
-#: The least gain on hosts that stand for others: how far apart routines are changes with the hosts.
+#: The least gain on hosts that stand for others: by how much one routine is faster than another
+#: differs between hosts.
 GAIN_ELSEWHERE = 0.1
 
 
@@ -33,7 +34,7 @@ class Protocol:
     seed: int = 1
 
     def elsewhere(self) -> Protocol:
-        """Return the protocol for ranks whose times also decide for others, not for themselves."""
+        """Return the protocol for ranks that have no tables of their own: they stand for others."""
         return replace(self, gain=max(self.gain, GAIN_ELSEWHERE))
 
     def to_json(self) -> dict[str, Any]:

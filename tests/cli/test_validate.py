@@ -10,8 +10,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from stagegen.catalogue import load_catalogue
+from stagegen.cli import validate
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.records import Candidate
+from stagegen.tune.recorded import read_recorded
 from tests.cli.test_tune import recorded, stagegen
 from tests.cli.test_tune_log import Starter
 from tests.library.recorded import cost
@@ -143,6 +146,18 @@ def test_a_routine_that_became_slow_does_not_hold(monkeypatch, folder):
     text = validated(monkeypatch, folder, "--sample", "40", slower=chosen)
     assert text.returncode == 1
     assert "decisions hold; 40 were drawn" in text.stdout
+
+
+@pytest.mark.parametrize(("group", "gain"), [(0, 0.03), (None, 0.1)])
+def test_a_decision_on_ranks_that_stand_for_others_needs_more_gain(
+    monkeypatch, folder, group, gain
+):
+    recorded = read_recorded(folder)
+    tables = validate._communicators(recorded, recorded.topology)
+    made_from = {key: replace(one, group=group) for key, one in tables.items()}
+    monkeypatch.setattr(validate, "_communicators", lambda *_: made_from)
+    decisions = validate._decisions(recorded, recorded.topology, load_catalogue())
+    assert {one.gain for one in decisions} == {gain}
 
 
 def test_another_environment_is_said_to_be_one(monkeypatch, folder):

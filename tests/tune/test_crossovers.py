@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -25,7 +26,11 @@ def seconds(candidate: Candidate, size: int) -> float:
     return at_once + per_byte * size
 
 
-def first_of(lower, upper, *, is_told=False, gain=0.1, timed=(NATIVE, RING, TREE)):
+def timed_in_launches(candidate: Candidate, size: int) -> Sample:
+    return Sample((seconds(candidate, size),), launches={1: (seconds(candidate, size),)})
+
+
+def first_of(lower, upper, *, is_told=False, gain=0.1, timed=(NATIVE, RING, TREE), looked_at=None):
     """Return the first size of the upper choice, and whether duels were fought."""
     model = Model(seconds)
 
@@ -33,11 +38,11 @@ def first_of(lower, upper, *, is_told=False, gain=0.1, timed=(NATIVE, RING, TREE
         return replace(request(*candidates), size=size)
 
     crossovers = Crossovers(Duels(model, ask, lambda _: None, gain), lambda *_: True, gain, is_told)
-    samples = {size: {c: Sample((seconds(c, size),)) for c in timed} for size in (LOW, HIGH)}
-    samples[LOW][lower], samples[HIGH][upper] = (
-        Sample((seconds(lower, LOW),)),
-        Sample((seconds(upper, HIGH),)),
-    )
+    samples = {size: {c: timed_in_launches(c, size) for c in timed} for size in (LOW, HIGH)}
+    samples[LOW][lower] = timed_in_launches(lower, LOW)
+    samples[HIGH][upper] = timed_in_launches(upper, HIGH)
+    if looked_at is not None:
+        samples[LOW][looked_at] = Sample((seconds(looked_at, LOW) / 2,))
     _, rule = crossovers.rules({LOW: lower, HIGH: upper}, samples)
     return rule.first, bool(model.asked)
 
@@ -60,37 +65,68 @@ def test_another_routine_serves_where_its_gain_counts(gain, first):
     assert not duels
 
 
-def test_duels_decide_where_one_of_the_two_was_not_timed_at_both_sizes():
-    found, duels = first_of(RING, NATIVE, is_told=True, timed=(NATIVE,))
+@pytest.mark.parametrize(
+    "known", [{"timed": (NATIVE,)}, {"looked_at": NATIVE}], ids=["not timed", "looked at"]
+)
+def test_duels_decide_where_launches_have_not_timed_both_at_both_sizes(known):
+    found, duels = first_of(RING, NATIVE, is_told=True, **known)
     assert 6554 / 2 < found < 2 * 6554
     assert duels
 
 
-@pytest.mark.parametrize(
-    ("upper", "verdicts", "served"),
-    [
-        (TREE, "lower neither upper neither", "lower lower upper upper"),
-        (TREE, "upper neither lower upper", "upper upper lower upper"),
-        (NATIVE, "lower neither lower neither", "lower lower lower upper"),
-        (NATIVE, "neither lower upper lower", "lower lower upper lower"),
-    ],
-)
-def test_a_choice_changes_back_only_where_the_other_one_is_faster(upper, verdicts, served):
-    """At 2 to 16 times the lower size, one of two is faster, or neither: then noise decides."""
+#: At 2 to 16 times the lower size: which of two is faster, or neither, and what serves.
+CHANGES = [
+    (RING, TREE, "lower neither upper neither", "lower lower upper upper"),
+    (RING, TREE, "upper neither lower upper", "upper upper lower upper"),
+    (RING, NATIVE, "lower neither lower neither", "lower lower lower upper"),
+    (RING, NATIVE, "neither lower upper lower", "lower lower upper lower"),
+    (RING, NATIVE, "upper neither lower neither", "upper upper lower upper"),
+    (NATIVE, RING, "neither upper neither upper", "lower upper upper upper"),
+    (NATIVE, RING, "upper neither lower upper", "upper lower lower upper"),
+]
+
+
+@pytest.mark.parametrize(("lower", "upper", "verdicts", "served"), CHANGES)
+def test_a_choice_changes_only_where_the_other_one_is_faster_or_native(
+    lower, upper, verdicts, served
+):
+    """Where neither is, noise would decide. Native serves if what is beside it differs."""
     factors = {"lower": 1.2, "upper": 0.8, "neither": 1.0}
     by_size = {LOW << k: factors[word] for k, word in enumerate(verdicts.split(), start=1)}
-    model = Model(lambda c, size: 1e-3 * (by_size.get(size, 1.0) if c == upper else 1.0))
+    ends = {LOW: 1.2, LOW << 5: 0.8}
+
+    def factor(size):
+        return {**by_size, **ends}[1 << (size.bit_length() - 1)]
+
+    model = Model(lambda c, size: 1e-3 * (factor(size) if c == upper else 1.0))
 
     def ask(size, candidates):
         return replace(request(*candidates), size=size)
 
     crossovers = Crossovers(Duels(model, ask, lambda _: None), lambda *_: True, 0.03)
-    end = LOW << 5
-    samples = {size: {RING: Sample((1e-3,)), upper: Sample((1e-3,))} for size in (LOW, end)}
-    rules = list(crossovers.rules({LOW: RING, end: upper}, samples))
+    samples = {size: {c: Sample((1e-3,)) for c in (lower, upper)} for size in ends}
+    rules = list(crossovers.rules(dict(zip(ends, (lower, upper), strict=True)), samples))
 
     def at(size):
         return [rule for rule in rules if rule.first <= size][-1].candidate
 
     found = ["upper" if at(LOW << k) == upper else "lower" for k in range(1, 5)]
     assert found == served.split()
+    words = {1.2: lower, 0.8: upper, 1.0: None}
+    for before, rule in pairwise(rules):
+        faster = [words[factor(size)] for size in rule.crossover]
+        old, new = before.candidate, rule.candidate
+        assert rule.crossover[1] == rule.first
+        assert [one == old if new == NATIVE else one != new for one in faster] == [True, False]
+
+
+def test_native_needs_a_gain_of_3_percent_however_much_others_need():
+    model = Model(lambda c, size: 0.95e-3 if c == NATIVE else 1e-3)
+
+    def ask(size, candidates):
+        return replace(request(*candidates), size=size)
+
+    duels = Duels(model, ask, lambda _: None, 0.1)
+    assert duels.is_faster(LOW, NATIVE, RING)
+    assert duels.stays_faster(LOW, NATIVE, TREE)
+    assert not duels.is_faster(LOW, RING, TREE)

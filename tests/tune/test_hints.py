@@ -12,6 +12,7 @@ from stagegen.measure.records import Bound, Candidate, Request, Timing
 from stagegen.tune.elimination import eliminate
 from stagegen.tune.field import Field, Sample
 from stagegen.tune.hints import Known, hints_from
+from stagegen.tune.launches import run_launch
 from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.point import Point
 from stagegen.tune.prediction import Prediction
@@ -170,7 +171,7 @@ def test_what_was_slower_than_native_elsewhere_is_not_confirmed_by_two_launches(
 
 def challenged(*finalists: Candidate, groups: tuple[set[Candidate], ...]) -> Point:
     """Return a size at which ring was faster elsewhere, and leads."""
-    seconds = {RING: 1.0, TREE: 1.05, NATIVE: 1.3}
+    seconds = {RING: 1e-3, TREE: 1.05e-3, NATIVE: 1.3e-3}
     seen = {c: [seconds[c]] for c in finalists}
     point = Point(Field(finalists, tuple(map(frozenset, groups))), seen, dict(seen))
     point.told = frozenset({"ring"})
@@ -190,8 +191,8 @@ def after_launches(point: Point, *times: dict[Candidate, float]) -> tuple[Candid
     return point.running
 
 
-def test_looks_and_what_ranks_candidates_are_kept_apart():
-    """Compositions are looked at later, and those that lose must not be finalists."""
+def scouted(told_at: int) -> tuple[Scout, Point]:
+    """Return what scouting finds with 1024 bytes, if binomial won with others elsewhere."""
     model = Model(by_factor(0.8))
     algorithms = [CATALOGUE.find("bcast", name) for name in ("native", "binomial")]
 
@@ -201,24 +202,49 @@ def test_looks_and_what_ranks_candidates_are_kept_apart():
     def field(candidates: Iterable[Candidate]) -> Field:
         return Field(everyone := tuple(candidates), (frozenset(everyone),))
 
-    hints = {1024: (Candidate("binomial"), NATIVE)}
+    hints = {told_at: (Candidate("binomial"), NATIVE)}
     plan = Plan(4, (1024,), Timing(), 1.0, lambda _: None, hints=hints)
     scout = Scout(model, plan, ask, field)
-    point = scout.at(1024, algorithms, Prediction(plan.bound), (), {})
-    assert point.told == {"binomial"}
+    return scout, scout.at(1024, algorithms, Prediction(plan.bound), (), {})
+
+
+@pytest.mark.parametrize(("told_at", "told"), [(1024, True), (2048, True), (4096, False)])
+def test_what_won_with_other_messages_is_confirmed_within_an_octave(told_at, told):
+    _, point = scouted(told_at)
+    assert point.told == ({"binomial"} if told else set())
+
+
+def test_looks_and_what_ranks_candidates_are_kept_apart():
+    """Compositions are looked at later, and those that lose must not be finalists."""
+    scout, point = scouted(1024)
     for one in (point, scout.as_seen(1024, point.seen)):
         one.seen[RING] = [1.0]
         assert RING not in one.tried
 
 
-ALONE = {RING: 1.0, TREE: 1.05, NATIVE: 1.15}
+@pytest.mark.parametrize(("launches", "fewer"), [(5, True), (2, True), (1, False)])
+def test_launches_that_confirm_make_fewer_repetitions(launches, fewer):
+    """One launch alone cannot confirm."""
+    model = Model(lambda c, size: {RING: 1e-3, NATIVE: 1.2e-3}[c], noise=0.5)
+
+    def repetitions(told: frozenset[str]) -> int:
+        point = challenged(RING, NATIVE, groups=({RING, NATIVE},))
+        point.told = told
+        asked = Request("bcast", 1024, Timing(), False, 1, 1, (RING, NATIVE), "4", 1)
+        run_launch(model, asked, point, Protocol(launches=launches), 20.0)
+        return len(point.pooled(NATIVE))
+
+    assert (repetitions(frozenset({"ring"})) < repetitions(frozenset())) == fewer
+
+
+ALONE = {RING: 1e-3, TREE: 1.05e-3, NATIVE: 1.15e-3}
 
 
 def test_what_is_not_ahead_of_native_by_the_least_gain_goes_out_with_it():
     everyone = (RING, TREE, NATIVE)
     groups = (set(everyone),)
     assert after_launches(challenged(*everyone, groups=groups), ALONE, ALONE) == (RING,)
-    close = {**ALONE, RING: 1.04}
+    close = {**ALONE, RING: 1.04e-3}
     assert NATIVE in after_launches(challenged(*everyone, groups=groups), ALONE, close)
 
 

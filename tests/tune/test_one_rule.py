@@ -52,6 +52,19 @@ def test_what_is_slower_anywhere_does_not_serve(ring, chosen):
     assert choose_one(samples(native=(1.0, 1.0, 1.0), ring=ring), 0.03).algorithm == chosen
 
 
+@pytest.mark.parametrize(
+    ("ring", "gain", "chosen"),
+    [
+        ((1.0, 1.0, 0.8), 0.1, "ring"),
+        ((1.01, 1.0, 0.8), 0.1, "native"),
+        ((1.02, 1.0, 0.8), 0.01, "native"),
+        ((1.0, 1.0, 0.92), 0.1, "native"),
+    ],
+)
+def test_what_must_gain_more_may_lose_nothing(ring, gain, chosen):
+    assert choose_one(samples(native=(1.0, 1.0, 1.0), ring=ring), gain).algorithm == chosen
+
+
 def test_what_launches_have_not_timed_does_not_serve_if_they_have_timed_others():
     """A look is often lucky."""
     launches = dict.fromkeys(range(1, 6), (0.8,))

@@ -203,7 +203,7 @@ def test_a_size_that_was_not_looked_at_is_marked():
     assert set(by_size) >= set(asked.sizes)
     assert by_size[asked.sizes[-1]].basis == "neighbours"
     assert by_size[1].basis in ("launches", "scouting")
-    assert f"1/{1 + decision.spending.loss:.2f} of their time" in decision.spending.text
+    assert f"{decision.spending.loss / (1 + decision.spending.loss):.0%}" in decision.spending.text
 
 
 @pytest.mark.parametrize("after", [0, 1, 7, 60, 10_000])
