@@ -5,7 +5,8 @@ without, it writes the page again. With ``--check`` it says whether the page has
 exits with 1 if not.
 
 A log has a line for each run of the check program: `tests/mpi/conformance.py` writes it where
-`CONFORMANCE_LOG` names a file.
+`CONFORMANCE_LOG` names a file. A line says of which commit the run was, as a run may be made again
+after a mend.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +31,7 @@ INTRODUCTION = """\
 # Conformance
 
 How many calls gave the same bytes as the MPI library's own, all of those that were made: {cases:,},
-in {runs} runs with {mpi}, at {revision}.
+in {runs} runs with {mpi}, at {revisions}.
 `make check-all` makes them again, and with them this page (`docs/tools/conformance.py`).
 
 A run compares every routine of a library, and its `MPI_` functions, with the MPI library's own:
@@ -119,11 +121,19 @@ def totals(lines: Iterable[str]) -> dict[str, Any]:
     """Return the totals of a log; of runs that were made twice, the last one counts."""
     runs = {order(run): run for run in map(json.loads, lines)}
     libraries = {run.pop("mpi") for run in runs.values()}
+    counted = Counter(_revision_of(run) for run in runs.values())
+    revisions = [text for text, _ in counted.most_common()]
+    made = ({**run, "revision": revisions.index(_revision_of(run))} for run in runs.values())
     return {
         "command": "make check-all",
         "mpi": ", ".join(sorted(libraries)),
-        "runs": [runs[key] for key in sorted(runs)],
+        "revisions": list(map(json.loads, revisions)),
+        "runs": sorted(made, key=order),
     }
+
+
+def _revision_of(run: dict[str, Any]) -> str:
+    return json.dumps(run.get("revision"), sort_keys=True)
 
 
 def revision() -> dict[str, str] | None:
@@ -143,8 +153,22 @@ def revision() -> dict[str, str] | None:
     return found
 
 
+#: What marks runs of the second revision, and so on; those of the first have no mark.
+MARKS = ("", " ²", " ³", " ⁴")
+
+
+def _all_words(found: dict[str, Any]) -> str:
+    """Return the revisions as the page says them, that of most runs first."""
+    runs, (first, *others) = found["runs"], found["revisions"]
+    parts = [_words(first)]
+    for number, other in enumerate(others, start=1):
+        count = sum(run["revision"] == number for run in runs)
+        parts.append(f"and {count} of them, marked{MARKS[number]}, at {_words(other)}")
+    return ",\n".join(parts)
+
+
 def _words(found: dict[str, str] | None) -> str:
-    """Return the revision as the page says it."""
+    """Return a revision as the page says it."""
     if found is None:
         return "an unknown commit"
     folders = " and ".join(f"`{name}` {found[name]}" for name in COMPILED)
@@ -156,7 +180,7 @@ def page(found: dict[str, Any]) -> str:
     runs = found["runs"]
     cases = sum(sum(run["passed"].values()) for run in runs)
     introduction = INTRODUCTION.format(
-        cases=cases, runs=len(runs), mpi=found["mpi"], revision=_words(found.get("revision"))
+        cases=cases, runs=len(runs), mpi=found["mpi"], revisions=_all_words(found)
     )
     parts = [section(part, [run for run in runs if part.has(run)]) for part in SECTIONS]
     return "\n".join([introduction, *filter(None, parts)])
@@ -173,7 +197,8 @@ def section(part: Section, runs: Sequence[dict[str, Any]]) -> str:
     for run in runs:
         slots = [run["slots"]] if with_slots else []
         counts = [run["passed"][name] for name in collectives]
-        lines.append(_row([run["ranks"], run["cluster"], *slots, run["level"], *counts]))
+        level = run["level"] + MARKS[run["revision"]]
+        lines.append(_row([run["ranks"], run["cluster"], *slots, level, *counts]))
     return "\n".join([*lines, ""])
 
 
@@ -190,8 +215,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.log is not None:
         lines = options.log.read_text(encoding="utf-8").splitlines()
-        found = {"revision": revision(), **totals(lines)}
-        TOTALS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        TOTALS.write_text(json.dumps(totals(lines), indent=1) + "\n", encoding="utf-8")
     text = page(json.loads(TOTALS.read_text(encoding="utf-8")))
     if options.check and PAGE.read_text(encoding="utf-8") != text:
         print(

@@ -56,6 +56,16 @@ def test_a_log_becomes_a_row_for_each_run():
     assert "Sanitizers" not in page
 
 
+def test_runs_of_another_commit_are_marked():
+    one, other = ({"commit": c, "templates": "a", "drivers": "b"} for c in ("0123", "4567"))
+    lines = [run(8, 1, revision=one), run(3, 2, revision=other), run(4, 3, revision=one)]
+    page = MAKER.page(MAKER.totals(lines))
+    assert "at commit 0123\n(git hashes of `templates` a and `drivers` b),\n" in page
+    assert "and 1 of them, marked ², at commit 4567\n" in page
+    assert "| 3 | 3 | quick ² | 2 | 1 |" in page
+    assert "| 4 | 4 | quick | 3 | 1 |" in page
+
+
 def test_of_runs_that_were_made_twice_the_last_one_counts():
     found = MAKER.totals([run(8, 1000), run(8, 2)])
     assert [each["passed"]["alltoall"] for each in found["runs"]] == [2]

@@ -13,6 +13,7 @@ import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from docs.tools.conformance import revision
 from stagegen.measure.launch.mpi import find_mpi
 from tests.mpi import support
 
@@ -135,4 +136,4 @@ def _note(run: Run) -> None:
     if file := os.environ.get(LOG):
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         with Path(file).open("a", encoding="utf-8") as log:
-            log.write(json.dumps(asdict(run)) + "\n")
+            log.write(json.dumps({**asdict(run), "revision": revision()}) + "\n")
