@@ -38,7 +38,7 @@ def test_a_run_within_a_budget_is_killed_and_goes_on_with_what_is_left(tmp_path)
     tuning.interrupt(signal.SIGKILL, 3)
     result = tuning.run("--resume")
     assert result.returncode == 0, result.stderr
-    assert "s of the budget of 6 s were spent; at most" in result.stderr
+    assert "s of the budget of 6 s were spent; a longer budget may save" in result.stderr
     records = tuning.records("measurement") + tuning.records("check")
     assert all(record["took"] > 0 for record in records)
     validate("measurements", json.loads(tuning.log.read_text().splitlines()[0]))
