@@ -153,8 +153,12 @@ def revision() -> dict[str, str] | None:
     return found
 
 
-#: What marks runs of the second revision, and so on; those of the first have no mark.
-MARKS = ("", " ²", " ³", " ⁴")
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _mark(number: int) -> str:
+    """Return what marks runs of a revision, counted from 0; those of the first have no mark."""
+    return f" {number + 1}".translate(_RAISED) if number else ""
 
 
 def _all_words(found: dict[str, Any]) -> str:
@@ -163,7 +167,7 @@ def _all_words(found: dict[str, Any]) -> str:
     parts = [_words(first)]
     for number, other in enumerate(others, start=1):
         count = sum(run["revision"] == number for run in runs)
-        parts.append(f"and {count} of them, marked{MARKS[number]}, at {_words(other)}")
+        parts.append(f"and {count} of them, marked{_mark(number)}, at {_words(other)}")
     return ",\n".join(parts)
 
 
@@ -197,7 +201,7 @@ def section(part: Section, runs: Sequence[dict[str, Any]]) -> str:
     for run in runs:
         slots = [run["slots"]] if with_slots else []
         counts = [run["passed"][name] for name in collectives]
-        level = run["level"] + MARKS[run["revision"]]
+        level = run["level"] + _mark(run["revision"])
         lines.append(_row([run["ranks"], run["cluster"], *slots, level, *counts]))
     return "\n".join([*lines, ""])
 

@@ -134,7 +134,7 @@ def _filled(faster: Mapping[int, bool | None], native: bool | None) -> dict[int,
 
 
 def _last_known(faster: Mapping[int, bool | None], sizes: Sequence[int]) -> dict[int, bool]:
-    """Return who is faster at each size or, if neither is, at the last one before where one is."""
+    """Return whether the upper choice is faster at each size, or was at the last known one."""
     found: dict[int, bool] = {}
     last = bool(faster[sizes[0]])
     for size in sizes:
@@ -148,8 +148,8 @@ def _has_changed(
     faster: Callable[[int], bool | None], goes_up: bool, to_native: bool, size: int
 ) -> bool:
     """Whether the new choice serves at a size: if it is faster, or native if the old one is not."""
-    known = faster(size)
-    return known is not (not goes_up) if to_native else known is goes_up
+    known, new, old = faster(size), goes_up, not goes_up
+    return known is not old if to_native else known is new
 
 
 def _crossing(

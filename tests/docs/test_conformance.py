@@ -66,6 +66,14 @@ def test_runs_of_another_commit_are_marked():
     assert "| 4 | 4 | quick | 3 | 1 |" in page
 
 
+def test_a_log_of_many_commits_becomes_a_page():
+    lines = [run(ranks, 1, revision={"commit": str(ranks), "templates": "", "drivers": ""})
+             for ranks in range(2, 14)]  # fmt: skip
+    page = MAKER.page(MAKER.totals(lines))
+    assert page.count("of them, marked") == 11
+    assert "| 13 | 13 | quick ¹² | 1 | 1 |" in page
+
+
 def test_of_runs_that_were_made_twice_the_last_one_counts():
     found = MAKER.totals([run(8, 1000), run(8, 2)])
     assert [each["passed"]["alltoall"] for each in found["runs"]] == [2]

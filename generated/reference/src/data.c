@@ -117,15 +117,14 @@ int coll_copy(const void *from, MPI_Count from_count, MPI_Datatype from_type, vo
         memmove(to, from, (size_t)all);
         return MPI_SUCCESS;
     }
-    /* Of a call that is wrong, MPI says what is. */
-    if (from_type == to_type || all > room || (!target.dense && all % target.size != 0))
-        return COLL_SENDRECV(from, from_count, from_type, cc->rank, COLL_TAG_COPY, to, to_count,
-                             to_type, cc->rank, COLL_TAG_COPY, cc->comm, MPI_STATUS_IGNORE);
     const MPI_Count whole = whole_elements(&source, &target);
     const MPI_Count wanted = whole > PIECE ? whole : PIECE / whole * whole;
     const MPI_Count piece = wanted < all ? wanted : all;
-    if (piece > INT_MAX)
-        return MPI_ERR_COUNT;
+    /* An int does not count longer pieces. If the call is wrong, MPI reports the mistake. */
+    if (from_type == to_type || piece > INT_MAX || all > room ||
+        (!target.dense && all % target.size != 0))
+        return COLL_SENDRECV(from, from_count, from_type, cc->rank, COLL_TAG_COPY, to, to_count,
+                             to_type, cc->rank, COLL_TAG_COPY, cc->comm, MPI_STATUS_IGNORE);
     if (source.dense || target.dense)
         return copy_pieces(&source, &target, all, piece, NULL, cc->comm);
     char *packed = malloc((size_t)piece);
