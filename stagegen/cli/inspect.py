@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from stagegen.cli._options import print_json, to_size
+from stagegen.cli._output import json_options
 from stagegen.errors import NotFoundError
 from stagegen.generate.write import write_file
 from stagegen.inspection.findings import TreeFindings
@@ -59,7 +60,7 @@ _ROWS, _PLACES = 24, 12
 @click.option(
     "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@json_options
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 def command(
     routine: str | None,
@@ -69,9 +70,10 @@ def command(
     topology_file: Path | None,
     html: Path | None,
     as_json: bool,
+    output_format: str,
     files: tuple[Path, ...],
 ) -> None:
-    """Tell where the time of collectives goes, from FILES of a library built with `make TRACE=1`.
+    """Report where the time of collectives goes, from FILES of a library of `make TRACE=1`.
 
     Several FILES are put side by side.
     """
@@ -90,7 +92,7 @@ def command(
         )
     if html is not None:
         write_file(html, render_inspection(looks))
-    if as_json:
+    if as_json or output_format == "json":
         print_json({"series": [look.to_json() for look in looks]})
         return
     width = 150 if not Console().is_terminal else None

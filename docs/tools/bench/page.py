@@ -62,9 +62,9 @@ def describe(topology: Topology) -> str:
 
 
 def readme(text: str, results: Sequence[Result]) -> str:
-    """Return the README with its table made anew."""
+    """Return the README with its table made again."""
     fixed = [result for result in results if result.cluster == FIXED.name]
-    return _between(text, BEGIN, table(fixed, README_POINTS), END)
+    return _between(text, BEGIN, summary(fixed), END)
 
 
 def _between(text: str, begin: str, new: str, end: str) -> str:
@@ -79,34 +79,61 @@ def _between(text: str, begin: str, new: str, end: str) -> str:
     return between.sub(lambda _: f"{begin}\n{new}\n{end}", text)
 
 
-def table(results: Sequence[Result], points: frozenset[tuple[str, int]] | None = None) -> str:
+def table(results: Sequence[Result]) -> str:
     """Return a Markdown table of one cluster, times in milliseconds.
 
     Args:
         results: one for each congestion control.
-        points: collectives and sizes to show; all if None.
     """
     titles = ["collective", "bytes", "bound ms"]
+    rules = ["---", "---:", "---:", *["---:", "---:", "---:", "---:", "---"] * len(results)]
     for result in results:
         titles += [f"{result.congestion}: MPICH ms", "libcoll ms", "speed-up", "× bound", "by"]
-    known = [{(row.collective, row.size): row for row in result.rows} for result in results]
-    every = sorted({point for one in known for point in one if points is None or point in points})
-    rules = ["---", "---:", "---:", *["---:", "---:", "---:", "---:", "---"] * len(results)]
     lines = [_line(titles), "|" + "|".join(rules) + "|"]
-    for point in every:
-        rows = [one.get(point) for one in known]
+    for (collective, size), rows in _by_point(results):
         bound = next(row.bound for row in rows if row)
         cells = [cell for row in rows for cell in _cells(row)]
-        lines.append(_line([point[0], str(point[1]), _milliseconds(bound), *cells]))
+        lines.append(_line([collective, str(size), _milliseconds(bound), *cells]))
     return "\n".join(lines)
+
+
+def summary(results: Sequence[Result]) -> str:
+    """Return the README's table: what one cluster gains, and how near the bound it is.
+
+    Args:
+        results: one for each congestion control.
+    """
+    titles = ["collective", "bytes"]
+    for result in results:
+        titles += [f"{result.congestion}: speed-up", "× bound"]
+    lines = [_line(titles), "|" + "|".join(["---", *["---:"] * (len(titles) - 1)]) + "|"]
+    for (collective, size), rows in _by_point(results):
+        if (collective, size) in README_POINTS:
+            cells = [cell for row in rows for cell in _gain(row)]
+            lines.append(_line([collective, str(size), *cells]))
+    return "\n".join(lines)
+
+
+def _by_point(
+    results: Sequence[Result],
+) -> Iterator[tuple[tuple[str, int], list[Row | None]]]:
+    """Yield each collective and size that was measured, with its row of each result."""
+    known = [{(row.collective, row.size): row for row in result.rows} for result in results]
+    for point in sorted({point for one in known for point in one}):
+        yield point, [one.get(point) for one in known]
 
 
 def _cells(row: Row | None) -> list[str]:
     if row is None:
         return ["–"] * 5
-    over = f"{row.over_bound:.2f}" if row.over_bound else "–"
     times = [_milliseconds(row.native.median), _milliseconds(row.tuned.median)]
-    return [*times, f"{row.speedup:.2f}", over, row.routine]
+    return [*times, *_gain(row), row.routine]
+
+
+def _gain(row: Row | None) -> list[str]:
+    if row is None:
+        return ["–"] * 2
+    return [f"{row.speedup:.2f}", f"{row.over_bound:.2f}" if row.over_bound else "–"]
 
 
 def _milliseconds(seconds: float | None) -> str:
