@@ -84,7 +84,7 @@ OF_PATTERNS = (
 
 def _adapts(path: Path, adaptive: Path) -> bool:
     """Tell whether a C file is of the library whose calls adapt, or a program for it."""
-    return path.is_relative_to(adaptive) or path.name == "adaptive.c"
+    return path.is_relative_to(adaptive) or path.name in ("adaptive.c", "unadaptable.c")
 
 
 def plain_templates() -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -13,6 +13,9 @@ from typing import Any
 from stagegen.adaptive.replay import Overheads, overheads
 from stagegen.errors import InputError, what_is_wrong
 from stagegen.measure.records import Candidate
+
+#: Of each situation, learned.c keeps so many stages before it leaves out any.
+FIRST = 96
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,14 @@ class Situation:
         calls: of the situation.
         meetings_s: seconds of all meetings and decisions.
         selected_after: calls until the first monitoring period; None if there was none.
-        current: the candidate that served in the end.
+        current: the candidate that served in the end: of the latest monitoring period, if there was
+            one.
         candidates: that competed; the first is what the table chose, unless the policy asked for
             the source's sets.
         known_s: what tuning measured of each; 0: nothing.
         stages: the first and the latest ones.
         left_out: stages between them.
+        decided_by: which times the policy heard: the "mean" over the ranks, or the "max".
     """
 
     collective: str
@@ -74,6 +79,7 @@ class Situation:
     known_s: tuple[float, ...]
     stages: tuple[LearnedStage, ...]
     left_out: int
+    decided_by: str = "mean"
 
     @property
     def title(self) -> str:
@@ -82,7 +88,9 @@ class Situation:
         return f"{self.collective} {self.size} B, {self.ranks} ranks #{self.number}{site}"
 
     def times_of(self, candidate: int) -> tuple[float, ...]:
-        """Return the kept times of a candidate's calls, in seconds."""
+        """Return the kept times of a candidate's calls that the policy heard, in seconds."""
+        if self.decided_by == "max":
+            return self._maxima_of(candidate)
         return tuple(t for one in self.stages if one.candidate == candidate for t in one.mean_s)
 
     @cached_property
@@ -119,16 +127,24 @@ class Situation:
             return None
         meetings = len(self.stages) + self.left_out
         each = self.meetings_s / meetings if meetings else 0.0
-        stages = [(one.is_monitoring, one.mean_s) for one in self.stages if one.mean_s]
-        return overheads(stages, min(self.medians.values()), each)
+        stages = [
+            (one.is_monitoring, one.max_s if self.decided_by == "max" else one.mean_s)
+            for one in self.stages
+            if one.mean_s
+        ]
+        found = overheads(stages, min(self.medians.values()), each)
+        return replace(found, selected_after=self.selected_after)
 
     def changes(self) -> Iterator[tuple[int, int, str]]:
         """Yield (call, candidate, why) where another candidate began to serve in the kept stages.
 
         The first one has no reason that was written.
         """
+        missing = self.calls - sum(one.calls for one in self.stages)
         call, why, before = 0, "", -1
-        for stage in self.stages:
+        for number, stage in enumerate(self.stages):
+            if number == FIRST and self.left_out:
+                call += missing
             if stage.candidate != before:
                 yield call, stage.candidate, why
             call, why, before = call + stage.calls, stage.decision, stage.candidate
@@ -241,6 +257,7 @@ def _situation(data: Mapping[str, Any]) -> Situation:
         tuple(float(row["known_s"] or 0) for row in rows),
         tuple(_stage(one, len(rows)) for one in data["stages"]),
         int(data["stages_left_out"]),
+        str(data.get("decided_by", "mean")),
     )
 
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from stagegen.adaptive.learned import Learned
-from stagegen.adaptive.subjects import Seen, Subject, by_subject, pooled, require_same, table_of
+from stagegen.adaptive.subjects import (
+    Seen,
+    Subject,
+    by_subject,
+    counts,
+    pooled,
+    require_same,
+    table_of,
+)
 from stagegen.measure.records import Candidate
 from stagegen.tune.decision import DecisionTable, Lesson, Rule, with_rule
 
@@ -51,6 +59,9 @@ def merge(decision: DecisionTable, files: Iterable[Learned], build_hash: str | N
     added: list[str] = []
     unknown = [s.title for f in files for s in f.situations if s.hosts is None]
     left_out = [f"{title}: its hosts are not known" for title in unknown]
+    unsettled = sum(s.hosts is not None and not counts(f, s) for f in files for s in f.situations)
+    if unsettled:
+        left_out.append(f"{unsettled} situations ended before their policy had selected")
     for subject, seen in by_subject(files):
         found = _judge(decision, subject, seen)
         if isinstance(found, str):
@@ -76,10 +87,14 @@ def _judge(decision: DecisionTable, subject: Subject, seen: Seen) -> tuple[Candi
 
 
 def _compare(best: Candidate, before: Candidate, seen: Seen) -> tuple[Candidate, Lesson] | str:
-    """Return what was learned of two candidates, or why nothing is taken over."""
-    if best == before:
-        return f"the table has {best.spec} already"
-    own, old = (pooled(seen, one) for one in (best, before))
+    """Return what was learned of two candidates, or why nothing is taken over.
+
+    A program does not tell the parts of a composition.
+    """
+    was = replace(before, bound=())
+    if best == was:
+        return f"the table has {before.spec} already"
+    own, old = (pooled(seen, one) for one in (best, was))
     if not own or not old:
         return f"{best.spec} and {before.spec} were not tried beside each other"
     if median(own) * GAIN > median(old):

@@ -47,16 +47,32 @@ def require_same(files: Iterable[Learned], decision: DecisionTable, build: str |
 
 
 def by_subject(files: Iterable[Learned]) -> Iterator[tuple[Subject, Seen]]:
-    """Yield what was seen of each subject, in order; situations of unknown hosts are missing.
+    """Yield what was seen of each subject, in order.
 
-    Whatever order the files have, the result is the same.
+    Situations of unknown hosts are missing, and those that :func:`counts` leaves out. Whatever
+    order the files have, the result is the same.
     """
     ordered = sorted(files, key=lambda one: one.file)
-    pairs = [(_subject(s), f, s) for f in ordered for s in f.situations]
+    pairs = [(_subject(s), f, s) for f in ordered for s in f.situations if counts(f, s)]
     known = [(subject, f, s) for subject, f, s in pairs if subject is not None]
     known.sort(key=lambda one: astuple(one[0]))
     for subject, same in groupby(known, key=lambda one: one[0]):
         yield subject, [(f, s) for _, f, s in same]
+
+
+def counts(file: Learned, one: Situation) -> bool:
+    """Return whether a situation says what is best.
+
+    It does not if its policy never selected. Nor does that of all call sites together if the sites
+    were told apart later: it stopped where they began, in the midst of its search.
+    """
+    if one.selected_after is None:
+        return False
+    return one.site is not None or not any(
+        other.site is not None
+        and (other.number, other.collective, other.size) == (one.number, one.collective, one.size)
+        for other in file.situations
+    )
 
 
 def _subject(one: Situation) -> Subject | None:

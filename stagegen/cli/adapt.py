@@ -49,7 +49,7 @@ def command() -> None:
 )
 @click.option(
     "--iterations",
-    type=click.IntRange(1, 32),
+    type=click.IntRange(1, 64),
     default=10,
     show_default=True,
     help="Calls in which a candidate is examined.",
@@ -62,8 +62,15 @@ def command() -> None:
     help="The share by which a choice may be slower than the second best before it is replaced.",
 )
 @click.option(
+    "--delta",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    help="The first monitoring period, in multiples of --iterations.",
+)
+@click.option(
     "--delta-bound",
-    type=click.IntRange(2, 64),
+    type=click.IntRange(1, 64),
     default=64,
     show_default=True,
     help="The longest monitoring period, in multiples of --iterations.",
@@ -84,16 +91,20 @@ def replay_command(
     policies: str,
     iterations: int,
     epsilon: float,
+    delta: int,
     delta_bound: int,
     seed: int,
     margin: float,
     output_format: str,
 ) -> None:
     """Let policies choose on a TRACE: the C that a library runs, without MPI."""
+    if delta > delta_bound:
+        raise click.BadParameter(f"{delta} is above --delta-bound", param_hint="--delta")
     trace = read_trace(trace_file)
     settings = Settings(
         iterations=iterations,
         epsilon=epsilon,
+        delta=delta,
         delta_bound=delta_bound,
         seed=seed,
         margin=margin,

@@ -12,6 +12,7 @@ from stagegen.generate import Renderer
 from stagegen.generate.build import Build
 from stagegen.generate.fortran import noted
 from stagegen.generate.routines import Routine, c_parameters
+from stagegen.library.rules import rule_tables
 from stagegen.tune import DecisionTable, Table
 from stagegen.tune.decision import GENERIC
 
@@ -122,7 +123,7 @@ def _known_tables(build: Build, decision: DecisionTable, known: Known) -> list[C
             f"{table.collective} on {table.communicator}, {table.ranks} ranks",
             tuple(_rows(table, known.of_table(table), index, groups)),
         )
-        for number, table in enumerate(decision.tables)
+        for number, table in enumerate(rule_tables(decision))
     ]
 
 

@@ -158,6 +158,12 @@ def pattern_tables(decision: DecisionTable) -> list[tuple[Table, Pattern]]:
     return [(t, by_name[t.communicator]) for t in decision.tables if t.communicator in by_name]
 
 
+def rule_tables(decision: DecisionTable) -> list[Table]:
+    """Return the tables that the library numbers: those of patterns are apart."""
+    of_patterns = [table for table, _ in pattern_tables(decision)]
+    return [table for table in decision.tables if table not in of_patterns]
+
+
 def usual_choice(decision: DecisionTable, table: Table, size: int) -> Candidate | None:
     """Return what serves other calls of all ranks of the cluster from a size on.
 
@@ -208,12 +214,7 @@ def c_tables(
     """
     index = {(r.collective, r.algorithm, r.group): r.index for r in routines}
     names: dict[tuple[str, tuple[CRule, ...]], str] = {}
-    of_patterns = [table for table, _ in pattern_tables(decision)]
-    return [
-        _c_table(table, index, groups, names)
-        for table in decision.tables
-        if table not in of_patterns
-    ]
+    return [_c_table(table, index, groups, names) for table in rule_tables(decision)]
 
 
 def _c_table(

@@ -21,9 +21,9 @@ enum {
     COLL_SIZES_MOST = 64,
     COLL_ITERATIONS_MOST = 64,
     COLL_DELTA_MOST = 64,
-    COLL_STAGE_MOST = COLL_ITERATIONS_MOST * COLL_DELTA_MOST, /* calls */
-    COLL_PATTERN_MOST = 16,                                   /* calls of a period of call sites */
+    COLL_PATTERN_MOST = 16,              /* calls of a period of call sites */
     COLL_WINDOW = 4 * COLL_PATTERN_MOST, /* calls in which a period is looked for */
+    COLL_WINDOWS = 4,                    /* so many times, until sites are off for good */
     COLL_MEETINGS = 7,                   /* whose median time counts */
 };
 
@@ -37,6 +37,9 @@ struct coll_options {
     uint64_t seed;
     const char *learn; /* LIBCOLL_LEARN, the file to write, or NULL; ranks may differ in it */
 };
+
+/* options.c: the most calls of a stage: a monitoring period, or a few trials. */
+int coll_stage_most(void);
 
 /* policies.c: the policy of a name that has so many letters, or NULL; all names, for a message. */
 const struct coll_policy *coll_find_policy(const char *name, size_t length);
@@ -71,9 +74,14 @@ const struct coll_known *coll_find_known(int table, const struct coll_routine *r
                                          MPI_Aint bytes);
 
 /*
+ * candidates.c: what follows for a call of `bytes`, in seconds: from the line through the sizes
+ * around it; beyond the largest size, in proportion to the bytes. 0 where none was measured.
+ */
+double coll_known_seconds(int table, const struct coll_routine *routine, MPI_Aint bytes);
+
+/*
  * choices.c: the candidates of a call, alike on all ranks, and what is known of each; returns how
- * many. `chosen` is the table's choice. Both arrays have room for all routines of the collective
- * and one more.
+ * many. `chosen` is the table's choice. Both arrays are NULL, or have room for so many.
  */
 int coll_list_options(const struct coll_call *call, struct coll_comm *cc,
                       const struct coll_option *chosen, struct coll_option *options,
@@ -88,8 +96,7 @@ struct coll_situation {
     struct coll_option *options;
     struct coll_stage stage;
     int done;        /* calls of the stage so far */
-    uint64_t *ticks; /* of each of them, on this rank */
-    int room;        /* for the ticks of so many */
+    uint64_t *ticks; /* of each of them, on this rank; there is room for the longest stage */
 
     /* on rank 0 of the communicator */
     struct coll_problem problem;
@@ -102,10 +109,11 @@ struct coll_situation {
 
 /* Which call sites take turns. From `period` on it is alike on all ranks. */
 struct coll_pattern {
-    int is_off; /* for good */
-    int known;  /* sites of this rank, in the order of their first calls */
+    int is_off;  /* for good */
+    int windows; /* that brought no period, or one that a rank left */
+    int known;   /* sites of this rank, in the order of their first calls */
     const void *site[COLL_SITES_MOST];
-    unsigned long calls;
+    unsigned long calls;     /* since the window began */
     int seen;                /* calls in the window */
     int window[COLL_WINDOW]; /* their sites, by number; -1: beyond N */
     int strange;             /* calls of this rank from another site than was expected */
@@ -120,13 +128,21 @@ struct coll_family {
     enum coll_collective collective;
     MPI_Aint bytes;
     struct coll_pattern pattern;
-    struct coll_situation whole;    /* whatever the site */
-    struct coll_situation *of_site; /* [number of the site], where a pattern was agreed */
+    struct coll_situation whole;     /* whatever the site */
+    struct coll_situation of_site[]; /* [number of the site], while a period is agreed */
 };
 
-/* What hangs on a communicator. */
+/* A number of each rank, over all ranks. */
+struct coll_triple {
+    double sum, most, least;
+};
+
+/* What hangs on a communicator. All memory is there before the first stage. */
 struct coll_adaptive {
-    unsigned number; /* of the communicator, on this rank */
+    struct coll_triple *own; /* what this rank tells at a meeting */
+    struct coll_triple *all; /* on rank 0 of the communicator, what all tell, */
+    double *times;           /* and the times of the calls in it */
+    unsigned number;         /* of the communicator, on this rank */
     int known[COLL_COLLECTIVES];
     struct coll_family *latest[COLL_COLLECTIVES];
     struct coll_family *families[COLL_COLLECTIVES][COLL_SIZES_MOST];
@@ -141,12 +157,13 @@ struct coll_situation *coll_site_of(struct coll_family *family, const void *site
 double coll_site_hash(const struct coll_pattern *pattern);
 enum coll_verdict coll_judge_sites(const struct coll_pattern *pattern, int alike, double strange);
 int coll_places(const struct coll_pattern *pattern, int *place);
-int coll_split(struct coll_family *family, int period, const int *place);
+void coll_split(struct coll_family *family, int period, const int *place);
 void coll_unite(struct coll_family *family);
 
-/* What rank 0 tells at the end of a stage. */
+/* What rank 0 tells when a situation begins, and at the end of a stage. */
 struct coll_told {
     int candidate, calls, is_monitoring; /* no calls: the table of rules serves from now on */
+    int gives_up; /* a rank has no memory: nothing adapts on this communicator any more */
     int verdict;
     int period, place[COLL_PATTERN_MOST];
 };
@@ -159,31 +176,39 @@ struct coll_report {
 };
 
 /*
- * meeting.c: the reduce and the broadcast. `room` holds what the report points to, on rank 0; its
- * memory is the caller's, also after an error.
+ * meeting.c: the reduce and the broadcast. Before a situation begins, the reduce tells rank 0
+ * whether all ranks have memory for it.
  */
+int coll_ask_all(const struct coll_comm *cc, int own, int *all);
 int coll_report(const struct coll_comm *cc, const struct coll_situation *situation,
-                const struct coll_pattern *pattern, double **room, struct coll_report *report);
+                const struct coll_pattern *pattern, struct coll_report *report);
 int coll_tell(const struct coll_comm *cc, struct coll_told *told);
 
-/* situations.c: the situation of a call; NULL where the table of rules serves, on all ranks. */
-int coll_situation_of(const struct coll_call *call, struct coll_comm *cc,
-                      struct coll_family **family, struct coll_situation **situation);
+/*
+ * situations.c: whether a call adapts, alike on all ranks, and its situation: NULL if this rank has
+ * no memory for it.
+ */
+int coll_adapts(const struct coll_call *call, struct coll_comm *cc, struct coll_family **family,
+                struct coll_situation **situation);
+
+/*
+ * situations.c: open a situation, on all ranks together; it may be NULL, as above. It is NULL
+ * behind it where the table of rules serves.
+ */
 int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_family *family,
-              struct coll_situation *situation, const struct coll_option *chosen);
+              struct coll_situation **situation, const struct coll_option *chosen);
 void coll_close(struct coll_situation *situation);
 
 /* situations.c: a call of the stage's candidate took so long; at the end of the stage, ranks meet.
  */
-int coll_end_stage(const struct coll_call *call, struct coll_comm *cc, struct coll_family *family,
+int coll_end_stage(struct coll_comm *cc, struct coll_family *family,
                    struct coll_situation *situation);
-static inline int coll_took(const struct coll_call *call, struct coll_comm *cc,
-                            struct coll_family *family, struct coll_situation *situation,
-                            uint64_t ticks) {
+static inline int coll_took(struct coll_comm *cc, struct coll_family *family,
+                            struct coll_situation *situation, uint64_t ticks) {
     situation->ticks[situation->done++] = ticks;
     if (situation->done < situation->stage.calls)
         return MPI_SUCCESS;
-    return coll_end_stage(call, cc, family, situation);
+    return coll_end_stage(cc, family, situation);
 }
 
 /*

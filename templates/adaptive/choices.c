@@ -22,13 +22,13 @@ static struct coll_option option_of(const struct coll_routine *routine,
     return (struct coll_option){routine, known == NULL ? &routine->defaults : &known->parameters};
 }
 
-static struct coll_candidate describe(const struct coll_routine *routine,
-                                      const struct coll_known *known) {
-    const struct coll_mark *mark = mark_of(routine);
-    return (struct coll_candidate){.known_s = known == NULL ? 0 : known->seconds,
+static struct coll_candidate describe(const struct coll_option *option, double known_s) {
+    const struct coll_mark *mark = mark_of(option->routine);
+    return (struct coll_candidate){.known_s = known_s,
                                    .group = mark->group,
                                    .is_representative = mark->is_representative,
-                                   .is_native = routine == coll_native[routine->collective]};
+                                   .is_native =
+                                       same(option, coll_native[option->routine->collective])};
 }
 
 /* Whether the source has a set of algorithms for a collective. */
@@ -39,36 +39,47 @@ static int has_source_set(enum coll_collective collective) {
     return 0;
 }
 
+/* What is listed so far. */
+struct list {
+    int count, table;
+    MPI_Aint bytes;
+    struct coll_option *options;
+    struct coll_candidate *candidates;
+};
+
+static void put(struct list *list, struct coll_option option) {
+    if (list->options != NULL) {
+        list->options[list->count] = option;
+        list->candidates[list->count] =
+            describe(&option, coll_known_seconds(list->table, option.routine, list->bytes));
+    }
+    ++list->count;
+}
+
 int coll_list_options(const struct coll_call *call, struct coll_comm *cc,
                       const struct coll_option *chosen, struct coll_option *options,
                       struct coll_candidate *candidates) {
-    const int table = coll_table_number(call->collective, cc);
+    struct list list = {.table = coll_table_number(call->collective, cc),
+                        .bytes = call->bytes,
+                        .options = options,
+                        .candidates = candidates};
     const int of_source =
         coll_settings()->adaptive->policy->source_sets && has_source_set(call->collective);
     const struct coll_routine *native = coll_native[call->collective];
-    int count = 0;
-    if (!of_source) {
-        const struct coll_known *known = coll_find_known(table, chosen->routine, call->bytes);
-        options[count] = *chosen;
-        candidates[count++] = describe(chosen->routine, known);
-        if (!same(chosen, native)) {
-            options[count] = option_of(native, NULL);
-            known = coll_find_known(table, native, call->bytes);
-            candidates[count++] = describe(native, known);
-        }
-    }
+    if (!of_source)
+        put(&list, *chosen);
+    if (!of_source && !same(chosen, native))
+        put(&list, option_of(native, NULL));
     for (int i = 0; i < coll_routine_count; ++i) {
         const struct coll_routine *routine = &coll_routines[i];
         const struct coll_mark *mark = &coll_marks[i];
         if (routine->collective != call->collective || !competes(mark, call, cc) ||
             (of_source ? mark->group == 0 : same(chosen, routine)))
             continue;
-        const struct coll_known *known = coll_find_known(table, routine, call->bytes);
-        const struct coll_option option = option_of(routine, known);
-        if (!coll_can(routine, option.parameters, call, cc))
-            continue;
-        options[count] = option;
-        candidates[count++] = describe(routine, known);
+        const struct coll_option option =
+            option_of(routine, coll_find_known(list.table, routine, call->bytes));
+        if (coll_can(routine, option.parameters, call, cc))
+            put(&list, option);
     }
-    return count;
+    return list.count;
 }

@@ -41,7 +41,7 @@ struct coll_record {
     unsigned long stages;
     struct stage_record first[FIRST], latest[LATEST];
     int chosen;  /* the candidate that monitoring began with, or -1 */
-    int current; /* the candidate of the next stage */
+    int current; /* the candidate that serves: of the latest monitoring period, if there was one */
     struct coll_record *next;
 };
 
@@ -69,9 +69,7 @@ static void *copy_of(const void *array, size_t bytes) {
 /* The site of a situation on this rank, where sites are apart. */
 static const void *site_of(const struct coll_family *family,
                            const struct coll_situation *situation) {
-    return family->of_site == NULL || situation == &family->whole
-               ? NULL
-               : family->pattern.site[situation - family->of_site];
+    return situation == &family->whole ? NULL : family->pattern.site[situation - family->of_site];
 }
 
 static struct coll_record *make(const struct coll_call *call, const struct coll_comm *cc,
@@ -156,7 +154,9 @@ void coll_learn_stage(struct coll_record *record, const struct coll_stage *stage
     }
     record->calls += (unsigned long)heard->calls;
     record->meetings_s += meeting_s;
-    record->current = next->candidate;
+    if ((next->is_monitoring || record->selected_after < 0) && next->candidate >= 0 &&
+        next->candidate < record->count)
+        record->current = next->candidate;
     if (next->is_monitoring && record->selected_after < 0) {
         record->selected_after = stage->is_monitoring ? 0 : (long)record->calls;
         record->chosen = stage->is_monitoring ? stage->candidate : next->candidate;
@@ -261,9 +261,10 @@ static void print_record(FILE *file, const struct coll_record *record) {
     fprintf(file, "  {\"collective\": \"%s\", \"bytes\": %lld, \"communicator\": ",
             coll_collective_names[record->collective], (long long)record->bytes);
     print_communicator(file, record);
-    fprintf(file,
-            ", \"number\": %u, \"ranks\": %d, \"hosts\": %d, \"site\": ", record->communicator,
-            record->ranks, record->hosts);
+    fprintf(file, ", \"number\": %u, \"ranks\": %d, \"hosts\": %d, \"decided_by\": \"%s\", ",
+            record->communicator, record->ranks, record->hosts,
+            coll_has_root(record->collective) ? "max" : "mean");
+    fputs("\"site\": ", file);
     print_site(file, record->site);
     fprintf(file, ",\n   \"calls\": %lu, \"meetings_s\": %.9g, \"selected_after\": ", record->calls,
             record->meetings_s);
@@ -306,7 +307,9 @@ static void write_file(const char *pattern, int rank) {
     FILE *file = fopen(name, "w");
     int written = file != NULL;
     if (written) {
+        const locale_t before = coll_numbers_begin();
         print_all(file);
+        coll_numbers_end(before);
         written = !ferror(file);
         written = fclose(file) == 0 && written;
     }

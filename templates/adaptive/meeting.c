@@ -1,24 +1,18 @@
 /* The end of a stage: one reduce to rank 0, one broadcast, on the private communicator. */
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "adaptive.h"
 #include "ticks.h"
 
-/* A number of each rank, over all ranks. */
-struct triple {
-    double sum, most, least;
-};
-
-enum { NUMBERS = sizeof(struct triple) / sizeof(double) };
+enum { NUMBERS = sizeof(struct coll_triple) / sizeof(double) };
 
 static MPI_Datatype triple_type = MPI_DATATYPE_NULL;
 static MPI_Op combine_op = MPI_OP_NULL;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void combine(void *in, void *inout, int *count, MPI_Datatype *type) {
-    const struct triple *theirs = in;
-    struct triple *ours = inout;
+    const struct coll_triple *theirs = in;
+    struct coll_triple *ours = inout;
     (void)type;
     for (int i = 0; i < *count; ++i) {
         ours[i].sum += theirs[i].sum;
@@ -52,17 +46,17 @@ void coll_meeting_finalize(void) {
 }
 
 /* What this rank tells: the time of each call; behind them, what it saw of its call sites. */
-static void fill(struct triple *own, const struct coll_situation *situation,
+static void fill(struct coll_triple *own, const struct coll_situation *situation,
                  const struct coll_pattern *pattern) {
     const double tick = coll_seconds_per_tick(), hash = coll_site_hash(pattern);
     for (int i = 0; i < situation->done; ++i) {
         const double seconds = tick * (double)situation->ticks[i];
-        own[i] = (struct triple){seconds, seconds, seconds};
+        own[i] = (struct coll_triple){seconds, seconds, seconds};
     }
-    own[situation->done] = (struct triple){pattern->strange, hash, hash};
+    own[situation->done] = (struct coll_triple){pattern->strange, hash, hash};
 }
 
-static void read_all(const struct triple *all, int calls, int ranks, double *room,
+static void read_all(const struct coll_triple *all, int calls, int ranks, double *room,
                      struct coll_report *report) {
     double *mean = room, *most = room + calls, skew = 0;
     for (int i = 0; i < calls; ++i) {
@@ -82,25 +76,21 @@ void coll_meeting_restart(void) {
     triple_type = MPI_DATATYPE_NULL;
 }
 
+int coll_ask_all(const struct coll_comm *cc, int own, int *all) {
+    return PMPI_Reduce(&own, all, 1, MPI_INT, MPI_MIN, 0, cc->comm);
+}
+
 int coll_report(const struct coll_comm *cc, const struct coll_situation *situation,
-                const struct coll_pattern *pattern, double **room, struct coll_report *report) {
+                const struct coll_pattern *pattern, struct coll_report *report) {
+    const struct coll_adaptive *adaptive = cc->adaptive;
     const int calls = situation->done;
-    const size_t count = (size_t)calls + 1;
-    struct triple *own = malloc(count * sizeof *own);
-    struct triple *all = cc->rank == 0 ? malloc(count * sizeof *all) : NULL;
-    int error = MPI_ERR_NO_MEM;
-    *room = cc->rank == 0 ? malloc(2 * count * sizeof **room) : NULL;
-    if (own != NULL && (cc->rank != 0 || (all != NULL && *room != NULL)))
-        error = make_operation();
-    if (error == MPI_SUCCESS) {
-        fill(own, situation, pattern);
-        error = PMPI_Reduce(own, all, (int)count, triple_type, combine_op, 0, cc->comm);
-    }
-    if (error == MPI_SUCCESS && cc->rank == 0)
-        read_all(all, calls, cc->size, *room, report);
-    free(own);
-    free(all);
-    return error;
+    COLL_TRY(make_operation());
+    fill(adaptive->own, situation, pattern);
+    COLL_TRY(
+        PMPI_Reduce(adaptive->own, adaptive->all, calls + 1, triple_type, combine_op, 0, cc->comm));
+    if (cc->rank == 0)
+        read_all(adaptive->all, calls, cc->size, adaptive->times, report);
+    return MPI_SUCCESS;
 }
 
 int coll_tell(const struct coll_comm *cc, struct coll_told *told) {

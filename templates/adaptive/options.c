@@ -28,7 +28,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* A number of that text between two others, or -1. */
 static double number_of(const char *text, double least, double most) {
     char *end;
+    const locale_t before = coll_numbers_begin();
     const double number = strtod(text, &end);
+    coll_numbers_end(before);
     return end == text || *end != '\0' || !(least <= number && number <= most) ? -1 : number;
 }
 
@@ -84,6 +86,13 @@ static const char *parse(const char *text, struct coll_options *made) {
         wrong = set(made, setting);
     free(list);
     return wrong == NULL && made->delta > made->delta_bound ? "delta is above its bound" : wrong;
+}
+
+/* Policies try a candidate in a few calls, whatever ITER and the bound are. */
+int coll_stage_most(void) {
+    enum { TRIALS = 16 };
+    const int period = options.iterations * options.delta_bound;
+    return period > TRIALS ? period : TRIALS;
 }
 
 static void read_environment(void) {

@@ -4,16 +4,17 @@
  * all ranks share does.
  *
  * Each rank numbers the sites of a family in the order in which they first call. The ranks compare
- * these numbers, for the first calls, in the reduce at the end of a stage. Where all ranks have the
- * same numbers, and they come again with a period, the family is split: from then on the k-th call
- * belongs to the situation of the site that has the place k mod period, wherever a rank calls from.
- * Each rank counts its calls that came from another site than expected; if there are any at the end
- * of a stage, the family becomes one situation again, for good.
+ * these numbers, for the calls of a window, in the reduce at the end of a stage. Where all ranks
+ * have the same numbers, and these come again with a period, the family is split: from then on the
+ * k-th call belongs to the situation of the site that has the place k mod period, wherever a rank
+ * calls from. A few calls before the first period do not count, as programs make some before their
+ * loops. Each rank counts its calls that came from another site than expected; if there are any at
+ * the end of a stage, the family becomes one situation again, and a new window begins: up to
+ * COLL_WINDOWS in all.
  *
  * The first N sites adapt. All others have the number -1 together: the table of rules serves the
  * calls that have their places in the period.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "adaptive.h"
@@ -49,7 +50,7 @@ struct coll_situation *coll_site_of(struct coll_family *family, const void *site
         pattern->strange += !is_expected(pattern, number, site);
         return number < 0 ? NULL : &family->of_site[number];
     }
-    ++pattern->calls;
+    ++pattern->calls; /* beyond the window, too: it says which place comes next */
     if (!pattern->is_off && pattern->seen < COLL_WINDOW)
         pattern->window[pattern->seen++] = number_of(pattern, site, most);
     return &family->whole;
@@ -63,60 +64,64 @@ double coll_site_hash(const struct coll_pattern *pattern) {
     return (double)(hash >> 16);
 }
 
-/* The least period that the window shows at least twice; 0 if there is none. */
-static int period_of(const struct coll_pattern *pattern) {
-    for (int period = 1; period <= COLL_PATTERN_MOST && 2 * period <= pattern->seen; ++period) {
-        int i = period;
-        while (i < pattern->seen && pattern->window[i] == pattern->window[i - period])
-            ++i;
-        if (i == pattern->seen)
+/*
+ * The least period that the window ends with, from its call *begin on: at least twice, and over as
+ * many calls as a period may have, as a shorter one may be a part of a longer one. 0 if there is
+ * none.
+ */
+static int period_of(const struct coll_pattern *pattern, int *begin) {
+    for (int period = 1; period <= COLL_PATTERN_MOST; ++period) {
+        const int least = 2 * period > COLL_PATTERN_MOST ? 2 * period : COLL_PATTERN_MOST;
+        int first = pattern->seen - period;
+        while (first > 0 && pattern->window[first - 1] == pattern->window[first - 1 + period])
+            --first;
+        if (first <= COLL_PATTERN_MOST && pattern->seen - first >= least) {
+            *begin = first;
             return period;
+        }
     }
     return 0;
 }
 
 /* On rank 0; `alike` and `strange` are of all ranks. */
 enum coll_verdict coll_judge_sites(const struct coll_pattern *pattern, int alike, double strange) {
+    int begin;
     if (pattern->is_off)
         return COLL_KEEP;
     if (pattern->period > 0)
         return strange > 0 ? COLL_FOLD : COLL_KEEP;
     if (!alike)
         return COLL_FOLD;
-    const int period = period_of(pattern);
-    if (period <= 1 || period > COLL_PATTERN_MOST)
+    if (period_of(pattern, &begin) <= 1)
         return pattern->seen == COLL_WINDOW ? COLL_FOLD : COLL_KEEP;
     return COLL_SPLIT;
 }
 
 /* On rank 0: the places that all ranks are told. */
 int coll_places(const struct coll_pattern *pattern, int *place) {
-    const int period = period_of(pattern);
-    for (int i = 0; i < period; ++i)
-        place[i] = pattern->window[i];
+    int begin = 0;
+    const int period = period_of(pattern, &begin);
+    for (int i = begin; i < begin + period; ++i)
+        place[i % period] = pattern->window[i];
     return period;
 }
 
 /* On all ranks, behind the same call. */
-int coll_split(struct coll_family *family, int period, const int *place) {
+void coll_split(struct coll_family *family, int period, const int *place) {
     struct coll_pattern *pattern = &family->pattern;
-    family->of_site = calloc((size_t)pattern->known, sizeof *family->of_site);
-    if (family->of_site == NULL)
-        return MPI_ERR_NO_MEM;
     memcpy(pattern->place, place, (size_t)period * sizeof *place);
     pattern->at = (int)(pattern->calls % (unsigned long)period);
     pattern->period = period;
     pattern->strange = 0;
-    return MPI_SUCCESS;
 }
 
 /* On all ranks: whatever the site, from the next call on. */
 void coll_unite(struct coll_family *family) {
     struct coll_pattern *pattern = &family->pattern;
-    for (int i = 0; family->of_site != NULL && i < pattern->known; ++i)
+    for (int i = 0; pattern->period > 0 && i < coll_settings()->adaptive->sites; ++i) {
         coll_close(&family->of_site[i]);
-    free(family->of_site);
-    family->of_site = NULL;
-    pattern->period = 0;
-    pattern->is_off = 1;
+        family->of_site[i] = (struct coll_situation){0};
+    }
+    const int windows = pattern->windows + 1;
+    *pattern = (struct coll_pattern){.is_off = windows == COLL_WINDOWS, .windows = windows};
 }

@@ -5,61 +5,76 @@
 
 #include "adaptive.h"
 
-/* What hangs on a communicator, made by its first call that adapts. */
+/* What hangs on a communicator, made by its first call that adapts; NULL if there is no memory. */
 static struct coll_adaptive *adaptive_of(struct coll_comm *cc) {
     static atomic_uint communicators;
-    if (cc->adaptive == NULL) {
-        cc->adaptive = calloc(1, sizeof *cc->adaptive);
-        if (cc->adaptive != NULL)
-            cc->adaptive->number = atomic_fetch_add(&communicators, 1);
+    const size_t room = (size_t)coll_stage_most() + 1; /* behind the calls: what became of sites */
+    if (cc->adaptive != NULL)
+        return cc->adaptive;
+    struct coll_adaptive *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    made->own = malloc(room * sizeof *made->own);
+    if (cc->rank == 0) {
+        made->all = malloc(room * sizeof *made->all);
+        made->times = malloc(2 * room * sizeof *made->times);
     }
-    return cc->adaptive;
+    if (made->own == NULL || (cc->rank == 0 && (made->all == NULL || made->times == NULL))) {
+        coll_free_adaptive(made);
+        return NULL;
+    }
+    made->number = atomic_fetch_add(&communicators, 1);
+    cc->adaptive = made;
+    return made;
 }
 
-/* The family of a call; *family is NULL where the sizes of the collective are taken. */
-static int family_of(const struct coll_call *call, struct coll_comm *cc,
-                     struct coll_family **family) {
-    const enum coll_collective collective = call->collective;
-    struct coll_adaptive *adaptive = adaptive_of(cc);
-    if (adaptive == NULL)
-        return MPI_ERR_NO_MEM;
-    *family = adaptive->latest[collective];
-    if (*family != NULL && (*family)->bytes == call->bytes)
-        return MPI_SUCCESS;
-    int *known = &adaptive->known[collective];
-    for (int i = 0; i < *known; ++i) {
-        *family = adaptive->families[collective][i];
-        if ((*family)->bytes == call->bytes) {
-            adaptive->latest[collective] = *family;
-            return MPI_SUCCESS;
-        }
-    }
-    *family = NULL;
-    if (*known == coll_settings()->adaptive->sizes)
-        return MPI_SUCCESS;
-    *family = calloc(1, sizeof **family);
-    if (*family == NULL)
-        return MPI_ERR_NO_MEM;
-    (*family)->collective = collective;
-    (*family)->bytes = call->bytes;
-    (*family)->pattern.is_off = coll_settings()->adaptive->sites == 0;
-    adaptive->families[collective][(*known)++] = adaptive->latest[collective] = *family;
-    return MPI_SUCCESS;
+static struct coll_family *find_family(const struct coll_adaptive *adaptive,
+                                       const struct coll_call *call) {
+    struct coll_family *const *families = adaptive->families[call->collective];
+    for (int i = 0; i < adaptive->known[call->collective]; ++i)
+        if (families[i]->bytes == call->bytes)
+            return families[i];
+    return NULL;
 }
 
-int coll_situation_of(const struct coll_call *call, struct coll_comm *cc,
-                      struct coll_family **family, struct coll_situation **situation) {
+static struct coll_family *make_family(struct coll_adaptive *adaptive,
+                                       const struct coll_call *call) {
+    const size_t sites = (size_t)coll_settings()->adaptive->sites;
+    struct coll_family *made = calloc(1, sizeof *made + sites * sizeof made->of_site[0]);
+    if (made == NULL)
+        return NULL;
+    made->collective = call->collective;
+    made->bytes = call->bytes;
+    made->pattern.is_off = sites == 0;
+    adaptive->families[call->collective][adaptive->known[call->collective]++] = made;
+    return made;
+}
+
+int coll_adapts(const struct coll_call *call, struct coll_comm *cc, struct coll_family **family,
+                struct coll_situation **situation) {
     const struct coll_settings *settings = coll_settings();
     *situation = NULL;
-    if (settings->fixed[call->collective] != NULL || settings->forced[call->collective] != NULL)
-        return MPI_SUCCESS;
-    COLL_TRY(family_of(call, cc, family));
-    if (*family == NULL)
-        return MPI_SUCCESS;
+    if (cc->no_adaptive || settings->fixed[call->collective] != NULL ||
+        settings->forced[call->collective] != NULL)
+        return 0;
+    struct coll_adaptive *adaptive = adaptive_of(cc);
+    if (adaptive == NULL)
+        return 1;
+    *family = adaptive->latest[call->collective];
+    if (*family == NULL || (*family)->bytes != call->bytes) {
+        *family = find_family(adaptive, call);
+        if (*family == NULL && adaptive->known[call->collective] == settings->adaptive->sizes)
+            return 0;
+        if (*family == NULL)
+            *family = make_family(adaptive, call);
+        if (*family == NULL)
+            return 1;
+        adaptive->latest[call->collective] = *family;
+    }
     *situation = coll_site_of(*family, call->site, settings->adaptive->sites);
     if (*situation != NULL && (*situation)->is_closed)
         *situation = NULL;
-    return MPI_SUCCESS;
+    return *situation != NULL;
 }
 
 /* What a situation holds, but for its record, which stays to the end. */
@@ -79,27 +94,24 @@ static void free_family(struct coll_family *family) {
 
 /* With the communicator. */
 void coll_free_adaptive(struct coll_adaptive *adaptive) {
-    for (int i = 0; adaptive != NULL && i < COLL_COLLECTIVES; ++i)
+    if (adaptive == NULL)
+        return;
+    for (int i = 0; i < COLL_COLLECTIVES; ++i)
         for (int k = 0; k < adaptive->known[i]; ++k)
             free_family(adaptive->families[i][k]);
+    free(adaptive->own);
+    free(adaptive->all);
+    free(adaptive->times);
     free(adaptive);
 }
 
 /* Begin a stage, or close the situation if there is none. */
-static int begin(struct coll_situation *situation, const struct coll_told *told) {
+static void begin(struct coll_situation *situation, const struct coll_told *told) {
     situation->done = 0;
     situation->stage = (struct coll_stage){
         .candidate = told->candidate, .calls = told->calls, .is_monitoring = told->is_monitoring};
-    if (told->calls == 0) {
+    if (told->calls == 0)
         coll_close(situation);
-        return MPI_SUCCESS;
-    }
-    if (told->calls <= situation->room)
-        return MPI_SUCCESS;
-    free(situation->ticks);
-    situation->ticks = malloc((size_t)told->calls * sizeof *situation->ticks);
-    situation->room = situation->ticks == NULL ? 0 : told->calls;
-    return situation->ticks == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
 }
 
 /*
@@ -107,8 +119,9 @@ static int begin(struct coll_situation *situation, const struct coll_told *told)
  * ends the situation.
  */
 static struct coll_told to_tell(const struct coll_situation *situation, struct coll_stage stage) {
+    const int most = coll_stage_most();
     struct coll_told told = {.candidate = stage.candidate,
-                             .calls = stage.calls < COLL_STAGE_MOST ? stage.calls : COLL_STAGE_MOST,
+                             .calls = stage.calls < most ? stage.calls : most,
                              .is_monitoring = stage.is_monitoring};
     if (stage.candidate < 0 || stage.candidate >= situation->count || stage.calls < 1)
         told.calls = 0;
@@ -132,33 +145,61 @@ static struct coll_stage start(struct coll_situation *situation) {
     return options->policy->next(situation->state, NULL);
 }
 
-/*
- * The first call of a situation: all ranks list its candidates, which are alike, and rank 0 tells
- * the first stage.
- */
-int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_family *family,
-              struct coll_situation *situation, const struct coll_option *chosen) {
-    struct coll_told told = {0};
-    size_t most = 2;
-    for (int i = 0; i < coll_routine_count; ++i)
-        most += coll_routines[i].collective == call->collective;
-    situation->is_open = 1;
-    situation->options = malloc(most * sizeof *situation->options);
-    situation->candidates = malloc(most * sizeof *situation->candidates);
-    if (situation->options == NULL || situation->candidates == NULL)
-        return MPI_ERR_NO_MEM;
+/* The candidates, and room for the times of a stage: whether there is memory for them. */
+static int fill(struct coll_situation *situation, int count, const struct coll_call *call,
+                struct coll_comm *cc, const struct coll_option *chosen) {
+    situation->options = malloc((size_t)count * sizeof *situation->options);
+    situation->candidates = malloc((size_t)count * sizeof *situation->candidates);
+    situation->ticks = malloc((size_t)coll_stage_most() * sizeof *situation->ticks);
+    if (situation->options == NULL || situation->candidates == NULL || situation->ticks == NULL)
+        return 0;
     situation->count =
         coll_list_options(call, cc, chosen, situation->options, situation->candidates);
-    if (situation->count < 2) { /* there is nothing to choose from */
-        coll_close(situation);
+    return 1;
+}
+
+/* A rank has no memory for a situation: nothing adapts there any more. */
+static void give_up(struct coll_comm *cc) {
+    coll_free_adaptive(cc->adaptive);
+    cc->adaptive = NULL;
+    cc->no_adaptive = 1;
+}
+
+/*
+ * The first call of a situation: all ranks list its candidates, which are alike, and rank 0 tells
+ * the first stage. Where one rank has no memory, no rank goes on.
+ */
+int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_family *family,
+              struct coll_situation **situation, const struct coll_option *chosen) {
+    struct coll_situation *opened = *situation;
+    struct coll_told told = {0};
+    int all = 0;
+    *situation = NULL;
+    const int count = coll_list_options(call, cc, chosen, NULL, NULL);
+    if (count >= 2)
+        COLL_TRY(coll_comm_private(call->comm, cc));
+    if (count < 2 || cc->kind == COLL_KIND_NATIVE) { /* there is nothing to choose from */
+        if (opened != NULL)
+            coll_close(opened);
         return MPI_SUCCESS;
     }
-    if (cc->rank == 0) {
-        told = to_tell(situation, start(situation));
-        situation->record = coll_learn(call, cc, family, situation);
+    const int own = opened != NULL && fill(opened, count, call, cc, chosen);
+    int error = coll_ask_all(cc, own, &all);
+    if (error == MPI_SUCCESS && cc->rank == 0 && all) {
+        told = to_tell(opened, start(opened));
+        opened->record = coll_learn(call, cc, family, opened);
     }
-    COLL_TRY(coll_tell(cc, &told));
-    return begin(situation, &told);
+    told.gives_up = !all;
+    if (error == MPI_SUCCESS)
+        error = coll_tell(cc, &told);
+    if (error != MPI_SUCCESS || told.gives_up) {
+        give_up(cc);
+        return error;
+    }
+    opened->is_open = 1;
+    begin(opened, &told);
+    *situation = opened->is_closed ? NULL : opened;
+    return MPI_SUCCESS;
 }
 
 /*
@@ -174,13 +215,25 @@ static void note_meeting(struct coll_situation *situation, double seconds) {
     situation->problem.meeting_s = coll_median(times, COLL_MEETINGS);
 }
 
+/*
+ * What the policy hears. Collectives with a root let some ranks go before it has ended, and what
+ * follows waits instead: so the rank that takes longest counts there.
+ */
+static struct coll_heard to_hear(enum coll_collective collective, const struct coll_heard *heard) {
+    struct coll_heard told = *heard;
+    if (coll_has_root(collective))
+        told.mean_s = heard->max_s;
+    return told;
+}
+
 /* On rank 0: what the policy says to what was heard, and what becomes of the call sites. */
 static struct coll_told judge(struct coll_family *family, struct coll_situation *situation,
                               const struct coll_report *report, double begun) {
     const struct coll_policy *policy = coll_settings()->adaptive->policy;
     const struct coll_stage before = situation->stage;
+    const struct coll_heard heard = to_hear(family->collective, &report->heard);
     note_meeting(situation, PMPI_Wtime() - begun);
-    const struct coll_stage next = policy->next(situation->state, &report->heard);
+    const struct coll_stage next = policy->next(situation->state, &heard);
     struct coll_told told = to_tell(situation, next);
     told.verdict = coll_judge_sites(&family->pattern, report->alike, report->strange);
     if (told.verdict == COLL_SPLIT)
@@ -190,27 +243,26 @@ static struct coll_told judge(struct coll_family *family, struct coll_situation 
     return told;
 }
 
-int coll_end_stage(const struct coll_call *call, struct coll_comm *cc, struct coll_family *family,
+/* Behind an error, the table of rules serves on this rank: the others have it, too, or will. */
+int coll_end_stage(struct coll_comm *cc, struct coll_family *family,
                    struct coll_situation *situation) {
     struct coll_told told = {0};
     struct coll_report report;
-    double *room = NULL;
     const double begun = PMPI_Wtime();
-    (void)call;
-    int error = coll_report(cc, situation, &family->pattern, &room, &report);
+    int error = coll_report(cc, situation, &family->pattern, &report);
     if (error == MPI_SUCCESS && cc->rank == 0)
         told = judge(family, situation, &report, begun);
-    free(room);
     if (error == MPI_SUCCESS)
         error = coll_tell(cc, &told);
-    if (error == MPI_SUCCESS)
-        error = begin(situation, &told);
-    if (error != MPI_SUCCESS)
+    if (error != MPI_SUCCESS) {
+        coll_close(situation);
         return error;
+    }
+    begin(situation, &told);
     family->pattern.strange = 0;
     if (told.verdict == COLL_SPLIT)
-        return coll_split(family, told.period, told.place);
+        coll_split(family, told.period, told.place);
     if (told.verdict == COLL_FOLD)
-        coll_unite(family); /* frees the situation, if it is of one site */
+        coll_unite(family); /* closes the situation, if it is of one site */
     return MPI_SUCCESS;
 }

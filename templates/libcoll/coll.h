@@ -115,6 +115,7 @@ struct coll_comm {
 #ifdef COLL_ADAPTIVE
 
     struct coll_adaptive *adaptive; /* what was learned of its calls, or NULL */
+    int no_adaptive;                /* a rank had no memory for it: on all ranks */
 #endif
 };
 
@@ -348,6 +349,10 @@ static inline int coll_is_from_root(const struct coll_shape *shape) {
 
 static inline int coll_is_to_root(const struct coll_shape *shape) {
     return shape->rooted && shape->send == COLL_ONE;
+}
+
+static inline int coll_has_root(enum coll_collective collective) {
+    return coll_shapes[collective].rooted;
 }
 
 /*

@@ -111,6 +111,14 @@ static int find_agreed(const struct coll_call *call, struct coll_comm *cc, struc
     return MPI_SUCCESS;
 }
 
+#else
+static int find_agreed(const struct coll_call *call, struct coll_comm *cc, struct choice *found) {
+    (void)call;
+    (void)cc;
+    (void)found;
+    return MPI_SUCCESS;
+}
+
 #endif
 /* What is known of a communicator; if that it is native, its calls will not come here again. */
 static int look_up(MPI_Comm comm, struct coll_comm **cc) {
@@ -151,27 +159,34 @@ static int is_worth_duplicate(const struct coll_call *call, struct coll_comm *cc
     return ++cc->short_calls > settings->short_calls;
 }
 
+/*
+ * Before a routine serves, its communicator needs a private duplicate. *is_held says that the call
+ * is native only as it is not worth one yet: the next call like it may be.
+ */
+static int get_ready(const struct coll_call *call, struct coll_comm *cc, struct choice *found,
+                     int *is_held) {
+    const int is_of_mpi = found->routine == coll_native[call->collective];
+    *is_held = !is_of_mpi && !is_worth_duplicate(call, cc);
+    if (*is_held) {
+        *found = native_for(call);
+    } else if (!is_of_mpi) {
+        COLL_TRY(coll_comm_private(call->comm, cc));
+        if (is_native(cc)) /* there can be no private communicator */
+            *found = native_for(call);
+    }
+    coll_trace_communicator(call->comm, cc);
+    return MPI_SUCCESS;
+}
+
 /* The routine for `call`. The first calls on a communicator are collective in here. */
-static int find_choice(const struct coll_call *call, struct coll_comm **cc, struct choice *found) {
+static int find_choice(const struct coll_call *call, struct coll_comm **cc, struct choice *found,
+                       int *is_held) {
     COLL_TRY(look_up(call->comm, cc));
-#ifdef COLL_PATTERNS
     *found = (struct choice){NULL, NULL};
     COLL_TRY(find_agreed(call, *cc, found));
     if (found->routine == NULL)
         *found = choose(call, *cc);
-#else
-    *found = choose(call, *cc);
-#endif
-    const int is_of_mpi = found->routine == coll_native[call->collective];
-    if (!is_of_mpi && !is_worth_duplicate(call, *cc)) {
-        *found = native_for(call);
-    } else if (!is_of_mpi) {
-        COLL_TRY(coll_comm_private(call->comm, *cc));
-        if (is_native(*cc)) /* there can be no private communicator */
-            *found = native_for(call);
-    }
-    coll_trace_communicator(call->comm, *cc);
-    return MPI_SUCCESS;
+    return get_ready(call, *cc, found, is_held);
 }
 
 int coll_choose(const struct coll_call *call, struct coll_comm **cc,
@@ -192,6 +207,23 @@ int coll_choose(const struct coll_call *call, struct coll_comm **cc,
     return *error != MPI_SUCCESS || !is_native(*cc);
 }
 
+#ifdef COLL_ADAPTIVE
+/* Which routine served the latest call of a thread. */
+static _Thread_local const struct coll_routine *latest;
+
+LIBCOLL_EXPORT const char *libcoll_latest(void) {
+    return latest == NULL ? "native" : latest->name;
+}
+
+#endif
+static void note_latest(const struct coll_routine *routine) {
+#ifdef COLL_ADAPTIVE
+    latest = routine;
+#else
+    (void)routine;
+#endif
+}
+
 /* Run a call, of the native routine, too, for LIBCOLL_TRACE=json:FILE. */
 static int run_timed(const struct choice *choice, const struct coll_call *call,
                      struct coll_comm *cc, int *error) {
@@ -207,68 +239,86 @@ static int run_timed(const struct choice *choice, const struct coll_call *call,
 }
 
 #ifdef COLL_ADAPTIVE
-/* Which routine served the latest call of a thread. */
-static _Thread_local const struct coll_routine *latest;
-
-LIBCOLL_EXPORT const char *libcoll_latest(void) {
-    return latest == NULL ? "native" : latest->name;
-}
-
 /* The situation of a call, opened; NULL where the table of rules serves, on all ranks alike. */
 static int find_situation(const struct coll_call *call, struct coll_comm *cc,
-                          struct coll_family **family, struct coll_situation **situation) {
+                          struct coll_family **family, struct coll_situation **situation,
+                          int *is_held) {
     *situation = NULL;
-    if (is_native(cc) || for_native(call) || call->root >= cc->size)
+    if (is_native(cc) || for_native(call) || call->root >= cc->size ||
+        !coll_adapts(call, cc, family, situation) || (*situation != NULL && (*situation)->is_open))
         return MPI_SUCCESS;
-    COLL_TRY(coll_situation_of(call, cc, family, situation));
-    if (*situation == NULL || (*situation)->is_open)
+    *is_held = !is_worth_duplicate(call, cc);
+    if (*is_held) {
+        *situation = NULL;
         return MPI_SUCCESS;
-    COLL_TRY(coll_comm_private(call->comm, cc));
+    }
     const struct choice by_rule = choose(call, cc);
     const struct coll_option chosen = {by_rule.routine, by_rule.parameters};
-    if (!is_native(cc))
-        COLL_TRY(coll_open(call, cc, *family, *situation, &chosen));
-    if (is_native(cc) || (*situation)->is_closed)
-        *situation = NULL;
+    COLL_TRY(coll_open(call, cc, *family, situation, &chosen));
+    coll_trace_communicator(call->comm, cc);
     return MPI_SUCCESS;
 }
 
 /*
- * As `serve`, where calls adapt. A call that the stage's candidate cannot do counts for no stage:
- * whether it can follows from what all ranks know.
+ * What serves a call where calls adapt: the rule of its pattern, the candidate of its situation's
+ * stage, or the table of rules. A call that the candidate cannot do counts for no stage: whether it
+ * can follows from what all ranks know.
  */
+static int choose_adaptively(const struct coll_call *call, struct coll_comm *cc,
+                             struct coll_family **family, struct coll_situation **situation,
+                             struct choice *found) {
+    int is_held = 0;
+    *found = (struct choice){NULL, NULL};
+    COLL_TRY(find_agreed(call, cc, found));
+    if (found->routine == NULL)
+        COLL_TRY(find_situation(call, cc, family, situation, &is_held));
+    if (*situation != NULL) {
+        const struct coll_option *option = &(*situation)->options[(*situation)->stage.candidate];
+        if (can(option->routine, option->parameters, call, cc)) {
+            *found = (struct choice){option->routine, option->parameters};
+            return MPI_SUCCESS;
+        }
+        *situation = NULL;
+    }
+    if (is_held) {
+        *found = native_for(call);
+        coll_trace_communicator(call->comm, cc);
+        return MPI_SUCCESS;
+    }
+    if (found->routine == NULL)
+        *found = choose(call, cc);
+    return get_ready(call, cc, found, &is_held);
+}
+
+/* As `serve`, where calls adapt. */
 static int serve_adaptively(const struct coll_call *call, int *error) {
     struct coll_comm *cc = NULL;
-    struct coll_family *family;
+    struct coll_family *family = NULL;
     struct coll_situation *situation = NULL;
     struct choice choice = native_for(call);
     *error = for_native(call) ? look_up_alone(call->comm) : look_up(call->comm, &cc);
     if (*error == MPI_SUCCESS && cc != NULL)
-        *error = find_situation(call, cc, &family, &situation);
-    if (situation != NULL) {
-        const struct coll_option *option = &situation->options[situation->stage.candidate];
-        choice = (struct choice){option->routine, option->parameters};
-        if (!can(choice.routine, choice.parameters, call, cc))
-            situation = NULL;
-    }
-    if (*error == MPI_SUCCESS && cc != NULL && situation == NULL)
-        *error = find_choice(call, &cc, &choice);
+        *error = choose_adaptively(call, cc, &family, &situation, &choice);
     if (*error == MPI_SUCCESS) {
-        latest = choice.routine;
+        note_latest(choice.routine);
         coll_trace_count(choice.routine, call->bytes);
         struct coll_histogram_entry *entry = coll_histogram_find(call, cc, choice.routine);
         const double start = entry == NULL ? 0 : PMPI_Wtime();
-        const uint64_t ticks = coll_ticks();
+        const uint64_t begin = coll_ticks();
         const int is_of_mpi = choice.routine == coll_native[call->collective];
         *error = is_of_mpi ? choice.routine->run(call, NULL, NULL)
                            : coll_run(choice.routine, call, cc, choice.parameters);
-        const uint64_t took = coll_ticks() - ticks;
+        const uint64_t end = coll_ticks(); /* of another processor's counter it may be earlier */
         if (entry != NULL)
             coll_histogram_add(entry, PMPI_Wtime() - start);
+        /* Ranks on which a call failed count it, too: the others do. */
+        const int met = situation == NULL
+                            ? MPI_SUCCESS
+                            : coll_took(cc, family, situation, end > begin ? end - begin : 0);
         if (*error != MPI_SUCCESS && is_of_mpi)
             return 1; /* it has been told */
-        if (*error == MPI_SUCCESS && situation != NULL)
-            *error = coll_took(call, cc, family, situation, took);
+        if (*error == MPI_SUCCESS)
+            *error = met;
     }
     if (*error != MPI_SUCCESS)
         PMPI_Comm_call_errhandler(call->comm, *error);
@@ -288,8 +338,11 @@ static int serve(const struct coll_call *call, int *error) {
 #endif
     struct coll_comm *cc = NULL;
     struct choice choice = native_for(call);
-    *error = for_native(call) ? look_up_alone(call->comm) : find_choice(call, &cc, &choice);
+    int is_held = 0;
+    *error =
+        for_native(call) ? look_up_alone(call->comm) : find_choice(call, &cc, &choice, &is_held);
     if (*error == MPI_SUCCESS) {
+        note_latest(choice.routine);
         coll_trace_count(choice.routine, call->bytes);
         if (coll_settings()->histogram != NULL)
             return run_timed(&choice, call, cc, error);
@@ -298,7 +351,8 @@ static int serve(const struct coll_call *call, int *error) {
             if (cc != NULL && is_watched(call, cc)) /* calls are counted, or told apart by more */
                 return 0;
 #endif
-            if (cc != NULL || call->bytes == 0) /* else nothing tells when the handle is freed */
+            /* Ranks find different calls here, so what they count must not depend on it. */
+            if (!is_held && (cc != NULL || call->bytes == 0)) /* else nothing tells of a free */
                 coll_cache_native_call(call);
             return 0;
         }
@@ -334,6 +388,7 @@ int coll_enter(struct coll_call *call) {
     if (!passes(call) && call->comm != MPI_COMM_NULL && coll_valid(call) &&
         coll_views[call->collective]->measure(call) == MPI_SUCCESS && serve(call, &error))
         return error;
+    note_latest(coll_native[call->collective]);
     return coll_native[call->collective]->run(call, NULL, NULL);
 }
 

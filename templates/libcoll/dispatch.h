@@ -2,6 +2,8 @@
 #ifndef DISPATCH_H
 #define DISPATCH_H
 
+#include <locale.h>
+
 #include "coll.h"
 
 /* Messages of up to `last` bytes that no earlier rule takes, or that it cannot do. */
@@ -137,6 +139,13 @@ double coll_bytes_of(const char *text);
 
 /* Say that a setting is ignored, and why: once per job. */
 void coll_complain(const char *variable, const char *setting, const char *why);
+
+/*
+ * settings.c: between the two, this thread reads and writes numbers as C does, whatever locale the
+ * program has set.
+ */
+locale_t coll_numbers_begin(void);
+void coll_numbers_end(locale_t before);
 #ifdef COLL_ADAPTIVE
 
 /* options.c: LIBCOLL_ADAPTIVE, read once; NULL where it is off. */

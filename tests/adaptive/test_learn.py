@@ -79,6 +79,7 @@ LEFT_OUT = {
     "beside each other": [situation(candidates=(NATIVE, RING))],
     "differ": [situation(), situation(current=0, number=1)],
     "no table": [situation(ranks=3)],
+    "had selected": [situation(selected_after=None)],
     "not known": [situation(hosts=None)],
 }
 
@@ -91,6 +92,54 @@ def test_what_is_not_taken_over_says_why(why):
     assert not found.added
     (said,) = found.left_out
     assert why in said
+
+
+def test_what_never_selected_or_stopped_where_sites_began_vetoes_nothing():
+    """A call on a duplicate, and the search before sites were told apart, say nothing."""
+    good = situation(site="program+0x1")
+    once = situation(current=0, stages=(), selected_after=None, calls=1, number=7)
+    before = situation(current=0, seconds=(1.0, 2.0))
+    other = situation(site="program+0x2")
+    expected = merge(decision(TABLE), [learned(good, other)], None)
+    assert expected.added
+    found = merge(decision(TABLE), [learned(before, good, other, once)], None)
+    assert found.decision == expected.decision
+    assert found.added == expected.added
+
+
+def test_a_composition_in_the_table_is_found_though_programs_do_not_tell_its_parts():
+    composed = Candidate.from_spec("of_gather_and_bcast+gather/native+bcast/native")
+    plain = replace(composed, bound=())
+    before = decision(table(Rule(0, NATIVE), Rule(1024, composed)))
+    found = merge(before, [learned(situation(candidates=(plain, RING)))], None)
+    (after,) = found.decision.tables
+    assert after.choice(2048) == RING
+    assert after.rule(2048).learned.instead_of == composed.spec
+    same = merge(before, [learned(situation(current=0, candidates=(plain, RING)))], None)
+    assert same.decision == before
+    assert "already" in same.left_out[0]
+
+
+def test_with_a_root_the_longest_rank_is_compared():
+    """The mean over the ranks would say that the routine is slower."""
+    stages = tuple(
+        LearnedStage(i, 2, False, mean, most, 0.0, "to be examined")
+        for i, (mean, most) in enumerate([((1.0, 1.0), (4.0, 4.0)), ((2.0, 2.0), (2.0, 2.0))])
+    )
+    assert not merge(decision(TABLE), [learned(situation(stages=stages))], None).added
+    by_max = situation(stages=stages, decided_by="max")
+    assert merge(decision(TABLE), [learned(by_max)], None).added
+
+
+def test_calls_of_stages_that_were_left_out_count_in_the_report():
+    stages = tuple(
+        LearnedStage(i % 2, 2, i > 90, (1.0, 1.0), (1.0, 1.0), 0.0, "because") for i in range(128)
+    )
+    one = situation(stages=stages, left_out=10, calls=500, selected_after=3)
+    numbers = [call for call, _, _ in one.changes()]
+    assert numbers[:96] == [2 * i for i in range(96)]
+    assert numbers[96] == 500 - 2 * 32
+    assert one.overheads().selected_after == 3
 
 
 def test_a_table_that_serves_other_shapes_stays_as_it_is():

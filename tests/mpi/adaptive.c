@@ -2,20 +2,24 @@
  * Calls of a library that adapts.
  *
  *   adaptive stress CALLS SEED SLEEP   random calls, communicators and call sites; ranks sleep up
- *                                      to SLEEP microseconds before some. Each result is compared
- *                                      with the MPI library's own, and what served each call on
- *                                      each rank with rank 0. Half-way, the routine "turncoat"
+ *                                      to SLEEP microseconds before some, rarely for 5 ms. Each
+ *                                      result is compared with the MPI library's own, and what
+ *                                      served on each rank with the other ranks, after every 16
+ *                                      calls on a communicator. Half-way, the routine "turncoat"
  *                                      turns slow; it must have served before and behind.
  *   adaptive same COLLECTIVE BYTES CALLS   the same call again and again, from one line
  *   adaptive sites CALLS               two lines take turns; in the second half, rank 1 calls from
  *                                      a third one
  *   adaptive turns CALLS               three lines take turns; prints for each how many of its
  *                                      calls the table did not serve, in the second half
- *   adaptive ordered CALLS             reductions of one size; the operation of every third one
- *                                      does not commute
- *   adaptive threads CALLS             two threads, each with a communicator of its own
- *   adaptive nothing CALLS             nanoseconds of a barrier, the least of many batches
+ *   adaptive sequence BEFORE PERIOD TIMES   the lines of BEFORE, then those of PERIOD so many
+ * times: each letter is a line adaptive astray CALLS              two lines take turns; rank 1
+ * calls from three at random adaptive ordered CALLS             reductions of one size; the
+ * operation of every third one does not commute adaptive threads CALLS             two threads,
+ * each with a communicator of its own adaptive nothing CALLS             nanoseconds of a barrier,
+ * the least of many batches
  */
+#include <locale.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,12 +39,16 @@ static unsigned hash_of(const char *text) {
     return hash & 0x7FFFFFFF;
 }
 
-/* Whether all ranks of a communicator were served by one algorithm. */
-static int agree(MPI_Comm comm) {
-    const int own = (int)hash_of(libcoll_latest());
+/* Whether a number is the same on all ranks of a communicator. */
+static int is_alike(int own, MPI_Comm comm) {
     int ends[2] = {own, -own}, all[2];
     PMPI_Allreduce(ends, all, 2, MPI_INT, MPI_MAX, comm);
     return all[0] == -all[1];
+}
+
+/* Whether all ranks of a communicator were served by one algorithm. */
+static int agree(MPI_Comm comm) {
+    return is_alike((int)hash_of(libcoll_latest()), comm);
 }
 
 /* Three lines that the same calls come from. */
@@ -72,6 +80,9 @@ enum {
     SIZES = 6,
     FEWEST = 4,
     SLEEP_EVERY = 16,
+    LONG_EVERY = 1000, /* a rank sleeps for as long as many calls take */
+    LONG_SLEEP = 5000, /* microseconds */
+    COMPARED_EVERY = 16,
     KEPT_MOST = 64 << 20,
     ENOUGH = 1000
 };
@@ -80,7 +91,9 @@ enum {
 static void stress(int calls, unsigned seed, int most, int rank) {
     static const int bytes[SIZES] = {1, 64, 256, 300, 1000, 4000};
     MPI_Comm comms[COMMS] = {MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL};
-    int lives[COMMS] = {0}; /* on all ranks, though some are not in them */
+    int lives[COMMS] = {0};        /* on all ranks, though some are not in them */
+    unsigned history[COMMS] = {0}; /* a hash of what served, on this rank */
+    unsigned calls_of[COMMS] = {0};
     unsigned state = seed, own = seed + 7919U * (unsigned)rank;
     long before = 0;
     int served = 0;
@@ -97,8 +110,11 @@ static void stress(int calls, unsigned seed, int most, int rank) {
                 MPI_Comm_free(&comms[which]);
             lives[which] = 0;
         }
-        if (!lives[which])
+        if (!lives[which]) {
             comms[which] = make(which + made % 2, rank);
+            history[which] = 0;
+            calls_of[which] = 0;
+        }
         lives[which] = 1;
         turncoat_is_slow = i >= calls / 2;
         if (i == calls / 4)
@@ -107,10 +123,13 @@ static void stress(int calls, unsigned seed, int most, int rank) {
             continue;
         PMPI_Comm_size(comms[which], &ranks);
         if (most > 0 && next_random(&own) % SLEEP_EVERY == 0)
-            usleep(next_random(&own) % (unsigned)most);
+            usleep(next_random(&own) % LONG_EVERY == 0 ? LONG_SLEEP
+                                                       : next_random(&own) % (unsigned)most);
         EXPECT(!from_site((int)((line + (unsigned)rank * rare) % 3), kind, size,
                           (int)(root % (unsigned)ranks), seed + (unsigned)i, comms[which]));
-        EXPECT(agree(comms[which]));
+        history[which] = history[which] * 31 + hash_of(libcoll_latest());
+        if (++calls_of[which] % COMPARED_EVERY == 0)
+            EXPECT(is_alike((int)(history[which] & 0x7FFFFFFF), comms[which]));
         served += i < calls / 2 && strcmp(libcoll_latest(), "turncoat") == 0;
     }
     EXPECT(calls < ENOUGH || served >= FEWEST);
@@ -171,6 +190,32 @@ static void turns(int calls, int rank) {
     }
     if (rank == 0)
         printf("%d %d %d\n", others[0], others[1], others[2]);
+}
+
+/* An alltoall from the line of a letter. */
+static void call_from(char line) {
+    static char send[4096], receive[4096];
+    if (line == 'a')
+        MPI_Alltoall(send, 64, MPI_BYTE, receive, 64, MPI_BYTE, MPI_COMM_WORLD);
+    else if (line == 'b')
+        MPI_Alltoall(send, 64, MPI_BYTE, receive, 64, MPI_BYTE, MPI_COMM_WORLD);
+    else
+        MPI_Alltoall(send, 64, MPI_BYTE, receive, 64, MPI_BYTE, MPI_COMM_WORLD);
+    EXPECT(agree(MPI_COMM_WORLD));
+}
+
+static void sequence(const char *before, const char *period, int times) {
+    for (; *before != '\0'; ++before)
+        call_from(*before);
+    for (int i = 0; i < times; ++i)
+        for (const char *line = period; *line != '\0'; ++line)
+            call_from(*line);
+}
+
+static void astray(int calls, int rank) {
+    unsigned own = 5;
+    for (int i = 0; i < calls && failures == 0; ++i)
+        call_from(rank == 1 ? "abc"[next_random(&own) % 3] : "ab"[i % 2]);
 }
 
 enum { PAIRS = 32 };
@@ -289,6 +334,7 @@ int main(int argc, char **argv) {
     int rank, provided;
     const char *what = argc > 2 ? argv[1] : "";
     const int calls = atoi(argv[argc > 2 ? 2 : 0]);
+    EXPECT(setlocale(LC_ALL, "") != NULL);
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (strcmp(what, "stress") == 0 && argc > 4)
@@ -299,6 +345,10 @@ int main(int argc, char **argv) {
         sites(calls, rank);
     else if (strcmp(what, "turns") == 0)
         turns(calls, rank);
+    else if (strcmp(what, "sequence") == 0 && argc > 4)
+        sequence(argv[2], argv[3], atoi(argv[4]));
+    else if (strcmp(what, "astray") == 0)
+        astray(calls, rank);
     else if (strcmp(what, "ordered") == 0)
         ordered(calls, rank);
     else if (strcmp(what, "threads") == 0 && provided == MPI_THREAD_MULTIPLE)

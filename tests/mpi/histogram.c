@@ -1,4 +1,5 @@
 /* Calls whose numbers the test knows; with an argument, broadcasts of so many sizes, too. */
+#include <locale.h>
 #include <stdlib.h>
 
 #include "program.h"
@@ -9,6 +10,7 @@ int main(int argc, char **argv) {
     double sum = 0, part = 1;
     int rank, size;
     MPI_Comm half;
+    EXPECT(setlocale(LC_ALL, "") != NULL);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -11,6 +11,7 @@ import pytest
 from stagegen.tune.program import program_of, read_trace
 from tests.library import schemas
 from tests.mpi import support
+from tests.mpi.locales import decimal_commas
 
 pytestmark = pytest.mark.mpi
 
@@ -51,6 +52,12 @@ def test_calls_are_counted_by_collective_communicator_and_size(tmp_path):
     assert calls_of(trace) == KNOWN
     assert trace["left_out"] == 0
     assert "libcoll:" not in complaints
+
+
+def test_the_file_is_json_in_a_locale_with_decimal_commas(tmp_path):
+    complaints = run(tmp_path / "trace.json", **decimal_commas(tmp_path))
+    assert "locale" not in complaints
+    assert calls_of(read(tmp_path / "trace.json")) == KNOWN
 
 
 def test_each_routine_that_served_has_an_entry_of_its_own(tmp_path):

@@ -56,6 +56,24 @@ def test_a_routine_that_is_forced_serves_at_once(tmp_path):
     assert served(tmp_path, "d" + "s" * 5, LIBCOLL_FORCE="bcast=binomial") == (0, 5)
 
 
+#: How ranks find calls differently: see short_calls_alike.c.
+WAYS = ["types", "long", "own", "threads", "trace"]
+
+
+@pytest.mark.parametrize("most", ["3", ""])
+@pytest.mark.parametrize("way", WAYS)
+def test_ranks_agree_on_when_routines_begin_however_they_find_a_call(way, most):
+    """Only calls of which all ranks know that they are native may be remembered."""
+    program = support.compiled("short_calls_alike.c", RANKS, f"-I{support.library(RANKS) / 'src'}")
+    words = (program, way)
+    if way == "trace":
+        pick = 'if [ "$PMI_RANK" = 0 ]; then export LIBCOLL_TRACE=1; fi; exec "$@"'
+        words = ("/bin/sh", "-c", pick, "sh", *words)
+    variables = {"LIBCOLL_SHORT_CALLS": most}
+    result = support.run(RANKS, *words, variables=variables, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def test_a_value_that_is_no_number_is_told(tmp_path):
     program = support.compiled("short_calls.c", RANKS)
     result = support.run(RANKS, program, "ds", variables={"LIBCOLL_SHORT_CALLS": "x"}, timeout=60)

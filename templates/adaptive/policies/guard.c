@@ -51,7 +51,6 @@ static void start(void *memory, const struct coll_problem *problem) {
     struct state *state = memory;
     *state = (struct state){.problem = problem, .delta = problem->delta, .why = ""};
     state->usual = state->now = problem->candidate[0].known_s;
-    state->settled = state->usual > 0 ? SETTLING : 0;
     for (int i = 0; i < problem->candidates; ++i)
         state->time[i] = 0;
 }
@@ -89,6 +88,8 @@ static void watch(struct state *state, int candidate, double time, const char *w
 static void stay(struct state *state, const char *why) {
     const double time = state->time[state->current], slow = state->slowest;
     watch(state, state->current, time > slow ? time : slow, why);
+    if (state->current == 0)
+        state->usual = state->now;
 }
 
 static void begin_trial(struct state *state) {
@@ -185,7 +186,10 @@ static void judge_return(struct state *state, const struct coll_heard *heard) {
     watch(state, state->current, state->now, "the table's choice is still slower");
 }
 
-/* Where tune measured nothing, the first periods of the table's choice say what it takes. */
+/*
+ * What tune measured may be too much: the slowest rank's time, or of another size or shape. So the
+ * first periods of the table's choice say, too, what it takes.
+ */
 static void settle(struct state *state, double mean) {
     if (state->settled >= SETTLING || state->current != 0)
         return;

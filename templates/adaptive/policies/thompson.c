@@ -7,7 +7,9 @@
  */
 #include "policy.h"
 
-enum { MEANS = 16, CALLS = 2 };
+/* Calls of the first trial of a candidate, and of a later stage at least: the first one after a
+ * meeting does not count. */
+enum { MEANS = 16, TRIAL = 3, CALLS = 2 };
 
 /* What a call of before counts after each later one of the same candidate. */
 static const double memory_of_calls = 0.98;
@@ -159,19 +161,24 @@ static int calls_of(const struct state *state) {
     return calls < most ? calls : most;
 }
 
+static void hear(struct state *state, const struct coll_heard *heard) {
+    const struct coll_heard settled = coll_settled(heard);
+    struct arm *arm = &state->arm[state->current];
+    if (arm->calls == 0)
+        arm->first = coll_least(settled.mean_s, settled.calls);
+    for (int i = 0; i < settled.calls; ++i)
+        add(state, arm, settled.mean_s[i]);
+}
+
 static struct coll_stage next(void *memory, const struct coll_heard *heard) {
     struct state *state = memory;
-    for (int i = 0; heard != NULL && i < heard->calls; ++i) {
-        struct arm *arm = &state->arm[state->current];
-        if (arm->calls == 0)
-            arm->first = coll_least(heard->mean_s, heard->calls);
-        add(state, arm, heard->mean_s[i]);
-    }
+    if (heard != NULL)
+        hear(state, heard);
     const int next = state->is_ready ? -1 : untried(state);
     if (next >= 0) {
         state->current = next;
         state->why = "not tried yet";
-        return (struct coll_stage){next, CALLS, 0};
+        return (struct coll_stage){next, TRIAL, 0};
     }
     if (!state->is_ready)
         get_ready(state);
