@@ -74,7 +74,7 @@ def test_a_log_of_many_commits_becomes_a_page():
     assert "| 13 | 13 | quick ¹² | 1 | 1 |" in page
 
 
-def test_of_runs_that_were_made_twice_the_last_one_counts():
+def test_the_last_of_two_equal_runs_counts():
     found = MAKER.totals([run(8, 1000), run(8, 2)])
     assert [each["passed"]["alltoall"] for each in found["runs"]] == [2]
 

@@ -16,7 +16,7 @@ seconds = st.floats(1e-9, 100.0)
 
 
 @given(seconds, seconds, st.integers(1, 99))
-def test_of_a_shorter_call_there_are_never_fewer_repetitions(one, other, asked):
+def test_a_shorter_call_never_has_fewer_repetitions(one, other, asked):
     short, long = sorted((one, other))
     assert repetitions_for(short, asked) >= repetitions_for(long, asked) >= 1
 
