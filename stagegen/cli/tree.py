@@ -211,7 +211,7 @@ def _times(file: Path, tree: ConfiguredTree) -> dict[str, float]:
         form = json.loads(file.read_text(encoding="utf-8"))
         seconds = {str(node): float(value) for node, value in form.items()}
     except RecursionError as error:
-        raise InputError("nested too deeply", file) from error
+        raise InputError("nested too deeply; expected {node: seconds}", file) from error
     except (OSError, ValueError, AttributeError, TypeError, OverflowError) as error:
         raise InputError(f"expected {{node: seconds}}: {error}", file) from error
     for node in tree.nodes:
