@@ -140,7 +140,9 @@ def show(file: Path, topology_file: str, output_format: str, output: Path | None
 @click.option(
     "--take", type=click.IntRange(min=1), help="Write the tree after change N of the list."
 )
-@click.option("--name", metavar="NAME", help="Name of that tree; default: that of the file.")
+@click.option(
+    "--name", metavar="NAME", help="Name of the changed tree; default: the name of the file's tree."
+)
 @output_option
 def changes(
     file: Path,

@@ -133,7 +133,7 @@ class Function:
 
     @property
     def all_arguments(self) -> tuple[str, ...]:
-        """Those of this form."""
+        """The arguments of this form: the collective's own, and what comes behind them."""
         return (*self.arguments, *_BEHIND[self.mode])
 
     @property
