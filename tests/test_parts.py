@@ -112,8 +112,9 @@ def test_a_file_whose_name_is_taken_is_told_with_both_places(files):
     with pytest.raises(InputError) as caught:
         catalogue_of(Root("mine", files))
     assert str(caught.value).startswith(f"mine/{path}: ")
-    place = str(caught.value).removeprefix(f"mine/{path}: ")
-    assert Path(place.split()[-1]).is_absolute(), place
+    problem, advice = str(caught.value).removeprefix(f"mine/{path}: ").split("; ")
+    assert Path(problem.split()[-1]).is_absolute(), problem
+    assert advice in ("give one of them another name", "rename it")
 
 
 def test_an_algorithm_whose_name_is_taken_is_told_with_both_places():
@@ -127,7 +128,7 @@ def test_an_algorithm_whose_name_is_taken_is_told_with_both_places():
 
 def test_two_folders_must_not_have_one_name_either():
     root = {"bcast/mine.c.j2": MINE}
-    with pytest.raises(InputError, match=r"two/bcast/mine.c.j2: also in one/bcast/mine.c.j2"):
+    with pytest.raises(InputError, match=r"two/bcast/mine.c.j2: is also in one/bcast/mine.c.j2"):
         catalogue_of(Root("one", root), Root("two", root))
 
 

@@ -30,8 +30,8 @@ COMPILED = ("templates", "drivers")
 INTRODUCTION = """\
 # Conformance
 
-How many calls gave the same bytes as the MPI library's own, all of those that were made: {cases:,},
-in {runs} runs with {mpi}, at {revisions}.
+All {cases:,} calls gave the same bytes as the MPI library's own.
+They were made in {runs} runs with {mpi}, at {revisions}.
 `make check-all` makes them again, and with them this page (`docs/tools/conformance.py`).
 
 A run compares every routine of a library, and its `MPI_` functions, with the MPI library's own:
@@ -223,7 +223,7 @@ def main(arguments: list[str] | None = None) -> int:
     text = page(json.loads(TOTALS.read_text(encoding="utf-8")))
     if options.check and PAGE.read_text(encoding="utf-8") != text:
         print(
-            f"{PAGE} is not that of {TOTALS}: run python docs/tools/conformance.py", file=sys.stderr
+            f"{PAGE} differs from {TOTALS}: run python docs/tools/conformance.py", file=sys.stderr
         )
         return 1
     if not options.check:

@@ -177,7 +177,7 @@ class Policy:
         self.name = default_policy() if name == "star" else name
         if self.name not in policy_names():
             raise InputError(
-                f"there is no policy {name}; there are star, {', '.join(policy_names())}"
+                f"there is no policy {name}; choose from star, {', '.join(policy_names())}"
             )
         if not entrants:
             raise ValueError("a policy needs a candidate")

@@ -43,7 +43,8 @@ def require_same(files: Iterable[Learned], decision: DecisionTable, build: str |
             )
             raise InputError(message, one.file)
         if one.build_hash is not None and build is not None and one.build_hash != build:
-            raise InputError("is of another build of the library; learn with this one", one.file)
+            message = "is of another build of the library; give the one that the program ran with"
+            raise InputError(message, one.file)
 
 
 def by_subject(files: Iterable[Learned]) -> Iterator[tuple[Subject, Seen]]:

@@ -198,7 +198,8 @@ def trace_of_measurements(
     kinds = {(m.request.collective, m.request.size, m.request.communicator) for m in found}
     sets = [set(m.request.candidates) for m in found]
     if len(kinds) != 1:
-        raise InputError(f"a trace is of one collective, size and communicator, not {len(kinds)}")
+        problem = f"a trace is of one collective, size and communicator, not of {len(kinds)}"
+        raise InputError(f"{problem}; choose one of them")
     common = sorted(set.intersection(*sets))
     times = {c: [s for m in found for s in m.by_candidate()[c]] for c in common}
     count = min((len(row) for row in times.values()), default=0)
@@ -287,7 +288,8 @@ def source_entrants(collective: str, size: int) -> tuple[Entrant, ...]:
         InputError: the source has no set for the collective.
     """
     if collective not in SOURCE_GROUPS:
-        raise InputError(f"the source has no set of algorithms for {collective}")
+        known = ", ".join(SOURCE_GROUPS)
+        raise InputError(f"there is no source set for {collective}; choose from {known}")
     return tuple(
         Entrant(group=group, is_representative=first == 0)
         for group, count in enumerate(SOURCE_GROUPS[collective], start=1)
@@ -315,7 +317,7 @@ def synthetic(
         InputError: there is no such kind or set.
     """
     if kind not in KINDS:
-        raise InputError(f"there is no kind {kind}; there are {', '.join(KINDS)}")
+        raise InputError(f"there is no kind {kind}; choose from {', '.join(KINDS)}")
     random = np.random.default_rng(seed)
     entrants = source_entrants(collective, size)
     groups = {one.group for one in entrants}

@@ -112,13 +112,14 @@ def _read_algorithm(
     )
     values.done()
     if not _NAME.match(algorithm.name):
-        raise InputError(f"`{algorithm.name}`: an algorithm is named [a-z][a-z0-9_]*", place)
+        rule = "use a-z, 0-9 and _, beginning with a letter"
+        raise InputError(f"`{algorithm.name}` is no name of an algorithm: {rule}", place)
     if "dense" in algorithm.constraints and not _packs(collective, templates):
-        message = f"`dense`: {algorithm.collective}/view.c has no pack and unpack for it"
+        message = f"`dense`: {algorithm.collective}/view.c has no pack and unpack for it; add them"
         raise InputError(message, place, values.line("constraints"))
     if algorithm.parts and (algorithm.parameters or algorithm.uses or algorithm.needs):
         message = "`parts`: a composition has no parameters, uses or needs of its own"
-        raise InputError(message, place, values.line("parts"))
+        raise InputError(f"{message}; leave them out", place, values.line("parts"))
     for parameter in parameters:
         if isinstance(parameter.values, Range) and parameter.name in OF_TABLES.get(
             algorithm.needs or "", ()

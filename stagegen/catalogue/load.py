@@ -146,12 +146,12 @@ def _catalogue_of(templates: Templates) -> Catalogue:
     known = {one.name for one in descriptions}
     for algorithm in ordered:
         if algorithm.collective not in known:
-            message = f"the collective {algorithm.collective} has no {FILE}"
+            message = f"the collective {algorithm.collective} has no {FILE}; write one"
             raise InputError(message, _place(catalogue, algorithm))
     for one, other in pairwise(ordered):
         if one.full_name == other.full_name:
             message = f"there is a second {one.full_name}, in {_place(catalogue, one)}"
-            raise InputError(message, _place(catalogue, other))
+            raise InputError(f"{message}; rename one of them", _place(catalogue, other))
     _check_meanings(catalogue)
     for algorithm in catalogue.algorithms:
         _check_used(catalogue, algorithm)
@@ -186,7 +186,8 @@ def _check_meanings(catalogue: Catalogue) -> None:
             meaning, other = first.setdefault(parameter.name, (parameter.meaning, algorithm))
             if meaning != parameter.meaning:
                 message = f"`{parameter.name}` has another meaning in {_place(catalogue, other)}"
-                raise InputError(message, _place(catalogue, algorithm))
+                advice = "rename the parameter, or give it the same meaning"
+                raise InputError(f"{message}; {advice}", _place(catalogue, algorithm))
 
 
 def _check_used(catalogue: Catalogue, algorithm: Algorithm) -> None:
@@ -196,14 +197,16 @@ def _check_used(catalogue: Catalogue, algorithm: Algorithm) -> None:
         if used.uses:
             raise InputError(f"`uses`: {name} uses others itself; name these instead", place)
         if algorithm.serves_more_than(used):
-            raise InputError(f"`uses`: {name} asks for more than this algorithm does", place)
+            problem = f"`uses`: {name} asks for more than this algorithm does"
+            raise InputError(f"{problem}; ask for as much here, or use another one", place)
 
 
 def _check_parts(catalogue: Catalogue, algorithm: Algorithm) -> None:
     """Check that the parts of a composition are calls of known collectives."""
     for part in algorithm.parts:
         if part.collective not in catalogue.collectives:
-            message = f"`parts`: there is no collective {part.collective}"
+            listed = ", ".join(catalogue.collectives)
+            message = f"`parts`: there is no collective {part.collective}; choose from {listed}"
             raise InputError(message, _place(catalogue, algorithm))
 
 

@@ -67,7 +67,7 @@ def read_root(folder: Path) -> Root:
         InputError: there is no such folder, a folder in it cannot be read, or a file is no text.
     """
     if not folder.is_dir():
-        raise InputError("there is no such folder of templates", folder)
+        raise InputError("there is no such folder of templates; name one that exists", folder)
     try:
         entries = sorted(_entries(str(folder), ""), key=itemgetter(0))
     except OSError as error:
@@ -121,12 +121,13 @@ class Templates:
             for path in root.files:
                 folder, _, name = path.partition("/")
                 if path in seen and name:
-                    raise InputError(f"also in {seen[path].place(path)}", root.place(path))
+                    message = f"is also in {seen[path].place(path)}; give one of them another name"
+                    raise InputError(message, root.place(path))
                 if folder in RESERVED and name:
-                    message = f"`{folder}` is a folder of stagegen's own templates"
+                    message = f"`{folder}` is a folder of stagegen's own templates; rename it"
                     raise InputError(message, root.place(path))
                 if folder == ENGINES and name in taken:
-                    message = f"has the name of {taken[name]}"
+                    message = f"has the name of {taken[name]}; rename it"
                     raise InputError(message, root.place(path))
                 seen[path] = root
 

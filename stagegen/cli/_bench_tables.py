@@ -6,7 +6,6 @@ So any number of tables can be compared in one job, call by call; a program can 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -38,6 +37,7 @@ from stagegen.topology import Topology
 from stagegen.tune.bounds import bound_or_none, patience
 from stagegen.tune.contest import Contestant, require_right, time_in_turn
 from stagegen.tune.decision import NATIVE_CANDIDATE, DecisionTable
+from stagegen.tune.recorded import read_decision
 from stagegen.tune.scope import Options
 from stagegen.tune.served import Served, choice_of, served
 from stagegen.tune.serving import Serving
@@ -125,10 +125,7 @@ def read_tables(libraries: Sequence[Path], topology: Topology) -> tuple[Decision
                 "not a generated folder: it has no decision.json; give one of `stagegen tune`",
                 library,
             )
-        try:
-            decision = DecisionTable.from_json(json.loads(path.read_text(encoding="utf-8")))
-        except (InputError, ValueError) as error:
-            raise InputError(f"not a decision table: {error}", path) from error
+        decision = read_decision(path)
         if decision.topology_hash != topology.hash:
             raise InputError(
                 f"this library was made for another topology than {topology.name}; name its own "

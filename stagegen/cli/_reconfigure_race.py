@@ -43,7 +43,7 @@ class Race:
         return statistics.median(map(statistics.median, self.times[one].values()))
 
     def ratio(self, other: Candidate) -> float:
-        """Return the tree's median time over that of another one."""
+        """Return the tree's median time over another candidate's."""
         return self.median(self.candidate) / self.median(other)
 
     def is_faster(self, other: Candidate) -> bool:
@@ -52,7 +52,7 @@ class Race:
 
     @property
     def not_beaten(self) -> list[Candidate]:
-        """Those than which the tree is not faster; if there is one, there is no rule."""
+        """The candidates that the tree does not beat; if there is one, there is no rule."""
         return [one for one in self.others if not self.is_faster(one)]
 
     @property

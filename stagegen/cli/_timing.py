@@ -103,7 +103,7 @@ _OPTIONS = (
     click.option(
         "--metric",
         type=click.Choice(METRICS),
-        help="The time of a call: that of its slowest rank (default), or the mean over the ranks. "
+        help="The time of a call: its slowest rank's (default), or the mean over the ranks. "
         "If ranks come late: the mean (default), or from the last arrival to the last exit.",
     ),
     click.option(

@@ -19,8 +19,7 @@ from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
 from stagegen.library import write_library
 from stagegen.topology import load_topology
-from stagegen.tune.decision import DecisionTable
-from stagegen.tune.recorded import DECISION
+from stagegen.tune.recorded import DECISION, read_decision
 
 _BUILD = re.compile(r"coll_build = 0x([0-9a-f]+);")
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -36,12 +35,12 @@ def command(files: tuple[Path, ...], library: Path, output: Path | None) -> None
     The rules say where they are from: `learned` in decision.json. If the library's calls can adapt,
     they still can, and start from the times that programs measured: `learned` in known.json.
     """
-    manifest, decision = _read(library / "manifest.json"), _read(library / DECISION)
+    manifest, before = _read(library / "manifest.json"), read_decision(library / DECISION)
     command, listed = manifest.get("command"), manifest.get("files")
     adapts = isinstance(listed, dict) and KNOWN in listed
     known = read_known(library / KNOWN) if adapts else None
     learned = [read_learned(one) for one in files]
-    before, build = DecisionTable.from_json(decision), _build_of(library)
+    build = _build_of(library)
     merged = merge(before, learned, build)
     added, left_out = merged.added, merged.left_out
     if known is not None:

@@ -162,7 +162,8 @@ def _patterns_of(file: Path) -> tuple[Sequence[Pattern], int]:
 def _draw(file: Path, patterns: Sequence[Pattern], name: str | None) -> None:
     chosen = [one for one in patterns if name in (None, one.name)]
     if not chosen:
-        raise NotFoundError(f"there is no pattern {name!r}")
+        known = ", ".join(one.name for one in patterns) or "none"
+        raise NotFoundError(f"there is no pattern {name!r}; there is {known}")
     if not can_plot():
         raise InputError("a picture needs matplotlib: install stagegen[report]")
     write_file(file, pattern_plot(chosen[0]) + "\n")

@@ -140,7 +140,9 @@ def show(file: Path, topology_file: str, output_format: str, output: Path | None
 @click.option(
     "--take", type=click.IntRange(min=1), help="Write the tree after change N of the list."
 )
-@click.option("--name", metavar="NAME", help="Name of that tree; default: that of the file.")
+@click.option(
+    "--name", metavar="NAME", help="Name of the changed tree; default: the name of the file's tree."
+)
 @output_option
 def changes(
     file: Path,
@@ -211,7 +213,7 @@ def _times(file: Path, tree: ConfiguredTree) -> dict[str, float]:
         form = json.loads(file.read_text(encoding="utf-8"))
         seconds = {str(node): float(value) for node, value in form.items()}
     except RecursionError as error:
-        raise InputError("nested too deeply", file) from error
+        raise InputError("nested too deeply; expected {node: seconds}", file) from error
     except (OSError, ValueError, AttributeError, TypeError, OverflowError) as error:
         raise InputError(f"expected {{node: seconds}}: {error}", file) from error
     for node in tree.nodes:

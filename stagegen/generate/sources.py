@@ -119,7 +119,8 @@ def _engines(files: Mapping[str, str], renderer: Renderer) -> dict[str, str]:
             for file in (f"{name}.h", f"{name}.c"):
                 if file not in found and renderer.has(f"{ENGINES}/{file}"):
                     if file in files:
-                        raise GenerateError(f"the engine {file} has the name of another C file")
+                        problem = f"the engine {file} has the name of another C file"
+                        raise GenerateError(f"{problem}; rename the engine")
                     found[file] = renderer.unrendered(f"{ENGINES}/{file}")
                     waiting.append(found[file])
     return found

@@ -248,7 +248,7 @@ class TreeFindings:
         return f"{names[part]}, {what}: {where}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
+        """Return what the calls tell of the tree."""
         return {
             "nodes": [self.nodes[number].to_json() for number in sorted(self.nodes)],
             "ranks": [

@@ -50,7 +50,7 @@ class Look:
         return float((self.series.ended.max(axis=1) - self.series.begun.max(axis=1)).mean())
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
+        """Return what is told of the series."""
         series, proven = self.series, self.clocks.proven
         return {
             "file": self.name,

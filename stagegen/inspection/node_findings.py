@@ -48,21 +48,21 @@ class NodeFindings:
 
     @property
     def contributors(self) -> tuple[int, ...]:
-        """All contributors that it had."""
+        """All contributors that the node had."""
         return tuple(sorted({*self.arrival_places, *self.departure_places}))
 
     @property
     def all_arrival_waits(self) -> list[float]:
-        """Those of all contributors."""
+        """The arrival waits of all contributors."""
         return [one for waits in self.arrival_waits.values() for one in waits]
 
     @property
     def all_departure_waits(self) -> list[float]:
-        """Those of all contributors."""
+        """The departure waits of all contributors."""
         return [one for waits in self.departure_waits.values() for one in waits]
 
     def add(self, node: Node) -> None:
-        """Take in what a call tells."""
+        """Take in what a call tells of the node."""
         arrived = sorted(node.ins, key=lambda name: (node.ins[name], name))
         departed = sorted(node.outs, key=lambda name: (node.outs[name], name))
         for name in arrived:
@@ -89,7 +89,7 @@ class NodeFindings:
 
     @property
     def departure_shares(self) -> dict[int, list[float]]:
-        """Likewise for departures."""
+        """By contributor, the earliest first: in which share of calls it left at each place."""
         return _shares(self.departure_places)
 
     def order_table(self) -> list[list[float]]:
@@ -103,7 +103,7 @@ class NodeFindings:
         return shares
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
+        """Return what the calls tell of the node."""
 
         def spread(values: Sequence[float]) -> dict[str, float] | None:
             return Spread.of(values).to_json() if values else None

@@ -25,7 +25,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Return that of values; the standard deviation is of all, not of a sample."""
+        """Return the distribution of values; its deviation is of all of them, not of a sample."""
         array = np.asarray(values, float)
         low, high = np.percentile(array, _PERCENTILES)
         return cls(

@@ -145,7 +145,7 @@ class Step:
 
     @property
     def title(self) -> str:
-        """Its number, or that its messages are outside of the phases."""
+        """The step's number, or that its messages are outside of the phases."""
         return "outside" if self.number == OUTSIDE else str(self.number)
 
 
@@ -169,7 +169,7 @@ class StepFindings:
     has_phases: bool
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
+        """Return what the calls tell by steps."""
         return {
             "phases": self.has_phases,
             "steps": [

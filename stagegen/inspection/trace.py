@@ -99,7 +99,7 @@ _SECTIONS = (
 
 @dataclass(frozen=True, eq=False)
 class RankTrace:
-    """What there is of a rank.
+    """What a trace has of a rank.
 
     Attributes:
         rank: in ``MPI_COMM_WORLD``.

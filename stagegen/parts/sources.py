@@ -86,7 +86,8 @@ def by_name(parts: Iterable[Named[T]], what: str) -> Mapping[str, Named[T]]:
         other = found.setdefault(one.name, one)
         if other is not one:
             raise InputError(
-                f"there is already a {what} named {one.name}, of {other.place}", one.place
+                f"there is already a {what} named {one.name}, of {other.place}; rename one of them",
+                one.place,
             )
     return found
 

@@ -63,7 +63,8 @@ def make_pattern(
     np.fill_diagonal(shape, 0)
     total = shape.sum()
     if not total:
-        raise InputError(f"{kind} with {number:g} on {ranks} ranks has no block")
+        problem = f"{kind} with {number:g} on {ranks} ranks has no block"
+        raise InputError(f"{problem}; choose a larger number")
     sizes = np.rint(shape * (average * ranks * (ranks - 1) / total)).astype(np.int64)
     sizes = np.maximum(sizes, shape > 0)
     name = f"{kind}-{ranks}-{average}-{seed}"

@@ -111,12 +111,16 @@ class Function:
         collective: such as ``reduce_scatter``.
         mode: one of :data:`MODES`.
         arguments: of the blocking form, by their names in the MPI standard.
+        from_root: whether data comes from the root only.
+        to_root: whether data goes to the root only.
     """
 
     index: int
     collective: str
     mode: str
     arguments: tuple[str, ...]
+    from_root: bool
+    to_root: bool
 
     @property
     def name(self) -> str:
@@ -133,7 +137,7 @@ class Function:
 
     @property
     def all_arguments(self) -> tuple[str, ...]:
-        """Those of this form."""
+        """The arguments of this form: the collective's own, and what comes behind them."""
         return (*self.arguments, *_BEHIND[self.mode])
 
     @property
@@ -147,11 +151,9 @@ class Function:
         has_two_sides = {"sendtype", "recvtype"} <= set(self.arguments)
         found = {
             "RECORDER_ROOTED": "root" in self.arguments,
-            "RECORDER_SENDS_AT_ROOT": has_two_sides and self.collective.startswith("scatter"),
-            "RECORDER_RECEIVES_AT_ROOT": has_two_sides
-            and "root" in self.arguments
-            and self.collective.startswith("gather"),
-            "RECORDER_OF_RECEIVER": self.collective.startswith("scatter"),
+            "RECORDER_SENDS_AT_ROOT": has_two_sides and self.from_root,
+            "RECORDER_RECEIVES_AT_ROOT": has_two_sides and self.to_root,
+            "RECORDER_OF_RECEIVER": has_two_sides and self.from_root,
             "RECORDER_OF_NEIGHBOURS": self.collective.startswith("neighbor"),
         }
         return " | ".join(name for name, value in found.items() if value) or "0"
@@ -231,16 +233,31 @@ def synchronises(name: str) -> bool:
 
 def functions_of(catalogue: Catalogue) -> tuple[Function, ...]:
     """Return what is recorded: the catalogue's collectives, and all others of MPI."""
-    own = {one.name: one.arguments for one in catalogue.descriptions}
-    others = {name: tuple(text.split()) for name, text in _ARGUMENTS.items()}
-    arguments = {**others, **own}
-    return tuple(_numbered(arguments))
+    known = {name: _described(text.split()) for name, text in _ARGUMENTS.items()}
+    for one in catalogue.descriptions:
+        known[one.name] = (one.arguments, one.from_root, one.to_root)
+    return tuple(_numbered(known))
 
 
-def _numbered(arguments: Mapping[str, Sequence[str]]) -> Iterator[Function]:
-    pairs = ((name, mode) for name in sorted(arguments) for mode in MODES)
+def _described(arguments: Sequence[str]) -> tuple[tuple[str, ...], bool, bool]:
+    """Return arguments, and whether data comes from the root, or goes to it.
+
+    The catalogue does not have the collective: with a root, it is scatterv or gatherv, and the root
+    has the counts.
+    """
+    rooted = "root" in arguments
+    return (
+        tuple(arguments),
+        rooted and "sendcounts" in arguments,
+        rooted and "recvcounts" in arguments,
+    )
+
+
+def _numbered(known: Mapping[str, tuple[tuple[str, ...], bool, bool]]) -> Iterator[Function]:
+    pairs = ((name, mode) for name in sorted(known) for mode in MODES)
     for index, (name, mode) in enumerate(pairs):
-        yield Function(index, name, mode, tuple(arguments[name]))
+        arguments, from_root, to_root = known[name]
+        yield Function(index, name, mode, arguments, from_root, to_root)
 
 
 def collective_of(name: str) -> tuple[str, str]:

@@ -40,7 +40,7 @@ class RankLine:
 
     @classmethod
     def of(cls, one: RankStages) -> RankLine:
-        """Return that of a rank's stages."""
+        """Return the line of a rank's stages."""
         return cls(one.rank, one.total(waits=False), one.timemap())
 
 

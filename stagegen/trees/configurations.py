@@ -115,7 +115,7 @@ def make_tree(topology: Topology, shape: Shape, name: str, root_host: str = "") 
         InputError: there is no such host with ranks, or an arity is below 2.
     """
     if topology.rank_count < 2:
-        raise InputError("a single rank needs no tree")
+        raise InputError("a single rank needs no tree; take a cluster of several ranks")
     if min(shape.host_arity or 2, shape.root_arity or 2) < 2 or shape.split < 0:
         raise InputError("an arity has to be at least 2, and the levels to split at least 0")
     root_host = root_host or topology.ranks[0]

@@ -381,7 +381,9 @@ class DecisionTable:
                 patterns=tuple(map(read_pattern, data.get("patterns", ()))),
             )
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise InputError(f"not a decision table: {what_is_wrong(error)}") from error
+            raise InputError(
+                f"not a decision table: {what_is_wrong(error)}; give one of `stagegen tune`"
+            ) from error
 
 
 def _table_json(table: Table) -> dict[str, Any]:

@@ -142,7 +142,10 @@ class Options:
                 tuple(map(number, data.get("scales", SCALES))),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"the header of the log is damaged: {what_is_wrong(error)}") from error
+            raise InputError(
+                f"the header of the log is damaged: {what_is_wrong(error)}; measure again, or use "
+                "an undamaged copy"
+            ) from error
 
 
 def _communicators(data: Mapping[str, Any]) -> tuple[str, ...]:

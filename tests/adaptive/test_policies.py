@@ -132,7 +132,7 @@ times = st.floats(0, 10, allow_nan=False)
     bound=st.integers(2, 8),
     short=st.booleans(),
 )
-def test_whatever_is_heard_choices_are_in_range_bounded_and_the_same_for_the_same(
+def test_policies_choose_a_candidate_within_bounds_and_equal_policies_choose_alike(
     name, entrants, heard, bound, short
 ):
     chosen = Settings(iterations=5, delta_bound=bound)

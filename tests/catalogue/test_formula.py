@@ -8,19 +8,18 @@ import subprocess
 import pytest
 
 from stagegen.catalogue.formula import read_formula
-from stagegen.data import TEMPLATES
+from tests.generate.runtime import compile_c, runtime_folder
 
 NAMES = {"n": 1000.0, "p": 7.0, "m": 2.0, "segment_size": 64.0, "window": 0.0}
 SOURCE = """
 #include <stdio.h>
-#define most_on_a_host(cc) 2.0
-struct coll_parameters { int segment_size, window; };
-%s
+#include "formula.h"
 int main(void) {
     const double n = 1000, p = 7;
-    const struct coll_parameters values = {64, 0}, *parameters = &values;
-    (void)n, (void)p, (void)parameters, (void)larger, (void)smaller, (void)quotient;
-    (void)whole_quotient;
+    const struct coll_parameters values = {.segment_size = 64, .window = 0}, *parameters = &values;
+    const int first_place[] = {0, 1, 3, 5, 7};
+    const struct coll_comm comm = {.size = 7, .hosts = 4, .first_place = first_place}, *cc = &comm;
+    (void)n, (void)p, (void)parameters, (void)cc;
     printf("%%.17g\\n", (double)(%s));
 }
 """
@@ -46,20 +45,13 @@ def test_a_formula_comes_to_its_value(text, value):
     assert read_formula(text, ["segment_size", "window"]).value(NAMES) == value
 
 
-@pytest.fixture(scope="module")
-def quotients() -> str:
-    """The functions that formulas in C call, as the library has them."""
-    text = (TEMPLATES / "libcoll" / "formula.h").read_text(encoding="utf-8")
-    return text[text.index("static inline double larger") : text.index("/* The most ranks")]
-
-
+@pytest.mark.mpi
 @pytest.mark.parametrize(("text", "value"), FORMULAS.items())
-def test_a_formula_comes_to_the_same_in_c(text, value, tmp_path, quotients):
+def test_a_formula_comes_to_the_same_in_c(text, value, tmp_path):
     source = tmp_path / "formula.c"
     formula = read_formula(text, ["segment_size", "window"])
-    source.write_text(SOURCE % (quotients, formula.to_c()))
-    program = tmp_path / "formula"
-    subprocess.run(["cc", "-std=c11", "-o", program, source], check=True)
+    source.write_text(SOURCE % formula.to_c())
+    program = compile_c(source, tmp_path / "formula", f"-I{runtime_folder()}")
     output = subprocess.run([program], check=True, capture_output=True, text=True).stdout
     assert float(output) == value
 

@@ -41,14 +41,14 @@ def load_pair(root, used: str, user: str):
 
 
 @pytest.mark.parametrize(("used", "user"), REFUSED.values(), ids=REFUSED)
-def test_what_asks_for_less_than_the_used_one_is_refused(tmp_path, used, user):
+def test_a_user_that_asks_for_less_than_the_used_routine_is_refused(tmp_path, used, user):
     with pytest.raises(InputError, match="bcast/other asks for more than this") as caught:
         load_pair(tmp_path, used, user)
     assert caught.value.file == str(tmp_path / "alltoall/mine.c.j2")
 
 
 @pytest.mark.parametrize(("used", "user"), ALLOWED.values(), ids=ALLOWED)
-def test_what_serves_no_more_than_the_used_one_may_use_it(tmp_path, used, user):
+def test_a_user_that_serves_no_more_than_the_used_routine_is_accepted(tmp_path, used, user):
     catalogue = load_pair(tmp_path, used, user)
     mine = catalogue.find("alltoall", "mine")
     assert catalogue.used_by(mine) == (catalogue.find("bcast", "other"),)

@@ -75,7 +75,7 @@ def test_a_sample_has_both_ends_and_is_short(values):
 
 
 @given(ranges, sizes, ranks)
-def test_of_bytes_only_one_value_covers_the_message(values, size, ranks):
+def test_only_one_value_in_bytes_covers_the_message(values, size, ranks):
     parameter = Parameter("piece", "bytes of a piece", values, values.start)
     found = parameter.values_at(size, ranks)
     assert found == values.at(size, ranks)[: len(found)]
@@ -83,7 +83,7 @@ def test_of_bytes_only_one_value_covers_the_message(values, size, ranks):
     assert sum(value < size for value in found) == sum(v < size for v in values.at(size, ranks))
 
 
-def test_what_the_source_has_as_ranges_is_one():
+def test_parameters_that_the_source_gives_as_ranges_are_ranges():
     """Faraj 2006, §4.1.1.1 and §4.1.1.3: N from 1 to p - 2, and segments of pipelines."""
     parameters = {
         a.full_name: {p.name: p for p in a.parameters} for a in load_catalogue().algorithms

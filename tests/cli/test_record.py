@@ -104,7 +104,7 @@ def test_a_program_without_mpi_leaves_an_error_and_no_files(tmp_path, words):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_done_is_said(tmp_path):
+def test_a_missing_program_or_a_file_that_is_no_recording_is_an_error(tmp_path):
     stagegen("record", status=2)
     stagegen("arrivals", status=2)
     done = started("record", "--output", "a", "--", "./missing", folder=tmp_path)

@@ -84,7 +84,7 @@ def test_what_the_traces_say_is_measured_and_resumed(few, words, tmp_path):
 @pytest.mark.parametrize(
     "option", [("--sizes", "1"), ("--collectives", "bcast"), ("--communicators", "whole")]
 )
-def test_what_traces_say_cannot_be_asked_for_otherwise(few, words, tmp_path, option):
+def test_options_that_repeat_what_traces_say_are_refused(few, words, tmp_path, option):
     trace = write_trace(tmp_path / "trace", words[2], *CALLS)
     result = stagegen(*words, "--for", trace, *option)
     assert result.returncode == 2

@@ -48,7 +48,7 @@ def figure(tmp_path_factory):
 
 
 @pytest.mark.parametrize("topology", CLUSTERS.values(), ids=CLUSTERS)
-def test_what_was_generated_holds(topology, tmp_path):
+def test_verify_proves_every_generated_table(topology, tmp_path):
     routines = write_folder(topology, tmp_path / "g")
     found = {proof.routine: proof for proof in audit_folder(tmp_path / "g")}
     assert set(found) == {routine.function for routine in routines}
@@ -215,7 +215,7 @@ def edited(figure, tmp_path, name, old, new):
         ("routines.c", "&coll_routines[6]", "&coll_routines[5]", ", not allgather_native"),
     ],
 )
-def test_what_is_wrong_is_named(figure, tmp_path, name, old, new, part):
+def test_verify_names_the_file_and_the_fault(figure, tmp_path, name, old, new, part):
     folder = edited(figure, tmp_path, name, old, new)
     with pytest.raises(ScheduleError) as error:
         list(audit_folder(folder))
@@ -259,7 +259,7 @@ def reworded(code: str, tables: str) -> str:
     return re.sub(r"^( +)return", r"\1/* back */\n\1return", code, flags=re.MULTILINE)
 
 
-def test_what_the_code_says_does_not_matter(tmp_path):
+def test_verify_reads_no_code_but_names_and_includes(tmp_path):
     """Of C files, only their names count, their functions' names, and what they include."""
     topology, folder = CLUSTERS["groups"], tmp_path / "g"
     routines = write_folder(topology, folder, added=own_routines(topology))

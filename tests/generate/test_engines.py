@@ -94,7 +94,7 @@ def files() -> Mapping[str, str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_engine_is_told_what_made_it_below_no_template(name, files):
+def test_an_engine_is_copied_unchanged_below_its_banner(name, files):
     """Its text is the repository's, below a comment with the origin."""
     assert files[f"src/{name}.c"].endswith((FOLDER / f"{name}.c").read_text(encoding="utf-8"))
 

@@ -42,7 +42,7 @@ def test_a_library_has_no_file_of_adaptive_calls_unless_it_is_asked_for():
     assert all("#ifdef COLL_ADAPTIVE" not in text for text in adaptive.values())
 
 
-def test_what_stays_is_what_the_files_are_without_the_parts():
+def test_leaving_out_features_changes_no_other_line():
     """No line that is not of a part changes, whatever features are wanted."""
     for path in sorted((TEMPLATES / "libcoll").iterdir()):
         text = path.read_text(encoding="utf-8")

@@ -5,96 +5,86 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
-import re
-import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stagegen.catalogue import groups_of
 from stagegen.data import ENGINES, TEMPLATES
-from stagegen.generate import Renderer, Toolchain
 from stagegen.generate.depth_first import depth_first_places, meeting_depths
-from stagegen.generate.routines import routine_files
 from stagegen.topology import Topology
-from tests.mpi import support
+from tests.generate.runtime import compile_c, runtime_folder
 from tests.strategies import oracle_paths, topologies
 
 pytestmark = pytest.mark.mpi
 
 RANKS = range(2, 70)
 
+#: The algorithms whose functions are tested; the engine of steps comes along with the pair's.
+TESTED = ("allgather/circulant", "allreduce/arrival_chain", "alltoall/pair")
+
+#: Everything that the wanted functions do not call is left out, so no other file is needed.
+APART = ("-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections")
+
+#: A pointer to a function, by whose name it is found in the library.
+POINTER = '__attribute__((visibility("default"))) __typeof__({0}) *const pointer_to_{0} = {0};\n'
+
+Functions = dict[str, Any]
+
 
 @pytest.fixture(scope="module")
-def function(tmp_path_factory) -> Callable[..., ctypes.CDLL]:
-    """The static functions of a routine, as a library."""
-    topology = support.cluster(4)
-    renderer = Renderer("a test", topology.name, topology.hash, support.CATALOGUE.hash)
+def function(tmp_path_factory) -> Callable[..., Functions]:
+    """Static functions of a C file of the library, by name."""
 
-    def load(collective: str, name: str, *functions: str) -> ctypes.CDLL:
-        algorithm = support.CATALOGUE.find(collective, name)
-        described = support.CATALOGUE.collective(collective)
-        files = routine_files(algorithm, renderer, groups_of(topology)[0], described)
-        text = files[f"{algorithm.routine}.c"]
-        return static_functions(text, functions, tmp_path_factory.mktemp(algorithm.routine))
+    def load(file: str, *names: str) -> Functions:
+        source = tmp_path_factory.mktemp(file.removesuffix(".c")) / "functions.c"
+        source.write_text(f'#include "{file}"\n' + "".join(map(POINTER.format, names)))
+        library = shared_library(source, f"-I{runtime_folder(*TESTED)}", *APART)
+        return {name: _pointed_to(library, f"pointer_to_{name}") for name in names}
 
     return load
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory) -> Callable[[str], ctypes.CDLL]:
-    """An engine that needs nothing of libcoll, as a library."""
-
-    def load(name: str) -> ctypes.CDLL:
-        return shared_library(TEMPLATES / ENGINES / f"{name}.c", tmp_path_factory.mktemp(name))
-
-    return load
+def _pointed_to(library: ctypes.CDLL, name: str) -> Any:
+    address = ctypes.c_void_p.in_dll(library, name).value
+    assert address is not None
+    return ctypes.CFUNCTYPE(ctypes.c_int)(address)
 
 
 @pytest.fixture(scope="module")
-def steps(tmp_path_factory) -> ctypes.CDLL:
+def sides(tmp_path_factory) -> ctypes.CDLL:
+    """The engine that finds the sides of meshes: it needs nothing of libcoll."""
+    source = tmp_path_factory.mktemp("sides") / "sides.c"
+    source.write_text(f'#include "{TEMPLATES / ENGINES / "mesh_sides.c"}"\n')
+    return shared_library(source)
+
+
+@pytest.fixture(scope="module")
+def steps(function) -> Functions:
     """What the engine of alltoalls in steps computes about them."""
-    text = (TEMPLATES / ENGINES / "steps.c").read_text(encoding="utf-8")
-    wanted = ("pair_steps", "pair_partner", "barrier_is_due")
-    return static_functions(text, wanted, tmp_path_factory.mktemp("steps"))
+    return function("steps.c", "pair_steps", "pair_partner", "barrier_is_due")
 
 
-def static_functions(text: str, wanted: Iterable[str], folder: Path) -> ctypes.CDLL:
-    """Static functions and structs of a C file, compiled in a folder and loaded."""
-    source = "#include <limits.h>\n#include <stdbool.h>\n#include <stddef.h>\n"
-    for name in wanted:
-        starts = rf"{name} \{{" if name.startswith("struct ") else rf"static ([\w ]+[ *]{name}\()"
-        found = re.search(rf"^{starts}.*?^}};?\n", text, re.MULTILINE | re.DOTALL)
-        assert found is not None, name
-        source += found[0].removeprefix("static ")
-    (folder / "functions.c").write_text(source, encoding="utf-8")
-    return shared_library(folder / "functions.c", folder)
-
-
-def shared_library(source: Path, folder: Path) -> ctypes.CDLL:
-    """A C file, compiled in a folder and loaded."""
-    library = folder / f"{source.stem}.so"
-    command = [Toolchain.find().mpicc, "-std=c11", "-shared", "-fPIC", "-o", library, source]
-    subprocess.run(command, check=True)
-    return ctypes.CDLL(str(library))
+def shared_library(source: Path, *options: str) -> ctypes.CDLL:
+    """A C file, compiled and loaded."""
+    library = source.with_suffix(".so")
+    return ctypes.CDLL(str(compile_c(source, library, "-shared", "-fPIC", *options)))
 
 
 def test_every_two_ranks_are_partners_in_one_step(steps):
     for p in RANKS:
-        count = steps.pair_steps(p)
-        assert count == p - 1 + p % 2
         met = []
-        for step in range(1, count + 1):
-            partners = [steps.pair_partner(rank, step, p) for rank in range(p)]
+        for step in range(1, steps["pair_steps"](p) + 1):
+            partners = [steps["pair_partner"](rank, step, p) for rank in range(p)]
             assert [partners[partner] for partner in partners] == list(range(p))
             met += [(rank, partner) for rank, partner in enumerate(partners) if rank < partner]
         assert sorted(met) == list(itertools.combinations(range(p), 2))
 
 
 def test_so_many_barriers_are_spread_evenly(steps):
-    is_due = steps.barrier_is_due
+    is_due = steps["barrier_is_due"]
     is_due.restype = ctypes.c_bool
     for count, barriers in itertools.product(range(1, 40), (*range(45), 2**31 - 1)):
         due = [step for step in range(1, count + 1) if is_due(step, count, barriers)]
@@ -105,19 +95,18 @@ def test_so_many_barriers_are_spread_evenly(steps):
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])
-def test_sides_of_meshes_need_the_fewest_messages(engine, dimensions):
-    library = engine("mesh_sides")
+def test_sides_of_meshes_need_the_fewest_messages(sides, dimensions):
     for p in range(2, 200):
-        sides = (ctypes.c_int * dimensions)()
-        library.coll_mesh_sides(p, dimensions, sides)
-        assert math.prod(sides) == p
+        found = (ctypes.c_int * dimensions)()
+        sides.coll_mesh_sides(p, dimensions, found)
+        assert math.prod(found) == p
         divisors = [d for d in range(1, p + 1) if p % d == 0]
         shapes = itertools.product(divisors, repeat=dimensions)
-        assert sum(sides) == min(sum(shape) for shape in shapes if math.prod(shape) == p)
+        assert sum(found) == min(sum(shape) for shape in shapes if math.prod(shape) == p)
 
 
 def test_skips_of_the_circulant_graph_at_most_double_what_is_held(function):
-    held_before = function("allgather", "circulant", "held_before").held_before
+    held_before = function("allgather_circulant.c", "held_before")["held_before"]
     for p in RANKS:
         rounds = math.ceil(math.log2(p))
         held = [held_before(p, left) for left in range(rounds, -1, -1)]
@@ -125,19 +114,15 @@ def test_skips_of_the_circulant_graph_at_most_double_what_is_held(function):
         assert all(a < b <= 2 * a for a, b in itertools.pairwise(held))
 
 
-#: What the walk of the allreduce is made of, in the order of its file.
-WALK = ("depth_at", "lesser", "struct span", "span_below", "is_in", "spread", "find_walk")
-
-
 @pytest.fixture(scope="module")
 def walk(function) -> Callable[..., list[int]]:
     """The places along the walk from one to another, by how deep each meets the one before."""
-    library = function("allreduce", "arrival_chain", *WALK)
+    find_walk = function("allreduce_arrival_chain.c", "find_walk")["find_walk"]
 
     def find(depths: Sequence[int] | None, p: int, first: int, last: int) -> list[int]:
         found = (ctypes.c_int * p)()
         before = (ctypes.c_int * p)(*depths) if depths is not None else None
-        library.find_walk(before, p, first, last, found)
+        find_walk(before, p, first, last, found)
         return list(found)
 
     return find

@@ -123,7 +123,7 @@ def test_nothing_is_left_after_a_signal(lab_run, number, status):
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
-def test_what_is_ignored_stays_ignored(lab_run, number):
+def test_a_job_outlives_a_signal_that_was_ignored_at_its_start(lab_run, number):
     """Under ``nohup``, or in the background of a script, a job outlives its terminal."""
     process, marker = lab_run("sleep 1000; sleep 1000", number)
     assert wait_until(lambda: len(processes(f"1000 {marker}")) >= 1)

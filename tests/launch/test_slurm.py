@@ -115,7 +115,7 @@ def test_a_rank_that_crashes_ends_the_job(step):
         ({"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "n[0-2]"}, "not in this allocation: head"),
     ],
 )
-def test_what_is_missing_is_said(cluster, monkeypatch, variables, reason, tmp_path):
+def test_the_error_says_what_an_allocation_lacks(cluster, monkeypatch, variables, reason, tmp_path):
     srun = tmp_path / "srun"
     srun.write_text("#!/bin/sh\nexit 1\n")
     srun.chmod(0o755)

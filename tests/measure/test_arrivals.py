@@ -82,7 +82,7 @@ def test_a_recording_keeps_the_differences_within_each_call(ranks, data):
     assert arrivals_from_json(replay.to_json()) == replay
 
 
-def test_of_a_long_recording_calls_are_taken_evenly():
+def test_a_long_recording_gives_evenly_spaced_calls():
     offsets = [[0.0, call * 1e-6] for call in range(10 * CALLS_MOST)]
     replay = Replay.of("site", offsets)
     assert [late for _, late in replay.delays] == list(range(0, 10 * CALLS_MOST, 10))

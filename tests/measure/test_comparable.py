@@ -83,7 +83,7 @@ def test_a_change_of_any_fact_is_refused_unless_allowed(fact):
         {"machines": ()},
     ],
 )
-def test_what_is_unknown_or_of_no_effect_matches(same):
+def test_unknown_facts_and_facts_without_effect_match(same):
     """The kernel and the CPUs of the machine that starts the job are of no effect on its ranks."""
     require_comparable(KNOWN, [])
     require_comparable(KNOWN, [KNOWN, replace(KNOWN, **same)])

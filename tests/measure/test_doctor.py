@@ -81,7 +81,7 @@ def test_each_fault_of_a_host_is_found_and_named(changes, check, status):
 
 
 @pytest.mark.parametrize("changes", [{"name": "B"}, {"name": "x", "slurm": "b"}, {"governor": ""}])
-def test_what_the_library_can_live_with_is_no_fault(changes):
+def test_differences_that_the_library_copes_with_are_no_trouble(changes):
     assert troubles(with_b(**changes)) == {}
 
 

@@ -40,7 +40,7 @@ def test_an_attempt_after_a_failure_may_take_longer():
     assert one.of(request(RING), 1.0, 9) == 120.0
 
 
-def test_of_a_routine_that_was_not_measured_no_more_is_expected_than_of_the_slowest():
+def test_an_unmeasured_routine_is_expected_to_take_no_longer_than_the_slowest():
     one = watchdog()
     one.measured(answer(0.1, candidate=RING), 0.1)
     one.measured(answer(0.5, candidate=Candidate("pair")), 0.5)
@@ -111,7 +111,7 @@ def test_the_limit_of_a_check_follows_from_earlier_checks():
     assert one.of_check("alltoall", 1.0, 1) == pytest.approx(120.0)
 
 
-def test_what_one_waits_for_the_others_of_a_round_is_no_excess():
+def test_waiting_for_other_sessions_of_a_round_is_no_excess():
     """2 s of calls and computation, and 12 s beside them; the command took 13 s: 1 s besides."""
     one, alone = watchdog(), watchdog()
     long = replace(request(RING), timing=Timing("computation", 10_000.0), communicator="left")

@@ -94,7 +94,7 @@ def test_the_ring_keeps_the_latest_calls(tmp_path):
         assert rank.calls["count"].sum() == len(rank.entries)
 
 
-def test_of_so_many_calls_one_is_kept(tmp_path):
+def test_one_of_three_calls_is_kept(tmp_path):
     trace = tracing.traced(
         tmp_path / "events", "allreduce/fixed_tree", CALLS, 4, LIBCOLL_EVENTS_EACH="3"
     )

@@ -87,7 +87,7 @@ def test_a_preloaded_profiler_sees_all_but_collectives_of_the_static_library(fla
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_of_the_library_twice_the_first_serves(flavour):
+def test_the_first_of_two_libraries_serves(flavour):
     """The one that comes first serves; the other is the next of the beginning and the end."""
     mpi = mpi_of(flavour)
     linked = program(mpi, library(mpi) / "libcoll.a", "-pthread")

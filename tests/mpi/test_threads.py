@@ -87,7 +87,7 @@ def with_race(folder: Path, copy: Path) -> Path:
     return copy
 
 
-def test_that_a_race_would_be_found(tmp_path):
+def test_the_thread_sanitizer_finds_an_added_race(tmp_path):
     mpi = builds.Mpi.of_environment()
     folder = with_race(sanitized(mpi), tmp_path / "library")
     result = run(mpi, folder, 40)

@@ -20,7 +20,7 @@ def kept(tmp_path):
     return path, recording
 
 
-def test_what_is_read_is_what_was_written(kept):
+def test_a_recording_is_read_as_it_was_written(kept):
     path, recording = kept
     found = read(path)
     assert (found.size, found.functions, found.communicators) == (

@@ -201,7 +201,7 @@ def test_a_ring_is_drawn_in_its_order(topology):
 
 
 def test_what_there_is_no_picture_of_is_an_error():
-    with pytest.raises(InputError, match="no picture of a str"):
+    with pytest.raises(InputError, match="no picture of this schedule; there are pictures of"):
         draw(CLUSTERS["two"], "a schedule", "svg")
 
 

@@ -20,7 +20,7 @@ def by_pairs(topology, ranks) -> set:
 
 
 @given(st.data())
-def test_ranks_share_something_if_a_pair_of_the_one_does_with_a_pair_of_the_other(data):
+def test_two_sets_of_ranks_share_a_link_or_host_exactly_where_their_pairs_do(data):
     topology = data.draw(topologies(max_hosts=14))
     ranks = data.draw(st.permutations(range(topology.rank_count)))
     cuts = sorted(data.draw(st.lists(st.integers(1, len(ranks)), min_size=2, max_size=2)))

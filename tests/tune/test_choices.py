@@ -61,7 +61,7 @@ def test_native_serves_where_its_neighbours_are_not_better_whoever_serves_around
 
 
 @pytest.mark.parametrize("incumbent", [A, B, NATIVE])
-def test_of_equals_the_steadier_one_serves(incumbent):
+def test_the_steadier_of_two_equally_fast_routines_serves(incumbent):
     """One of them lost a frame in a call of scouting."""
     samples = {A: sample(1.0, scouted=3.0), B: sample(1.001), NATIVE: sample(2.0)}
     assert choose(samples, incumbent) == B

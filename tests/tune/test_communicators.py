@@ -61,7 +61,7 @@ def test_each_is_there_once_and_in_the_order_that_was_asked_for():
 @pytest.mark.parametrize(
     "name", ["", "everyone", "1", "8", "9", "-2", "2.5", "left", "9x1", "2x2", "0x2", "x1"]
 )
-def test_what_there_is_not_is_told_with_what_there_is(name):
+def test_an_unknown_communicator_is_refused_with_the_known_ones(name):
     with pytest.raises(InputError, match="choose from whole, per-switch, per-host, half, or"):
         find_communicators(CYCLIC, [name])
 

@@ -84,7 +84,7 @@ def test_an_open_duel_goes_on_once():
     assert len(source.repetitions) == 2
 
 
-def test_what_stays_open_leaves_the_holder():
+def test_an_undecided_duel_leaves_the_holder():
     fought, source = duels(holder=in_turn(0.5, 0.5, 2.0, 2.0), challenger=lambda: 1.0)
     assert not fought.is_faster(64, CHALLENGER, HOLDER)
     assert not fought.is_faster(64, CHALLENGER, HOLDER)

@@ -50,7 +50,7 @@ def test_a_value_that_is_faster_is_found(around, is_first, for_larger):
 
 
 @pytest.mark.parametrize("around", [0.001, 0.03, 0.5])
-def test_of_numbers_of_bytes_that_are_as_fast_the_largest_is_for_larger_sizes(around):
+def test_the_largest_of_equally_fast_numbers_of_bytes_is_passed_on_to_larger_sizes(around):
     limit = 16384
 
     def seconds(bytes_: int) -> float:

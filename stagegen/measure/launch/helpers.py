@@ -64,7 +64,7 @@ def _compiled(name: str, suffix: str, more: tuple[str, ...]) -> Path:
 def _compile(source: Path, flags: tuple[str, ...]) -> bytes:
     compiler = shutil.which(os.environ.get("CC") or "cc") or shutil.which("gcc")
     if compiler is None:
-        raise LaunchError("no C compiler found (cc, gcc, or the one named in CC)")
+        raise LaunchError("no C compiler found; install gcc, or set CC")
     with tempfile.TemporaryDirectory(prefix="stagegen-") as folder:
         result = Path(folder) / source.stem
         command = [compiler, *flags, "-o", str(result), str(source)]

@@ -122,7 +122,10 @@ def _wanted(mpiexec: Path, flavour: str) -> Mpi:
     found = shutil.which(mpiexec)
     mpi = identify(Path(found)) if found else None
     if mpi is None:
-        raise InputError(f"{mpiexec}: not an mpiexec of MPICH or Open MPI that runs here")
+        raise InputError(
+            f"{mpiexec}: not an mpiexec of MPICH or Open MPI that runs here; name another one in "
+            f"{VARIABLE}"
+        )
     if mpi.flavour != flavour:
         raise InputError(
             f"{mpiexec} belongs to {FLAVOURS[mpi.flavour]} {mpi.version}, but the program is to "

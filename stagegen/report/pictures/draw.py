@@ -42,4 +42,7 @@ def draw(topology: Topology, schedule: object, output_format: str) -> bytes:
     for kind, picture in _PICTURES.items():
         if isinstance(schedule, kind):
             return picture(topology, schedule).save(output_format)
-    raise InputError(f"there is no picture of a {type(schedule).__name__}")
+    raise InputError(
+        "there is no picture of this schedule; there are pictures of phases of an alltoall, of "
+        "rings and of trees"
+    )

@@ -181,7 +181,10 @@ def _probe() -> float:
         output, _ = child.popen.communicate(timeout=_PROBE_SECONDS)
         return float(output) * _PROBE_LINKS
     except (ValueError, subprocess.TimeoutExpired) as error:
-        raise LaunchError("cannot measure what this machine can forward: no answer") from error
+        raise LaunchError(
+            "the probe of this machine's capacity gave no answer; try again on a quieter machine, "
+            f"or set {VARIABLE} to the factor of all rates, at most 1"
+        ) from error
     finally:
         child.stop()
 
