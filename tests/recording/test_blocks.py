@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stagegen.patterns import Pattern
 from stagegen.recording.blocks import blocks_of
 from stagegen.recording.model import (
     EVENT,
@@ -72,6 +73,20 @@ def test_calls_become_patterns_by_their_counts():
     assert (one.site, one.communicator) == ("a.out+0x10", (0, 1, 2))
     assert other.sizes == (BYTES[1], BYTES[0], BYTES[2])
     assert other.calls == (2,)
+
+
+def test_a_pattern_is_not_made_anew_for_each_of_its_calls(monkeypatch):
+    """Else its calls are copied each time, which takes long where there are many."""
+    plain, made_ones = Pattern.__init__, []
+
+    def counted(self, *words, **named):
+        made_ones.append(self)
+        plain(self, *words, **named)
+
+    monkeypatch.setattr(Pattern, "__init__", counted)
+    (pattern,) = blocks_of(made([("alltoallv", ROWS, COLUMNS)] * 200)).patterns
+    assert pattern.calls == tuple(range(200))
+    assert len(made_ones) == 2
 
 
 def test_in_place_a_rank_sends_what_it_receives():
