@@ -14,7 +14,7 @@ from stagegen.cli._group import hosts_option, load_group
 from stagegen.cli._options import columns, format_option, to_size
 from stagegen.errors import InputError, NotFoundError
 from stagegen.generate.write import write_file
-from stagegen.patterns import KINDS, Merged, Pattern, make_pattern, merged, patterns_yaml
+from stagegen.patterns import KINDS, Merged, Pattern, make_pattern, merged_at, patterns_yaml
 from stagegen.patterns.difference import SHOWN
 from stagegen.patterns.file import read_patterns, require_name
 from stagegen.recording import read
@@ -89,12 +89,13 @@ def of(
     """Tell the distinct patterns of a FILE: a recording, or a pattern file."""
     patterns, unknown = _patterns_of(file)
     topology = None if topology_file is None else load_group(topology_file, hosts)
-    found = merged(patterns, threshold)
+    by_threshold = merged_at(patterns, sorted({*SHOWN, threshold}))
+    found = by_threshold[threshold]
     if output is not None:
         write_file(output, patterns_yaml(one.pattern for one in found))
     if picture is not None:
         _draw(picture, [one.pattern for one in found], name)
-    effect = [(at, len(merged(patterns, at))) for at in sorted({*SHOWN, threshold})]
+    effect = [(at, len(of_it)) for at, of_it in by_threshold.items()]
     if output_format == "json":
         form = {
             "threshold": threshold,

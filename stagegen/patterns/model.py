@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,15 +57,16 @@ class Pattern:
         """Whether schedules of just these messages serve its calls."""
         return self.is_matrix and not self.is_class
 
-    @property
+    @cached_property
     def array(self) -> npt.NDArray[np.int64]:
-        """The sizes; of an alltoallv without the blocks of ranks for themselves."""
+        """The sizes; of an alltoallv without the blocks of ranks for themselves. Do not write."""
         sizes = np.array(self.sizes, np.int64)
         if self.is_matrix:
             np.fill_diagonal(sizes, 0)
+        sizes.flags.writeable = False
         return sizes
 
-    @property
+    @cached_property
     def total(self) -> int:
         """The bytes of all blocks that ranks have for others."""
         return int(self.array.sum())
