@@ -58,7 +58,7 @@ def patterns_of(file: Path | None, topology: Topology) -> tuple[Pattern, ...]:
     """
     if file is None:
         return ()
-    all_of_them = read_patterns(file)
+    all_of_them = [one.in_world_order for one in read_patterns(file)]
     found = tuple(one for one in all_of_them if _fits(one, topology))
     left = [one.name for one in all_of_them if one not in found]
     if not found:

@@ -298,3 +298,22 @@ def test_no_two_patterns_are_compared_twice_whatever_the_thresholds(monkeypatch)
     assert [len(of_it) for of_it in found.values()] == [2 * count] * 5
     assert len(compared) == 2 * count * (count - 1) // 2
     assert many[0].array is many[0].array
+
+
+@examples(60)
+@given(patterns(), st.data())
+def test_the_order_of_a_communicator_of_all_ranks_can_be_undone(pattern, data):
+    members = tuple(data.draw(st.permutations(range(pattern.ranks))))
+    ordered = replace(pattern, communicator=members).in_world_order
+    assert ordered == ordered.in_world_order
+    assert ordered.communicator == tuple(range(pattern.ranks))
+    for u, row in enumerate(pattern.sizes):
+        own = ordered.sizes[members[u] if pattern.is_matrix else 0]
+        assert all(own[members[v]] == size for v, size in enumerate(row))
+    assert ordered.total == pattern.total
+
+
+@examples(30)
+@given(patterns())
+def test_other_communicators_and_none_stay_as_they_are(pattern):
+    assert pattern.in_world_order is pattern

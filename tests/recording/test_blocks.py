@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from stagegen.patterns import Pattern
@@ -106,3 +108,14 @@ def test_blocks_of_ranks_are_known_by_all_or_by_the_root():
 def test_calls_without_counts_are_counted():
     blocks = blocks_of(made([("alltoallv", ROWS, COLUMNS)], kept=False))
     assert (blocks.patterns, blocks.unknown) == ((), 1)
+
+
+def test_rows_are_by_ranks_of_the_communicator_and_libraries_are_by_those_of_the_world():
+    """Rank 2 is the first one of this communicator, so its row is the first one of the file."""
+    plain = made([("alltoallv", ROWS, COLUMNS)])
+    turned = replace(plain, communicators=(Communicator((2, 1, 0), (), 0),))
+    (pattern,) = blocks_of(turned).patterns
+    assert pattern.communicator == (2, 1, 0)
+    assert pattern.sizes == BYTES[::-1]
+    assert pattern.in_world_order.sizes == tuple(row[::-1] for row in BYTES)
+    assert pattern.in_world_order.communicator == (0, 1, 2)
