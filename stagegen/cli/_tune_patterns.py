@@ -98,11 +98,17 @@ def _fits(pattern: Pattern, topology: Topology) -> bool:
 def roots_of(
     file: Path | None, patterns: Sequence[Pattern], topology: Topology
 ) -> tuple[Root, ...]:
-    """Return the templates of the patterns' routines.
+    """Return the templates of the patterns' routines; say which orders have none.
 
     Raises:
         InputError: a block is too long, or two names become one.
         ScheduleError: a schedule fails its proof.
     """
     ordered = [one for one in patterns if one.has_order]
-    return (pattern_root(topology, ordered, str(file)),) if ordered else ()
+    if not ordered:
+        return ()
+
+    def say(text: str) -> None:
+        click.echo(f"{file}: {text}", err=True)
+
+    return (pattern_root(topology, ordered, str(file), say),)
