@@ -211,7 +211,8 @@ def _measure(
                 source, name, size, candidates, asked.repetitions, timing=timing
             )
             bound = bound_or_none(topology, catalogue.collective(name), size, _ROOT)
-            seconds = None if bound is None else bound.seconds
+            scale = environments(log.written)[-1].scale
+            seconds = None if bound is None else bound.seconds / scale
             rows.append(_Row(name, size, contestants[0], served(contestants, choices), seconds))
         environment = environments(log.written)[-1]
     return rows, environment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _ROOT = "stagegen"
@@ -24,6 +24,10 @@ class _File(logging.FileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
         return
+
+    def close(self) -> None:
+        with suppress(OSError):  # what was not written yet; the rest is done even so
+            super().close()
 
 
 class _Watcher(logging.Handler):

@@ -20,10 +20,10 @@ program_option = click.option(
     "--for",
     "traces",
     multiple=True,
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=click.Path(path_type=Path, exists=True),
     metavar="TRACE",
-    help="Tune only what a program calls: a recording of `stagegen record`, or a file of "
-    "LIBCOLL_TRACE=json:FILE; may be given several times.",
+    help="Tune only what a program calls: a recording of `stagegen record` (a file, or a folder of "
+    "its parts), or a file of LIBCOLL_TRACE=json:FILE; may be given several times.",
 )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO, TypeVar
+from typing import Any, Protocol, TextIO, TypeVar, cast
 
 import click
 from rich.console import Console
@@ -66,6 +66,32 @@ class State:
         return f"about {self.left_s / seconds:.0f} {unit} left"
 
 
+class _Forgiving:
+    """A text stream. Once it cannot be written, it drops what it is given: the run goes on."""
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+        self._gone = False
+
+    def write(self, text: str) -> int:
+        if not self._gone:
+            try:
+                self._stream.write(text)
+            except (OSError, ValueError):
+                self._gone = True
+        return len(text)
+
+    def flush(self) -> None:
+        if not self._gone:
+            try:
+                self._stream.flush()
+            except (OSError, ValueError):
+                self._gone = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class Display(Protocol):
     """A way to show a run."""
 
@@ -103,7 +129,7 @@ class Lines(Silent):
     level = logging.INFO
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic):
-        self._stream = stream
+        self._stream = _Forgiving(stream)
         self._clock = clock
         self._last = clock()
 
@@ -210,7 +236,7 @@ def choose_display(quiet: bool, descriptor: int | None, *, lasting: bool) -> Dis
     """Return what the options ask for; else a bar on a terminal, and lines elsewhere.
 
     Args:
-        quiet: whether to show nothing.
+        quiet: whether to show nothing; so it is without a standard error, too.
         descriptor: for JSON lines, or None.
         lasting: whether the run lasts long enough for a bar.
 
@@ -223,9 +249,10 @@ def choose_display(quiet: bool, descriptor: int | None, *, lasting: bool) -> Dis
         except OSError as error:
             raise click.UsageError(f"--json-progress {descriptor}: {error.strerror}") from error
         return Json(stream)
-    if quiet:
+    if quiet or sys.stderr is None:
         return Silent()
-    console = Console(stderr=True, highlight=False)
+    # rich ends the program if a pipe breaks; this stream does not tell it.
+    console = Console(file=cast(TextIO, _Forgiving(sys.stderr)), highlight=False)
     return Bar(console) if lasting and console.is_terminal else Lines(sys.stderr)
 
 

@@ -58,7 +58,7 @@ def patterns_of(file: Path | None, topology: Topology) -> tuple[Pattern, ...]:
     """
     if file is None:
         return ()
-    all_of_them = read_patterns(file)
+    all_of_them = [one.in_world_order for one in read_patterns(file)]
     found = tuple(one for one in all_of_them if _fits(one, topology))
     left = [one.name for one in all_of_them if one not in found]
     if not found:
@@ -98,11 +98,17 @@ def _fits(pattern: Pattern, topology: Topology) -> bool:
 def roots_of(
     file: Path | None, patterns: Sequence[Pattern], topology: Topology
 ) -> tuple[Root, ...]:
-    """Return the templates of the patterns' routines.
+    """Return the templates of the patterns' routines; say which orders have none.
 
     Raises:
         InputError: a block is too long, or two names become one.
         ScheduleError: a schedule fails its proof.
     """
     ordered = [one for one in patterns if one.has_order]
-    return (pattern_root(topology, ordered, str(file)),) if ordered else ()
+    if not ordered:
+        return ()
+
+    def say(text: str) -> None:
+        click.echo(f"{file}: {text}", err=True)
+
+    return (pattern_root(topology, ordered, str(file), say),)

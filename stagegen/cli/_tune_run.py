@@ -214,6 +214,7 @@ def _live(
         _members(run.topology, options),
         starter.start_here if launcher.emulates else None,
         patience,
+        starter.build,
     )
 
 

@@ -14,7 +14,7 @@ from stagegen.cli._group import hosts_option, load_group
 from stagegen.cli._options import columns, format_option, to_size
 from stagegen.errors import InputError, NotFoundError
 from stagegen.generate.write import write_file
-from stagegen.patterns import KINDS, Merged, Pattern, make_pattern, merged, patterns_yaml
+from stagegen.patterns import KINDS, Merged, Pattern, make_pattern, merged_at, patterns_yaml
 from stagegen.patterns.difference import SHOWN
 from stagegen.patterns.file import read_patterns, require_name
 from stagegen.recording import read
@@ -23,7 +23,7 @@ from stagegen.recording.container import is_recording
 from stagegen.report.pattern_plot import pattern_plot
 from stagegen.report.plots import can_plot
 from stagegen.report.units import format_bytes, format_seconds
-from stagegen.schedule.patterns.volume import volumes
+from stagegen.schedule.patterns.volume import Volume, cluster_of, volumes
 from stagegen.topology import Topology
 
 #: Links that the text names.
@@ -89,12 +89,13 @@ def of(
     """Tell the distinct patterns of a FILE: a recording, or a pattern file."""
     patterns, unknown = _patterns_of(file)
     topology = None if topology_file is None else load_group(topology_file, hosts)
-    found = merged(patterns, threshold)
+    by_threshold = merged_at(patterns, sorted({*SHOWN, threshold}))
+    found = by_threshold[threshold]
     if output is not None:
         write_file(output, patterns_yaml(one.pattern for one in found))
     if picture is not None:
         _draw(picture, [one.pattern for one in found], name)
-    effect = [(at, len(merged(patterns, at))) for at in sorted({*SHOWN, threshold})]
+    effect = [(at, len(of_it)) for at, of_it in by_threshold.items()]
     if output_format == "json":
         form = {
             "threshold": threshold,
@@ -172,8 +173,8 @@ def _draw(file: Path, patterns: Sequence[Pattern], name: str | None) -> None:
 def _json(one: Merged, topology: Topology | None) -> dict[str, Any]:
     form = {**one.pattern.to_json(), "members": one.members, "farthest": one.farthest}
     if topology is not None:
-        links = volumes(topology, one.pattern)
-        form["links"] = [
+        links = _volumes(topology, one.pattern)
+        form["links"] = links and [
             {"edge": list(link.edge), "bytes": link.bytes, "seconds": link.seconds}
             for link in links
         ]
@@ -196,7 +197,12 @@ def _text(
     if topology is None:
         return
     for one in found:
-        links = volumes(topology, one.pattern)
+        links = _volumes(topology, one.pattern)
+        if links is None:
+            yield (
+                f"{one.pattern.name}: no bound: its {one.pattern.ranks} ranks are not known among "
+                f"the cluster's {topology.rank_count}"
+            )
         if links:
             first = ", ".join(
                 f"{a}→{b} {link.bytes} B ({format_seconds(link.seconds)})"
@@ -204,6 +210,12 @@ def _text(
                 for a, b in (link.edge,)
             )
             yield f"{one.pattern.name}: at least {format_seconds(links[0].seconds)}; links: {first}"
+
+
+def _volumes(topology: Topology, pattern: Pattern) -> Sequence[Volume] | None:
+    """Return what must cross each link; None if it is not known where the pattern's ranks are."""
+    cluster = cluster_of(topology, pattern)
+    return None if cluster is None else volumes(cluster, pattern)
 
 
 def _cells(one: Merged) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ has copies of them, with their tables, and can be made again without the file of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from stagegen.catalogue.cluster_schedules import LEADER_BYTES, why_undivided
 from stagegen.catalogue.templates import Root
@@ -71,13 +71,23 @@ def algorithm_names(pattern: Pattern) -> tuple[str, ...]:
     return tuple(algorithm_name(pattern, kind) for kind in kinds)
 
 
-def pattern_root(topology: Topology, patterns: Sequence[Pattern], source: str) -> Root:
+def _unheard(_text: str) -> None:
+    """Tell nobody."""
+
+
+def pattern_root(
+    topology: Topology,
+    patterns: Sequence[Pattern],
+    source: str,
+    say: Callable[[str], None] = _unheard,
+) -> Root:
     """Return a template for each order of each pattern; orders that are equal have one template.
 
     Args:
         topology: the cluster.
         patterns: each an alltoallv on all ranks of the cluster, and no class.
         source: what messages call the file of the patterns.
+        say: is told which orders are not possible on this cluster, and why; each once.
 
     Raises:
         InputError: a pattern is none of an alltoallv on these ranks, a block is too long, or two
@@ -85,6 +95,7 @@ def pattern_root(topology: Topology, patterns: Sequence[Pattern], source: str) -
     """
     files: dict[str, str] = {}
     owner: dict[str, str] = {}
+    lacking: dict[str, None] = {}
     for pattern in patterns:
         if max(map(max, pattern.sizes), default=0) > BLOCK_MOST:
             raise InputError(
@@ -95,17 +106,21 @@ def pattern_root(topology: Topology, patterns: Sequence[Pattern], source: str) -
                 both = f"the patterns {owner[name]!r} and {pattern.name!r}"
                 raise InputError(f"{both} both become {name}; rename one", source)
         owner |= dict.fromkeys(algorithm_names(pattern), pattern.name)
-        files |= _files(topology, pattern)
+        files |= _files(topology, pattern, lacking)
+    for text in lacking:
+        say(text)
     return Root(source, files, LABEL)
 
 
-def _files(topology: Topology, pattern: Pattern) -> dict[str, str]:
+def _files(topology: Topology, pattern: Pattern, lacking: dict[str, None]) -> dict[str, str]:
+    """Return the templates of a pattern; add to `lacking` which orders have none, and why."""
     seen: set[object] = set()
     files: dict[str, str] = {}
     for kind in ("segments", *(k for k in PATTERN_KINDS if k != "segments")):
         try:
             schedule = pattern_schedule(topology, pattern, kind)
-        except NotFoundError:  # a link is too slow for phases
+        except NotFoundError as error:  # a link is too slow for phases
+            lacking[f"no routine of the schedule {kind}: {error}"] = None
             continue
         order = schedule.phases, schedule.waits
         if schedule.phases and order not in seen:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,7 @@ EXPERIMENTS = 32
 
 _MICROSECONDS = {"us": 1, "ms": 1000, "s": 1_000_000}
 _TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(us|ms|s)")
+_GOLDEN = (math.sqrt(5) - 1) / 2
 _MASK = (1 << 64) - 1
 
 
@@ -97,7 +99,7 @@ class Imbalance:
         """Return the seconds of the longest delay, for a message of so many seconds."""
         return (self.most - 1) * (message or 0.0 if self.in_messages else 1e-6)
 
-    def word(self, experiment: int, message: float | None) -> str:
+    def word(self, experiment: int, message: float | None, _calls: int = 1) -> str:
         """Return what the session's command says, from an experiment on."""
         unit = round(1e9 * (message or 0.0)) if self.in_messages else 1000
         return f"imbalance:unit={unit}:most={self.most}:seed={self.seed}:first={experiment}"
@@ -110,7 +112,7 @@ class Imbalance:
 
 @dataclass(frozen=True)
 class Replay:
-    """Ranks come as late as in the recorded calls of a call site, one call after the other.
+    """Ranks come as late as in the recorded calls of a call site, all of them before any again.
 
     Attributes:
         site: the call site.
@@ -170,9 +172,26 @@ class Replay:
         """Return the seconds of the longest delay."""
         return 1e-6 * self.most
 
-    def word(self, experiment: int, _message: float | None = None) -> str:
-        """Return what the session's command says, from a repetition on."""
-        return f"replay:unit=0:most=0:seed=0:first={experiment}"
+    @property
+    def in_turn(self) -> tuple[tuple[int, ...], ...]:
+        """The delays in the order in which they are replayed.
+
+        Any first ones are spread over the recording, so that a few experiments are not of the
+        program's beginning alone: their numbers are those of 0, 1, 2, … with the bits reversed.
+        """
+        bits = max(1, (len(self.delays) - 1).bit_length())
+        reversed_ = (int(f"{number:0{bits}b}"[::-1], 2) for number in range(1 << bits))
+        return tuple(self.delays[call] for call in reversed_ if call < len(self.delays))
+
+    def word(self, experiment: int, _message: float | None = None, calls: int = 1) -> str:
+        """Return what the session's command says, from a repetition of so many calls on.
+
+        Each launch begins at a place of its own in the recording. The golden ratio spreads these
+        places, however many launches there are.
+        """
+        launch, first = divmod(experiment, LAUNCH)
+        place = math.modf(launch * _GOLDEN)[0] * self.calls
+        return f"replay:unit=0:most=0:seed=0:first={round(place / calls) + first}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the form of logs."""

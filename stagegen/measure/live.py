@@ -73,7 +73,7 @@ class SessionStarter:
             MeasurementError: it does not answer, or is not the job that was asked for.
             InputError: its times cannot be compared with those that the log has already.
         """
-        self._build()
+        self.build()
         begin = time.monotonic()
         session, environment = start_session(
             self._launcher,
@@ -98,7 +98,7 @@ class SessionStarter:
         Raises:
             GenerateError, LaunchError, MeasurementError: as for a session on the cluster.
         """
-        self._build()
+        self.build()
         begin = time.monotonic()
         session, environment = start_session(
             with_mpi_of(LocalLauncher(), self._toolchain),
@@ -117,7 +117,12 @@ class SessionStarter:
         _EVENTS.info("session on this machine, for checks, started in %.1f s", _since(begin))
         return session
 
-    def _build(self) -> None:
+    def build(self) -> None:
+        """Build what is out of date.
+
+        Raises:
+            GenerateError: the driver does not build.
+        """
         begin = time.monotonic()
         write_files(self._folder, self._files)
         run_make(self._folder, self._toolchain)

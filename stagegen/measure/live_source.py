@@ -50,6 +50,7 @@ class LiveSource:
             while others are timed.
         patience: seconds that a command may take beyond a hundred times its bound; less where
             measurements have shown how long calls take (:mod:`stagegen.measure.watchdog`).
+        build: builds what sessions run, before the first one; no command is said to take this time.
     """
 
     def __init__(
@@ -60,8 +61,10 @@ class LiveSource:
         members: Mapping[str, Members] | None = None,
         start_check: Callable[[], Session] | None = None,
         patience: float = PATIENCE,
+        build: Callable[[], None] | None = None,
     ):
         self._log = log
+        self._build = build
         self._watchdog = Watchdog(bound, patience)
         self._members: Mapping[str, Members] = {WHOLE: Members(), **(members or {})}
         self._timing = _Running(start)
@@ -91,6 +94,7 @@ class LiveSource:
     def _check_each(
         self, collective: str, candidates: Sequence[Candidate], communicator: str
     ) -> list[Check]:
+        self._build_once()
         checks = []
         for candidate in candidates:
             begin = time.monotonic()
@@ -135,6 +139,7 @@ class LiveSource:
 
     def _answers(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer requests, together if that is possible; if that fails, each alone."""
+        self._build_once()
         begin = time.monotonic()
         if not self._together or not _may_be_together(requests):
             return [self._answer(request) for request in requests]
@@ -152,6 +157,11 @@ class LiveSource:
             return self._measure_alone(request, lost)
         except CandidateFailed as failed:
             return failed
+
+    def _build_once(self) -> None:
+        if self._build is not None:
+            self._build()
+            self._build = None
 
     def _begin(self, launch: int) -> None:
         """Have the next session in a launch, if it is another one."""

@@ -210,7 +210,7 @@ class Session:
         """Give the session the recorded delays, if it does not have them."""
         if self._replayed == replay.hash:
             return
-        for call, delays in enumerate(replay.delays):
+        for call, delays in enumerate(replay.in_turn):
             for rank in range(0, len(delays), DELAYS):
                 some = " ".join(map(str, delays[rank : rank + DELAYS]))
                 what = f"giving the delays of recorded call {call}"
@@ -368,7 +368,7 @@ def _words(request: Request, message: float | None) -> str:
     """Return a request as a `measure` command has it; ``message`` is a message's seconds."""
     arrivals, timing = request.timing.arrivals, request.timing.mechanism
     if arrivals is not None:
-        timing = arrivals.word(request.experiment, message)
+        timing = arrivals.word(request.experiment, message, request.calls)
     return (
         f"{request.collective} {request.size} {timing} {request.timing.computation_ms} "
         f"{request.timing.metric} {request.settle:d} {request.calls} {request.repetitions} "

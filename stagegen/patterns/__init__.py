@@ -4,7 +4,7 @@ Source: Faraj (2006), section 4.1.1.4: the routine for ``MPI_Alltoallv`` and ``M
 made for a pattern that a file describes. The file is in ``docs/patterns.md``.
 """
 
-from stagegen.patterns.difference import Merged, difference, merged
+from stagegen.patterns.difference import Merged, difference, merged, merged_at
 from stagegen.patterns.file import read_patterns
 from stagegen.patterns.generators import KINDS, make_pattern
 from stagegen.patterns.model import COLLECTIVES, MATRIX, Pattern
@@ -19,6 +19,7 @@ __all__ = [
     "difference",
     "make_pattern",
     "merged",
+    "merged_at",
     "patterns_yaml",
     "read_patterns",
 ]

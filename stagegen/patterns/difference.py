@@ -9,7 +9,7 @@ for patterns that have no byte in common.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,28 +46,63 @@ def difference(one: Pattern, other: Pattern) -> float:
     return float(np.abs(one.array - other.array).sum() / both) if both else 0.0
 
 
+@dataclass
+class _Group:
+    """A pattern, and what has joined it so far; `number` is its place among all patterns."""
+
+    number: int
+    pattern: Pattern
+    calls: set[int]
+    members: int = 1
+    farthest: float = 0.0
+
+    def join(self, pattern: Pattern, apart: float) -> None:
+        self.calls.update(pattern.calls)
+        self.members += 1
+        self.farthest = max(self.farthest, apart)
+
+    def end(self) -> Merged:
+        if self.members == 1:
+            return Merged(self.pattern, 1, 0.0)
+        calls = tuple(sorted(self.calls))
+        return Merged(replace(self.pattern, calls=calls), self.members, self.farthest)
+
+
 def merged(patterns: Sequence[Pattern], threshold: float) -> tuple[Merged, ...]:
     """Return the distinct patterns, in the order of their first appearance.
 
     A pattern joins the first of the distinct ones of its call site and communicator from which it
     differs by at most the threshold. Classes join only classes.
     """
-    found: list[Merged] = []
-    for pattern in patterns:
-        for place, own in enumerate(found):
-            if _place(own.pattern) != _place(pattern):
-                continue
-            apart = difference(own.pattern, pattern)
-            if apart <= threshold:
-                calls = tuple(sorted({*own.pattern.calls, *pattern.calls}))
-                found[place] = Merged(
-                    replace(own.pattern, calls=calls), own.members + 1, max(own.farthest, apart)
-                )
-                break
-        else:
-            found.append(Merged(pattern, 1, 0.0))
-    return tuple(found)
+    return merged_at(patterns, (threshold,))[threshold]
 
 
-def _place(pattern: Pattern) -> tuple[str, bool, str | None, tuple[int, ...] | None]:
+def merged_at(
+    patterns: Sequence[Pattern], thresholds: Iterable[float]
+) -> dict[float, tuple[Merged, ...]]:
+    """Return what :func:`merged` does at several thresholds; no two patterns are compared twice."""
+    groups: dict[float, dict[Hashable, list[_Group]]] = {at: {} for at in thresholds}
+    for number, pattern in enumerate(patterns):
+        place = _place(pattern)
+        apart: dict[int, float] = {}
+        for threshold, by_place in groups.items():
+            found = by_place.setdefault(place, [])
+            for group in found:
+                if group.number not in apart:
+                    apart[group.number] = difference(group.pattern, pattern)
+                if apart[group.number] <= threshold:
+                    group.join(pattern, apart[group.number])
+                    break
+            else:
+                found.append(_Group(number, pattern, set(pattern.calls)))
+    return {at: _in_order(by_place.values()) for at, by_place in groups.items()}
+
+
+def _in_order(groups: Iterable[Iterable[_Group]]) -> tuple[Merged, ...]:
+    """Return the groups of all places, in the order of their first patterns."""
+    ordered = sorted((one for of_place in groups for one in of_place), key=lambda one: one.number)
+    return tuple(one.end() for one in ordered)
+
+
+def _place(pattern: Pattern) -> Hashable:
     return pattern.collective, pattern.is_class, pattern.site, pattern.communicator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ class Pattern:
         name: unique in a file.
         collective: one of `COLLECTIVES`.
         sizes: bytes. For an alltoallv, ``sizes[u][v]`` is what rank u has for rank v; for the
-            others there is one row, with a block for each rank.
+            others there is one row, with a block for each rank. Ranks are the communicator's.
         site: the call site that it was recorded at; None if it was not.
         communicator: the ranks of ``MPI_COMM_WORLD`` that it was recorded on, in their order;
             None if it was not.
@@ -56,15 +57,16 @@ class Pattern:
         """Whether schedules of just these messages serve its calls."""
         return self.is_matrix and not self.is_class
 
-    @property
+    @cached_property
     def array(self) -> npt.NDArray[np.int64]:
-        """The sizes; of an alltoallv without the blocks of ranks for themselves."""
+        """The sizes; of an alltoallv without the blocks of ranks for themselves. Do not write."""
         sizes = np.array(self.sizes, np.int64)
         if self.is_matrix:
             np.fill_diagonal(sizes, 0)
+        sizes.flags.writeable = False
         return sizes
 
-    @property
+    @cached_property
     def total(self) -> int:
         """The bytes of all blocks that ranks have for others."""
         return int(self.array.sum())
@@ -94,6 +96,23 @@ class Pattern:
         sizes = self.array
         ends = np.concatenate((sizes.sum(axis=1), sizes.sum(axis=0))) if self.is_matrix else sizes
         return float(ends.max() / ends.mean()) if self.total else 1.0
+
+    @property
+    def in_world_order(self) -> Pattern:
+        """The pattern by ranks of ``MPI_COMM_WORLD``, if its communicator has all of them.
+
+        Schedules and libraries are for the ranks of a cluster, in whatever order a communicator
+        has them. Other patterns, and those whose ranks are in order, stay as they are.
+        """
+        if self.communicator is None:
+            return self
+        everyone = tuple(range(self.ranks))
+        if self.communicator == everyone or tuple(sorted(self.communicator)) != everyone:
+            return self
+        place = sorted(everyone, key=self.communicator.__getitem__)
+        rows = [self.sizes[rank] for rank in place] if self.is_matrix else self.sizes
+        sizes = tuple(tuple(row[rank] for rank in place) for row in rows)
+        return replace(self, sizes=sizes, communicator=everyone)
 
     def scaled(self, factor: float) -> Pattern:
         """Return the same pattern with blocks of other lengths; none of them becomes empty."""

@@ -30,7 +30,7 @@ class Blocks:
 
 def blocks_of(recording: Recording) -> Blocks:
     """Return the patterns of a recording's calls, blocking ones and others."""
-    found: dict[tuple[Any, ...], Pattern] = {}
+    found: dict[tuple[Any, ...], tuple[Pattern, list[int]]] = {}
     unknown = 0
     for table in tables_of(recording):
         if not table.columns or table.communicator.remote:
@@ -50,10 +50,12 @@ def blocks_of(recording: Recording) -> Blocks:
             site = table.columns[0][0].sites[event["site"]].name
             key = collective, site, table.place, sizes
             members = table.communicator.members
-            first = found.setdefault(key, Pattern("", collective, sizes, site, members))
-            found[key] = replace(first, calls=(*first.calls, number))
-    named = tuple(replace(p, name=f"{p.collective}-{k}") for k, p in enumerate(found.values()))
-    return Blocks(named, unknown)
+            if key not in found:
+                name = f"{collective}-{len(found)}"
+                found[key] = Pattern(name, collective, sizes, site, members), []
+            found[key][1].append(number)
+    patterns = tuple(replace(one, calls=tuple(calls)) for one, calls in found.values())
+    return Blocks(patterns, unknown)
 
 
 def _sizes(table: Table, call: int, collective: str) -> tuple[tuple[int, ...], ...] | None:

@@ -8,6 +8,7 @@ the straight line breaks bends the line, and adds to the error that is stated.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -127,15 +128,53 @@ def _clock(recording: Recording, ranks: Sequence[Rank], tables: Sequence[Table])
     line = _line(samples)
     bounds = list(_bounds(recording, {rank.rank for rank in ranks}, line, tables))
     windows = _windows(np.concatenate(bounds, axis=1)) if bounds else []
-    evenly = len(samples) > 1
-    bent = _bent(line, windows, evenly)
-    proven = max((w.proven(evenly) for w in windows), default=math.inf)
-    if evenly:
-        most = max((abs(w.bend(evenly)) for w in windows), default=0.0)
-        return Clock(*bent, max(s.error for s in samples) + most, proven)
-    span = max((float(r.events["arrival"].max()) * 1e-9 for r in ranks if len(r.events)), default=0)
-    guessed = samples[0].error + MOST_DRIFT * max(0.0, span - samples[0].at)
-    return Clock(*bent, min(guessed, proven), proven)
+    if len(samples) > 1:
+        bends = [window.bend for window in windows]
+        ends = dict.fromkeys(map(float, line.at), 0.0)
+        error = max(sample.error for sample in samples) + max(map(abs, bends), default=0.0)
+    else:
+        last = max((float(rank.events[n].max()) * 1e-9 for rank in ranks if len(rank.events)
+                    for n in ("arrival", "exit")), default=samples[0].at)  # fmt: skip
+        bends, ends, error = _by_one_sample(samples[0], windows, last)
+    proven = max(
+        (window.proven(bend) for window, bend in zip(windows, bends, strict=True)),
+        default=math.inf,
+    )
+    bent = {**ends, **{window.at: bend for window, bend in zip(windows, bends, strict=True)}}
+    at = np.array(sorted(bent))
+    offsets: Array = line.offset(at) + np.array([bent[float(time)] for time in at])
+    return Clock(at, offsets, error, proven)
+
+
+def _by_one_sample(
+    sample: Sample, windows: Sequence[_Window], last: float
+) -> tuple[list[float], dict[float, float], float]:
+    """Return the bends of windows, those of the ends, and the error, if nothing else was compared.
+
+    From the sample on, the clock drifts by MOST_DRIFT at the most. That and the calls bound it:
+    the middle of what both leave is taken, and half of its width is the error. Calls that break
+    the bound of the drift count alone.
+    """
+
+    def left(window: _Window) -> _Window:
+        most = sample.error + MOST_DRIFT * abs(window.at - sample.at)
+        both = _Window(window.at, max(window.low, -most), min(window.high, most))
+        return both if both.low <= both.high else window
+
+    narrowed = [left(window) for window in windows]
+    end = _Window(last, -math.inf, math.inf)
+    if narrowed:
+        before = narrowed[-1]
+        drift = MOST_DRIFT * max(0.0, last - before.at)
+        end = _Window(last, before.low - drift, before.high + drift)
+    end = left(end)
+    places = [sample.at, *(window.at for window in windows), last]
+    # Between two places, and beside the middle of a window, the clock may drift as well.
+    gap = max(later - earlier for earlier, later in itertools.pairwise(sorted(places)))
+    halves = [window.proven(window.middle) for window in (*narrowed, end)]
+    error = max(sample.error, *halves) + (MOST_DRIFT * gap if windows else 0.0)
+    ends = {sample.at: 0.0, last: end.middle}
+    return [window.middle for window in narrowed], ends, error
 
 
 def _line(samples: Sequence[Sample]) -> Clock:
@@ -151,25 +190,21 @@ class _Window:
     low: float
     high: float
 
-    def bend(self, evenly: bool) -> float:
-        """Return by how much the line is to be bent: if need be, or to the middle."""
-        if self.low > self.high or not evenly:
-            return (self.low + self.high) / 2
+    @property
+    def middle(self) -> float:
+        """Return the middle of what is possible."""
+        return (self.low + self.high) / 2
+
+    @property
+    def bend(self) -> float:
+        """Return by how much the line is to be bent: not more than need be."""
+        if self.low > self.high:
+            return self.middle
         return min(max(0.0, self.low), self.high)
 
-    def proven(self, evenly: bool) -> float:
-        """Return the error that remains possible."""
-        bend = self.bend(evenly)
+    def proven(self, bend: float) -> float:
+        """Return the error that remains possible if the line is bent so."""
         return max(self.high - bend, bend - self.low, bend - self.high, self.low - bend)
-
-
-def _bent(line: Clock, windows: Sequence[_Window], evenly: bool) -> tuple[Array, Array]:
-    ends = [] if not evenly else [(float(at), 0.0) for at in line.at]
-    bends = [*ends, *((w.at, w.bend(evenly)) for w in windows)] or [(float(line.at[0]), 0.0)]
-    bends = sorted(dict(bends).items())
-    at = np.array([time for time, _ in bends])
-    offsets: Array = line.offset(at) + np.array([bend for _, bend in bends])
-    return at, offsets
 
 
 def _bounds(

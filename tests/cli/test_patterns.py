@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -10,9 +11,18 @@ import pytest
 from click.testing import CliRunner
 
 from stagegen.cli import group
+from stagegen.cli._tune_patterns import patterns_of
 from stagegen.errors import InputError
-from stagegen.patterns import COLLECTIVES, KINDS, read_patterns
+from stagegen.patterns import (
+    COLLECTIVES,
+    KINDS,
+    Pattern,
+    make_pattern,
+    patterns_yaml,
+    read_patterns,
+)
 from stagegen.recording.functions import arguments_of
+from stagegen.topology import load_topology
 
 CLUSTER = "topologies/chain-4x4-cyclic.yaml"
 
@@ -75,6 +85,70 @@ def test_output_holds_the_same_patterns_and_the_picture_is_the_same_again(file, 
     assert first.startswith("<svg")
     run("patterns", str(file), "--picture", str(picture))
     assert picture.read_text() == first
+
+
+def placed(path: Path, *patterns: Pattern) -> str:
+    path.write_text(patterns_yaml(patterns))
+    return str(path)
+
+
+@pytest.fixture
+def turned():
+    """A pattern, and what is recorded of it on a communicator in the reverse order."""
+    plain = make_pattern("zipf", 16, 20000, 3)
+    rows = tuple(row[::-1] for row in plain.sizes[::-1])
+    return plain, replace(plain, sizes=rows, communicator=tuple(range(16))[::-1])
+
+
+def test_a_reversed_communicator_has_the_bound_the_schedule_and_the_library_of_its_ranks(
+    turned, tmp_path
+):
+    forms, schedules, tuned = [], [], []
+    for number, pattern in enumerate(turned):
+        file = placed(tmp_path / f"{number}.yaml", pattern)
+        where = ("--topology", CLUSTER, "--format", "json")
+        forms.append(json.loads(run("patterns", file, *where))["patterns"][0])
+        schedules.append(json.loads(run("schedule", "alltoallv", "--pattern", file, *where)))
+        tuned += patterns_of(Path(file), load_topology(CLUSTER))
+    assert forms[0]["bytes"] != forms[1]["bytes"]
+    assert forms[0]["links"] == forms[1]["links"]
+    assert schedules[0] == schedules[1]
+    assert tuned[0].sizes == tuned[1].sizes
+
+
+def test_patterns_of_other_ranks_than_the_clusters_have_a_bound_if_these_are_known(tmp_path):
+    """Ranks 0, 4, 8 and 12 are on one switch of CLUSTER: only the links of hosts carry data."""
+    whole = replace(make_pattern("zipf", 16, 1000), name="whole")
+    few = replace(make_pattern("zipf", 4, 1000), name="few")
+    row = replace(few, name="row", collective="allgatherv", sizes=few.sizes[:1])
+    near = (0, 4, 8, 12)
+    file = placed(
+        tmp_path / "p.yaml",
+        few,
+        whole,
+        replace(few, name="near", communicator=near),
+        replace(row, communicator=near),
+        replace(few, name="beyond", communicator=(0, 1, 2, 16)),
+    )
+    text = run("patterns", file, "--topology", CLUSTER)
+    for name in ("few", "beyond"):
+        assert f"{name}: no bound: its 4 ranks are not known among the cluster's 16" in text
+    assert "whole: at least" in text
+    form = json.loads(run("patterns", file, "--topology", CLUSTER, "--format", "json"))
+    jsonschema.validate(form, json.loads(Path("docs/schemas/patterns.json").read_text()))
+    by_name = {one["name"]: one for one in form["patterns"]}
+    for name in ("few", "beyond"):
+        assert (by_name[name]["links"], by_name[name]["bound_seconds"]) == (None, None)
+    hosts = {load_topology(CLUSTER).ranks[rank] for rank in near}
+    for name in ("near", "row"):
+        links = by_name[name]["links"]
+        assert all(hosts & {*link["edge"]} for link in links if link["bytes"])
+        assert by_name[name]["bound_seconds"] == links[0]["seconds"] > 0
+    sent = dict.fromkeys(hosts, 0)
+    for rank, blocks in zip(near, few.array.tolist(), strict=True):
+        sent[load_topology(CLUSTER).ranks[rank]] += sum(blocks)
+    links = {link["edge"][0]: link["bytes"] for link in by_name["near"]["links"]}
+    assert {name: links[name] for name in hosts} == sent
 
 
 @pytest.mark.parametrize("kind", ["greedy", "all-to-all", "segments"])

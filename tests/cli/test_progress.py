@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
 import os
 import signal
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from stagegen.cli._endings import ENDINGS, StoppedError, endings
 from stagegen.cli._events import events
-from stagegen.cli._progress import LINE_SECONDS, Json, Lines, State, Watch
+from stagegen.cli._progress import (
+    LINE_SECONDS,
+    Bar,
+    Json,
+    Lines,
+    Silent,
+    State,
+    Watch,
+    choose_display,
+)
 from stagegen.measure.records import Bound, Candidate, Check, Measurement, Request
 from stagegen.tune.forecast import LATENCY, SHARES, BudgetForecast, Forecast, Race
 from tests.cli.test_tune_log import tuned
@@ -135,6 +147,41 @@ def test_json_that_nobody_reads_ends_no_run():
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+class Gone(io.StringIO):
+    """A terminal that is no longer there."""
+
+    def __init__(self, error: Exception, *, terminal: bool):
+        super().__init__()
+        self.error, self.terminal, self.tried = error, terminal, 0
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+    def write(self, text: str) -> int:
+        self.tried += 1
+        raise self.error
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize(
+    "error", [BrokenPipeError(), OSError(errno.ENOSPC, "full"), ValueError("closed file")]
+)
+def test_a_standard_error_that_cannot_be_written_ends_no_run(monkeypatch, error, terminal):
+    gone = Gone(error, terminal=terminal)
+    monkeypatch.setattr(sys, "stderr", gone)
+    display = choose_display(False, None, lasting=True)
+    assert isinstance(display, Bar if terminal else Lines)
+    display.say("info", "hello")
+    display.show(STATE)
+    display.end(0, "")
+    assert gone.tried == 1
+
+
+def test_without_a_standard_error_nothing_is_shown(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert type(choose_display(False, None, lasting=True)) is Silent
+
+
 def test_a_watch_counts_what_it_hands_on():
     states: list[State] = []
 
@@ -171,6 +218,17 @@ def test_a_log_file_that_cannot_be_written_ends_no_run(tmp_path):
     with events(tmp_path / "tune.log", lambda *event: said.append(event), logging.INFO):
         logging.getLogger("stagegen.x").info("hello")
     assert [level for level, _ in said] == ["warning", "info"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_does_not_hide_the_error_that_ended_a_run():
+    def run() -> None:
+        with events(Path("/dev/full"), lambda *event: None, logging.WARNING):
+            logging.getLogger("stagegen.x").info("hello")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run()
 
 
 def test_quiet_prints_the_result_only(tmp_path, monkeypatch):

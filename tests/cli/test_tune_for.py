@@ -9,7 +9,10 @@ import pytest
 
 import stagegen.cli.tune as cli
 from stagegen.catalogue import load_catalogue
-from stagegen.topology import load_topology
+from stagegen.cli import _program
+from stagegen.errors import InputError
+from stagegen.topology import Topology, load_topology
+from stagegen.tune.program import Calls
 from tests.cli.test_tune import stagegen
 from tests.cli.test_tune_communicators import TOPOLOGY, few_routines
 from tests.library.schemas import validate
@@ -39,6 +42,24 @@ def write_trace(path: Path, topology: Path, *calls: tuple[str, int, int, int, fl
     validate("trace", form)
     path.write_text(json.dumps(form), encoding="utf-8")
     return path
+
+
+def test_a_recording_may_be_left_in_parts(monkeypatch, words, tmp_path):
+    """Then it is a folder; the rest of the tuning is as with a file."""
+    parts = tmp_path / "program.parts"
+    parts.mkdir()
+    nothing = stagegen(*words, "--for", parts)
+    assert nothing.returncode == 2
+    assert "there is no part of a recording" in nothing.stderr
+    asked: list[Path] = []
+
+    def read(path: Path, _topology: Topology) -> tuple[Calls, ...]:
+        asked.append(path)
+        raise InputError("that is enough")
+
+    monkeypatch.setattr(_program, "read_trace", read)
+    assert "that is enough" in stagegen(*words, "--for", parts).stderr
+    assert asked == [parts]
 
 
 @pytest.fixture

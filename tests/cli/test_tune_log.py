@@ -131,6 +131,9 @@ class Starter:
         self.log.write(*allowed, {"kind": "session", "environment": form, "mpi": "a model"})
         return self
 
+    def build(self):
+        pass
+
     def use(self, communicators):
         pass
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from docs.tools.experiments.experiment import Experiment
 from docs.tools.experiments.page import with_report
 from docs.tools.experiments.registry import find_experiments, find_groups
 from docs.tools.target import Target
+from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
 
 GROUPS = {group: find_experiments(group) for group in find_groups()}
 EVERY = {one.name: one for group in GROUPS.values() for one in group.values()}
@@ -100,6 +102,28 @@ def test_what_was_carried_from_the_page_is_measured_again(tmp_path, monkeypatch)
     program._measure([experiment(asked)], options(points=("b",)), TOP)
     assert asked == ["b"]
     assert results.found(experiment(asked), TOP) == {"b": "b"}
+
+
+def test_a_point_says_under_which_congestion_control_it_was_measured(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(CONGESTION_VARIABLE, "reno")
+    one = replace(experiment([]), congestion={"a 2": "bbr"})
+    for point in ("a 1", "a 2"):
+        results.measure(one, point, TOP)
+    points = kept.read(results.file_of(one, TOP))
+    told = {point: of["environment"]["congestion_control"] for point, of in points.items()}
+    assert told == {"a 1": "reno", "a 2": "bbr"}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_what_is_kept_has_the_congestion_control_of_its_point(name):
+    known = kept.read(results.file_of(EVERY[name], TOPS[name])) or {}
+    named = {one for point in EVERY[name].points for one in re.split("[ ,]", point)}
+    assert {*EVERY[name].congestion.values()} == named & {"bbr", "cubic"}
+    for point, congestion in EVERY[name].congestion.items():
+        assert congestion in re.split("[ ,]", point)
+        if "environment" in known.get(point, {}):
+            assert known[point]["environment"]["congestion_control"] == congestion
 
 
 def test_only_what_the_report_needs_is_kept(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 
@@ -10,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from stagegen.measure.arrivals import CALLS_MOST, FACTOR_MOST, Imbalance, Replay, arrivals_from_json
+from stagegen.measure.arrivals import (
+    CALLS_MOST,
+    FACTOR_MOST,
+    LAUNCH,
+    Imbalance,
+    Replay,
+    arrivals_from_json,
+)
 
 SEEDS = st.integers(0, 1 << 62)
 
@@ -86,6 +94,46 @@ def test_a_long_recording_gives_evenly_spaced_calls():
     offsets = [[0.0, call * 1e-6] for call in range(10 * CALLS_MOST)]
     replay = Replay.of("site", offsets)
     assert [late for _, late in replay.delays] == list(range(0, 10 * CALLS_MOST, 10))
+
+
+def replayed(replay: Replay, experiment: int, repetitions: int, calls: int) -> list[int]:
+    """The recorded calls that the driver replays (drivers/arrivals.c), by the delays of rank 1."""
+    first = int(replay.word(experiment, None, calls).rpartition("=")[2])
+    order = [late for _, late in replay.in_turn]
+    numbers = range(first * calls, (first + repetitions) * calls)
+    return [order[number % len(order)] for number in numbers]
+
+
+def recorded(count: int) -> Replay:
+    """Rank 1 is as many microseconds late as the number of the call."""
+    return Replay.of("site", [[0.0, 1e-6 * call] for call in range(count)])
+
+
+@pytest.mark.parametrize("calls", [1, 5, 8])
+@pytest.mark.parametrize("count", [64, 100, 250, 500, 512])
+def test_launches_replay_other_calls_also_where_their_number_divides_that_of_experiments(
+    count, calls
+):
+    replay = recorded(count)
+    each = max(1, count // (4 * calls * 3))
+    seen = [set(replayed(replay, LAUNCH * launch, each, calls)) for launch in range(4)]
+    assert len(set().union(*seen)) == sum(map(len, seen))
+
+
+@pytest.mark.parametrize("experiment", [0, LAUNCH, 2 * LAUNCH + 7])
+@pytest.mark.parametrize("count", [64, 100, 512])
+def test_a_few_experiments_are_of_all_of_the_recording(count, experiment):
+    calls = sorted(replayed(recorded(count), experiment, 32, 1))
+    gaps = [after - before for before, after in itertools.pairwise([0, *calls, count])]
+    assert max(gaps) <= 4 * count / 32
+
+
+@given(st.integers(1, CALLS_MOST), st.integers(1, 8), st.integers(0, 5))
+def test_all_recorded_calls_are_replayed_before_any_again(count, calls, launch):
+    replay = recorded(count)
+    repetitions = -(-count // calls)
+    numbers = replayed(replay, LAUNCH * launch, repetitions, calls)[:count]
+    assert sorted(numbers) == list(range(count))
 
 
 def test_a_log_keeps_the_longest_delay_and_the_error_of_the_recordings_clocks():

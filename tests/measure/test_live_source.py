@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from contextlib import suppress
 from dataclasses import replace
 
@@ -58,6 +59,26 @@ def test_a_session_that_cannot_start_is_no_wrong_routine(tmp_path):
     with pytest.raises(MeasurementError, match="did not start"):
         source.check("alltoall", (RING,))
     assert (tmp_path / "log.jsonl").read_bytes() == b""
+
+
+def test_building_is_no_time_of_a_command(tmp_path):
+    """A budget for the whole tuning pays for what commands took, and not for the compiler."""
+    built = []
+
+    def build() -> None:
+        built.append(True)
+        time.sleep(1.0)
+
+    for first_check in (True, False):
+        source = LiveSource(
+            lambda: session(GOOD, tmp_path), NoLog(), lambda name, size: 0.0, build=build
+        )
+        checks = source.check("alltoall", (RING,)) if first_check else []
+        took = [check.took for check in checks]
+        took.append(source.measure(request(RING)).took)
+        source.close()
+        assert all(seconds is not None and seconds < 1.0 for seconds in took)
+    assert len(built) == 2
 
 
 def test_measurements_are_in_the_log_when_they_are_answered(tmp_path):

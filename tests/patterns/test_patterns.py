@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from stagegen.patterns import (
     difference,
     make_pattern,
     merged,
+    merged_at,
     patterns_yaml,
     read_patterns,
 )
@@ -240,3 +242,78 @@ def test_a_threshold_merges_patterns_of_one_site():
     assert len(merged([*grown, other], 1.0)) == 2
     of_a_class = replace(base, is_class=True)
     assert [one.members for one in merged([*grown, of_a_class, of_a_class], 1.0)] == [6, 2]
+
+
+def one_after_the_other(patterns, threshold):
+    """An oracle of ``merged``: each pattern is compared with all distinct ones before it."""
+    found = []
+    for pattern in patterns:
+        for group in found:
+            first = group[0]
+            place = ("collective", "is_class", "site", "communicator")
+            alike = all(getattr(first, name) == getattr(pattern, name) for name in place)
+            if alike and difference(first, pattern) <= threshold:
+                group.append(pattern)
+                break
+        else:
+            found.append([pattern])
+    return [
+        (
+            replace(group[0], calls=tuple(sorted({call for one in group for call in one.calls}))),
+            len(group),
+            max(difference(group[0], one) for one in group),
+        )
+        for group in found
+    ]
+
+
+@examples(60)
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.booleans()), max_size=12))
+def test_merging_at_several_thresholds_is_as_merging_at_each(drawn):
+    all_of_them = [
+        Pattern(f"p{k}", "alltoallv", ((0, 50 + much), (50, 0)), site, None, (k,), of_class)
+        for k, (site, much, of_class) in enumerate(drawn)
+    ]
+    thresholds = (0.0, 0.01, 0.03, 1.0)
+    found = merged_at(all_of_them, thresholds)
+    for at in thresholds:
+        got = [(one.pattern, one.members, one.farthest) for one in found[at]]
+        assert got == one_after_the_other(all_of_them, at)
+
+
+def test_no_two_patterns_are_compared_twice_whatever_the_thresholds(monkeypatch):
+    compared = []
+    monkeypatch.setattr(
+        sys.modules["stagegen.patterns.difference"],
+        "difference",
+        lambda *pair: compared.append(pair) or difference(*pair),
+    )
+    count = 30
+    many = [
+        Pattern(f"p{k}", "alltoallv", ((0, 2**k), (1, 0)), site)
+        for site in "ab"
+        for k in range(count)
+    ]
+    found = merged_at(many, (0.0, 0.01, 0.02, 0.05, 0.1))
+    assert [len(of_it) for of_it in found.values()] == [2 * count] * 5
+    assert len(compared) == 2 * count * (count - 1) // 2
+    assert many[0].array is many[0].array
+
+
+@examples(60)
+@given(patterns(), st.data())
+def test_the_order_of_a_communicator_of_all_ranks_can_be_undone(pattern, data):
+    members = tuple(data.draw(st.permutations(range(pattern.ranks))))
+    ordered = replace(pattern, communicator=members).in_world_order
+    assert ordered == ordered.in_world_order
+    assert ordered.communicator == tuple(range(pattern.ranks))
+    for u, row in enumerate(pattern.sizes):
+        own = ordered.sizes[members[u] if pattern.is_matrix else 0]
+        assert all(own[members[v]] == size for v, size in enumerate(row))
+    assert ordered.total == pattern.total
+
+
+@examples(30)
+@given(patterns())
+def test_other_communicators_and_none_stay_as_they_are(pattern):
+    assert pattern.in_world_order is pattern

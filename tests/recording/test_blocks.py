@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from stagegen.patterns import Pattern
 from stagegen.recording.blocks import blocks_of
 from stagegen.recording.model import (
     EVENT,
@@ -74,6 +77,20 @@ def test_calls_become_patterns_by_their_counts():
     assert other.calls == (2,)
 
 
+def test_a_pattern_is_not_made_anew_for_each_of_its_calls(monkeypatch):
+    """Else its calls are copied each time, which takes long where there are many."""
+    plain, made_ones = Pattern.__init__, []
+
+    def counted(self, *words, **named):
+        made_ones.append(self)
+        plain(self, *words, **named)
+
+    monkeypatch.setattr(Pattern, "__init__", counted)
+    (pattern,) = blocks_of(made([("alltoallv", ROWS, COLUMNS)] * 200)).patterns
+    assert pattern.calls == tuple(range(200))
+    assert len(made_ones) == 2
+
+
 def test_in_place_a_rank_sends_what_it_receives():
     symmetric = [[0, 1, 2], [1, 0, 5], [2, 5, 0]]
     (pattern,) = blocks_of(made([("alltoallv", None, symmetric)])).patterns
@@ -91,3 +108,14 @@ def test_blocks_of_ranks_are_known_by_all_or_by_the_root():
 def test_calls_without_counts_are_counted():
     blocks = blocks_of(made([("alltoallv", ROWS, COLUMNS)], kept=False))
     assert (blocks.patterns, blocks.unknown) == ((), 1)
+
+
+def test_rows_are_by_ranks_of_the_communicator_and_libraries_are_by_those_of_the_world():
+    """Rank 2 is the first one of this communicator, so its row is the first one of the file."""
+    plain = made([("alltoallv", ROWS, COLUMNS)])
+    turned = replace(plain, communicators=(Communicator((2, 1, 0), (), 0),))
+    (pattern,) = blocks_of(turned).patterns
+    assert pattern.communicator == (2, 1, 0)
+    assert pattern.sizes == BYTES[::-1]
+    assert pattern.in_world_order.sizes == tuple(row[::-1] for row in BYTES)
+    assert pattern.in_world_order.communicator == (0, 1, 2)

@@ -186,3 +186,14 @@ def test_a_communicator_of_a_pattern_has_all_ranks():
     assert found.ranks == tuple(range(6))
     assert found.pattern == MATRIX
     assert found.table == "pattern keys"
+
+
+def test_an_order_that_a_slow_link_makes_impossible_is_told_once(capsys):
+    """Its link would take millions of phases: the other orders have routines, this one has none."""
+    slow = make_topology([3, 3], [0], uplinks=[1e-6])
+    (root,) = roots_of(Path("p.yaml"), (MATRIX, OTHER), slow)
+    assert root.files
+    assert not [path for path in root.files if "all_to_all" in path]
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("p.yaml: no routine of the schedule all-to-all: ")
+    assert "the link s0–s1 is" in told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,8 @@ class Experiment:
         targets: what was promised.
         summary: of what a point returns, that which is kept: what report and targets need.
         pictures: SVG that the report shows, by its file.
+        congestion: the congestion control of points that have their own; others have that of the
+            environment.
     """
 
     name: str
@@ -49,3 +51,4 @@ class Experiment:
     targets: Callable[[Found], Sequence[Target]] = _no_targets
     summary: Callable[[Any], Any] = _whole
     pictures: Callable[[Found], Mapping[Path, str]] = _no_pictures
+    congestion: Mapping[str, str] = field(default_factory=dict)

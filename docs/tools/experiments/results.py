@@ -56,7 +56,9 @@ def measure(experiment: Experiment, point: str, top: Path) -> None:
 def keep(experiment: Experiment, point: str, result: Any, top: Path) -> None:
     """Keep what the report needs of a point's result, and nothing else of what is kept changes."""
     told = result.get("environment") if isinstance(result, dict) else None
-    setting = {"congestion_control": environment({})[CONGESTION_VARIABLE], **kept.facts(told)}
+    own = experiment.congestion
+    congestion = own[point] if point in own else environment({})[CONGESTION_VARIABLE]
+    setting = {"congestion_control": congestion, **kept.facts(told)}
     one = {"environment": setting, _RESULT: experiment.summary(result)}
     every = {**_points(experiment, top), point: one}
     kept.write(file_of(experiment, top), {name: every[name] for name in sorted(every)})

@@ -78,7 +78,8 @@ def _chosen(file: Path, name: str | None) -> Pattern:
     if not patterns or (name is not None and name not in patterns):
         known = ", ".join(patterns) or "none"
         raise NotFoundError(f"{file} has no alltoallv {name or ''}; it has {known}")
-    return patterns[name] if name is not None else next(iter(patterns.values()))
+    chosen = patterns[name] if name is not None else next(iter(patterns.values()))
+    return chosen.in_world_order
 
 
 def _text(schedule: PatternSchedule) -> Iterator[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stagegen.errors import InputError
 from stagegen.patterns import Pattern
 from stagegen.schedule.bounds.cuts import network_cuts
 from stagegen.schedule.bounds.formulas import FORMULAS
-from stagegen.topology import Edge, Topology
+from stagegen.topology import Edge, RankMap, Topology
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,20 @@ class Volume:
     edge: Edge
     bytes: int
     seconds: float
+
+
+def cluster_of(topology: Topology, pattern: Pattern) -> Topology | None:
+    """Return the cluster with the ranks of a pattern's communicator, in their order.
+
+    Rank i of ``MPI_COMM_WORLD`` is taken for rank i of the cluster. A pattern that has no
+    communicator, or one of ranks that the cluster lacks, is taken for one of all ranks, if it has
+    as many; else there is no cluster for it.
+    """
+    ranks = pattern.communicator
+    if ranks is None or not all(0 <= rank < topology.rank_count for rank in ranks):
+        return topology if pattern.ranks == topology.rank_count else None
+    hosts = tuple(topology.ranks[rank] for rank in ranks)
+    return replace(topology, rank_map=RankMap("list", hosts))
 
 
 def volumes(topology: Topology, pattern: Pattern) -> tuple[Volume, ...]:

@@ -111,4 +111,5 @@ EXPERIMENT = Experiment(
     report=_report,
     page=PAGE,
     targets=_targets,
+    congestion=tuned.EXPERIMENT.congestion,
 )

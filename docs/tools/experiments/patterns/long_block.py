@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,17 +58,22 @@ def _report(found: Found) -> str:
     return f"On {CLUSTER}:\n\n{table(titles, rows)}"
 
 
+#: What each point is of, by its name: the congestion control, the longest block, the others.
+POINTS: Mapping[str, tuple[str, int, int]] = {
+    f"{congestion}, {longest // KIB} and {other // KIB} KiB": (congestion, longest, other)
+    for congestion in ("cubic", "bbr")
+    for longest, other in BLOCKS
+}
+
 EXPERIMENT = Experiment(
     name="long_block",
     what="allgatherv with one long block: what serves it, and the ring in segments",
     points={
-        f"{congestion}, {longest // KIB} and {other // KIB} KiB": partial(
-            _measure, longest, other, congestion
-        )
-        for congestion in ("cubic", "bbr")
-        for longest, other in BLOCKS
+        name: partial(_measure, longest, other, congestion)
+        for name, (congestion, longest, other) in POINTS.items()
     },
     report=_report,
     page=PAGE,
     summary=_summary,
+    congestion={name: congestion for name, (congestion, _, _) in POINTS.items()},
 )

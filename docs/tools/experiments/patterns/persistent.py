@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -111,16 +111,20 @@ def _targets(found: Found) -> Sequence[Target]:
     return [Target.at_least(1.3, ratios, "native over a plan of a persistent alltoall")]
 
 
+#: What each point is of, by its name.
+POINTS: Mapping[str, tuple[str, str]] = {
+    f"{cluster} {congestion} {job}": (cluster, congestion)
+    for job in range(1, JOBS + 1)
+    for cluster in CLUSTERS
+    for congestion in CONGESTION
+}
+
 EXPERIMENT = Experiment(
     name="persistent",
     what="a persistent alltoall of 32 KiB with a plan, and the MPI library's own persistent form",
-    points={
-        f"{cluster} {congestion} {job}": partial(_measure, cluster, congestion)
-        for job in range(1, JOBS + 1)
-        for cluster in CLUSTERS
-        for congestion in CONGESTION
-    },
+    points={name: partial(_measure, *one) for name, one in POINTS.items()},
     report=_report,
     page=Path("docs/persistent.md"),
     targets=_targets,
+    congestion={name: congestion for name, (_, congestion) in POINTS.items()},
 )

@@ -126,4 +126,5 @@ EXPERIMENT = Experiment(
     page=PAGE,
     targets=_targets,
     summary=_kept,
+    congestion={name: congestion for name, (_, congestion, _) in POINTS.items()},
 )
