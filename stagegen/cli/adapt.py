@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import click
 from rich.console import Console
@@ -30,6 +32,10 @@ from stagegen.report.units import format_bytes, format_seconds
 from stagegen.topology import WHOLE, load_topology
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
+
+#: A meeting of the ranks is a reduce and a broadcast of about so many bytes: it takes as long as an
+#: allreduce of them, which is timed so often.
+_MEETING_BYTES, _MEETINGS = 96, 40
 
 
 @click.group()
@@ -186,7 +192,8 @@ def trace_command(
     """Write a trace: what each call takes with each candidate.
 
     With --topology, all candidates are timed in turn, one call at a time, by `stagegen compare`;
-    its program and log are in the folder OUTPUT.session.
+    its program and log are in the folder OUTPUT.session. So is the meeting of the ranks after a
+    stage, in OUTPUT.meeting.
     """
     if [kind, topology_file, log].count(None) != 2:
         raise click.UsageError("give one of --synthetic, --topology and --from-log")
@@ -210,6 +217,9 @@ def trace_command(
         assert log is not None
         trace = _of_log(log, collective, size, communicator, chosen, limit)
         trace = trace.with_adaptations(marks)
+        if topology_file is not None:
+            seconds = _meeting(topology_file, launcher, output.with_name(f"{output.name}.meeting"))
+            trace = replace(trace, meeting_s=seconds)
     write_file(output, json.dumps(trace.to_json()) + "\n")
     click.echo(f"{trace.calls} calls of {len(trace.candidates)} candidates")
 
@@ -242,6 +252,13 @@ def _measure(
     words += ["--metric", "mean", "--output", str(folder)]
     words += [] if launcher is None else ["--launcher", launcher]
     compare.command.main(words, standalone_mode=False)
+
+
+def _meeting(topology_file: str, launcher: str | None, folder: Path) -> float:
+    """Return the seconds of a meeting of the ranks, as measured."""
+    _measure(topology_file, launcher, "allreduce", "native", _MEETING_BYTES, _MEETINGS, folder)
+    records = [one for one in read_log(folder / LOG)[1] if one["kind"] == "measurement"]
+    return float(median(t for one in records for times in one["seconds"].values() for t in times))
 
 
 def _of_log(

@@ -95,6 +95,7 @@ def test_candidates_that_are_timed_in_turn_become_a_trace(tmp_path):
     assert trace.entrants[0].is_native
     assert all(one.known_s > 0 for one in trace.entrants)
     assert trace.calls == 10
+    assert 0 < trace.meeting_s < 1
     validate("adapt-trace.schema", trace.to_json())
     run("replay", file, "--policy", "all")
 
