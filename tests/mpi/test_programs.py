@@ -142,6 +142,12 @@ def test_correct_calls_that_differ_between_ranks_are_right(ranks):
     passes("uneven.c", ranks, timeout=60)
 
 
+@pytest.mark.parametrize("name", ["binomial", "linear"])
+def test_one_buffer_for_both_sides_at_the_root_is_right(name):
+    forced = {"LIBCOLL_FORCE": f"gather={name},scatter={name}"}
+    passes("uneven.c", 4, timeout=60, variables=forced)
+
+
 @pytest.mark.parametrize(
     ("ranks", "calls"), [(4, 1000), pytest.param(6, 200, marks=pytest.mark.slow)]
 )
