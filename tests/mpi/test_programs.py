@@ -9,8 +9,8 @@ from tests.mpi import support
 pytestmark = pytest.mark.mpi
 
 
-def passes(source: str, ranks: int, *arguments: str, **how) -> str:
-    program = support.compiled(source, ranks)
+def passes(source: str, ranks: int, *arguments: str, options: tuple[str, ...] = (), **how) -> str:
+    program = support.compiled(source, ranks, *options)
     result = support.run(ranks, program, *arguments, **how)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
@@ -38,6 +38,11 @@ def test_intercommunicators_go_native(ranks):
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_mistakes_give_the_classes_of_native(ranks):
     passes("errors.c", ranks)
+
+
+def test_the_error_handler_is_that_of_the_application_again():
+    once = {"LIBCOLL_SHORT_CALLS": "0", "LIBCOLL_FORCE": "allgather=ring"}
+    passes("handlers.c", 3, options=("-Wl,--wrap=PMPI_Comm_create",), variables=once)
 
 
 #: Algorithms in which a rank learns of no one else's truncation.
