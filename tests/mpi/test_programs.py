@@ -133,8 +133,9 @@ WITHOUT_TYPES = {"LIBCOLL_FORCE": "gather=linear,scatter=linear"}
 
 
 @pytest.mark.parametrize("how", ["again", "outlive"])
-def test_sessions_may_begin_again_and_outlive_mpi_finalize(how):
-    passes("sessions.c", 3, how, timeout=60, variables=WITHOUT_TYPES)
+@pytest.mark.parametrize("options", [(), ("-DOF_FORTRAN",)], ids=["C", "Fortran"])
+def test_sessions_may_begin_again_and_outlive_mpi_finalize(how, options):
+    passes("sessions.c", 3, how, options=options, timeout=60, variables=WITHOUT_TYPES)
 
 
 @pytest.mark.parametrize("ranks", [3, 4])
