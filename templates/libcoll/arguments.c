@@ -116,14 +116,21 @@ static int overlaps(const struct coll_call *call, const struct coll_shape *shape
  * Whether a rank's arguments are free of mistakes, as far as its shape tells. Where there is a
  * root, what is sent or what is received counts there only, and only there may the call be in
  * place; negative roots are for intercommunicators, which are native on all ranks, or wrong.
+ *
+ * That a communicator has been freed is found by asking MPI about it, which tells an error handler.
+ * So that is asked first, of a communicator that is not known yet; *told is the error, which is the
+ * call's: the MPI library would tell it once more.
  */
-int coll_valid(const struct coll_call *call) {
+int coll_valid(const struct coll_call *call, int *told) {
     const struct coll_shape *shape = &coll_shapes[call->collective];
-    int rank = 0, size = 1;
+    int rank, size;
+    *told = MPI_SUCCESS;
     if (shape->rooted && call->root < 0)
         return 0;
-    if ((shape->uneven || (shape->rooted && shape->send != COLL_NOTHING)) &&
-        (coll_member(call->comm, &rank, &size) != MPI_SUCCESS || size == 0))
+    *told = coll_member(call->comm, &rank, &size);
+    if (*told != MPI_SUCCESS)
+        return 0;
+    if (size == 0 && (shape->uneven || (shape->rooted && shape->send != COLL_NOTHING)))
         return 0;
     const int at_root = !shape->rooted || rank == call->root;
     const int sends = at_root || !coll_is_from_root(shape);
