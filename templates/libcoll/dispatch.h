@@ -26,6 +26,7 @@ struct coll_pattern_entry {
     const char *name;
     enum coll_collective collective;
     const int *bytes; /* of each block, by positions: [from * ranks + to]; of a class NULL */
+    double mean;      /* bytes of a block between different ranks; of a class 0 */
     double largest_over_mean; /* the class: its largest block over the mean; of a pattern 0 */
     int first, last;
     const struct coll_rule *rule; /* the first of them; the last one is native */

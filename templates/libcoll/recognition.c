@@ -83,15 +83,6 @@ static struct own bytes_of(const int *bytes, const struct coll_comm *cc, int pos
     return (struct own){bytes[mine * cc->size + position], bytes[position * cc->size + mine]};
 }
 
-/* The mean block of a whole pattern, in bytes. */
-static double mean_of(const int *bytes, int ranks) {
-    double sum = 0;
-    for (int from = 0; from < ranks; ++from)
-        for (int to = 0; to < ranks; ++to)
-            sum += from == to ? 0 : bytes[from * ranks + to];
-    return sum / ranks / (ranks - 1);
-}
-
 /* Whether a rank's own counts fit an entry: the shape of its row and column, and their size. */
 static int fits(const struct coll_pattern_entry *entry, const struct coll_call *call,
                 const struct coll_comm *cc, struct own one) {
@@ -106,7 +97,7 @@ static int fits(const struct coll_pattern_entry *entry, const struct coll_call *
     }
     if (own_all <= 0 || all <= 0)
         return own_all <= 0 && all <= 0;
-    const double scale = own_all / all, mean = scale * mean_of(entry->bytes, cc->size);
+    const double scale = own_all / all, mean = scale * entry->mean;
     for (int position = 0; position < cc->size; ++position) {
         const struct own wanted = bytes_of(entry->bytes, cc, position);
         const struct own own = own_bytes(call, cc, one, position);

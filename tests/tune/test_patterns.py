@@ -160,6 +160,7 @@ def test_all_classes_stay_where_one_has_another_rule_than_other_calls():
     assert found["one class"].largest_over_mean == CLASS.largest_over_mean
     assert found["one class"].c_bytes is None
     assert found["a pattern"].largest_over_mean == 0
+    assert (found["a pattern"].mean, found["one class"].mean) == (CLASS.average, 0)
     assert found["a pattern"].c_bytes is not None
 
 
