@@ -22,7 +22,8 @@ _TABLE = re.compile(
     r"(?P<count>\d+), (?P<rules>\w+)\},\s*"
 )
 _ENTRY = re.compile(
-    r'\{"[^"]*", COLL_(?P<collective>[A-Z_]+), (?:bytes_of_\w+, 0\.0|NULL, [1-9][\d.e+]*), '
+    r'\{"[^"]*", COLL_(?P<collective>[A-Z_]+), '
+    r"(?:bytes_of_\w+, [\d.e+]+, 0\.0|NULL, 0\.0, [1-9][\d.e+]*), "
     r"\d+, \w+, &(?P<rules>\w+)\[(?P<row>\d+)\]\},\s*"
 )
 _RULES = re.compile(r"^static const struct coll_rule (\w+)\[\] = \{(.*?)^\};", re.M | re.S)

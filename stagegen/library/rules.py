@@ -80,6 +80,7 @@ class CPattern:
         collective: that it is of.
         c_name: of its rules.
         c_bytes: of its blocks, the lines of a table; of a class None.
+        mean: bytes of a pattern's block, as they are; of a class 0.
         largest_over_mean: the number of a class; of a pattern 0.
         rules: as those of a `CTable`, by the mean bytes of a block.
         entries: those of the rules that are recognised.
@@ -89,6 +90,7 @@ class CPattern:
     collective: str
     c_name: str
     c_bytes: str | None
+    mean: float
     largest_over_mean: float
     rules: tuple[CRule, ...]
     entries: tuple[CEntry, ...]
@@ -131,6 +133,7 @@ def c_patterns(decision: DecisionTable, routines: Sequence[Routine]) -> list[CPa
             collective=of,
             c_name=c_name,
             c_bytes=numbers(s for row in pattern.sizes for s in row) if pattern.has_order else None,
+            mean=pattern.average if pattern.has_order else 0.0,
             largest_over_mean=0.0 if pattern.has_order else pattern.largest_over_mean,
             rules=tuple(_c_rules(table, index, 0)),
             entries=entries,

@@ -11,17 +11,23 @@
 struct team {
     const struct coll_call *call;
     const struct coll_comm *cc;
-    int (*rank_at)(const struct coll_comm *cc, int place);
-    int members, workers;
-    int place, number; /* of this member, of its worker */
+    struct multiplying_members all;
+    int workers;
+    int number; /* of this member's worker */
 };
 
+static int rank_at(const struct multiplying_members *all, int place) {
+    if (all->order == NULL)
+        return place;
+    return all->order[all->first == NULL ? place : all->first[place]];
+}
+
 static int place_of_worker(const struct team *team, int number) {
-    return (int)((long)team->members * number / team->workers);
+    return (int)((long)team->all.count * number / team->workers);
 }
 
 static int is_worker(const struct team *team) {
-    return team->place == place_of_worker(team, team->number);
+    return team->all.place == place_of_worker(team, team->number);
 }
 
 /* The largest factor of n up to `most`; 1 if there is none. */
@@ -40,28 +46,27 @@ static int is_product(int n, int most) {
 
 /* As many workers as are a product of factors up to the radix, which the steps go by. */
 static void choose_workers(struct team *team, int radix) {
-    team->workers = team->members;
+    team->workers = team->all.count;
     while (!is_product(team->workers, radix))
         --team->workers;
-    team->number = (int)((((long)team->place + 1) * team->workers - 1) / team->members);
+    team->number = (int)((((long)team->all.place + 1) * team->workers - 1) / team->all.count);
 }
 
 static int send_to(const struct team *team, int place) {
     return PMPI_Send(team->call->recv, team->call->recv_count, team->call->recv_type,
-                     team->rank_at(team->cc, place), COLL_TAG_DATA, team->cc->comm);
+                     rank_at(&team->all, place), COLL_TAG_DATA, team->cc->comm);
 }
 
 static int receive_from(const struct team *team, int place, char *to) {
-    return PMPI_Recv(to, team->call->recv_count, team->call->recv_type,
-                     team->rank_at(team->cc, place), COLL_TAG_DATA, team->cc->comm,
-                     MPI_STATUS_IGNORE);
+    return PMPI_Recv(to, team->call->recv_count, team->call->recv_type, rank_at(&team->all, place),
+                     COLL_TAG_DATA, team->cc->comm, MPI_STATUS_IGNORE);
 }
 
 /* The worker of a run gets the operands of the others. */
 static int take_in(const struct team *team, char *room) {
     const struct coll_call *call = team->call;
     const int worker = place_of_worker(team, team->number);
-    if (team->place != worker)
+    if (team->all.place != worker)
         return send_to(team, worker);
     for (int place = worker + 1; place < place_of_worker(team, team->number + 1); ++place) {
         COLL_TRY(receive_from(team, place, room));
@@ -72,7 +77,7 @@ static int take_in(const struct team *team, char *room) {
 
 static int give_out(const struct team *team) {
     const int worker = place_of_worker(team, team->number);
-    if (team->place != worker)
+    if (team->all.place != worker)
         return receive_from(team, worker, team->call->recv);
     for (int place = worker + 1; place < place_of_worker(team, team->number + 1); ++place)
         COLL_TRY(send_to(team, place));
@@ -109,7 +114,7 @@ static int exchange(const struct team *team, int factor, int stride, char *room,
     for (int i = 1; i < factor && error == MPI_SUCCESS; ++i, ++posted) {
         const int other = (digit + i) % factor;
         const int place = place_of_worker(team, team->number + (other - digit) * stride);
-        const int rank = team->rank_at(team->cc, place);
+        const int rank = rank_at(&team->all, place);
         error = PMPI_Irecv(operands_of(call, room, digit, other), call->recv_count, call->recv_type,
                            rank, COLL_TAG_DATA, team->cc->comm, &requests[posted]);
         if (error == MPI_SUCCESS)
@@ -132,10 +137,8 @@ static int multiply(const struct team *team, int radix, char *room, MPI_Request 
 }
 
 int coll_recursive_multiplying(const struct coll_call *call, const struct coll_comm *cc,
-                               int members, int place,
-                               int (*rank_at)(const struct coll_comm *cc, int place), int radix) {
-    struct team team = {
-        .call = call, .cc = cc, .rank_at = rank_at, .members = members, .place = place};
+                               const struct multiplying_members *members, int radix) {
+    struct team team = {.call = call, .cc = cc, .all = *members};
     struct coll_elements room;
     choose_workers(&team, radix);
     COLL_TRY(coll_elements_for(call, (MPI_Count)(radix - 1) * call->recv_count, &room));

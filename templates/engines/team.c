@@ -35,16 +35,10 @@ static int is_long(const struct coll_call *call, int segment_size) {
     return call->bytes > segment_size;
 }
 
-/* The engine asks for ranks by their places; a copy of the communicator has the team's there. */
-static int rank_at(const struct coll_comm *cc, int place) {
-    return cc->order[place];
-}
-
 static int allreduce_whole(const struct coll_call *call, const struct coll_comm *cc,
                            const struct team *team) {
-    struct coll_comm of_team = *cc;
-    of_team.order = (int *)team->ranks; /* which is read only */
-    return coll_recursive_multiplying(call, &of_team, team->members, team->number, rank_at, TWO);
+    const struct multiplying_members all = {team->members, team->number, team->ranks, NULL};
+    return coll_recursive_multiplying(call, cc, &all, TWO);
 }
 
 int coll_team_allreduce(const struct coll_call *call, const struct coll_comm *cc,

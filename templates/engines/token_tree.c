@@ -87,10 +87,6 @@ static char *room_for(const struct node *node, int neighbour) {
     return coll_element(node->call, node->room.data, (MPI_Aint)neighbour * count_of(node));
 }
 
-static int rank_at(const struct coll_comm *cc, int place) {
-    return cc->order != NULL ? cc->order[place] : place;
-}
-
 /* Whether this rank waits for reports of branches. */
 static int takes_reports(const struct node *node) {
     return (node->moves & TOKEN_PER_BRANCH) && node->place == 0;
@@ -119,8 +115,8 @@ static int say(struct node *node, int neighbour, int tag, const char *data) {
 static int report(struct node *node) {
     MPI_Request *send = &node->sends[node->children];
     COLL_TRY(PMPI_Wait(send, MPI_STATUS_IGNORE));
-    return PMPI_Isend(node->call->recv, count_of(node), type_of(node), rank_at(node->cc, 0), REPORT,
-                      node->comm, send);
+    return PMPI_Isend(node->call->recv, count_of(node), type_of(node), coll_rank_at(node->cc, 0),
+                      REPORT, node->comm, send);
 }
 
 /* The parent waits for one message: an acknowledgement that crossed its token, or this one. */
@@ -397,13 +393,13 @@ static void find_neighbours(struct node *node, int arity) {
         if (place != root && is_below(arity, root, child))
             parent = child;
         else
-            node->rank[node->neighbours++] = rank_at(node->cc, child);
+            node->rank[node->neighbours++] = coll_rank_at(node->cc, child);
     }
     if (place > 0 && parent != (place - 1) / arity)
-        node->rank[node->neighbours++] = rank_at(node->cc, (place - 1) / arity);
+        node->rank[node->neighbours++] = coll_rank_at(node->cc, (place - 1) / arity);
     node->missing = node->children = node->neighbours;
     if (parent >= 0)
-        node->rank[node->neighbours++] = rank_at(node->cc, parent);
+        node->rank[node->neighbours++] = coll_rank_at(node->cc, parent);
     node->token = parent < 0 || (parent == 0 && (node->moves & TOKEN_PER_BRANCH));
     node->heir = -1;
     node->last = place;

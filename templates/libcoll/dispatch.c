@@ -380,13 +380,15 @@ static int passes(const struct coll_call *call) {
 }
 
 int coll_enter(struct coll_call *call) {
-    int error;
+    int error = MPI_SUCCESS;
 #ifdef COLL_ADAPTIVE
     if (coll_settings()->adaptive != NULL && coll_fortran_site != NULL)
         call->site = coll_fortran_site;
 #endif
-    if (!passes(call) && call->comm != MPI_COMM_NULL && coll_valid(call) &&
+    if (!passes(call) && call->comm != MPI_COMM_NULL && coll_valid(call, &error) &&
         coll_views[call->collective]->measure(call) == MPI_SUCCESS && serve(call, &error))
+        return error;
+    if (error != MPI_SUCCESS) /* of the communicator, which has been freed; it has been told */
         return error;
     note_latest(coll_native[call->collective]);
     return coll_native[call->collective]->run(call, NULL, NULL);

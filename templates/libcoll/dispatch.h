@@ -26,6 +26,7 @@ struct coll_pattern_entry {
     const char *name;
     enum coll_collective collective;
     const int *bytes; /* of each block, by positions: [from * ranks + to]; of a class NULL */
+    double mean;      /* bytes of a block between different ranks; of a class 0 */
     double largest_over_mean; /* the class: its largest block over the mean; of a pattern 0 */
     int first, last;
     const struct coll_rule *rule; /* the first of them; the last one is native */
@@ -97,8 +98,8 @@ void coll_watch_world(void);
 int coll_cached_native_call(const struct coll_call *call);
 void coll_cache_native_call(const struct coll_call *call);
 
-/* arguments.c: whether arguments are free of mistakes; and large counts. */
-int coll_valid(const struct coll_call *call);
+/* arguments.c: whether arguments are free of mistakes, of which one may be told; large counts. */
+int coll_valid(const struct coll_call *call, int *told);
 int coll_may_be_root(int root, MPI_Comm comm);
 MPI_Count coll_with_data(MPI_Count count, MPI_Datatype type);
 int coll_fits(enum coll_collective collective, MPI_Count sendcount, MPI_Count recvcount);

@@ -544,8 +544,12 @@ int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Requ
     const struct coll_parameters *parameters;
     struct coll_operation *operation = NULL;
     if (PMPIX_Async_start == NULL || coll_off(call->comm) || call->comm == MPI_COMM_NULL ||
-        request == NULL || !coll_valid(call) ||
-        coll_views[call->collective]->measure(call) != MPI_SUCCESS ||
+        request == NULL)
+        return 0;
+    const int valid = coll_valid(call, error);
+    if (*error != MPI_SUCCESS) /* it has been told */
+        return 1;
+    if (!valid || coll_views[call->collective]->measure(call) != MPI_SUCCESS ||
         !coll_choose(call, &cc, &routine, &parameters, error))
         return 0;
     if (*error == MPI_SUCCESS)

@@ -58,18 +58,23 @@ struct own {
     double out, in;
 };
 
-static int own_bytes(const struct coll_call *call, const struct coll_comm *cc, int position,
-                     struct own *own) {
-    const int in_place = call->sendbuf == MPI_IN_PLACE, rank = cc->rank_of[position];
-    MPI_Count send_size, recv_size;
-    COLL_TRY(PMPI_Type_size_x(call->recv_type, &recv_size));
-    own->in = (double)recv_size * (double)coll_recv_count(call, rank);
-    own->out = own->in;
-    if (in_place)
-        return MPI_SUCCESS;
-    COLL_TRY(PMPI_Type_size_x(call->send_type, &send_size));
-    own->out = (double)send_size * (double)coll_send_count(call, rank);
+/* Of one element; in place, a rank sends as much as it gets. */
+static int find_sizes(const struct coll_call *call, struct own *one) {
+    MPI_Count out, in;
+    COLL_TRY(PMPI_Type_size_x(call->recv_type, &in));
+    out = in;
+    if (call->sendbuf != MPI_IN_PLACE)
+        COLL_TRY(PMPI_Type_size_x(call->send_type, &out));
+    *one = (struct own){(double)out, (double)in};
     return MPI_SUCCESS;
+}
+
+static struct own own_bytes(const struct coll_call *call, const struct coll_comm *cc,
+                            struct own one, int position) {
+    const int rank = cc->rank_of[position];
+    const MPI_Count in = coll_recv_count(call, rank);
+    const MPI_Count out = call->sendbuf == MPI_IN_PLACE ? in : coll_send_count(call, rank);
+    return (struct own){one.out * (double)out, one.in * (double)in};
 }
 
 /* The same of a pattern. */
@@ -78,58 +83,41 @@ static struct own bytes_of(const int *bytes, const struct coll_comm *cc, int pos
     return (struct own){bytes[mine * cc->size + position], bytes[position * cc->size + mine]};
 }
 
-/* The mean block of a whole pattern, in bytes. */
-static double mean_of(const int *bytes, int ranks) {
-    double sum = 0;
-    for (int from = 0; from < ranks; ++from)
-        for (int to = 0; to < ranks; ++to)
-            sum += from == to ? 0 : bytes[from * ranks + to];
-    return sum / ranks / (ranks - 1);
-}
-
 /* Whether a rank's own counts fit an entry: the shape of its row and column, and their size. */
 static int fits(const struct coll_pattern_entry *entry, const struct coll_call *call,
-                const struct coll_comm *cc, int *found) {
+                const struct coll_comm *cc, struct own one) {
     double own_all = 0, all = 0, apart = 0;
-    struct own own;
-    *found = 0;
     for (int position = 0; position < cc->size; ++position) {
         const struct own wanted = bytes_of(entry->bytes, cc, position);
+        const struct own own = own_bytes(call, cc, one, position);
         if (cc->rank_of[position] == cc->rank)
             continue;
-        COLL_TRY(own_bytes(call, cc, position, &own));
         own_all += own.out + own.in;
         all += wanted.out + wanted.in;
     }
-    if (own_all <= 0 || all <= 0) {
-        *found = own_all <= 0 && all <= 0;
-        return MPI_SUCCESS;
-    }
-    const double scale = own_all / all, mean = scale * mean_of(entry->bytes, cc->size);
+    if (own_all <= 0 || all <= 0)
+        return own_all <= 0 && all <= 0;
+    const double scale = own_all / all, mean = scale * entry->mean;
     for (int position = 0; position < cc->size; ++position) {
         const struct own wanted = bytes_of(entry->bytes, cc, position);
-        if (cc->rank_of[position] == cc->rank)
-            continue;
-        COLL_TRY(own_bytes(call, cc, position, &own));
-        apart += fabs(own.out - scale * wanted.out) + fabs(own.in - scale * wanted.in);
+        const struct own own = own_bytes(call, cc, one, position);
+        if (cc->rank_of[position] != cc->rank)
+            apart += fabs(own.out - scale * wanted.out) + fabs(own.in - scale * wanted.in);
     }
-    *found = apart <= threshold * 2 * own_all && mean * reach >= entry->first &&
-             mean <= reach * entry->last;
-    return MPI_SUCCESS;
+    return apart <= threshold * 2 * own_all && mean * reach >= entry->first &&
+           mean <= reach * entry->last;
 }
 
 /* The patterns that a rank's own counts fit, a bit for each. */
-static int find_fitting(const struct coll_call *call, const struct coll_comm *cc,
-                        uint64_t *fitting) {
-    *fitting = 0;
+static uint64_t find_fitting(const struct coll_call *call, const struct coll_comm *cc,
+                             struct own one) {
+    uint64_t fitting = 0;
     for (int i = 0; i < coll_pattern_count && i < ENTRIES_MOST; ++i) {
         const struct coll_pattern_entry *entry = &coll_pattern_entries[i];
-        int found = 0;
         if (entry->collective == call->collective && entry->bytes != NULL)
-            COLL_TRY(fits(entry, call, cc, &found));
-        *fitting |= (uint64_t)found << i;
+            fitting |= (uint64_t)fits(entry, call, cc, one) << i;
     }
-    return MPI_SUCCESS;
+    return fitting;
 }
 
 /* As many as there can be, of sizes that no type should have. */
@@ -138,20 +126,18 @@ static uint64_t whole(double bytes) {
 }
 
 /* All bytes that a rank has for others, and its largest block of them. */
-static int find_sent(const struct coll_call *call, const struct coll_comm *cc,
-                     struct coll_counts_told *told) {
+static void find_sent(const struct coll_call *call, const struct coll_comm *cc, struct own one,
+                      struct coll_counts_told *told) {
     double all = 0, largest = 0;
-    struct own own;
     for (int position = 0; position < cc->size; ++position) {
+        const struct own own = own_bytes(call, cc, one, position);
         if (cc->rank_of[position] == cc->rank)
             continue;
-        COLL_TRY(own_bytes(call, cc, position, &own));
         all += own.out;
         largest = own.out > largest ? own.out : largest;
     }
     told->bytes = whole(all);
     told->largest = whole(largest);
-    return MPI_SUCCESS;
 }
 
 /* The entry that serves by what all ranks told: the first pattern that fits, else the class. */
@@ -172,9 +158,10 @@ static const struct coll_pattern_entry *find_entry(const struct coll_counts_told
 
 /* Ask all ranks; the entry that serves, 1 + its number, or 0. */
 static int ask(const struct coll_call *call, const struct coll_comm *cc, unsigned char *agreed) {
-    struct coll_counts_told told;
-    COLL_TRY(find_fitting(call, cc, &told.fitting));
-    COLL_TRY(find_sent(call, cc, &told));
+    struct own one;
+    COLL_TRY(find_sizes(call, &one));
+    struct coll_counts_told told = {.fitting = find_fitting(call, cc, one)};
+    find_sent(call, cc, one, &told);
     COLL_TRY(coll_agree_on_counts(cc, &told));
     const struct coll_pattern_entry *entry = find_entry(&told, call->collective, cc->size);
     *agreed = (unsigned char)(entry == NULL ? 0 : entry - coll_pattern_entries + 1);

@@ -1,4 +1,7 @@
-/* Copies between types of one signature, of lengths around those that MPI libraries cut. */
+/*
+ * Copies between types of one signature, of lengths around those that MPI libraries cut; and to
+ * elements without data.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +63,21 @@ static int is_right(const struct coll_comm *cc, int count, MPI_Datatype from, MP
     return right;
 }
 
+/* Elements may have no data, and no room for any, but an extent: data does not fit in there. */
+static int tells_of_no_room(const struct coll_comm *cc, MPI_Datatype from) {
+    char source[32] = {0}, target[32];
+    MPI_Datatype none, empty;
+    int class = MPI_SUCCESS;
+    memset(target, 0x55, sizeof target);
+    MPI_Type_contiguous(0, MPI_INT, &none);
+    MPI_Type_create_resized(none, 0, 4, &empty);
+    MPI_Type_commit(&empty);
+    MPI_Error_class(coll_copy(source, count_of(1, from), from, target, 1, empty, cc), &class);
+    MPI_Type_free(&none);
+    MPI_Type_free(&empty);
+    return class == MPI_ERR_TRUNCATE && target[0] == 0x55;
+}
+
 int main(void) {
     const int counts[] = {0, 1, 1000, 1365, 1366, 5461, 5462, 50001};
     int wrong = 0, seen = 0;
@@ -78,6 +96,11 @@ int main(void) {
                     printf("%d elements from type %d to type %d\n", counts[c], i, j);
                     ++wrong;
                 }
+    for (int i = 0; i < many; ++i, ++seen)
+        if (!tells_of_no_room(&cc, types[i])) {
+            printf("an element of type %d is copied to one without data\n", i);
+            ++wrong;
+        }
     if (cc.rank == 0)
         printf("%d of %d copies are wrong\n", wrong, seen);
     MPI_Finalize();

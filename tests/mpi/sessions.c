@@ -3,6 +3,8 @@
  *
  *   sessions again     MPI ends and begins again, with other attributes under the same numbers
  *   sessions outlive   a thread's session goes on while MPI_Finalize comes, at different times
+ *
+ * With -DOF_FORTRAN, sessions and their communicators are made as mpi_f08 makes them.
  */
 #include "program.h"
 
@@ -11,13 +13,57 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#ifdef OF_FORTRAN
+void mpi_session_init_f08_(const MPI_Fint *info, const MPI_Fint *handler, MPI_Fint *session,
+                           MPI_Fint *ierror);
+void mpi_session_finalize_f08_(MPI_Fint *session, MPI_Fint *ierror);
+void mpi_comm_create_from_group_f08_(const MPI_Fint *group, const char *text, const MPI_Fint *info,
+                                     const MPI_Fint *handler, MPI_Fint *comm, MPI_Fint *ierror,
+                                     size_t length);
+
+static void begin(MPI_Info info, MPI_Session *session) {
+    const MPI_Fint of_info = MPI_Info_c2f(info);
+    const MPI_Fint fatal = MPI_Errhandler_c2f(MPI_ERRORS_ARE_FATAL);
+    MPI_Fint made = 0, error = -1;
+    mpi_session_init_f08_(&of_info, &fatal, &made, &error);
+    EXPECT(error == MPI_SUCCESS);
+    *session = MPI_Session_f2c(made);
+}
+
+static void make(MPI_Group group, MPI_Comm *comm) {
+    const MPI_Fint of_group = MPI_Group_c2f(group), none = MPI_Info_c2f(MPI_INFO_NULL);
+    const MPI_Fint fatal = MPI_Errhandler_c2f(MPI_ERRORS_ARE_FATAL);
+    MPI_Fint made = 0;
+    mpi_comm_create_from_group_f08_(&of_group, "a test  ", &none, &fatal, &made, NULL, 8);
+    *comm = MPI_Comm_f2c(made);
+}
+
+static void end(MPI_Session *session) {
+    MPI_Fint ended = MPI_Session_c2f(*session), error = -1;
+    mpi_session_finalize_f08_(&ended, &error);
+    EXPECT(error == MPI_SUCCESS && MPI_Session_f2c(ended) == MPI_SESSION_NULL);
+}
+#else
+static void begin(MPI_Info info, MPI_Session *session) {
+    MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, session);
+}
+
+static void make(MPI_Group group, MPI_Comm *comm) {
+    MPI_Comm_create_from_group(group, "a test", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, comm);
+}
+
+static void end(MPI_Session *session) {
+    MPI_Session_finalize(session);
+}
+#endif
+
 enum { TIMES = 4, CALLS = 100, SHORT_WHILE = 5000, LONG_WHILE = 100000 }; /* µs */
 
 static MPI_Comm everyone(MPI_Session session) {
     MPI_Group group;
     MPI_Comm comm;
     MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
-    MPI_Comm_create_from_group(group, "a test", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    make(group, &comm);
     MPI_Group_free(&group);
     return comm;
 }
@@ -26,7 +72,7 @@ static MPI_Comm everyone(MPI_Session session) {
 static void again(int times) {
     int data[64], *value, found, key = MPI_KEYVAL_INVALID;
     MPI_Session session;
-    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    begin(MPI_INFO_NULL, &session);
     MPI_Comm comm = everyone(session);
     for (int i = 0; i < 64; ++i)
         data[i] = 3; /* a kind of communicators, and a number of ranks; no communicator */
@@ -42,7 +88,7 @@ static void again(int times) {
         MPI_Comm_free_keyval(&key);
     }
     MPI_Comm_free(&comm);
-    MPI_Session_finalize(&session);
+    end(&session);
 }
 
 static atomic_int begun;
@@ -52,7 +98,7 @@ static void *library(void *unused) {
     MPI_Session session;
     MPI_Info_create(&info);
     MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
-    MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session);
+    begin(info, &session);
     MPI_Info_free(&info);
     MPI_Comm comm = everyone(session);
     atomic_store(&begun, 1);
@@ -61,7 +107,7 @@ static void *library(void *unused) {
         usleep(SHORT_WHILE);
     }
     MPI_Comm_free(&comm);
-    MPI_Session_finalize(&session);
+    end(&session);
     return unused;
 }
 

@@ -196,6 +196,15 @@ def test_each_of_many_receives_under_way_is_one_event(ranks):
     assert tracing.run("many", 5, ranks=ranks, variables={**NOWHERE, **support.MEMORY}) == "6000\n"
 
 
+def test_receives_of_a_call_that_is_not_kept_are_not_looked_at():
+    """However many they are."""
+    options = "detect_leaks=0:verify_asan_link_order=0"  # MPICH keeps memory to its end
+    settings = {**NOWHERE, "ASAN_OPTIONS": options}
+    program = tracing.program(sanitizer="address")
+    done = support.run(1, program, "unkept", variables=settings)
+    assert (done.returncode, done.stdout) == (0, "200\n"), done.stderr
+
+
 def test_parts_of_a_composition_begin_and_end(tmp_path):
     trace = tracing.traced(tmp_path / "events", COMPOSITION, 1, 4)
     for rank in trace.ranks:

@@ -9,8 +9,8 @@ from tests.mpi import support
 pytestmark = pytest.mark.mpi
 
 
-def passes(source: str, ranks: int, *arguments: str, **how) -> str:
-    program = support.compiled(source, ranks)
+def passes(source: str, ranks: int, *arguments: str, options: tuple[str, ...] = (), **how) -> str:
+    program = support.compiled(source, ranks, *options)
     result = support.run(ranks, program, *arguments, **how)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
@@ -38,6 +38,11 @@ def test_intercommunicators_go_native(ranks):
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_mistakes_give_the_classes_of_native(ranks):
     passes("errors.c", ranks)
+
+
+def test_the_error_handler_is_that_of_the_application_again():
+    once = {"LIBCOLL_SHORT_CALLS": "0", "LIBCOLL_FORCE": "allgather=ring"}
+    passes("handlers.c", 3, options=("-Wl,--wrap=PMPI_Comm_create",), variables=once)
 
 
 #: Algorithms in which a rank learns of no one else's truncation.
@@ -102,7 +107,7 @@ def test_a_copy_between_types_has_the_same_data():
     """MPICH 4.3 refuses messages to oneself that would do it."""
     program = support.compiled("copies.c", 3, f"-I{support.library(3) / 'src'}")
     result = support.run(2, program, timeout=60)
-    assert result.stdout == "0 of 288 copies are wrong\n", result.stdout + result.stderr
+    assert result.stdout == "0 of 294 copies are wrong\n", result.stdout + result.stderr
 
 
 def test_types_of_fortran_are_not_freed():
@@ -128,8 +133,9 @@ WITHOUT_TYPES = {"LIBCOLL_FORCE": "gather=linear,scatter=linear"}
 
 
 @pytest.mark.parametrize("how", ["again", "outlive"])
-def test_sessions_may_begin_again_and_outlive_mpi_finalize(how):
-    passes("sessions.c", 3, how, timeout=60, variables=WITHOUT_TYPES)
+@pytest.mark.parametrize("options", [(), ("-DOF_FORTRAN",)], ids=["C", "Fortran"])
+def test_sessions_may_begin_again_and_outlive_mpi_finalize(how, options):
+    passes("sessions.c", 3, how, options=options, timeout=60, variables=WITHOUT_TYPES)
 
 
 @pytest.mark.parametrize("ranks", [3, 4])
@@ -140,6 +146,12 @@ def test_elements_that_reach_over_others_are_right(ranks):
 @pytest.mark.parametrize("ranks", [2, 5])
 def test_correct_calls_that_differ_between_ranks_are_right(ranks):
     passes("uneven.c", ranks, timeout=60)
+
+
+@pytest.mark.parametrize("name", ["binomial", "linear"])
+def test_one_buffer_for_both_sides_at_the_root_is_right(name):
+    forced = {"LIBCOLL_FORCE": f"gather={name},scatter={name}"}
+    passes("uneven.c", 4, timeout=60, variables=forced)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 /*
  * Calls whose events are kept: COLLECTIVE CALLS BYTES [RANK MICROSECONDS [ROOT]]; the rank comes
  * late, and -1 is none. Or `communicators NUMBER`: an allreduce on each, one after the other. Or
- * `many SEED`: receives that are under way together; prints how many. Or `cost`: prints how many
+ * `many SEED`: receives that are under way together; prints how many. Or `unkept`: such receives in
+ * a call of which no events are kept; prints how many have ended. Or `cost`: prints how many
  * nanoseconds these things take, the least of many times:
  *
  *   event    an event
@@ -248,6 +249,29 @@ static void receive_many(unsigned seed) {
         printf("%d\n", ROUNDS * UNDER_WAY);
 }
 
+/* Many receives from oneself, in a call of which no events are kept, end in all ways. */
+static void receive_unkept(void) {
+    MPI_Request requests[2 * UNDER_WAY];
+    MPI_Status statuses[2 * UNDER_WAY];
+    int in[UNDER_WAY], out = 1, which = -1, done = 0, sum = 0;
+    for (int i = 0; i < UNDER_WAY; ++i) {
+        coll_traced_irecv(&in[i], 1, MPI_INT, 0, i, MPI_COMM_SELF, &requests[i]);
+        requests[UNDER_WAY + i] = MPI_REQUEST_NULL;
+    }
+    for (int i = UNDER_WAY - 1; i >= 0; --i) {
+        coll_traced_isend(&out, 1, MPI_INT, 0, i, MPI_COMM_SELF, &requests[UNDER_WAY + i]);
+        if (i == UNDER_WAY - 1)
+            coll_traced_waitany(UNDER_WAY, requests, &which, statuses);
+        while (i == UNDER_WAY - 2 && !done)
+            coll_traced_testany(UNDER_WAY, requests, &which, &done, statuses);
+        EXPECT(which >= UNDER_WAY - 2);
+    }
+    coll_traced_waitall(2 * UNDER_WAY, requests, statuses);
+    for (int i = 0; i < UNDER_WAY; ++i)
+        sum += in[i];
+    printf("%d\n", sum);
+}
+
 /* On one communicator after the other: with a call of the library, and then freed. */
 static void use_communicators(int number) {
     for (int i = 0; i < number; ++i) {
@@ -269,6 +293,10 @@ int main(int argc, char **argv) {
     }
     if (strcmp(argv[1], "communicators") == 0) {
         use_communicators(atoi(argv[2]));
+        return finish();
+    }
+    if (strcmp(argv[1], "unkept") == 0) {
+        receive_unkept();
         return finish();
     }
     if (strcmp(argv[1], "many") == 0) {

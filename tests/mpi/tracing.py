@@ -50,13 +50,18 @@ def library() -> Path:
 
 
 @lru_cache
-def program(source: str = "traced.c") -> Path:
-    """A C program of this folder, linked with the library."""
+def program(source: str = "traced.c", sanitizer: str | None = None) -> Path:
+    """A C program of this folder, linked with the library.
+
+    With a sanitizer, which looks at what the program and the traced messages do.
+    """
     folder = library()
-    made = support.scratch() / f"traced-{Path(source).stem}"
+    made = support.scratch() / f"traced-{Path(source).stem}-{sanitizer}"
     flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-DCOLL_TRACED"]
     includes = [f"-I{folder / name}" for name in ("include", "src", "check", "events")]
     command = [support.toolchain().mpicc, *flags, *includes, str(support.HERE / source)]
+    if sanitizer is not None:
+        command += [f"-fsanitize={sanitizer}", "-g", str(folder / "events" / "messages.c")]
     command += ["-o", str(made), str(folder / "libcoll-trace.a"), "-pthread"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -11,6 +11,7 @@ import pytest
 
 from stagegen.catalogue import Catalogue, load_catalogue
 from stagegen.cli._tune_patterns import roots_of
+from stagegen.errors import InputError
 from stagegen.generate import Renderer
 from stagegen.generate.build import library_build
 from stagegen.generate.pattern_templates import pattern_root
@@ -159,7 +160,17 @@ def test_all_classes_stay_where_one_has_another_rule_than_other_calls():
     assert found["one class"].largest_over_mean == CLASS.largest_over_mean
     assert found["one class"].c_bytes is None
     assert found["a pattern"].largest_over_mean == 0
+    assert (found["a pattern"].mean, found["one class"].mean) == (CLASS.average, 0)
     assert found["a pattern"].c_bytes is not None
+
+
+def test_more_rules_than_ranks_can_tell_apart_are_refused():
+    """Those of classes count as well: ranks keep the number of either in a byte."""
+    own = {f"class {number}": ("native",) for number in range(60)}
+    own |= {f"pattern {number}": ("native",) for number in range(4)}
+    assert sum(len(one.entries) for one in with_rules(own)) == 64
+    with pytest.raises(InputError, match="65 rules, and 64 can be told apart"):
+        with_rules({**own, "class 60": ("native",)})
 
 
 def test_rules_of_patterns_have_names_of_their_own():
