@@ -116,8 +116,8 @@ static void open_port(struct port *port, const char *name) {
         port->senders[i] = open_sender(device);
 }
 
-/* The place for `bytes` more at the end of the queue; NULL if there is none. */
-static struct held *place(struct direction *way, size_t bytes) {
+/* Room for `bytes` more at the end of the queue; NULL if there is none. */
+static struct held *append(struct direction *way, size_t bytes) {
     if (way->first == way->end)
         way->first = way->end = 0;
     if (way->end < way->first)
@@ -145,7 +145,7 @@ static void take(struct direction *way, int64_t latency) {
             return;
         if (head->tp_snaplen == head->tp_len) { /* never longer: the hosts do not segment */
             size_t length = HEAD + head->tp_snaplen;
-            struct held *frame = place(way, room(length));
+            struct held *frame = append(way, room(length));
             if (frame == NULL)
                 return;
             int64_t age = wall - (head->tp_sec * SECOND + head->tp_nsec);

@@ -62,7 +62,7 @@
 struct buffers {
     char *send;
     char *recv;
-    int *counts, *places; /* of blocks that may differ in length */
+    int *counts, *displacements; /* of blocks that may differ in length */
 };
 
 /* Elements of 8 bytes if the size allows, since operations on bytes are slower. */
@@ -80,37 +80,37 @@ static int uses_table(const struct request *request) {
 }
 
 /* The block of each rank, where all blocks together have so many bytes. */
-static struct coll_blocks tabled_vector(long all, int *counts, int *places) {
+static struct coll_blocks tabled_vector(long all, int *counts, int *displacements) {
     double before = 0;
     for (int rank = 0; rank < members.size; ++rank) {
         const double after = before + block_table_share(rank);
-        places[rank] = (int)((double)all * before);
-        counts[rank] = (int)((double)all * after) - places[rank];
+        displacements[rank] = (int)((double)all * before);
+        counts[rank] = (int)((double)all * after) - displacements[rank];
         before = after;
     }
-    return (struct coll_blocks){.counts = counts, .displacements = places};
+    return (struct coll_blocks){.counts = counts, .displacements = displacements};
 }
 
 /* Blocks as even as can be, one after the other. */
 static void fill_blocks(const struct coll_shape *kind, int count, const struct buffers *buffers) {
     for (int rank = 0; rank < members.size; ++rank) {
         const long long first = (long long)count * rank, end = first + count;
-        buffers->places[rank] = (int)(kind->whole ? first / members.size : first);
+        buffers->displacements[rank] = (int)(kind->whole ? first / members.size : first);
         buffers->counts[rank] = (int)(kind->whole ? end / members.size : end);
-        buffers->counts[rank] -= buffers->places[rank];
+        buffers->counts[rank] -= buffers->displacements[rank];
     }
 }
 
 /* The blocks that a rank sends, or receives, in the proportions that `blocks` told. */
-static struct coll_blocks tabled_blocks(long mean, int sends, int *counts, int *places) {
+static struct coll_blocks tabled_blocks(long mean, int sends, int *counts, int *displacements) {
     int place = 0;
     for (int rank = 0; rank < members.size; ++rank) {
-        places[rank] = place;
+        displacements[rank] = place;
         counts[rank] = sends ? block_table_bytes(members.rank, rank, mean)
                              : block_table_bytes(rank, members.rank, mean);
         place += counts[rank];
     }
-    return (struct coll_blocks){.counts = counts, .displacements = places};
+    return (struct coll_blocks){.counts = counts, .displacements = displacements};
 }
 
 static int make_call(const struct request *request, const struct buffers *buffers,
@@ -130,15 +130,16 @@ static int make_call(const struct request *request, const struct buffers *buffer
                                .recv_type = type,
                                .op = size == 1 ? MPI_BXOR : MPI_SUM};
     if (kind->uneven)
-        call->send_blocks = call->recv_blocks =
-            (struct coll_blocks){.counts = buffers->counts, .displacements = buffers->places};
+        call->send_blocks = call->recv_blocks = (struct coll_blocks){
+            .counts = buffers->counts, .displacements = buffers->displacements};
     if (uses_table(request) && kind->whole) {
-        call->recv_blocks = tabled_vector(request->bytes, buffers->counts, buffers->places);
+        call->recv_blocks = tabled_vector(request->bytes, buffers->counts, buffers->displacements);
         call->send_blocks = call->recv_blocks;
         call->send_count = buffers->counts[members.rank];
     } else if (uses_table(request)) {
-        int *more = buffers->counts + members.size, *beyond = buffers->places + members.size;
-        call->send_blocks = tabled_blocks(request->bytes, 1, buffers->counts, buffers->places);
+        int *more = buffers->counts + members.size, *beyond = buffers->displacements + members.size;
+        call->send_blocks =
+            tabled_blocks(request->bytes, 1, buffers->counts, buffers->displacements);
         call->recv_blocks = tabled_blocks(request->bytes, 0, more, beyond);
     }
     return coll_views[request->collective]->measure(call);
@@ -279,16 +280,16 @@ static int allocate(const struct request *request, struct buffers *buffers) {
     buffers->send = calloc(send, 1);
     buffers->recv = calloc(recv, 1);
     buffers->counts = calloc(2 * (size_t)members.size, sizeof *buffers->counts);
-    buffers->places = calloc(2 * (size_t)members.size, sizeof *buffers->places);
+    buffers->displacements = calloc(2 * (size_t)members.size, sizeof *buffers->displacements);
     return buffers->send != NULL && buffers->recv != NULL && buffers->counts != NULL &&
-           buffers->places != NULL;
+           buffers->displacements != NULL;
 }
 
 static void release(struct buffers *buffers) {
     free(buffers->send);
     free(buffers->recv);
     free(buffers->counts);
-    free(buffers->places);
+    free(buffers->displacements);
 }
 
 /* Make one time of those of all ranks, on the first of the members. */

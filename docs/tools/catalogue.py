@@ -17,7 +17,7 @@ from stagegen.catalogue import Algorithm, Catalogue, Parameter, load_catalogue
 from stagegen.catalogue.algorithm import NATIVE, RANKS_SERVED
 from stagegen.catalogue.collective import UNITS
 from stagegen.catalogue.references import CITATION, Work, cited_in, load_works
-from stagegen.catalogue.values import Range
+from stagegen.catalogue.values import ValueRange
 
 PAGE = Path(__file__).parents[1] / "catalogue.md"
 
@@ -131,7 +131,7 @@ def needs(algorithm: Algorithm) -> list[str]:
 def values(parameter: Parameter) -> str:
     """Return the values of a parameter, the default in bold; that of a range comes last."""
     bold = f"**{parameter.default}**"
-    if isinstance(parameter.values, Range):
+    if isinstance(parameter.values, ValueRange):
         first, _, end = parameter.values.text.partition(" up to ")
         return f"{first} up to `{end}`; {bold}"
     listed = (bold if one == parameter.default else str(one) for one in parameter.values)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from stagegen.catalogue.formula import NOTHING, Formula
-from stagegen.catalogue.values import Range, sample
+from stagegen.catalogue.values import ValueRange, sample
 from stagegen.schedule import SCHEME_NAMES
 
 NATIVE = "native"
@@ -106,7 +106,7 @@ class Parameter:
 
     name: str
     meaning: str
-    values: tuple[int, ...] | Range
+    values: tuple[int, ...] | ValueRange
     default: int
 
     @property
@@ -121,21 +121,21 @@ class Parameter:
         Raises:
             TypeError: it has one.
         """
-        if isinstance(self.values, Range):
+        if isinstance(self.values, ValueRange):
             raise TypeError(f"{self.name} has a range, and no list of values")
         return self.values
 
     @property
     def values_text(self) -> str:
         """The values in words, such as ``1, 2, 4`` or ``1, 2, 3, … up to p - 2``."""
-        if isinstance(self.values, Range):
+        if isinstance(self.values, ValueRange):
             return self.values.text
         return ", ".join(map(str, self.values))
 
     @property
     def most(self) -> int:
         """The largest value on any ranks, at any size."""
-        return self.values.most if isinstance(self.values, Range) else self.values[-1]
+        return self.values.most if isinstance(self.values, ValueRange) else self.values[-1]
 
     def values_at(self, size: int, ranks: int) -> tuple[int, ...]:
         """Return the values that make a difference on so many ranks at a size, ascending.
@@ -143,7 +143,7 @@ class Parameter:
         Of the numbers of bytes that cover the whole message, only the least does.
         """
         values = self.values
-        if isinstance(values, Range):
+        if isinstance(values, ValueRange):
             values = values.at(size, ranks)
         if not self.in_bytes:
             return values
@@ -153,21 +153,21 @@ class Parameter:
     def sample_at(self, size: int, ranks: int) -> tuple[int, ...]:
         """Return values to check before any is timed: all of a list, and some of a range."""
         values = self.values
-        return sample(values.at(size, ranks)) if isinstance(values, Range) else values
+        return sample(values.at(size, ranks)) if isinstance(values, ValueRange) else values
 
     def may_be(self, value: int) -> bool:
         """Whether a routine can be called with a value.
 
         Listed values may have tables. Any number of bytes cuts a message somewhere.
         """
-        if isinstance(self.values, Range):
+        if isinstance(self.values, ValueRange):
             return value > 0 if self.in_bytes else self.values.holds(value)
         return value in self.values or (self.in_bytes and value > 0)
 
     @property
     def fact(self) -> str:
         """What changes the code: listed values may have tables, the ends of a range change none."""
-        values = "" if isinstance(self.values, Range) else f" {self.values}"
+        values = "" if isinstance(self.values, ValueRange) else f" {self.values}"
         return f"{self.name}{values} {self.default} {self.in_bytes}"
 
 

@@ -27,7 +27,7 @@ from stagegen.catalogue.algorithm import (
 from stagegen.catalogue.formula import read_formula
 from stagegen.catalogue.keys import Keys, line_of, one_of, read_mapping, text_of
 from stagegen.catalogue.templates import Templates
-from stagegen.catalogue.values import INT_MOST, NAMES, Range
+from stagegen.catalogue.values import INT_MOST, NAMES, ValueRange
 from stagegen.errors import InputError
 
 _LEADING_COMMENT = re.compile(r"\A\{#---\n(?P<yaml>.*?)\n---#\}\n", re.DOTALL)
@@ -121,7 +121,7 @@ def _read_algorithm(
         message = "`parts`: a composition has no parameters, uses or needs of its own"
         raise InputError(f"{message}; leave them out", place, values.line("parts"))
     for parameter in parameters:
-        if isinstance(parameter.values, Range) and parameter.name in OF_TABLES.get(
+        if isinstance(parameter.values, ValueRange) and parameter.name in OF_TABLES.get(
             algorithm.needs or "", ()
         ):
             message = f"each value of `{parameter.name}` has a table here: list them"
@@ -225,7 +225,7 @@ def _parameter(name: str, entry: Any) -> Parameter:
     of_range = isinstance(entry["values"], dict)
     values = _range(name, entry["values"]) if of_range else _list(name, entry["values"])
     default = _natural(entry["default"])
-    if not (values.holds(default) if isinstance(values, Range) else default in values):
+    if not (values.holds(default) if isinstance(values, ValueRange) else default in values):
         raise ValueError(f"the default of `{name}` is not one of its values")
     return Parameter(name, text_of(entry["meaning"]), values, default)
 
@@ -237,7 +237,7 @@ def _list(name: str, entry: Any) -> tuple[int, ...]:
     return values
 
 
-def _range(name: str, entry: dict[str, Any]) -> Range:
+def _range(name: str, entry: dict[str, Any]) -> ValueRange:
     if not {"from", "to"} <= set(entry) <= _RANGE:
         raise ValueError(f"the values of `{name}` need from and to, and maybe times")
     start, times = _natural(entry["from"]), _natural(entry.get("times", 2))
@@ -246,4 +246,4 @@ def _range(name: str, entry: dict[str, Any]) -> Range:
     if times < 2:
         raise ValueError(f"`times` of `{name}` must be 2 or more; steps of 1 need none")
     end = read_formula(entry["to"], (), NAMES)
-    return Range(start, end, times if "times" in entry else 1)
+    return ValueRange(start, end, times if "times" in entry else 1)

@@ -20,17 +20,17 @@ NAMES = ("n", "p")
 
 
 @dataclass(frozen=True)
-class Range:
-    """Values from ``start`` on, until one reaches ``end``; the first always belongs to it.
+class ValueRange:
+    """Values from ``first`` on, until one reaches ``until``; the first always belongs to it.
 
     Attributes:
-        start: the least value.
-        end: a formula of :data:`NAMES`; no value but the last is as large.
+        first: the least value.
+        until: a formula of :data:`NAMES`; no value but the last is as large.
         times: each value is so many times the one before; if 1, it is one more.
     """
 
-    start: int
-    end: Formula
+    first: int
+    until: Formula
     times: int = 1
 
     def at(self, size: int, ranks: int) -> tuple[int, ...]:
@@ -41,40 +41,40 @@ class Range:
     def most(self) -> int:
         """The largest value on any number of ranks, at any size."""
         end = self._end(inf, inf)
-        return max(self.start, end) if self.times == 1 else _between(self, end)[-1]
+        return max(self.first, end) if self.times == 1 else _between(self, end)[-1]
 
     def holds(self, value: int) -> bool:
         """Whether it is a value on some number of ranks, at some size."""
-        if not self.start <= value <= self.most:
+        if not self.first <= value <= self.most:
             return False
         return self.times == 1 or value in _between(self, value)
 
     @property
     def text(self) -> str:
         """It in words, such as ``512, 1024, 2048, … up to n``."""
-        third = _next(self, _next(self, self.start))
+        third = _next(self, _next(self, self.first))
         first = ", ".join(map(str, _between(self, third)))
-        return f"{first}, … up to {self.end.text}"
+        return f"{first}, … up to {self.until.text}"
 
     def _end(self, size: float, ranks: float) -> int:
-        return int(min(INT_MOST, self.end.value({"n": size, "p": ranks})))
+        return int(min(INT_MOST, self.until.value({"n": size, "p": ranks})))
 
 
 @lru_cache(maxsize=1024)
-def _between(values: Range, end: int) -> tuple[int, ...]:
-    """Return the values of a range until one reaches ``end``."""
+def _between(values: ValueRange, end: int) -> tuple[int, ...]:
+    """Return the values of a range until one reaches ``until``."""
     return tuple(_until(values, end))
 
 
-def _until(values: Range, end: int) -> Iterator[int]:
-    value = values.start
+def _until(values: ValueRange, end: int) -> Iterator[int]:
+    value = values.first
     while value < end and _next(values, value) <= INT_MOST:
         yield value
         value = _next(values, value)
     yield value
 
 
-def _next(values: Range, value: int) -> int:
+def _next(values: ValueRange, value: int) -> int:
     return value + 1 if values.times == 1 else value * values.times
 
 

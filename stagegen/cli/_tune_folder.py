@@ -82,7 +82,7 @@ def write_folder(
     known = Known.of(tuned.outcomes) if adaptive else None
     _say_what_is_dropped(folder)
     extra = {"report.html": report}
-    write_library(folder, topology, catalogue, tuned.decision, extra, known, whole=build)
+    write_library(folder, topology, catalogue, tuned.decision, extra, known, everything=build)
     for check in tuned.wrong:
         _EVENTS.warning(
             "wrong result, never chosen: %s %s on %s: %s",

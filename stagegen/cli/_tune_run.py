@@ -63,7 +63,7 @@ class Run:
     @cached_property
     def build(self) -> Build:
         """The build of all that can run: the session and the library are parts of it."""
-        return Build.whole(self.topology, self.catalogue)
+        return Build.of_all(self.topology, self.catalogue)
 
     def bound(self, collective: str, size: int) -> float:
         """Return the seconds that a call's time is compared with: its lower bound, or a higher."""

@@ -11,7 +11,7 @@ import click
 from stagegen.catalogue import Algorithm, Catalogue, groups_of, load_catalogue
 from stagegen.catalogue.algorithm import Parameter
 from stagegen.catalogue.applicable import why_not
-from stagegen.catalogue.values import Range
+from stagegen.catalogue.values import ValueRange
 from stagegen.cli._options import (
     catalogue_selecting,
     collectives_of,
@@ -68,7 +68,7 @@ def _parameter(one: Parameter) -> dict[str, Any]:
     values = one.values
     form = (
         {"from": values.start, "to": values.end.text, "times": values.times}
-        if isinstance(values, Range)
+        if isinstance(values, ValueRange)
         else list(values)
     )
     return {"name": one.name, "meaning": one.meaning, "values": form, "default": one.default}

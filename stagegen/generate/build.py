@@ -50,7 +50,7 @@ class Build:
         return cls(topology, catalogue, groups, tuple(routines))
 
     @classmethod
-    def whole(cls, topology: Topology, catalogue: Catalogue) -> Build:
+    def of_all(cls, topology: Topology, catalogue: Catalogue) -> Build:
         """Return the build of all that can run. Sessions and libraries take parts of it.
 
         The catalogue of a log may lack what an algorithm of another collective uses. Such an
@@ -95,7 +95,7 @@ def library_build(
     topology: Topology,
     catalogue: Catalogue,
     chosen: Sequence[Algorithm],
-    whole: Build | None = None,
+    everything: Build | None = None,
 ) -> Build:
     """Return the build of a library: the chosen algorithms, and those that every library needs.
 
@@ -103,10 +103,10 @@ def library_build(
         topology: the cluster.
         catalogue: all algorithms.
         chosen: those that serve.
-        whole: the build of all that can run, if the caller has it; then this is a part of it.
+        everything: the build of all that can run, if the caller has it; then this is a part of it.
     """
     kept = with_native(catalogue, chosen)
-    return Build.of(topology, catalogue, kept) if whole is None else whole.only(kept)
+    return Build.of(topology, catalogue, kept) if everything is None else everything.only(kept)
 
 
 def _of_session(

@@ -41,9 +41,9 @@ _IN_CALLS = {
     "sendbuf": "send",
     "recvbuf": "recv",
     "send_blocks.counts": "send_counts",
-    "send_blocks.displacements": "send_places",
+    "send_blocks.displacements": "send_displacements",
     "recv_blocks.counts": "recv_counts",
-    "recv_blocks.displacements": "recv_places",
+    "recv_blocks.displacements": "recv_displacements",
 }
 
 #: The members of ``struct large`` in calls.h, by the kinds of arguments.

@@ -78,7 +78,7 @@ def library_files(
     decision: DecisionTable,
     adaptive: Known | None = None,
     command: str | None = None,
-    whole: Build | None = None,
+    everything: Build | None = None,
 ) -> dict[str, str]:
     """Return the generated folder's files, by path, without log and report.
 
@@ -88,7 +88,7 @@ def library_files(
         decision: which of them serve.
         adaptive: for a library whose calls can adapt, what tuning measured; else None.
         command: that makes the folder; by default, that of tuning.
-        whole: the build of all that can run, if the caller has it already.
+        everything: the build of all that can run, if the caller has it already.
 
     Raises:
         GenerateError: a template is wrong.
@@ -100,9 +100,9 @@ def library_files(
     chosen = chosen_algorithms(decision, catalogue)
     features = frozenset[str]() if adaptive is None else frozenset({ADAPTIVE})
     if adaptive is not None:
-        can = runnable(catalogue, topology) if whole is None else whole.runnable
+        can = runnable(catalogue, topology) if everything is None else everything.runnable
         chosen = (*chosen, *adapting(catalogue, can))
-    build = library_build(topology, catalogue, chosen, whole)
+    build = library_build(topology, catalogue, chosen, everything)
     links = link_tables(topology)
     patterns = c_patterns(decision, build.routines)
     features |= {PATTERNS} if patterns else frozenset()
@@ -194,7 +194,7 @@ def write_library(
     extra: Mapping[str, str],
     adaptive: Known | None = None,
     command: str | None = None,
-    whole: Build | None = None,
+    everything: Build | None = None,
 ) -> None:
     """Write the generated folder; ``manifest.json`` comes last and lists the files.
 
@@ -209,10 +209,10 @@ def write_library(
             and log: the report depends on the library that draws its plots.
         adaptive: for a library whose calls can adapt, what tuning measured; else None.
         command: that makes the folder; by default, that of tuning.
-        whole: the build of all that can run, if the caller has it already.
+        everything: the build of all that can run, if the caller has it already.
     """
     command = command or _of_tuning(adaptive)
-    files = library_files(topology, catalogue, decision, adaptive, command, whole)
+    files = library_files(topology, catalogue, decision, adaptive, command, everything)
     manifest = {
         "stagegen": __version__,
         "command": command,

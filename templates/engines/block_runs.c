@@ -7,19 +7,19 @@
 static int make_run(const struct coll_call *call, int p, int first, int ranks, MPI_Datatype *run,
                     MPI_Count *elements) {
     int *lengths = malloc((size_t)ranks * sizeof *lengths), error = MPI_ERR_NO_MEM;
-    MPI_Aint *places = malloc((size_t)ranks * sizeof *places);
+    MPI_Aint *displacements = malloc((size_t)ranks * sizeof *displacements);
     *elements = 0;
-    if (lengths != NULL && places != NULL) {
+    if (lengths != NULL && displacements != NULL) {
         for (int i = 0; i < ranks; ++i) {
             const int rank = (first + i) % p;
             lengths[i] = (int)coll_recv_count(call, rank);
-            places[i] = coll_recv_block(call, rank) - call->recv;
+            displacements[i] = coll_recv_block(call, rank) - call->recv;
             *elements += lengths[i];
         }
-        error = PMPI_Type_create_hindexed(ranks, lengths, places, call->recv_type, run);
+        error = PMPI_Type_create_hindexed(ranks, lengths, displacements, call->recv_type, run);
     }
     free(lengths);
-    free(places);
+    free(displacements);
     return error == MPI_SUCCESS ? PMPI_Type_commit(run) : error;
 }
 

@@ -52,22 +52,22 @@ static int expected(const struct vector_leaders *leaders) {
 }
 
 /* The blocks that leaders carry, one after the other, by the member that they are for. */
-static void pack(const struct vector_leaders *leaders, char *place) {
+static void pack(const struct vector_leaders *leaders, char *packed) {
     for (int k = 0; k < leaders->cc->size; ++k) {
         const int to = leaders->cc->order[k], bytes = bytes_to(leaders, to);
         if (bytes > 0)
-            memcpy(place, coll_send_block(leaders->call, to), (size_t)bytes);
-        place += bytes;
+            memcpy(packed, coll_send_block(leaders->call, to), (size_t)bytes);
+        packed += bytes;
     }
 }
 
 /* Likewise by the member that they are of. */
-static void unpack(const struct vector_leaders *leaders, const char *place) {
+static void unpack(const struct vector_leaders *leaders, const char *packed) {
     for (int k = 0; k < leaders->cc->size; ++k) {
         const int from = leaders->cc->order[k], bytes = bytes_from(leaders, from);
         if (bytes > 0)
-            memcpy(coll_recv_block(leaders->call, from), place, (size_t)bytes);
-        place += bytes;
+            memcpy(coll_recv_block(leaders->call, from), packed, (size_t)bytes);
+        packed += bytes;
     }
 }
 
@@ -87,7 +87,7 @@ static char *room_for(int bytes) {
  * Start to receive from each other member of this host, or to send to it; at[i] to at[i + 1] is the
  * place of the i-th. Returns how many messages there are.
  */
-static int post_beside(const struct vector_leaders *leaders, int sends, char *place, const int *at,
+static int post_beside(const struct vector_leaders *leaders, int sends, char *packed, const int *at,
                        MPI_Request *requests, int *error) {
     int posted = 0;
     *error = MPI_SUCCESS;
@@ -95,9 +95,9 @@ static int post_beside(const struct vector_leaders *leaders, int sends, char *pl
         const int bytes = at[i + 1] - at[i], rank = rank_beside(leaders, i);
         if (bytes == 0)
             continue;
-        *error = sends ? PMPI_Isend(place + at[i], bytes, MPI_PACKED, rank, COLL_TAG_DATA,
+        *error = sends ? PMPI_Isend(packed + at[i], bytes, MPI_PACKED, rank, COLL_TAG_DATA,
                                     leaders->cc->comm, &requests[posted])
-                       : PMPI_Irecv(place + at[i], bytes, MPI_PACKED, rank, COLL_TAG_DATA,
+                       : PMPI_Irecv(packed + at[i], bytes, MPI_PACKED, rank, COLL_TAG_DATA,
                                     leaders->cc->comm, &requests[posted]);
         posted += *error == MPI_SUCCESS;
     }
@@ -124,22 +124,22 @@ static int gather_lengths(const struct vector_leaders *leaders, int *lengths,
 static void sort_by_host(const struct vector_leaders *leaders, const int *lengths,
                          const char *gathered, int *at) {
     const int p = leaders->cc->size;
-    char *place = leaders->out;
+    char *packed = leaders->out;
     for (int host = 0; host < leaders->cc->hosts; ++host) {
         const int first = leaders->cc->first_place[host];
         const int count = leaders->cc->first_place[host + 1] - first;
-        leaders->out_start[host] = (int)(place - leaders->out);
+        leaders->out_start[host] = (int)(packed - leaders->out);
         for (int i = 0; i < leaders->ranks; ++i) {
             const int *own = lengths + (size_t)i * (size_t)p + first;
             const int bytes = sum(own, count);
             memcpy(leaders->out_lengths + vector_leaders_first(leaders, host) + i * count, own,
                    (size_t)count * sizeof *own);
-            memcpy(place, gathered + at[i], (size_t)bytes);
+            memcpy(packed, gathered + at[i], (size_t)bytes);
             at[i] += bytes;
-            place += bytes;
+            packed += bytes;
         }
     }
-    leaders->out_start[leaders->cc->hosts] = (int)(place - leaders->out);
+    leaders->out_start[leaders->cc->hosts] = (int)(packed - leaders->out);
 }
 
 /* All at once: each has four bytes for a block. What this host has for itself needs no message. */
@@ -170,13 +170,13 @@ static int exchange_lengths(const struct vector_leaders *leaders, MPI_Request *r
 
 /* From `in`, by the host that blocks are from, to `sorted`, by the member that they are for. */
 static void sort_by_member(const struct vector_leaders *leaders, int *at, char *sorted) {
-    const char *place = leaders->in;
+    const char *packed = leaders->in;
     const int *length = leaders->in_lengths;
     for (int k = 0; k < leaders->cc->size; ++k)
         for (int i = 0; i < leaders->ranks; ++i, ++length) {
-            memcpy(sorted + at[i], place, (size_t)*length);
+            memcpy(sorted + at[i], packed, (size_t)*length);
             at[i] += *length;
-            place += *length;
+            packed += *length;
         }
 }
 

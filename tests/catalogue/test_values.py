@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from stagegen.catalogue import Parameter, load_catalogue
 from stagegen.catalogue.formula import Formula
-from stagegen.catalogue.values import INT_MOST, Range, sample
+from stagegen.catalogue.values import INT_MOST, ValueRange, sample
 
-BARRIERS = Range(1, Formula("p - 2"))
-SEGMENTS = Range(512, Formula("n"), 2)
+BARRIERS = ValueRange(1, Formula("p - 2"))
+SEGMENTS = ValueRange(512, Formula("n"), 2)
 
 ranges = st.builds(
-    Range,
+    ValueRange,
     st.integers(1, 1000),
     st.sampled_from(["n", "p", "p - 2", "n // p", "min(p, 64)", "7"]).map(Formula),
     st.integers(1, 4),
@@ -22,7 +22,7 @@ ranges = st.builds(
 sizes, ranks = st.integers(0, 5000), st.integers(2, 300)
 
 
-def oracle(values: Range, size: int, ranks: int) -> list[int]:
+def oracle(values: ValueRange, size: int, ranks: int) -> list[int]:
     """The values, one after the other, by Python's own arithmetic."""
     end = eval(values.end.text, {"n": size, "p": ranks, "min": min})
     found = [values.start]
@@ -61,7 +61,7 @@ def test_no_value_is_too_large_for_an_int():
     assert last == 2**30
     assert SEGMENTS.most == 2**30
     assert BARRIERS.most == INT_MOST
-    assert Range(3, Formula("min(p - 1, 64)")).most == 64
+    assert ValueRange(3, Formula("min(p - 1, 64)")).most == 64
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=600, unique=True).map(sorted))

@@ -192,7 +192,9 @@ def test_a_missing_part_of_the_kernel_is_named(monkeypatch):
     broken = minimal_plan()
     namespaces = broken.namespaces
     wrong = type(namespaces[0])("switch:s", None, (), (), (), ("qdisc add dev h0 root tfb rate 1",))
-    answer = lab_process.try_plan(type(broken)("x", broken.cables, (wrong, *namespaces[1:]), ""))
+    answer = lab_process.try_plan(
+        type(broken)("x", broken.veth_pairs, (wrong, *namespaces[1:]), "")
+    )
     assert answer is not None
     assert "tfb" in answer
     monkeypatch.setattr(lab_process, "_setting", lambda path: "0" if "max_user" in path else None)

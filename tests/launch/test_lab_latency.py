@@ -86,13 +86,13 @@ def test_long_links_lead_through_a_relay_and_keep_their_rates(cluster, delay, re
     topology = cluster(SITES)
     plan, plain = plan_network(topology, delay=delay), plan_network(topology)
     assert {relay.link for relay in plan.relays} == relayed
-    assert len(plan.cables) == len(plain.cables) + len(relayed)
+    assert len(plan.veth_pairs) == len(plain.veth_pairs) + len(relayed)
     rates = {space.name: [line for line in space.tc if "tbf" in line] for space in plan.namespaces}
     for space in plain.namespaces:
         assert len(rates[space.name]) == len(space.tc)
     for relay in plan.relays:
         assert rates[relay.namespace] == []
-        assert sum(f"netns {relay.namespace}" in line for line in plan.cables) == 2
+        assert sum(f"netns {relay.namespace}" in line for line in plan.veth_pairs) == 2
 
 
 def test_a_relay_is_told_the_latency_and_the_scaled_rate(cluster):

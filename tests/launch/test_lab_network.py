@@ -37,7 +37,7 @@ def by_name(plan):
 def test_every_switch_host_and_link_has_its_place(cluster):
     plan = plan_network(cluster())
     assert list(by_name(plan)) == ["switch:s0", "switch:s1", "n0", "n1", "n2", "n3", None]
-    assert plan.cables == (
+    assert plan.veth_pairs == (
         "link add name eth0 index 10000 netns n0 type veth peer name h0 netns switch:s0",
         "link add name eth0 index 10001 netns n1 type veth peer name h1 netns switch:s0",
         "link add name eth0 index 10002 netns n2 type veth peer name h2 netns switch:s1",
@@ -88,7 +88,7 @@ def test_names_longer_than_a_device_may_be_do_not_become_devices(cluster):
             f"switches: {{a-switch-with-a-long-name: {{hosts: [{name}, b]}}}}\n"
         )
     )
-    devices = [word for line in plan.cables for word in line.split()[3:4]]
+    devices = [word for line in plan.veth_pairs for word in line.split()[3:4]]
     assert max(map(len, devices)) <= 15
     assert by_name(plan)[name].hostname == name
 
@@ -124,7 +124,7 @@ def test_every_shipped_topology_can_be_planned(file):
     names = [space.name for space in plan.namespaces]
     assert len(set(names)) == len(names) == len(topology.switches) + len(topology.hosts) + 1
     links = len(topology.hosts) + len(topology.links)
-    assert len(plan.cables) == links + 1
+    assert len(plan.veth_pairs) == links + 1
     assert sum(len(space.tc) for space in plan.namespaces) == 2 * links
 
 

@@ -12,10 +12,10 @@ enum { SIZE = 12 }; /* bytes of data of an element: a double and an int */
 
 static MPI_Datatype structure(MPI_Aint of_double, MPI_Aint of_int, MPI_Aint extent) {
     const int lengths[] = {1, 1};
-    const MPI_Aint places[] = {of_double, of_int};
+    const MPI_Aint displacements[] = {of_double, of_int};
     const MPI_Datatype types[] = {MPI_DOUBLE, MPI_INT};
     MPI_Datatype inner, type;
-    MPI_Type_create_struct(2, lengths, places, types, &inner);
+    MPI_Type_create_struct(2, lengths, displacements, types, &inner);
     MPI_Type_create_resized(inner, 0, extent, &type);
     MPI_Type_commit(&type);
     MPI_Type_free(&inner);

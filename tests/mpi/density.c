@@ -36,7 +36,7 @@ static int size_of(MPI_Datatype type) {
 }
 
 struct members {
-    int lengths[MEMBERS], places[MEMBERS];
+    int lengths[MEMBERS], displacements[MEMBERS];
     MPI_Aint bytes[MEMBERS];
 };
 
@@ -46,42 +46,42 @@ static struct members members_of(int count, int unit, int one_length) {
     int next = one_of(6) == 0;
     for (int i = 0; i < count; ++i) {
         members.lengths[i] = one_length >= 0 ? one_length : one_of(3);
-        members.places[i] = perhaps(next, next + one_of(3) - 1);
-        members.bytes[i] = (MPI_Aint)members.places[i] * unit;
-        next = members.places[i] + members.lengths[i];
+        members.displacements[i] = perhaps(next, next + one_of(3) - 1);
+        members.bytes[i] = (MPI_Aint)members.displacements[i] * unit;
+        next = members.displacements[i] + members.lengths[i];
     }
     if (count > 1 && one_of(8) == 0) {
-        const int place = members.places[0];
-        members.places[0] = members.places[1];
-        members.places[1] = place;
-        members.bytes[0] = (MPI_Aint)members.places[0] * unit;
-        members.bytes[1] = (MPI_Aint)members.places[1] * unit;
+        const int place = members.displacements[0];
+        members.displacements[0] = members.displacements[1];
+        members.displacements[1] = place;
+        members.bytes[0] = (MPI_Aint)members.displacements[0] * unit;
+        members.bytes[1] = (MPI_Aint)members.displacements[1] * unit;
     }
     return members;
 }
 
 static void make_struct(MPI_Datatype *type) {
     MPI_Datatype types[MEMBERS];
-    MPI_Aint places[MEMBERS], next = 0;
+    MPI_Aint displacements[MEMBERS], next = 0;
     int lengths[MEMBERS];
     const int count = 1 + one_of(MEMBERS);
     for (int i = 0; i < count; ++i) {
         types[i] = some_type(DEPTH - 1);
         lengths[i] = one_of(3);
-        places[i] = perhaps((int)next, (int)next + 4 * (one_of(3) - 1));
-        next = places[i] + (MPI_Aint)lengths[i] * size_of(types[i]);
+        displacements[i] = perhaps((int)next, (int)next + 4 * (one_of(3) - 1));
+        next = displacements[i] + (MPI_Aint)lengths[i] * size_of(types[i]);
     }
 #if MPI_VERSION >= 4
     if (one_of(2)) {
         MPI_Count many[MEMBERS], far[MEMBERS];
         for (int i = 0; i < count; ++i) {
             many[i] = lengths[i];
-            far[i] = places[i];
+            far[i] = displacements[i];
         }
         MPI_Type_create_struct_c(count, many, far, types, type);
     } else
 #endif
-        MPI_Type_create_struct(count, lengths, places, types, type);
+        MPI_Type_create_struct(count, lengths, displacements, types, type);
     for (int i = 0; i < count; ++i)
         MPI_Type_free(&types[i]);
 }
@@ -114,10 +114,10 @@ static void make_subarray(MPI_Datatype inner, MPI_Datatype *type) {
 static int make_large(int which, MPI_Datatype inner, int count, int length, int stride,
                       const struct members *members, MPI_Datatype *type) {
 #if MPI_VERSION >= 4
-    MPI_Count lengths[MEMBERS], places[MEMBERS], bytes[MEMBERS];
+    MPI_Count lengths[MEMBERS], displacements[MEMBERS], bytes[MEMBERS];
     for (int i = 0; i < MEMBERS; ++i) {
         lengths[i] = members->lengths[i];
-        places[i] = members->places[i];
+        displacements[i] = members->displacements[i];
         bytes[i] = members->bytes[i];
     }
     switch (which) {
@@ -129,11 +129,12 @@ static int make_large(int which, MPI_Datatype inner, int count, int length, int 
         return MPI_Type_create_hvector_c(count, length, (MPI_Count)stride * size_of(inner), inner,
                                          type) == MPI_SUCCESS;
     case 4:
-        return MPI_Type_indexed_c(count, lengths, places, inner, type) == MPI_SUCCESS;
+        return MPI_Type_indexed_c(count, lengths, displacements, inner, type) == MPI_SUCCESS;
     case 5:
         return MPI_Type_create_hindexed_c(count, lengths, bytes, inner, type) == MPI_SUCCESS;
     case 6:
-        return MPI_Type_create_indexed_block_c(count, length, places, inner, type) == MPI_SUCCESS;
+        return MPI_Type_create_indexed_block_c(count, length, displacements, inner, type) ==
+               MPI_SUCCESS;
     case 7:
         return MPI_Type_create_hindexed_block_c(count, length, bytes, inner, type) == MPI_SUCCESS;
     }
@@ -156,13 +157,13 @@ static void make_small(int which, MPI_Datatype inner, int count, int length, int
         MPI_Type_create_hvector(count, length, (MPI_Aint)stride * size_of(inner), inner, type);
         break;
     case 4:
-        MPI_Type_indexed(count, members->lengths, members->places, inner, type);
+        MPI_Type_indexed(count, members->lengths, members->displacements, inner, type);
         break;
     case 5:
         MPI_Type_create_hindexed(count, members->lengths, members->bytes, inner, type);
         break;
     case 6:
-        MPI_Type_create_indexed_block(count, length, members->places, inner, type);
+        MPI_Type_create_indexed_block(count, length, members->displacements, inner, type);
         break;
     case 7:
         MPI_Type_create_hindexed_block(count, length, members->bytes, inner, type);
@@ -262,11 +263,12 @@ struct particle {
 
 static MPI_Datatype particle_type(void) {
     const int lengths[] = {3, 1, 1};
-    const MPI_Aint places[] = {offsetof(struct particle, place), offsetof(struct particle, number),
-                               offsetof(struct particle, kind)};
+    const MPI_Aint displacements[] = {offsetof(struct particle, place),
+                                      offsetof(struct particle, number),
+                                      offsetof(struct particle, kind)};
     const MPI_Datatype types[] = {MPI_DOUBLE, MPI_INT, MPI_INT};
     MPI_Datatype members, type;
-    MPI_Type_create_struct(3, lengths, places, types, &members);
+    MPI_Type_create_struct(3, lengths, displacements, types, &members);
     MPI_Type_create_resized(members, 0, sizeof(struct particle), &type);
     MPI_Type_free(&members);
     MPI_Type_commit(&type);

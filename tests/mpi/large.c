@@ -21,14 +21,14 @@ static int rank, size;
 
 struct large_blocks {
     MPI_Count counts[PEERS_MOST];
-    MPI_Aint places[PEERS_MOST];
+    MPI_Aint displacements[PEERS_MOST];
 };
 
 static struct large_blocks large_blocks_of(MPI_Count count) {
     struct large_blocks blocks;
     for (int i = 0; i < PEERS_MOST; ++i) {
         blocks.counts[i] = count;
-        blocks.places[i] = i * (count < INT_MAX ? count + 1 : 0);
+        blocks.displacements[i] = i * (count < INT_MAX ? count + 1 : 0);
     }
     return blocks;
 }
@@ -36,7 +36,7 @@ static struct large_blocks large_blocks_of(MPI_Count count) {
 /* The call with large counts: `count` in place of both counts of the arguments. */
 static int call_large(int kind, const struct arguments *a, MPI_Count count, int native) {
     const struct large_blocks each = large_blocks_of(count);
-    const struct large large = {count, each.counts, each.places};
+    const struct large large = {count, each.counts, each.displacements};
     if (collectives[kind].call_large == NULL) /* a barrier has no count */
         return call(&collectives[kind], a, native);
     return collectives[kind].call_large(a, &large, native);

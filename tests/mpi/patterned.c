@@ -270,7 +270,7 @@ static char content(int from, int to, int at) {
 
 struct side {
     char *data;
-    int counts[RANKS_MOST], places[RANKS_MOST];
+    int counts[RANKS_MOST], displacements[RANKS_MOST];
 };
 
 /* Blocks with gaps of a byte pair; elements are of `unit` bytes. */
@@ -281,7 +281,7 @@ static struct side side_of(int sends, int unit) {
         const int peer = here->world_of[i];
         const int bytes = 2 * (sends ? counts[rank][peer] : counts[peer][rank]);
         side.counts[i] = bytes / unit;
-        side.places[i] = place / unit;
+        side.displacements[i] = place / unit;
         place += bytes + 2;
     }
     side.data = malloc((size_t)place + 2);
@@ -290,7 +290,7 @@ static struct side side_of(int sends, int unit) {
     for (int i = 0; i < here->size && sends; ++i) {
         const int peer = here->world_of[i];
         for (int at = 0; at < 2 * counts[rank][peer]; ++at)
-            side.data[side.places[i] * unit + at] = content(rank, peer, at);
+            side.data[side.displacements[i] * unit + at] = content(rank, peer, at);
     }
     return side;
 }
@@ -299,7 +299,7 @@ static int wrong_bytes(const struct side *got, int unit) {
     int wrong = 0;
     for (int i = 0; i < here->size; ++i) {
         const int peer = here->world_of[i];
-        const char *block = got->data + got->places[i] * unit;
+        const char *block = got->data + got->displacements[i] * unit;
         for (int at = 0; at < 2 * counts[peer][rank]; ++at)
             wrong += block[at] != content(peer, rank, at);
         wrong += block[2 * counts[peer][rank]] != -1;
@@ -336,10 +336,10 @@ static int call_in_place(void) {
     for (int i = 0; i < here->size; ++i) {
         const int peer = here->world_of[i];
         for (int at = 0; at < 2 * counts[rank][peer]; ++at)
-            both.data[both.places[i] + at] = content(rank, peer, at);
+            both.data[both.displacements[i] + at] = content(rank, peer, at);
     }
     EXPECT(MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, both.data, both.counts,
-                         both.places, MPI_CHAR, here->comm) == MPI_SUCCESS);
+                         both.displacements, MPI_CHAR, here->comm) == MPI_SUCCESS);
     const int wrong = wrong_bytes(&both, 1);
     free(both.data);
     return wrong;
@@ -350,17 +350,18 @@ static int call_once(const struct coll_routine *routine, MPI_Datatype pair) {
     const MPI_Comm comm = here->comm;
     const int send_unit = 1 + (int)draw(2), recv_unit = 1 + (int)draw(2);
     struct side sent = side_of(1, send_unit), got = side_of(0, recv_unit);
-    struct coll_call call = {.collective = COLL_ALLTOALLV,
-                             .comm = comm,
-                             .sendbuf = sent.data,
-                             .recvbuf = got.data,
-                             .send_type = send_unit == 1 ? MPI_CHAR : pair,
-                             .recv_type = recv_unit == 1 ? MPI_CHAR : pair,
-                             .send_blocks = {.counts = sent.counts, .displacements = sent.places},
-                             .recv_blocks = {.counts = got.counts, .displacements = got.places}};
+    struct coll_call call = {
+        .collective = COLL_ALLTOALLV,
+        .comm = comm,
+        .sendbuf = sent.data,
+        .recvbuf = got.data,
+        .send_type = send_unit == 1 ? MPI_CHAR : pair,
+        .recv_type = recv_unit == 1 ? MPI_CHAR : pair,
+        .send_blocks = {.counts = sent.counts, .displacements = sent.displacements},
+        .recv_blocks = {.counts = got.counts, .displacements = got.displacements}};
     if (routine == NULL)
-        EXPECT(MPI_Alltoallv(sent.data, sent.counts, sent.places, call.send_type, got.data,
-                             got.counts, got.places, call.recv_type, comm) == MPI_SUCCESS);
+        EXPECT(MPI_Alltoallv(sent.data, sent.counts, sent.displacements, call.send_type, got.data,
+                             got.counts, got.displacements, call.recv_type, comm) == MPI_SUCCESS);
     else
         run(routine, &call);
     const int wrong = wrong_bytes(&got, recv_unit);
@@ -371,22 +372,22 @@ static int call_once(const struct coll_routine *routine, MPI_Datatype pair) {
 
 /* An allgatherv in which each block has this rank's number, and so many bytes as all ranks know. */
 static int gather_once(char letter, MPI_Comm comm) {
-    int lengths[RANKS_MOST], places[RANKS_MOST], all = 0, wrong = 0;
+    int lengths[RANKS_MOST], displacements[RANKS_MOST], all = 0, wrong = 0;
     const int odd = (int)draw((unsigned)size), mean = letter == 'S' ? 10 : 200;
     for (int i = 0; i < size; ++i) {
         lengths[i] = letter != 'E' && i == odd ? 10 * mean : mean + (int)draw(3);
-        places[i] = all;
+        displacements[i] = all;
         all += lengths[i];
     }
     char *out = malloc((size_t)lengths[rank]), *in = calloc((size_t)all, 1);
     EXPECT(out != NULL && in != NULL);
     for (int i = 0; i < lengths[rank]; ++i)
         out[i] = content(rank, 0, i);
-    EXPECT(MPI_Allgatherv(out, lengths[rank], MPI_CHAR, in, lengths, places, MPI_CHAR, comm) ==
-           MPI_SUCCESS);
+    EXPECT(MPI_Allgatherv(out, lengths[rank], MPI_CHAR, in, lengths, displacements, MPI_CHAR,
+                          comm) == MPI_SUCCESS);
     for (int from = 0; from < size; ++from)
         for (int i = 0; i < lengths[from]; ++i)
-            wrong += in[places[from] + i] != content(from, 0, i);
+            wrong += in[displacements[from] + i] != content(from, 0, i);
     free(out);
     free(in);
     return wrong;

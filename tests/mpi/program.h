@@ -33,14 +33,14 @@ enum { PEERS_MOST = 64 };
 
 /* Blocks for, or from, so many ranks: `count` elements each, and one more left free behind. */
 struct blocks {
-    int counts[PEERS_MOST], places[PEERS_MOST];
+    int counts[PEERS_MOST], displacements[PEERS_MOST];
 };
 
 static inline struct blocks blocks_of(int count) {
     struct blocks blocks;
     for (int i = 0; i < PEERS_MOST; ++i) {
         blocks.counts[i] = count;
-        blocks.places[i] = i * (count + 1);
+        blocks.displacements[i] = i * (count + 1);
     }
     return blocks;
 }
@@ -52,9 +52,9 @@ static inline int call(const struct collective *collective, const struct argumen
     const struct blocks from = blocks_of(arguments->recv_count);
     struct arguments all = *arguments;
     all.send_counts = to.counts;
-    all.send_places = to.places;
+    all.send_displacements = to.displacements;
     all.recv_counts = from.counts;
-    all.recv_places = from.places;
+    all.recv_displacements = from.displacements;
     return collective->call(&all, native);
 }
 

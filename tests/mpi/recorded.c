@@ -63,25 +63,26 @@ static void parts_of_the_world(void) {
 }
 
 static void kinds(void) {
-    int to[64], from[64], counts[16], places[16];
+    int to[64], from[64], counts[16], displacements[16];
     MPI_Datatype pair;
     MPI_Request request;
     memset(to, 0, sizeof to);
     for (int i = 0; i < size; ++i) {
         counts[i] = (rank + i) % 3;
-        places[i] = 3 * i;
+        displacements[i] = 3 * i;
     }
     MPI_Type_vector(2, 1, 3, MPI_INT, &pair);
     MPI_Type_commit(&pair);
     MPI_Alltoall(to, 2, MPI_INT, from, 2, MPI_INT, MPI_COMM_WORLD);
     MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, from, 2, MPI_INT, MPI_COMM_WORLD);
     MPI_Allreduce(MPI_IN_PLACE, from, 4, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    MPI_Alltoallv(to, counts, places, MPI_INT, from, counts, places, MPI_INT, MPI_COMM_WORLD);
+    MPI_Alltoallv(to, counts, displacements, MPI_INT, from, counts, displacements, MPI_INT,
+                  MPI_COMM_WORLD);
     /* What does not count on a rank may be anything. */
     MPI_Gather(to, 3, MPI_INT, from, rank == 1 ? 3 : -9, rank == 1 ? MPI_INT : MPI_DATATYPE_NULL, 1,
                MPI_COMM_WORLD);
     MPI_Gatherv(to, rank + 1, MPI_INT, from, rank == 0 ? (int[]){1, 2, 3, 4} : NULL,
-                rank == 0 ? places : NULL, rank == 0 ? MPI_INT : MPI_DATATYPE_NULL, 0,
+                rank == 0 ? displacements : NULL, rank == 0 ? MPI_INT : MPI_DATATYPE_NULL, 0,
                 MPI_COMM_WORLD);
     MPI_Bcast(from, 1, pair, 0, MPI_COMM_WORLD);
     MPI_Iallreduce(to, from, 5, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);

@@ -19,7 +19,7 @@ enum { BYTES = 400, ROOM = 16 * BYTES, WHILE = 20000 /* µs */ };
 static int rank, size;
 
 static char out[ROOM], in[ROOM];
-static int counts[PEERS_MOST], places[PEERS_MOST];
+static int counts[PEERS_MOST], displacements[PEERS_MOST];
 
 /* The arguments of any collective. Some have a root that gets the data, some one that has it. */
 static struct coll_call call_on(MPI_Comm comm, enum coll_collective collective) {
@@ -36,7 +36,7 @@ static struct coll_call call_on(MPI_Comm comm, enum coll_collective collective) 
         .op = MPI_BXOR,
         .root = from_root ? size - 1 : 0,
     };
-    const struct coll_blocks blocks = {.counts = counts, .displacements = places};
+    const struct coll_blocks blocks = {.counts = counts, .displacements = displacements};
     if (collective == COLL_ALLTOALLV)
         call.send_blocks = blocks;
     if (collective == COLL_ALLTOALLV || collective == COLL_ALLGATHERV)
@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (int i = 0; i < size; ++i) {
         counts[i] = BYTES;
-        places[i] = i * BYTES;
+        displacements[i] = i * BYTES;
     }
     for (int i = 0; i < coll_routine_count; ++i)
         if (!(coll_routines[i].constraints & COLL_UNPREPARED))

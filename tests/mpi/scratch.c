@@ -101,7 +101,7 @@ enum { MUCH = 30000, LESSONS = 5, LATE = 2000, TIMES_LATE = 10 };
 
 struct buffers {
     char *send, *recv;
-    int *counts, *places;
+    int *counts, *displacements;
     MPI_Datatype element; /* of one byte, with gaps twice as far apart; or a large one */
     MPI_Op op;
 };
@@ -123,8 +123,8 @@ static struct buffers make_buffers(const struct coll_shape *kind, int count, int
                         MPI_BXOR};
     for (int i = 0; i < size; ++i) {
         const long long whole = kind->whole ? count : (long long)count * size;
-        b.places[i] = (int)(whole * i / size);
-        b.counts[i] = (int)(whole * (i + 1) / size) - b.places[i];
+        b.displacements[i] = (int)(whole * i / size);
+        b.counts[i] = (int)(whole * (i + 1) / size) - b.displacements[i];
     }
     if (variant->odd) {
         if (kind->reduces)
@@ -142,7 +142,7 @@ static void free_buffers(struct buffers *b) {
     free(b->send);
     free(b->recv);
     free(b->counts);
-    free(b->places);
+    free(b->displacements);
     if (b->element != MPI_BYTE)
         PMPI_Type_free(&b->element);
     if (b->op != MPI_BXOR)
@@ -164,7 +164,8 @@ static struct coll_call make_call(enum coll_collective collective, const struct 
                              .op = b->op,
                              .root = variant->root};
     if (uneven) {
-        call.send_blocks = (struct coll_blocks){.counts = b->counts, .displacements = b->places};
+        call.send_blocks =
+            (struct coll_blocks){.counts = b->counts, .displacements = b->displacements};
         call.recv_blocks = call.send_blocks;
     }
     if (variant->in_place && (!kind->rooted || rank == variant->root)) {

@@ -28,11 +28,11 @@ static void exchange(MPI_Comm comm) {
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     for (int i = 0; i < size; ++i)
-        sent[blocks.places[i]] = rank;
-    EXPECT(MPI_Alltoallv(sent, blocks.counts, blocks.places, MPI_INT, received, blocks.counts,
-                         blocks.places, MPI_INT, comm) == MPI_SUCCESS);
+        sent[blocks.displacements[i]] = rank;
+    EXPECT(MPI_Alltoallv(sent, blocks.counts, blocks.displacements, MPI_INT, received,
+                         blocks.counts, blocks.displacements, MPI_INT, comm) == MPI_SUCCESS);
     for (int i = 0; i < size; ++i)
-        EXPECT(received[blocks.places[i]] == i);
+        EXPECT(received[blocks.displacements[i]] == i);
 }
 
 int main(int argc, char **argv) {

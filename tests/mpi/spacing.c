@@ -91,15 +91,15 @@ static void downwards(int count, int p) {
 static void in_place(int count, int p) {
     MPI_Datatype type = far_pair(count);
     struct buffers made = make(2 * count * p);
-    int *counts = malloc(2 * (size_t)p * sizeof *counts), *places = counts + p;
+    int *counts = malloc(2 * (size_t)p * sizeof *counts), *displacements = counts + p;
     for (int i = 0; i < p; ++i) {
         counts[i] = count;
-        places[i] = 2 * count * i;
+        displacements[i] = 2 * count * i;
     }
-    PMPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, made.expected, counts, places, type,
-                   MPI_COMM_WORLD);
-    MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, made.actual, counts, places, type,
-                  MPI_COMM_WORLD);
+    PMPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, made.expected, counts,
+                   displacements, type, MPI_COMM_WORLD);
+    MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, made.actual, counts, displacements,
+                  type, MPI_COMM_WORLD);
     EXPECT(same(made));
     free(counts);
     MPI_Type_free(&type);

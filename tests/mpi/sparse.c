@@ -55,7 +55,7 @@ static int number(int from, int to, int i) {
 
 /* Counts and places of the blocks of one side; who has no data may have elements of none. */
 struct blocks_of_side {
-    int counts[RANKS_MOST], places[RANKS_MOST], all;
+    int counts[RANKS_MOST], displacements[RANKS_MOST], all;
     MPI_Datatype type;
 };
 
@@ -65,7 +65,7 @@ static struct blocks_of_side side_of(pattern *elements, int sends) {
     struct blocks_of_side side = {.type = MPI_INT};
     for (int i = 0; i < size; ++i) {
         side.counts[i] = sends ? elements(rank, i) : elements(i, rank);
-        side.places[i] = i * ROOM;
+        side.displacements[i] = i * ROOM;
         side.all += i == rank ? 0 : side.counts[i] > 0;
     }
     if (side.all == 0 && elements(rank, rank) == 0 && rank % 2 == 0) {
@@ -109,14 +109,15 @@ static void alltoallv(const struct coll_routine *routine, const struct coll_para
         out[i] = number(rank, i / ROOM, i % ROOM);
         in[i] = in_place ? out[i] : -1;
     }
-    struct coll_call call = {.collective = COLL_ALLTOALLV,
-                             .comm = MPI_COMM_WORLD,
-                             .sendbuf = in_place ? MPI_IN_PLACE : out,
-                             .recvbuf = in,
-                             .send_type = sent.type,
-                             .recv_type = got.type,
-                             .send_blocks = {.counts = sent.counts, .displacements = sent.places},
-                             .recv_blocks = {.counts = got.counts, .displacements = got.places}};
+    struct coll_call call = {
+        .collective = COLL_ALLTOALLV,
+        .comm = MPI_COMM_WORLD,
+        .sendbuf = in_place ? MPI_IN_PLACE : out,
+        .recvbuf = in,
+        .send_type = sent.type,
+        .recv_type = got.type,
+        .send_blocks = {.counts = sent.counts, .displacements = sent.displacements},
+        .recv_blocks = {.counts = got.counts, .displacements = got.displacements}};
     run(routine, parameters, &call);
     for (int i = 0; i < size * ROOM; ++i) {
         const int from = i / ROOM, arrives = i % ROOM < elements(from, rank);
@@ -151,10 +152,10 @@ static int sparse_count(int from) {
 }
 
 static void allgatherv(const struct coll_routine *routine) {
-    int counts[RANKS_MOST], places[RANKS_MOST], own[ROOM], in[RANKS_MOST * ROOM], others = 0;
+    int counts[RANKS_MOST], displacements[RANKS_MOST], own[ROOM], in[RANKS_MOST * ROOM], others = 0;
     for (int i = 0; i < size; ++i) {
         counts[i] = sparse_count(i);
-        places[i] = i * ROOM;
+        displacements[i] = i * ROOM;
         others += i != rank && counts[i] > 0;
     }
     for (int i = 0; i < size * ROOM; ++i) {
@@ -169,7 +170,7 @@ static void allgatherv(const struct coll_routine *routine) {
                              .send_count = has ? counts[rank] : 5,
                              .send_type = has ? MPI_INT : hollow,
                              .recv_type = MPI_INT,
-                             .recv_blocks = {.counts = counts, .displacements = places}};
+                             .recv_blocks = {.counts = counts, .displacements = displacements}};
     run(routine, &routine->defaults, &call);
     for (int i = 0; i < size * ROOM; ++i)
         EXPECT(in[i] == (i % ROOM < sparse_count(i / ROOM) ? number(i / ROOM, 0, i % ROOM) : -1));

@@ -45,22 +45,22 @@ static void nothing_often_of_one(MPI_Comm comm) {
 #if MPI_VERSION >= 4
     int *data = calloc((size_t)size, sizeof *data);
     MPI_Count *counts = malloc((size_t)size * sizeof *counts);
-    MPI_Aint *places = malloc((size_t)size * sizeof *places);
+    MPI_Aint *displacements = malloc((size_t)size * sizeof *displacements);
     MPI_Datatype empty;
     MPI_Type_contiguous(0, MPI_INT, &empty);
     MPI_Type_commit(&empty);
     for (int i = 0; i < size; ++i) {
         counts[i] = i > 0;
-        places[i] = i;
+        displacements[i] = i;
     }
     EXPECT(MPI_Allgatherv_c(&rank, rank == 0 ? (MPI_Count)1 << 33 : 1, rank == 0 ? empty : MPI_INT,
-                            data, counts, places, MPI_INT, comm) == MPI_SUCCESS);
+                            data, counts, displacements, MPI_INT, comm) == MPI_SUCCESS);
     for (int i = 0; i < size; ++i)
         EXPECT(data[i] == i);
     MPI_Type_free(&empty);
     free(data);
     free(counts);
-    free(places);
+    free(displacements);
 #else
     (void)comm;
 #endif

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stagegen.catalogue import Algorithm, Parameter
 from stagegen.catalogue.formula import Formula
-from stagegen.catalogue.values import Range
+from stagegen.catalogue.values import ValueRange
 from stagegen.measure.records import Candidate
 from stagegen.tune.candidates import at_size, default_candidate, useful_values, variants
 from stagegen.tune.checking import CheckedSource
@@ -42,7 +42,7 @@ def test_a_candidate_has_a_value_that_is_tried(size, segment):
     assert at_size(both, default_candidate(both), size, 8) == wanted
 
 
-RADIX = Parameter("radix", "base of numbers", Range(2, Formula("p")), 4)
+RADIX = Parameter("radix", "base of numbers", ValueRange(2, Formula("p")), 4)
 
 
 @pytest.mark.parametrize(("ranks", "value"), [(2, 2), (3, 3), (4, 4), (9, 4)])

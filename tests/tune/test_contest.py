@@ -8,7 +8,7 @@ import pytest
 
 from stagegen.catalogue import Parameter, Part
 from stagegen.catalogue.formula import Formula
-from stagegen.catalogue.values import Range
+from stagegen.catalogue.values import ValueRange
 from stagegen.errors import InputError, MeasurementError
 from stagegen.measure.records import Candidate
 from stagegen.tune.contest import named_candidate, require_right, time_in_turn
@@ -17,8 +17,8 @@ from tests.tune.test_race_search import algorithm
 
 SEGMENT = Parameter("segment_size", "bytes of a segment", (8, 64, 512), 512)
 WINDOW = Parameter("window", "messages at a time", (1, 2, 4), 1)
-RADIX = Parameter("radix", "base of numbers", Range(2, Formula("min(p, 64)")), 2)
-PIECE = Parameter("piece", "bytes of a piece", Range(512, Formula("n"), 2), 512)
+RADIX = Parameter("radix", "base of numbers", ValueRange(2, Formula("min(p, 64)")), 2)
+PIECE = Parameter("piece", "bytes of a piece", ValueRange(512, Formula("n"), 2), 512)
 KNOWN = {
     "aapc": algorithm("aapc", parameters=(SEGMENT, WINDOW)),
     "bruck": algorithm("bruck", parameters=(RADIX, PIECE)),

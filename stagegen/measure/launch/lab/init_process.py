@@ -245,7 +245,7 @@ def build(plan: dict[str, Any], relay: str) -> dict[int, _Relay]:
     """
     _private_places()
     _make_namespaces(plan)
-    _batch("ip", plan["cables"])
+    _batch("ip", plan["veth_pairs"])
     for namespace in plan["namespaces"]:
         _configure(namespace, plan["neighbours"])
     _name_hosts(plan["hosts_file"])

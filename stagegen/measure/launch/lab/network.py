@@ -92,7 +92,7 @@ class NetworkPlan:
 
     Attributes:
         hostname: of the outer namespace.
-        cables: lines for ``ip -batch``, run in the outer namespace: all veth pairs.
+        veth_pairs: lines for ``ip -batch``, run in the outer namespace: all veth pairs.
         namespaces: all namespaces, the outer one last.
         hosts_file: what ``/etc/hosts`` says inside the lab.
         neighbours: lines for ``ip -batch``, each without the device's name at its end. They tell
@@ -103,7 +103,7 @@ class NetworkPlan:
     """
 
     hostname: str
-    cables: tuple[str, ...]
+    veth_pairs: tuple[str, ...]
     namespaces: tuple[NamespacePlan, ...]
     hosts_file: str
     neighbours: tuple[str, ...] = ()
@@ -322,7 +322,7 @@ def plan_network(
     ]
     return NetworkPlan(
         hostname=OUTER_HOSTNAME,
-        cables=tuple(_pair_line(number, ends) for number, ends in enumerate(pairs)),
+        veth_pairs=tuple(_pair_line(number, ends) for number, ends in enumerate(pairs)),
         namespaces=(*switches, *hosts, *map(_relay_space, relays), _outer_plan()),
         hosts_file=_hosts_file(topology),
         neighbours=_neighbours(len(topology.hosts)),
