@@ -9,7 +9,7 @@ decide, and :meth:`Search.conclude`. So a launch serves the searches of all coll
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 
@@ -138,10 +138,13 @@ class Search:
         self._until_none_fails(end)
         return outcomes[-1]
 
-    def leave_out(self, names: Iterable[str]) -> None:
-        """Go on without algorithms that failed elsewhere."""
-        for name in set(names) & self._algorithms.keys():
-            self._looks.forget(name)
+    def leave_out(self, routines: Set[tuple[str, str]]) -> bool:
+        """Go on without algorithms that failed elsewhere, each with its collective.
+
+        Compositions of which one serves a part are left out, too. Returns whether any was timed.
+        """
+        new = sorted(routines - self._looks.banned)
+        return any([self._looks.forget(*routine) for routine in new])
 
     def pending(self) -> tuple[int, ...]:
         """Return the sizes that a look may be worth: of the plan, and middles of odd ones."""
@@ -210,7 +213,7 @@ class Search:
                 return attempt()
             except CandidateFailed as failed:
                 self._failures.append(failed.failure)
-                self._looks.forget(failed.failure.candidate.algorithm)
+                self._looks.forget(self._collective, failed.failure.candidate.algorithm)
 
     def _confirm_all(self) -> None:
         """Time the finalists of each size in this launch, where that was not done."""

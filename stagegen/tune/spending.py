@@ -230,9 +230,8 @@ class Spender:
         return True
 
     def _leave_out_what_failed(self, subject: Subject) -> None:
-        """Take a routine that failed out of the other searches of the collective."""
-        failed = {failure.candidate.algorithm for failure in subject.search.failures}
+        """Take a routine that failed out of all searches; it may serve a part in any of them."""
+        failed = {(subject.collective, f.candidate.algorithm) for f in subject.search.failures}
         for other in self._subjects:
-            if failed and other is not subject and other.collective == subject.collective:
-                other.search.leave_out(failed)
+            if other.search.leave_out(failed):
                 other.worths = None
