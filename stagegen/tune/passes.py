@@ -108,9 +108,13 @@ class Passes:
     def conclude(self) -> Mapping[Topic, Outcome]:
         """Return the outcomes; none of what only serves parts."""
         found: dict[Topic, Outcome] = {}
-        for topics in self._called():
-            self._leave_out(topics)
-            found |= self._run(lambda search: search.conclude(), topics)
+        left = list(self._called())
+        while left:
+            for topics in left:
+                self._leave_out(topics)
+                found |= self._run(lambda search: search.conclude(), topics)
+            # What fails in a duel may serve in what was concluded before.
+            left = [late for topics in self._called() if (late := self._leave_out(topics))]
         return found
 
     def _called(self) -> Iterator[Sequence[Topic]]:
@@ -118,9 +122,9 @@ class Passes:
             if called := [topic for topic in topics if not topic.is_part]:
                 yield called
 
-    def _leave_out(self, topics: Sequence[Topic]) -> None:
-        for topic in topics:
-            self.searches[topic].leave_out(self.banned)
+    def _leave_out(self, topics: Sequence[Topic]) -> list[Topic]:
+        """Leave out what is banned; return the topics in which it was timed."""
+        return [topic for topic in topics if self.searches[topic].leave_out(self.banned)]
 
     def _run(self, step: Callable[[Search], T], topics: Sequence[Topic]) -> dict[Topic, T]:
         return self._run_each({topic: partial(step, self.searches[topic]) for topic in topics})

@@ -144,7 +144,8 @@ class Search:
         Compositions of which one serves a part are left out, too. Returns whether any was timed.
         """
         new = sorted(routines - self._looks.banned)
-        return any([self._looks.forget(*routine) for routine in new])
+        timed = [self._looks.forget(*routine) for routine in new]
+        return any(timed)
 
     def pending(self) -> tuple[int, ...]:
         """Return the sizes that a look may be worth: of the plan, and middles of odd ones."""

@@ -294,6 +294,33 @@ def test_a_routine_that_fails_serves_no_part_from_then_on(routine, where, total)
     assert tuned(LogSource(records), options).decision == found.decision
 
 
+class Crossing(Ends):
+    """In bcast one routine is fast at the first size, another one at the last."""
+
+    def measure(self, asked):
+        short = asked.size <= SIZES[0]
+        self.fast = {
+            **FAST,
+            ("bcast", "topology_linear"): 1.0 if short else 4.0,
+            ("bcast", "binomial"): 4.0 if short else 1.0,
+        }
+        return super().measure(asked)
+
+
+@pytest.mark.parametrize("total", [None, 1e6])
+def test_a_routine_that_fails_in_a_duel_serves_no_part_of_what_was_concluded_before(total):
+    options = replace(OPTIONS, total=total)
+    routine = "topology_linear"
+    assert choice(tuned(Crossing(routine, lambda _: False), options), "cluster", SIZES[0]).bound
+    model = Crossing(routine, lambda asked: asked.size not in SIZES)
+    records: list = []
+    found = tuned(Recorder(model, records), options)
+    assert model.ended
+    rules = [rule for table in found.decision.tables for rule in table.rules]
+    assert not [o for rule in rules for o in rule.options if f"bcast/{routine}" in bound_to(o)]
+    assert tuned(LogSource(records), options).decision == found.decision
+
+
 def test_specs_say_what_serves_the_parts():
     parts = (Bound("reduce", Candidate("native")), Bound("bcast", Candidate("k", (("r", 4),))))
     candidate = Candidate(COMPOSED, (), parts)
