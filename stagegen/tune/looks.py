@@ -254,13 +254,13 @@ class Looks:
 
     def at_compositions(self, size: int) -> None:
         """Look at the compositions that are left, beside the best of the others."""
-        self._composed.add(size)
         of_size = self.compositions.get(size, {})
         banned = self._banned_of(of_size)
         given = {c: s for c, s in of_size.items() if c not in banned}
         if given:
             self._plan.progress(f"{self._collective} {size} B: compositions")
             self._composing.look(size, self.points[size], given)
+        self._composed.add(size)
 
 
 def _by_algorithm(times: Times) -> dict[str, float]:

@@ -248,6 +248,27 @@ def test_a_composition_that_fails_is_left_out_everywhere():
     assert COMPOSED not in {c.algorithm for asked in later for c in asked.candidates}
 
 
+@pytest.mark.parametrize("total", [None, 1e6])
+def test_where_one_composition_fails_the_others_are_looked_at(total):
+    """At the first size, where both have a look."""
+
+    class Deadly(Costs):
+        def measure(self, asked):
+            for candidate in asked.candidates:
+                if candidate.algorithm == "of_halves":
+                    failed = ("allreduce", asked.size, candidate, "x", asked.communicator)
+                    raise CandidateFailed(Failure(*failed))
+            return super().measure(asked)
+
+    options = replace(OPTIONS, total=total)
+    records: list = []
+    found = tuned(Recorder(Deadly(), records), options)
+    failed = [f.candidate.algorithm for outcome in found.outcomes for f in outcome.failures]
+    assert failed == ["of_halves"]
+    assert choice(found, "cluster", SIZES[0]).algorithm == COMPOSED
+    assert tuned(LogSource(records), options).decision == found.decision
+
+
 class Ends(Costs):
     """One routine of bcast ends the job, from some command of some communicator on."""
 
