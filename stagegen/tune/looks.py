@@ -101,7 +101,8 @@ class Looks:
     def forget(self, collective: str, name: str) -> bool:
         """Go on without a routine, and without the compositions of which it serves a part.
 
-        Sizes where others have lost to these are looked at again. Returns whether any was timed.
+        Sizes where these led are looked at again, as others have lost to them. At other sizes, what
+        is known of the others stays. Returns whether any was timed.
         """
         known = [*self._quick.values(), *(point.seen for point in self.points.values())]
         self.banned.add((collective, name))
@@ -113,16 +114,12 @@ class Looks:
                 del times[candidate]
         for size, point in list(self.points.items()):
             theirs = self._banned_of(point.seen)
-            best = least(point.seen)
-            led = any(min(group & best.keys(), key=best.__getitem__) in theirs
-                      for group in point.field.groups)  # fmt: skip
-            if led or any(candidate in point.finalists for candidate in theirs):
+            if any(point.has_led(candidate) for candidate in theirs):
                 del self.points[size]
                 self._composed.discard(size)
             else:
                 for candidate in theirs:
-                    del point.seen[candidate]
-                    point.tried.pop(candidate, None)
+                    point.forget(candidate)
                 point.field = self._kinds.field(point.seen)
         return timed
 
