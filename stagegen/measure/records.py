@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from stagegen.catalogue.algorithm import NATIVE
@@ -98,6 +98,8 @@ class Request:
             as where memory lies, changes times.
         first: if ranks come late, the number of the first repetition's experiment in this launch;
             else 0. Equal experiments have equal delays, whatever the size and the candidates.
+        look: whether it is a look, which tells what may win. If ranks come late, it is the mean of
+            several experiments. No record has it: it has these experiments.
     """
 
     collective: str
@@ -110,6 +112,7 @@ class Request:
     communicator: str = WHOLE
     launch: int = 0
     first: int = 0
+    look: bool = field(default=False, compare=False)
 
     @property
     def experiment(self) -> int:

@@ -58,7 +58,7 @@ class Search:
         self._known = ChainMap(self._algorithms, dict(others or {}))
         self._launch = 0
         self._kinds = Kinds(plan.kinds, self._known)
-        self._looks = Looks(source, plan, collective, self._algorithms, self._kinds, self._request)
+        self._looks = Looks(source, plan, collective, self._algorithms, self._kinds, self._look)
         self._failures: list[Failure] = []
 
     @property
@@ -258,8 +258,12 @@ class Search:
     def _handles(self, candidate: Candidate, size: int) -> bool:
         return handles(candidate, size, self._plan.ranks, self._known)
 
+    def _look(self, size: int, candidates: tuple[Candidate, ...]) -> Request:
+        """Return the request for a look at each candidate, in whatever launch it is needed."""
+        return replace(self._request(size, candidates), look=True)
+
     def _request(self, size: int, candidates: tuple[Candidate, ...]) -> Request:
-        """Return the request for one look at each candidate, in this launch."""
+        """Return the request to time each candidate once, in this launch."""
         timing = self._plan.timing
         return Request(
             self._collective, size, timing, False, timing.calls(size), 1, candidates,
