@@ -104,10 +104,10 @@ class LiveSource:
         check = Check(collective, candidate, 0, -1, "", communicator)
         for attempt in range(ATTEMPTS):
             session = self._checking.open()
-            session.use({communicator: self._members[communicator]})
             limit = self._watchdog.of_check(collective, self._scale_of_checks(session), attempt)
-            begin = time.monotonic()
             try:
+                session.use({communicator: self._members[communicator]})
+                begin = time.monotonic()
                 (answer,) = session.check(collective, [candidate], limit)
             except SessionError as error:
                 self._checking.close()

@@ -382,6 +382,13 @@ def both(*candidates: Candidate) -> list[Request]:
     ]
 
 
+def test_a_check_session_that_ended_while_it_was_idle_is_started_again(tmp_path):
+    source, _ = of_halves(tmp_path, ends("communicator"), GOOD)
+    checks = source.check("bcast", (FLAT,)) + source.check("bcast", (FLAT,), "left")
+    source.close()
+    assert [(check.communicator, check.wrong) for check in checks] == [("whole", 0), ("left", 0)]
+
+
 def test_what_two_searches_ask_for_is_one_command_and_two_records(tmp_path):
     source, log = of_halves(tmp_path, ECHO_TOGETHER)
     asked = both(FLAT, RING)
