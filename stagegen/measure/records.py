@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import MeasurementError
-from stagegen.measure.arrivals import LAUNCH, Lateness
+from stagegen.measure.arrivals import LAUNCH, Lateness, joined_lateness
 from stagegen.measure.entries import entry, natural, number, times
 from stagegen.measure.timing import Timing
 from stagegen.topology import WHOLE
@@ -230,6 +230,20 @@ class Measurement:
         late = entry(record, "lateness", dict) if "lateness" in record else None
         lateness = Lateness.from_json(late, list(answers)) if late else None
         return cls(request, seconds, lateness, _took(record), _texts(record, "beside"))
+
+
+def joined(request: Request, parts: Sequence[Measurement]) -> Measurement:
+    """Return the answer to a request whose candidates were measured in parts, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    late = [part.lateness for part in parts if part.lateness]
+    took = [part.took for part in parts if part.took is not None]
+    return Measurement(
+        request,
+        tuple(seconds for part in parts for seconds in part.seconds),
+        joined_lateness(late) if late else None,
+        sum(took) if took else None,
+    )
 
 
 @dataclass(frozen=True)
