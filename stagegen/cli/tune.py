@@ -63,7 +63,7 @@ from stagegen.tune.scope import Options
     metavar="A,B",
     help="Communicators to tune for: whole, groups of the file, shapes such as 4x2 (4 hosts with 2 "
     "ranks on each), per-switch, per-host, half, or numbers of ranks; default: whole, all groups, "
-    "and jobs on 2, ⅛, ¼ and ½ of the hosts.",
+    "and jobs on 1, 2, ⅛, ¼ and ½ of the hosts.",
 )
 @sizes_option(default="1:256KiB")
 @tree_option

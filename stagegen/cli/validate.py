@@ -160,8 +160,8 @@ def _decisions(recorded: Recorded, topology: Topology, catalogue: Catalogue) -> 
     for key, table in tables.items():
         if key[1:] in made_from:
             described = catalogue.collective(key[0])
-            sizes = sizes_of(described, options, key[2])
             one, protocol = made_from[key[1:]], options.protocol
+            sizes = sizes_of(described, options, key[2], one.name)
             gain = (protocol.elsewhere() if one.stands_for_others else protocol).gain
             yield from decisions_of(key, table, one.name, sizes, times, able, gain)
 

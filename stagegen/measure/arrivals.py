@@ -284,6 +284,18 @@ class Lateness:
         )
 
 
+def joined_lateness(parts: Sequence[Lateness]) -> Lateness:
+    """Return what is known of all candidates from what is known of some at a time."""
+    return Lateness(
+        parts[0].message,
+        max(part.behind for part in parts),
+        max(part.clock_error for part in parts),
+        tuple(times for part in parts for times in part.mean),
+        tuple(times for part in parts for times in part.last),
+        tuple(times for part in parts for times in part.spread),
+    )
+
+
 def _mix(number_: int) -> int:
     """Return the output of SplitMix64 (Steele, Lea and Flood 2014) for a state."""
     state = (number_ + 0x9E3779B97F4A7C15) & _MASK

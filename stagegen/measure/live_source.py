@@ -23,6 +23,7 @@ from stagegen.measure.records import (
     Failure,
     Measurement,
     Request,
+    joined,
 )
 from stagegen.measure.rounds import Answer, Rounds
 from stagegen.measure.session import Members, Session, SessionError
@@ -72,6 +73,7 @@ class LiveSource:
         self._launch = 0
         self._rounds = Rounds(self._answers)
         self._together = True
+        self._apart: set[tuple[str, str]] = set()
 
     def at_once(self, searches: Sequence[Callable[[], T]]) -> list[T]:
         """Run searches on communicators that share no link; time at once what they ask for.
@@ -108,10 +110,10 @@ class LiveSource:
         check = Check(collective, candidate, 0, -1, "", communicator)
         for attempt in range(ATTEMPTS):
             session = self._checking.open()
-            session.use({communicator: self._members[communicator]})
             limit = self._watchdog.of_check(collective, self._scale_of_checks(session), attempt)
-            begin = time.monotonic()
             try:
+                session.use({communicator: self._members[communicator]})
+                begin = time.monotonic()
                 (answer,) = session.check(collective, [candidate], limit)
             except SessionError as error:
                 self._checking.close()
@@ -129,10 +131,13 @@ class LiveSource:
     def measure(self, request: Request) -> Measurement:
         """Measure and log. After a failure find the candidate at fault; if none is, try again.
 
+        If candidates fail together twice, and none fails alone, the times of each alone count. From
+        then on, routines of the collective on these ranks have a command each.
+
         Raises:
             CandidateFailed: one of the candidates ends or hangs the job also when it is timed
                 alone, and the native routine does not. This is logged.
-            MeasurementError: no session can be started, or no candidate is at fault.
+            MeasurementError: no session can be started, or the native routine fails alone.
                 Names the algorithms and the size.
         """
         return self._rounds.measure(request)
@@ -199,25 +204,41 @@ class LiveSource:
         """Measure on one communicator, after ``lost`` seconds of an attempt with others."""
         begin = time.monotonic() - lost
         self._begin(request.launch)
-        for attempt in range(ATTEMPTS):
-            session = self._timing.open()
-            try:
-                measurement = self._measure(session, request, attempt)
-            except SessionError as error:
-                failure = self._culprit(request)
-                if failure is not None:
-                    failure = replace(failure, took=_since(begin))
-                    self._log.write(failure.to_json())
-                    raise CandidateFailed(failure) from error
-                if attempt == ATTEMPTS - 1:
-                    raise
-            else:
-                measurement = replace(measurement, took=_since(begin))
-                self._log.write(measurement.to_json())
-                return measurement
-        raise AssertionError("the last attempt returns or raises")
+        try:
+            parts = self._parts(request)
+        except CandidateFailed as failed:
+            failure = replace(failed.failure, took=_since(begin))
+            self._log.write(failure.to_json())
+            raise CandidateFailed(failure) from failed
+        share = round(_since(begin) / len(parts), 6)
+        parts = [replace(part, took=share) for part in parts]
+        # All or none of them: what is logged of a request is an answer to all of it.
+        self._log.write(*(part.to_json() for part in parts))
+        return joined(request, parts)
 
-    def _measure(self, session: Session, request: Request, attempt: int) -> Measurement:
+    def _parts(self, request: Request) -> list[Measurement]:
+        """Measure all candidates, or each in a command of its own if some only fail together."""
+        place = request.collective, request.communicator
+        if place in self._apart and len(request.candidates) > 1:
+            each = (replace(request, candidates=(one,)) for one in request.candidates)
+            return [part for one in each for part in self._parts(one)]
+        alone: list[Measurement] = []
+        for attempt in range(ATTEMPTS):
+            try:
+                return [self._measure(request, attempt)]
+            except SessionError as error:
+                alone = self._each_alone(request, error)
+        if len(alone) > 1:
+            self._apart.add(place)
+            _EVENTS.warning(
+                "what failed together does not fail alone: "
+                "routines of %s on %s have a command each from now on",
+                *place,
+            )
+        return alone
+
+    def _measure(self, request: Request, attempt: int) -> Measurement:
+        session = self._timing.open()
         try:
             session.use({request.communicator: self._members[request.communicator]})
             late = session.make_late(request) if request.timing.arrivals else 0.0
@@ -231,20 +252,24 @@ class LiveSource:
         self._watchdog.measured(measurement, time.monotonic() - begin, late)
         return measurement
 
-    def _culprit(self, request: Request) -> Failure | None:
-        """Return the failure of the first candidate that fails when it is timed alone.
+    def _each_alone(self, request: Request, cause: SessionError) -> list[Measurement]:
+        """Time each candidate alone, after they failed together.
 
         The native routine comes first: if it fails, no candidate is at fault.
+
+        Raises:
+            CandidateFailed: a candidate fails alone, too.
+            SessionError: the native routine does.
         """
-        others = [candidate for candidate in request.candidates if candidate != _NATIVE]
-        for candidate in (_NATIVE, *others):
-            session = self._timing.open()
+        found: dict[Candidate, Measurement] = {}
+        for candidate in dict.fromkeys((_NATIVE, *request.candidates)):
             try:
-                self._measure(session, replace(request, candidates=(candidate,)), attempt=1)
+                alone = replace(request, candidates=(candidate,))
+                found[candidate] = self._measure(alone, attempt=1)
             except SessionError as error:
                 if candidate == _NATIVE:
                     raise
-                return Failure(
+                failure = Failure(
                     request.collective,
                     request.size,
                     candidate,
@@ -252,7 +277,8 @@ class LiveSource:
                     request.communicator,
                     error.output,
                 )
-        return None
+                raise CandidateFailed(failure) from cause
+        return [found[candidate] for candidate in request.candidates]
 
     def close(self) -> None:
         """End the sessions that are open."""

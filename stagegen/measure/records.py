@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.errors import MeasurementError
-from stagegen.measure.arrivals import LAUNCH, Lateness
+from stagegen.measure.arrivals import LAUNCH, Lateness, joined_lateness
 from stagegen.measure.entries import entry, natural, number, times
 from stagegen.measure.timing import Timing
 from stagegen.topology import WHOLE
@@ -98,6 +98,8 @@ class Request:
             as where memory lies, changes times.
         first: if ranks come late, the number of the first repetition's experiment in this launch;
             else 0. Equal experiments have equal delays, whatever the size and the candidates.
+        look: whether it is a look, which tells what may win. If ranks come late, it is the mean of
+            several experiments. No record has it: it has these experiments.
     """
 
     collective: str
@@ -110,6 +112,7 @@ class Request:
     communicator: str = WHOLE
     launch: int = 0
     first: int = 0
+    look: bool = field(default=False, compare=False)
 
     @property
     def experiment(self) -> int:
@@ -227,6 +230,20 @@ class Measurement:
         late = entry(record, "lateness", dict) if "lateness" in record else None
         lateness = Lateness.from_json(late, list(answers)) if late else None
         return cls(request, seconds, lateness, _took(record), _texts(record, "beside"))
+
+
+def joined(request: Request, parts: Sequence[Measurement]) -> Measurement:
+    """Return the answer to a request whose candidates were measured in parts, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    late = [part.lateness for part in parts if part.lateness]
+    took = [part.took for part in parts if part.took is not None]
+    return Measurement(
+        request,
+        tuple(seconds for part in parts for seconds in part.seconds),
+        joined_lateness(late) if late else None,
+        sum(took) if took else None,
+    )
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,12 @@ def algorithms_of(
     return (algorithms[candidate.algorithm], *(algorithms[name] for name in served))
 
 
+def routines_of(collective: str, candidate: Candidate) -> frozenset[tuple[str, str]]:
+    """Return the algorithm of a candidate and those of its parts, each with its collective."""
+    parts = (routines_of(bound.collective, bound.candidate) for bound in candidate.bound)
+    return frozenset({(collective, candidate.algorithm)}).union(*parts)
+
+
 def part_size(part: Part, size: int, ranks: int) -> int:
     """Return the bytes of a part of a call of ``size`` bytes.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from stagegen.catalogue import Algorithm
 from stagegen.catalogue.algorithm import NATIVE
@@ -29,6 +30,9 @@ class CheckedSource:
     The routines are checked with some values of their parameters before the search begins. What
     the search chooses besides is checked here, right before it is timed for the first time.
 
+    A check that does not end takes minutes, and its routine is left out everywhere. So from then on
+    the routine is not checked: neither with other values of its parameters nor on other ranks.
+
     Args:
         source: of checks and measurements.
     """
@@ -36,14 +40,23 @@ class CheckedSource:
     def __init__(self, source: Source):
         self._source = source
         self._right: set[tuple[str, str, Candidate]] = set()
+        self._unended: dict[tuple[str, str], Check] = {}
 
     def check(
         self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
     ) -> list[Check]:
-        """Compare candidates with the native routine on some ranks."""
-        checks = self._source.check(collective, candidates, communicator)
-        right = (check.candidate for check in checks if check.wrong == 0)
-        self._right.update((collective, communicator, candidate) for candidate in right)
+        """Compare candidates with the native routine on some ranks; return the checks made."""
+        checks: list[Check] = []
+        for candidate in candidates:
+            routine = (collective, candidate.algorithm)
+            if routine in self._unended:
+                continue
+            (check,) = self._source.check(collective, (candidate,), communicator)
+            checks.append(check)
+            if check.wrong == 0:
+                self._right.add((collective, communicator, candidate))
+            elif not check.ended:
+                self._unended[routine] = check
         return checks
 
     def measure(self, request: Request) -> Measurement:
@@ -63,6 +76,10 @@ class CheckedSource:
         if unchecked:
             for check in self.check(request.collective, unchecked, request.communicator):
                 if check.wrong != 0:
+                    raise CandidateWrong(_failure(request, check))
+            for candidate in unchecked:
+                if unended := self._unended.get((request.collective, candidate.algorithm)):
+                    check = replace(unended, candidate=candidate)
                     raise CandidateWrong(_failure(request, check))
         return self._source.measure(request)
 
@@ -118,6 +135,7 @@ def find_wrong_among(
 ) -> tuple[Check, ...]:
     """Compare candidates, compositions with their parts included, with the native routine.
 
+    Once a check did not end, :class:`CheckedSource` makes no other one of that routine.
     Results and errors are the same as for :func:`find_wrong`.
     """
     distinct = tuple(dict.fromkeys(candidates))

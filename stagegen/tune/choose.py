@@ -117,7 +117,9 @@ def steadier(samples: Samples, chosen: Candidate, gain: float = MARGIN) -> Candi
     """Return the candidate with the least mean if the chosen one is not faster than it.
 
     Programs pay the mean of all calls. A routine that loses frames now and then may have as good a
-    median as one that never does. So every time that was seen counts here, those of scouting, too.
+    median as one that never does. Only the launches that decide tell: each candidate has several
+    times there. In the one or two looks of scouting, a single lost frame would be most of the mean.
+    They count only as long as there was no launch, as for any choice.
     """
     left = {c: s for c, s in running(samples).items() if c != NATIVE_CANDIDATE}
     steady = min(sorted(left), key=lambda candidate: left[candidate].mean)

@@ -73,7 +73,7 @@ def as_seen_by(topology: Topology, communicator: Communicator) -> Topology:
 
 
 #: The numbers of hosts of the jobs that are tuned for by default, as parts of all hosts; besides
-#: these, pairs of hosts, and all hosts with one rank on each.
+#: these, one host, pairs of hosts, and all hosts with one rank on each.
 PARTS = (8, 4, 2)
 
 _SHAPE = re.compile(r"([1-9]\d*)x([1-9]\d*)")
@@ -96,11 +96,13 @@ def default_names(topology: Topology) -> tuple[str, ...]:
 def job_shapes(topology: Topology) -> tuple[Shape, ...]:
     """Return the shapes of jobs on parts of the cluster, those with the most ranks first.
 
-    They have 2, ⅛, ¼ and ½ of the hosts, with one rank on each and with as many as all of them have
-    slots; and all hosts with one rank. The shape of the whole cluster is left out.
+    They have 1, 2, ⅛, ¼ and ½ of the hosts, with one rank on each and with as many as all of them
+    have slots; and all hosts with one rank. The shape of the whole cluster is left out. Without the
+    job on one host, nothing would be known of ranks that share one, where the native routine serves
+    then.
     """
     counts = sorted(Counter(topology.ranks).values(), reverse=True)
-    numbers = {2, *(len(counts) // part for part in PARTS)}
+    numbers = {1, 2, *(len(counts) // part for part in PARTS)}
     shapes = {
         Shape(hosts, ranks)
         for hosts in numbers

@@ -39,7 +39,7 @@ class Experiments:
         """Measure in experiments that equal requests have not had."""
         if request.timing.arrivals is None:
             return self._source.measure(request)
-        if request.launch == 0 and request.repetitions == 1:
+        if request.look:
             many = self._source.measure(replace(request, repetitions=LOOK))
             means = tuple((statistics.fmean(s),) for s in many.seconds)
             return Measurement(request, means, took=many.took)

@@ -34,8 +34,8 @@ class Sample:
 
     @property
     def mean(self) -> float:
-        """The mean of all that was seen, in seconds."""
-        return statistics.fmean((*self.scouted, *self.seconds))
+        """The mean of the repetitions that count for decisions, in seconds."""
+        return statistics.fmean(self.seconds)
 
     def is_known(self, width: float) -> bool:
         """Whether the 95 % interval of the median is within this share of it."""

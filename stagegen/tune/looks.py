@@ -6,14 +6,14 @@ A look is scouting at one size (:mod:`stagegen.tune.scouting`). What looks found
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 
 from stagegen.catalogue import Algorithm
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
-from stagegen.tune.candidates import handles
+from stagegen.tune.candidates import handles, routines_of
 from stagegen.tune.composing import Composing
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import Times, distinct, least
@@ -52,6 +52,7 @@ class Looks:
     Attributes:
         points: what is known of each size.
         compositions: those to look at, by size, with the seconds of their parts.
+        banned: the algorithms that are left out, each with its collective.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Looks:
         self._composing = Composing(source, request, kinds.field, plan.protocol.gain)
         self.points: dict[int, Point] = {}
         self.compositions: Mapping[int, Mapping[Candidate, float]] = {}
+        self.banned: set[tuple[str, str]] = set()
         self._depth: dict[int, int] = {}
         self._quick: dict[int, Times] = {}
         self._composed: set[int] = set()
@@ -96,25 +98,34 @@ class Looks:
         free = (m for m, (low, high) in ends.items() if not any(low < s < high for s in left))
         return (*left, *free)
 
-    def forget(self, name: str) -> None:
-        """Go on without a routine; look again at sizes where others have lost to it."""
-        del self._algorithms[name]
+    def forget(self, collective: str, name: str) -> bool:
+        """Go on without a routine, and without the compositions of which it serves a part.
+
+        Sizes where these led are looked at again, as others have lost to them. At other sizes, what
+        is known of the others stays. Returns whether any was timed.
+        """
+        known = [*self._quick.values(), *(point.seen for point in self.points.values())]
+        self.banned.add((collective, name))
+        if collective == self._collective:
+            self._algorithms.pop(name, None)
+        timed = any(self._banned_of(times) for times in known)
         for times in self._quick.values():
-            for candidate in [one for one in times if one.algorithm == name]:
+            for candidate in self._banned_of(times):
                 del times[candidate]
         for size, point in list(self.points.items()):
-            theirs = [c for c in point.seen if c.algorithm == name]
-            best = least(point.seen)
-            led = any(min(group & best.keys(), key=best.__getitem__) in theirs
-                      for group in point.field.groups)  # fmt: skip
-            if led or any(candidate in point.finalists for candidate in theirs):
+            theirs = self._banned_of(point.seen)
+            if any(point.has_led(candidate) for candidate in theirs):
                 del self.points[size]
                 self._composed.discard(size)
             else:
                 for candidate in theirs:
-                    del point.seen[candidate]
-                    point.tried.pop(candidate, None)
+                    point.forget(candidate)
                 point.field = self._kinds.field(point.seen)
+        return timed
+
+    def _banned_of(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Return the candidates that are left out, for themselves or for a part."""
+        return [c for c in candidates if routines_of(self._collective, c) & self.banned]
 
     def all(self) -> None:
         """Scout what was not scouted yet: the sizes, odd middles between them, compositions."""
@@ -240,12 +251,13 @@ class Looks:
 
     def at_compositions(self, size: int) -> None:
         """Look at the compositions that are left, beside the best of the others."""
-        self._composed.add(size)
         of_size = self.compositions.get(size, {})
-        given = {c: s for c, s in of_size.items() if c.algorithm in self._algorithms}
+        banned = self._banned_of(of_size)
+        given = {c: s for c, s in of_size.items() if c not in banned}
         if given:
             self._plan.progress(f"{self._collective} {size} B: compositions")
             self._composing.look(size, self.points[size], given)
+        self._composed.add(size)
 
 
 def _by_algorithm(times: Times) -> dict[str, float]:

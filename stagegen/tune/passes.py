@@ -12,6 +12,7 @@ from typing import TypeAlias, TypeVar
 
 from stagegen.catalogue import Algorithm, Collective
 from stagegen.measure.records import Candidate
+from stagegen.tune.candidates import routines_of
 from stagegen.tune.communicators import Communicator
 from stagegen.tune.plan import Outcome
 from stagegen.tune.search import Search
@@ -78,6 +79,13 @@ class Passes:
                 self.searches[topic] = search_for(topic, left)
             self.scouted |= self._run(lambda search: search.scout(), topics)
 
+    def allowed(self, composed: Mapping[Topic, BySize]) -> dict[Topic, BySize]:
+        """Return the compositions without those that are banned, or have a part that is."""
+        return {
+            topic: _without(self.banned, topic.collective, by_size)
+            for topic, by_size in composed.items()
+        }
+
     def compose(self, composed: Mapping[Topic, BySize]) -> None:
         """Look at compositions."""
         for topics in self._sets:
@@ -100,9 +108,13 @@ class Passes:
     def conclude(self) -> Mapping[Topic, Outcome]:
         """Return the outcomes; none of what only serves parts."""
         found: dict[Topic, Outcome] = {}
-        for topics in self._called():
-            self._leave_out(topics)
-            found |= self._run(lambda search: search.conclude(), topics)
+        left = list(self._called())
+        while left:
+            for topics in left:
+                self._leave_out(topics)
+                found |= self._run(lambda search: search.conclude(), topics)
+            # What fails in a duel may serve in what was concluded before.
+            left = [late for topics in self._called() if (late := self._leave_out(topics))]
         return found
 
     def _called(self) -> Iterator[Sequence[Topic]]:
@@ -110,9 +122,9 @@ class Passes:
             if called := [topic for topic in topics if not topic.is_part]:
                 yield called
 
-    def _leave_out(self, topics: Sequence[Topic]) -> None:
-        for topic in topics:
-            self.searches[topic].leave_out(_of_collective(self.banned, topic.collective))
+    def _leave_out(self, topics: Sequence[Topic]) -> list[Topic]:
+        """Leave out what is banned; return the topics in which it was timed."""
+        return [topic for topic in topics if self.searches[topic].leave_out(self.banned)]
 
     def _run(self, step: Callable[[Search], T], topics: Sequence[Topic]) -> dict[Topic, T]:
         return self._run_each({topic: partial(step, self.searches[topic]) for topic in topics})
@@ -128,14 +140,9 @@ class Passes:
         return dict(zip(steps, found, strict=True))
 
 
-def _of_collective(banned: Set[tuple[str, str]], collective: str) -> Set[str]:
-    """Return the algorithms of a collective that are banned."""
-    return {name for of, name in banned if of == collective}
-
-
 def _without(banned: Set[tuple[str, str]], collective: str, by_size: BySize) -> BySize:
-    """Return the compositions that are not banned."""
+    """Return the compositions that are not banned, and of which no part is."""
     return {
-        size: {c: s for c, s in candidates.items() if (collective, c.algorithm) not in banned}
+        size: {c: s for c, s in candidates.items() if not routines_of(collective, c) & banned}
         for size, candidates in by_size.items()
     }

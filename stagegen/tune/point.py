@@ -90,6 +90,27 @@ class Point:
         others = [c for c in self.finalists if c in group and c != NATIVE_CANDIDATE]
         return min(others, key=lambda c: (self.ranks[c], c), default=None)
 
+    def has_led(self, candidate: Candidate) -> bool:
+        """Whether a candidate was the first of a group: in looks, in launches, or to be tested.
+
+        Others may have lost to such a one.
+        """
+        timed = {one: self.median(one) for one in self.running if one in self.raced}
+        return candidate in (
+            *self.field.leaders(least(self.seen)),
+            *self.field.leaders(timed),
+            *(self.challenger(group) for group in self.field.groups),
+        )
+
+    def forget(self, candidate: Candidate) -> None:
+        """Go on without a candidate; its place in the field stays."""
+        del self.seen[candidate]
+        for known in (self.tried, self.raced, self.ranks):
+            known.pop(candidate, None)
+        self.finalists = tuple(one for one in self.finalists if one != candidate)
+        self.holders -= {candidate}
+        self.out.discard(candidate)
+
     @property
     def is_told(self) -> bool:
         """Whether each group tests a challenger that was faster than native elsewhere."""

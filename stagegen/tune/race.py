@@ -86,6 +86,7 @@ def decisive(scout: Request, fastest: float, repetitions: int) -> Request:
         settle=fastest < SETTLE_SECONDS,
         calls=scout.timing.calls(scout.size, fastest),
         repetitions=repetitions,
+        look=False,
     )
 
 

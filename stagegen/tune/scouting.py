@@ -32,8 +32,9 @@ from stagegen.tune.race import (
 #: margin that grew from each to the next.
 STEADY_SIZES = 3
 
-#: The middle of two sizes is measured if the winner's time at one is off the line through its
-#: neighbours, or grows between them against the bound, by more than this factor.
+#: The middle of two sizes is measured if the winner's time at one is above the line through its
+#: neighbours, or grows between them against the bound, by more than this factor. A time below the
+#: line adds no middle: what is odd then is the growth to the next size, which the bound tells.
 ODD = 1.25
 
 #: Sizes nearer to each other than this factor have no middle; those of the bound's slope need more.
@@ -286,8 +287,8 @@ def odd_middles(
     for low, here, high in zip(sizes, sizes[1:], sizes[2:], strict=False):
         share = (here - low) / (high - low)
         line = times[low] + share * (times[high] - times[low])
-        if times[here] > ODD * line or times[here] < line / ODD:
-            odd |= {(low, here), (here, high)} if times[here] > line else set()
+        if times[here] > ODD * line:
+            odd |= {(low, here), (here, high)}
     odd = {pair for pair in odd if pair[1] >= APART * pair[0]}
     for low, high in pairwise(sizes):
         growth = bound(high) - bound(low)

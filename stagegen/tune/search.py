@@ -9,7 +9,7 @@ decide, and :meth:`Search.conclude`. So a launch serves the searches of all coll
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 
@@ -58,7 +58,7 @@ class Search:
         self._known = ChainMap(self._algorithms, dict(others or {}))
         self._launch = 0
         self._kinds = Kinds(plan.kinds, self._known)
-        self._looks = Looks(source, plan, collective, self._algorithms, self._kinds, self._request)
+        self._looks = Looks(source, plan, collective, self._algorithms, self._kinds, self._look)
         self._failures: list[Failure] = []
 
     @property
@@ -138,10 +138,14 @@ class Search:
         self._until_none_fails(end)
         return outcomes[-1]
 
-    def leave_out(self, names: Iterable[str]) -> None:
-        """Go on without algorithms that failed elsewhere."""
-        for name in set(names) & self._algorithms.keys():
-            self._looks.forget(name)
+    def leave_out(self, routines: Set[tuple[str, str]]) -> bool:
+        """Go on without algorithms that failed elsewhere, each with its collective.
+
+        Compositions of which one serves a part are left out, too. Returns whether any was timed.
+        """
+        new = sorted(routines - self._looks.banned)
+        timed = [self._looks.forget(*routine) for routine in new]
+        return any(timed)
 
     def pending(self) -> tuple[int, ...]:
         """Return the sizes that a look may be worth: of the plan, and middles of odd ones."""
@@ -210,7 +214,7 @@ class Search:
                 return attempt()
             except CandidateFailed as failed:
                 self._failures.append(failed.failure)
-                self._looks.forget(failed.failure.candidate.algorithm)
+                self._looks.forget(self._collective, failed.failure.candidate.algorithm)
 
     def _confirm_all(self) -> None:
         """Time the finalists of each size in this launch, where that was not done."""
@@ -254,8 +258,12 @@ class Search:
     def _handles(self, candidate: Candidate, size: int) -> bool:
         return handles(candidate, size, self._plan.ranks, self._known)
 
+    def _look(self, size: int, candidates: tuple[Candidate, ...]) -> Request:
+        """Return the request for a look at each candidate, in whatever launch it is needed."""
+        return replace(self._request(size, candidates), look=True)
+
     def _request(self, size: int, candidates: tuple[Candidate, ...]) -> Request:
-        """Return the request for one look at each candidate, in this launch."""
+        """Return the request to time each candidate once, in this launch."""
         timing = self._plan.timing
         return Request(
             self._collective, size, timing, False, timing.calls(size), 1, candidates,

@@ -211,12 +211,20 @@ class Spender:
 
     def _conclude(self) -> tuple[Outcome, ...]:
         """Fight the duels that there is time for."""
-        outcomes: list[Outcome] = []
-        for one in self._subjects:
-            outcome = one.search.outcome(duels=not one.is_part)
-            outcomes.append(replace(outcome, tables=tuple(map(estimated(one), outcome.tables))))
-            self._leave_out_what_failed(one)
-        return tuple(outcomes)
+        outcomes: dict[int, Outcome] = {}
+        left = list(range(len(self._subjects)))
+        while left:
+            late: set[int] = set()
+            for place in left:
+                late.discard(place)
+                one = self._subjects[place]
+                outcome = one.search.outcome(duels=not one.is_part)
+                tables = tuple(map(estimated(one), outcome.tables))
+                outcomes[place] = replace(outcome, tables=tables)
+                late |= self._leave_out_what_failed(one)
+            # What fails in a duel may serve in what was concluded before.
+            left = sorted(late)
+        return tuple(outcomes[place] for place in range(len(self._subjects)))
 
     def _do(self, step: _Step, work: Callable[[_Step], None]) -> bool:
         """Do a step; return whether there was time for all of it."""
@@ -229,10 +237,13 @@ class Spender:
             self._leave_out_what_failed(step.subject)
         return True
 
-    def _leave_out_what_failed(self, subject: Subject) -> None:
-        """Take a routine that failed out of the other searches of the collective."""
-        failed = {failure.candidate.algorithm for failure in subject.search.failures}
-        for other in self._subjects:
-            if failed and other is not subject and other.collective == subject.collective:
-                other.search.leave_out(failed)
-                other.worths = None
+    def _leave_out_what_failed(self, subject: Subject) -> set[int]:
+        """Take a routine that failed out of all searches; it may serve a part in any of them.
+
+        Returns the places of the searches in which it was timed.
+        """
+        failed = {(subject.collective, f.candidate.algorithm) for f in subject.search.failures}
+        touched = {p for p, one in enumerate(self._subjects) if one.search.leave_out(failed)}
+        for place in touched:
+            self._subjects[place].worths = None
+        return touched

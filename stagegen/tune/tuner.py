@@ -140,7 +140,7 @@ def tune(
         return Search(source, plan, topic.collective, left, topic.others)
 
     passes.scout(search_for)
-    composed = _compositions(passes.searches, passes.scouted, least)
+    composed = passes.allowed(_compositions(passes.searches, passes.scouted, least))
     wrong += _wrong_among(source, composed, progress)
     passes.banned |= _algorithms_of(wrong)
     passes.compose(composed)

@@ -15,6 +15,7 @@ from stagegen.cli import validate
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.records import Candidate
 from stagegen.tune.recorded import read_recorded
+from stagegen.tune.scope import Wanted
 from tests.cli.test_tune import recorded, stagegen
 from tests.cli.test_tune_log import Starter
 from tests.library.recorded import cost
@@ -158,6 +159,23 @@ def test_a_decision_on_ranks_that_stand_for_others_needs_more_gain(
     monkeypatch.setattr(validate, "_communicators", lambda *_: made_from)
     decisions = validate._decisions(recorded, recorded.topology, load_catalogue())
     assert {one.gain for one in decisions} == {gain}
+
+
+def test_a_job_is_measured_at_the_sizes_at_which_a_program_calls_it_there(monkeypatch, folder):
+    recorded = read_recorded(folder)
+    tables = validate._communicators(recorded, recorded.topology)
+    made_from = {key: replace(one, name="a job") for key, one in tables.items()}
+    monkeypatch.setattr(validate, "_communicators", lambda *_: made_from)
+    options = validate._options(recorded)
+    wanted = tuple(
+        Wanted(collective, name, (size,))
+        for name, size in (("whole", 4096), ("a job", 100))
+        for collective in options.collectives
+    )
+    monkeypatch.setattr(validate, "_options", lambda _: replace(options, wanted=wanted))
+    decisions = list(validate._decisions(recorded, recorded.topology, load_catalogue()))
+    changes = {end for d in recorded.decision.tables for r in d.rules for end in r.crossover or ()}
+    assert {one.size for one in decisions if one.key[0] == "alltoall"} - changes == {100}
 
 
 def test_another_environment_is_said_to_be_one(monkeypatch, folder):

@@ -135,12 +135,43 @@ def test_where_the_native_routine_fails_nobody_is_to_blame(tmp_path, words):
     assert read_log(tmp_path / "log.jsonl")[1] == []
 
 
-def test_where_only_two_together_fail_nobody_is_to_blame(tmp_path):
-    source = live(tmp_path, *[ends("ring", "flat")] * 6)
-    with pytest.raises(MeasurementError, match=r"ring:segment_size=64 flat\).*has ended") as caught:
-        source.measure(request(RING, FLAT))
+def test_where_only_two_together_fail_each_is_timed_alone_from_then_on(tmp_path):
+    """A tuning that ended here would end here again whenever it went on."""
+    used: list[str] = []
+
+    def start() -> Session:
+        used.append("session")
+        return session(ends("ring", "flat"), tmp_path)
+
+    log = LogWriter(tmp_path / "log.jsonl")
+    log.write({"kind": "log", "version": 1})
+    source = LiveSource(start, log, lambda name, size: 0.0)
+    asked = request(RING, FLAT)
+    for size in (1024, 4096):
+        measured = source.measure(replace(asked, size=size))
+        assert measured.request == replace(asked, size=size)
+        assert measured.seconds == ((0.5,), (0.5,))
+        assert len(used) == 3, "the second of two failures, and what came after it"
     source.close()
-    assert not isinstance(caught.value, CandidateFailed)
+    records = read_log(tmp_path / "log.jsonl")[1]
+    assert [list(one["seconds"]) for one in records] == [[RING.spec], [FLAT.spec]] * 2
+    assert LogSource(records).measure(asked).seconds == ((0.5,), (0.5,))
+
+
+@pytest.mark.parametrize("words", [("measure", "ring"), ("measure", "native")])
+def test_what_fails_alone_is_found_also_where_each_is_timed_alone(tmp_path, words):
+    """Nothing is logged of the others: the request without the one that failed has an answer."""
+    failing = ends(*words)
+    source = live(tmp_path, *[ends("ring", "flat")] * 3, *[failing] * 6)
+    source.measure(request(RING, FLAT))
+    source._timing.close()
+    with pytest.raises(MeasurementError, match=words[1]) as caught:
+        source.measure(request(NATIVE, FLAT, RING, size=4096))
+    blamed = isinstance(caught.value, CandidateFailed)
+    assert blamed == (words[1] == "ring")
+    kinds = [one["kind"] for one in read_log(tmp_path / "log.jsonl")[1]]
+    assert kinds == ["measurement"] * 2 + ["failure"] * blamed
+    source.close()
 
 
 class Hurried:
@@ -401,6 +432,13 @@ def both(*candidates: Candidate) -> list[Request]:
         replace(request(*candidates, size=size), communicator=name)
         for name, size in (("left", 64), ("right", 512))
     ]
+
+
+def test_a_check_session_that_ended_while_it_was_idle_is_started_again(tmp_path):
+    source, _ = of_halves(tmp_path, ends("communicator"), GOOD)
+    checks = source.check("bcast", (FLAT,)) + source.check("bcast", (FLAT,), "left")
+    source.close()
+    assert [(check.communicator, check.wrong) for check in checks] == [("whole", 0), ("left", 0)]
 
 
 def test_what_two_searches_ask_for_is_one_command_and_two_records(tmp_path):

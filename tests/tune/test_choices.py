@@ -60,16 +60,34 @@ def test_native_serves_where_its_neighbours_are_not_better_whoever_serves_around
     assert choose_all({1: better, 2: alike, 4: better}) == {1: A, 2: NATIVE, 4: A}
 
 
+def unsteady(seconds: float) -> Sample:
+    """A sample in which a frame was lost in one call of a launch."""
+    launches = {**sample(seconds).launches, 3: (seconds, seconds * 1.001, seconds + 2.0)}
+    pooled = tuple(time for times in launches.values() for time in times)
+    return Sample(pooled, False, (seconds,), launches)
+
+
 @pytest.mark.parametrize("incumbent", [A, B, NATIVE])
-def test_the_steadier_of_two_equally_fast_routines_serves(incumbent):
-    """One of them lost a frame in a call of scouting."""
-    samples = {A: sample(1.0, scouted=3.0), B: sample(1.001), NATIVE: sample(2.0)}
+def test_of_equals_the_steadier_one_serves(incumbent):
+    samples = {A: unsteady(1.0), B: sample(1.001), NATIVE: sample(2.0)}
     assert choose(samples, incumbent) == B
 
 
 def test_a_steadier_one_that_is_slower_does_not_serve():
-    samples = {A: sample(1.0, scouted=9.0), B: sample(1.2), NATIVE: sample(2.0)}
+    samples = {A: unsteady(1.0), B: sample(1.2), NATIVE: sample(2.0)}
     assert choose(samples, A) == A
+
+
+@pytest.mark.parametrize("incumbent", [A, NATIVE])
+def test_a_frame_that_was_lost_while_scouting_says_nothing_of_steadiness(incumbent):
+    """There are one or two looks at each: one lost frame would be most of their mean."""
+    samples = {A: sample(1.0, scouted=9.0), B: sample(1.001), NATIVE: sample(2.0)}
+    assert choose(samples, incumbent) == A
+
+
+def test_as_long_as_there_was_no_launch_looks_tell_which_of_equals_is_steadier():
+    samples = {A: Sample((1.0, 9.0)), B: Sample((1.001, 1.001)), NATIVE: Sample((2.0,))}
+    assert choose(samples, NATIVE) == B
 
 
 def test_fewer_launches_need_all_of_their_rounds():

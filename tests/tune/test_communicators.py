@@ -86,12 +86,21 @@ def test_unless_told_all_ranks_the_named_groups_and_jobs_on_parts_are_tuned_for(
         ("fig-3-2", ["3x1", "2x1"]),
     ],
 )
-def test_jobs_have_2_and_an_eighth_a_quarter_and_half_of_the_hosts(name, jobs):
+def test_jobs_have_1_and_2_and_an_eighth_a_quarter_and_half_of_the_hosts(name, jobs):
     topology = load_topology(f"topologies/{name}.yaml")
     assert default_names(topology) == (*(g.name for g in groups_of(topology)), *jobs)
     for one in find_communicators(topology, jobs):
         assert str(one.shape) == one.name
         assert len(one.ranks) == one.shape.ranks
+
+
+@pytest.mark.parametrize("hosts", [4, 8, 16, 32])
+def test_ranks_that_share_a_host_are_tuned_for_however_many_hosts_there_are(hosts):
+    """From 16 hosts on, an eighth of them are several."""
+    slots = {f"n{number}": 2 for number in range(hosts)}
+    topology = make_topology([hosts // 2] * 2, [0], slots=slots)
+    found = find_communicators(topology, default_names(topology))
+    assert [one.name for one in found if "one-host" in kinds_of(found)[one]] == ["1x2"]
 
 
 def test_a_job_has_full_hosts_that_are_next_to_each_other():

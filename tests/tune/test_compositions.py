@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -10,7 +11,15 @@ import pytest
 
 from stagegen.catalogue import Catalogue, load_catalogue
 from stagegen.library import library_files
-from stagegen.measure.records import Bound, Candidate, CandidateFailed, Check, Failure, Timing
+from stagegen.measure.records import (
+    Bound,
+    Candidate,
+    CandidateFailed,
+    Check,
+    Failure,
+    Request,
+    Timing,
+)
 from stagegen.measure.source import LogSource
 from stagegen.tune import DecisionTable
 from stagegen.tune.candidates import part_size
@@ -237,6 +246,100 @@ def test_a_composition_that_fails_is_left_out_everywhere():
     later = [asked for asked in model.asked if asked.communicator == "2"]
     assert later
     assert COMPOSED not in {c.algorithm for asked in later for c in asked.candidates}
+
+
+@pytest.mark.parametrize("total", [None, 1e6])
+def test_where_one_composition_fails_the_others_are_looked_at(total):
+    """At the first size, where both have a look."""
+
+    class Deadly(Costs):
+        def measure(self, asked):
+            for candidate in asked.candidates:
+                if candidate.algorithm == "of_halves":
+                    failed = ("allreduce", asked.size, candidate, "x", asked.communicator)
+                    raise CandidateFailed(Failure(*failed))
+            return super().measure(asked)
+
+    options = replace(OPTIONS, total=total)
+    records: list = []
+    found = tuned(Recorder(Deadly(), records), options)
+    failed = [f.candidate.algorithm for outcome in found.outcomes for f in outcome.failures]
+    assert failed == ["of_halves"]
+    assert choice(found, "cluster", SIZES[0]).algorithm == COMPOSED
+    assert tuned(LogSource(records), options).decision == found.decision
+
+
+class Ends(Costs):
+    """One routine of bcast ends the job, from some command of some communicator on."""
+
+    def __init__(self, routine: str, where: Callable[[Request], bool]):
+        super().__init__()
+        self.routine, self.where = routine, where
+        self.ended = False
+
+    def measure(self, asked):
+        if asked.collective == "bcast" and self.where(asked):
+            for candidate in asked.candidates:
+                if candidate.algorithm == self.routine:
+                    self.ended = True
+                    failed = ("bcast", asked.size, candidate, "x", asked.communicator)
+                    raise CandidateFailed(Failure(*failed))
+        if self.ended:
+            assert not any(self._is_made_of_it(c) for c in asked.candidates)
+        return super().measure(asked)
+
+    def check(self, collective, given, communicator="whole"):
+        assert not self.ended or not any(self._is_made_of_it(c) for c in given)
+        return super().check(collective, given, communicator)
+
+    def _is_made_of_it(self, candidate: Candidate) -> bool:
+        return f"bcast/{self.routine}" in bound_to(candidate)
+
+
+@pytest.mark.parametrize(
+    ("routine", "where"),
+    [
+        pytest.param("binomial", lambda asked: asked.communicator == "2", id="in scouting"),
+        pytest.param("topology_linear", lambda asked: asked.launch == 2, id="in a launch"),
+    ],
+)
+@pytest.mark.parametrize("total", [None, 1e6])
+def test_a_routine_that_fails_serves_no_part_from_then_on(routine, where, total):
+    options = replace(OPTIONS, communicators=("whole", "2"), total=total)
+    records: list = []
+    model = Ends(routine, where)
+    found = tuned(Recorder(model, records), options)
+    assert model.ended
+    rules = [rule for table in found.decision.tables for rule in table.rules]
+    assert not [o for rule in rules for o in rule.options if f"bcast/{routine}" in bound_to(o)]
+    assert tuned(LogSource(records), options).decision == found.decision
+
+
+class Crossing(Ends):
+    """In bcast one routine is fast at the first size, another one at the last."""
+
+    def measure(self, asked):
+        short = asked.size <= SIZES[0]
+        self.fast = {
+            **FAST,
+            ("bcast", "topology_linear"): 1.0 if short else 4.0,
+            ("bcast", "binomial"): 4.0 if short else 1.0,
+        }
+        return super().measure(asked)
+
+
+@pytest.mark.parametrize("total", [None, 1e6])
+def test_a_routine_that_fails_in_a_duel_serves_no_part_of_what_was_concluded_before(total):
+    options = replace(OPTIONS, total=total)
+    routine = "topology_linear"
+    assert choice(tuned(Crossing(routine, lambda _: False), options), "cluster", SIZES[0]).bound
+    model = Crossing(routine, lambda asked: asked.size not in SIZES)
+    records: list = []
+    found = tuned(Recorder(model, records), options)
+    assert model.ended
+    rules = [rule for table in found.decision.tables for rule in table.rules]
+    assert not [o for rule in rules for o in rule.options if f"bcast/{routine}" in bound_to(o)]
+    assert tuned(LogSource(records), options).decision == found.decision
 
 
 def test_specs_say_what_serves_the_parts():

@@ -11,7 +11,7 @@ from stagegen.catalogue import load_catalogue
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.data import TOPOLOGIES
 from stagegen.measure.arrivals import LOOK, Imbalance
-from stagegen.measure.records import Candidate, Measurement
+from stagegen.measure.records import Candidate, CandidateFailed, Failure, Measurement
 from stagegen.measure.source import LogSource
 from stagegen.measure.timing import Timing
 from stagegen.topology import load_topology
@@ -52,11 +52,12 @@ def test_equal_requests_have_further_experiments_and_others_the_same():
     assert model.asked[0].experiment != model.asked[-1].experiment
 
 
-def test_a_look_is_the_mean_of_the_same_experiments():
+@pytest.mark.parametrize("launch", [0, 3])
+def test_a_look_is_the_mean_of_the_same_experiments(launch):
     """The mean, not the least: that would be the time of the mildest pattern."""
     model = Model(lambda _candidate, _size: 1.0, noise=0.5)
     source = Experiments(model)
-    asked = replace(request(RING, repetitions=1), timing=LATE)
+    asked = replace(request(RING, repetitions=1), timing=LATE, launch=launch, look=True)
     ((mean,),) = source.measure(asked).seconds
     source.measure(asked)
     assert [(one.first, one.repetitions) for one in model.asked] == [(0, LOOK)] * 2
@@ -96,6 +97,27 @@ def test_tuning_under_imbalance_chooses_again_from_its_log_alone():
     launches = {one.launch for one in model.asked}
     assert min(launches) == 0 < max(launches)
     assert all(Measurement.from_json(r).request.timing.arrivals for r in model.records)
+
+
+def test_looks_after_a_late_failure_are_of_as_many_experiments_as_all_others():
+    """One experiment says little of what the others take without the one that failed."""
+    options = Options(
+        ("alltoall",), (64, 4096), LATE, 0.5, ("whole",), protocol=Protocol(launches=5)
+    )
+
+    class Late(Model):
+        def measure(self, asked):
+            if asked.launch == 1 and any(c.algorithm == "simple" for c in asked.candidates):
+                failed = (asked.collective, asked.size, Candidate("simple"), "x")
+                raise CandidateFailed(Failure(*failed))
+            return super().measure(asked)
+
+    model = Late(cost, noise=0.05)
+    tune(TOPOLOGY, CATALOGUE, options, model, lambda: True)
+    later = [one for one in model.asked if one.launch == 1 and len(one.candidates) > 3]
+    again = [one for one in later if not one.settle]
+    assert again
+    assert {one.repetitions for one in again} == {LOOK}
 
 
 def looked_at(

@@ -97,3 +97,37 @@ def test_a_search_with_failures_that_was_stopped_anywhere_goes_on():
         resumed = search(LogSource(known, Recorder(model, known)), ALGORITHMS)
         assert resumed == outcome, f"cut after {cut} records"
         assert known == records
+
+
+class FailsLate(Model):
+    """One algorithm ends the job in the second of the launches that decide."""
+
+    def __init__(self, costs, late: str):
+        super().__init__(costs)
+        self.late = late
+
+    def measure(self, asked):
+        for candidate in asked.candidates:
+            if candidate.algorithm == self.late and asked.launch == 2:
+                failure = Failure(asked.collective, asked.size, candidate, "the job has ended")
+                raise CandidateFailed(failure)
+        return super().measure(asked)
+
+
+@pytest.mark.parametrize(
+    ("late", "chosen", "first"),
+    [("near", "quick", 1), ("quick", "near", 2)],
+)
+def test_only_where_a_routine_led_is_all_timed_again_without_it(late, chosen, first):
+    costs = by_name(native=line(6e-4, 6e-7), quick=line(5e-4, 5e-7), near=line(5.1e-4, 5.1e-7))
+    model = FailsLate(costs, late)
+    records: list = []
+    algorithms = [algorithm(n) for n in ("native", "quick", "near")]
+    outcome = search(Recorder(model, records), algorithms)
+    assert rules(outcome) == [(0, chosen)]
+    assert [failure.candidate.algorithm for failure in outcome.failures] == [late]
+    for samples in outcome.samples.values():
+        assert {c.algorithm for c in samples} == {"native", chosen}
+        (sample,) = (one for c, one in samples.items() if c.algorithm == chosen)
+        assert min(sample.launches) == first
+    assert search(LogSource(records), algorithms) == outcome

@@ -22,6 +22,7 @@ from stagegen.tune.point import Point, noise_of
 from stagegen.tune.prediction import Prediction
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.race import look, try_short
+from stagegen.tune.scouting import odd_middles
 from stagegen.tune.search import Outcome, Plan, Search
 from tests.measure.fakes import TIMING, Model, request
 from tests.tune.recorder import Recorder
@@ -96,6 +97,22 @@ def test_each_group_has_a_finalist():
     model = Model(lambda c, size: 0.001 * (1 if c in racers[:5] else 100))
     groups = (frozenset(racers), frozenset(racers[5:]))
     assert {racers[0], racers[5]} <= {*points(model, racers, groups).finalists}
+
+
+@pytest.mark.parametrize(
+    ("times", "per_byte", "middles"),
+    [
+        pytest.param((1.0, 3.0, 3.2), 0.0, [2048, 8192], id="above the line"),
+        pytest.param((1.0, 1.0, 9.0), 0.0, [], id="below it, with no bound"),
+        pytest.param((1.0, 1.0, 9.0), 8 / 12288, [], id="below it, as the bound grows"),
+        pytest.param((1.0, 1.0, 9.0), 4 / 12288, [8192], id="below it, against the bound"),
+    ],
+)
+def test_sizes_are_added_where_times_are_above_the_line_or_grow_against_the_bound(
+    times, per_byte, middles
+):
+    by_size = dict(zip((1024, 4096, 16384), times, strict=True))
+    assert odd_middles(by_size, lambda size: per_byte * size, {}) == middles
 
 
 def test_a_slow_candidate_is_timed_few_times():

@@ -9,15 +9,18 @@ import pytest
 
 from stagegen.catalogue import Catalogue, load_catalogue
 from stagegen.measure.records import Candidate, CandidateFailed, Check, Failure, Timing
+from stagegen.measure.source import LogSource
 from stagegen.tune.scope import Options
 from stagegen.tune.shapes import Shape
 from stagegen.tune.tuner import tune
 from tests.measure.fakes import Model
 from tests.strategies import make_topology
+from tests.tune.recorder import Recorder
 
 TOPOLOGY = make_topology([3, 3], [0])
 OPTIONS = Options(("bcast",), (64, 4096), Timing(), 1.0, ("whole", "half", "2"))
 QUICK = "binomial"
+HANGS = "knomial"
 
 
 @lru_cache
@@ -80,6 +83,41 @@ def test_a_routine_that_fails_on_one_communicator_is_not_tried_on_the_next():
     for name in ("half", "2"):
         of_it = (request for request in model.asked if request.communicator == name)
         assert QUICK not in {c.algorithm for request in of_it for c in request.candidates}
+
+
+class Hangs(Model):
+    """One routine, which has a parameter, does not end when it is checked."""
+
+    def check(self, collective, given, communicator="whole"):
+        checks = super().check(collective, given, communicator)
+        return [replace(c, wrong=-1) if c.candidate.algorithm == HANGS else c for c in checks]
+
+
+def checks_that_hung(model: Model) -> int:
+    return sum(candidate.algorithm == HANGS for candidate in model.checked)
+
+
+@pytest.mark.parametrize("total", [None, 1e6])
+def test_a_routine_that_hangs_in_a_check_is_checked_no_more(total):
+    """Neither with other values of its parameter nor on other ranks: each would take minutes."""
+    options = replace(OPTIONS, total=total)
+    algorithms = tuple(a for a in load_catalogue().of("bcast") if a.name in ("native", HANGS))
+    small = replace(catalogue(), algorithms=algorithms)
+    sound = Model(cost)
+    tune(TOPOLOGY, small, options, sound, lambda: True)
+    assert checks_that_hung(sound) > len(OPTIONS.communicators)
+    model = Hangs(cost)
+    records: list = []
+    found = tune(TOPOLOGY, small, options, Recorder(model, records), lambda: True)
+    assert checks_that_hung(model) == 1
+    assert all(table.is_native for table in found.decision.tables)
+    assert HANGS not in model.timed()
+    assert tune(TOPOLOGY, small, options, LogSource(records), lambda: True) == found
+    again = Hangs(cost)
+    resumed = tune(TOPOLOGY, small, options, LogSource(records, again), lambda: True)
+    assert resumed == found
+    assert checks_that_hung(again) == 1, "the fault may have been the machine's"
+    assert not again.asked
 
 
 @pytest.mark.parametrize("name", ["whole", "half", "2"])
