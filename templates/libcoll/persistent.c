@@ -89,7 +89,7 @@ int coll_add_send(struct coll_operation *operation, int lane, enum coll_stream s
 
 int coll_add_receive(struct coll_operation *operation, int lane, enum coll_stream stream,
                      void *data, MPI_Count count, MPI_Datatype type, int from) {
-    struct coll_step step = {.request = MPI_REQUEST_NULL};
+    struct coll_step step = {.request = MPI_REQUEST_NULL, .receives = 1};
     if (operation->error == MPI_SUCCESS)
         operation->error = PMPI_Recv_init_c(data, count, type, from, operation->tag + (int)stream,
                                             operation->plans->comm, &step.request);
@@ -165,7 +165,8 @@ static void discard(struct coll_operation *operation) {
     free(operation->pairs);
     free(operation->thens);
     free(operation->running);
-    free(operation->scratch);
+    if (!operation->is_read)
+        free(operation->scratch);
     free(operation->room_for_failure);
     free(operation);
 }
@@ -201,8 +202,9 @@ static int begin(struct coll_operation *operation, int number) {
         complete(operation, step);
         return MPI_SUCCESS;
     }
+    COLL_TRY(PMPI_Start(&step->request));
     operation->running[operation->running_count++] = number;
-    return PMPI_Start(&step->request);
+    return MPI_SUCCESS;
 }
 
 /* Start what may start, until nothing more may; *some is set if anything did. */
@@ -244,22 +246,44 @@ static int end_messages(struct coll_operation *operation, int *some) {
     return error;
 }
 
-/* After an error: no receive into the application's buffers stays active, as in coll_abandon(). */
-static void give_up(struct coll_operation *operation) {
+/* After an error: nothing starts any more, and receives end as far as they can be cancelled. */
+static void give_up(struct coll_operation *operation, int error) {
+    operation->error = error;
     for (int i = 0; i < operation->running_count; ++i) {
-        MPI_Request *request = &operation->steps[operation->running[i]].request;
-        if (PMPI_Cancel(request) == MPI_SUCCESS && PMPIX_Request_is_complete(*request))
-            PMPI_Wait(request, MPI_STATUS_IGNORE);
+        struct coll_step *step = &operation->steps[operation->running[i]];
+        if (step->receives)
+            PMPI_Cancel(&step->request);
     }
-    operation->running_count = operation->left = 0;
 }
 
-/* With the lock: note an error. An operation that has one does not start again. */
-static void fail(struct coll_operation *operation, int error) {
+/*
+ * The end of an operation after an error, as of coll_abandon(): first all its receives have ended,
+ * so that none writes any more to where there may be something else by then. One whose data is on
+ * the way cannot be cancelled, and ends when that has come. Sends are left to the MPI library. They
+ * may wait for a rank that never receives, and read our memory until then, so it stays.
+ */
+static void end_receives(struct coll_operation *operation) {
+    int kept = 0, receives = 0;
+    for (int i = 0; i < operation->running_count; ++i) {
+        struct coll_step *step = &operation->steps[operation->running[i]];
+        if (PMPIX_Request_is_complete(step->request)) {
+            PMPI_Wait(&step->request, MPI_STATUS_IGNORE);
+            continue;
+        }
+        operation->running[kept++] = operation->running[i];
+        receives += step->receives;
+    }
+    operation->running_count = kept;
+    operation->left = receives;
+    operation->is_read = kept > 0;
+}
+
+/* With the lock: an operation has ended with an error. It does not start again. */
+static void fail(struct coll_operation *operation) {
     struct coll_failure *failure = operation->room_for_failure;
     operation->room_for_failure = NULL;
-    operation->error = error;
-    *failure = (struct coll_failure){.plans = operation->plans, .error = error, .next = failures};
+    *failure = (struct coll_failure){
+        .plans = operation->plans, .error = operation->error, .next = failures};
     failures = failure;
     atomic_fetch_add(&operation->plans->users, 1);
 }
@@ -297,20 +321,22 @@ static void tell(struct coll_failure *taken) {
 
 /* Carry an operation on; 1 if it has ended: then the application's request is complete. */
 static int carry_on(struct coll_operation *operation) {
-    int error = MPI_SUCCESS;
+    int error = operation->error;
     for (int some = 1; some && error == MPI_SUCCESS && operation->left > 0;) {
         some = 0;
         error = end_messages(operation, &some);
         if (error == MPI_SUCCESS)
             error = begin_all(operation, &some);
     }
-    if (error != MPI_SUCCESS) {
-        fail(operation, error);
-        give_up(operation);
-    }
+    if (error != operation->error)
+        give_up(operation, error);
+    if (error != MPI_SUCCESS)
+        end_receives(operation);
     if (operation->left > 0)
         return 0;
     MPI_Request *end = error == MPI_SUCCESS ? &operation->end : &operation->failure;
+    if (error != MPI_SUCCESS)
+        fail(operation);
     PMPI_Start(end);
     PMPI_Wait(end, MPI_STATUS_IGNORE); /* to itself, and the receive is there */
     operation->is_active = 0;

@@ -46,6 +46,8 @@ struct coll_step {
     void *to;
     MPI_Aint count; /* of elements or bytes, as the work understands it */
 
+    int receives; /* whether the message is one that comes */
+
     int needs;   /* how many other steps have to be complete before it starts */
     int missing; /* of these, in this run */
     int is_done;
@@ -87,7 +89,8 @@ struct coll_operation {
     int *running, running_count; /* messages that have started */
     int left;                    /* steps that are not complete */
     int is_active, is_freed;
-    int error;
+    int error;   /* an operation that has one ends, and does not start again */
+    int is_read; /* it ended, and messages that the MPI library still sends read the scratch */
     struct coll_operation *next; /* of its slot in the table of handles */
     struct coll_operation *next_active;
 };

@@ -1,14 +1,16 @@
 /*
  * Persistent alltoalls in use: threads that wait for different ones, calls that block meanwhile,
- * blocking collectives, the names of Fortran, mistakes, and error handlers.
+ * blocking collectives, the names of Fortran, mistakes, error handlers, and messages that are on
+ * their way when an operation fails.
  *
- *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers
+ *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late
  */
 #include "program.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
+#include "coll.h"
 #include "libcoll.h"
 
 enum { THREADS = 3, ROUNDS = 60, COUNT = 3000, BESIDE = 40 };
@@ -272,6 +274,52 @@ static void handle_errors(void) {
     MPI_Comm_free(&quiet);
 }
 
+static void make_progress(double seconds) {
+    for (const double end = MPI_Wtime() + seconds; MPI_Wtime() < end;) {
+        int flag;
+        MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    }
+}
+
+/*
+ * An allreduce by recursive doubling of which ranks 0 and 3 have less room than comes from rank 1,
+ * while the message from rank 2 to rank 0 is on its way: rank 2 has offered it and then sleeps.
+ * Rank 0 frees its request as soon as it fails, and what comes must not go to freed memory. Rank 0
+ * owes rank 2 a message, which the test sends, so that all come to their end.
+ */
+static void fail_with_late_messages(void) {
+    enum { MOST = 1 << 20, LESS = MOST / 2 };
+    MPI_Comm comm;
+    MPI_Request request;
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    EXPECT(is_forced("allreduce", LESS * sizeof(int)));
+    int *in = calloc(MOST, sizeof *in), *out = calloc(MOST, sizeof *out);
+    MPI_Allreduce_init(in, out, rank == 1 ? MOST : LESS, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL,
+                       &request);
+    const MPI_Comm inside = coll_comm_plans_twin(comm);
+    EXPECT(inside != MPI_COMM_NULL);
+    if (rank == 0)
+        make_progress(0.5);
+    MPI_Start(&request);
+    if (rank == 2) {
+        make_progress(0.5);
+        usleep(1000000);
+    }
+    const int error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT(class_of(error) == (rank % 3 == 0 ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+    EXPECT(MPI_Request_free(&request) == MPI_SUCCESS);
+    if (rank == 0)
+        MPI_Send(in, LESS, MPI_INT, 2, 0, inside);
+    make_progress(1.5);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    free(in);
+    free(out);
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv) {
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -279,9 +327,13 @@ int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)(void);
-    } uses[] = {
-        {"threads", use_threads}, {"blocking", block},         {"beside", use_blocking_collectives},
-        {"fortran", use_fortran}, {"mistakes", make_mistakes}, {"handlers", handle_errors}};
+    } uses[] = {{"threads", use_threads},
+                {"blocking", block},
+                {"beside", use_blocking_collectives},
+                {"fortran", use_fortran},
+                {"mistakes", make_mistakes},
+                {"handlers", handle_errors},
+                {"late", fail_with_late_messages}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

@@ -92,6 +92,11 @@ def test_error_handlers_may_free_requests(way):
     run("persistent_uses.c", "handlers", kind="window", way=way)
 
 
+def test_no_message_comes_into_freed_memory_after_an_error():
+    """Recursive doubling has messages of several steps under way."""
+    run("persistent_uses.c", "late", kind="window", way=1)
+
+
 def test_a_setting_that_means_nothing_is_reported_once():
     told = run("persistent.c", 20, 1, kind="tokenz").stderr
     assert told.count("LIBCOLL_PERSISTENT: 'tokenz' is ignored: expected auto, window,") == 1
