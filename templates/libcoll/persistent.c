@@ -37,6 +37,15 @@ static struct coll_operation *active;       /* those that have started and not e
 static int is_hooked;                       /* whether poll() is called */
 static atomic_int live;                     /* operations in the table */
 static struct coll_failure *failures;       /* that are to be told, the latest first */
+static atomic_int telling;                  /* calls of poll() that call error handlers now */
+
+/* An error handler that this thread is in, and the one that it was called in. */
+struct handler_call {
+    const struct coll_plans *plans;
+    const struct handler_call *outer;
+};
+
+static _Thread_local const struct handler_call *innermost;
 
 /* Fibonacci hashing (Knuth 1973, vol. 3, §6.4). */
 static struct coll_operation **slot_of(MPI_Request handle) {
@@ -278,6 +287,27 @@ static void end_receives(struct coll_operation *operation) {
     operation->is_read = kept > 0;
 }
 
+/* With the lock: call_handler() comes next for these plans. */
+static void lend(struct coll_plans *plans) {
+    atomic_fetch_add(&plans->users, 1);
+    atomic_fetch_add(&plans->lent, 1);
+}
+
+/*
+ * With the lock: whether operations of these plans may go on. While the application's error handler
+ * is called, it may be that of the communicator of plans: an error of a message would call it here,
+ * with the lock. But it may itself wait for operations, which go on then, without it.
+ */
+static int may_go_on(const struct coll_plans *plans) {
+    const int lent = atomic_load(&plans->lent);
+    int own = 0;
+    if (lent == 0)
+        return 1;
+    for (const struct handler_call *one = innermost; one != NULL; one = one->outer)
+        own += one->plans == plans;
+    return own == lent && PMPI_Comm_set_errhandler(plans->comm, MPI_ERRORS_RETURN) == MPI_SUCCESS;
+}
+
 /* With the lock: an operation has ended with an error. It does not start again. */
 static void fail(struct coll_operation *operation) {
     struct coll_failure *failure = operation->room_for_failure;
@@ -285,7 +315,7 @@ static void fail(struct coll_operation *operation) {
     *failure = (struct coll_failure){
         .plans = operation->plans, .error = operation->error, .next = failures};
     failures = failure;
-    atomic_fetch_add(&operation->plans->users, 1);
+    lend(operation->plans);
 }
 
 static struct coll_failure *take_failures(void) {
@@ -299,14 +329,20 @@ static struct coll_failure *take_failures(void) {
  * communicator of the plans where its own has ended.
  */
 static void call_handler(struct coll_plans *plans, int error) {
+    const struct handler_call call = {plans, innermost};
     const MPI_Comm origin = atomic_load(&plans->origin);
+    innermost = &call;
     if (origin != MPI_COMM_NULL) {
         PMPI_Comm_call_errhandler(origin, error);
     } else if (plans->handler != MPI_ERRHANDLER_NULL) {
         PMPI_Comm_set_errhandler(plans->comm, plans->handler);
         PMPI_Comm_call_errhandler(plans->comm, error);
-        PMPI_Comm_set_errhandler(plans->comm, MPI_ERRORS_RETURN);
+        if (atomic_load(&plans->lent) == 1)
+            PMPI_Comm_set_errhandler(plans->comm, MPI_ERRORS_RETURN);
     }
+    innermost = call.outer;
+    atomic_fetch_sub(&plans->lent, 1);
+    coll_plans_release(plans);
 }
 
 static void tell(struct coll_failure *taken) {
@@ -314,7 +350,6 @@ static void tell(struct coll_failure *taken) {
         struct coll_failure *one = taken;
         taken = one->next;
         call_handler(one->plans, one->error);
-        coll_plans_release(one->plans);
         free(one);
     }
 }
@@ -348,7 +383,7 @@ static void carry_all_on(void) {
     struct coll_operation **place = &active;
     while (*place != NULL) {
         struct coll_operation *one = *place;
-        if (!carry_on(one)) {
+        if (!may_go_on(one->plans) || !carry_on(one)) {
             place = &one->next_active;
             continue;
         }
@@ -359,8 +394,9 @@ static void carry_all_on(void) {
 }
 
 /*
- * Called by the MPI library as part of its progress. An error handler may start operations, so
- * there is another call after it.
+ * Called by the MPI library as part of its progress. So are error handlers: nothing else of ours is
+ * called while the application waits. They may start operations, and make progress, which calls
+ * poll() again. The inner call must not be the last, as the MPI library is still in the outer one.
  */
 static int poll(MPIX_Async_thing thing) {
     (void)thing;
@@ -368,19 +404,33 @@ static int poll(MPIX_Async_thing thing) {
         return MPIX_ASYNC_NOPROGRESS;
     carry_all_on();
     struct coll_failure *failed = take_failures();
-    const int is_over = active == NULL && failed == NULL;
+    const int is_over = active == NULL && failed == NULL && atomic_load(&telling) == 0;
     if (is_over)
         is_hooked = 0;
+    atomic_fetch_add(&telling, failed != NULL);
     pthread_mutex_unlock(&lock);
-    tell(failed);
+    if (failed != NULL) {
+        tell(failed);
+        atomic_fetch_sub(&telling, 1);
+    }
     return is_over ? MPIX_ASYNC_DONE : MPIX_ASYNC_NOPROGRESS;
+}
+
+/* Why an operation cannot be started: it has failed, or runs, or nobody has waited for its end. */
+static int mistake_of(const struct coll_operation *operation) {
+    MPI_Status status;
+    int flag;
+    if (operation->error != MPI_SUCCESS)
+        return operation->error;
+    if (operation->is_active)
+        return MPI_ERR_REQUEST;
+    COLL_TRY(PMPI_Request_get_status(operation->handle, &flag, &status));
+    return status.MPI_SOURCE == MPI_ANY_SOURCE ? MPI_SUCCESS : MPI_ERR_REQUEST;
 }
 
 /* Start an operation, with the lock; *hook is set if poll() is to be called from now on. */
 static int start(struct coll_operation *operation, int *hook) {
-    if (operation->error != MPI_SUCCESS)
-        return operation->error;
-    COLL_TRY(PMPI_Start(&operation->handle)); /* which says if it is active already */
+    COLL_TRY(PMPI_Start(&operation->handle));
     for (int i = 0; i < operation->count; ++i) {
         operation->steps[i].missing = operation->steps[i].needs;
         operation->steps[i].is_done = 0;
@@ -390,7 +440,7 @@ static int start(struct coll_operation *operation, int *hook) {
     operation->running_count = 0;
     operation->left = operation->count;
     operation->is_active = 1;
-    if (carry_on(operation))
+    if (may_go_on(operation->plans) && carry_on(operation))
         return operation->error;
     operation->next_active = active;
     active = operation;
@@ -399,25 +449,44 @@ static int start(struct coll_operation *operation, int *hook) {
     return MPI_SUCCESS;
 }
 
+/* Have poll() called. If it cannot be, the next start tries again. */
+static int set_hook(void) {
+    const int error = PMPIX_Async_start(poll, NULL, MPIX_STREAM_NULL);
+    if (error == MPI_SUCCESS)
+        return MPI_SUCCESS;
+    pthread_mutex_lock(&lock);
+    is_hooked = 0;
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
 /* Start a request if it is that of an operation of ours; returns whether it is. */
 static int start_ours(MPI_Request request, int *error) {
+    struct coll_plans *mistaken = NULL;
     int hook = 0;
     if (atomic_load(&live) == 0)
         return 0;
     pthread_mutex_lock(&lock);
     struct coll_operation *operation = find(request);
-    if (operation != NULL)
-        *error = start(operation, &hook);
+    if (operation != NULL) {
+        *error = mistake_of(operation);
+        if (*error == MPI_SUCCESS)
+            *error = start(operation, &hook);
+        else
+            lend(mistaken = operation->plans);
+    }
     struct coll_failure *failed = take_failures();
     pthread_mutex_unlock(&lock);
     if (hook)
-        *error = PMPIX_Async_start(poll, NULL, MPIX_STREAM_NULL);
+        *error = set_hook();
     tell(failed);
+    if (mistaken != NULL)
+        call_handler(mistaken, *error);
     return operation != NULL;
 }
 
 LIBCOLL_EXPORT int MPI_Start(MPI_Request *request) {
-    int error;
+    int error = MPI_SUCCESS;
     if (request != NULL && start_ours(*request, &error))
         return error;
     return PMPI_Start(request);
@@ -461,16 +530,13 @@ LIBCOLL_EXPORT int MPI_Cancel(MPI_Request *request) {
     if (request != NULL && atomic_load(&live) > 0) {
         pthread_mutex_lock(&lock);
         const struct coll_operation *operation = find(*request);
-        if (operation != NULL) {
-            plans = operation->plans;
-            atomic_fetch_add(&plans->users, 1);
-        }
+        if (operation != NULL)
+            lend(plans = operation->plans);
         pthread_mutex_unlock(&lock);
     }
     if (plans == NULL)
         return PMPI_Cancel(request);
     call_handler(plans, MPI_ERR_REQUEST);
-    coll_plans_release(plans);
     return MPI_ERR_REQUEST;
 }
 

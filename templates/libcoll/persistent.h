@@ -23,6 +23,7 @@ struct coll_plans {
     _Atomic(MPI_Comm) origin; /* the application's; MPI_COMM_NULL once it has ended */
     MPI_Errhandler handler;   /* of that communicator, from then on */
     atomic_int users;         /* these operations, and the communicator while it lives */
+    atomic_int lent;          /* calls of that error handler, or the application's, under way */
     int used;                 /* operations so far: each has tags of its own */
 };
 

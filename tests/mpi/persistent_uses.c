@@ -180,6 +180,13 @@ static int class_of(int error) {
     return class;
 }
 
+static void make_progress(double seconds) {
+    for (const double end = MPI_Wtime() + seconds; MPI_Wtime() < end;) {
+        int flag;
+        MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    }
+}
+
 static int handled;
 
 static void handle(MPI_Comm *comm, int *error, ...) {
@@ -199,6 +206,9 @@ static void make_mistakes(void) {
     EXPECT(class_of(MPI_Cancel(&one.request)) == MPI_ERR_REQUEST && handled == 1);
     fill(&one, 1);
     MPI_Start(&one.request);
+    EXPECT(class_of(MPI_Start(&one.request)) == MPI_ERR_REQUEST && handled == 2);
+    make_progress(0.2);
+    EXPECT(class_of(MPI_Start(&one.request)) == MPI_ERR_REQUEST && handled == 3);
     MPI_Wait(&one.request, MPI_STATUS_IGNORE);
     check(&one, 1);
     /* freed while it is active, which MPI does not allow: it still ends, for the others */
@@ -217,9 +227,10 @@ static MPI_Request spare;
 static void use_spare(MPI_Comm *comm, int *error, ...) {
     (void)comm;
     EXPECT(class_of(*error) == MPI_ERR_TRUNCATE);
+    if (handled++ > 0)
+        return;
     EXPECT(class_of(MPI_Cancel(&spare)) == MPI_ERR_REQUEST);
     EXPECT(MPI_Request_free(&spare) == MPI_SUCCESS && spare == MPI_REQUEST_NULL);
-    ++handled;
 }
 
 static void set_handler(MPI_Comm comm, MPI_Comm_errhandler_function *function) {
@@ -261,6 +272,8 @@ static void handle_errors(void) {
             error = MPI_Wait(&request, MPI_STATUS_IGNORE);
         EXPECT((error != MPI_SUCCESS) == receives && handled == receives);
         EXPECT((spare == MPI_REQUEST_NULL) == receives);
+        if (receives) /* it has failed, and cannot be started again */
+            EXPECT(class_of(MPI_Start(&request)) == MPI_ERR_TRUNCATE && handled == 2);
         EXPECT(MPI_Request_free(&request) == MPI_SUCCESS);
         if (!receives)
             MPI_Request_free(&spare);
@@ -272,13 +285,6 @@ static void handle_errors(void) {
             MPI_Comm_free(&pair);
     }
     MPI_Comm_free(&quiet);
-}
-
-static void make_progress(double seconds) {
-    for (const double end = MPI_Wtime() + seconds; MPI_Wtime() < end;) {
-        int flag;
-        MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-    }
 }
 
 /*

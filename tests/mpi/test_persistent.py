@@ -31,6 +31,8 @@ BESIDE = (
     ("token_tree_several", "token_tree_several"),
     ("fixed_tree", "combining_tree"),
 )
+#: Links a program that looks inside: the library's calls of these come there first.
+WRAPS = ("-Wl,--wrap=PMPIX_Async_start",)
 CASES = [("window", 0, 1), ("tokens", 1, 2), ("auto", 0, 3), ("native", 1, 4)]
 
 
@@ -46,10 +48,17 @@ def library(*flags: str) -> Path:
 
 
 def run(
-    source: str, *arguments: str | int, kind: str, way: int = 0, flags=(), variables=None, under=()
+    source: str,
+    *arguments: str | int,
+    kind: str,
+    way: int = 0,
+    flags=(),
+    options=(),
+    variables=None,
+    under=(),
 ):
     mpi = builds.Mpi.of_environment()
-    program = builds.c_program(mpi, library(*flags), source, *flags)
+    program = builds.c_program(mpi, library(*flags), source, *flags, *options)
     settings = {
         "LIBCOLL_PERSISTENT": kind,
         "LIBCOLL_FORCE": ",".join("=".join(pair) for pair in FORCED[way].items()),
@@ -95,6 +104,11 @@ def test_error_handlers_may_free_requests(way):
 def test_no_message_comes_into_freed_memory_after_an_error():
     """Recursive doubling has messages of several steps under way."""
     run("persistent_uses.c", "late", kind="window", way=1)
+
+
+@pytest.mark.parametrize("use", ["nested", "unhooked"])
+def test_progress_is_made_in_error_handlers_and_after_a_refusal(use):
+    run("persistent_inside.c", use, kind="window", options=WRAPS)
 
 
 def test_a_setting_that_means_nothing_is_reported_once():
