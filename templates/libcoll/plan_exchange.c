@@ -373,11 +373,15 @@ static int copy_sent(struct part *part, struct sides *sides, const int64_t *fact
     const int p = operation->cc->size;
     const struct coll_blocks *blocks = &operation->call.recv_blocks;
     MPI_Aint low = 0, high = 0;
+    int none = 1;
     for (int rank = 0; rank < p; ++rank) {
         const MPI_Aint start = coll_place_of(blocks, rank) * sides->recv_stride;
         const MPI_Aint end = start + (MPI_Aint)facts[FACTS + rank];
-        low = rank == 0 || start < low ? start : low;
-        high = rank == 0 || end > high ? end : high;
+        if (rank == operation->cc->rank || end == start) /* which may be anywhere */
+            continue;
+        low = none || start < low ? start : low;
+        high = none || end > high ? end : high;
+        none = 0;
     }
     COLL_TRY(coll_allocate(high - low, &operation->scratch));
     for (int rank = 0; rank < p; ++rank) {

@@ -1,8 +1,8 @@
 /*
  * What the library does inside for persistent collectives: how it takes part in the progress of the
- * MPI library. Link with --wrap of PMPIX_Async_start.
+ * MPI library, and how much memory it takes. Link with --wrap of PMPIX_Async_start and malloc.
  *
- *   persistent_inside nested|unhooked
+ *   persistent_inside nested|unhooked|places
  */
 #include "program.h"
 
@@ -143,6 +143,46 @@ static void start_unhooked(void) {
         MPI_Request_free(&requests[i]);
 }
 
+static size_t largest;
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes) {
+    largest = bytes > largest ? bytes : largest;
+    return __real_malloc(bytes);
+}
+
+/* In place, each rank has one block for the next one of its pair; those without data are far off.
+ */
+static void use_far_places(void) {
+    enum { COUNT = 20000 };
+    int rank, size;
+    MPI_Comm_rank(quiet, &rank);
+    MPI_Comm_size(quiet, &size);
+    int *counts = calloc((size_t)size, sizeof *counts), *places = calloc((size_t)size, sizeof(int));
+    int *mine = malloc(COUNT * sizeof *mine);
+    for (int peer = 0; peer < size; ++peer)
+        places[peer] = peer % 2 ? -500000000 : 500000000;
+    counts[rank ^ 1] = COUNT;
+    places[rank ^ 1] = 0;
+    for (int i = 0; i < COUNT; ++i)
+        mine[i] = rank * COUNT + i;
+    MPI_Request request;
+    largest = 0;
+    MPI_Alltoallv_init(MPI_IN_PLACE, NULL, NULL, MPI_INT, mine, counts, places, MPI_INT, quiet,
+                       MPI_INFO_NULL, &request);
+    EXPECT(largest < 2000000);
+    EXPECT(coll_comm_plans_twin(quiet) != MPI_COMM_NULL);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < COUNT; ++i)
+        EXPECT(mine[i] == (rank ^ 1) * COUNT + i);
+    MPI_Request_free(&request);
+    free(mine);
+    free(counts);
+    free(places);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_dup(MPI_COMM_WORLD, &quiet);
@@ -150,7 +190,8 @@ int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)(void);
-    } uses[] = {{"nested", use_nested_handlers}, {"unhooked", start_unhooked}};
+    } uses[] = {
+        {"nested", use_nested_handlers}, {"unhooked", start_unhooked}, {"places", use_far_places}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

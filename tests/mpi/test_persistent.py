@@ -32,7 +32,7 @@ BESIDE = (
     ("fixed_tree", "combining_tree"),
 )
 #: Links a program that looks inside: the library's calls of these come there first.
-WRAPS = ("-Wl,--wrap=PMPIX_Async_start",)
+WRAPS = ("-Wl,--wrap=PMPIX_Async_start", "-Wl,--wrap=malloc")
 CASES = [("window", 0, 1), ("tokens", 1, 2), ("auto", 0, 3), ("native", 1, 4)]
 
 
@@ -109,6 +109,11 @@ def test_no_message_comes_into_freed_memory_after_an_error():
 @pytest.mark.parametrize("use", ["nested", "unhooked"])
 def test_progress_is_made_in_error_handlers_and_after_a_refusal(use):
     run("persistent_inside.c", use, kind="window", options=WRAPS)
+
+
+def test_empty_blocks_may_be_anywhere():
+    """In place, the copy of what is sent is as long as the blocks with data reach."""
+    run("persistent_inside.c", "places", kind="window", options=WRAPS)
 
 
 def test_a_setting_that_means_nothing_is_reported_once():
