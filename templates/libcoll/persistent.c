@@ -167,6 +167,9 @@ static void discard(struct coll_operation *operation) {
     free_request(&operation->end);
     free_request(&operation->failure);
     free_request(&operation->handle);
+    for (int i = 0; i < 2; ++i)
+        if (operation->own_types[i] != MPI_DATATYPE_NULL)
+            PMPI_Type_free(&operation->own_types[i]);
     coll_plans_release(operation->plans);
     for (int lane = 0; lane < COLL_LANES; ++lane)
         free(operation->lanes[lane].steps);
@@ -584,6 +587,7 @@ static struct coll_operation *allocate(void) {
     if (operation == NULL)
         return NULL;
     operation->handle = operation->end = operation->failure = MPI_REQUEST_NULL;
+    operation->own_types[0] = operation->own_types[1] = MPI_DATATYPE_NULL;
     operation->room_for_failure = malloc(sizeof *operation->room_for_failure);
     if (operation->room_for_failure != NULL)
         return operation;
@@ -653,11 +657,12 @@ int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Requ
     return 1;
 }
 
-/* Forget an operation whose requests and communicator have ended with MPI. */
+/* Forget an operation whose requests, types and communicator have ended with MPI. */
 static void forget(struct coll_operation *operation) {
     for (int i = 0; i < operation->count; ++i)
         operation->steps[i].request = MPI_REQUEST_NULL;
     operation->handle = operation->end = operation->failure = MPI_REQUEST_NULL;
+    operation->own_types[0] = operation->own_types[1] = MPI_DATATYPE_NULL;
     operation->plans->comm = MPI_COMM_NULL;
     operation->plans->handler = MPI_ERRHANDLER_NULL;
     discard(operation);

@@ -86,6 +86,7 @@ struct coll_operation {
     int *pairs, pair_count, pair_room; /* while it is made: a step, and one that needs it */
     int *thens;
     char *scratch;
+    MPI_Datatype own_types[2]; /* of a rank's block for itself, as it is sent and received */
 
     int *running, running_count; /* messages that have started */
     int left;                    /* steps that are not complete */

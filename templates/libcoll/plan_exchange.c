@@ -394,22 +394,43 @@ static int copy_sent(struct part *part, struct sides *sides, const int64_t *fact
     return MPI_SUCCESS;
 }
 
-/* A rank's own block: bytes, or a message to itself where there are none alone. */
-static void add_own(const struct part *part, const int64_t *facts) {
+/* A rank's own block through memory: MPICH 4.3.2 refuses a message for it, see coll_copy(). */
+static int copy_packed(const struct coll_operation *operation, const struct coll_step *step) {
+    const MPI_Comm comm = operation->plans->comm;
+    MPI_Count position = 0;
+    COLL_TRY(PMPI_Pack_c(step->from, 1, operation->own_types[0], operation->scratch, step->count,
+                         &position, comm));
+    position = 0;
+    return PMPI_Unpack_c(operation->scratch, step->count, &position, step->to, 1,
+                         operation->own_types[1], comm);
+}
+
+/* So many elements as one of a type of ours: the application may free its own. */
+static int keep_type(MPI_Count count, MPI_Datatype type, MPI_Datatype *kept) {
+    COLL_TRY(PMPI_Type_contiguous_c(count, type, kept));
+    return PMPI_Type_commit(kept);
+}
+
+/* A rank's own block: bytes, or packed on its way where there are none alone. */
+static int add_own(const struct part *part, const int64_t *facts) {
     struct coll_operation *operation = part->operation;
     const struct coll_call *call = &operation->call;
     const int rank = operation->cc->rank;
-    if (part->sides->in_place || facts[FACTS + rank] == 0)
-        return;
-    if (facts[IS_PLAIN]) {
-        coll_add_work(operation, COLL_LANE_FIRST, coll_copy_bytes, sent_block(part, rank),
-                      received_block(part, rank), (MPI_Aint)facts[FACTS + rank]);
-        return;
+    const MPI_Aint bytes = (MPI_Aint)facts[FACTS + rank];
+    coll_work *work = coll_copy_bytes;
+    if (part->sides->in_place || bytes == 0)
+        return MPI_SUCCESS;
+    if (!facts[IS_PLAIN]) {
+        COLL_TRY(keep_type(coll_send_count(call, rank), part->sides->send_type,
+                           &operation->own_types[0]));
+        COLL_TRY(keep_type(coll_recv_count(call, rank), part->sides->recv_type,
+                           &operation->own_types[1]));
+        COLL_TRY(coll_allocate(bytes, &operation->scratch));
+        work = copy_packed;
     }
-    coll_add_receive(operation, COLL_LANE_FIRST, COLL_STREAM_DATA, received_block(part, rank),
-                     coll_recv_count(call, rank), part->sides->recv_type, rank);
-    coll_add_send(operation, COLL_LANE_FIRST, COLL_STREAM_DATA, sent_block(part, rank),
-                  coll_send_count(call, rank), part->sides->send_type, rank);
+    coll_add_work(operation, COLL_LANE_FIRST, work, sent_block(part, rank),
+                  received_block(part, rank), bytes);
+    return MPI_SUCCESS;
 }
 
 static int add_all(struct coll_operation *operation, struct sides *sides, const struct told *told,
@@ -421,7 +442,7 @@ static int add_all(struct coll_operation *operation, struct sides *sides, const 
                         .send_lane = windowed ? COLL_LANE_RECEIVES : COLL_LANE_SENDS};
     if (sides->in_place)
         COLL_TRY(copy_sent(&part, sides, facts));
-    add_own(&part, facts);
+    COLL_TRY(add_own(&part, facts));
     if (!windowed)
         return add_tokens(&part, plan, facts);
     add_window(&part, plan, facts);

@@ -1,9 +1,9 @@
 /*
  * Persistent alltoalls in use: threads that wait for different ones, calls that block meanwhile,
  * blocking collectives, the names of Fortran, mistakes, error handlers, and messages that are on
- * their way when an operation fails.
+ * their way when an operation fails; and types with gaps that differ.
  *
- *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late
+ *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late|types
  */
 #include "program.h"
 
@@ -326,6 +326,78 @@ static void fail_with_late_messages(void) {
     MPI_Comm_free(&comm);
 }
 
+static MPI_Datatype double_and_int(MPI_Aint of_double, MPI_Aint of_int, MPI_Aint extent) {
+    const int lengths[] = {1, 1};
+    const MPI_Aint places[] = {of_double, of_int};
+    const MPI_Datatype types[] = {MPI_DOUBLE, MPI_INT};
+    MPI_Datatype inner, type;
+    MPI_Type_create_struct(2, lengths, places, types, &inner);
+    MPI_Type_create_resized(inner, 0, extent, &type);
+    MPI_Type_commit(&type);
+    MPI_Type_free(&inner);
+    return type;
+}
+
+enum { ELEMENTS = 3000, EXTENT = 24 };
+
+/* The blocks for a rank and from it, as bytes on their way. */
+static void exchange_packed(const unsigned char *send, MPI_Datatype send_type, unsigned char *recv,
+                            MPI_Datatype recv_type, int peer) {
+    enum { BYTES = ELEMENTS * 12 };
+    static char out[BYTES], in[BYTES];
+    MPI_Aint low, from, to;
+    int position = 0;
+    MPI_Type_get_extent(send_type, &low, &from);
+    MPI_Type_get_extent(recv_type, &low, &to);
+    MPI_Pack(send + peer * ELEMENTS * from, ELEMENTS, send_type, out, BYTES, &position,
+             MPI_COMM_WORLD);
+    MPI_Sendrecv(out, BYTES, MPI_PACKED, peer, 7, in, BYTES, MPI_PACKED, peer, 7, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    position = 0;
+    MPI_Unpack(in, BYTES, &position, recv + peer * ELEMENTS * to, ELEMENTS, recv_type,
+               MPI_COMM_WORLD);
+}
+
+/* Both ends have the same data with gaps in other places. Types are freed before the request. */
+static void use_two_types(void) {
+    struct {
+        MPI_Datatype send, recv;
+    } pairs[] = {{MPI_DOUBLE_INT, double_and_int(8, 0, 16)},
+                 {double_and_int(0, 20, EXTENT), MPI_DOUBLE_INT},
+                 {double_and_int(0, 8, 12), double_and_int(0, 20, EXTENT)},
+                 {MPI_DOUBLE_INT, MPI_DOUBLE_INT}};
+    int size, rank;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const size_t room = (size_t)size * ELEMENTS * EXTENT;
+    unsigned char *send = malloc(room), *recv = malloc(room), *expected = malloc(room);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i) {
+        MPI_Request request;
+        for (size_t k = 0; k < room; ++k)
+            send[k] = (unsigned char)(k * 7 + k / 251 + (size_t)rank);
+        memset(recv, 0x55, room);
+        memset(expected, 0x55, room);
+        for (int peer = 0; peer < size; ++peer)
+            exchange_packed(send, pairs[i].send, expected, pairs[i].recv, peer);
+        MPI_Alltoall_init(send, ELEMENTS, pairs[i].send, recv, ELEMENTS, pairs[i].recv,
+                          MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+        if (pairs[i].send != MPI_DOUBLE_INT)
+            MPI_Type_free(&pairs[i].send);
+        if (pairs[i].recv != MPI_DOUBLE_INT)
+            MPI_Type_free(&pairs[i].recv);
+        for (int round = 0; round < 2; ++round) {
+            MPI_Start(&request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            EXPECT(memcmp(recv, expected, room) == 0);
+            memset(recv, 0x55, room);
+        }
+        MPI_Request_free(&request);
+    }
+    free(send);
+    free(recv);
+    free(expected);
+}
+
 int main(int argc, char **argv) {
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -339,7 +411,8 @@ int main(int argc, char **argv) {
                 {"fortran", use_fortran},
                 {"mistakes", make_mistakes},
                 {"handlers", handle_errors},
-                {"late", fail_with_late_messages}};
+                {"late", fail_with_late_messages},
+                {"types", use_two_types}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();
