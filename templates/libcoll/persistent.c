@@ -17,7 +17,7 @@
 
 #include "dispatch.h"
 #include "libcoll.h"
-#include "persistent.h"
+#include "plans.h"
 
 #ifdef COLL_PERSISTENT
 
@@ -610,14 +610,12 @@ static int fill(struct coll_operation **operation, const struct coll_routine *ro
     return agreed;
 }
 
-/* Make an operation where all ranks can; *made is NULL where the MPI library is to serve, on all.
- */
+/* Make an operation where all ranks can; else *made stays NULL, on all. */
 static int make(const struct coll_call *call, struct coll_comm *cc,
-                const struct coll_routine *routine, coll_planner *planner,
+                const struct coll_routine *routine, coll_planner *planner, const double *sums,
                 struct coll_operation **made) {
     struct coll_operation *operation = allocate();
     struct coll_plans *plans;
-    *made = NULL;
     const int error = coll_comm_plans(call->comm, cc, operation != NULL, &plans);
     if (plans == NULL) {
         if (operation != NULL)
@@ -628,9 +626,31 @@ static int make(const struct coll_call *call, struct coll_comm *cc,
     operation->plans = plans;
     operation->call = *call;
     operation->cc = cc;
+    memcpy(operation->sums, sums, sizeof operation->sums);
     operation->tag = next_tag(plans);
     *made = operation;
     return fill(made, routine, planner);
+}
+
+/*
+ * Plan a call where all ranks can; *made is NULL where the MPI library is to serve, on all. That is
+ * found out before there are communicators for it, of which MPI libraries have only so many.
+ */
+static int plan(const struct coll_call *call, struct coll_comm *cc,
+                const struct coll_routine *routine, coll_planner *planner,
+                struct coll_operation **made) {
+    double sums[COLL_SUMS];
+    int possible;
+    *made = NULL;
+    if (!coll_may_plan(call, cc, routine, planner))
+        return MPI_SUCCESS;
+    COLL_TRY(coll_sum_up(call, cc, planner, 0, sums, &possible));
+    if (!possible)
+        return MPI_SUCCESS;
+    COLL_TRY(coll_comm_private(call->comm, cc));
+    if (cc->kind == COLL_KIND_NATIVE) /* there can be no private communicator */
+        return MPI_SUCCESS;
+    return make(call, cc, routine, planner, sums, made);
 }
 
 int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Request *request,
@@ -645,7 +665,7 @@ int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Requ
         !coll_choose(call, &cc, &routine, &parameters, error))
         return 0;
     if (*error == MPI_SUCCESS)
-        *error = make(call, cc, routine, planner, &operation);
+        *error = plan(call, cc, routine, planner, &operation);
     if (*error != MPI_SUCCESS) {
         PMPI_Comm_call_errhandler(call->comm, *error);
         return 1;

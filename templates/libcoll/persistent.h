@@ -68,6 +68,19 @@ enum coll_stream { COLL_STREAM_DATA, COLL_STREAM_TOKENS, COLL_STREAM_END, COLL_S
 enum { COLL_LANES = 4 };
 
 /*
+ * What ranks tell of a call at its init, added up over all of them: how many cannot have a plan,
+ * want each kind of plan, have data with gaps; messages with data to others, and their bytes.
+ */
+enum {
+    COLL_SUM_UNABLE,
+    COLL_SUM_KINDS,
+    COLL_SUM_GAPS = COLL_SUM_KINDS + 4,
+    COLL_SUM_MESSAGES,
+    COLL_SUM_BYTES,
+    COLL_SUMS
+};
+
+/*
  * A persistent collective: steps on this rank. The application has `handle`, a persistent receive
  * of nothing from this process itself. It starts with the operation, and the message for it is sent
  * when all steps are complete. So all that the MPI library does with requests is right for it.
@@ -78,6 +91,7 @@ struct coll_operation {
     struct coll_plans *plans;
     struct coll_failure *room_for_failure; /* NULL once it has failed */
     struct coll_call call;
+    double sums[COLL_SUMS];
     int tag;
 
     struct coll_step *steps;

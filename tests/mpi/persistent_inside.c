@@ -1,8 +1,9 @@
 /*
  * What the library does inside for persistent collectives: how it takes part in the progress of the
- * MPI library, and how much memory it takes. Link with --wrap of PMPIX_Async_start and malloc.
+ * MPI library, how much memory it takes, and what an init calls. Link with WRAPS of
+ * test_persistent.py.
  *
- *   persistent_inside nested|unhooked|places
+ *   persistent_inside nested|unhooked|places|inits
  */
 #include "program.h"
 
@@ -183,6 +184,77 @@ static void use_far_places(void) {
     free(places);
 }
 
+/* Communicators that were made, and data that was gathered. */
+static int made, gathered, added;
+
+int __real_PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *result);
+int __wrap_PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *result);
+int __wrap_PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *result) {
+    ++made;
+    return __real_PMPI_Comm_create(comm, group, result);
+}
+
+int __real_PMPI_Gather(const void *in, int count, MPI_Datatype type, void *out, int out_count,
+                       MPI_Datatype out_type, int root, MPI_Comm comm);
+int __wrap_PMPI_Gather(const void *in, int count, MPI_Datatype type, void *out, int out_count,
+                       MPI_Datatype out_type, int root, MPI_Comm comm);
+int __wrap_PMPI_Gather(const void *in, int count, MPI_Datatype type, void *out, int out_count,
+                       MPI_Datatype out_type, int root, MPI_Comm comm) {
+    ++gathered;
+    return __real_PMPI_Gather(in, count, type, out, out_count, out_type, root, comm);
+}
+
+int __real_PMPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
+                          MPI_Comm comm);
+int __wrap_PMPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
+                          MPI_Comm comm);
+int __wrap_PMPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
+                          MPI_Comm comm) {
+    ++added;
+    return __real_PMPI_Allreduce(in, out, count, type, op, comm);
+}
+
+enum { MUCH = 20000, LITTLE = 50 };
+static int blocks[2][PEERS_MOST * (MUCH + 1)];
+
+/* An init on a communicator of its own: an alltoall, alltoallv or allreduce of so many elements. */
+static void init(char kind, int count) {
+    const struct blocks uneven = blocks_of(count);
+    MPI_Comm comm;
+    MPI_Request request;
+    int *send = blocks[0], *recv = blocks[1];
+    MPI_Comm_dup(quiet, &comm);
+    made = gathered = added = 0;
+    if (kind == 'a')
+        MPI_Alltoall_init(send, count, MPI_INT, recv, count, MPI_INT, comm, MPI_INFO_NULL,
+                          &request);
+    else if (kind == 'r')
+        MPI_Allreduce_init(send, recv, count, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
+    else
+        MPI_Alltoallv_init(send, uneven.counts, uneven.places, MPI_INT, recv, uneven.counts,
+                           uneven.places, MPI_INT, comm, MPI_INFO_NULL, &request);
+    EXPECT((coll_comm_plans_twin(comm) != MPI_COMM_NULL) == (made > 0));
+    MPI_Request_free(&request);
+    MPI_Comm_free(&comm);
+}
+
+/*
+ * What is native makes nothing: with LIBCOLL_PERSISTENT=native whatever it is, else what is short,
+ * and routines without steps, of which LIBCOLL_FORCE names one. Equal blocks need no gathering.
+ */
+static void look_at_inits(void) {
+    const char *setting = getenv("LIBCOLL_PERSISTENT");
+    const int is_off = setting != NULL && strcmp(setting, "native") == 0;
+    init('r', MUCH);
+    EXPECT(made == 0 && added == 0);
+    init('a', LITTLE);
+    EXPECT(made == 0 && gathered == 0 && added == 1);
+    init('v', LITTLE);
+    EXPECT(made == 0 && gathered == 0 && added == 1);
+    init('a', MUCH);
+    EXPECT((made > 0) == !is_off && gathered == 0);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_dup(MPI_COMM_WORLD, &quiet);
@@ -190,8 +262,10 @@ int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)(void);
-    } uses[] = {
-        {"nested", use_nested_handlers}, {"unhooked", start_unhooked}, {"places", use_far_places}};
+    } uses[] = {{"nested", use_nested_handlers},
+                {"unhooked", start_unhooked},
+                {"places", use_far_places},
+                {"inits", look_at_inits}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

@@ -32,7 +32,10 @@ BESIDE = (
     ("fixed_tree", "combining_tree"),
 )
 #: Links a program that looks inside: the library's calls of these come there first.
-WRAPS = ("-Wl,--wrap=PMPIX_Async_start", "-Wl,--wrap=malloc")
+WRAPS = tuple(
+    f"-Wl,--wrap={name}"
+    for name in ("PMPIX_Async_start", "PMPI_Comm_create", "PMPI_Gather", "PMPI_Allreduce", "malloc")
+)
 CASES = [("window", 0, 1), ("tokens", 1, 2), ("auto", 0, 3), ("native", 1, 4)]
 
 
@@ -114,6 +117,13 @@ def test_progress_is_made_in_error_handlers_and_after_a_refusal(use):
 def test_empty_blocks_may_be_anywhere():
     """In place, the copy of what is sent is as long as the blocks with data reach."""
     run("persistent_inside.c", "places", kind="window", options=WRAPS)
+
+
+@pytest.mark.parametrize("kind", ["auto", "native"])
+def test_native_inits_make_no_communicators(kind):
+    """The token tree has no steps."""
+    forced = {"LIBCOLL_FORCE": "allreduce=token_tree"}
+    run("persistent_inside.c", "inits", kind=kind, options=WRAPS, variables=forced)
 
 
 def test_a_setting_that_means_nothing_is_reported_once():
