@@ -488,18 +488,62 @@ static int start_ours(MPI_Request request, int *error) {
     return operation != NULL;
 }
 
+/* What serves requests that are not ours, and whether the program calls our functions at all. */
+static struct {
+    __typeof__(&PMPI_Start) start;
+    __typeof__(&PMPI_Startall) startall;
+    __typeof__(&PMPI_Request_free) request_free;
+    __typeof__(&PMPI_Cancel) cancel;
+    int is_called;
+} next;
+
+/* Our own functions, whichever of those names the program calls. */
+#define OWN(name) __typeof__(P##name) own_##name __attribute__((alias(#name)))
+static OWN(MPI_Start);
+static OWN(MPI_Startall);
+static OWN(MPI_Request_free);
+static OWN(MPI_Cancel);
+#define IS_FIRST(name) coll_is_first(#name, (coll_any_function *)own_##name)
+
+static void look_around(void) {
+    next.start = COLL_NEXT(MPI_Start);
+    next.startall = COLL_NEXT(MPI_Startall);
+    next.request_free = COLL_NEXT(MPI_Request_free);
+    next.cancel = COLL_NEXT(MPI_Cancel);
+    next.is_called = IS_FIRST(MPI_Start) && IS_FIRST(MPI_Startall) && IS_FIRST(MPI_Request_free) &&
+                     IS_FIRST(MPI_Cancel);
+}
+
+static void look_around_once(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, look_around);
+}
+
 LIBCOLL_EXPORT int MPI_Start(MPI_Request *request) {
     int error = MPI_SUCCESS;
     if (request != NULL && start_ours(*request, &error))
         return error;
-    return PMPI_Start(request);
+    look_around_once();
+    return next.start(request);
+}
+
+static int has_ours(int count, const MPI_Request requests[]) {
+    int ours = 0;
+    if (atomic_load(&live) == 0 || requests == NULL)
+        return 0;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < count && !ours; ++i)
+        ours = find(requests[i]) != NULL;
+    pthread_mutex_unlock(&lock);
+    return ours;
 }
 
 LIBCOLL_EXPORT int MPI_Startall(int count, MPI_Request requests[]) {
-    if (atomic_load(&live) == 0 || requests == NULL)
-        return PMPI_Startall(count, requests);
+    look_around_once();
+    if (!has_ours(count, requests))
+        return next.startall(count, requests);
     for (int i = 0; i < count; ++i)
-        COLL_TRY(MPI_Start(&requests[i]));
+        COLL_TRY(own_MPI_Start(&requests[i]));
     return MPI_SUCCESS;
 }
 
@@ -524,7 +568,8 @@ static int free_ours(MPI_Request *request) {
 LIBCOLL_EXPORT int MPI_Request_free(MPI_Request *request) {
     if (request != NULL && atomic_load(&live) > 0 && free_ours(request))
         return MPI_SUCCESS;
-    return PMPI_Request_free(request);
+    look_around_once();
+    return next.request_free(request);
 }
 
 /* Collectives cannot be cancelled (MPI 4.1, §3.8.4). */
@@ -537,8 +582,10 @@ LIBCOLL_EXPORT int MPI_Cancel(MPI_Request *request) {
             lend(plans = operation->plans);
         pthread_mutex_unlock(&lock);
     }
-    if (plans == NULL)
-        return PMPI_Cancel(request);
+    if (plans == NULL) {
+        look_around_once();
+        return next.cancel(request);
+    }
     call_handler(plans, MPI_ERR_REQUEST);
     return MPI_ERR_REQUEST;
 }
@@ -644,7 +691,8 @@ static int plan(const struct coll_call *call, struct coll_comm *cc,
     *made = NULL;
     if (!coll_may_plan(call, cc, routine, planner))
         return MPI_SUCCESS;
-    COLL_TRY(coll_sum_up(call, cc, planner, 0, sums, &possible));
+    look_around_once();
+    COLL_TRY(coll_sum_up(call, cc, planner, !next.is_called, sums, &possible));
     if (!possible)
         return MPI_SUCCESS;
     COLL_TRY(coll_comm_private(call->comm, cc));

@@ -27,6 +27,12 @@ struct coll_plans {
     int used;                 /* operations so far: each has tags of its own */
 };
 
+/* lifetime.c: the function of this name in the next library, and whether the program calls ours. */
+typedef void coll_any_function(void);
+coll_any_function *coll_next_of(const char *name, coll_any_function *of_mpi);
+int coll_is_first(const char *name, coll_any_function *ours);
+#define COLL_NEXT(name) ((__typeof__(&P##name))coll_next_of(#name, (coll_any_function *)P##name))
+
 struct coll_operation;
 struct coll_step;
 
