@@ -79,7 +79,8 @@ int coll_off(MPI_Comm comm);
 
 /*
  * The routine that would serve a call, for its persistent form; collective as the call. Returns 0
- * where all is native whatever the table says, else 1, and *error may be one.
+ * where all is native whatever the table says, else 1, and *error may be one. The private
+ * communicator is left to the caller.
  */
 int coll_choose(const struct coll_call *call, struct coll_comm **cc,
                 const struct coll_routine **routine, const struct coll_parameters **parameters,

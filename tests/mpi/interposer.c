@@ -20,6 +20,10 @@ enum seen {
     SESSION_FINALIZE,
     FROM_GROUP,
     BCAST,
+    START,
+    STARTALL,
+    REQUEST_FREE,
+    CANCEL,
     REVOKE,
     REVOKE_INSIDE, /* by PMPIX_, as only the library does */
     FUNCTIONS
@@ -35,6 +39,10 @@ static const char *const names[FUNCTIONS] = {
     [SESSION_FINALIZE] = "session-finalize",
     [FROM_GROUP] = "from-group",
     [BCAST] = "bcast",
+    [START] = "start",
+    [STARTALL] = "startall",
+    [REQUEST_FREE] = "request-free",
+    [CANCEL] = "cancel",
     [REVOKE] = "revoke",
     [REVOKE_INSIDE] = "inside",
 };
@@ -98,6 +106,26 @@ int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info,
 int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
     ++seen[BCAST];
     return PMPI_Bcast(buffer, count, type, root, comm);
+}
+
+int MPI_Start(MPI_Request *request) {
+    ++seen[START];
+    return PMPI_Start(request);
+}
+
+int MPI_Startall(int count, MPI_Request requests[]) {
+    ++seen[STARTALL];
+    return PMPI_Startall(count, requests);
+}
+
+int MPI_Request_free(MPI_Request *request) {
+    ++seen[REQUEST_FREE];
+    return PMPI_Request_free(request);
+}
+
+int MPI_Cancel(MPI_Request *request) {
+    ++seen[CANCEL];
+    return PMPI_Cancel(request);
 }
 
 int MPIX_Comm_revoke(MPI_Comm comm);

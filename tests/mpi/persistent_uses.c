@@ -1,14 +1,16 @@
 /*
  * Persistent alltoalls in use: threads that wait for different ones, calls that block meanwhile,
- * blocking collectives, the names of Fortran, mistakes, and error handlers.
+ * blocking collectives, the names of Fortran, mistakes, error handlers, and messages that are on
+ * their way when an operation fails; and types with gaps that differ.
  *
- *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers
+ *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late|types
  */
 #include "program.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
+#include "coll.h"
 #include "libcoll.h"
 
 enum { THREADS = 3, ROUNDS = 60, COUNT = 3000, BESIDE = 40 };
@@ -178,6 +180,13 @@ static int class_of(int error) {
     return class;
 }
 
+static void make_progress(double seconds) {
+    for (const double end = MPI_Wtime() + seconds; MPI_Wtime() < end;) {
+        int flag;
+        MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    }
+}
+
 static int handled;
 
 static void handle(MPI_Comm *comm, int *error, ...) {
@@ -197,6 +206,9 @@ static void make_mistakes(void) {
     EXPECT(class_of(MPI_Cancel(&one.request)) == MPI_ERR_REQUEST && handled == 1);
     fill(&one, 1);
     MPI_Start(&one.request);
+    EXPECT(class_of(MPI_Start(&one.request)) == MPI_ERR_REQUEST && handled == 2);
+    make_progress(0.2);
+    EXPECT(class_of(MPI_Start(&one.request)) == MPI_ERR_REQUEST && handled == 3);
     MPI_Wait(&one.request, MPI_STATUS_IGNORE);
     check(&one, 1);
     /* freed while it is active, which MPI does not allow: it still ends, for the others */
@@ -215,9 +227,10 @@ static MPI_Request spare;
 static void use_spare(MPI_Comm *comm, int *error, ...) {
     (void)comm;
     EXPECT(class_of(*error) == MPI_ERR_TRUNCATE);
+    if (handled++ > 0)
+        return;
     EXPECT(class_of(MPI_Cancel(&spare)) == MPI_ERR_REQUEST);
     EXPECT(MPI_Request_free(&spare) == MPI_SUCCESS && spare == MPI_REQUEST_NULL);
-    ++handled;
 }
 
 static void set_handler(MPI_Comm comm, MPI_Comm_errhandler_function *function) {
@@ -259,6 +272,8 @@ static void handle_errors(void) {
             error = MPI_Wait(&request, MPI_STATUS_IGNORE);
         EXPECT((error != MPI_SUCCESS) == receives && handled == receives);
         EXPECT((spare == MPI_REQUEST_NULL) == receives);
+        if (receives) /* it has failed, and cannot be started again */
+            EXPECT(class_of(MPI_Start(&request)) == MPI_ERR_TRUNCATE && handled == 2);
         EXPECT(MPI_Request_free(&request) == MPI_SUCCESS);
         if (!receives)
             MPI_Request_free(&spare);
@@ -272,6 +287,117 @@ static void handle_errors(void) {
     MPI_Comm_free(&quiet);
 }
 
+/*
+ * An allreduce by recursive doubling of which ranks 0 and 3 have less room than comes from rank 1,
+ * while the message from rank 2 to rank 0 is on its way: rank 2 has offered it and then sleeps.
+ * Rank 0 frees its request as soon as it fails, and what comes must not go to freed memory. Rank 0
+ * owes rank 2 a message, which the test sends, so that all come to their end.
+ */
+static void fail_with_late_messages(void) {
+    enum { MOST = 1 << 20, LESS = MOST / 2 };
+    MPI_Comm comm;
+    MPI_Request request;
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    EXPECT(is_forced("allreduce", LESS * sizeof(int)));
+    int *in = calloc(MOST, sizeof *in), *out = calloc(MOST, sizeof *out);
+    MPI_Allreduce_init(in, out, rank == 1 ? MOST : LESS, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL,
+                       &request);
+    const MPI_Comm inside = coll_comm_plans_twin(comm);
+    EXPECT(inside != MPI_COMM_NULL);
+    if (rank == 0)
+        make_progress(0.5);
+    MPI_Start(&request);
+    if (rank == 2) {
+        make_progress(0.5);
+        usleep(1000000);
+    }
+    const int error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT(class_of(error) == (rank % 3 == 0 ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+    EXPECT(MPI_Request_free(&request) == MPI_SUCCESS);
+    if (rank == 0)
+        MPI_Send(in, LESS, MPI_INT, 2, 0, inside);
+    make_progress(1.5);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    free(in);
+    free(out);
+    MPI_Comm_free(&comm);
+}
+
+static MPI_Datatype double_and_int(MPI_Aint of_double, MPI_Aint of_int, MPI_Aint extent) {
+    const int lengths[] = {1, 1};
+    const MPI_Aint places[] = {of_double, of_int};
+    const MPI_Datatype types[] = {MPI_DOUBLE, MPI_INT};
+    MPI_Datatype inner, type;
+    MPI_Type_create_struct(2, lengths, places, types, &inner);
+    MPI_Type_create_resized(inner, 0, extent, &type);
+    MPI_Type_commit(&type);
+    MPI_Type_free(&inner);
+    return type;
+}
+
+enum { ELEMENTS = 3000, EXTENT = 24 };
+
+/* The blocks for a rank and from it, as bytes on their way. */
+static void exchange_packed(const unsigned char *send, MPI_Datatype send_type, unsigned char *recv,
+                            MPI_Datatype recv_type, int peer) {
+    enum { BYTES = ELEMENTS * 12 };
+    static char out[BYTES], in[BYTES];
+    MPI_Aint low, from, to;
+    int position = 0;
+    MPI_Type_get_extent(send_type, &low, &from);
+    MPI_Type_get_extent(recv_type, &low, &to);
+    MPI_Pack(send + peer * ELEMENTS * from, ELEMENTS, send_type, out, BYTES, &position,
+             MPI_COMM_WORLD);
+    MPI_Sendrecv(out, BYTES, MPI_PACKED, peer, 7, in, BYTES, MPI_PACKED, peer, 7, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    position = 0;
+    MPI_Unpack(in, BYTES, &position, recv + peer * ELEMENTS * to, ELEMENTS, recv_type,
+               MPI_COMM_WORLD);
+}
+
+/* Both ends have the same data with gaps in other places. Types are freed before the request. */
+static void use_two_types(void) {
+    struct {
+        MPI_Datatype send, recv;
+    } pairs[] = {{MPI_DOUBLE_INT, double_and_int(8, 0, 16)},
+                 {double_and_int(0, 20, EXTENT), MPI_DOUBLE_INT},
+                 {double_and_int(0, 8, 12), double_and_int(0, 20, EXTENT)},
+                 {MPI_DOUBLE_INT, MPI_DOUBLE_INT}};
+    int size, rank;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const size_t room = (size_t)size * ELEMENTS * EXTENT;
+    unsigned char *send = malloc(room), *recv = malloc(room), *expected = malloc(room);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i) {
+        MPI_Request request;
+        for (size_t k = 0; k < room; ++k)
+            send[k] = (unsigned char)(k * 7 + k / 251 + (size_t)rank);
+        memset(recv, 0x55, room);
+        memset(expected, 0x55, room);
+        for (int peer = 0; peer < size; ++peer)
+            exchange_packed(send, pairs[i].send, expected, pairs[i].recv, peer);
+        MPI_Alltoall_init(send, ELEMENTS, pairs[i].send, recv, ELEMENTS, pairs[i].recv,
+                          MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+        if (pairs[i].send != MPI_DOUBLE_INT)
+            MPI_Type_free(&pairs[i].send);
+        if (pairs[i].recv != MPI_DOUBLE_INT)
+            MPI_Type_free(&pairs[i].recv);
+        for (int round = 0; round < 2; ++round) {
+            MPI_Start(&request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            EXPECT(memcmp(recv, expected, room) == 0);
+            memset(recv, 0x55, room);
+        }
+        MPI_Request_free(&request);
+    }
+    free(send);
+    free(recv);
+    free(expected);
+}
+
 int main(int argc, char **argv) {
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -279,9 +405,14 @@ int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)(void);
-    } uses[] = {
-        {"threads", use_threads}, {"blocking", block},         {"beside", use_blocking_collectives},
-        {"fortran", use_fortran}, {"mistakes", make_mistakes}, {"handlers", handle_errors}};
+    } uses[] = {{"threads", use_threads},
+                {"blocking", block},
+                {"beside", use_blocking_collectives},
+                {"fortran", use_fortran},
+                {"mistakes", make_mistakes},
+                {"handlers", handle_errors},
+                {"late", fail_with_late_messages},
+                {"types", use_two_types}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

@@ -1,7 +1,8 @@
 /*
  * A program of some calls, for a profiler to see: one communicator that is freed, one broadcast.
  *
- *   seen [revoke|meetings]   revoke the communicator; or make others in ways in which ranks meet
+ *   seen [revoke|meetings|requests]   revoke the communicator; or make others in ways in which
+ *                                     ranks meet; or start and free requests
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +40,42 @@ static void use_session(void) {
     MPI_Comm_disconnect(&comm);
     MPI_Session_finalize(&session);
 }
+
+/* A persistent alltoall, and two receives of which one gets nothing and one has no sender. */
+static int use_requests(MPI_Comm comm) {
+    enum { COUNT = 20000, PEERS = 4 };
+    static int send[PEERS * COUNT], recv[PEERS * COUNT];
+    MPI_Request pair[2], lonely;
+    int rank, wrong = 0;
+    MPI_Comm_rank(comm, &rank);
+    for (int i = 0; i < PEERS * COUNT; ++i)
+        send[i] = rank * PEERS + i / COUNT;
+    MPI_Alltoall_init(send, COUNT, MPI_INT, recv, COUNT, MPI_INT, comm, MPI_INFO_NULL, &pair[0]);
+    MPI_Recv_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 9, comm, &pair[1]);
+    MPI_Recv_init(NULL, 0, MPI_BYTE, rank, 9, comm, &lonely);
+    MPI_Start(&pair[0]);
+    MPI_Wait(&pair[0], MPI_STATUS_IGNORE);
+    MPI_Startall(2, pair);
+    MPI_Waitall(2, pair, MPI_STATUSES_IGNORE);
+    MPI_Startall(1, &pair[1]);
+    MPI_Wait(&pair[1], MPI_STATUS_IGNORE);
+    MPI_Start(&lonely);
+    MPI_Cancel(&lonely);
+    MPI_Wait(&lonely, MPI_STATUS_IGNORE);
+    MPI_Request_free(&pair[0]);
+    MPI_Request_free(&pair[1]);
+    MPI_Request_free(&lonely);
+    for (int i = 0; i < PEERS * COUNT; ++i)
+        wrong |= recv[i] != i / COUNT * PEERS + rank;
+    return wrong ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
 #else
 static void use_session(void) {
+}
+
+static int use_requests(MPI_Comm comm) {
+    (void)comm;
+    return MPI_SUCCESS;
 }
 #endif
 
@@ -58,6 +93,8 @@ int main(int argc, char **argv) {
         merge();
         use_session();
     }
+    if (strcmp(what, "requests") == 0)
+        error |= use_requests(comm);
     MPI_Comm_free(&comm);
     MPI_Finalize();
     return error == MPI_SUCCESS ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -109,6 +109,29 @@ def test_a_profiler_after_the_library_sees_how_ranks_meet_and_part(flavour, sess
     assert told == {**ALL_BUT_COLLECTIVES, **parted, **sessions}
 
 
+#: Where plans serve the alltoall, the profiler sees the other requests; else all of them.
+OTHERS = {"start": 2, "startall": 1, "request-free": 2, "cancel": 1}
+ALL_REQUESTS = {"start": 2, "startall": 2, "request-free": 3, "cancel": 1}
+
+
+def test_a_profiler_after_the_library_sees_other_requests():
+    mpi = mpi_of("wheel")
+    shared = library(mpi) / "libcoll.so"
+    told, _ = seen(mpi, (program(mpi), "requests"), shared, interposer(mpi))
+    assert told == {**ALL_BUT_COLLECTIVES, **OTHERS}
+    linked = program(mpi, library(mpi) / "libcoll.a", "-pthread")
+    told, _ = seen(mpi, (linked, "requests"), interposer(mpi))
+    assert told == {**ALL_BUT_COLLECTIVES, **OTHERS}
+
+
+def test_there_are_no_plans_behind_a_profiler_that_starts_requests():
+    """It would start what stands for the plan, and no step of it."""
+    mpi = mpi_of("wheel")
+    shared = library(mpi) / "libcoll.so"
+    told, _ = seen(mpi, (program(mpi), "requests"), interposer(mpi), shared)
+    assert told == {**ALL_BUT_COLLECTIVES, "bcast": 1, **ALL_REQUESTS}
+
+
 @pytest.mark.parametrize("flavour", ["wheel", "mpich"])
 def test_revoking_a_communicator_revokes_its_private_duplicate(flavour):
     """Ranks that wait in a routine wait there. The revoking itself is the profiler's pretence."""

@@ -31,6 +31,11 @@ BESIDE = (
     ("token_tree_several", "token_tree_several"),
     ("fixed_tree", "combining_tree"),
 )
+#: Links a program that looks inside: the library's calls of these come there first.
+WRAPS = tuple(
+    f"-Wl,--wrap={name}"
+    for name in ("PMPIX_Async_start", "PMPI_Comm_create", "PMPI_Gather", "PMPI_Allreduce", "malloc")
+)
 CASES = [("window", 0, 1), ("tokens", 1, 2), ("auto", 0, 3), ("native", 1, 4)]
 
 
@@ -46,10 +51,17 @@ def library(*flags: str) -> Path:
 
 
 def run(
-    source: str, *arguments: str | int, kind: str, way: int = 0, flags=(), variables=None, under=()
+    source: str,
+    *arguments: str | int,
+    kind: str,
+    way: int = 0,
+    flags=(),
+    options=(),
+    variables=None,
+    under=(),
 ):
     mpi = builds.Mpi.of_environment()
-    program = builds.c_program(mpi, library(*flags), source, *flags)
+    program = builds.c_program(mpi, library(*flags), source, *flags, *options)
     settings = {
         "LIBCOLL_PERSISTENT": kind,
         "LIBCOLL_FORCE": ",".join("=".join(pair) for pair in FORCED[way].items()),
@@ -75,7 +87,7 @@ def test_long_random_programs_get_the_bytes_of_native(kind, way, seed):
 
 
 @pytest.mark.parametrize("kind", ["window", "tokens"])
-@pytest.mark.parametrize("use", ["threads", "blocking", "fortran", "mistakes"])
+@pytest.mark.parametrize("use", ["threads", "blocking", "fortran", "mistakes", "types"])
 def test_persistent_calls_are_right_in_threads_beside_blocking_ones_and_in_fortran(use, kind):
     run("persistent_uses.c", use, kind=kind)
 
@@ -90,6 +102,28 @@ def test_blocking_collectives_of_the_library_are_right_meanwhile(allreduce, barr
 @pytest.mark.parametrize("way", [0, 1])
 def test_error_handlers_may_free_requests(way):
     run("persistent_uses.c", "handlers", kind="window", way=way)
+
+
+def test_no_message_comes_into_freed_memory_after_an_error():
+    """Recursive doubling has messages of several steps under way."""
+    run("persistent_uses.c", "late", kind="window", way=1)
+
+
+@pytest.mark.parametrize("use", ["nested", "unhooked"])
+def test_progress_is_made_in_error_handlers_and_after_a_refusal(use):
+    run("persistent_inside.c", use, kind="window", options=WRAPS)
+
+
+def test_empty_blocks_may_be_anywhere():
+    """In place, the copy of what is sent is as long as the blocks with data reach."""
+    run("persistent_inside.c", "places", kind="window", options=WRAPS)
+
+
+@pytest.mark.parametrize("kind", ["auto", "native"])
+def test_native_inits_make_no_communicators(kind):
+    """The token tree has no steps."""
+    forced = {"LIBCOLL_FORCE": "allreduce=token_tree"}
+    run("persistent_inside.c", "inits", kind=kind, options=WRAPS, variables=forced)
 
 
 def test_a_setting_that_means_nothing_is_reported_once():
