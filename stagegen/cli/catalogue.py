@@ -67,7 +67,7 @@ def _parameter(one: Parameter) -> dict[str, Any]:
     """Return a parameter's JSON form; a range of values has its ends and its step."""
     values = one.values
     form = (
-        {"from": values.start, "to": values.end.text, "times": values.times}
+        {"from": values.first, "to": values.until.text, "times": values.times}
         if isinstance(values, ValueRange)
         else list(values)
     )

@@ -47,7 +47,7 @@ _IN_CALLS = {
 }
 
 #: The members of ``struct large`` in calls.h, by the kinds of arguments.
-_IN_LARGE = {"count": "count", "counts": "counts", "displacements": "places"}
+_IN_LARGE = {"count": "count", "counts": "counts", "displacements": "displacements"}
 
 _SIDES = {NOTHING: "COLL_NOTHING", ONE: "COLL_ONE", ALL: "COLL_ALL"}
 _IN_PLACE = {None: None, "sendbuf": "COLL_SENDBUF", "recvbuf": "COLL_RECVBUF"}

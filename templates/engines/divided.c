@@ -16,6 +16,6 @@ int coll_divided_make(int elements, const struct coll_comm *cc, int **memory,
         counts[rank] = (int)(end / cc->size) - displacements[rank];
     }
     *memory = counts;
-    *blocks = (struct coll_blocks){.counts = counts, .displacements = places};
+    *blocks = (struct coll_blocks){.counts = counts, .displacements = displacements};
     return MPI_SUCCESS;
 }

@@ -24,8 +24,8 @@ sizes, ranks = st.integers(0, 5000), st.integers(2, 300)
 
 def oracle(values: ValueRange, size: int, ranks: int) -> list[int]:
     """The values, one after the other, by Python's own arithmetic."""
-    end = eval(values.end.text, {"n": size, "p": ranks, "min": min})
-    found = [values.start]
+    end = eval(values.until.text, {"n": size, "p": ranks, "min": min})
+    found = [values.first]
     while found[-1] < end:
         found.append(found[-1] * values.times if values.times > 1 else found[-1] + 1)
     return found
@@ -76,7 +76,7 @@ def test_a_sample_has_both_ends_and_is_short(values):
 
 @given(ranges, sizes, ranks)
 def test_only_one_value_in_bytes_covers_the_message(values, size, ranks):
-    parameter = Parameter("piece", "bytes of a piece", values, values.start)
+    parameter = Parameter("piece", "bytes of a piece", values, values.first)
     found = parameter.values_at(size, ranks)
     assert found == values.at(size, ranks)[: len(found)]
     assert sum(value >= size for value in found) <= 1

@@ -13,7 +13,7 @@ from stagegen.topology import load_topology
 
 CATALOGUE = load_catalogue()
 TOPOLOGY = load_topology("topologies/chain-4x4-groups.yaml")
-WHOLE = Build.whole(TOPOLOGY, CATALOGUE)
+WHOLE = Build.of_all(TOPOLOGY, CATALOGUE)
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_a_part_is_made_without_looking_at_schedules_again(monkeypatch):
 
 
 def test_what_the_cluster_cannot_run_is_in_no_part():
-    few = Build.whole(load_topology("topologies/two-sites-6.yaml"), CATALOGUE)
+    few = Build.of_all(load_topology("topologies/two-sites-6.yaml"), CATALOGUE)
     with pytest.raises(GenerateError, match="two-sites-6 cannot run allgather_logical_ring_lr2"):
         few.only([CATALOGUE.find("allgather", "logical_ring_lr2")])
 
 
 def test_an_algorithm_is_left_out_if_the_catalogue_lacks_what_it_uses():
     left = tuple(a for a in CATALOGUE.algorithms if a.full_name != "alltoall/ring")
-    whole = Build.whole(TOPOLOGY, replace(CATALOGUE, algorithms=left))
+    whole = Build.of_all(TOPOLOGY, replace(CATALOGUE, algorithms=left))
     names = {one.algorithm for one in whole.routines if one.collective == "allreduce"}
     assert "rab2_pair" in names
     assert "rab2_ring" not in names

@@ -231,8 +231,8 @@ static void init(char kind, int count) {
     else if (kind == 'r')
         MPI_Allreduce_init(send, recv, count, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
     else
-        MPI_Alltoallv_init(send, uneven.counts, uneven.places, MPI_INT, recv, uneven.counts,
-                           uneven.places, MPI_INT, comm, MPI_INFO_NULL, &request);
+        MPI_Alltoallv_init(send, uneven.counts, uneven.displacements, MPI_INT, recv, uneven.counts,
+                           uneven.displacements, MPI_INT, comm, MPI_INFO_NULL, &request);
     EXPECT((coll_comm_plans_twin(comm) != MPI_COMM_NULL) == (made > 0));
     MPI_Request_free(&request);
     MPI_Comm_free(&comm);
