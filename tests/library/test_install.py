@@ -26,11 +26,14 @@ LIFETIME = {
 }
 SESSIONS = {"MPI_Comm_create_from_group", "MPI_Session_finalize", "MPI_Session_init"}
 #: Where the MPI library can revoke communicators.
-REVOKE = {"MPIX_Comm_revoke"}
+REVOKE = {"MPIX_Comm_revoke", "mpix_comm_revoke_f08_"}
 ENTRY_POINTS = COLLECTIVES | LIFETIME
 LARGE = {f"{name}_c" for name in COLLECTIVES - {"MPI_Barrier"}}
 #: MPICH's Fortran calls MPI_ functions, but those of mpi_f08 without buffers call PMPI_.
-_FORTRAN = "barrier comm_disconnect comm_free finalize init init_thread intercomm_merge"
+_FORTRAN = (
+    "barrier comm_create_from_group comm_disconnect comm_free finalize init init_thread "
+    "intercomm_merge session_finalize session_init"
+)
 FORTRAN = {f"mpi_{name}_f08_" for name in _FORTRAN.split()}
 #: Where the MPI library has persistent collectives and a hook for its progress.
 _PLANNED = "allgather allgatherv allreduce alltoall alltoallv bcast"

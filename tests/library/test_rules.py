@@ -122,7 +122,15 @@ def compiled(decision: DecisionTable, folder):
         (folder / name).write_text(renderer.made(f"libcoll/{name}", values))
     rows = (f'{{.name = "{one.algorithm}"}}' for one in routines())
     (folder / "main.c").write_text(PROGRAM % ", ".join(rows))
-    command = [Toolchain.find().mpicc, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-unused"]
+    command = [
+        Toolchain.find().mpicc,
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-unused",
+    ]
     command += ["-o", str(folder / "main"), "main.c", "rules.c"]
     subprocess.run(command, cwd=folder, check=True, timeout=120)
     return folder / "main"

@@ -25,7 +25,7 @@ struct arguments {
     MPI_Op op;
     int root;
     MPI_Comm comm;
-    const int *send_counts, *send_places, *recv_counts, *recv_places;
+    const int *send_counts, *send_displacements, *recv_counts, *recv_displacements;
 };
 
 /* What a collective has. */
@@ -44,7 +44,7 @@ enum {
 struct large {
     MPI_Count count;
     const MPI_Count *counts;
-    const MPI_Aint *places;
+    const MPI_Aint *displacements;
 };
 
 #define CALL(native, name) ((native) ? PMPI_##name : MPI_##name)
@@ -56,7 +56,7 @@ static inline int call_allgather(const struct arguments *a, int native) {
 
 static inline int call_allgatherv(const struct arguments *a, int native) {
     return CALL(native, Allgatherv)(a->send, a->send_count, a->send_type, a->recv, a->recv_counts,
-                                    a->recv_places, a->recv_type, a->comm);
+                                    a->recv_displacements, a->recv_type, a->comm);
 }
 
 static inline int call_allreduce(const struct arguments *a, int native) {
@@ -69,8 +69,9 @@ static inline int call_alltoall(const struct arguments *a, int native) {
 }
 
 static inline int call_alltoallv(const struct arguments *a, int native) {
-    return CALL(native, Alltoallv)(a->send, a->send_counts, a->send_places, a->send_type, a->recv,
-                                   a->recv_counts, a->recv_places, a->recv_type, a->comm);
+    return CALL(native, Alltoallv)(a->send, a->send_counts, a->send_displacements, a->send_type,
+                                   a->recv, a->recv_counts, a->recv_displacements, a->recv_type,
+                                   a->comm);
 }
 
 static inline int call_barrier(const struct arguments *a, int native) {
@@ -118,7 +119,7 @@ static inline int large_allgather(const struct arguments *a, const struct large 
 static inline int large_allgatherv(const struct arguments *a, const struct large *large,
                                    int native) {
     return CALL(native, Allgatherv_c)(a->send, large->count, a->send_type, a->recv, large->counts,
-                                      large->places, a->recv_type, a->comm);
+                                      large->displacements, a->recv_type, a->comm);
 }
 
 static inline int large_allreduce(const struct arguments *a, const struct large *large,
@@ -133,8 +134,9 @@ static inline int large_alltoall(const struct arguments *a, const struct large *
 
 static inline int large_alltoallv(const struct arguments *a, const struct large *large,
                                   int native) {
-    return CALL(native, Alltoallv_c)(a->send, large->counts, large->places, a->send_type, a->recv,
-                                     large->counts, large->places, a->recv_type, a->comm);
+    return CALL(native, Alltoallv_c)(a->send, large->counts, large->displacements, a->send_type,
+                                     a->recv, large->counts, large->displacements, a->recv_type,
+                                     a->comm);
 }
 
 static inline int large_bcast(const struct arguments *a, const struct large *large, int native) {

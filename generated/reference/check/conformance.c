@@ -32,18 +32,19 @@ static struct coll_call make_call(const struct test *test, const struct trial *t
     const int at_root = !kind->rooted || test->caller.rank == trial->root;
     const int times =
         kind->uneven && kind->send == COLL_ONE ? weight(trial, test->caller.rank, 0, 0) : 1;
-    struct coll_call call = {.collective = test->collective,
-                             .comm = test->caller.comm,
-                             .sendbuf = sendbuf,
-                             .recvbuf = recvbuf,
-                             .send_count = send->count * times,
-                             .send_type = send->type,
-                             .recv_count = recv->count,
-                             .recv_type = recv->type,
-                             .send_blocks = {.counts = send->counts, .displacements = send->places},
-                             .recv_blocks = {.counts = recv->counts, .displacements = recv->places},
-                             .op = op,
-                             .root = trial->root};
+    struct coll_call call = {
+        .collective = test->collective,
+        .comm = test->caller.comm,
+        .sendbuf = sendbuf,
+        .recvbuf = recvbuf,
+        .send_count = send->count * times,
+        .send_type = send->type,
+        .recv_count = recv->count,
+        .recv_type = recv->type,
+        .send_blocks = {.counts = send->counts, .displacements = send->displacements},
+        .recv_blocks = {.counts = recv->counts, .displacements = recv->displacements},
+        .op = op,
+        .root = trial->root};
     if (coll_is_from_root(kind) && !at_root)
         call.sendbuf = NULL;
     if (coll_is_to_root(kind) && !at_root)
@@ -68,9 +69,9 @@ static int call_entry(const struct coll_call *call) {
         .root = call->root,
         .comm = call->comm,
         .send_counts = call->send_blocks.counts,
-        .send_places = call->send_blocks.displacements,
+        .send_displacements = call->send_blocks.displacements,
         .recv_counts = call->recv_blocks.counts,
-        .recv_places = call->recv_blocks.displacements,
+        .recv_displacements = call->recv_blocks.displacements,
     };
     return collectives[call->collective].call(&arguments, 0);
 }

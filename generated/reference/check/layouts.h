@@ -89,25 +89,25 @@ static inline int create_downward(MPI_Datatype *type) {
 }
 
 /* Members of the structures below: 24 bytes of data, in the same order in both. */
-static int create_members(const MPI_Aint places[], MPI_Datatype *type) {
+static int create_members(const MPI_Aint displacements[], MPI_Datatype *type) {
     const int lengths[] = {1, 1, 4, 2, 1};
     const MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_CHAR, MPI_SHORT, MPI_FLOAT};
-    return PMPI_Type_create_struct(5, lengths, places, types, type);
+    return PMPI_Type_create_struct(5, lengths, displacements, types, type);
 }
 
 /* A structure as a compiler lays it out, with a gap inside and one at the end. */
 static int create_struct(MPI_Datatype *type) {
-    const MPI_Aint places[] = {0, 8, 16, 20, 24};
+    const MPI_Aint displacements[] = {0, 8, 16, 20, 24};
     MPI_Datatype members;
-    COLL_TRY(create_members(places, &members));
+    COLL_TRY(create_members(displacements, &members));
     return resize(members, 0, 8, type);
 }
 
 /* The same members on both sides of the address, not in the order of their addresses. */
 static int create_scattered(MPI_Datatype *type) {
-    const MPI_Aint places[] = {24, -16, 0, -4, 12};
+    const MPI_Aint displacements[] = {24, -16, 0, -4, 12};
     MPI_Datatype members;
-    COLL_TRY(create_members(places, &members));
+    COLL_TRY(create_members(displacements, &members));
     return resize(members, -4, 12, type);
 }
 

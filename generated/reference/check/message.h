@@ -12,7 +12,7 @@ enum { NATIVE, TUNED, SIDES };
 struct message {
     struct arguments arguments;
     void *send, *recv;
-    int *counts, *places;
+    int *counts, *displacements;
 };
 
 static inline int make_call(const struct collective *collective, const struct message *message,
@@ -24,8 +24,8 @@ static inline int make_call(const struct collective *collective, const struct me
 static inline void make_blocks(struct message *message, int whole, int count, int size) {
     for (int i = 0; i < size; ++i) {
         const long long first = (long long)count * i, end = first + count;
-        message->places[i] = (int)(whole ? first / size : first);
-        message->counts[i] = (int)(whole ? end / size : end) - message->places[i];
+        message->displacements[i] = (int)(whole ? first / size : first);
+        message->counts[i] = (int)(whole ? end / size : end) - message->displacements[i];
     }
 }
 
@@ -39,9 +39,9 @@ static inline struct message make_message(const struct collective *collective, i
     struct message message = {.send = calloc(room, 1),
                               .recv = calloc(room, 1),
                               .counts = calloc((size_t)size, sizeof(int)),
-                              .places = calloc((size_t)size, sizeof(int))};
+                              .displacements = calloc((size_t)size, sizeof(int))};
     if (message.send == NULL || message.recv == NULL || message.counts == NULL ||
-        message.places == NULL)
+        message.displacements == NULL)
         PMPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     make_blocks(&message, whole, count, size);
     message.arguments = (struct arguments){
@@ -54,9 +54,9 @@ static inline struct message make_message(const struct collective *collective, i
         .op = real ? MPI_SUM : MPI_BXOR,
         .comm = MPI_COMM_WORLD,
         .send_counts = message.counts,
-        .send_places = message.places,
+        .send_displacements = message.displacements,
         .recv_counts = message.counts,
-        .recv_places = message.places,
+        .recv_displacements = message.displacements,
     };
     return message;
 }
@@ -65,7 +65,7 @@ static inline void free_message(struct message *message) {
     free(message->send);
     free(message->recv);
     free(message->counts);
-    free(message->places);
+    free(message->displacements);
 }
 
 #endif

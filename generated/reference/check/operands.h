@@ -10,7 +10,7 @@ enum { INTS_OF_BLOCK = BLOCK_BYTES / (int)sizeof(int), PRIME = 10007 };
 /* The places of the six integers of a derived type's element, in steps of `extent` integers. */
 struct shape {
     const struct layout *layout;
-    int places[INTS_OF_BLOCK], extent;
+    int offsets[INTS_OF_BLOCK], extent;
 };
 
 static const struct shape contiguous_shape = {&contiguous_layout, {0, 1, 2, 3, 4, 5}, 6};
@@ -38,7 +38,7 @@ struct operand {
 static const struct shape *current_shape;
 
 static int *place_of(void *elements, int element, int number) {
-    return (int *)elements + element * current_shape->extent + current_shape->places[number];
+    return (int *)elements + element * current_shape->extent + current_shape->offsets[number];
 }
 
 static void add_up(void *in, void *inout, int *count, MPI_Datatype *type) {

@@ -15,11 +15,11 @@ enum { LONGEST = 2 };
 struct side {
     int count; /* elements of a block */
     MPI_Datatype type;
-    int created;          /* the type is ours to free */
-    MPI_Aint origin;      /* of the address that MPI gets, in the whole side */
-    MPI_Aint extent;      /* of an element */
-    MPI_Aint bytes;       /* of the whole side: one block per rank, or one message, and guards */
-    int *counts, *places; /* of the blocks, if they differ */
+    int created;     /* the type is ours to free */
+    MPI_Aint origin; /* of the address that MPI gets, in the whole side */
+    MPI_Aint extent; /* of an element */
+    MPI_Aint bytes;  /* of the whole side: one block per rank, or one message, and guards */
+    int *counts, *displacements; /* of the blocks, if they differ */
 };
 
 /* The rank that makes the call. */
@@ -89,13 +89,13 @@ static inline int make_blocks(const struct caller *caller, const struct trial *t
     side->counts = calloc(2 * (size_t)caller->size, sizeof *side->counts);
     if (side->counts == NULL)
         return MPI_ERR_NO_MEM;
-    side->places = side->counts + caller->size;
+    side->displacements = side->counts + caller->size;
     for (int i = 0; i < caller->size; ++i) {
         const int from = one_from ? 1 : sends ? caller->rank : i;
         const int to = one_to ? 0 : sends || one_from ? i : caller->rank;
         const int symmetric = trial->in_place && !one_to && !one_from;
         side->counts[i] = side->count * weight(trial, from, to, symmetric);
-        side->places[i] = side->count * LONGEST * (caller->size - 1 - i);
+        side->displacements[i] = side->count * LONGEST * (caller->size - 1 - i);
     }
     return MPI_SUCCESS;
 }

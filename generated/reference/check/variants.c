@@ -10,76 +10,78 @@
 const struct variant variants[] = {
     {0, {.radix = 3}}, /* allgather bruck */
     {0, {.radix = 4}}, /* allgather bruck */
-    {1, {.segment_size = 512}}, /* allgather logical_ring_lr1 */
-    {1, {.segment_size = 1024}}, /* allgather logical_ring_lr1 */
-    {1, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
-    {1, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
-    {1, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
-    {7, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
-    {11, {.segment_size = 512}}, /* allreduce arrival_chain */
-    {11, {.segment_size = 1024}}, /* allreduce arrival_chain */
-    {11, {.segment_size = 2048}}, /* allreduce arrival_chain */
-    {11, {.segment_size = 8192}}, /* allreduce arrival_chain */
-    {11, {.segment_size = 16384}}, /* allreduce arrival_chain */
-    {13, {.segment_size = 512}}, /* allreduce lanes_switches */
-    {13, {.segment_size = 1024}}, /* allreduce lanes_switches */
-    {13, {.segment_size = 2048}}, /* allreduce lanes_switches */
-    {13, {.segment_size = 8192}}, /* allreduce lanes_switches */
-    {13, {.segment_size = 16384}}, /* allreduce lanes_switches */
-    {14, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
-    {14, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
-    {14, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
-    {14, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {19, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
-    {19, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
-    {19, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
-    {19, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {24, {.in_flight = 4, .segment_size = 4096}}, /* alltoall aapc_rounds */
-    {24, {.in_flight = 8, .segment_size = 8192}}, /* alltoall aapc_rounds */
-    {24, {.in_flight = 8, .segment_size = 16384}}, /* alltoall aapc_rounds */
-    {27, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {27, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
-    {27, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
-    {29, {.longest = 512, .radix = 3}}, /* alltoallv bruck_and_direct */
-    {29, {.longest = 512, .radix = 4}}, /* alltoallv bruck_and_direct */
-    {29, {.longest = 64, .radix = 2}}, /* alltoallv bruck_and_direct */
-    {29, {.longest = 4096, .radix = 2}}, /* alltoallv bruck_and_direct */
-    {32, {.arity = 1, .segment_size = 8192}}, /* bcast late_leaves */
-    {32, {.arity = 3, .segment_size = 8192}}, /* bcast late_leaves */
-    {32, {.arity = 2, .segment_size = 512}}, /* bcast late_leaves */
-    {32, {.arity = 2, .segment_size = 1024}}, /* bcast late_leaves */
-    {32, {.arity = 2, .segment_size = 2048}}, /* bcast late_leaves */
-    {32, {.arity = 2, .segment_size = 16384}}, /* bcast late_leaves */
-    {34, {.segment_size = 512}}, /* bcast topology_linear */
-    {34, {.segment_size = 1024}}, /* bcast topology_linear */
-    {34, {.segment_size = 2048}}, /* bcast topology_linear */
-    {34, {.segment_size = 8192}}, /* bcast topology_linear */
-    {34, {.segment_size = 16384}}, /* bcast topology_linear */
-    {39, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {39, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {39, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {39, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {44, {.segment_size = 512}}, /* reduce pipelined_binary */
-    {44, {.segment_size = 1024}}, /* reduce pipelined_binary */
-    {44, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {44, {.segment_size = 16384}}, /* reduce pipelined_binary */
-    {46, {.segment_size = 512}}, /* reduce topology_linear */
-    {46, {.segment_size = 1024}}, /* reduce topology_linear */
-    {46, {.segment_size = 2048}}, /* reduce topology_linear */
-    {46, {.segment_size = 16384}}, /* reduce topology_linear */
-    {48, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {48, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {48, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {48, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {54, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {54, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {54, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {54, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {60, {.in_flight = 1}}, /* scatter throttled_linear */
-    {60, {.in_flight = 4}}, /* scatter throttled_linear */
+    {7, {.radix = 3}}, /* allgatherv bruck */
+    {7, {.radix = 4}}, /* allgatherv bruck */
+    {8, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
+    {12, {.segment_size = 512}}, /* allreduce hr2_switches */
+    {12, {.segment_size = 1024}}, /* allreduce hr2_switches */
+    {12, {.segment_size = 2048}}, /* allreduce hr2_switches */
+    {12, {.segment_size = 8192}}, /* allreduce hr2_switches */
+    {13, {.segment_size = 512}}, /* allreduce lanes */
+    {13, {.segment_size = 1024}}, /* allreduce lanes */
+    {13, {.segment_size = 2048}}, /* allreduce lanes */
+    {13, {.segment_size = 8192}}, /* allreduce lanes */
+    {13, {.segment_size = 16384}}, /* allreduce lanes */
+    {14, {.segment_size = 512}}, /* allreduce lanes_switches */
+    {14, {.segment_size = 1024}}, /* allreduce lanes_switches */
+    {14, {.segment_size = 2048}}, /* allreduce lanes_switches */
+    {14, {.segment_size = 8192}}, /* allreduce lanes_switches */
+    {14, {.segment_size = 16384}}, /* allreduce lanes_switches */
+    {15, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
+    {15, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
+    {15, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
+    {15, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
+    {20, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
+    {20, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
+    {20, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
+    {20, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
+    {25, {.in_flight = 4, .segment_size = 4096}}, /* alltoall aapc_rounds */
+    {25, {.in_flight = 8, .segment_size = 8192}}, /* alltoall aapc_rounds */
+    {25, {.in_flight = 8, .segment_size = 16384}}, /* alltoall aapc_rounds */
+    {30, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {30, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
+    {30, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
+    {32, {.bytes_in_flight = 4096}}, /* alltoallv own_windows */
+    {32, {.bytes_in_flight = 16384}}, /* alltoallv own_windows */
+    {32, {.bytes_in_flight = 262144}}, /* alltoallv own_windows */
+    {35, {.arity = 2, .patience = 200}}, /* barrier token_tree */
+    {35, {.arity = 3, .patience = 200}}, /* barrier token_tree */
+    {35, {.arity = 4, .patience = 0}}, /* barrier token_tree */
+    {35, {.arity = 4, .patience = 2000}}, /* barrier token_tree */
+    {38, {.segment_size = 512}}, /* bcast pipelined_binary */
+    {38, {.segment_size = 1024}}, /* bcast pipelined_binary */
+    {38, {.segment_size = 2048}}, /* bcast pipelined_binary */
+    {38, {.segment_size = 16384}}, /* bcast pipelined_binary */
+    {40, {.segment_size = 512}}, /* bcast topology_linear */
+    {40, {.segment_size = 1024}}, /* bcast topology_linear */
+    {40, {.segment_size = 2048}}, /* bcast topology_linear */
+    {40, {.segment_size = 8192}}, /* bcast topology_linear */
+    {40, {.segment_size = 16384}}, /* bcast topology_linear */
+    {45, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {45, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {45, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {45, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {49, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {49, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {49, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {49, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {51, {.segment_size = 512}}, /* reduce topology_linear */
+    {51, {.segment_size = 1024}}, /* reduce topology_linear */
+    {51, {.segment_size = 2048}}, /* reduce topology_linear */
+    {51, {.segment_size = 16384}}, /* reduce topology_linear */
+    {53, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {53, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {53, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {53, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {59, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {59, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {59, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {59, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {68, {.in_flight = 1}}, /* scatter throttled_linear */
+    {68, {.in_flight = 4}}, /* scatter throttled_linear */
     {-1, {0}},
 };
 /* clang-format on */

@@ -148,11 +148,15 @@ int coll_traced_test(MPI_Request *request, int *done, MPI_Status *status) {
     return error;
 }
 
-/* Requests as they are now: those that end become MPI_REQUEST_NULL. NULL without memory. */
+/*
+ * Requests as they are now: those that end become MPI_REQUEST_NULL. NULL without memory, and where
+ * the call keeps no events.
+ */
 static MPI_Request *copy_of(const MPI_Request *requests, int count, MPI_Request few[FEW]) {
-    MPI_Request *copy =
-        count <= FEW || coll_events_now == NULL ? few : malloc((size_t)count * sizeof *copy);
-    if (copy != NULL && coll_events_now != NULL && count > 0)
+    if (coll_events_now == NULL)
+        return NULL;
+    MPI_Request *copy = count <= FEW ? few : malloc((size_t)count * sizeof *copy);
+    if (copy != NULL && count > 0)
         memcpy(copy, requests, (size_t)count * sizeof *copy);
     return copy;
 }

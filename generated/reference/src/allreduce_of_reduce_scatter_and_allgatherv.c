@@ -4,7 +4,7 @@
  *
  * Wins: Long messages for which the tuned reduce_scatter and allgatherv together take less time
  *   than every allreduce, as each has an algorithm and segments of its own.
- * Cost: that of its parts.
+ * Cost: the sum of its parts' costs.
  * Asks for: commutative.
  * Example:
  *   p = 3, 7 elements: parts of 3, 2 and 2

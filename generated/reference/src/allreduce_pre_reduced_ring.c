@@ -155,7 +155,7 @@ static int run_ring(struct ring *ring, int segment_size) {
 static void find_order(struct ring *ring) {
     const int p = ring->cc->size;
     for (int place = 0; place < p; ++place)
-        ring->order[place] = ring->cc->order != NULL ? ring->cc->order[place] : place;
+        ring->order[place] = coll_rank_at(ring->cc, place);
     coll_learned_sort(ring->arrivals, ring->order, p);
     ring->late = coll_learned_late(ring->arrivals, ring->order, p);
     ring->early = p - ring->late;

@@ -41,14 +41,38 @@ static int valid_blocks(const void *buffer, const struct coll_blocks *blocks, in
  * takes no offence at it, and programs rely on that where a rank's own block is at its place: only
  * on one rank of them the two are the same.
  */
-static int overlap(const struct coll_call *call, MPI_Datatype sent) {
+static int overlap(const void *sent, MPI_Datatype send_type, const void *received,
+                   MPI_Datatype recv_type) {
 #ifdef OPEN_MPI
     const int tolerated = 1;
 #else
     const int tolerated = 0;
 #endif
-    return !tolerated && call->sendbuf == call->recvbuf && call->sendbuf != MPI_BOTTOM &&
-           coll_is_predefined(sent) && coll_is_predefined(call->recv_type);
+    return !tolerated && sent == received && sent != MPI_BOTTOM && coll_is_predefined(send_type) &&
+           coll_is_predefined(recv_type);
+}
+
+/* Where the block of a rank begins. MPICH counts bytes of data, and so ignores gaps of pairs. */
+static const char *block_at(const void *blocks, int rank, MPI_Count count, MPI_Datatype type) {
+    MPI_Count size;
+    return PMPI_Type_size_x(type, &size) == MPI_SUCCESS
+               ? (const char *)blocks + rank * (MPI_Aint)(count * size)
+               : NULL;
+}
+
+/*
+ * Whether the root's own block is sent from where it is to arrive: just what MPICH reports. Other
+ * blocks may overlap what the root sends or receives of its own. That is forbidden, too, but MPICH
+ * lets it pass on all ranks, and so the root may not be the only one to leave it to MPICH.
+ */
+static int overlaps_own(const struct coll_call *call, const struct coll_shape *shape, int rank) {
+    if (call->send_type != call->recv_type || call->send_count != call->recv_count ||
+        call->send_count == 0)
+        return 0;
+    const void *blocks = shape->send == COLL_ALL ? call->sendbuf : call->recvbuf;
+    const void *other = shape->send == COLL_ALL ? call->recvbuf : call->sendbuf;
+    return overlap(other, call->send_type,
+                   block_at(blocks, rank, call->recv_count, call->recv_type), call->recv_type);
 }
 
 /* What this rank of `size` sends. It is in the receive buffer if the call is in place. */
@@ -85,22 +109,32 @@ static int overlaps(const struct coll_call *call, const struct coll_shape *shape
         return 0;
     if (shape->uneven)
         return shape->reduces && coll_count_of(&call->recv_blocks, rank) > 0 &&
-               overlap(call, call->recv_type);
-    return overlap(call, shape->reduces ? call->recv_type : call->send_type);
+               overlap(call->sendbuf, call->recv_type, call->recvbuf, call->recv_type);
+    if (shape->rooted && !shape->reduces)
+        return overlaps_own(call, shape, rank);
+    return overlap(call->sendbuf, shape->reduces ? call->recv_type : call->send_type, call->recvbuf,
+                   call->recv_type);
 }
 
 /*
  * Whether a rank's arguments are free of mistakes, as far as its shape tells. Where there is a
  * root, what is sent or what is received counts there only, and only there may the call be in
  * place; negative roots are for intercommunicators, which are native on all ranks, or wrong.
+ *
+ * That a communicator has been freed is found by asking MPI about it, which tells an error handler.
+ * So that is asked first, of a communicator that is not known yet; *told is the error, which is the
+ * call's: the MPI library would tell it once more.
  */
-int coll_valid(const struct coll_call *call) {
+int coll_valid(const struct coll_call *call, int *told) {
     const struct coll_shape *shape = &coll_shapes[call->collective];
-    int rank = 0, size = 1;
+    int rank, size;
+    *told = MPI_SUCCESS;
     if (shape->rooted && call->root < 0)
         return 0;
-    if ((shape->uneven || (shape->rooted && shape->send != COLL_NOTHING)) &&
-        (coll_member(call->comm, &rank, &size) != MPI_SUCCESS || size == 0))
+    *told = coll_member(call->comm, &rank, &size);
+    if (*told != MPI_SUCCESS)
+        return 0;
+    if (size == 0 && (shape->uneven || (shape->rooted && shape->send != COLL_NOTHING)))
         return 0;
     const int at_root = !shape->rooted || rank == call->root;
     const int sends = at_root || !coll_is_from_root(shape);

@@ -8,11 +8,11 @@
 
 #include "coll.h"
 
-/* Copy the block for rank `to` to a place, as packed bytes. */
-int coll_block_pack(const struct coll_call *call, const struct coll_comm *cc, int to, char *place);
+/* Pack the block for rank `to`. */
+int coll_block_pack(const struct coll_call *call, const struct coll_comm *cc, int to, char *packed);
 
-/* Put the block of rank `from`, packed bytes at a place, where it belongs. */
+/* Unpack the block of rank `from` to where it belongs. */
 int coll_block_unpack(const struct coll_call *call, const struct coll_comm *cc, int from,
-                      const char *place);
+                      const char *packed);
 
 #endif

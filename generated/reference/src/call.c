@@ -47,9 +47,13 @@ int coll_allocate(MPI_Aint bytes, char **memory) {
     return *memory == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
 }
 
-/* This rank and how many there are; *size is 0 for an intercommunicator. */
+/*
+ * This rank and how many there are; *size is 0 for an intercommunicator. Of a communicator that has
+ * been freed, MPICH tells an error handler; if that is a function of the application, and comes
+ * back, MPICH returns no error, and no answer.
+ */
 int coll_member(MPI_Comm comm, int *rank, int *size) {
-    int inter;
+    int inter = -1;
     const struct coll_comm *cc = coll_cached(comm);
     if (cc != NULL) {
         *rank = cc->rank;
@@ -58,6 +62,8 @@ int coll_member(MPI_Comm comm, int *rank, int *size) {
     }
     *size = 0;
     COLL_TRY(PMPI_Comm_test_inter(comm, &inter));
+    if (inter < 0)
+        return MPI_ERR_COMM;
     COLL_TRY(PMPI_Comm_rank(comm, rank));
     return inter ? MPI_SUCCESS : PMPI_Comm_size(comm, size);
 }

@@ -333,6 +333,10 @@ static inline int coll_is_to_root(const struct coll_shape *shape) {
     return shape->rooted && shape->send == COLL_ONE;
 }
 
+static inline int coll_has_root(enum coll_collective collective) {
+    return coll_shapes[collective].rooted;
+}
+
 /*
  * The view of a collective, in view_<collective>.c. `measure` finds bytes and ordered from what the
  * application passed, which must be valid; `prepare` makes the view, with memory in *scratch
@@ -500,6 +504,16 @@ static inline void coll_events_open(void) {
 static inline void coll_events_write(void) {
 }
 #endif
+
+/* The rank at a place in the order of the hosts or, where that is not known, in that of ranks. */
+static inline int coll_rank_at(const struct coll_comm *cc, int place) {
+    return cc->order != NULL ? cc->order[place] : place;
+}
+
+/* The leader of a host: the first of its ranks, which are next to each other in that order. */
+static inline int coll_leader_of(const struct coll_comm *cc, int host) {
+    return cc->order[cc->first_place[host]];
+}
 
 /* Tags on the private communicator. Messages of one kind between two ranks match in order. */
 enum { COLL_TAG_DATA = 1, COLL_TAG_COPY = 2, COLL_TAG_TOKEN = 3, COLL_TAG_DUMMY = 4 };

@@ -100,6 +100,12 @@ static int copy_pieces(const struct copied *from, const struct copied *to, MPI_C
 /* The most bytes that are packed at a time, unless elements are longer. */
 enum { PIECE = 64 * 1024 };
 
+static int copy_by_message(const void *from, MPI_Count from_count, MPI_Datatype from_type, void *to,
+                           MPI_Count to_count, MPI_Datatype to_type, const struct coll_comm *cc) {
+    return COLL_SENDRECV(from, from_count, from_type, cc->rank, COLL_TAG_COPY, to, to_count,
+                         to_type, cc->rank, COLL_TAG_COPY, cc->comm, MPI_STATUS_IGNORE);
+}
+
 /*
  * Copy typed data within this process; the two sides have the same signature. A message to oneself
  * would do, but MPICH 4.3.2 refuses one of 16 KiB or more whose receiver has another type with
@@ -117,14 +123,14 @@ int coll_copy(const void *from, MPI_Count from_count, MPI_Datatype from_type, vo
         memmove(to, from, (size_t)all);
         return MPI_SUCCESS;
     }
+    /* If the call is wrong, MPI reports the mistake. An element of the target may have no data. */
+    if (from_type == to_type || all > room || (!target.dense && all % target.size != 0))
+        return copy_by_message(from, from_count, from_type, to, to_count, to_type, cc);
     const MPI_Count whole = whole_elements(&source, &target);
     const MPI_Count wanted = whole > PIECE ? whole : PIECE / whole * whole;
     const MPI_Count piece = wanted < all ? wanted : all;
-    /* An int does not count longer pieces. If the call is wrong, MPI reports the mistake. */
-    if (from_type == to_type || piece > INT_MAX || all > room ||
-        (!target.dense && all % target.size != 0))
-        return COLL_SENDRECV(from, from_count, from_type, cc->rank, COLL_TAG_COPY, to, to_count,
-                             to_type, cc->rank, COLL_TAG_COPY, cc->comm, MPI_STATUS_IGNORE);
+    if (piece > INT_MAX) /* Pack and Unpack count by int */
+        return copy_by_message(from, from_count, from_type, to, to_count, to_type, cc);
     if (source.dense || target.dense)
         return copy_pieces(&source, &target, all, piece, NULL, cc->comm);
     char *packed = malloc((size_t)piece);

@@ -84,6 +84,13 @@ static struct choice choose(const struct coll_call *call, struct coll_comm *cc) 
     return (struct choice){forced, &forced->defaults};
 }
 
+static int find_agreed(const struct coll_call *call, struct coll_comm *cc, struct choice *found) {
+    (void)call;
+    (void)cc;
+    (void)found;
+    return MPI_SUCCESS;
+}
+
 /* What is known of a communicator; if that it is native, its calls will not come here again. */
 static int look_up(MPI_Comm comm, struct coll_comm **cc) {
     coll_watch_world();
@@ -123,20 +130,34 @@ static int is_worth_duplicate(const struct coll_call *call, struct coll_comm *cc
     return ++cc->short_calls > settings->short_calls;
 }
 
-/* The routine for `call`. The first calls on a communicator are collective in here. */
-static int find_choice(const struct coll_call *call, struct coll_comm **cc, struct choice *found) {
-    COLL_TRY(look_up(call->comm, cc));
-    *found = choose(call, *cc);
+/*
+ * Before a routine serves, its communicator needs a private duplicate. *is_held says that the call
+ * is native only as it is not worth one yet: the next call like it may be.
+ */
+static int get_ready(const struct coll_call *call, struct coll_comm *cc, struct choice *found,
+                     int *is_held) {
     const int is_of_mpi = found->routine == coll_native[call->collective];
-    if (!is_of_mpi && !is_worth_duplicate(call, *cc)) {
+    *is_held = !is_of_mpi && !is_worth_duplicate(call, cc);
+    if (*is_held) {
         *found = native_for(call);
     } else if (!is_of_mpi) {
-        COLL_TRY(coll_comm_private(call->comm, *cc));
-        if (is_native(*cc)) /* there can be no private communicator */
+        COLL_TRY(coll_comm_private(call->comm, cc));
+        if (is_native(cc)) /* there can be no private communicator */
             *found = native_for(call);
     }
-    coll_trace_communicator(call->comm, *cc);
+    coll_trace_communicator(call->comm, cc);
     return MPI_SUCCESS;
+}
+
+/* The routine for `call`. The first calls on a communicator are collective in here. */
+static int find_choice(const struct coll_call *call, struct coll_comm **cc, struct choice *found,
+                       int *is_held) {
+    COLL_TRY(look_up(call->comm, cc));
+    *found = (struct choice){NULL, NULL};
+    COLL_TRY(find_agreed(call, *cc, found));
+    if (found->routine == NULL)
+        *found = choose(call, *cc);
+    return get_ready(call, *cc, found, is_held);
 }
 
 int coll_choose(const struct coll_call *call, struct coll_comm **cc,
@@ -153,8 +174,11 @@ int coll_choose(const struct coll_call *call, struct coll_comm **cc,
     const struct choice choice = choose(call, *cc);
     *routine = choice.routine;
     *parameters = choice.parameters;
-    *error = coll_comm_private(call->comm, *cc);
-    return *error != MPI_SUCCESS || !is_native(*cc);
+    return 1;
+}
+
+static void note_latest(const struct coll_routine *routine) {
+    (void)routine;
 }
 
 /* Run a call, of the native routine, too, for LIBCOLL_TRACE=json:FILE. */
@@ -179,13 +203,17 @@ static int run_timed(const struct choice *choice, const struct coll_call *call,
 static int serve(const struct coll_call *call, int *error) {
     struct coll_comm *cc = NULL;
     struct choice choice = native_for(call);
-    *error = for_native(call) ? look_up_alone(call->comm) : find_choice(call, &cc, &choice);
+    int is_held = 0;
+    *error =
+        for_native(call) ? look_up_alone(call->comm) : find_choice(call, &cc, &choice, &is_held);
     if (*error == MPI_SUCCESS) {
+        note_latest(choice.routine);
         coll_trace_count(choice.routine, call->bytes);
         if (coll_settings()->histogram != NULL)
             return run_timed(&choice, call, cc, error);
         if (choice.routine == coll_native[call->collective]) {
-            if (cc != NULL || call->bytes == 0) /* else nothing tells when the handle is freed */
+            /* Ranks find different calls here, so what they count must not depend on it. */
+            if (!is_held && (cc != NULL || call->bytes == 0)) /* else nothing tells of a free */
                 coll_cache_native_call(call);
             return 0;
         }
@@ -209,10 +237,13 @@ static int passes(const struct coll_call *call) {
 }
 
 int coll_enter(struct coll_call *call) {
-    int error;
-    if (!passes(call) && call->comm != MPI_COMM_NULL && coll_valid(call) &&
+    int error = MPI_SUCCESS;
+    if (!passes(call) && call->comm != MPI_COMM_NULL && coll_valid(call, &error) &&
         coll_views[call->collective]->measure(call) == MPI_SUCCESS && serve(call, &error))
         return error;
+    if (error != MPI_SUCCESS) /* of the communicator, which has been freed; it has been told */
+        return error;
+    note_latest(coll_native[call->collective]);
     return coll_native[call->collective]->run(call, NULL, NULL);
 }
 

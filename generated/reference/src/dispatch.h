@@ -6,6 +6,8 @@
 #ifndef DISPATCH_H
 #define DISPATCH_H
 
+#include <locale.h>
+
 #include "coll.h"
 
 /* Messages of up to `last` bytes that no earlier rule takes, or that it cannot do. */
@@ -31,7 +33,8 @@ int coll_off(MPI_Comm comm);
 
 /*
  * The routine that would serve a call, for its persistent form; collective as the call. Returns 0
- * where all is native whatever the table says, else 1, and *error may be one.
+ * where all is native whatever the table says, else 1, and *error may be one. The private
+ * communicator is left to the caller.
  */
 int coll_choose(const struct coll_call *call, struct coll_comm **cc,
                 const struct coll_routine **routine, const struct coll_parameters **parameters,
@@ -46,8 +49,8 @@ void coll_watch_world(void);
 int coll_cached_native_call(const struct coll_call *call);
 void coll_cache_native_call(const struct coll_call *call);
 
-/* arguments.c: whether arguments are free of mistakes; and large counts. */
-int coll_valid(const struct coll_call *call);
+/* arguments.c: whether arguments are free of mistakes, of which one may be told; large counts. */
+int coll_valid(const struct coll_call *call, int *told);
 int coll_may_be_root(int root, MPI_Comm comm);
 MPI_Count coll_with_data(MPI_Count count, MPI_Datatype type);
 int coll_fits(enum coll_collective collective, MPI_Count sendcount, MPI_Count recvcount);
@@ -84,6 +87,13 @@ double coll_bytes_of(const char *text);
 
 /* Say that a setting is ignored, and why: once per job. */
 void coll_complain(const char *variable, const char *setting, const char *why);
+
+/*
+ * settings.c: between the two, this thread reads and writes numbers as C does, whatever locale the
+ * program has set.
+ */
+locale_t coll_numbers_begin(void);
+void coll_numbers_end(locale_t before);
 
 /* trace.c */
 void coll_trace_count(const struct coll_routine *routine, MPI_Aint bytes);

@@ -13,13 +13,13 @@ int coll_divided_make(int elements, const struct coll_comm *cc, int **memory,
     int *counts = malloc(2 * (size_t)cc->size * sizeof *counts);
     if (counts == NULL)
         return MPI_ERR_NO_MEM;
-    int *places = counts + cc->size;
+    int *displacements = counts + cc->size;
     for (int rank = 0; rank < cc->size; ++rank) {
         const long long start = (long long)elements * rank, end = start + elements;
-        places[rank] = (int)(start / cc->size);
-        counts[rank] = (int)(end / cc->size) - places[rank];
+        displacements[rank] = (int)(start / cc->size);
+        counts[rank] = (int)(end / cc->size) - displacements[rank];
     }
     *memory = counts;
-    *blocks = (struct coll_blocks){.counts = counts, .displacements = places};
+    *blocks = (struct coll_blocks){.counts = counts, .displacements = displacements};
     return MPI_SUCCESS;
 }

@@ -7,10 +7,6 @@
 
 #include "early_ranks.h"
 
-static int rank_at(const struct coll_comm *cc, int place) {
-    return cc->order != NULL ? cc->order[place] : place;
-}
-
 static int place_of(const struct coll_comm *cc, int rank) {
     return cc->order != NULL ? cc->place_of[rank] : rank;
 }
@@ -29,14 +25,14 @@ static void split(const struct coll_comm *cc, const struct learned_order *arriva
                   int most, struct early_ranks *found, int *sorted, char *is_late) {
     const int p = cc->size, first = root == MPI_PROC_NULL ? 0 : place_of(cc, root);
     for (int i = 0; i < p; ++i) {
-        sorted[i] = rank_at(cc, (first + i) % p);
+        sorted[i] = coll_rank_at(cc, (first + i) % p);
         is_late[sorted[i]] = 0;
     }
     const int late = sort(arrivals, sorted, p, most);
     for (int i = p - late; i < p; ++i)
         is_late[sorted[i]] = sorted[i] != root;
     for (int i = 0; i < p; ++i) {
-        const int rank = rank_at(cc, (first + i) % p);
+        const int rank = coll_rank_at(cc, (first + i) % p);
         if (!is_late[rank])
             found->ranks[found->early++] = rank;
     }

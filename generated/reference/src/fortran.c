@@ -5,6 +5,7 @@
  *   --from-log measurements.jsonl
  */
 #include <stddef.h>
+#include <string.h>
 
 #include "libcoll.h"
 #include "persistent.h"
@@ -32,12 +33,12 @@ static void answer(MPI_Fint *ierror, int error) {
 #ifdef OPEN_MPI
 
 /* Of mpif.h and the module mpi, in what Fortran compilers make of names; and of mpi_f08. */
-#define NAMES(lower, upper)                                                                        \
-    CALLED(lower, mpi_##lower);                                                                    \
-    CALLED(lower, mpi_##lower##_);                                                                 \
-    CALLED(lower, mpi_##lower##__);                                                                \
-    CALLED(lower, MPI_##upper);                                                                    \
-    CALLED(lower, mpi_##lower##_f08_)
+#define NAMES_WITH(prefix, PREFIX, lower, upper)                                                   \
+    CALLED(lower, prefix##lower);                                                                  \
+    CALLED(lower, prefix##lower##_);                                                               \
+    CALLED(lower, prefix##lower##__);                                                              \
+    CALLED(lower, PREFIX##upper);                                                                  \
+    CALLED(lower, prefix##lower##_f08_)
 
 /* Fortran's MPI_IN_PLACE and MPI_BOTTOM are variables; there are those of one compiler. */
 #define VARIABLES(lower, upper)                                                                    \
@@ -78,13 +79,15 @@ static inline MPI_Comm communicator_of(MPI_Fint handle) {
 
 #else
 
-#define NAMES(lower, upper) CALLED(lower, mpi_##lower##_f08_)
+#define NAMES_WITH(prefix, PREFIX, lower, upper) CALLED(lower, prefix##lower##_f08_)
 
 static inline MPI_Comm communicator_of(MPI_Fint handle) {
     return PMPI_Comm_f2c(handle);
 }
 
 #endif
+
+#define NAMES(lower, upper) NAMES_WITH(mpi_, MPI_, lower, upper)
 
 /* Of the beginning and the end, where Fortran's arguments are not those of C. */
 static void init(MPI_Fint *ierror) {
@@ -127,6 +130,53 @@ static void intercomm_merge(const MPI_Fint *intercomm, const MPI_Fint *high, MPI
     *merged = PMPI_Comm_c2f(comm);
 }
 NAMES(intercomm_merge, INTERCOMM_MERGE);
+
+#if MPI_VERSION >= 4
+static void session_init(const MPI_Fint *info, const MPI_Fint *handler, MPI_Fint *handle,
+                         MPI_Fint *ierror) {
+    MPI_Session session = MPI_SESSION_NULL;
+    answer(ierror, MPI_Session_init(PMPI_Info_f2c(*info), PMPI_Errhandler_f2c(*handler), &session));
+    *handle = PMPI_Session_c2f(session);
+}
+NAMES(session_init, SESSION_INIT);
+
+static void session_finalize(MPI_Fint *handle, MPI_Fint *ierror) {
+    MPI_Session session = PMPI_Session_f2c(*handle);
+    answer(ierror, MPI_Session_finalize(&session));
+    *handle = PMPI_Session_c2f(session);
+}
+NAMES(session_finalize, SESSION_FINALIZE);
+
+/*
+ * Fortran compilers pass the length of a text behind all arguments, as an int or longer; blanks at
+ * its end do not count. Both is as MPI libraries have it.
+ */
+static void comm_create_from_group(const MPI_Fint *group, const char *text, const MPI_Fint *info,
+                                   const MPI_Fint *handler, MPI_Fint *made, MPI_Fint *ierror,
+                                   int length) {
+    char tag[MPI_MAX_STRINGTAG_LEN + 1];
+    MPI_Comm comm = MPI_COMM_NULL;
+    while (length > 0 && text[length - 1] == ' ')
+        --length;
+    /* One that is too long stays so, which is for MPI to report. */
+    const size_t kept = (size_t)length < sizeof tag ? (size_t)length : sizeof tag - 1;
+    memcpy(tag, text, kept);
+    tag[kept] = '\0';
+    answer(ierror, MPI_Comm_create_from_group(PMPI_Group_f2c(*group), tag, PMPI_Info_f2c(*info),
+                                              PMPI_Errhandler_f2c(*handler), &comm));
+    *made = PMPI_Comm_c2f(comm);
+}
+NAMES(comm_create_from_group, COMM_CREATE_FROM_GROUP);
+#endif
+
+#if defined(MPICH_VERSION) || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
+int MPIX_Comm_revoke(MPI_Comm comm);
+
+static void comm_revoke(const MPI_Fint *comm, MPI_Fint *ierror) {
+    answer(ierror, MPIX_Comm_revoke(communicator_of(*comm)));
+}
+NAMES_WITH(mpix_, MPIX_, comm_revoke, COMM_REVOKE);
+#endif
 
 #ifdef COLL_PERSISTENT
 /* A handle of MPICH is the same number in both languages. */

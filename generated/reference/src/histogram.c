@@ -196,9 +196,11 @@ void coll_histogram_write(void) {
     FILE *file = fopen(name, "w");
     int written = file != NULL;
     if (written) {
+        const locale_t before = coll_numbers_begin();
         pthread_mutex_lock(&mutex);
         print_all(file);
         pthread_mutex_unlock(&mutex);
+        coll_numbers_end(before);
         written = !ferror(file);
         written = fclose(file) == 0 && written;
     }

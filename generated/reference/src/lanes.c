@@ -193,17 +193,17 @@ static char *operands_of(const struct lanes *lanes, int part, int s) {
 static int finish(struct lanes *lanes, int s) {
     const struct block block = segment_of(lanes, lanes->number, s);
     const int others = lanes->members - 1, last = parts_of(lanes) - 1;
-    char *result = operands_of(lanes, last, s), *place = data_of(lanes, block);
+    char *result = operands_of(lanes, last, s), *target = data_of(lanes, block);
     for (int part = last - 1; part >= 0; --part)
         COLL_TRY(
             coll_fold(lanes->call, lanes->cc, operands_of(lanes, part, s), result, block.count, 1));
-    if (result != place)
-        COLL_TRY(coll_copy_elements(lanes->call, lanes->cc, result, place, block.count));
+    if (result != target)
+        COLL_TRY(coll_copy_elements(lanes->call, lanes->cc, result, target, block.count));
     if (s == 0)
         learn(lanes, lanes->number, lanes->tag);
     for (int i = 0; i < others; ++i) {
         const int number = (lanes->number + 1 + i) % lanes->members;
-        COLL_TRY(send(lanes, place, block.count, lanes->member[number], lanes->tag,
+        COLL_TRY(send(lanes, target, block.count, lanes->member[number], lanes->tag,
                       &lanes->out[s * others + i]));
     }
     return MPI_SUCCESS;

@@ -13,24 +13,35 @@
 
 /*
  * Other libraries may stand between the application and MPI as this one does: profilers that want
- * to see the program begin and end. So the functions here call those of their names that come next
- * in the order of libraries, which are the MPI library's own if there is no other. Collectives do
- * not: see README.md. In C libraries before 2.34, dlsym is of a library of its own, and there is
- * none in a static program: PMPI_ serves there.
+ * to see the program begin and end, and its requests. So the functions here, and those of
+ * persistent.c, call those of their names that come next in the order of libraries, which are the
+ * MPI library's own if there is no other. Collectives do not: see README.md. In C libraries
+ * before 2.34, dlsym is of a library of its own, and there is none in a static program: PMPI_
+ * serves there.
  */
 #pragma weak dlsym
 
-typedef void any_function(void);
-
-static any_function *next_of(const char *name, any_function *of_mpi) {
-    void *found = dlsym == NULL ? NULL : dlsym(RTLD_NEXT, name);
-    any_function *function = of_mpi;
-    if (found != NULL)
-        *(void **)&function = found;
+/* What dlsym finds as a function. */
+static coll_any_function *found_in(void *place, const char *name) {
+    coll_any_function *function = NULL;
+    *(void **)&function = dlsym == NULL ? NULL : dlsym(place, name);
     return function;
 }
 
-#define NEXT(name) ((__typeof__(&P##name))next_of(#name, (any_function *)P##name))
+coll_any_function *coll_next_of(const char *name, coll_any_function *of_mpi) {
+    coll_any_function *found = found_in(RTLD_NEXT, name);
+    return found == NULL ? of_mpi : found;
+}
+
+/*
+ * Whether the program's calls of a function come here, and not to a library before this one, which
+ * would pass them on to PMPI_. A program that has this library in itself, and does not show its
+ * functions to others, finds only the next one.
+ */
+int coll_is_first(const char *name, coll_any_function *ours) {
+    coll_any_function *found = found_in(RTLD_DEFAULT, name);
+    return found == NULL || found == ours || found == found_in(RTLD_NEXT, name);
+}
 
 /*
  * While a communicator is freed, the application's functions that delete its attributes may call
@@ -62,11 +73,11 @@ static int end(MPI_Comm *comm, int (*how)(MPI_Comm *comm)) {
 }
 
 LIBCOLL_EXPORT int MPI_Comm_free(MPI_Comm *comm) {
-    return end(comm, NEXT(MPI_Comm_free));
+    return end(comm, COLL_NEXT(MPI_Comm_free));
 }
 
 LIBCOLL_EXPORT int MPI_Comm_disconnect(MPI_Comm *comm) {
-    return end(comm, NEXT(MPI_Comm_disconnect));
+    return end(comm, COLL_NEXT(MPI_Comm_disconnect));
 }
 
 /* Sessions that are open, and whether the world model has come to its end. */
@@ -134,18 +145,18 @@ static int begin_world(int error) {
 }
 
 LIBCOLL_EXPORT int MPI_Init(int *argc, char ***argv) {
-    return begin_world(NEXT(MPI_Init)(argc, argv));
+    return begin_world(COLL_NEXT(MPI_Init)(argc, argv));
 }
 
 LIBCOLL_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
-    return begin_world(NEXT(MPI_Init_thread)(argc, argv, required, provided));
+    return begin_world(COLL_NEXT(MPI_Init_thread)(argc, argv, required, provided));
 }
 
 LIBCOLL_EXPORT int MPI_Finalize(void) {
     coll_trace_print();
     coll_histogram_write();
     coll_events_write();
-    const int error = NEXT(MPI_Finalize)();
+    const int error = COLL_NEXT(MPI_Finalize)();
     end_of_mpi();
     return error;
 }
@@ -158,18 +169,18 @@ static int introduce(int error, const MPI_Comm *comm) {
 }
 
 LIBCOLL_EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *comm) {
-    return introduce(NEXT(MPI_Intercomm_merge)(intercomm, high, comm), comm);
+    return introduce(COLL_NEXT(MPI_Intercomm_merge)(intercomm, high, comm), comm);
 }
 
 #if MPI_VERSION >= 4
 LIBCOLL_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session) {
-    const int error = NEXT(MPI_Session_init)(info, handler, session);
+    const int error = COLL_NEXT(MPI_Session_init)(info, handler, session);
     atomic_fetch_add(&sessions, error == MPI_SUCCESS);
     return error;
 }
 
 LIBCOLL_EXPORT int MPI_Session_finalize(MPI_Session *session) {
-    const int error = NEXT(MPI_Session_finalize)(session);
+    const int error = COLL_NEXT(MPI_Session_finalize)(session);
     atomic_fetch_sub(&sessions, error == MPI_SUCCESS);
     end_of_mpi();
     return error;
@@ -177,7 +188,7 @@ LIBCOLL_EXPORT int MPI_Session_finalize(MPI_Session *session) {
 
 LIBCOLL_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info,
                                               MPI_Errhandler handler, MPI_Comm *comm) {
-    return introduce(NEXT(MPI_Comm_create_from_group)(group, tag, info, handler, comm), comm);
+    return introduce(COLL_NEXT(MPI_Comm_create_from_group)(group, tag, info, handler, comm), comm);
 }
 #endif
 
@@ -199,7 +210,7 @@ int MPIX_Comm_revoke(MPI_Comm comm) {
         twins[1] = coll_comm_plans_twin(comm);
         twins[2] = coll_comm_multicast_twin(comm);
     }
-    const int error = NEXT(MPIX_Comm_revoke)(comm);
+    const int error = COLL_NEXT(MPIX_Comm_revoke)(comm);
     for (int i = 0; i < 3 && error == MPI_SUCCESS; ++i)
         if (twins[i] != MPI_COMM_NULL)
             PMPIX_Comm_revoke(twins[i]);

@@ -31,10 +31,10 @@ int coll_many_type(MPI_Count count, MPI_Datatype type, MPI_Datatype *many) {
     int error = PMPI_Type_contiguous((int)parts, part, &body);
     COLL_TRY(PMPI_Type_free(&part));
     COLL_TRY(error);
-    const MPI_Aint places[] = {0, (MPI_Aint)(count - rest) * extent};
+    const MPI_Aint displacements[] = {0, (MPI_Aint)(count - rest) * extent};
     const int lengths[] = {1, (int)rest};
     const MPI_Datatype types[] = {body, type};
-    error = PMPI_Type_create_struct(2, lengths, places, types, many);
+    error = PMPI_Type_create_struct(2, lengths, displacements, types, many);
     COLL_TRY(PMPI_Type_free(&body));
     COLL_TRY(error);
     error = PMPI_Type_commit(many);

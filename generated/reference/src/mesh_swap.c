@@ -21,12 +21,12 @@ struct line {
 };
 
 /* Copy the slots with a coordinate to a place, one right after the other, or back from there. */
-static void copy_slots(const struct line *line, int coordinate, char *slots, char *place,
+static void copy_slots(const struct line *line, int coordinate, char *slots, char *packed,
                        bool back) {
     const size_t run = (size_t)line->stride * line->bytes;
     for (int i = 0; i < line->runs; ++i) {
         char *slot = slots + (size_t)(i * line->side + coordinate) * run;
-        char *copy = place + (size_t)i * run;
+        char *copy = packed + (size_t)i * run;
         memcpy(back ? slot : copy, back ? copy : slot, run);
     }
 }
@@ -46,9 +46,9 @@ static int swap_along(const struct coll_comm *cc, const struct line *line, MPI_D
     }
     for (int i = 1; i < line->side && error == MPI_SUCCESS; ++i) {
         const int there = (here + i) % line->side;
-        char *place = out + (size_t)(there * count) * line->bytes;
-        copy_slots(line, there, slots, place, false);
-        error = PMPI_Isend(place, count, slot, cc->rank + (there - here) * line->stride,
+        char *packed = out + (size_t)(there * count) * line->bytes;
+        copy_slots(line, there, slots, packed, false);
+        error = PMPI_Isend(packed, count, slot, cc->rank + (there - here) * line->stride,
                            COLL_TAG_DATA, cc->comm, &requests[receives + sends]);
         sends += error == MPI_SUCCESS;
     }

@@ -58,13 +58,15 @@ static const struct {
     {NULL, ALIKE},
 };
 
-/* What a rank tells: 80 bytes. */
+/* What a rank tells: 72 bytes. */
 struct introduction {
     uint64_t build;
     uint32_t settings[ALIKE];
     int32_t host;
     char name[COLL_NAME];
 };
+
+_Static_assert(sizeof(struct introduction) == 72, "the docs say how many bytes ranks exchange");
 
 /*
  * An MPI library may take buffers on a GPU on some nodes only. There that counts like the setting
@@ -173,7 +175,10 @@ static struct circle *new_circle(int size) {
 
 /*
  * What goes wrong on the application's communicator while we set up ours is not to end a program
- * that would run natively: its errors return meanwhile. `coll_end_quiet` gives its handler back.
+ * that would run natively: its errors return meanwhile. `coll_end_quiet` gives its handler back,
+ * unless another thread has set one meanwhile: that one stays. Where that one is MPI_ERRORS_RETURN,
+ * or is set just while the handler is given back, nothing tells, and the earlier one returns. What
+ * goes wrong in other threads on the communicator meanwhile returns as well.
  */
 int coll_begin_quiet(MPI_Comm comm, MPI_Errhandler *handler) {
     COLL_TRY(PMPI_Comm_get_errhandler(comm, handler));
@@ -181,7 +186,11 @@ int coll_begin_quiet(MPI_Comm comm, MPI_Errhandler *handler) {
 }
 
 int coll_end_quiet(MPI_Comm comm, MPI_Errhandler *handler) {
-    COLL_TRY(PMPI_Comm_set_errhandler(comm, *handler));
+    MPI_Errhandler present;
+    COLL_TRY(PMPI_Comm_get_errhandler(comm, &present));
+    if (present == MPI_ERRORS_RETURN)
+        COLL_TRY(PMPI_Comm_set_errhandler(comm, *handler));
+    COLL_TRY(PMPI_Errhandler_free(&present));
     return PMPI_Errhandler_free(handler);
 }
 

@@ -21,7 +21,7 @@
 
 #include "dispatch.h"
 #include "libcoll.h"
-#include "persistent.h"
+#include "plans.h"
 
 #ifdef COLL_PERSISTENT
 
@@ -41,6 +41,15 @@ static struct coll_operation *active;       /* those that have started and not e
 static int is_hooked;                       /* whether poll() is called */
 static atomic_int live;                     /* operations in the table */
 static struct coll_failure *failures;       /* that are to be told, the latest first */
+static atomic_int telling;                  /* calls of poll() that call error handlers now */
+
+/* An error handler that this thread is in, and the one that it was called in. */
+struct handler_call {
+    const struct coll_plans *plans;
+    const struct handler_call *outer;
+};
+
+static _Thread_local const struct handler_call *innermost;
 
 /* Fibonacci hashing (Knuth 1973, vol. 3, §6.4). */
 static struct coll_operation **slot_of(MPI_Request handle) {
@@ -93,7 +102,7 @@ int coll_add_send(struct coll_operation *operation, int lane, enum coll_stream s
 
 int coll_add_receive(struct coll_operation *operation, int lane, enum coll_stream stream,
                      void *data, MPI_Count count, MPI_Datatype type, int from) {
-    struct coll_step step = {.request = MPI_REQUEST_NULL};
+    struct coll_step step = {.request = MPI_REQUEST_NULL, .receives = 1};
     if (operation->error == MPI_SUCCESS)
         operation->error = PMPI_Recv_init_c(data, count, type, from, operation->tag + (int)stream,
                                             operation->plans->comm, &step.request);
@@ -162,6 +171,9 @@ static void discard(struct coll_operation *operation) {
     free_request(&operation->end);
     free_request(&operation->failure);
     free_request(&operation->handle);
+    for (int i = 0; i < 2; ++i)
+        if (operation->own_types[i] != MPI_DATATYPE_NULL)
+            PMPI_Type_free(&operation->own_types[i]);
     coll_plans_release(operation->plans);
     for (int lane = 0; lane < COLL_LANES; ++lane)
         free(operation->lanes[lane].steps);
@@ -169,7 +181,8 @@ static void discard(struct coll_operation *operation) {
     free(operation->pairs);
     free(operation->thens);
     free(operation->running);
-    free(operation->scratch);
+    if (!operation->is_read)
+        free(operation->scratch);
     free(operation->room_for_failure);
     free(operation);
 }
@@ -205,8 +218,9 @@ static int begin(struct coll_operation *operation, int number) {
         complete(operation, step);
         return MPI_SUCCESS;
     }
+    COLL_TRY(PMPI_Start(&step->request));
     operation->running[operation->running_count++] = number;
-    return PMPI_Start(&step->request);
+    return MPI_SUCCESS;
 }
 
 /* Start what may start, until nothing more may; *some is set if anything did. */
@@ -248,24 +262,67 @@ static int end_messages(struct coll_operation *operation, int *some) {
     return error;
 }
 
-/* After an error: no receive into the application's buffers stays active, as in coll_abandon(). */
-static void give_up(struct coll_operation *operation) {
+/* After an error: nothing starts any more, and receives end as far as they can be cancelled. */
+static void give_up(struct coll_operation *operation, int error) {
+    operation->error = error;
     for (int i = 0; i < operation->running_count; ++i) {
-        MPI_Request *request = &operation->steps[operation->running[i]].request;
-        if (PMPI_Cancel(request) == MPI_SUCCESS && PMPIX_Request_is_complete(*request))
-            PMPI_Wait(request, MPI_STATUS_IGNORE);
+        struct coll_step *step = &operation->steps[operation->running[i]];
+        if (step->receives)
+            PMPI_Cancel(&step->request);
     }
-    operation->running_count = operation->left = 0;
 }
 
-/* With the lock: note an error. An operation that has one does not start again. */
-static void fail(struct coll_operation *operation, int error) {
+/*
+ * The end of an operation after an error, as of coll_abandon(): first all its receives have ended,
+ * so that none writes any more to where there may be something else by then. One whose data is on
+ * the way cannot be cancelled, and ends when that has come. Sends are left to the MPI library. They
+ * may wait for a rank that never receives, and read our memory until then, so it stays.
+ */
+static void end_receives(struct coll_operation *operation) {
+    int kept = 0, receives = 0;
+    for (int i = 0; i < operation->running_count; ++i) {
+        struct coll_step *step = &operation->steps[operation->running[i]];
+        if (PMPIX_Request_is_complete(step->request)) {
+            PMPI_Wait(&step->request, MPI_STATUS_IGNORE);
+            continue;
+        }
+        operation->running[kept++] = operation->running[i];
+        receives += step->receives;
+    }
+    operation->running_count = kept;
+    operation->left = receives;
+    operation->is_read = kept > 0;
+}
+
+/* With the lock: call_handler() comes next for these plans. */
+static void lend(struct coll_plans *plans) {
+    atomic_fetch_add(&plans->users, 1);
+    atomic_fetch_add(&plans->lent, 1);
+}
+
+/*
+ * With the lock: whether operations of these plans may go on. While the application's error handler
+ * is called, it may be that of the communicator of plans: an error of a message would call it here,
+ * with the lock. But it may itself wait for operations, which go on then, without it.
+ */
+static int may_go_on(const struct coll_plans *plans) {
+    const int lent = atomic_load(&plans->lent);
+    int own = 0;
+    if (lent == 0)
+        return 1;
+    for (const struct handler_call *one = innermost; one != NULL; one = one->outer)
+        own += one->plans == plans;
+    return own == lent && PMPI_Comm_set_errhandler(plans->comm, MPI_ERRORS_RETURN) == MPI_SUCCESS;
+}
+
+/* With the lock: an operation has ended with an error. It does not start again. */
+static void fail(struct coll_operation *operation) {
     struct coll_failure *failure = operation->room_for_failure;
     operation->room_for_failure = NULL;
-    operation->error = error;
-    *failure = (struct coll_failure){.plans = operation->plans, .error = error, .next = failures};
+    *failure = (struct coll_failure){
+        .plans = operation->plans, .error = operation->error, .next = failures};
     failures = failure;
-    atomic_fetch_add(&operation->plans->users, 1);
+    lend(operation->plans);
 }
 
 static struct coll_failure *take_failures(void) {
@@ -279,14 +336,20 @@ static struct coll_failure *take_failures(void) {
  * communicator of the plans where its own has ended.
  */
 static void call_handler(struct coll_plans *plans, int error) {
+    const struct handler_call call = {plans, innermost};
     const MPI_Comm origin = atomic_load(&plans->origin);
+    innermost = &call;
     if (origin != MPI_COMM_NULL) {
         PMPI_Comm_call_errhandler(origin, error);
     } else if (plans->handler != MPI_ERRHANDLER_NULL) {
         PMPI_Comm_set_errhandler(plans->comm, plans->handler);
         PMPI_Comm_call_errhandler(plans->comm, error);
-        PMPI_Comm_set_errhandler(plans->comm, MPI_ERRORS_RETURN);
+        if (atomic_load(&plans->lent) == 1)
+            PMPI_Comm_set_errhandler(plans->comm, MPI_ERRORS_RETURN);
     }
+    innermost = call.outer;
+    atomic_fetch_sub(&plans->lent, 1);
+    coll_plans_release(plans);
 }
 
 static void tell(struct coll_failure *taken) {
@@ -294,27 +357,28 @@ static void tell(struct coll_failure *taken) {
         struct coll_failure *one = taken;
         taken = one->next;
         call_handler(one->plans, one->error);
-        coll_plans_release(one->plans);
         free(one);
     }
 }
 
 /* Carry an operation on; 1 if it has ended: then the application's request is complete. */
 static int carry_on(struct coll_operation *operation) {
-    int error = MPI_SUCCESS;
+    int error = operation->error;
     for (int some = 1; some && error == MPI_SUCCESS && operation->left > 0;) {
         some = 0;
         error = end_messages(operation, &some);
         if (error == MPI_SUCCESS)
             error = begin_all(operation, &some);
     }
-    if (error != MPI_SUCCESS) {
-        fail(operation, error);
-        give_up(operation);
-    }
+    if (error != operation->error)
+        give_up(operation, error);
+    if (error != MPI_SUCCESS)
+        end_receives(operation);
     if (operation->left > 0)
         return 0;
     MPI_Request *end = error == MPI_SUCCESS ? &operation->end : &operation->failure;
+    if (error != MPI_SUCCESS)
+        fail(operation);
     PMPI_Start(end);
     PMPI_Wait(end, MPI_STATUS_IGNORE); /* to itself, and the receive is there */
     operation->is_active = 0;
@@ -326,7 +390,7 @@ static void carry_all_on(void) {
     struct coll_operation **place = &active;
     while (*place != NULL) {
         struct coll_operation *one = *place;
-        if (!carry_on(one)) {
+        if (!may_go_on(one->plans) || !carry_on(one)) {
             place = &one->next_active;
             continue;
         }
@@ -337,8 +401,9 @@ static void carry_all_on(void) {
 }
 
 /*
- * Called by the MPI library as part of its progress. An error handler may start operations, so
- * there is another call after it.
+ * Called by the MPI library as part of its progress. So are error handlers: nothing else of ours is
+ * called while the application waits. They may start operations, and make progress, which calls
+ * poll() again. The inner call must not be the last, as the MPI library is still in the outer one.
  */
 static int poll(MPIX_Async_thing thing) {
     (void)thing;
@@ -346,19 +411,33 @@ static int poll(MPIX_Async_thing thing) {
         return MPIX_ASYNC_NOPROGRESS;
     carry_all_on();
     struct coll_failure *failed = take_failures();
-    const int is_over = active == NULL && failed == NULL;
+    const int is_over = active == NULL && failed == NULL && atomic_load(&telling) == 0;
     if (is_over)
         is_hooked = 0;
+    atomic_fetch_add(&telling, failed != NULL);
     pthread_mutex_unlock(&lock);
-    tell(failed);
+    if (failed != NULL) {
+        tell(failed);
+        atomic_fetch_sub(&telling, 1);
+    }
     return is_over ? MPIX_ASYNC_DONE : MPIX_ASYNC_NOPROGRESS;
+}
+
+/* Why an operation cannot be started: it has failed, or runs, or nobody has waited for its end. */
+static int mistake_of(const struct coll_operation *operation) {
+    MPI_Status status;
+    int flag;
+    if (operation->error != MPI_SUCCESS)
+        return operation->error;
+    if (operation->is_active)
+        return MPI_ERR_REQUEST;
+    COLL_TRY(PMPI_Request_get_status(operation->handle, &flag, &status));
+    return status.MPI_SOURCE == MPI_ANY_SOURCE ? MPI_SUCCESS : MPI_ERR_REQUEST;
 }
 
 /* Start an operation, with the lock; *hook is set if poll() is to be called from now on. */
 static int start(struct coll_operation *operation, int *hook) {
-    if (operation->error != MPI_SUCCESS)
-        return operation->error;
-    COLL_TRY(PMPI_Start(&operation->handle)); /* which says if it is active already */
+    COLL_TRY(PMPI_Start(&operation->handle));
     for (int i = 0; i < operation->count; ++i) {
         operation->steps[i].missing = operation->steps[i].needs;
         operation->steps[i].is_done = 0;
@@ -368,7 +447,7 @@ static int start(struct coll_operation *operation, int *hook) {
     operation->running_count = 0;
     operation->left = operation->count;
     operation->is_active = 1;
-    if (carry_on(operation))
+    if (may_go_on(operation->plans) && carry_on(operation))
         return operation->error;
     operation->next_active = active;
     active = operation;
@@ -377,35 +456,98 @@ static int start(struct coll_operation *operation, int *hook) {
     return MPI_SUCCESS;
 }
 
+/* Have poll() called. If it cannot be, the next start tries again. */
+static int set_hook(void) {
+    const int error = PMPIX_Async_start(poll, NULL, MPIX_STREAM_NULL);
+    if (error == MPI_SUCCESS)
+        return MPI_SUCCESS;
+    pthread_mutex_lock(&lock);
+    is_hooked = 0;
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
 /* Start a request if it is that of an operation of ours; returns whether it is. */
 static int start_ours(MPI_Request request, int *error) {
+    struct coll_plans *mistaken = NULL;
     int hook = 0;
     if (atomic_load(&live) == 0)
         return 0;
     pthread_mutex_lock(&lock);
     struct coll_operation *operation = find(request);
-    if (operation != NULL)
-        *error = start(operation, &hook);
+    if (operation != NULL) {
+        *error = mistake_of(operation);
+        if (*error == MPI_SUCCESS)
+            *error = start(operation, &hook);
+        else
+            lend(mistaken = operation->plans);
+    }
     struct coll_failure *failed = take_failures();
     pthread_mutex_unlock(&lock);
     if (hook)
-        *error = PMPIX_Async_start(poll, NULL, MPIX_STREAM_NULL);
+        *error = set_hook();
     tell(failed);
+    if (mistaken != NULL)
+        call_handler(mistaken, *error);
     return operation != NULL;
 }
 
+/* What serves requests that are not ours, and whether the program calls our functions at all. */
+static struct {
+    __typeof__(&PMPI_Start) start;
+    __typeof__(&PMPI_Startall) startall;
+    __typeof__(&PMPI_Request_free) request_free;
+    __typeof__(&PMPI_Cancel) cancel;
+    int is_called;
+} next;
+
+/* Our own functions, whichever of those names the program calls. */
+#define OWN(name) __typeof__(P##name) own_##name __attribute__((alias(#name)))
+static OWN(MPI_Start);
+static OWN(MPI_Startall);
+static OWN(MPI_Request_free);
+static OWN(MPI_Cancel);
+#define IS_FIRST(name) coll_is_first(#name, (coll_any_function *)own_##name)
+
+static void look_around(void) {
+    next.start = COLL_NEXT(MPI_Start);
+    next.startall = COLL_NEXT(MPI_Startall);
+    next.request_free = COLL_NEXT(MPI_Request_free);
+    next.cancel = COLL_NEXT(MPI_Cancel);
+    next.is_called = IS_FIRST(MPI_Start) && IS_FIRST(MPI_Startall) && IS_FIRST(MPI_Request_free) &&
+                     IS_FIRST(MPI_Cancel);
+}
+
+static void look_around_once(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, look_around);
+}
+
 LIBCOLL_EXPORT int MPI_Start(MPI_Request *request) {
-    int error;
+    int error = MPI_SUCCESS;
     if (request != NULL && start_ours(*request, &error))
         return error;
-    return PMPI_Start(request);
+    look_around_once();
+    return next.start(request);
+}
+
+static int has_ours(int count, const MPI_Request requests[]) {
+    int ours = 0;
+    if (atomic_load(&live) == 0 || requests == NULL)
+        return 0;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < count && !ours; ++i)
+        ours = find(requests[i]) != NULL;
+    pthread_mutex_unlock(&lock);
+    return ours;
 }
 
 LIBCOLL_EXPORT int MPI_Startall(int count, MPI_Request requests[]) {
-    if (atomic_load(&live) == 0 || requests == NULL)
-        return PMPI_Startall(count, requests);
+    look_around_once();
+    if (!has_ours(count, requests))
+        return next.startall(count, requests);
     for (int i = 0; i < count; ++i)
-        COLL_TRY(MPI_Start(&requests[i]));
+        COLL_TRY(own_MPI_Start(&requests[i]));
     return MPI_SUCCESS;
 }
 
@@ -430,7 +572,8 @@ static int free_ours(MPI_Request *request) {
 LIBCOLL_EXPORT int MPI_Request_free(MPI_Request *request) {
     if (request != NULL && atomic_load(&live) > 0 && free_ours(request))
         return MPI_SUCCESS;
-    return PMPI_Request_free(request);
+    look_around_once();
+    return next.request_free(request);
 }
 
 /* Collectives cannot be cancelled (MPI 4.1, §3.8.4). */
@@ -439,16 +582,15 @@ LIBCOLL_EXPORT int MPI_Cancel(MPI_Request *request) {
     if (request != NULL && atomic_load(&live) > 0) {
         pthread_mutex_lock(&lock);
         const struct coll_operation *operation = find(*request);
-        if (operation != NULL) {
-            plans = operation->plans;
-            atomic_fetch_add(&plans->users, 1);
-        }
+        if (operation != NULL)
+            lend(plans = operation->plans);
         pthread_mutex_unlock(&lock);
     }
-    if (plans == NULL)
-        return PMPI_Cancel(request);
+    if (plans == NULL) {
+        look_around_once();
+        return next.cancel(request);
+    }
     call_handler(plans, MPI_ERR_REQUEST);
-    coll_plans_release(plans);
     return MPI_ERR_REQUEST;
 }
 
@@ -496,6 +638,7 @@ static struct coll_operation *allocate(void) {
     if (operation == NULL)
         return NULL;
     operation->handle = operation->end = operation->failure = MPI_REQUEST_NULL;
+    operation->own_types[0] = operation->own_types[1] = MPI_DATATYPE_NULL;
     operation->room_for_failure = malloc(sizeof *operation->room_for_failure);
     if (operation->room_for_failure != NULL)
         return operation;
@@ -518,14 +661,12 @@ static int fill(struct coll_operation **operation, const struct coll_routine *ro
     return agreed;
 }
 
-/* Make an operation where all ranks can; *made is NULL where the MPI library is to serve, on all.
- */
+/* Make an operation where all ranks can; else *made stays NULL, on all. */
 static int make(const struct coll_call *call, struct coll_comm *cc,
-                const struct coll_routine *routine, coll_planner *planner,
+                const struct coll_routine *routine, coll_planner *planner, const double *sums,
                 struct coll_operation **made) {
     struct coll_operation *operation = allocate();
     struct coll_plans *plans;
-    *made = NULL;
     const int error = coll_comm_plans(call->comm, cc, operation != NULL, &plans);
     if (plans == NULL) {
         if (operation != NULL)
@@ -536,9 +677,32 @@ static int make(const struct coll_call *call, struct coll_comm *cc,
     operation->plans = plans;
     operation->call = *call;
     operation->cc = cc;
+    memcpy(operation->sums, sums, sizeof operation->sums);
     operation->tag = next_tag(plans);
     *made = operation;
     return fill(made, routine, planner);
+}
+
+/*
+ * Plan a call where all ranks can; *made is NULL where the MPI library is to serve, on all. That is
+ * found out before there are communicators for it, of which MPI libraries have only so many.
+ */
+static int plan(const struct coll_call *call, struct coll_comm *cc,
+                const struct coll_routine *routine, coll_planner *planner,
+                struct coll_operation **made) {
+    double sums[COLL_SUMS];
+    int possible;
+    *made = NULL;
+    if (!coll_may_plan(call, cc, routine, planner))
+        return MPI_SUCCESS;
+    look_around_once();
+    COLL_TRY(coll_sum_up(call, cc, planner, !next.is_called, sums, &possible));
+    if (!possible)
+        return MPI_SUCCESS;
+    COLL_TRY(coll_comm_private(call->comm, cc));
+    if (cc->kind == COLL_KIND_NATIVE) /* there can be no private communicator */
+        return MPI_SUCCESS;
+    return make(call, cc, routine, planner, sums, made);
 }
 
 int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Request *request,
@@ -548,12 +712,16 @@ int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Requ
     const struct coll_parameters *parameters;
     struct coll_operation *operation = NULL;
     if (PMPIX_Async_start == NULL || coll_off(call->comm) || call->comm == MPI_COMM_NULL ||
-        request == NULL || !coll_valid(call) ||
-        coll_views[call->collective]->measure(call) != MPI_SUCCESS ||
+        request == NULL)
+        return 0;
+    const int valid = coll_valid(call, error);
+    if (*error != MPI_SUCCESS) /* it has been told */
+        return 1;
+    if (!valid || coll_views[call->collective]->measure(call) != MPI_SUCCESS ||
         !coll_choose(call, &cc, &routine, &parameters, error))
         return 0;
     if (*error == MPI_SUCCESS)
-        *error = make(call, cc, routine, planner, &operation);
+        *error = plan(call, cc, routine, planner, &operation);
     if (*error != MPI_SUCCESS) {
         PMPI_Comm_call_errhandler(call->comm, *error);
         return 1;
@@ -565,11 +733,12 @@ int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Requ
     return 1;
 }
 
-/* Forget an operation whose requests and communicator have ended with MPI. */
+/* Forget an operation whose requests, types and communicator have ended with MPI. */
 static void forget(struct coll_operation *operation) {
     for (int i = 0; i < operation->count; ++i)
         operation->steps[i].request = MPI_REQUEST_NULL;
     operation->handle = operation->end = operation->failure = MPI_REQUEST_NULL;
+    operation->own_types[0] = operation->own_types[1] = MPI_DATATYPE_NULL;
     operation->plans->comm = MPI_COMM_NULL;
     operation->plans->handler = MPI_ERRHANDLER_NULL;
     discard(operation);

@@ -27,8 +27,15 @@ struct coll_plans {
     _Atomic(MPI_Comm) origin; /* the application's; MPI_COMM_NULL once it has ended */
     MPI_Errhandler handler;   /* of that communicator, from then on */
     atomic_int users;         /* these operations, and the communicator while it lives */
+    atomic_int lent;          /* calls of that error handler, or the application's, under way */
     int used;                 /* operations so far: each has tags of its own */
 };
+
+/* lifetime.c: the function of this name in the next library, and whether the program calls ours. */
+typedef void coll_any_function(void);
+coll_any_function *coll_next_of(const char *name, coll_any_function *of_mpi);
+int coll_is_first(const char *name, coll_any_function *ours);
+#define COLL_NEXT(name) ((__typeof__(&P##name))coll_next_of(#name, (coll_any_function *)P##name))
 
 struct coll_operation;
 struct coll_step;
@@ -50,6 +57,8 @@ struct coll_step {
     void *to;
     MPI_Aint count; /* of elements or bytes, as the work understands it */
 
+    int receives; /* whether the message is one that comes */
+
     int needs;   /* how many other steps have to be complete before it starts */
     int missing; /* of these, in this run */
     int is_done;
@@ -69,6 +78,19 @@ enum coll_stream { COLL_STREAM_DATA, COLL_STREAM_TOKENS, COLL_STREAM_END, COLL_S
 enum { COLL_LANES = 4 };
 
 /*
+ * What ranks tell of a call at its init, added up over all of them: how many cannot have a plan,
+ * want each kind of plan, have data with gaps; messages with data to others, and their bytes.
+ */
+enum {
+    COLL_SUM_UNABLE,
+    COLL_SUM_KINDS,
+    COLL_SUM_GAPS = COLL_SUM_KINDS + 4,
+    COLL_SUM_MESSAGES,
+    COLL_SUM_BYTES,
+    COLL_SUMS
+};
+
+/*
  * A persistent collective: steps on this rank. The application has `handle`, a persistent receive
  * of nothing from this process itself. It starts with the operation, and the message for it is sent
  * when all steps are complete. So all that the MPI library does with requests is right for it.
@@ -79,6 +101,7 @@ struct coll_operation {
     struct coll_plans *plans;
     struct coll_failure *room_for_failure; /* NULL once it has failed */
     struct coll_call call;
+    double sums[COLL_SUMS];
     int tag;
 
     struct coll_step *steps;
@@ -87,11 +110,13 @@ struct coll_operation {
     int *pairs, pair_count, pair_room; /* while it is made: a step, and one that needs it */
     int *thens;
     char *scratch;
+    MPI_Datatype own_types[2]; /* of a rank's block for itself, as it is sent and received */
 
     int *running, running_count; /* messages that have started */
     int left;                    /* steps that are not complete */
     int is_active, is_freed;
-    int error;
+    int error;   /* an operation that has one ends, and does not start again */
+    int is_read; /* it ended, and messages that the MPI library still sends read the scratch */
     struct coll_operation *next; /* of its slot in the table of handles */
     struct coll_operation *next_active;
 };

@@ -3,8 +3,9 @@
  *   --from-log measurements.jsonl
  */
 /*
- * The plan of a persistent alltoall or alltoallv: the counts of all ranks are gathered, rank 0
- * makes the schedule (pattern.c) and tells it to all, and every rank takes its part of it.
+ * The plan of a persistent alltoall or alltoallv. Ranks add up what they send, from which all see
+ * whether there can be one. Then the counts of all ranks are gathered, unless they are equal, rank
+ * 0 makes the schedule (pattern.c) and tells it to all, and every rank takes its part of it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +29,6 @@ enum {
     UNDER_WAY = 16
 };
 
-/* What a rank tells of its call, before the bytes for each rank and those from each. */
-enum { KIND, IS_PLAIN, IS_WRONG, FACTS };
-
 /* What rank 0 tells of the schedule. */
 struct told {
     int kind; /* enum coll_plan_kind */
@@ -44,7 +42,8 @@ struct sides {
     char *recv;
     MPI_Aint send_stride, recv_stride;
     MPI_Datatype send_type, recv_type;
-    int in_place;
+    MPI_Count send_size, recv_size; /* bytes of an element */
+    int in_place, plain;            /* plain: no type has gaps */
 };
 
 /* What an element of a datatype has of bytes, and whether these are all that there is. */
@@ -55,64 +54,87 @@ static int look_at(MPI_Datatype type, MPI_Count *size, int *plain) {
     return PMPI_Type_size_x(type, size);
 }
 
-static int describe(const struct coll_operation *operation, struct sides *sides, int64_t *facts) {
-    const struct coll_call *call = &operation->call;
-    const int p = operation->cc->size, uneven = coll_shapes[call->collective].uneven;
-    MPI_Count sent, received;
-    int plain = 1;
+static int describe(const struct coll_call *call, struct sides *sides) {
+    const int uneven = coll_shapes[call->collective].uneven;
     *sides = (struct sides){.send = call->sendbuf,
                             .recv = call->recvbuf,
                             .send_type = call->send_type,
                             .recv_type = call->recv_type,
-                            .in_place = call->sendbuf == MPI_IN_PLACE};
+                            .in_place = call->sendbuf == MPI_IN_PLACE,
+                            .plain = 1};
     if (sides->in_place) {
         sides->send = sides->recv;
         sides->send_type = sides->recv_type;
     }
-    COLL_TRY(look_at(sides->send_type, &sent, &plain));
-    COLL_TRY(look_at(sides->recv_type, &received, &plain));
+    COLL_TRY(look_at(sides->send_type, &sides->send_size, &sides->plain));
+    COLL_TRY(look_at(sides->recv_type, &sides->recv_size, &sides->plain));
     COLL_TRY(coll_extent(uneven ? 1 : call->recv_count, sides->recv_type, &sides->recv_stride));
     sides->send_stride = sides->recv_stride;
-    if (!sides->in_place)
-        COLL_TRY(coll_extent(uneven ? 1 : call->send_count, sides->send_type, &sides->send_stride));
-    for (int rank = 0; rank < p; ++rank) {
-        const MPI_Count count =
-            sides->in_place ? coll_recv_count(call, rank) : coll_send_count(call, rank);
-        facts[FACTS + rank] = (int64_t)(count * sent);
-        facts[FACTS + p + rank] = (int64_t)(coll_recv_count(call, rank) * received);
+    if (sides->in_place)
+        return sides->plain ? MPI_SUCCESS : MPI_ERR_TYPE;
+    return coll_extent(uneven ? 1 : call->send_count, sides->send_type, &sides->send_stride);
+}
+
+static int64_t bytes_for(const struct coll_call *call, const struct sides *sides, int rank) {
+    const MPI_Count count =
+        sides->in_place ? coll_recv_count(call, rank) : coll_send_count(call, rank);
+    return (int64_t)(count * sides->send_size);
+}
+
+static int64_t bytes_from(const struct coll_call *call, const struct sides *sides, int rank) {
+    return (int64_t)(coll_recv_count(call, rank) * sides->recv_size);
+}
+
+static int is_even(const struct coll_call *call) {
+    return !coll_shapes[call->collective].uneven;
+}
+
+/* Whether there may be a plan, from what every rank knows of all: alike on all ranks. */
+int coll_may_exchange(const struct coll_call *call, const struct coll_comm *cc) {
+    const int is_forced =
+        coll_settings()->forced[call->collective] == coll_native[call->collective];
+    return cc->kind >= COLL_KIND_HOSTS && !is_forced &&
+           !(is_even(call) && (double)cc->size * (cc->size - 1) > MESSAGES_MOST);
+}
+
+/* What this rank adds to the sums of all. */
+int coll_sum_exchange(const struct coll_call *call, const struct coll_comm *cc, double *sums) {
+    struct sides sides;
+    COLL_TRY(describe(call, &sides));
+    sums[COLL_SUM_GAPS] = !sides.plain;
+    for (int rank = 0; rank < cc->size; ++rank) {
+        const int64_t bytes = rank == cc->rank ? 0 : bytes_for(call, &sides, rank);
+        sums[COLL_SUM_MESSAGES] += bytes > 0;
+        sums[COLL_SUM_BYTES] += (double)bytes;
     }
-    facts[IS_PLAIN] = plain;
-    facts[IS_WRONG] = sides->in_place && !plain;
     return MPI_SUCCESS;
 }
 
+/* The kind of plan that the sums of all ranks ask for. */
+enum coll_plan_kind coll_judge_exchange(const struct coll_comm *cc, const double *sums) {
+    const double pairs = (double)cc->size * (cc->size - 1);
+    const enum coll_plan_kind kind = coll_least_kind(sums);
+    if (sums[COLL_SUM_MESSAGES] == 0 || sums[COLL_SUM_MESSAGES] > MESSAGES_MOST)
+        return COLL_PLAN_NATIVE;
+    if (kind != COLL_PLAN_AUTO)
+        return kind;
+    return sums[COLL_SUM_BYTES] < AVERAGE_LEAST * pairs ? COLL_PLAN_NATIVE : COLL_PLAN_TOKENS;
+}
+
 /*
- * Whether all ranks can have a plan, which kind of plan, and whether messages can be cut. The bytes
- * are put together, and must be the same at both ends of a message.
+ * Put the bytes of all messages together, from those for each rank and from each that every rank
+ * has told; 0 if some are not the same at both ends. Those of an even call are known everywhere.
  */
-static int judge(const int64_t *facts, int p, int64_t *bytes, int *plain) {
-    const int each = FACTS + 2 * p;
-    int kind = COLL_PLAN_TOKENS;
-    double total = 0;
-    int64_t messages = 0;
-    *plain = 1;
-    for (int from = 0; from < p; ++from) {
-        const int64_t *own = facts + (int64_t)from * each;
-        kind = own[KIND] < kind ? (int)own[KIND] : kind;
-        *plain &= (int)own[IS_PLAIN];
-        if (own[IS_WRONG])
-            return COLL_PLAN_NATIVE;
+static int collect(const struct coll_call *call, const int64_t *facts, int p, int64_t *bytes) {
+    for (int from = 0; from < p; ++from)
         for (int to = 0; to < p; ++to) {
-            bytes[(int64_t)from * p + to] = own[FACTS + to];
-            if (own[FACTS + to] != facts[(int64_t)to * each + FACTS + p + from])
-                return COLL_PLAN_NATIVE;
-            total += from == to ? 0 : (double)own[FACTS + to];
-            messages += from != to && own[FACTS + to] > 0;
+            const int64_t sent = is_even(call) ? facts[0] : facts[2 * (int64_t)from * p + to];
+            const int64_t received = is_even(call) ? sent : facts[(2 * (int64_t)to + 1) * p + from];
+            bytes[(int64_t)from * p + to] = sent;
+            if (sent != received)
+                return 0;
         }
-    }
-    if (kind == COLL_PLAN_AUTO)
-        kind = total < (double)AVERAGE_LEAST * p * (p - 1) ? COLL_PLAN_NATIVE : COLL_PLAN_TOKENS;
-    return messages == 0 || messages > MESSAGES_MOST ? COLL_PLAN_NATIVE : kind;
+    return 1;
 }
 
 /* The most bytes that a rank sends or receives. */
@@ -168,15 +190,15 @@ static int schedule(const struct coll_comm *cc, const int64_t *bytes, int plain,
 }
 
 /* On rank 0: the schedule, if there is to be one. */
-static void make(const struct coll_comm *cc, const int64_t *facts, struct told *told,
+static void make(const struct coll_operation *operation, const int64_t *facts, struct told *told,
                  struct pattern_plan *plan) {
+    const struct coll_comm *cc = operation->cc;
+    const int kind = coll_judge_exchange(cc, operation->sums);
+    const int plain = operation->sums[COLL_SUM_GAPS] == 0;
     int64_t *bytes = malloc((size_t)cc->size * (size_t)cc->size * sizeof *bytes);
-    int plain;
     *told = (struct told){.kind = COLL_PLAN_NATIVE};
-    if (bytes == NULL)
-        return;
-    const int kind = judge(facts, cc->size, bytes, &plain);
-    if (kind != COLL_PLAN_NATIVE && schedule(cc, bytes, plain, kind, told, plan)) {
+    if (bytes != NULL && collect(&operation->call, facts, cc->size, bytes) &&
+        schedule(cc, bytes, plain, kind, told, plan)) {
         told->kind = kind;
         told->pieces = plan->pieces;
         told->waits = plan->waits;
@@ -269,13 +291,12 @@ static struct steps add_sent(const struct part *part, const struct pattern_piece
     const struct coll_call *call = &part->operation->call;
     const MPI_Count count =
         part->sides->in_place ? coll_recv_count(call, piece->to) : coll_send_count(call, piece->to);
-    return add_piece(part, piece, 1, piece->to, facts[FACTS + piece->to], count);
+    return add_piece(part, piece, 1, piece->to, facts[piece->to], count);
 }
 
 static struct steps add_received(const struct part *part, const struct pattern_piece *piece,
                                  const int64_t *facts) {
-    return add_piece(part, piece, 0, piece->from,
-                     facts[FACTS + part->operation->cc->size + piece->from],
+    return add_piece(part, piece, 0, piece->from, facts[part->operation->cc->size + piece->from],
                      coll_recv_count(&part->operation->call, piece->from));
 }
 
@@ -377,39 +398,64 @@ static int copy_sent(struct part *part, struct sides *sides, const int64_t *fact
     const int p = operation->cc->size;
     const struct coll_blocks *blocks = &operation->call.recv_blocks;
     MPI_Aint low = 0, high = 0;
+    int none = 1;
     for (int rank = 0; rank < p; ++rank) {
         const MPI_Aint start = coll_place_of(blocks, rank) * sides->recv_stride;
-        const MPI_Aint end = start + (MPI_Aint)facts[FACTS + rank];
-        low = rank == 0 || start < low ? start : low;
-        high = rank == 0 || end > high ? end : high;
+        const MPI_Aint end = start + (MPI_Aint)facts[rank];
+        if (rank == operation->cc->rank || end == start) /* which may be anywhere */
+            continue;
+        low = none || start < low ? start : low;
+        high = none || end > high ? end : high;
+        none = 0;
     }
     COLL_TRY(coll_allocate(high - low, &operation->scratch));
     for (int rank = 0; rank < p; ++rank) {
         const MPI_Aint start = coll_place_of(blocks, rank) * sides->recv_stride;
-        if (rank != operation->cc->rank && facts[FACTS + rank] > 0)
+        if (rank != operation->cc->rank && facts[rank] > 0)
             coll_add_work(operation, COLL_LANE_FIRST, coll_copy_bytes, sides->recv + start,
-                          operation->scratch + (start - low), (MPI_Aint)facts[FACTS + rank]);
+                          operation->scratch + (start - low), (MPI_Aint)facts[rank]);
     }
     sides->send = operation->scratch - low;
     return MPI_SUCCESS;
 }
 
-/* A rank's own block: bytes, or a message to itself where there are none alone. */
-static void add_own(const struct part *part, const int64_t *facts) {
+/* A rank's own block through memory: MPICH 4.3.2 refuses a message for it, see coll_copy(). */
+static int copy_packed(const struct coll_operation *operation, const struct coll_step *step) {
+    const MPI_Comm comm = operation->plans->comm;
+    MPI_Count position = 0;
+    COLL_TRY(PMPI_Pack_c(step->from, 1, operation->own_types[0], operation->scratch, step->count,
+                         &position, comm));
+    position = 0;
+    return PMPI_Unpack_c(operation->scratch, step->count, &position, step->to, 1,
+                         operation->own_types[1], comm);
+}
+
+/* So many elements as one of a type of ours: the application may free its own. */
+static int keep_type(MPI_Count count, MPI_Datatype type, MPI_Datatype *kept) {
+    COLL_TRY(PMPI_Type_contiguous_c(count, type, kept));
+    return PMPI_Type_commit(kept);
+}
+
+/* A rank's own block: bytes, or packed on its way where there are none alone. */
+static int add_own(const struct part *part, const int64_t *facts) {
     struct coll_operation *operation = part->operation;
     const struct coll_call *call = &operation->call;
     const int rank = operation->cc->rank;
-    if (part->sides->in_place || facts[FACTS + rank] == 0)
-        return;
-    if (facts[IS_PLAIN]) {
-        coll_add_work(operation, COLL_LANE_FIRST, coll_copy_bytes, sent_block(part, rank),
-                      received_block(part, rank), (MPI_Aint)facts[FACTS + rank]);
-        return;
+    const MPI_Aint bytes = (MPI_Aint)facts[rank];
+    coll_work *work = coll_copy_bytes;
+    if (part->sides->in_place || bytes == 0)
+        return MPI_SUCCESS;
+    if (!part->sides->plain) {
+        COLL_TRY(keep_type(coll_send_count(call, rank), part->sides->send_type,
+                           &operation->own_types[0]));
+        COLL_TRY(keep_type(coll_recv_count(call, rank), part->sides->recv_type,
+                           &operation->own_types[1]));
+        COLL_TRY(coll_allocate(bytes, &operation->scratch));
+        work = copy_packed;
     }
-    coll_add_receive(operation, COLL_LANE_FIRST, COLL_STREAM_DATA, received_block(part, rank),
-                     coll_recv_count(call, rank), part->sides->recv_type, rank);
-    coll_add_send(operation, COLL_LANE_FIRST, COLL_STREAM_DATA, sent_block(part, rank),
-                  coll_send_count(call, rank), part->sides->send_type, rank);
+    coll_add_work(operation, COLL_LANE_FIRST, work, sent_block(part, rank),
+                  received_block(part, rank), bytes);
+    return MPI_SUCCESS;
 }
 
 static int add_all(struct coll_operation *operation, struct sides *sides, const struct told *told,
@@ -421,7 +467,7 @@ static int add_all(struct coll_operation *operation, struct sides *sides, const 
                         .send_lane = windowed ? COLL_LANE_RECEIVES : COLL_LANE_SENDS};
     if (sides->in_place)
         COLL_TRY(copy_sent(&part, sides, facts));
-    add_own(&part, facts);
+    COLL_TRY(add_own(&part, facts));
     if (!windowed)
         return add_tokens(&part, plan, facts);
     add_window(&part, plan, facts);
@@ -429,43 +475,58 @@ static int add_all(struct coll_operation *operation, struct sides *sides, const 
 }
 
 /* The facts of all ranks on rank 0, the schedule from there, and this rank's part of it. */
-static int exchange(struct coll_operation *operation, int64_t *facts, int *found) {
-    const struct coll_comm *cc = operation->cc;
-    const int each = FACTS + 2 * cc->size;
-    struct sides sides;
+static int exchange(struct coll_operation *operation, struct sides *sides, int64_t *facts,
+                    int *found) {
+    const int p = operation->cc->size, gathers = !is_even(&operation->call);
     struct told told = {.kind = COLL_PLAN_NATIVE};
     struct pattern_plan plan = {0};
-    facts[KIND] = coll_plan_kind();
-    int error = describe(operation, &sides, facts);
-    facts[IS_WRONG] |= error != MPI_SUCCESS;
-    error = PMPI_Gather(facts, each, MPI_INT64_T, facts + each, each, MPI_INT64_T, 0,
-                        operation->plans->comm);
-    if (error == MPI_SUCCESS && cc->rank == 0)
-        make(cc, facts + each, &told, &plan);
+    int error = MPI_SUCCESS;
+    if (gathers)
+        error = PMPI_Gather(facts, 2 * p, MPI_INT64_T, facts + 2 * (size_t)p, 2 * p, MPI_INT64_T, 0,
+                            operation->plans->comm);
+    if (error == MPI_SUCCESS && operation->cc->rank == 0)
+        make(operation, facts + (gathers ? 2 * (size_t)p : 0), &told, &plan);
     if (error == MPI_SUCCESS)
         error = tell(operation, &told, &plan);
     if (error == MPI_SUCCESS && told.kind != COLL_PLAN_NATIVE) {
         *found = 1;
-        error = add_all(operation, &sides, &told, &plan, facts);
+        error = add_all(operation, sides, &told, &plan, facts);
     }
     coll_pattern_free(&plan);
     return error;
 }
 
+/*
+ * The bytes for each rank and from each; NULL if the call is wrong as far as this rank can see, or
+ * there is no memory. Rank 0 gets room for those of all ranks, unless these are equal.
+ */
+static int64_t *tell_apart(const struct coll_operation *operation, struct sides *sides) {
+    const struct coll_comm *cc = operation->cc;
+    const struct coll_call *call = &operation->call;
+    const int gathers = cc->rank == 0 && !is_even(call);
+    const size_t each = 2 * (size_t)cc->size;
+    if (describe(call, sides) != MPI_SUCCESS ||
+        (is_even(call) && (bytes_for(call, sides, 0) != bytes_from(call, sides, 0) ||
+                           (double)bytes_for(call, sides, 0) * cc->size * (cc->size - 1) !=
+                               operation->sums[COLL_SUM_BYTES])))
+        return NULL;
+    int64_t *facts = calloc(each * (size_t)(gathers ? cc->size + 1 : 1), sizeof *facts);
+    for (int rank = 0; rank < cc->size && facts != NULL; ++rank) {
+        facts[rank] = bytes_for(call, sides, rank);
+        facts[cc->size + rank] = bytes_from(call, sides, rank);
+    }
+    return facts;
+}
+
 int coll_plan_exchange(struct coll_operation *operation, const struct coll_routine *routine,
                        int *found) {
-    const struct coll_comm *cc = operation->cc;
-    const enum coll_collective collective = operation->call.collective;
-    const int is_forced = coll_settings()->forced[collective] == coll_native[collective];
-    const size_t each = FACTS + 2 * (size_t)cc->size;
+    struct sides sides;
     int all = 0;
     (void)routine; /* a schedule needs none, unless the MPI library's is asked for by name */
-    if (cc->kind < COLL_KIND_HOSTS)
-        return MPI_SUCCESS;
-    int64_t *facts = calloc(each * (size_t)(cc->rank == 0 ? cc->size + 1 : 1), sizeof *facts);
-    int error = coll_all_agree(operation, facts != NULL && !is_forced, &all);
+    int64_t *facts = tell_apart(operation, &sides);
+    int error = coll_all_agree(operation, facts != NULL, &all);
     if (error == MPI_SUCCESS && all)
-        error = exchange(operation, facts, found);
+        error = exchange(operation, &sides, facts, found);
     free(facts);
     return error;
 }

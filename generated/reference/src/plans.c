@@ -39,6 +39,59 @@ MPI_Aint coll_chunk(MPI_Aint least, MPI_Aint bytes) {
     return (wanted + least - 1) / least * least + (wanted == 0 ? least : 0);
 }
 
+/* Steps of a routine serve one collective each, so only those of an allreduce ask for more. */
+static int may_reduce(const struct coll_call *call, const struct coll_comm *cc,
+                      const struct coll_routine *routine) {
+    const int doubles = routine->steps == COLL_STEPS_DOUBLING && (cc->size & (cc->size - 1)) == 0;
+    const int on_ring = routine->steps == COLL_STEPS_RING && call->recv_count >= cc->size;
+    return !call->ordered && (doubles || on_ring) && !(routine->constraints & COLL_FIXED_ORDER);
+}
+
+int coll_may_plan(const struct coll_call *call, const struct coll_comm *cc,
+                  const struct coll_routine *routine, coll_planner *planner) {
+    if (cc->no_plans)
+        return 0;
+    if (planner == coll_plan_exchange)
+        return coll_may_exchange(call, cc);
+    if (planner == coll_plan_allreduce)
+        return may_reduce(call, cc, routine);
+    return routine->steps != COLL_STEPS_NONE;
+}
+
+enum coll_plan_kind coll_least_kind(const double *sums) {
+    int kind = COLL_PLAN_NATIVE;
+    while (kind < COLL_PLAN_TOKENS && sums[COLL_SUM_KINDS + kind] == 0)
+        ++kind;
+    return (enum coll_plan_kind)kind;
+}
+
+/* Over the private communicator, or that of the application until there is one. */
+static int add_up(MPI_Comm comm, const struct coll_comm *cc, double *sums) {
+    MPI_Errhandler handler;
+    if (cc->comm != MPI_COMM_NULL)
+        return PMPI_Allreduce(MPI_IN_PLACE, sums, COLL_SUMS, MPI_DOUBLE, MPI_SUM, cc->comm);
+    COLL_TRY(coll_begin_quiet(comm, &handler));
+    const int error = PMPI_Allreduce(MPI_IN_PLACE, sums, COLL_SUMS, MPI_DOUBLE, MPI_SUM, comm);
+    COLL_TRY(coll_end_quiet(comm, &handler));
+    return error;
+}
+
+int coll_sum_up(const struct coll_call *call, const struct coll_comm *cc, coll_planner *planner,
+                int unable, double *sums, int *possible) {
+    const int exchanges = planner == coll_plan_exchange;
+    for (int i = 0; i < COLL_SUMS; ++i)
+        sums[i] = 0;
+    sums[COLL_SUM_KINDS + (int)coll_plan_kind()] = 1;
+    if (unable || (exchanges && coll_sum_exchange(call, cc, sums) != MPI_SUCCESS))
+        sums[COLL_SUM_UNABLE] = 1;
+    *possible = 0;
+    COLL_TRY(add_up(call->comm, cc, sums));
+    const enum coll_plan_kind kind =
+        exchanges ? coll_judge_exchange(cc, sums) : coll_least_kind(sums);
+    *possible = sums[COLL_SUM_UNABLE] == 0 && kind != COLL_PLAN_NATIVE;
+    return MPI_SUCCESS;
+}
+
 int coll_all_agree(const struct coll_operation *operation, int yes, int *all) {
     int mine = yes && coll_plan_kind() != COLL_PLAN_NATIVE;
     return PMPI_Allreduce(&mine, all, 1, MPI_INT, MPI_MIN, operation->plans->comm);
@@ -293,11 +346,9 @@ int coll_plan_allreduce(struct coll_operation *operation, const struct coll_rout
                         int *found) {
     const struct coll_call *call = &operation->call;
     const struct coll_comm *cc = operation->cc;
-    const int doubles = routine->steps == COLL_STEPS_DOUBLING && (cc->size & (cc->size - 1)) == 0;
-    const int on_ring = routine->steps == COLL_STEPS_RING && call->recv_count >= cc->size;
+    const int doubles = routine->steps == COLL_STEPS_DOUBLING;
+    const int on_ring = routine->steps == COLL_STEPS_RING;
     MPI_Aint size = 0;
-    if (call->ordered || (!doubles && !on_ring) || (routine->constraints & COLL_FIXED_ORDER))
-        return MPI_SUCCESS;
     const int plain = coll_is_predefined(call->recv_type) &&
                       coll_is_lasting(call->recv_type, call->op) &&
                       is_plain(call->recv_type, &size);

@@ -17,6 +17,24 @@ enum coll_plan_kind {
 };
 enum coll_plan_kind coll_plan_kind(void);
 
+/*
+ * Whether there can be a plan, before anything is made for one. First from what every rank knows of
+ * all, then from what they add up to, over communicators that are there: collective. No rank is
+ * `unable`. The sums are those of the operation, then.
+ */
+int coll_may_plan(const struct coll_call *call, const struct coll_comm *cc,
+                  const struct coll_routine *routine, coll_planner *planner);
+int coll_sum_up(const struct coll_call *call, const struct coll_comm *cc, coll_planner *planner,
+                int unable, double *sums, int *possible);
+
+/* The least LIBCOLL_PERSISTENT of all ranks, in their sums. */
+enum coll_plan_kind coll_least_kind(const double *sums);
+
+/* plan_exchange.c: the same of alltoall and alltoallv; this rank's part of the sums. */
+int coll_may_exchange(const struct coll_call *call, const struct coll_comm *cc);
+int coll_sum_exchange(const struct coll_call *call, const struct coll_comm *cc, double *sums);
+enum coll_plan_kind coll_judge_exchange(const struct coll_comm *cc, const double *sums);
+
 /* Whether all ranks say yes, and none wants native collectives; collective. */
 int coll_all_agree(const struct coll_operation *operation, int yes, int *all);
 

@@ -3,7 +3,7 @@
  *
  * Wins: Sizes at which the tuned allreduce takes less time than every reduce, above all with
  *   several ranks on a host, where allreduces are hierarchical and reduces are not.
- * Cost: that of its parts.
+ * Cost: its part's cost.
  * Asks for: nothing.
  * Reference: Träff, Gropp and Thakur 2010 [doi:10.1109/TPDS.2009.120]; Hunold, Carpen-Amarie and
  *   Träff 2016 (reduce ≼ allreduce).

@@ -4,7 +4,7 @@
  *
  * Wins: Medium messages where p is no power of two, if a circulant reduce_scatter_block and a
  *   binomial gather serve them, as rabenseifner's guests send whole messages.
- * Cost: that of its parts.
+ * Cost: the sum of its parts' costs.
  * Asks for: commutative.
  * Example:
  *   p = 3, 7 elements: blocks of 3, so 2 are filled up

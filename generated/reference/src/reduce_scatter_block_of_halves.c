@@ -4,7 +4,7 @@
  *
  * Wins: Sizes at which one reduce_scatter_block takes longer than two of half the size, as where
  *   the MPI library changes its algorithm at the wrong size.
- * Cost: that of its parts.
+ * Cost: the sum of its parts' costs.
  * Asks for: commutative.
  * Reference: Träff, Gropp and Thakur 2010 [doi:10.1109/TPDS.2009.120] (split-robustness).
  *

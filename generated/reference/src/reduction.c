@@ -8,10 +8,21 @@
 
 #include "coll.h"
 
+/* Whether an operation is one of MPI's that commute, which MPI need not be asked. */
+static int is_known_to_commute(MPI_Op op) {
+    static const MPI_Op known[] = {MPI_SUM,  MPI_MAX, MPI_MIN,  MPI_PROD, MPI_LAND,   MPI_LOR,
+                                   MPI_LXOR, MPI_BOR, MPI_BAND, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC};
+    for (size_t i = 0; i < sizeof known / sizeof *known; ++i)
+        if (op == known[i])
+            return 1;
+    return 0;
+}
+
 /* For collectives whose size is that of all elements: bytes, and whether the order matters. */
 int coll_measure_reduction(struct coll_call *call) {
-    int commutes;
-    COLL_TRY(PMPI_Op_commutative(call->op, &commutes));
+    int commutes = is_known_to_commute(call->op);
+    if (!commutes)
+        COLL_TRY(PMPI_Op_commutative(call->op, &commutes));
     call->ordered = !commutes;
     return coll_packed_bytes(call->recv_count, call->recv_type, &call->bytes);
 }

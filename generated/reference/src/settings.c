@@ -40,6 +40,16 @@ void coll_complain(const char *variable, const char *setting, const char *why) {
         fprintf(stderr, "libcoll: %s: '%s' is ignored: %s\n", variable, setting, why);
 }
 
+locale_t coll_numbers_begin(void) {
+    const locale_t made = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    return made == (locale_t)0 ? made : uselocale(made);
+}
+
+void coll_numbers_end(locale_t before) {
+    if (before != (locale_t)0)
+        freelocale(uselocale(before));
+}
+
 static void complain_of_routine(const char *setting, enum coll_collective collective) {
     char known[1024] = "this library has";
     size_t used = strlen(known);

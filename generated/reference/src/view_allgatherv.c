@@ -24,21 +24,21 @@ static int prepare(struct coll_call *view, const struct coll_comm *cc, char **sc
 
 /* Blocks in bytes: where they are, or one right after the other; returns the bytes of all. */
 static MPI_Aint count_bytes(const struct coll_call *view, int size, int element, int dense,
-                            MPI_Aint *places, int *counts) {
+                            MPI_Aint *displacements, int *counts) {
     MPI_Aint before = 0;
     for (int rank = 0; rank < size; ++rank) {
         counts[rank] = (int)coll_recv_count(view, rank) * element;
-        places[rank] = dense ? coll_recv_block(view, rank) - view->recv : before;
+        displacements[rank] = dense ? coll_recv_block(view, rank) - view->recv : before;
         before += counts[rank];
     }
     return before;
 }
 
-static int pack_own(const struct coll_call *view, const struct coll_comm *cc, char *place,
+static int pack_own(const struct coll_call *view, const struct coll_comm *cc, char *packed,
                     int bytes) {
     int position = 0;
     return PMPI_Pack(coll_recv_block(view, cc->rank), (int)coll_recv_count(view, cc->rank),
-                     view->recv_type, place, bytes, &position, cc->comm);
+                     view->recv_type, packed, bytes, &position, cc->comm);
 }
 
 /*
@@ -51,15 +51,16 @@ static int pack(struct coll_call *view, const struct coll_comm *cc, char **scrat
     COLL_TRY(coll_is_dense(view->recv_type, &dense));
     COLL_TRY(PMPI_Type_size(view->recv_type, &element));
     COLL_TRY(coll_allocate((MPI_Aint)(p * (sizeof(MPI_Aint) + sizeof(int))), &scratch[0]));
-    MPI_Aint *places = (void *)scratch[0];
-    int *counts = (void *)(places + p);
-    const MPI_Aint all = count_bytes(view, cc->size, element, dense, places, counts);
+    MPI_Aint *displacements = (void *)scratch[0];
+    int *counts = (void *)(displacements + p);
+    const MPI_Aint all = count_bytes(view, cc->size, element, dense, displacements, counts);
     if (!dense) {
         COLL_TRY(coll_allocate(all, &scratch[1]));
-        COLL_TRY(pack_own(view, cc, scratch[1] + places[cc->rank], counts[cc->rank]));
+        COLL_TRY(pack_own(view, cc, scratch[1] + displacements[cc->rank], counts[cc->rank]));
         view->recv = scratch[1];
     }
-    view->recv_blocks = (struct coll_blocks){.counts = counts, .large_displacements = places};
+    view->recv_blocks =
+        (struct coll_blocks){.counts = counts, .large_displacements = displacements};
     view->recv_type = MPI_PACKED;
     view->recv_stride = 1;
     return MPI_SUCCESS;

@@ -84,9 +84,9 @@ static int finish(const struct coll_call *view, const struct coll_comm *cc) {
 
 /* One side of a call: blocks with their lengths and places in bytes. */
 struct side {
-    MPI_Count *bytes;  /* [rank] */
-    MPI_Aint *places;  /* [rank] */
-    MPI_Aint together; /* bytes of all blocks */
+    MPI_Count *bytes;        /* [rank] */
+    MPI_Aint *displacements; /* [rank] */
+    MPI_Aint together;       /* bytes of all blocks */
 };
 
 /* Where blocks are in a buffer of plain bytes, or where they will be, one after the other. */
@@ -97,7 +97,7 @@ static int count_bytes(const struct coll_blocks *blocks, MPI_Datatype type, MPI_
     side->together = 0;
     for (int rank = 0; rank < p; ++rank) {
         side->bytes[rank] = coll_count_of(blocks, rank) * size;
-        side->places[rank] = dense ? coll_place_of(blocks, rank) * stride : side->together;
+        side->displacements[rank] = dense ? coll_place_of(blocks, rank) * stride : side->together;
         side->together += (MPI_Aint)side->bytes[rank];
     }
     return MPI_SUCCESS;
@@ -111,8 +111,8 @@ static int pack_sent(struct coll_call *view, const struct coll_comm *cc, const s
     for (int rank = 0; rank < cc->size; ++rank)
         if (rank != cc->rank)
             COLL_TRY(coll_copy(coll_send_block(view, rank), coll_send_count(view, rank),
-                               view->send_type, packed + side->places[rank], side->bytes[rank],
-                               MPI_PACKED, cc));
+                               view->send_type, packed + side->displacements[rank],
+                               side->bytes[rank], MPI_PACKED, cc));
     free(*scratch);
     *scratch = packed;
     view->send = packed;
@@ -120,7 +120,8 @@ static int pack_sent(struct coll_call *view, const struct coll_comm *cc, const s
 }
 
 static struct coll_blocks blocks_of(const struct side *side) {
-    return (struct coll_blocks){.large_counts = side->bytes, .large_displacements = side->places};
+    return (struct coll_blocks){.large_counts = side->bytes,
+                                .large_displacements = side->displacements};
 }
 
 /*
@@ -136,8 +137,8 @@ static int pack(struct coll_call *view, const struct coll_comm *cc, char **scrat
     if (bytes == NULL)
         return MPI_ERR_NO_MEM;
     scratch[1] = (char *)bytes;
-    MPI_Aint *places = (void *)(bytes + 2 * p);
-    struct side send = {bytes, places, 0}, recv = {bytes + p, places + p, 0};
+    MPI_Aint *displacements = (void *)(bytes + 2 * p);
+    struct side send = {bytes, displacements, 0}, recv = {bytes + p, displacements + p, 0};
     COLL_TRY(coll_is_dense(view->send_type, &send_dense));
     COLL_TRY(coll_is_dense(view->recv_type, &recv_dense));
     COLL_TRY(count_bytes(&view->send_blocks, view->send_type, view->send_stride, send_dense,
@@ -153,11 +154,11 @@ static int pack(struct coll_call *view, const struct coll_comm *cc, char **scrat
             return MPI_ERR_NO_MEM;
         scratch[1] = longer;
         bytes = (void *)longer;
-        places = (void *)(bytes + 2 * p);
+        displacements = (void *)(bytes + 2 * p);
         send.bytes = bytes;
-        send.places = places;
+        send.displacements = displacements;
         recv.bytes = bytes + p;
-        recv.places = places + p;
+        recv.displacements = displacements + p;
         view->recv = longer + room;
     }
     if (view->spaced)
@@ -175,8 +176,8 @@ static int unpack(const struct coll_call *call, const struct coll_comm *cc, cons
     const struct coll_blocks *blocks = &call->recv_blocks;
     const size_t p = (size_t)cc->size;
     const MPI_Count *bytes = (const void *)packed;
-    const MPI_Aint *places = (const void *)(bytes + 2 * p);
-    const char *data = (const char *)(places + 2 * p);
+    const MPI_Aint *displacements = (const void *)(bytes + 2 * p);
+    const char *data = (const char *)(displacements + 2 * p);
     MPI_Aint stride;
     int dense;
     COLL_TRY(coll_is_dense(call->recv_type, &dense));
@@ -185,7 +186,8 @@ static int unpack(const struct coll_call *call, const struct coll_comm *cc, cons
     COLL_TRY(coll_extent(1, call->recv_type, &stride));
     for (int rank = 0; rank < cc->size; ++rank)
         if (rank != cc->rank)
-            COLL_TRY(coll_copy(data + places[p + (size_t)rank], bytes[p + (size_t)rank], MPI_PACKED,
+            COLL_TRY(coll_copy(data + displacements[p + (size_t)rank], bytes[p + (size_t)rank],
+                               MPI_PACKED,
                                (char *)call->recvbuf + coll_place_of(blocks, rank) * stride,
                                coll_count_of(blocks, rank), call->recv_type, cc));
     return MPI_SUCCESS;

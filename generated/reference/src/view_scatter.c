@@ -19,8 +19,15 @@ static int prepare(struct coll_call *view, const struct coll_comm *cc, char **sc
     view->recv = view->recvbuf;
     if (cc->rank != view->root)
         return MPI_SUCCESS;
-    COLL_TRY(coll_extent(view->send_count, view->send_type, &view->send_stride));
-    if (view->recvbuf == MPI_IN_PLACE)
+    return coll_extent(view->send_count, view->send_type, &view->send_stride);
+}
+
+/*
+ * The root's own block. The others need not wait for it; and programs may have it arrive where
+ * another block was sent from, which MPI libraries let pass.
+ */
+static int finish(const struct coll_call *view, const struct coll_comm *cc) {
+    if (cc->rank != view->root || view->recvbuf == MPI_IN_PLACE)
         return MPI_SUCCESS;
     return coll_copy(coll_send_block(view, cc->rank), view->send_count, view->send_type,
                      view->recvbuf, view->recv_count, view->recv_type, cc);
@@ -62,7 +69,7 @@ static double copies(const struct coll_call *call, int size, int dense) {
 
 const struct coll_view coll_view_scatter = {.measure = measure,
                                             .prepare = prepare,
-                                            .finish = coll_nothing_to_finish,
+                                            .finish = finish,
                                             .pack = pack,
                                             .unpack = unpack,
                                             .copies = copies};

@@ -1,10 +1,10 @@
 /*
- * allgatherv_simple: Every rank posts all receives and the sends of its block to all others at
+ * allgather_simple: Every rank posts all receives and the sends of its block to all others at
  *   once, in the order of ranks.
  *
  * Wins: Short blocks on few ranks on one switch: no message waits for another; with long blocks,
  *   all ranks overload rank 0's link first, then rank 1's.
- * Cost: (p-1)α + nβ + γ.
+ * Cost: (p-1)(α + nβ) + γ.
  * Asks for: nothing.
  * Reference: Faraj 2006, §4.1.1.1 (simple algorithm).
  *
@@ -18,8 +18,8 @@
 /*
  * Returns MPI_SUCCESS or an MPI error code.
  */
-int allgatherv_simple(const struct coll_call *call, const struct coll_comm *cc,
-                      const struct coll_parameters *parameters) {
+int allgather_simple(const struct coll_call *call, const struct coll_comm *cc,
+                     const struct coll_parameters *parameters) {
     (void)parameters;
     const struct coll_call all = coll_own_block_to_all(call, cc);
     return coll_post_all_by_rank(&all, cc);
