@@ -78,8 +78,8 @@ static inline int weight(const struct trial *trial, int from, int to, int symmet
 }
 
 /*
- * Lengths and places of a side's blocks, the last one first and with gaps in between. If all ranks
- * send to one, rank 0 gets some data: otherwise MPICH 4.3's reduce_scatter in place fails. In
+ * Lengths and displacements of a side's blocks, the last one first and with gaps in between. If all
+ * ranks send to one, rank 0 gets some data: otherwise MPICH 4.3's reduce_scatter in place fails. In
  * place, two ranks send each other the same amount.
  */
 static inline int make_blocks(const struct caller *caller, const struct trial *trial, int sends,

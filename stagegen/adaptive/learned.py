@@ -62,6 +62,7 @@ class Situation:
         stages: the first and the latest ones.
         left_out: stages between them.
         decided_by: which times the policy heard: the "mean" over the ranks, or the "max".
+        is_paused: whether it stopped in its midst, as call sites were told apart.
     """
 
     collective: str
@@ -80,6 +81,7 @@ class Situation:
     stages: tuple[LearnedStage, ...]
     left_out: int
     decided_by: str = "mean"
+    is_paused: bool = False
 
     @property
     def title(self) -> str:
@@ -258,6 +260,7 @@ def _situation(data: Mapping[str, Any]) -> Situation:
         tuple(_stage(one, len(rows)) for one in data["stages"]),
         int(data["stages_left_out"]),
         str(data.get("decided_by", "mean")),
+        bool(data.get("is_paused", False)),
     )
 
 

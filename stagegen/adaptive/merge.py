@@ -59,9 +59,11 @@ def merge(decision: DecisionTable, files: Iterable[Learned], build_hash: str | N
     added: list[str] = []
     unknown = [s.title for f in files for s in f.situations if s.hosts is None]
     left_out = [f"{title}: its hosts are not known" for title in unknown]
-    unsettled = sum(s.hosts is not None and not counts(f, s) for f in files for s in f.situations)
+    unsettled = sum(s.hosts is not None and not counts(s) for f in files for s in f.situations)
     if unsettled:
-        left_out.append(f"{unsettled} situations ended before their policy had selected")
+        left_out.append(
+            f"{unsettled} situations had not selected, or stopped as call sites were told apart"
+        )
     for subject, seen in by_subject(files):
         found = _judge(decision, subject, seen)
         if isinstance(found, str):

@@ -54,26 +54,19 @@ def by_subject(files: Iterable[Learned]) -> Iterator[tuple[Subject, Seen]]:
     order the files have, the result is the same.
     """
     ordered = sorted(files, key=lambda one: one.file)
-    pairs = [(_subject(s), f, s) for f in ordered for s in f.situations if counts(f, s)]
+    pairs = [(_subject(s), f, s) for f in ordered for s in f.situations if counts(s)]
     known = [(subject, f, s) for subject, f, s in pairs if subject is not None]
     known.sort(key=lambda one: astuple(one[0]))
     for subject, same in groupby(known, key=lambda one: one[0]):
         yield subject, [(f, s) for _, f, s in same]
 
 
-def counts(file: Learned, one: Situation) -> bool:
+def counts(one: Situation) -> bool:
     """Return whether a situation says what is best.
 
-    It does not if its policy never selected. Nor does that of all call sites together if the sites
-    were told apart later: it stopped where they began, in the midst of its search.
+    It does not if its policy never selected, or if it stopped in its midst.
     """
-    if one.selected_after is None:
-        return False
-    return one.site is not None or not any(
-        other.site is not None
-        and (other.number, other.collective, other.size) == (one.number, one.collective, one.size)
-        for other in file.situations
-    )
+    return one.selected_after is not None and not one.is_paused
 
 
 def _subject(one: Situation) -> Subject | None:

@@ -8,8 +8,9 @@ the median ratio of the two among those that were tried.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from stagegen.adaptive.known import Known, KnownTime, Origin
@@ -74,7 +75,7 @@ def _at_size(before: Sequence[KnownTime], subject: Subject, seen: Seen) -> list[
     tried = _tried(seen)
     if not tried:
         return "no candidate was tried in all situations, or no times were kept"
-    nearest = _nearest(before, subject.size)
+    nearest = _at(before, subject.size)
     ratios = [
         median(times) / nearest[candidate.algorithm].seconds
         for candidate, times in tried.items()
@@ -111,16 +112,32 @@ def _tried(seen: Seen) -> Mapping[Candidate, list[float]]:
     return {candidate: found for candidate, found in times.items() if median(found) > 0}
 
 
-def _nearest(before: Iterable[KnownTime], size: int) -> dict[str, KnownTime]:
-    """Return of each algorithm the time of the nearest size, as libcoll looks it up."""
-    found: dict[str, KnownTime] = {}
+def _at(before: Iterable[KnownTime], size: int) -> dict[str, KnownTime]:
+    """Return of each algorithm what is known for a size, as libcoll finds it.
+
+    The parameters are those of the nearest size. The time is from the line through the sizes around
+    it; beyond the largest one, in proportion to the bytes.
+    """
+    rows: dict[str, list[KnownTime]] = defaultdict(list)
     for one in sorted(before, key=lambda one: one.size):
-        name = one.candidate.algorithm
-        if one.seconds > 0 and (
-            name not in found or _distance(one.size, size) < _distance(found[name].size, size)
-        ):
-            found[name] = one
-    return found
+        if one.seconds > 0:
+            rows[one.candidate.algorithm].append(one)
+    return {name: _on_the_line(known, size) for name, known in rows.items()}
+
+
+def _on_the_line(rows: Sequence[KnownTime], size: int) -> KnownTime:
+    nearest = min(rows, key=lambda one: _distance(one.size, size))
+    below = [one for one in rows if one.size <= size]
+    above = [one for one in rows if one.size >= size]
+    if not below or (below[-1].size == 0 and not above):
+        return nearest
+    low = below[-1]
+    if not above:
+        return replace(nearest, seconds=low.seconds * size / low.size)
+    if above[0] == low:
+        return low
+    share = (size - low.size) / (above[0].size - low.size)
+    return replace(nearest, seconds=low.seconds + share * (above[0].seconds - low.seconds))
 
 
 def _distance(one: int, other: int) -> float:

@@ -62,7 +62,7 @@ class ValueRange:
 
 @lru_cache(maxsize=1024)
 def _between(values: ValueRange, end: int) -> tuple[int, ...]:
-    """Return the values of a range until one reaches ``until``."""
+    """Return the values of a range until one reaches ``end``."""
     return tuple(_until(values, end))
 
 

@@ -162,6 +162,8 @@ def _patterns_of(file: Path) -> tuple[Sequence[Pattern], int]:
 
 def _draw(file: Path, patterns: Sequence[Pattern], name: str | None) -> None:
     chosen = [one for one in patterns if name in (None, one.name)]
+    if not patterns:
+        raise NotFoundError(f"{file}: the input has no pattern to draw")
     if not chosen:
         known = ", ".join(one.name for one in patterns) or "none"
         raise NotFoundError(f"there is no pattern {name!r}; there is {known}")
@@ -201,7 +203,7 @@ def _text(
         if links is None:
             yield (
                 f"{one.pattern.name}: no bound: its {one.pattern.ranks} ranks are not known among "
-                f"the cluster's {topology.rank_count}"
+                f"the cluster's {topology.rank_count}; write `communicator:` with them in the file"
             )
         if links:
             first = ", ".join(

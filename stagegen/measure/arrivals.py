@@ -110,9 +110,14 @@ class Imbalance:
         return {"plan": "imbalance", "most": self.most, "unit": unit, "seed": self.seed}
 
 
+#: How the calls of a recording follow each other. Logs with another order have other hashes, so
+#: their times are not compared with ours.
+_ORDER = "bits reversed"
+
+
 @dataclass(frozen=True)
 class Replay:
-    """Ranks come as late as in the recorded calls of a call site, all of them before any again.
+    """Ranks come as late as in the recorded calls of a call site, each once before any again.
 
     Attributes:
         site: the call site.
@@ -154,7 +159,7 @@ class Replay:
         delays = tuple(
             tuple(round(1e6 * (arrival - min(call))) for arrival in call) for call in chosen
         )
-        digest = hashlib.sha256(json.dumps(delays).encode()).hexdigest()
+        digest = hashlib.sha256(json.dumps([_ORDER, delays]).encode()).hexdigest()
         return cls(site, len(delays[0]), count, digest, max(map(max, delays)), clock_error, delays)
 
     @property

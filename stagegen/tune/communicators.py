@@ -98,8 +98,7 @@ def job_shapes(topology: Topology) -> tuple[Shape, ...]:
 
     They have 1, 2, ⅛, ¼ and ½ of the hosts, with one rank on each and with as many as all of them
     have slots; and all hosts with one rank. The shape of the whole cluster is left out. Without the
-    job on one host, nothing would be known of ranks that share one, where the native routine serves
-    then.
+    job on one host, the native routine would serve ranks that share one, as nothing else is known.
     """
     counts = sorted(Counter(topology.ranks).values(), reverse=True)
     numbers = {1, 2, *(len(counts) // part for part in PARTS)}

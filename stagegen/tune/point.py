@@ -98,6 +98,7 @@ class Point:
         timed = {one: self.median(one) for one in self.running if one in self.raced}
         return candidate in (
             *self.field.leaders(least(self.seen)),
+            *self.field.leaders(least(self.tried)),
             *self.field.leaders(timed),
             *(self.challenger(group) for group in self.field.groups),
         )

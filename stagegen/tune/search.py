@@ -164,7 +164,9 @@ class Search:
             MeasurementError: a measurement failed, or the log lacks one.
         """
         self._looks.take(hints, thrifty=thrifty)
-        self._until_none_fails(lambda: self._looks.at(size))
+        self._until_none_fails(
+            lambda: self._looks.at(size) if size in self._looks.pending() else None
+        )
 
     def compose_at(self, size: int, given: Mapping[Candidate, float]) -> None:
         """Look at compositions at a size that was looked at without them.
@@ -173,7 +175,9 @@ class Search:
             MeasurementError: a measurement failed, or the log lacks one.
         """
         self._looks.compositions = {**self._looks.compositions, size: given}
-        self._until_none_fails(lambda: self._looks.at_compositions(size))
+        self._until_none_fails(
+            lambda: self._looks.at_compositions(size) if size in self._points else None
+        )
 
     def confirm_at(self, size: int, launch: int, launches: int) -> None:
         """Time the finalists of a size in one of so many launches; the plan may have more of them.

@@ -161,7 +161,8 @@ class Spender:
             by_size = found.of(outcome, one.search.compositions, one.search.known)
             for size, given in by_size.items():
                 if given:
-                    point = one.search.points[size]
+                    if (point := one.search.points.get(size)) is None:
+                        continue  # what led there has failed
                     best = min(least(point.seen).values())
                     # Parts of collectives that are not tuned count as 0 s: they were not timed.
                     told = min((s for s in given.values() if s > 0), default=best)

@@ -23,7 +23,7 @@ enum {
     COLL_DELTA_MOST = 64,
     COLL_PATTERN_MOST = 16,              /* calls of a period of call sites */
     COLL_WINDOW = 4 * COLL_PATTERN_MOST, /* calls in which a period is looked for */
-    COLL_WINDOWS = 4,                    /* so many times, until sites are off for good */
+    COLL_WINDOWS = 4,                    /* periods that ranks leave, until sites are off */
     COLL_MEETINGS = 7,                   /* whose median time counts */
 };
 
@@ -110,7 +110,7 @@ struct coll_situation {
 /* Which call sites take turns. From `period` on it is alike on all ranks. */
 struct coll_pattern {
     int is_off;  /* for good */
-    int windows; /* that brought no period, or one that a rank left */
+    int windows; /* whose periods a rank has left */
     int known;   /* sites of this rank, in the order of their first calls */
     const void *site[COLL_SITES_MOST];
     unsigned long calls;     /* since the window began */
@@ -177,8 +177,9 @@ struct coll_report {
 
 /*
  * meeting.c: the reduce and the broadcast. Before a situation begins, the reduce tells rank 0
- * whether all ranks have memory for it.
+ * whether all ranks have memory for it, and the operation that meetings need.
  */
+int coll_can_meet(void);
 int coll_ask_all(const struct coll_comm *cc, int own, int *all);
 int coll_report(const struct coll_comm *cc, const struct coll_situation *situation,
                 const struct coll_pattern *pattern, struct coll_report *report);
@@ -221,6 +222,7 @@ struct coll_record *coll_learn(const struct coll_call *call, const struct coll_c
 void coll_learn_stage(struct coll_record *record, const struct coll_stage *stage,
                       const struct coll_heard *heard, const struct coll_stage *next,
                       const char *why, double meeting_s);
+void coll_learn_pause(struct coll_record *record, int is_paused); /* while sites are apart */
 void coll_learn_write(void);
 
 #endif

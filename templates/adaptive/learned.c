@@ -42,6 +42,7 @@ struct coll_record {
     struct stage_record first[FIRST], latest[LATEST];
     int chosen;  /* the candidate that monitoring began with, or -1 */
     int current; /* the candidate that serves: of the latest monitoring period, if there was one */
+    int is_paused; /* sites are apart: it has stopped in the midst */
     struct coll_record *next;
 };
 
@@ -163,6 +164,11 @@ void coll_learn_stage(struct coll_record *record, const struct coll_stage *stage
     }
 }
 
+void coll_learn_pause(struct coll_record *record, int is_paused) {
+    if (record != NULL)
+        record->is_paused = is_paused;
+}
+
 /* A text as JSON writes it; control characters become blanks. */
 static void print_text(FILE *file, const char *text) {
     fputc('"', file);
@@ -264,7 +270,7 @@ static void print_record(FILE *file, const struct coll_record *record) {
     fprintf(file, ", \"number\": %u, \"ranks\": %d, \"hosts\": %d, \"decided_by\": \"%s\", ",
             record->communicator, record->ranks, record->hosts,
             coll_has_root(record->collective) ? "max" : "mean");
-    fputs("\"site\": ", file);
+    fprintf(file, "\"is_paused\": %s, \"site\": ", record->is_paused ? "true" : "false");
     print_site(file, record->site);
     fprintf(file, ",\n   \"calls\": %lu, \"meetings_s\": %.9g, \"selected_after\": ", record->calls,
             record->meetings_s);

@@ -24,13 +24,13 @@ static void combine(void *in, void *inout, int *count, MPI_Datatype *type) {
 static int make_operation(void) {
     int error = MPI_SUCCESS;
     pthread_mutex_lock(&mutex);
-    if (combine_op == MPI_OP_NULL) {
+    if (triple_type == MPI_DATATYPE_NULL) {
         error = PMPI_Type_contiguous(NUMBERS, MPI_DOUBLE, &triple_type);
-        if (error == MPI_SUCCESS)
-            error = PMPI_Type_commit(&triple_type);
-        if (error == MPI_SUCCESS)
-            error = PMPI_Op_create(combine, 1, &combine_op);
+        if (error == MPI_SUCCESS && (error = PMPI_Type_commit(&triple_type)) != MPI_SUCCESS)
+            PMPI_Type_free(&triple_type); /* the next call makes it again */
     }
+    if (error == MPI_SUCCESS && combine_op == MPI_OP_NULL)
+        error = PMPI_Op_create(combine, 1, &combine_op);
     pthread_mutex_unlock(&mutex);
     return error;
 }
@@ -38,10 +38,10 @@ static int make_operation(void) {
 /* No communicators stay. */
 void coll_meeting_finalize(void) {
     pthread_mutex_lock(&mutex);
-    if (combine_op != MPI_OP_NULL) {
+    if (combine_op != MPI_OP_NULL)
         PMPI_Op_free(&combine_op);
+    if (triple_type != MPI_DATATYPE_NULL)
         PMPI_Type_free(&triple_type);
-    }
     pthread_mutex_unlock(&mutex);
 }
 
@@ -72,8 +72,14 @@ static void read_all(const struct coll_triple *all, int calls, int ranks, double
 
 /* MPI has ended, and what it knew with it. */
 void coll_meeting_restart(void) {
+    pthread_mutex_lock(&mutex);
     combine_op = MPI_OP_NULL;
     triple_type = MPI_DATATYPE_NULL;
+    pthread_mutex_unlock(&mutex);
+}
+
+int coll_can_meet(void) {
+    return make_operation() == MPI_SUCCESS;
 }
 
 int coll_ask_all(const struct coll_comm *cc, int own, int *all) {
@@ -84,7 +90,6 @@ int coll_report(const struct coll_comm *cc, const struct coll_situation *situati
                 const struct coll_pattern *pattern, struct coll_report *report) {
     const struct coll_adaptive *adaptive = cc->adaptive;
     const int calls = situation->done;
-    COLL_TRY(make_operation());
     fill(adaptive->own, situation, pattern);
     COLL_TRY(
         PMPI_Reduce(adaptive->own, adaptive->all, calls + 1, triple_type, combine_op, 0, cc->comm));

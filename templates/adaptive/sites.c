@@ -9,8 +9,8 @@
  * k-th call belongs to the situation of the site that has the place k mod period, wherever a rank
  * calls from. A few calls before the first period do not count, as programs make some before their
  * loops. Each rank counts its calls that came from another site than expected; if there are any at
- * the end of a stage, the family becomes one situation again, and a new window begins: up to
- * COLL_WINDOWS in all.
+ * the end of a stage, the family becomes one situation again, and a new window begins. After
+ * COLL_WINDOWS such periods, sites are off for good.
  *
  * The first N sites adapt. All others have the number -1 together: the table of rules serves the
  * calls that have their places in the period.
@@ -122,6 +122,6 @@ void coll_unite(struct coll_family *family) {
         coll_close(&family->of_site[i]);
         family->of_site[i] = (struct coll_situation){0};
     }
-    const int windows = pattern->windows + 1;
+    const int windows = pattern->windows + (pattern->period > 0);
     *pattern = (struct coll_pattern){.is_off = windows == COLL_WINDOWS, .windows = windows};
 }

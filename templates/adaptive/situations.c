@@ -178,12 +178,9 @@ int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_fa
     const int count = coll_list_options(call, cc, chosen, NULL, NULL);
     if (count >= 2)
         COLL_TRY(coll_comm_private(call->comm, cc));
-    if (count < 2 || cc->kind == COLL_KIND_NATIVE) { /* there is nothing to choose from */
-        if (opened != NULL)
-            coll_close(opened);
+    if (count < 2 || cc->kind == COLL_KIND_NATIVE) /* there is nothing to choose from */
         return MPI_SUCCESS;
-    }
-    const int own = opened != NULL && fill(opened, count, call, cc, chosen);
+    const int own = opened != NULL && coll_can_meet() && fill(opened, count, call, cc, chosen);
     int error = coll_ask_all(cc, own, &all);
     if (error == MPI_SUCCESS && cc->rank == 0 && all) {
         told = to_tell(opened, start(opened));
@@ -243,7 +240,8 @@ static struct coll_told judge(struct coll_family *family, struct coll_situation 
     return told;
 }
 
-/* Behind an error, the table of rules serves on this rank: the others have it, too, or will. */
+/* Behind an error, the table of rules serves here. MPI says nothing of a communicator behind one.
+ */
 int coll_end_stage(struct coll_comm *cc, struct coll_family *family,
                    struct coll_situation *situation) {
     struct coll_told told = {0};
@@ -260,9 +258,12 @@ int coll_end_stage(struct coll_comm *cc, struct coll_family *family,
     }
     begin(situation, &told);
     family->pattern.strange = 0;
-    if (told.verdict == COLL_SPLIT)
+    if (told.verdict == COLL_SPLIT) {
+        coll_learn_pause(family->whole.record, 1);
         coll_split(family, told.period, told.place);
-    if (told.verdict == COLL_FOLD)
+    } else if (told.verdict == COLL_FOLD) {
+        coll_learn_pause(family->whole.record, 0);
         coll_unite(family); /* closes the situation, if it is of one site */
+    }
     return MPI_SUCCESS;
 }

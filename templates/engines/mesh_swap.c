@@ -16,7 +16,7 @@ struct line {
     size_t bytes; /* of a slot */
 };
 
-/* Copy the slots with a coordinate to a place, one right after the other, or back from there. */
+/* Pack the slots with a coordinate, one right after the other, or unpack them. */
 static void copy_slots(const struct line *line, int coordinate, char *slots, char *packed,
                        bool back) {
     const size_t run = (size_t)line->stride * line->bytes;

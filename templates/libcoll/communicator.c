@@ -142,6 +142,7 @@ static struct coll_comm *copy_of(const struct coll_comm *cc) {
     copy->told = 0;
 #ifdef COLL_ADAPTIVE
     copy->adaptive = NULL;
+    copy->no_adaptive = 0;
 #endif
     copy->memory = NULL;
     copy->combining = calloc(1, sizeof *copy->combining);

@@ -243,18 +243,18 @@ static int find_situation(const struct coll_call *call, struct coll_comm *cc,
                           struct coll_family **family, struct coll_situation **situation,
                           int *is_held) {
     *situation = NULL;
-    if (is_native(cc) || for_native(call) || call->root >= cc->size ||
-        !coll_adapts(call, cc, family, situation) || (*situation != NULL && (*situation)->is_open))
+    if (is_native(cc) || for_native(call) || call->root >= cc->size || cc->no_adaptive)
         return MPI_SUCCESS;
-    *is_held = !is_worth_duplicate(call, cc);
-    if (*is_held) {
-        *situation = NULL;
+    /* Before anything is kept of the call: what ranks keep must be alike, even without memory. */
+    *is_held = cc->comm == MPI_COMM_NULL && !is_worth_duplicate(call, cc);
+    if (*is_held || !coll_adapts(call, cc, family, situation) ||
+        (*situation != NULL && (*situation)->is_open))
         return MPI_SUCCESS;
-    }
     const struct choice by_rule = choose(call, cc);
     const struct coll_option chosen = {by_rule.routine, by_rule.parameters};
     COLL_TRY(coll_open(call, cc, *family, situation, &chosen));
-    coll_trace_communicator(call->comm, cc);
+    if (*situation != NULL)
+        coll_trace_communicator(call->comm, cc);
     return MPI_SUCCESS;
 }
 
@@ -279,14 +279,13 @@ static int choose_adaptively(const struct coll_call *call, struct coll_comm *cc,
         }
         *situation = NULL;
     }
-    if (is_held) {
-        *found = native_for(call);
-        coll_trace_communicator(call->comm, cc);
-        return MPI_SUCCESS;
-    }
     if (found->routine == NULL)
         *found = choose(call, cc);
-    return get_ready(call, cc, found, &is_held);
+    if (!is_held)
+        return get_ready(call, cc, found, &is_held);
+    *found = native_for(call);
+    coll_trace_communicator(call->comm, cc);
+    return MPI_SUCCESS;
 }
 
 /* As `serve`, where calls adapt. */
@@ -310,10 +309,13 @@ static int serve_adaptively(const struct coll_call *call, int *error) {
         const uint64_t end = coll_ticks(); /* of another processor's counter it may be earlier */
         if (entry != NULL)
             coll_histogram_add(entry, PMPI_Wtime() - start);
-        /* Ranks on which a call failed count it, too: the others do. */
-        const int met = situation == NULL
-                            ? MPI_SUCCESS
-                            : coll_took(cc, family, situation, end > begin ? end - begin : 0);
+        /*
+         * A rank on which MPI's routine failed counts the call: the others do. If ours failed, the
+         * others may still be in it, so nobody would come to a meeting.
+         */
+        const int counts = situation != NULL && (*error == MPI_SUCCESS || is_of_mpi);
+        const int met =
+            counts ? coll_took(cc, family, situation, end > begin ? end - begin : 0) : MPI_SUCCESS;
         if (*error != MPI_SUCCESS && is_of_mpi)
             return 1; /* it has been told */
         if (*error == MPI_SUCCESS)

@@ -340,11 +340,10 @@ static void call_handler(struct coll_plans *plans, int error) {
     } else if (plans->handler != MPI_ERRHANDLER_NULL) {
         PMPI_Comm_set_errhandler(plans->comm, plans->handler);
         PMPI_Comm_call_errhandler(plans->comm, error);
-        if (atomic_load(&plans->lent) == 1)
-            PMPI_Comm_set_errhandler(plans->comm, MPI_ERRORS_RETURN);
     }
     innermost = call.outer;
-    atomic_fetch_sub(&plans->lent, 1);
+    if (atomic_fetch_sub(&plans->lent, 1) == 1 && atomic_load(&plans->origin) == MPI_COMM_NULL)
+        PMPI_Comm_set_errhandler(plans->comm, MPI_ERRORS_RETURN);
     coll_plans_release(plans);
 }
 

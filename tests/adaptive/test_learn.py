@@ -79,7 +79,7 @@ LEFT_OUT = {
     "beside each other": [situation(candidates=(NATIVE, RING))],
     "differ": [situation(), situation(current=0, number=1)],
     "no table": [situation(ranks=3)],
-    "had selected": [situation(selected_after=None)],
+    "had not selected": [situation(selected_after=None)],
     "not known": [situation(hosts=None)],
 }
 
@@ -98,7 +98,7 @@ def test_what_never_selected_or_stopped_where_sites_began_vetoes_nothing():
     """A call on a duplicate, and the search before sites were told apart, say nothing."""
     good = situation(site="program+0x1")
     once = situation(current=0, stages=(), selected_after=None, calls=1, number=7)
-    before = situation(current=0, seconds=(1.0, 2.0))
+    before = situation(current=0, seconds=(1.0, 2.0), is_paused=True)
     other = situation(site="program+0x2")
     expected = merge(decision(TABLE), [learned(good, other)], None)
     assert expected.added
@@ -233,10 +233,10 @@ def test_what_programs_measured_is_known_and_the_rest_is_scaled(size):
     found = update(TUNED, decision(TABLE), [learned(situation(size))], None)
     (line,) = found.added
     assert "2 of programs, 1 scaled" in line
-    rows, old = known_at(found, size), {1024: 0.2, 2000: 0.2, 4096: 0.3}[size]
+    rows, old = known_at(found, size), 0.2 + 0.1 * (size - 1024) / (4096 - 1024)
     factor = (2.0 / old + 1.0 / 0.1) / 2
     assert {name: one.seconds for name, one in rows.items()} == pytest.approx(
-        {"spreading_simple": 2.0, "ring": 1.0, "native": 0.4 * factor}
+        {"spreading_simple": 2.0, "ring": 1.0, "native": 0.4 * size / 1024 * factor}
     )
     assert rows["ring"].learned == Origin(("a.json",), 2)
     assert rows["native"].learned == Origin(("a.json",), 0, pytest.approx(factor))

@@ -12,12 +12,17 @@
  *                                      a third one
  *   adaptive turns CALLS               three lines take turns; prints for each how many of its
  *                                      calls the table did not serve, in the second half
- *   adaptive sequence BEFORE PERIOD TIMES   the lines of BEFORE, then those of PERIOD so many
- * times: each letter is a line adaptive astray CALLS              two lines take turns; rank 1
- * calls from three at random adaptive ordered CALLS             reductions of one size; the
- * operation of every third one does not commute adaptive threads CALLS             two threads,
- * each with a communicator of its own adaptive nothing CALLS             nanoseconds of a barrier,
- * the least of many batches
+ *   adaptive sequence BEFORE PERIOD TIMES
+ *                                      the lines of BEFORE, then those of PERIOD so many times:
+ *                                      each letter is a line
+ *   adaptive astray CALLS              two lines take turns; in the first half, rank 1 calls from
+ *                                      three at random
+ *   adaptive leaving TIMES             two lines take turns for some calls, then rank 1 calls once
+ *                                      from a third one; so many times
+ *   adaptive ordered CALLS             reductions of one size; the operation of every third one
+ *                                      does not commute
+ *   adaptive threads CALLS             two threads, each with a communicator of its own
+ *   adaptive nothing CALLS             nanoseconds of a barrier, the least of many batches
  */
 #include <locale.h>
 #include <malloc.h>
@@ -215,7 +220,18 @@ static void sequence(const char *before, const char *period, int times) {
 static void astray(int calls, int rank) {
     unsigned own = 5;
     for (int i = 0; i < calls && failures == 0; ++i)
-        call_from(rank == 1 ? "abc"[next_random(&own) % 3] : "ab"[i % 2]);
+        call_from(rank == 1 && i < calls / 2 ? "abc"[next_random(&own) % 3] : "ab"[i % 2]);
+}
+
+enum { TURNS = 60 };
+
+static void leaving(int times, int rank) {
+    for (int i = 0; i < times; ++i) {
+        for (int k = 0; k < TURNS; ++k)
+            call_from("ab"[k % 2]);
+        call_from(rank == 1 ? 'c' : 'a');
+        call_from('b');
+    }
 }
 
 enum { PAIRS = 32 };
@@ -349,6 +365,8 @@ int main(int argc, char **argv) {
         sequence(argv[2], argv[3], atoi(argv[4]));
     else if (strcmp(what, "astray") == 0)
         astray(calls, rank);
+    else if (strcmp(what, "leaving") == 0)
+        leaving(calls, rank);
     else if (strcmp(what, "ordered") == 0)
         ordered(calls, rank);
     else if (strcmp(what, "threads") == 0 && provided == MPI_THREAD_MULTIPLE)

@@ -70,6 +70,7 @@ int main(int argc, char **argv) {
     int provided;
     struct coll_comm *cc;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    EXPECT(provided == MPI_THREAD_MULTIPLE);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     EXPECT(MPI_Type_contiguous(NUMBERS, MPI_INT, &own_type) == MPI_SUCCESS);
     EXPECT(MPI_Type_commit(&own_type) == MPI_SUCCESS);

@@ -104,7 +104,7 @@ def test_the_next_run_starts_from_what_programs_learned(tmp_path):
         }  # fmt: skip
     for name in set(now) - set(tried):
         factor = now[name]["learned"]["factor"]
-        assert now[name]["seconds"] == pytest.approx(expected[name] * factor)
+        assert now[name]["seconds"] == pytest.approx(line[name] * factor)
 
     again = stagegen(*words)
     assert again.returncode == 2

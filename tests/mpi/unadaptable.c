@@ -32,6 +32,20 @@ static void exchange(int bytes) {
         EXPECT(receive[i] == i / bytes);
 }
 
+/* A duplicate learns by itself. */
+static void go_on_with_a_duplicate(void) {
+    MPI_Comm comm;
+    char byte = 0;
+    int adapts = 0;
+    EXPECT(MPI_Comm_dup(MPI_COMM_WORLD, &comm) == MPI_SUCCESS);
+    for (int i = 0; i < MOST; ++i) {
+        EXPECT(MPI_Allreduce(MPI_IN_PLACE, &byte, 1, MPI_BYTE, MPI_BOR, comm) == MPI_SUCCESS);
+        adapts |= strcmp(libcoll_latest(), libcoll_choice("allreduce", 1, comm)) != 0;
+    }
+    EXPECT(adapts);
+    EXPECT(MPI_Comm_free(&comm) == MPI_SUCCESS);
+}
+
 int main(int argc, char **argv) {
     int rank;
     MPI_Init(&argc, &argv);
@@ -47,5 +61,6 @@ int main(int argc, char **argv) {
         exchange(MOST);
         EXPECT(strcmp(libcoll_latest(), libcoll_choice("alltoall", MOST, MPI_COMM_WORLD)) == 0);
     }
+    go_on_with_a_duplicate();
     return finish();
 }

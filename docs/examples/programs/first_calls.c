@@ -19,7 +19,7 @@
 enum { CALLS = 10 };
 
 struct blocks {
-    int *counts, *places;
+    int *counts, *displacements;
     unsigned char *data;
     int all;
 };
@@ -41,15 +41,15 @@ static int read_count(FILE *file) {
 
 static struct blocks room(void) {
     struct blocks made = {.counts = calloc((size_t)size, sizeof(int)),
-                          .places = calloc((size_t)size, sizeof(int))};
-    if (made.counts == NULL || made.places == NULL)
+                          .displacements = calloc((size_t)size, sizeof(int))};
+    if (made.counts == NULL || made.displacements == NULL)
         MPI_Abort(MPI_COMM_WORLD, 2);
     return made;
 }
 
 static void place(struct blocks *blocks) {
     for (int i = 0; i < size; ++i) {
-        blocks->places[i] = blocks->all;
+        blocks->displacements[i] = blocks->all;
         if (blocks->counts[i] > INT_MAX - blocks->all)
             MPI_Abort(MPI_COMM_WORLD, 2);
         blocks->all += blocks->counts[i];
@@ -96,11 +96,11 @@ static double timed(int is_native, const struct blocks *out, const struct blocks
     PMPI_Barrier(comm);
     const double start = MPI_Wtime();
     if (is_native)
-        PMPI_Alltoallv(out->data, out->counts, out->places, MPI_BYTE, in->data, in->counts,
-                       in->places, MPI_BYTE, comm);
+        PMPI_Alltoallv(out->data, out->counts, out->displacements, MPI_BYTE, in->data, in->counts,
+                       in->displacements, MPI_BYTE, comm);
     else
-        MPI_Alltoallv(out->data, out->counts, out->places, MPI_BYTE, in->data, in->counts,
-                      in->places, MPI_BYTE, comm);
+        MPI_Alltoallv(out->data, out->counts, out->displacements, MPI_BYTE, in->data, in->counts,
+                      in->displacements, MPI_BYTE, comm);
     took = MPI_Wtime() - start;
     PMPI_Allreduce(&took, &slowest, 1, MPI_DOUBLE, MPI_MAX, comm);
     return slowest;
@@ -110,7 +110,7 @@ static int wrong_bytes(const struct blocks *in) {
     int wrong = 0;
     for (int from = 0; from < size; ++from)
         for (int i = 0; i < in->counts[from]; ++i)
-            wrong += in->data[in->places[from] + i] != from % 256;
+            wrong += in->data[in->displacements[from] + i] != from % 256;
     return wrong;
 }
 
@@ -150,7 +150,7 @@ int main(int argc, char **argv) {
     struct blocks both[] = {out, in};
     for (int i = 0; i < 2; ++i) {
         free(both[i].counts);
-        free(both[i].places);
+        free(both[i].displacements);
         free(both[i].data);
     }
     MPI_Finalize();

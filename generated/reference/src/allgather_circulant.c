@@ -22,12 +22,12 @@
 /* The blocks of `count` ranks from `first` on, around the end: one or two pieces, as one type. */
 static int make_run(MPI_Datatype block, int first, int count, int p, MPI_Datatype *run) {
     const int at_once = count < p - first ? count : p - first;
-    int counts[2], places[2];
+    int counts[2], displacements[2];
     counts[0] = at_once;
     counts[1] = count - at_once;
-    places[0] = first;
-    places[1] = 0;
-    COLL_TRY(PMPI_Type_indexed(at_once < count ? 2 : 1, counts, places, block, run));
+    displacements[0] = first;
+    displacements[1] = 0;
+    COLL_TRY(PMPI_Type_indexed(at_once < count ? 2 : 1, counts, displacements, block, run));
     return PMPI_Type_commit(run);
 }
 

@@ -10,41 +10,41 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_alltoall_and_allgather */
+    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_alltoall_and_allgather */
         return COLL_ALLTOALL;
-    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_alltoall_and_allgather */
+    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_alltoall_and_allgather */
         return COLL_ALLGATHER;
-    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_REDUCE_SCATTER;
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 34 * COLL_PARTS_MOST + 0: /* barrier_of_allreduce */
-        return COLL_ALLREDUCE;
-    case 37 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return COLL_SCATTER;
-    case 37 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 36 * COLL_PARTS_MOST + 0: /* barrier_of_allgather */
         return COLL_ALLGATHER;
-    case 47 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+        return COLL_SCATTER;
+    case 38 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+        return COLL_ALLGATHER;
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 48 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_GATHER;
-    case 55 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 55 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
         return COLL_ALLREDUCE;
-    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 62 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 63 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_reduce_scatter */
+    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_reduce_scatter */
         return COLL_REDUCE_SCATTER;
     default:
         return COLL_COLLECTIVES;
@@ -60,41 +60,41 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_alltoall_and_allgather */
+    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_alltoall_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_alltoall_and_allgather */
+    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_alltoall_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 34 * COLL_PARTS_MOST + 0: /* barrier_of_allreduce */
+    case 36 * COLL_PARTS_MOST + 0: /* barrier_of_allgather */
         return 1;
-    case 37 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
         return whole_quotient(n + p - 1, p);
-    case 37 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 38 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return whole_quotient(n + p - 1, p);
-    case 47 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return n;
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 48 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 55 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return whole_quotient(n, 2);
-    case 55 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 62 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 63 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_reduce_scatter */
+    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_reduce_scatter */
         return n * p;
     default:
         return -1;
@@ -114,77 +114,79 @@ double coll_routine_scratch(const struct coll_routine *routine,
     switch (routine - coll_routines) {
     case 0: /* allgather_bruck */
         return n * p;
-    case 10: /* allreduce_allgather_based_bruck */
+    case 11: /* allreduce_allgather_based_bruck */
         return 2 * n * p;
-    case 11: /* allreduce_circulant */
+    case 12: /* allreduce_circulant */
         return n;
-    case 12: /* allreduce_hr2_switches */
+    case 13: /* allreduce_hr2_switches */
         return n + 8 * bytes_of_element(call);
-    case 13: /* allreduce_lanes */
+    case 14: /* allreduce_lanes */
         return 2 * n + p * (512 + bytes_of_element(call));
-    case 14: /* allreduce_lanes_switches */
+    case 15: /* allreduce_lanes_switches */
         return p * (n + bytes_of_element(call));
-    case 15: /* allreduce_logical_ring_lr1 */
+    case 16: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 17: /* allreduce_of_alltoall_and_allgather */
+    case 18: /* allreduce_of_alltoall_and_allgather */
         return 2 * (n + p * bytes_of_element(call)) + 2 * (quotient(n, p) + bytes_of_element(call));
-    case 19: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 20: /* allreduce_of_reduce_scatter_and_allgatherv */
         return quotient(n, p) + bytes_of_element(call);
-    case 20: /* allreduce_pre_reduced_ring */
+    case 21: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
-    case 21: /* allreduce_rab1_recursive_doubling */
+    case 22: /* allreduce_rab1_circulant */
         return 2 * (n + p * bytes_of_element(call));
-    case 22: /* allreduce_rab1_spreading_simple */
+    case 23: /* allreduce_rab1_recursive_doubling */
         return 2 * (n + p * bytes_of_element(call));
-    case 23: /* allreduce_rab2_simple */
+    case 24: /* allreduce_rab1_spreading_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 24: /* allreduce_reduce_bcast */
+    case 25: /* allreduce_rab2_simple */
+        return 2 * (n + p * bytes_of_element(call));
+    case 26: /* allreduce_reduce_bcast */
         return n;
-    case 26: /* alltoall_mesh_3d */
+    case 28: /* alltoall_mesh_3d */
         return 3 * n * p;
-    case 28: /* alltoall_recursive_doubling */
+    case 30: /* alltoall_recursive_doubling */
         return 12 * n * p;
-    case 37: /* bcast_of_scatter_and_allgather */
+    case 38: /* bcast_of_scatter_and_allgather */
         return n + p;
-    case 43: /* gather_topology_binomial */
+    case 44: /* gather_topology_binomial */
         return n * p;
-    case 44: /* reduce_binomial_in_order */
+    case 45: /* reduce_binomial_in_order */
         return n;
-    case 45: /* reduce_logical_ring_reduce_scatter_gather */
+    case 46: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 47: /* reduce_of_allreduce */
+    case 48: /* reduce_of_allreduce */
         return n;
-    case 48: /* reduce_of_reduce_scatter_block_and_gather */
+    case 49: /* reduce_of_reduce_scatter_block_and_gather */
         return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
-    case 49: /* reduce_pipelined_binary */
+    case 50: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 50: /* reduce_rabenseifner */
+    case 51: /* reduce_rabenseifner */
         return n;
-    case 51: /* reduce_topology_linear */
+    case 52: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 52: /* reduce_scatter_circulant */
+    case 53: /* reduce_scatter_circulant */
         return n;
-    case 53: /* reduce_scatter_logical_ring */
+    case 54: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 55: /* reduce_scatter_of_halves */
+    case 56: /* reduce_scatter_of_halves */
         return n;
-    case 56: /* reduce_scatter_recursive_halving */
+    case 57: /* reduce_scatter_recursive_halving */
         return n;
-    case 57: /* reduce_scatter_reduce_scatterv */
+    case 58: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 58: /* reduce_scatter_block_circulant */
+    case 59: /* reduce_scatter_block_circulant */
         return p * n;
-    case 59: /* reduce_scatter_block_logical_ring */
+    case 60: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 61: /* reduce_scatter_block_of_allreduce */
+    case 62: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 62: /* reduce_scatter_block_of_halves */
+    case 63: /* reduce_scatter_block_of_halves */
         return n * p;
-    case 63: /* reduce_scatter_block_of_reduce_scatter */
+    case 64: /* reduce_scatter_block_of_reduce_scatter */
         return n;
-    case 64: /* reduce_scatter_block_recursive_halving */
+    case 65: /* reduce_scatter_block_recursive_halving */
         return p * n;
-    case 65: /* reduce_scatter_block_reduce_scatterv */
+    case 66: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;

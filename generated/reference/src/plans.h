@@ -19,8 +19,8 @@ enum coll_plan_kind coll_plan_kind(void);
 
 /*
  * Whether there can be a plan, before anything is made for one. First from what every rank knows of
- * all, then from what they add up to, over communicators that are there: collective. No rank is
- * `unable`. The sums are those of the operation, then.
+ * all, then from what they add up to, over communicators that are there: collective. If a rank is
+ * `unable`, no rank has a plan. If *possible, the operation keeps the sums.
  */
 int coll_may_plan(const struct coll_call *call, const struct coll_comm *cc,
                   const struct coll_routine *routine, coll_planner *planner);

@@ -10,6 +10,7 @@
 
 coll_function allgather_bruck;
 coll_function allgather_circulant;
+coll_function allgather_mesh_3d;
 coll_function allgather_native;
 coll_function allgather_pre_gathered_ring;
 coll_function allgather_recursive_doubling;
@@ -29,6 +30,7 @@ coll_function allreduce_of_alltoall_and_allgather;
 coll_function allreduce_of_halves;
 coll_function allreduce_of_reduce_scatter_and_allgatherv;
 coll_function allreduce_pre_reduced_ring;
+coll_function allreduce_rab1_circulant;
 coll_function allreduce_rab1_recursive_doubling;
 coll_function allreduce_rab1_spreading_simple;
 coll_function allreduce_rab2_simple;
@@ -42,8 +44,7 @@ coll_function alltoall_spreading_rounds;
 coll_function alltoallv_native;
 coll_function alltoallv_own_windows;
 coll_function barrier_native;
-coll_function barrier_of_allreduce;
-coll_function barrier_token_tree;
+coll_function barrier_of_allgather;
 coll_function bcast_native;
 coll_function bcast_of_scatter_and_allgather;
 coll_function bcast_pipelined_binary;
@@ -141,6 +142,8 @@ const struct coll_routine coll_routines[] = {
      allgather_bruck, {.radix = 2}, COLL_STEPS_NONE},
     {"circulant", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
      allgather_circulant, {0}, COLL_STEPS_NONE},
+    {"mesh_3d", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
+     allgather_mesh_3d, {0}, COLL_STEPS_NONE},
     {"native", COLL_ALLGATHER, COLL_UNPREPARED, 0, 0, INT_MAX,
      allgather_native, {0}, COLL_STEPS_NONE},
     {"pre_gathered_ring", COLL_ALLGATHER, COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
@@ -179,6 +182,8 @@ const struct coll_routine coll_routines[] = {
      allreduce_of_reduce_scatter_and_allgatherv, {0}, COLL_STEPS_NONE},
     {"pre_reduced_ring", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
      allreduce_pre_reduced_ring, {.segment_size = 16384}, COLL_STEPS_NONE},
+    {"rab1_circulant", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
+     allreduce_rab1_circulant, {0}, COLL_STEPS_NONE},
     {"rab1_recursive_doubling", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_rab1_recursive_doubling, {0}, COLL_STEPS_NONE},
     {"rab1_spreading_simple", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
@@ -205,10 +210,8 @@ const struct coll_routine coll_routines[] = {
      alltoallv_own_windows, {.bytes_in_flight = 65536}, COLL_STEPS_NONE},
     {"native", COLL_BARRIER, COLL_UNPREPARED, 0, 0, INT_MAX,
      barrier_native, {0}, COLL_STEPS_NONE},
-    {"of_allreduce", COLL_BARRIER, COLL_OF_PARTS, 0, 0, INT_MAX,
-     barrier_of_allreduce, {0}, COLL_STEPS_NONE},
-    {"token_tree", COLL_BARRIER, COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
-     barrier_token_tree, {.arity = 4, .patience = 200}, COLL_STEPS_NONE},
+    {"of_allgather", COLL_BARRIER, COLL_OF_PARTS, 0, 0, INT_MAX,
+     barrier_of_allgather, {0}, COLL_STEPS_NONE},
     {"native", COLL_BCAST, COLL_UNPREPARED, 0, 0, INT_MAX,
      bcast_native, {0}, COLL_STEPS_NONE},
     {"of_scatter_and_allgather", COLL_BCAST, COLL_OF_PARTS, 0, 0, INT_MAX,
@@ -278,18 +281,18 @@ const struct coll_routine coll_routines[] = {
 };
 
 const struct coll_routine *const coll_native[COLL_COLLECTIVES] = {
-    [COLL_ALLGATHER] = &coll_routines[2],
-    [COLL_ALLGATHERV] = &coll_routines[9],
-    [COLL_ALLREDUCE] = &coll_routines[16],
-    [COLL_ALLTOALL] = &coll_routines[27],
-    [COLL_ALLTOALLV] = &coll_routines[31],
-    [COLL_BARRIER] = &coll_routines[33],
-    [COLL_BCAST] = &coll_routines[36],
-    [COLL_GATHER] = &coll_routines[42],
-    [COLL_REDUCE] = &coll_routines[46],
-    [COLL_REDUCE_SCATTER] = &coll_routines[54],
-    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[60],
-    [COLL_SCATTER] = &coll_routines[67],
+    [COLL_ALLGATHER] = &coll_routines[3],
+    [COLL_ALLGATHERV] = &coll_routines[10],
+    [COLL_ALLREDUCE] = &coll_routines[17],
+    [COLL_ALLTOALL] = &coll_routines[29],
+    [COLL_ALLTOALLV] = &coll_routines[33],
+    [COLL_BARRIER] = &coll_routines[35],
+    [COLL_BCAST] = &coll_routines[37],
+    [COLL_GATHER] = &coll_routines[43],
+    [COLL_REDUCE] = &coll_routines[47],
+    [COLL_REDUCE_SCATTER] = &coll_routines[55],
+    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[61],
+    [COLL_SCATTER] = &coll_routines[68],
 };
 /* clang-format on */
 

@@ -16,199 +16,197 @@
  * routine that cannot do a call leaves it to the next. The last of each size is the native one.
  */
 static const struct coll_rule allgather_cluster[] = {
-    {4537, &coll_routines[2] /* native */, {0}},
-    {INT_MAX, &coll_routines[3] /* pre_gathered_ring */, {0}},
-    {INT_MAX, &coll_routines[2] /* native */, {0}},
+    {4537, &coll_routines[3] /* native */, {0}},
+    {INT_MAX, &coll_routines[4] /* pre_gathered_ring */, {0}},
+    {INT_MAX, &coll_routines[3] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_cluster[] = {
-    {1023, &coll_routines[7] /* bruck */, {.radix = 2}},
-    {1023, &coll_routines[9] /* native */, {0}},
-    {25266, &coll_routines[9] /* native */, {0}},
-    {INT_MAX, &coll_routines[8] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[9] /* native */, {0}},
+    {1023, &coll_routines[8] /* bruck */, {.radix = 2}},
+    {1023, &coll_routines[10] /* native */, {0}},
+    {25266, &coll_routines[10] /* native */, {0}},
+    {INT_MAX, &coll_routines[9] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[10] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_other_4x1[] = {
-    {1023, &coll_routines[7] /* bruck */, {.radix = 2}},
-    {1023, &coll_routines[9] /* native */, {0}},
-    {INT_MAX, &coll_routines[9] /* native */, {0}},
+    {1023, &coll_routines[8] /* bruck */, {.radix = 2}},
+    {1023, &coll_routines[10] /* native */, {0}},
+    {INT_MAX, &coll_routines[10] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_cluster[] = {
-    {98, &coll_routines[16] /* native */, {0}},
-    {12633, &coll_routines[21] /* rab1_recursive_doubling */, {0}},
-    {12633, &coll_routines[14] /* lanes_switches */, {.segment_size = 2048}},
-    {12633, &coll_routines[23] /* rab2_simple */, {0}},
-    {12633, &coll_routines[12] /* hr2_switches */, {.segment_size = 512}},
-    {12633, &coll_routines[16] /* native */, {0}},
-    {INT_MAX, &coll_routines[15] /* logical_ring_lr1 */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[18] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[20], {.segment_size = 1024}}, {&coll_routines[20], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[19] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[53], {.segment_size = 1024}}, {&coll_routines[8], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[14] /* lanes_switches */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[16] /* native */, {0}},
+    {22, &coll_routines[17] /* native */, {0}},
+    {13776, &coll_routines[22] /* rab1_circulant */, {0}},
+    {13776, &coll_routines[15] /* lanes_switches */, {.segment_size = 2048}},
+    {13776, &coll_routines[25] /* rab2_simple */, {0}},
+    {13776, &coll_routines[13] /* hr2_switches */, {.segment_size = 512}},
+    {13776, &coll_routines[17] /* native */, {0}},
+    {INT_MAX, &coll_routines[16] /* logical_ring_lr1 */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[19] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 1024}}, {&coll_routines[21], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[20] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[54], {.segment_size = 1024}}, {&coll_routines[9], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[15] /* lanes_switches */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[17] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_other_4x1[] = {
-    {98, &coll_routines[16] /* native */, {0}},
-    {11584, &coll_routines[21] /* rab1_recursive_doubling */, {0}},
-    {11584, &coll_routines[23] /* rab2_simple */, {0}},
-    {11584, &coll_routines[20] /* pre_reduced_ring */, {.segment_size = 1024}},
-    {11584, &coll_routines[11] /* circulant */, {0}},
-    {11584, &coll_routines[16] /* native */, {0}},
-    {262143, &coll_routines[20] /* pre_reduced_ring */, {.segment_size = 1024}},
-    {262143, &coll_routines[18] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[21], {0}}, {&coll_routines[21], {0}}}}},
-    {262143, &coll_routines[21] /* rab1_recursive_doubling */, {0}},
-    {262143, &coll_routines[11] /* circulant */, {0}},
-    {262143, &coll_routines[16] /* native */, {0}},
-    {INT_MAX, &coll_routines[20] /* pre_reduced_ring */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[17] /* of_alltoall_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[30], {.in_flight = 8, .segment_size = 4096}}, {&coll_routines[3], {0}}}}},
-    {INT_MAX, &coll_routines[13] /* lanes */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[22] /* rab1_spreading_simple */, {0}},
-    {INT_MAX, &coll_routines[16] /* native */, {0}},
+    {22, &coll_routines[17] /* native */, {0}},
+    {15023, &coll_routines[22] /* rab1_circulant */, {0}},
+    {15023, &coll_routines[25] /* rab2_simple */, {0}},
+    {15023, &coll_routines[21] /* pre_reduced_ring */, {.segment_size = 1024}},
+    {15023, &coll_routines[12] /* circulant */, {0}},
+    {15023, &coll_routines[17] /* native */, {0}},
+    {262143, &coll_routines[21] /* pre_reduced_ring */, {.segment_size = 1024}},
+    {262143, &coll_routines[19] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[22], {0}}, {&coll_routines[22], {0}}}}},
+    {262143, &coll_routines[12] /* circulant */, {0}},
+    {262143, &coll_routines[23] /* rab1_recursive_doubling */, {0}},
+    {262143, &coll_routines[17] /* native */, {0}},
+    {INT_MAX, &coll_routines[21] /* pre_reduced_ring */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[18] /* of_alltoall_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[32], {.in_flight = 8, .segment_size = 4096}}, {&coll_routines[4], {0}}}}},
+    {INT_MAX, &coll_routines[14] /* lanes */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[24] /* rab1_spreading_simple */, {0}},
+    {INT_MAX, &coll_routines[17] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_cluster[] = {
-    {255, &coll_routines[26] /* mesh_3d */, {0}},
-    {255, &coll_routines[28] /* recursive_doubling */, {0}},
-    {255, &coll_routines[25] /* aapc_rounds */, {.in_flight = 4, .segment_size = 4096}},
-    {255, &coll_routines[27] /* native */, {0}},
-    {4455, &coll_routines[27] /* native */, {0}},
-    {INT_MAX, &coll_routines[30] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[27] /* native */, {0}},
+    {255, &coll_routines[28] /* mesh_3d */, {0}},
+    {255, &coll_routines[30] /* recursive_doubling */, {0}},
+    {255, &coll_routines[27] /* aapc_rounds */, {.in_flight = 4, .segment_size = 4096}},
+    {255, &coll_routines[29] /* native */, {0}},
+    {4455, &coll_routines[29] /* native */, {0}},
+    {INT_MAX, &coll_routines[32] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[29] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_hosts_4x1[] = {
-    {255, &coll_routines[26] /* mesh_3d */, {0}},
-    {255, &coll_routines[28] /* recursive_doubling */, {0}},
-    {255, &coll_routines[29] /* simple */, {0}},
-    {255, &coll_routines[27] /* native */, {0}},
-    {4455, &coll_routines[27] /* native */, {0}},
-    {INT_MAX, &coll_routines[30] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[27] /* native */, {0}},
+    {255, &coll_routines[28] /* mesh_3d */, {0}},
+    {255, &coll_routines[30] /* recursive_doubling */, {0}},
+    {255, &coll_routines[31] /* simple */, {0}},
+    {255, &coll_routines[29] /* native */, {0}},
+    {4455, &coll_routines[29] /* native */, {0}},
+    {INT_MAX, &coll_routines[32] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[29] /* native */, {0}},
 };
 
 static const struct coll_rule alltoallv_cluster[] = {
-    {INT_MAX, &coll_routines[32] /* own_windows */, {.bytes_in_flight = 65536}},
-    {INT_MAX, &coll_routines[31] /* native */, {0}},
-};
-
-static const struct coll_rule barrier_cluster[] = {
-    {INT_MAX, &coll_routines[34] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[10], {0}}}}},
-    {INT_MAX, &coll_routines[35] /* token_tree */, {.arity = 3, .patience = 200}},
+    {INT_MAX, &coll_routines[34] /* own_windows */, {.bytes_in_flight = 65536}},
     {INT_MAX, &coll_routines[33] /* native */, {0}},
 };
 
+static const struct coll_rule barrier_cluster[] = {
+    {INT_MAX, &coll_routines[36] /* of_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[2], {0}}}}},
+    {INT_MAX, &coll_routines[35] /* native */, {0}},
+};
+
 static const struct coll_rule bcast_cluster[] = {
-    {53, &coll_routines[36] /* native */, {0}},
-    {INT_MAX, &coll_routines[40] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[36] /* native */, {0}},
+    {53, &coll_routines[37] /* native */, {0}},
+    {INT_MAX, &coll_routines[41] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[37] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_other_4x1[] = {
-    {723, &coll_routines[36] /* native */, {0}},
-    {65535, &coll_routines[37] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[66], {0}}, {&coll_routines[1], {0}}}}},
-    {65535, &coll_routines[39] /* scatter_recursive_doubling_allgather */, {0}},
-    {65535, &coll_routines[36] /* native */, {0}},
-    {262143, &coll_routines[38] /* pipelined_binary */, {.segment_size = 2048}},
-    {262143, &coll_routines[36] /* native */, {0}},
-    {INT_MAX, &coll_routines[37] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[66], {0}}, {&coll_routines[3], {0}}}}},
-    {INT_MAX, &coll_routines[38] /* pipelined_binary */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[36] /* native */, {0}},
+    {430, &coll_routines[37] /* native */, {0}},
+    {65535, &coll_routines[40] /* scatter_recursive_doubling_allgather */, {0}},
+    {65535, &coll_routines[37] /* native */, {0}},
+    {262143, &coll_routines[39] /* pipelined_binary */, {.segment_size = 2048}},
+    {262143, &coll_routines[37] /* native */, {0}},
+    {INT_MAX, &coll_routines[38] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[67], {0}}, {&coll_routines[4], {0}}}}},
+    {INT_MAX, &coll_routines[39] /* pipelined_binary */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[37] /* native */, {0}},
 };
 
 static const struct coll_rule gather_cluster[] = {
-    {4462, &coll_routines[42] /* native */, {0}},
-    {INT_MAX, &coll_routines[43] /* topology_binomial */, {0}},
-    {INT_MAX, &coll_routines[41] /* linear */, {0}},
-    {INT_MAX, &coll_routines[42] /* native */, {0}},
+    {4462, &coll_routines[43] /* native */, {0}},
+    {INT_MAX, &coll_routines[44] /* topology_binomial */, {0}},
+    {INT_MAX, &coll_routines[42] /* linear */, {0}},
+    {INT_MAX, &coll_routines[43] /* native */, {0}},
 };
 
 static const struct coll_rule gather_other_4x1[] = {
-    {4245, &coll_routines[42] /* native */, {0}},
-    {INT_MAX, &coll_routines[41] /* linear */, {0}},
-    {INT_MAX, &coll_routines[42] /* native */, {0}},
+    {4245, &coll_routines[43] /* native */, {0}},
+    {INT_MAX, &coll_routines[42] /* linear */, {0}},
+    {INT_MAX, &coll_routines[43] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_cluster[] = {
-    {98, &coll_routines[46] /* native */, {0}},
-    {INT_MAX, &coll_routines[51] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[47] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[20], {.segment_size = 2048}}}}},
-    {INT_MAX, &coll_routines[45] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[48] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[60], {0}}, {&coll_routines[41], {0}}}}},
-    {INT_MAX, &coll_routines[46] /* native */, {0}},
+    {98, &coll_routines[47] /* native */, {0}},
+    {INT_MAX, &coll_routines[52] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[48] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[46] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[49] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[42], {0}}}}},
+    {INT_MAX, &coll_routines[47] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_hosts_4x1[] = {
-    {90, &coll_routines[46] /* native */, {0}},
-    {INT_MAX, &coll_routines[51] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[47] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[20], {.segment_size = 2048}}}}},
-    {INT_MAX, &coll_routines[45] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[48] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[60], {0}}, {&coll_routines[41], {0}}}}},
-    {INT_MAX, &coll_routines[46] /* native */, {0}},
+    {90, &coll_routines[47] /* native */, {0}},
+    {INT_MAX, &coll_routines[52] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[48] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[46] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[49] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[42], {0}}}}},
+    {INT_MAX, &coll_routines[47] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_other_4x1[] = {
-    {15023, &coll_routines[46] /* native */, {0}},
-    {262143, &coll_routines[47] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[20], {.segment_size = 1024}}}}},
-    {262143, &coll_routines[48] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[58], {0}}, {&coll_routines[42], {0}}}}},
-    {262143, &coll_routines[50] /* rabenseifner */, {0}},
-    {262143, &coll_routines[46] /* native */, {0}},
-    {INT_MAX, &coll_routines[47] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[20], {.segment_size = 2048}}}}},
-    {INT_MAX, &coll_routines[48] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[60], {0}}, {&coll_routines[41], {0}}}}},
-    {INT_MAX, &coll_routines[49] /* pipelined_binary */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[50] /* rabenseifner */, {0}},
-    {INT_MAX, &coll_routines[46] /* native */, {0}},
+    {15023, &coll_routines[47] /* native */, {0}},
+    {262143, &coll_routines[48] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 1024}}}}},
+    {262143, &coll_routines[49] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[59], {0}}, {&coll_routines[43], {0}}}}},
+    {262143, &coll_routines[51] /* rabenseifner */, {0}},
+    {262143, &coll_routines[47] /* native */, {0}},
+    {INT_MAX, &coll_routines[48] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[49] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[42], {0}}}}},
+    {INT_MAX, &coll_routines[50] /* pipelined_binary */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[51] /* rabenseifner */, {0}},
+    {INT_MAX, &coll_routines[47] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_cluster[] = {
-    {30047, &coll_routines[54] /* native */, {0}},
-    {262143, &coll_routines[53] /* logical_ring */, {.segment_size = 1024}},
-    {262143, &coll_routines[55] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[54], {0}}, {&coll_routines[54], {0}}}}},
-    {262143, &coll_routines[52] /* circulant */, {0}},
-    {262143, &coll_routines[54] /* native */, {0}},
-    {INT_MAX, &coll_routines[55] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[53], {.segment_size = 1024}}, {&coll_routines[53], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[53] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[52] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[54] /* native */, {0}},
+    {30047, &coll_routines[55] /* native */, {0}},
+    {262143, &coll_routines[54] /* logical_ring */, {.segment_size = 1024}},
+    {262143, &coll_routines[56] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[55], {0}}, {&coll_routines[55], {0}}}}},
+    {262143, &coll_routines[53] /* circulant */, {0}},
+    {262143, &coll_routines[55] /* native */, {0}},
+    {INT_MAX, &coll_routines[56] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[54], {.segment_size = 1024}}, {&coll_routines[54], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[54] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[53] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[55] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_other_4x1[] = {
-    {27553, &coll_routines[54] /* native */, {0}},
-    {129795, &coll_routines[55] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[54], {0}}, {&coll_routines[54], {0}}}}},
-    {129795, &coll_routines[52] /* circulant */, {0}},
-    {129795, &coll_routines[54] /* native */, {0}},
-    {INT_MAX, &coll_routines[54] /* native */, {0}},
+    {27553, &coll_routines[55] /* native */, {0}},
+    {129795, &coll_routines[56] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[55], {0}}, {&coll_routines[55], {0}}}}},
+    {129795, &coll_routines[53] /* circulant */, {0}},
+    {129795, &coll_routines[55] /* native */, {0}},
+    {INT_MAX, &coll_routines[55] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_cluster[] = {
-    {1, &coll_routines[61] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[10], {0}}}}},
-    {1, &coll_routines[64] /* recursive_halving */, {0}},
-    {1, &coll_routines[63] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}}}},
-    {1, &coll_routines[60] /* native */, {0}},
-    {65535, &coll_routines[60] /* native */, {0}},
-    {INT_MAX, &coll_routines[62] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[59], {.segment_size = 4096}}, {&coll_routines[59], {.segment_size = 4096}}}}},
-    {INT_MAX, &coll_routines[59] /* logical_ring */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[64] /* recursive_halving */, {0}},
-    {INT_MAX, &coll_routines[60] /* native */, {0}},
+    {1, &coll_routines[62] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[11], {0}}}}},
+    {1, &coll_routines[65] /* recursive_halving */, {0}},
+    {1, &coll_routines[64] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[57], {0}}}}},
+    {1, &coll_routines[61] /* native */, {0}},
+    {65535, &coll_routines[61] /* native */, {0}},
+    {INT_MAX, &coll_routines[63] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[60], {.segment_size = 4096}}, {&coll_routines[60], {.segment_size = 4096}}}}},
+    {INT_MAX, &coll_routines[60] /* logical_ring */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[65] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[61] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_other_4x1[] = {
-    {1, &coll_routines[61] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[10], {0}}}}},
-    {1, &coll_routines[64] /* recursive_halving */, {0}},
-    {1, &coll_routines[63] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}}}},
-    {1, &coll_routines[60] /* native */, {0}},
-    {5701, &coll_routines[60] /* native */, {0}},
-    {INT_MAX, &coll_routines[58] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[60] /* native */, {0}},
+    {1, &coll_routines[62] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[11], {0}}}}},
+    {1, &coll_routines[65] /* recursive_halving */, {0}},
+    {1, &coll_routines[64] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[57], {0}}}}},
+    {1, &coll_routines[61] /* native */, {0}},
+    {5701, &coll_routines[61] /* native */, {0}},
+    {INT_MAX, &coll_routines[59] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[61] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_cluster[] = {
-    {1, &coll_routines[66] /* linear */, {0}},
-    {1, &coll_routines[67] /* native */, {0}},
-    {5224, &coll_routines[67] /* native */, {0}},
-    {INT_MAX, &coll_routines[68] /* throttled_linear */, {.in_flight = 2}},
-    {INT_MAX, &coll_routines[67] /* native */, {0}},
+    {1, &coll_routines[67] /* linear */, {0}},
+    {1, &coll_routines[68] /* native */, {0}},
+    {5224, &coll_routines[68] /* native */, {0}},
+    {INT_MAX, &coll_routines[69] /* throttled_linear */, {.in_flight = 2}},
+    {INT_MAX, &coll_routines[68] /* native */, {0}},
 };
 
 /*
@@ -246,14 +244,14 @@ static const struct coll_table {
     {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 2, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 2, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 2, alltoallv_cluster},
-    {COLL_BARRIER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, barrier_cluster},
-    {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, barrier_cluster},
-    {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, barrier_cluster},
-    {COLL_BARRIER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, barrier_cluster},
+    {COLL_BARRIER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 2, barrier_cluster},
+    {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 2, barrier_cluster},
+    {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 2, barrier_cluster},
+    {COLL_BARRIER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 2, barrier_cluster},
     {COLL_BCAST, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, bcast_cluster},
-    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 9, bcast_other_4x1},
+    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 8, bcast_other_4x1},
     {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, gather_cluster},
     {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, gather_cluster},
     {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 4, gather_cluster},

@@ -43,7 +43,8 @@ static int pack_own(const struct coll_call *view, const struct coll_comm *cc, ch
 
 /*
  * For routines that cut blocks: plain bytes in place of any datatype. The first scratch has the
- * places and the lengths of the blocks, the second the blocks where they are not plain bytes.
+ * displacements and the lengths of the blocks, the second the blocks where they are not plain
+ * bytes.
  */
 static int pack(struct coll_call *view, const struct coll_comm *cc, char **scratch) {
     const size_t p = (size_t)cc->size;

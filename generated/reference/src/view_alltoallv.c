@@ -82,7 +82,7 @@ static int finish(const struct coll_call *view, const struct coll_comm *cc) {
     return view->spaced ? PMPI_Type_free(&sent) : MPI_SUCCESS;
 }
 
-/* One side of a call: blocks with their lengths and places in bytes. */
+/* One side of a call: blocks with their lengths and displacements in bytes. */
 struct side {
     MPI_Count *bytes;        /* [rank] */
     MPI_Aint *displacements; /* [rank] */
@@ -126,8 +126,8 @@ static struct coll_blocks blocks_of(const struct side *side) {
 
 /*
  * For routines that cut blocks: plain bytes in place of any datatypes. What is sent is packed if it
- * is not plain bytes. The second scratch has lengths and places, then what is received, if that is
- * not plain bytes.
+ * is not plain bytes. The second scratch has lengths and displacements, then what is received, if
+ * that is not plain bytes.
  */
 static int pack(struct coll_call *view, const struct coll_comm *cc, char **scratch) {
     const size_t p = (size_t)cc->size, room = 2 * p * (sizeof(MPI_Count) + sizeof(MPI_Aint));

@@ -88,8 +88,10 @@ static void watch(struct state *state, int candidate, double time, const char *w
 static void stay(struct state *state, const char *why) {
     const double time = state->time[state->current], slow = state->slowest;
     watch(state, state->current, time > slow ? time : slow, why);
-    if (state->current == 0)
-        state->usual = state->now;
+    if (state->current != 0)
+        return;
+    state->usual = state->now;
+    state->settled = 0; /* the next periods may say that it was a burst */
 }
 
 static void begin_trial(struct state *state) {
