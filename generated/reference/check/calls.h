@@ -13,7 +13,8 @@
 
 /*
  * The arguments of a call; each collective reads its own. Reductions and broadcasts have one count
- * and one type: recv_count and recv_type. Counts and displacements of uneven blocks are in elements.
+ * and one type: recv_count and recv_type. Counts and displacements of uneven blocks are numbers of
+ * elements.
  */
 struct arguments {
     const void *send;
@@ -40,7 +41,7 @@ enum {
     WHOLE = 1 << 7,     /* a size counts the whole message, all blocks together */
 };
 
-/* What takes the place of all counts and displacements in the form of a function with large counts. */
+/* Instead of all counts and displacements, in the form of a function with large counts. */
 struct large {
     MPI_Count count;
     const MPI_Count *counts;
