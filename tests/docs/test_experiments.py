@@ -73,13 +73,15 @@ def test_every_kept_point_is_one_of_the_experiment(name):
 
 def test_a_new_point_changes_only_its_row(tmp_path, monkeypatch):
     one, top = EVERY["balanced"], TOPS["balanced"]
-    before = results.file_of(one, top).read_bytes()
+    point = "alltoall star-enhanced"
+    others = json.loads(results.file_of(one, top).read_text(encoding="utf-8"))
+    others.pop(point, None)
     page = (ROOT / one.page).read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     path = results.file_of(one, top)
-    path.parent.mkdir(parents=True)
-    path.write_bytes(before)
-    point = "alltoall star-enhanced"
+    kept.write(path, others)
+    before = path.read_bytes()
+    page = with_report(page, one.name, one.report(results.found(one, top)))
     assert not results.is_measured(one, point, top)
     results.keep(one, point, {"whole": 1.5, "after": 1.25, "table_s": 0.0125,
                               "selected_after": 50, "chosen": "ring"}, top)  # fmt: skip
