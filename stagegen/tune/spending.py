@@ -121,7 +121,11 @@ class Spender:
         others = [one for one in self._subjects if one.first is not None]
         self._scout(first, SCOUTING * total * (FIRST if others else 1.0))
         self._scout(others, SCOUTING * total)
-        self._compose((SCOUTING + COMPOSED) * total)
+        limit = (SCOUTING + COMPOSED) * total
+        lost = self._compose(limit, self._points())
+        while lost:  # what led there has failed beside compositions
+            self._scout(self._subjects, limit)
+            lost = self._compose(limit, lost)
         self._confirm()
         return self._conclude()
 
@@ -149,8 +153,32 @@ class Spender:
             if self._purse.spent + seconds <= most or not self._purse.spent:
                 yield _Step(sum(near), seconds, subject, size)
 
-    def _compose(self, limit: float) -> None:
-        """Look at compositions, those first that are to gain most by what their parts took."""
+    def _points(self) -> frozenset[tuple[int, int]]:
+        """Return where was looked: number of the subject, and size."""
+        return frozenset((n, s) for n, one in enumerate(self._subjects) for s in one.search.points)
+
+    def _compose(
+        self, limit: float, wanted: frozenset[tuple[int, int]]
+    ) -> frozenset[tuple[int, int]]:
+        """Look at compositions, those first that are to gain most by what their parts took.
+
+        Args:
+            limit: seconds of the budget after which no further look begins.
+            wanted: where to look, as :meth:`_points` says it.
+
+        Returns:
+            Where to look again, as what led there has failed meanwhile.
+        """
+        before = self._points()
+        for step in sorted(self._compositions(wanted), key=lambda step: -step.quotient):
+            if self._purse.spent >= limit or not self._do(
+                step, lambda s: s.subject.search.compose_at(s.size, s.given)
+            ):
+                return frozenset()
+        return before - self._points()
+
+    def _compositions(self, wanted: frozenset[tuple[int, int]]) -> list[_Step]:
+        """Return the looks at compositions that are wanted."""
         looked_at = [one for one in self._subjects if one.search.points]
         outcomes = [one.search.outcome() for one in looked_at]
         found = Compositions(outcomes, self._least)
@@ -160,20 +188,15 @@ class Spender:
                 continue
             by_size = found.of(outcome, one.search.compositions, one.search.known)
             for size, given in by_size.items():
-                if given:
-                    if (point := one.search.points.get(size)) is None:
-                        continue  # what led there has failed
+                if given and (self._subjects.index(one), size) in wanted:
+                    point = one.search.points[size]
                     best = min(least(point.seen).values())
                     # Parts of collectives that are not tuned count as 0 s: they were not timed.
                     told = min((s for s in given.values() if s > 0), default=best)
                     gain = max(math.log(best / told), 0.0) + math.log(SETTLED)
                     seconds = 2 * len(given) * (max(told, LATENCY) + point.late)
                     steps.append(_Step(one.weight(size) * gain, seconds, one, size, given))
-        for step in sorted(steps, key=lambda step: -step.quotient):
-            if self._purse.spent >= limit or not self._do(
-                step, lambda s: s.subject.search.compose_at(s.size, s.given)
-            ):
-                return
+        return steps
 
     def _confirm(self) -> None:
         """Time finalists in launches: in the first one what is worth most, and that to the end."""

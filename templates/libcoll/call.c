@@ -44,9 +44,9 @@ int coll_allocate(MPI_Aint bytes, char **memory) {
 }
 
 /*
- * This rank and how many there are; *size is 0 for an intercommunicator. Of a communicator that has
- * been freed, MPICH tells an error handler; if that is a function of the application, and comes
- * back, MPICH returns no error, and no answer.
+ * This rank and how many there are; *size is 0 for an intercommunicator. If the communicator has
+ * been freed, MPICH calls an error handler. If that is a function of the application that returns,
+ * MPICH returns no error, and no answer.
  */
 int coll_member(MPI_Comm comm, int *rank, int *size) {
     int inter = -1;

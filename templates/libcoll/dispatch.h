@@ -99,7 +99,7 @@ void coll_watch_world(void);
 int coll_cached_native_call(const struct coll_call *call);
 void coll_cache_native_call(const struct coll_call *call);
 
-/* arguments.c: whether arguments are free of mistakes, of which one may be told; large counts. */
+/* arguments.c: whether arguments are free of mistakes; *told is an error that was told already. */
 int coll_valid(const struct coll_call *call, int *told);
 int coll_may_be_root(int root, MPI_Comm comm);
 MPI_Count coll_with_data(MPI_Count count, MPI_Datatype type);

@@ -240,7 +240,7 @@ static void init(char kind, int count) {
 
 /*
  * What is native makes nothing: with LIBCOLL_PERSISTENT=native whatever it is, else what is short,
- * and routines without steps, of which LIBCOLL_FORCE names one. Equal blocks need no gathering.
+ * and routines without steps: LIBCOLL_FORCE names one. Equal blocks need no gathering.
  */
 static void look_at_inits(void) {
     const char *setting = getenv("LIBCOLL_PERSISTENT");

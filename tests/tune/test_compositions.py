@@ -269,6 +269,37 @@ def test_where_one_composition_fails_the_others_are_looked_at(total):
     assert tuned(LogSource(records), options).decision == found.decision
 
 
+class LeaderEnds(Costs):
+    """The ring leads, and ends the job as soon as compositions are timed beside it."""
+
+    def __init__(self) -> None:
+        super().__init__(fast={**FAST, ("allreduce", "ring"): 3.0})
+        self.ended = False
+
+    def measure(self, asked):
+        if asked.collective == "allreduce" and asked.size == SIZES[0]:
+            rings = [one for one in asked.candidates if one.algorithm == "ring"]
+            self.ended |= bool(rings) and any(one.bound for one in asked.candidates)
+            if self.ended and rings:
+                failed = ("allreduce", asked.size, rings[0], "x", asked.communicator)
+                raise CandidateFailed(Failure(*failed))
+        return super().measure(asked)
+
+
+@pytest.mark.parametrize("total", [None, 1e6])
+def test_what_led_may_end_the_job_beside_compositions(total):
+    """The size is looked at again without it, and the tuning goes on."""
+    options = replace(OPTIONS, total=total)
+    records: list = []
+    model = LeaderEnds()
+    found = tuned(Recorder(model, records), options)
+    assert model.ended
+    failed = [f.candidate.algorithm for outcome in found.outcomes for f in outcome.failures]
+    assert failed == ["ring"]
+    assert choice(found, "cluster", SIZES[0]).algorithm == COMPOSED
+    assert tuned(LogSource(records), options).decision == found.decision
+
+
 class Ends(Costs):
     """One routine of bcast ends the job, from some command of some communicator on."""
 

@@ -683,8 +683,8 @@ static int make(const struct coll_call *call, struct coll_comm *cc,
 }
 
 /*
- * Plan a call where all ranks can; *made is NULL where the MPI library is to serve, on all. That is
- * found out before there are communicators for it, of which MPI libraries have only so many.
+ * Plan a call where all ranks can; *made is NULL where the MPI library is to serve, on all. Ranks
+ * find that out before they make communicators for it, as MPI libraries have only so many.
  */
 static int plan(const struct coll_call *call, struct coll_comm *cc,
                 const struct coll_routine *routine, coll_planner *planner,
