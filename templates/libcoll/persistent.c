@@ -356,6 +356,12 @@ static void tell(struct coll_failure *taken) {
     }
 }
 
+/* Complete the application's request: it receives this message of the process to itself. */
+static void complete_request(MPI_Request *message) {
+    PMPI_Start(message);
+    PMPI_Wait(message, MPI_STATUS_IGNORE);
+}
+
 /* Carry an operation on; 1 if it has ended: then the application's request is complete. */
 static int carry_on(struct coll_operation *operation) {
     int error = operation->error;
@@ -371,11 +377,9 @@ static int carry_on(struct coll_operation *operation) {
         end_receives(operation);
     if (operation->left > 0)
         return 0;
-    MPI_Request *end = error == MPI_SUCCESS ? &operation->end : &operation->failure;
     if (error != MPI_SUCCESS)
         fail(operation);
-    PMPI_Start(end);
-    PMPI_Wait(end, MPI_STATUS_IGNORE); /* to itself, and the receive is there */
+    complete_request(error == MPI_SUCCESS ? &operation->end : &operation->failure);
     operation->is_active = 0;
     return 1;
 }
@@ -418,16 +422,34 @@ static int poll(MPIX_Async_thing thing) {
     return is_over ? MPIX_ASYNC_DONE : MPIX_ASYNC_NOPROGRESS;
 }
 
-/* Why an operation cannot be started: it has failed, or runs, or nobody has waited for its end. */
-static int mistake_of(const struct coll_operation *operation) {
+/* Whether nobody has waited for the end of an operation: its request is active, and complete. */
+static int is_unwaited(struct coll_operation *operation, int *unwaited) {
     MPI_Status status;
     int flag;
+    COLL_TRY(PMPI_Request_get_status(operation->handle, &flag, &status));
+    *unwaited = !flag || status.MPI_SOURCE != MPI_ANY_SOURCE;
+    return MPI_SUCCESS;
+}
+
+/*
+ * Why an operation cannot be started: it has failed, or runs, or nobody has waited for its end.
+ * MPICH 4.3.2 takes the question itself for that wait, so the request is completed again.
+ */
+static int mistake_of(struct coll_operation *operation) {
+    int unwaited, still;
     if (operation->error != MPI_SUCCESS)
         return operation->error;
     if (operation->is_active)
         return MPI_ERR_REQUEST;
-    COLL_TRY(PMPI_Request_get_status(operation->handle, &flag, &status));
-    return status.MPI_SOURCE == MPI_ANY_SOURCE ? MPI_SUCCESS : MPI_ERR_REQUEST;
+    COLL_TRY(is_unwaited(operation, &unwaited));
+    if (!unwaited)
+        return MPI_SUCCESS;
+    COLL_TRY(is_unwaited(operation, &still));
+    if (!still) {
+        COLL_TRY(PMPI_Start(&operation->handle));
+        complete_request(&operation->end);
+    }
+    return MPI_ERR_REQUEST;
 }
 
 /* Start an operation, with the lock; *hook is set if poll() is to be called from now on. */

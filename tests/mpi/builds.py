@@ -196,7 +196,11 @@ def run(
         streams = Streams(subprocess.DEVNULL, out, err)
         job = Job(words, settings, tuple(preload), mpi.flavour, streams=streams)
         with LocalLauncher(mpi.mpiexec).start(job, support.cluster(ranks)) as running:
-            status = running.wait(timeout)
+            try:
+                status = running.wait(timeout)
+            except TimeoutError as error:
+                stuck = [*map(_read, (out, err)), *support.stacks(words)]
+                raise AssertionError("\n".join([str(error), *stuck])) from None
         texts = [_read(stream) for stream in (out, err)]
     return subprocess.CompletedProcess(words, status, *texts)
 

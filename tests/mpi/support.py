@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import fcntl
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -134,7 +134,7 @@ def calls() -> Path:
     return folder
 
 
-@contextmanager
+@contextlib.contextmanager
 def to_be_made(name: str) -> Iterator[tuple[Path, bool]]:
     """A folder that all processes of the tests share, and whether it is left to us to fill it."""
     folder = Path(os.environ[SHARED]) / name
@@ -180,6 +180,27 @@ def _plain(option: str) -> str:
     return "".join(c for c in option if c.isalnum())
 
 
+def stacks(words: Sequence[str]) -> list[str]:
+    """The stacks of the processes of these words' compiled program; none without gdb."""
+    programs = {word for word in words if Path(word).is_relative_to(scratch())}
+    found = []
+    for program in Path("/proc").glob("[0-9]*/exe"):
+        with contextlib.suppress(OSError):
+            if str(program.readlink()) in programs:
+                found.append(program.parent.name)
+    return [text for process in sorted(found, key=int) if (text := _stack(process))]
+
+
+def _stack(process: str) -> str:
+    words = ["gdb", "-p", process, "-batch", "-ex", "thread apply all backtrace 30"]
+    try:
+        result = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    frames = [line for line in result.stdout.splitlines() if line.startswith("#")]
+    return "\n".join([f"process {process}:", *frames])
+
+
 def run(
     ranks: int,
     *program: str | Path,
@@ -210,7 +231,7 @@ def run(
             try:
                 status = running.wait(timeout)
             except TimeoutError as error:
-                late = error
+                late = "\n".join([str(error), *stacks(words)])
         texts = []
         for stream in (out, err):
             stream.seek(0)
