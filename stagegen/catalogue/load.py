@@ -9,10 +9,11 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 from stagegen.catalogue.algorithm import NATIVE, Algorithm, Parameter
+from stagegen.catalogue.c_tokens import hash_of
 from stagegen.catalogue.collective import FILE, PLANNERS, Collective, collectives_of
 from stagegen.catalogue.front_matter import read_algorithms
 from stagegen.catalogue.selection import EVERYTHING, Selection
-from stagegen.catalogue.source_hash import SourceHashes, hash_of
+from stagegen.catalogue.source_hash import SourceHashes
 from stagegen.catalogue.templates import RESERVED, SKELETON, Root, Templates, templates_of
 from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
@@ -236,6 +237,6 @@ def _own_hash(algorithm: Algorithm, catalogue: Catalogue, sources: SourceHashes)
     view = f"{algorithm.collective}/view.c"
     has_view = catalogue.templates.has(view)
     files = (algorithm.template.as_posix(), *([view] if has_view else []))
-    hashes = (sources.of(path, algorithm.collective) for path in files)
-    described = catalogue.collective(algorithm.collective).facts
-    return hash_of((*hashes, *described, *algorithm.facts))
+    described = catalogue.collective(algorithm.collective)
+    code = sources.of(files, described, is_native="unprepared" in algorithm.constraints)
+    return hash_of((code, *described.facts, *algorithm.facts))

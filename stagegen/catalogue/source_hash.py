@@ -1,56 +1,33 @@
 """The hash of a routine, over its compiled source without comments and layout.
 
 The measurements of a log count only for routines that have not changed since. So the hash covers
-all parts of a routine, shared templates included, and nothing that only people read.
+all parts of a routine, and nothing that only people read: its template, all that this includes,
+and what these reach of the code that all routines share (:mod:`stagegen.catalogue.shared_code`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
-from stagegen.catalogue.templates import Templates
+from stagegen.catalogue.c_tokens import hash_of, names_in, tokens
+from stagegen.catalogue.collective import Collective
+from stagegen.catalogue.shared_code import SharedCode
+from stagegen.catalogue.templates import SKELETON, Templates
 from stagegen.data import ENGINES
 from stagegen.errors import InputError
 
-_TOKEN = re.compile(
-    r"""
-    (?P<skipped>
-        \{\#.*?\#\} | /\*.*?\*/ | //[^\n]*
-        | \{%\s*(?:end)?tables\s*%\}               # in which file text stands
-      )
-    | (?P<token>
-        "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'  # texts, characters
-        | \w+ | \{[{%]-? | -?[%}]\}                # words, numbers, Jinja's braces
-        | [^\w\s]
-      )
-    """,
-    re.DOTALL | re.VERBOSE,
-)
 _TAKEN_IN = re.compile(r"\{%-?\s*(?:include|import|extends|from)\s+(.*?)\s*(?:-?%\}|\simport\s)")
 _INCLUDED = re.compile(r'^#include "(\w+)\.h"$', re.MULTILINE)
 _TABLES = re.compile(r'^#include "\{\{ function \}\}\.tables\.h"$', re.MULTILINE)
 _NAMED = re.compile(r"""["'](?P<path>[^"']+)["']""")
 
+#: What runs around a routine: its name in the shared code, for any collective and for a reduction.
+_AROUND, _AROUND_REDUCTION = "coll_run_inside", "coll_run_reduction"
+
 #: The template of the files of tables that the routines of a collective include.
 TABLES_TEMPLATE = "_tables.h.j2"
-
-
-def hash_of(parts: Iterable[str]) -> str:
-    """Return the SHA-256 of texts, each delimited from the next."""
-    total = hashlib.sha256()
-    for part in parts:
-        total.update(f"{len(part)}:{part}\n".encode())
-    return total.hexdigest()
-
-
-@lru_cache(maxsize=4096)
-def hash_of_code(text: str) -> str:
-    """Return the hash of the tokens of C, or of a template of C."""
-    return hash_of(tokens(text))
 
 
 @dataclass(frozen=True)
@@ -59,12 +36,14 @@ class _File:
 
     Attributes:
         hash: of its tokens.
+        names: in it.
         taken_in: how it names the templates that it takes in.
         included: the names of the headers beside it that it includes.
         has_tables: whether it includes the tables of the routine.
     """
 
     hash: str
+    names: frozenset[str]
     taken_in: tuple[str, ...]
     included: tuple[str, ...]
     has_tables: bool
@@ -80,42 +59,55 @@ class SourceHashes:
     def __init__(self, templates: Templates):
         self._templates = templates
         self._files: dict[str, _File] = {}
-        self._hashes: dict[tuple[str, str], str] = {}
+        self._shared = SharedCode({p: templates.text(p) for p in _shared_files(templates)})
 
-    def of(self, template: str, collective: str) -> str:
-        """Return the hash of a template and of all that it takes in, engines and tables too.
+        self._hashes: dict[tuple[tuple[str, ...], str, bool], str] = {}
+
+    def of(self, paths: tuple[str, ...], collective: Collective, is_native: bool) -> str:
+        """Return the hash of files, of all that they take in, and of the shared code they reach.
 
         Args:
-            template: the path of the file.
+            paths: of the files: a routine's template, and its collective's view.
             collective: of the routine; the template of its tables is in the folder of this name.
+            is_native: whether the routine gets the application's arguments as they are.
 
         Raises:
             InputError: a template includes one that does not exist, or that it names by a variable.
         """
-        key = template, collective
+        key = paths, collective.name, is_native
         if key not in self._hashes:
-            self._hashes[key] = self._hash(template, collective)
+            self._hashes[key] = self._hash(paths, collective, is_native)
         return self._hashes[key]
 
-    def _hash(self, template: str, collective: str) -> str:
-        seen: dict[str, str] = {}
-        waiting = [template]
+    def _hash(self, paths: Iterable[str], collective: Collective, is_native: bool) -> str:
+        files = [self._file(path) for path in self._with_taken_in(paths, collective.name)]
+        names = frozenset[str]().union(*(file.names for file in files))
+        if not is_native:
+            names |= {_AROUND, _AROUND_REDUCTION} if collective.reduces else {_AROUND}
+        return hash_of((*(file.hash for file in files), self._shared.hash_from(names)))
+
+    def _with_taken_in(self, paths: Iterable[str], collective: str) -> Iterable[str]:
+        """Return files and all that they take in, each once, in an order that does not vary."""
+        seen: dict[str, None] = {}
+        waiting = [*paths]
         while waiting:
             path = waiting.pop()
             if path not in seen:
+                seen[path] = None
                 file = self._file(path)
-                seen[path] = file.hash
                 waiting += (self._named(name, path) for name in reversed(file.taken_in))
                 waiting += self._engines(file)
                 if file.has_tables:
                     waiting.append(self._tables(path, collective))
-        return hash_of(seen.values())
+        return seen
 
     def _file(self, path: str) -> _File:
         if path not in self._files:
             text = self._templates.text(path)
+            compiled = tuple(tokens(text))
             self._files[path] = _File(
-                hash_of_code(text),
+                hash_of(compiled),
+                names_in(compiled),
                 tuple(_TAKEN_IN.findall(text)),
                 tuple(engines_included(text)),
                 _TABLES.search(text) is not None,
@@ -150,11 +142,12 @@ class SourceHashes:
         raise InputError(f"{problem}; {advice}", self._templates.place(path))
 
 
+def _shared_files(templates: Templates) -> Iterator[str]:
+    """Yield the files of the code that all routines share."""
+    yield from templates.matching(f"{SKELETON}/*.c")
+    yield from templates.matching(f"{SKELETON}/*.h")
+
+
 def engines_included(text: str) -> list[str]:
     """Return the names of the headers beside it that a C file or its template includes."""
     return _INCLUDED.findall(text)
-
-
-def tokens(text: str) -> Iterator[str]:
-    """Yield the tokens of C, or of a template of C; comments of both are left out."""
-    return (match["token"] for match in _TOKEN.finditer(text) if match["token"])

@@ -8,7 +8,8 @@ from typing import Any
 
 from stagegen.catalogue import Catalogue
 from stagegen.catalogue.algorithm import STEPS
-from stagegen.catalogue.source_hash import engines_included, hash_of, hash_of_code
+from stagegen.catalogue.c_tokens import hash_of, hash_of_code
+from stagegen.catalogue.source_hash import engines_included
 from stagegen.data import DRIVERS, ENGINES
 from stagegen.errors import GenerateError
 from stagegen.generate.build import Build

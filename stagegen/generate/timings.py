@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stagegen.catalogue.source_hash import hash_of_code
+from stagegen.catalogue.c_tokens import hash_of_code
 from stagegen.data import DRIVERS
 from stagegen.errors import InputError
 from stagegen.generate.render import Renderer

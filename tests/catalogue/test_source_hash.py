@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from stagegen.catalogue import load_catalogue
-from stagegen.catalogue.source_hash import tokens
+from stagegen.catalogue.c_tokens import tokens
 from stagegen.errors import InputError
 
 NATIVE = """{#---
 summary: The MPI library's own.
+constraints: [unprepared]
 cost: unknown
 reference: none
 scratch: 0
@@ -35,6 +36,30 @@ int ring(void) {
 }
 """
 LOOP = '{# Shared. #}\n#include "coll.h"\nconst char *text = "a /* no comment */  b";\n'
+COLL = """/* What all share. */
+enum coll_kind { COLL_FIRST, COLL_SECOND, COLL_TAG = 1 };
+struct coll_comm {
+    int rank;
+};
+int coll_copy(int count);
+#define COLL_TRY(expression) \\
+    if (expression) return 1
+static inline int coll_peer(int rank) { return rank; }
+static inline int coll_unasked(int rank) { return rank; }
+"""
+DATA = """#include "coll.h"
+enum { PIECE = 64 };
+static const int limits[] = {1, 2};
+static const int most = 9;
+static int fits(int count) { return count < limits[1] * PIECE; }
+int coll_copy(int count) { return fits(count); }
+int coll_other(int count) { return count + most; }
+"""
+OTHER_DATA = "static int fits(int count) { return count < 3; }\n"
+CALL = """int coll_run(void) { return coll_run_inside(); }
+int coll_run_inside(void) { return 0; }
+int coll_run_reduction(void) { return 0; }
+"""
 DESCRIPTION = """summary: Every rank gets the message of the root.
 arguments: [buffer, count, datatype, root, comm]
 send: nothing
@@ -43,7 +68,7 @@ size: whole
 bound: bcast
 view: the message
 """
-VIEW = "static void view(void) {}\n"
+VIEW = "static void view(void) { COLL_TRY(coll_copy(COLL_TAG)); }\n"
 FILES = {
     "bcast/collective.yaml": DESCRIPTION,
     "libcoll/native.c.j2": NATIVE,
@@ -52,10 +77,14 @@ FILES = {
     "bcast/_other.c.j2": "int other;\n",
     "_shared/_loop.c.j2": LOOP,
     "engines/engine.h": '#include "inner.h"\nint turn(void); /* Turns. */\n',
-    "engines/engine.c": '#include "engine.h"\nint turn(void) { return inner(); }\n',
+    "engines/engine.c": '#include "engine.h"\nint turn(void) { return inner() + coll_peer(1); }\n',
     "engines/inner.h": "int inner(void);\n",
     "engines/inner.c": '#include "inner.h"\nint inner(void) { return 7; }\n',
     "engines/unused.c": "int unused;\n",
+    "libcoll/coll.h": COLL,
+    "libcoll/data.c": DATA,
+    "libcoll/more.c": OTHER_DATA,
+    "libcoll/call.c": CALL,
 }
 
 
@@ -97,6 +126,21 @@ def before(tmp_path):
         {"collective": ("Every rank gets", "All ranks get")},
         {"collective": ("bound: bcast", "bound: reduce")},
         {"unused": ("int unused;", "long unused;")},
+        {"coll": ("/* What all share. */", "/* What all routines share. */\n")},
+        {"coll": ("int rank;\n", "int rank;\n    int told;\n")},
+        {"coll": ("COLL_SECOND,", "COLL_SECOND, COLL_THIRD = 7,")},
+        {"coll": ("int coll_copy(int count);", "int coll_new(void);\nint coll_copy(int count);")},
+        {"coll": ("coll_unasked(int rank) { return rank", "coll_unasked(int rank) { return 7")},
+        {"data": ("count + most", "count - most")},
+        {"data": ("most = 9", "least = 9")},
+        {"more": ("count < 3", "count < 4")},
+        {"call": ("int coll_run(void) { return", "int coll_run(void) { return 1 +")},
+        {
+            "call": (
+                "int coll_run_reduction(void) { return 0",
+                "int coll_run_reduction(void) { return 1",
+            )
+        },
     ],
 )
 def test_what_only_people_read_changes_no_hash(before, tmp_path, change):
@@ -116,6 +160,21 @@ def test_what_only_people_read_changes_no_hash(before, tmp_path, change):
         ({"native": ("{{ banner }}", "{{ banner }} int n;")}, {"bcast/native"}),
         ({"view": ("view(void)", "view(int n)")}, {"bcast/native", "bcast/ring"}),
         ({"collective": ("recv: one", "recv: all")}, {"bcast/native", "bcast/ring"}),
+        ({"coll": ("int rank) { return rank", "int rank) { return rank + 1")}, {"bcast/ring"}),
+        ({"coll": ("if (expression)", "while (expression)")}, {"bcast/native", "bcast/ring"}),
+        ({"coll": ("COLL_TAG = 1", "COLL_TAG = 2")}, {"bcast/native", "bcast/ring"}),
+        ({"data": ("PIECE = 64", "PIECE = 128")}, {"bcast/native", "bcast/ring"}),
+        ({"data": ("{1, 2}", "{1, 3}")}, {"bcast/native", "bcast/ring"}),
+        ({"data": ("return count <", "return count <=")}, {"bcast/native", "bcast/ring"}),
+        (
+            {
+                "call": (
+                    "int coll_run_inside(void) { return 0",
+                    "int coll_run_inside(void) { return 1",
+                )
+            },
+            {"bcast/ring"},
+        ),
     ],
 )
 def test_what_is_compiled_changes_the_hash_of_its_routines(before, tmp_path, change, changed):

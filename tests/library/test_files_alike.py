@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from stagegen.catalogue.source_hash import tokens
+from stagegen.catalogue.c_tokens import tokens
 from stagegen.library import library_files
 from tests.mpi import support
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stagegen.catalogue.source_hash import tokens
+from stagegen.catalogue.c_tokens import tokens
 from tests.library.schemas import validate
 
 REFERENCE = Path(__file__).parents[2] / "generated" / "reference"

@@ -1,0 +1,55 @@
+"""The tokens of C, and of templates of C: what is compiled, without comments and layout."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+_TOKEN = re.compile(
+    r"""
+    (?P<skipped>
+        \{\#.*?\#\} | /\*.*?\*/ | //[^\n]*
+        | \{%\s*(?:end)?tables\s*%\}               # in which file text stands
+      )
+    | (?P<token>
+        "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'  # texts, characters
+        | \w+ | \{[{%]-? | -?[%}]\}                # words, numbers, Jinja's braces
+        | [^\w\s]
+      )
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_PLAIN = re.compile(
+    r"""(?P<comment>/\*.*?\*/|//[^\n]*)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
+)
+
+
+def hash_of(parts: Iterable[str]) -> str:
+    """Return the SHA-256 of texts, each delimited from the next."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(f"{len(part)}:{part}\n".encode())
+    return total.hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def hash_of_code(text: str) -> str:
+    """Return the hash of the tokens of C, or of a template of C."""
+    return hash_of(tokens(text))
+
+
+def tokens(text: str) -> Iterator[str]:
+    """Yield the tokens of C, or of a template of C; comments of both are left out."""
+    return (match["token"] for match in _TOKEN.finditer(text) if match["token"])
+
+
+def without_comments(text: str) -> str:
+    """Return C with a blank in place of each comment."""
+    return _PLAIN.sub(lambda match: match[0] if match["comment"] is None else " ", text)
+
+
+def names_in(of: Iterable[str]) -> frozenset[str]:
+    """Return the tokens that are names."""
+    return frozenset(token for token in of if token.isidentifier())
