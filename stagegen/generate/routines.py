@@ -140,6 +140,7 @@ def routine_files(
     """
     values = _values(algorithm, renderer, group)
     values["call"] = CallInC(collective)
+    values["contract"] = c_comment([_contract(algorithm, collective)])
     function = values["function"]
     tables = f"{function}{TABLES}"
     code, own = renderer.render_apart(algorithm.template.as_posix(), values, tables)
@@ -171,7 +172,6 @@ def _values(algorithm: Algorithm, renderer: Renderer, group: RankGroup) -> dict[
         "function": function,
         "group_number": group.number,
         "signature": _signature(function),
-        "contract": c_comment(["Returns MPI_SUCCESS or an MPI error code."]),
     }
     proven: tuple[str, ...] = ()
     if algorithm.needs is not None:
@@ -179,6 +179,15 @@ def _values(algorithm: Algorithm, renderer: Renderer, group: RankGroup) -> dict[
     about = (*_about(algorithm, group, renderer.works), *proven)
     values["banner"] = renderer.header(f"{function}: {algorithm.summary}", about)
     return values
+
+
+def _contract(algorithm: Algorithm, collective: Collective) -> str:
+    """Return what a routine finds in its call, for the comment above its function."""
+    is_of_parts = bool(algorithm.parts) and collective.reduces
+    if is_of_parts or "unprepared" in algorithm.constraints:
+        return "No view: the call has what the application passed, MPI_IN_PLACE included."
+    dense = " All data is plain bytes (MPI_PACKED)." if "dense" in algorithm.constraints else ""
+    return f"View: {collective.view}{dense}"
 
 
 def _about(algorithm: Algorithm, group: RankGroup, works: Mapping[str, Work]) -> Iterator[str]:
