@@ -18,7 +18,7 @@ from stagegen.topology import Topology
 
 _OF_STREAMS = ("receives_ahead", "segment_size", "tail")
 #: The members of the engine's ``struct pattern``, each of which is the table of its name.
-_MEMBERS = ("schedule", "parts", "sizes", "places")
+_MEMBERS = ("schedule", "parts")
 
 
 def pattern_schedule_of(

@@ -17,9 +17,6 @@ struct pattern_step {
 struct pattern {
     const struct aapc_schedule *schedule;
     const struct pattern_step *parts; /* one for each step of the schedule */
-    /* For the proof; the engine reads neither. */
-    const int *sizes;  /* bytes of each block, by senders */
-    const int *places; /* of each step's message in its phase */
 };
 
 /* The part of a message that a step sends or receives; `whole` is all of the message. */
