@@ -78,6 +78,8 @@ SESSION_DRIVERS = (
     "shared_clock.h",
     "timing.h",
 )
+#: What the session shares with the recorder and with libraries that are built with TRACE=1.
+EVENTS = ("clocks.c", "clocks.h")
 
 
 def runtime_sources(
@@ -202,6 +204,7 @@ def measuring_sources(
         **runtime_sources(build, renderer),
         **check_sources(build, renderer),
         **{name: _driver(name) for name in SESSION_DRIVERS},
+        **{name: renderer.unrendered(f"events/{name}") for name in EVENTS},
         **timing_sources(renderer, timings),
     }
     files["build.c"] = build_source(files, renderer)

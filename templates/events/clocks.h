@@ -1,4 +1,7 @@
-/* Clocks of hosts, compared over messages: for the recorder and for libraries with TRACE=1. */
+/*
+ * Clocks of hosts, compared over messages: for the recorder, for libraries with TRACE=1, and for
+ * the measuring session.
+ */
 #ifndef CLOCKS_H
 #define CLOCKS_H
 
@@ -25,8 +28,21 @@ int64_t clocks_of_system(void);
 void clocks_identify(char name[CLOCKS_NAME], const char *host);
 
 /*
- * Collective: compare all clocks with that of rank 0, as `now` reads them. Each name must be filled
- * up with zeros. Returns 1 with this process's sample, or 0 if its clock is that of rank 0.
+ * Collective: find the lowest rank with each rank's clock, [rank] -> rank, which the caller frees.
+ * Each name must be filled up with zeros. Returns an MPI error code.
+ */
+int clocks_find_leaders(MPI_Comm comm, const char name[CLOCKS_NAME], int **leaders);
+
+/*
+ * Collective: compare all clocks with that of rank 0, as `now` reads them, by so many exchanges of
+ * messages each. A rank whose clock is that of rank 0 gets zeros. Returns an MPI error code.
+ */
+int clocks_sample(MPI_Comm comm, const int *leaders, int exchanges, int64_t now(void),
+                  struct clocks_sample *own);
+
+/*
+ * Both, by as many exchanges as a recording needs. An error ends the job. Returns 1 with this
+ * process's sample, or 0 if its clock is that of rank 0.
  */
 int clocks_compare(MPI_Comm comm, const char name[CLOCKS_NAME], int64_t now(void),
                    struct clocks_sample *own);
