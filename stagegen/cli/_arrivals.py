@@ -26,7 +26,7 @@ def read_plan(text: str, topology_file: str | None = None) -> Arrivals:
         topology_file: of the cluster, whose ranks come late.
 
     Raises:
-        click.BadParameter: it is neither, or MAX is wrong; says what to give.
+        click.BadParameter: it is none of these, or MAX is wrong; says what to give.
         InputError: the file is no recording, or has no such site; says which there are.
     """
     name, _, rest = text.partition(":")
@@ -74,7 +74,7 @@ def _replay(text: str) -> Replay:
 
 
 def late_ranks(text: str) -> dict[int, float]:
-    """Return by how many seconds which ranks are late; nothing if the text is not RANK=TIME,…."""
+    """Return how many seconds each named rank is late; nothing if the text is not RANK=TIME,…."""
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(rank.isascii() and rank.isdigit() and equals for rank, equals, _ in pairs):
         return {}

@@ -172,7 +172,7 @@ def _print_replays(played: Sequence[Replayed]) -> None:
     "--calls", type=click.IntRange(1), default=2000, show_default=True, help="Calls of the trace."
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the made times."
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of synthetic times."
 )
 @click.option("--output", type=_FILE, required=True, metavar="FILE", help="The trace to write.")
 def trace_command(
@@ -305,7 +305,7 @@ def _of_log(
 @click.option("--html", type=_FILE, metavar="FILE", help="Write a page.")
 @format_option
 def report_command(file: Path, html: Path | None, output_format: str) -> None:
-    """Tell what was tried and chosen at each call site, when and why.
+    """Report what was tried and chosen at each call site, when and why.
 
     FILE is what LIBCOLL_LEARN named.
     """

@@ -57,7 +57,7 @@ def command(
     output_format: str,
     words: tuple[str, ...],
 ) -> None:
-    """Tell the process arrival patterns of a RECORDING, for each collective and call site.
+    """Report the process arrival patterns of a RECORDING, by collective and call site.
 
     `stagegen arrivals --calibrate FILE -- mpiexec -n 2 -hosts A,B` measures times of messages.
     """

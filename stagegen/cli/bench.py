@@ -126,8 +126,8 @@ def command(
 ) -> None:
     """Compare a generated library with the native routines.
 
-    With --arrivals, or with several libraries: the routines that their tables choose, in turn in
-    one job.
+    With --arrivals, or with several libraries, compare the routines that their tables choose, in
+    turn in one job.
     """
     topology = load_topology(topology_file)
     if arrivals or metric or len(libraries) > 1:

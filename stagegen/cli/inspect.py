@@ -48,7 +48,7 @@ _ROWS, _PLACES = 24, 12
 @click.option(
     "--by-clocks",
     is_flag=True,
-    help="Trust the clocks in each direction; default: half of a message's time there and back.",
+    help="Time each direction by the clocks; default: half of a message's time there and back.",
 )
 @click.option(
     "--topology",

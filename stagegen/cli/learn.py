@@ -30,7 +30,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--library", type=_FOLDER, required=True, metavar="DIR", help="A generated folder.")
 @click.option("--output", type=_FOLDER, metavar="DIR", help="What to write; default: --library.")
 def command(files: tuple[Path, ...], library: Path, output: Path | None) -> None:
-    """Merge FILES of LIBCOLL_LEARN into the decision table of a library, and make it anew.
+    """Merge FILES of LIBCOLL_LEARN into a library's decision table, and make the library again.
 
     The rules say where they are from: `learned` in decision.json. If the library's calls can adapt,
     they still can, and start from the times that programs measured: `learned` in known.json.

@@ -48,7 +48,7 @@ class _Patterns(click.Group):
 
 @click.group(cls=_Patterns)
 def command() -> None:
-    """Tell the patterns of irregular collectives: `stagegen patterns FILE`, or make one."""
+    """Report the patterns of irregular collectives: `stagegen patterns FILE`, or make one."""
 
 
 @command.command("of")
@@ -86,7 +86,7 @@ def of(
     name: str | None,
     output_format: str,
 ) -> None:
-    """Tell the distinct patterns of a FILE: a recording, or a pattern file."""
+    """Report the distinct patterns of a FILE: a recording, or a pattern file."""
     patterns, unknown = _patterns_of(file)
     topology = None if topology_file is None else load_group(topology_file, hosts)
     by_threshold = merged_at(patterns, sorted({*SHOWN, threshold}))

@@ -39,9 +39,10 @@ def command(
     as_json: bool,
     output_format: str,
 ) -> None:
-    """Tell which collectives, sizes and call sites take the time of a RECORDING.
+    """Report which collectives, sizes and call sites take the time of a RECORDING.
 
-    Waiting for the last rank to arrive is the program's; the operation is what tuning can shorten.
+    The program causes the waiting for the last rank to arrive; tuning can only shorten the rest,
+    the operation.
     """
     profile = profile_of(read(recording))
     if histogram is not None:

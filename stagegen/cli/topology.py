@@ -63,8 +63,8 @@ def command() -> None:
 _HELP = f"""\
 Show hosts, ranks, loads, the root and, for a size, the lower bounds.
 
-A size counts the bytes {sizes_in_words(load_collectives())}. Blocks that differ in length are as
-even as can be.
+A size counts the bytes {sizes_in_words(load_collectives())}. Where
+blocks may differ in length, the bounds are for blocks as even as possible.
 """
 
 

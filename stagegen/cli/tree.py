@@ -37,7 +37,7 @@ _HOTSPOTS = 3
 
 @click.group()
 def command() -> None:
-    """Configured trees for allreduce, reduce, bcast and barrier: make, check and show files."""
+    """Make, check, show and change tree files: trees of allreduce, reduce, bcast and barrier."""
 
 
 @command.command("make")
@@ -96,7 +96,7 @@ def make(
 @topology_option
 @format_option
 def check(file: Path, topology_file: str, output_format: str) -> None:
-    """Check that FILE is a tree over all ranks of a cluster, and tell what it costs.
+    """Check that FILE is a tree over all ranks of a cluster, and report what it costs.
 
     Ends with status 2, the line and the mistake if it is not.
     """

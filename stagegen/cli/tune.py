@@ -132,9 +132,9 @@ from stagegen.tune.scope import Options
     type=click.FloatRange(min=1, max=MOST),
     default=PATIENCE,
     show_default=True,
-    help="A command hangs if it takes so many seconds more than a hundred times its lower bound. "
-    "At the first attempt the limit is a quarter of that. It is lower where earlier commands have "
-    "shown how long calls take.",
+    help="A command counts as hung when it takes this many seconds longer than a hundred times its "
+    "lower bound. At the first attempt, the limit is a quarter of that. It is lower where earlier "
+    "commands have shown how long calls take.",
 )
 @progress_options
 def command(

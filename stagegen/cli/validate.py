@@ -64,7 +64,7 @@ _COMMAND = "stagegen validate"
     "--budget",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="Begin no further decision after so many seconds.",
+    help="Begin no further decision after this many seconds.",
 )
 @click.option(
     "--repetitions",
