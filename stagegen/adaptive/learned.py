@@ -62,7 +62,7 @@ class Situation:
         stages: the first and the latest ones.
         left_out: stages between them.
         decided_by: which times the policy heard: the "mean" over the ranks, or the "max".
-        is_paused: whether it stopped in its midst, as call sites were told apart.
+        is_paused: whether it stopped before its policy was done, as call sites were told apart.
     """
 
     collective: str

@@ -64,7 +64,7 @@ def by_subject(files: Iterable[Learned]) -> Iterator[tuple[Subject, Seen]]:
 def counts(one: Situation) -> bool:
     """Return whether a situation says what is best.
 
-    It does not if its policy never selected, or if it stopped in its midst.
+    It does not if its policy never selected, or if it stopped before its policy was done.
     """
     return one.selected_after is not None and not one.is_paused
 

@@ -42,7 +42,7 @@ struct coll_record {
     struct stage_record first[FIRST], latest[LATEST];
     int chosen;  /* the candidate that monitoring began with, or -1 */
     int current; /* the candidate that serves: of the latest monitoring period, if there was one */
-    int is_paused; /* sites are apart: it has stopped in the midst */
+    int is_paused; /* sites are apart: it has stopped before its policy was done */
     struct coll_record *next;
 };
 

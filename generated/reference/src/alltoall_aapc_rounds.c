@@ -13,7 +13,7 @@
  *   0→1 1→3 2→0 3→2 | 1→2 2→3 3→0 | 0→2 2→1 | 0→3 1→0 3→1
  *   messages of 12 KiB in segments of 4 KiB: three rounds of one segment of each
  *   rank 0 in a round: to 1 and from 2 | from 3 | to 2 | to 3 and from 1
- *   in_flight 4: it takes a step when its step four before is complete,
+ *   in_flight 4: rank 0 takes a step when the step four before it is complete,
  *   here the same step of the round before
  * Reference: Faraj 2006, §3.2.2 (phases), here in segments with a window.
  * proven: 4 ranks, 4 phases (lower bound 4, gap 0 %), 0 synchronisations

@@ -11,7 +11,7 @@
  * Example:
  *   p = 5; messages of 12 KiB in segments of 4 KiB: three rounds of one segment of each
  *   rank 0 in a round: to 1 from 4 | to 2 from 3 | to 3 from 2 | to 4 from 1
- *   in_flight 4: it takes a step when its step four before is complete,
+ *   in_flight 4: rank 0 takes a step when the step four before it is complete,
  *   here the same step of the round before
  * Reference: Thakur, Rabenseifner and Gropp 2005 [doi:10.1177/1094342005051521] (scattered);
  *   throttled as in MPICH (MPIR_CVAR_ALLTOALL_THROTTLE), here in segments.

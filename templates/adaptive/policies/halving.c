@@ -1,9 +1,9 @@
 /*
- * Successive halving (Karnin, Koren, Somekh 2013) of the candidates that what is known lets enter.
- * Each gets two calls; the faster half gets twice as many, and so on; the last two get at least 2
- * ITER calls. Times are lower medians: one lost frame does not decide. The winner is monitored as
- * in Fig. 4.24; if it becomes slow, the race is run anew, from the second time on with a wider
- * margin for those that were left out.
+ * Successive halving (Karnin, Koren, Somekh 2013) of the candidates that enter by their known
+ * times. Each gets two calls; the faster half gets twice as many, and so on; the last two get at
+ * least 2 ITER calls. Times are lower medians: one lost frame does not decide. The winner is
+ * monitored as in Fig. 4.24. If it becomes slow, a new race starts; from the second new race on,
+ * the margin is wider, so that candidates enter that were left out before.
  */
 #include "policy.h"
 
