@@ -34,18 +34,28 @@ All {cases:,} calls gave the same bytes as the MPI library's own.
 They were made in {runs} runs with {mpi}, at {revisions}.
 `make check-all` makes them again, and with them this page (`docs/tools/conformance.py`).
 
-A run compares every routine of a library, and its `MPI_` functions, with the MPI library's own:
-counts of 0, 1, odd ones, longer than a segment, and divisible by nothing; plain types, and derived
-ones with gaps, permutations, structures and negative lower bounds, other ones on the other side;
-all predefined operations on all types that they are for, and operations of its own, some of which
-do not commute; several roots; `MPI_IN_PLACE` wherever it is allowed; `MPI_COMM_WORLD` and
-communicators of other sizes and orders. *Full* is every combination of a datatype or an operation
-of its own with a length, a root and a place; all predefined operations have one length. Up to 4
-ranks it is so for every value of a parameter, one parameter at a time; above that for the defaults,
-and other values get a quick check, as communicators other than `MPI_COMM_WORLD` always do. *Quick*
-is a telling part, another one for each number of ranks. Where MPICH itself is wrong, results are
-compared with what the MPI standard says (`drivers/trials.h` names these calls), and its functions
-are not compared with themselves.
+A run compares every routine of a library, and its `MPI_` functions, with the MPI library's own. It
+varies
+
+- counts: 0, 1, odd ones, longer than a segment, and divisible by nothing,
+- datatypes: plain types, and derived ones with gaps, permutations, structures and negative lower
+  bounds; the two sides of a call may have different ones,
+- operations: all predefined ones on all types that they are for, and operations of the check's own,
+  some of which do not commute,
+- roots, and `MPI_IN_PLACE` wherever it is allowed,
+- communicators: `MPI_COMM_WORLD`, and others of other sizes and orders.
+
+There are two levels:
+
+- *Full* is every combination of a datatype, or of an operation of the check's own, with a length, a
+  root and a place; all predefined operations have one length.
+  - Up to 4 ranks, this holds for every value of a parameter, one parameter at a time. Above that,
+    it holds for the default values, and other values get a quick check.
+  - Communicators other than `MPI_COMM_WORLD` always get a quick check.
+- *Quick* is a selection of these calls, another one for each number of ranks.
+
+Where MPICH itself is wrong, results are compared with what the MPI standard says
+(`drivers/trials.h` names these calls), and its functions are not compared with themselves.
 
 MPI asks all ranks of a reduction for the same datatype. The check goes further: ranks may have
 datatypes of one signature with other gaps. MPICH's own reduce and allreduce do these calls between
@@ -55,11 +65,10 @@ first five calls on a communicator, a rank reads the data of others with its own
 shows it without any of our code. So the check leaves out these calls where ranks share memory. All
 runs of this page make them, as their ranks exchange messages through TCP.
 
-The totals below are of ranks that call together. The check is also run with ranks that come apart
-by random delays of up to 1 to 5 ms before each call (`--delays` of a built check; `DELAYED` and
-`NAMED` in `tests/mpi/test_conformance.py`). It then compares the routines that watch arrivals,
-those of allreduce that are made for late ranks, and all routines of one library. These calls are
-not counted here.
+In the totals below, ranks call together. The tests also run the check with random delays of up to
+1 to 5 ms before each rank's call (`--delays` of a built check; `DELAYED` and `NAMED` in
+`tests/mpi/test_conformance.py`). These runs compare the routines that watch arrivals, those of
+allreduce that are made for late ranks, and all routines of one library. The totals leave them out.
 """
 
 
@@ -90,7 +99,7 @@ SECTIONS = (
     ),
     Section(
         "Several ranks on a host",
-        "As many as told, fewer on the last host; hierarchical algorithms take part.",
+        "As many as the table says, fewer on the last host; hierarchical algorithms take part.",
         lambda run: _is_plain(run) and run["slots"] > 1,
     ),
     Section(

@@ -52,7 +52,7 @@ def test_configurations_stand_beside_theirs(tree):
     text = configurations.EXPERIMENT.report(found)
     assert "| 4 × 8 nary | 1100 | 1100 | 1.00 | – | 1000 |" in text
     assert "| 4 × 8 binary | 1500 | 1000 | 1.50 (1.00–2.00) | 1.49 | 1000 |" in text
-    assert "takes 1100 to 1500 µs on 4 × 8, and 500 to 500 µs on 8 × 4" in text
+    assert "takes 1100 to 1500 µs on 4 × 8; 500 to 500 µs on 8 × 4" in text
     assert "`4 × 8 nary` (theirs: 8W)" in text
     (core,) = [line for line in text.splitlines() if line.startswith("| core | 3 |")][:1]
     assert core.endswith("| 11 | 10 | 3 | 8 | 64 | 8 | 14 |"), (

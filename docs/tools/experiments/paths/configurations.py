@@ -117,7 +117,7 @@ def _noise(found: Found) -> Iterator[str]:
             told.append(f"{min(own):.0f} to {max(own):.0f} µs on {hosts} × {slots}")
     if told:
         yield (
-            f"The n-ary tree alone takes {', and '.join(told)}, by when it was measured. So a "
+            f"From one measurement to the next, the n-ary tree alone takes {'; '.join(told)}. So a "
             "speed-up whose launches are on both sides of 1 is noise."
         )
 
