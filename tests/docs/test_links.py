@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,22 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "generated" / "README.md"]
 LINK = re.compile(r"\]\((?P<target>[^)#]+)(?:#[^)]*)?\)")
+ANCHOR = re.compile(r"\]\((?P<target>[^)#\s]*)#(?P<anchor>[^)\s]+)\)")
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives the headings of a page."""
+    text = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+    found: Counter[str] = Counter()
+    anchors = set()
+    for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        anchors.add(f"{anchor}-{found[anchor]}" if found[anchor] else anchor)
+        found[anchor] += 1
+    return anchors
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -19,3 +36,11 @@ def test_links_lead_somewhere_and_no_placeholder_is_left(page: Path) -> None:
         target = match["target"]
         assert target.startswith("https://") or (page.parent / target).exists(), target
     assert not re.search(r"\b[A-Z]+_TABLE\b|TODO|FIXME", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_a_section_lead_to_one_that_exists(page: Path) -> None:
+    for match in ANCHOR.finditer(page.read_text(encoding="utf-8")):
+        if not match["target"].startswith("https://"):
+            aim = page.parent / match["target"] if match["target"] else page
+            assert match["anchor"] in anchors_of(aim), match[0]
