@@ -29,13 +29,25 @@ page is made from the front matter of the templates by `python docs/tools/catalo
 collective also has `native`, what the MPI library does by itself; it serves wherever nothing else
 is faster or allowed.
 
-Cost is the time in the model of Faraj 2006, §4.1.1.1: α latency of a message, β time of a byte,
-n bytes of a message, p ranks, θ sequentialisation of two phases, δ_l and δ_h a light and an MPI
-barrier, γ contention (γ_n at receivers, γ_l on links, γ_s in switches). It says what an algorithm
-is good for, and decides nothing: measurements do. Values of a parameter are those that tuning
-tries; where they go up to a formula, they depend on the ranks and the size. The default, in bold,
-serves where nothing was tuned. Algorithms with parts are [compositions](guidelines.md): the table
-that is being made says which routine serves each part.
+| in an entry | what it says |
+|---|---|
+| *Wins* | when the algorithm is the best choice |
+| *Cost* | its time in the model of Faraj 2006, §4.1.1.1. Measurements decide, not this cost |
+| a parameter | the values that tuning tries. Up to a formula, they depend on ranks and size |
+| | the default, in bold, serves where nothing was tuned |
+| *Part* | a call that a [composition](guidelines.md) makes; rules say which routine serves it |
+
+| symbol or word | meaning |
+|---|---|
+| p, n | ranks; bytes of a message |
+| α, β | latency of a message; time of a byte |
+| θ | two phases one after the other |
+| δ_l | a light barrier: tokens between the ranks that would meet at a receiver or on a link |
+| δ_h | an MPI barrier |
+| γ by itself | contention: γ_n at receivers, γ_l on links, γ_s in switches |
+| nγ, in reductions | the time to combine n bytes |
+| lg | the logarithm to the base 2 |
+| a *guest* | a rank beyond a power of two: another rank takes its data, and returns the result |
 """
 
 

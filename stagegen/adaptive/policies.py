@@ -220,7 +220,7 @@ class Policy:
         return self._stage(None)
 
     def next(self, mean_s: Sequence[float], max_s: Sequence[float], skew_s: float = 0.0) -> Stage:
-        """Return the stage after one that was heard of.
+        """Return the stage after one whose times are known.
 
         Args:
             mean_s: of each call the mean over the ranks, in seconds; at least one.

@@ -109,7 +109,7 @@ def check_engine(headers: Sequence[str], kind: str) -> None:
 
 
 def _facts(kind: Kind) -> Mapping[str, str | bool | None]:
-    """Return of one of the checker's kinds what tables say of themselves."""
+    """Return what tables say of themselves, for one of the checker's kinds."""
     return {name: getattr(kind, name) for name in ("giver", "blocks", "barriers", "dummies")}
 
 

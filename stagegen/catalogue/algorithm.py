@@ -77,7 +77,7 @@ RANKS_SERVED = {
 
 @dataclass(frozen=True)
 class Adaptation:
-    """That calls which adapt may try an algorithm (Faraj 2006, §4.3.1.1 and §4.3.1.3).
+    """Says that calls which adapt may try an algorithm (Faraj 2006, §4.3.1.1 and §4.3.1.3).
 
     Attributes:
         group: the source's group of algorithms that optimise the same; 0 if the source has it not.

@@ -3,8 +3,8 @@
 Faraj 2006, §4.1.1.3: a linear search of one parameter after the other, as if they were independent.
 Where a range is long, the search is a coarse one first, and then linear around the best. Where
 calls are long, it is local, from the value of the size before. Where they take seconds, that value
-stays. So where a size is looked at for the sake of larger ones, of numbers of bytes that take the
-same time there, the largest is taken: the best segment grows with the message.
+stays. Some sizes are looked at only for the sake of larger ones. There, of several numbers of bytes
+that take the same time, the largest is taken, because the best segment grows with the message.
 """
 
 from __future__ import annotations

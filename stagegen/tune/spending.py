@@ -2,8 +2,8 @@
 
 Every step that tuning can do next has a *worth*: what the choices of a table may lose at a size
 (:mod:`stagegen.tune.stakes`), by the octaves that the size stands for. It is divided by the seconds
-that the step is expected to take, and the largest quotient comes first. The steps are of launches
-of the job, so they come in stages:
+that the step is expected to take, and the largest quotient comes first. Steps belong to
+launches of the job, so they come in stages:
 
 1. In launch 0, looks at sizes, for the first communicator of each collective and then for the
    others; and at compositions. They may take :data:`SCOUTING` of the budget; the first look of a
@@ -160,7 +160,7 @@ class Spender:
     def _compose(
         self, limit: float, wanted: frozenset[tuple[int, int]]
     ) -> frozenset[tuple[int, int]]:
-        """Look at compositions, those first that are to gain most by what their parts took.
+        """Look at compositions; those whose parts promise the largest gain come first.
 
         Args:
             limit: seconds of the budget after which no further look begins.

@@ -196,7 +196,7 @@ def _within(
 def _hints_within(
     topic: Topic, before: Sequence[tuple[Topic, Subject]]
 ) -> Mapping[int, tuple[Candidate, ...]]:
-    """Return what searches before a topic's say of its candidates, by what is known so far."""
+    """Return what the searches before a topic say of its candidates, by what is known so far."""
     known = [(other, s.search.outcome()) for other, s in before if s.collective == topic.collective]
     return _hints(topic, topic.algorithms, known)
 

@@ -69,8 +69,8 @@ struct plan {
     int begun;          /* works with base COMES */
     int root;           /* the rank that has the result first */
     int top;            /* the tree's root, a node */
-    struct link own;    /* to whom the own operand goes */
-    struct link result; /* from whom the result comes */
+    struct link own;    /* where the own operand goes */
+    struct link result; /* where the result comes from */
     struct work *work;
     struct link *arrival;
     struct link *down;

@@ -42,7 +42,7 @@ enum { SOCKET_BUFFER = 1 << 14 };
 /* What the first datagram says. */
 enum { TEST = 0 };
 
-/* Who sends to whom: rank 0 draws it, and all ranks get it by messages. */
+/* What tells the datagrams of a communicator: rank 0 draws it, and sends it by messages. */
 struct address {
     uint64_t job;
     uint32_t communicator;

@@ -11,7 +11,7 @@
 #endif
 #include "libcoll.h"
 
-enum { SHORT = 8 * 1024 /* bytes of the longest call that alone is worth no duplicate */ };
+enum { SHORT = 8 * 1024 /* bytes of the longest short call: it alone is worth no duplicate */ };
 
 struct choice {
     const struct coll_routine *routine;

@@ -1,6 +1,6 @@
 /*
  * allreduce_hr2_switches: The ranks at a switch combine their operands, each for itself; then the
- *   i-th ranks of all switches do. Ranks that the smallest switch has no i-th rank for get the
+ *   i-th ranks of all switches do. Ranks without a counterpart in the smallest switch get the
  *   result from others at their switch.
  *
  * Wins: Short messages with equally many ranks at all switches, as no rank waits for a leader; not

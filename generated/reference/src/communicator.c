@@ -13,8 +13,8 @@
 #include "persistent.h"
 
 /*
- * MPI libraries can have only so many communicators at a time (MPICH 2,048). The application
- * shall hardly miss those that we take: beyond this many private duplicates, there are no more.
+ * MPI libraries can have only so many communicators at a time (MPICH 2,048). This library takes at
+ * most this many for private duplicates, so that the application hardly misses them.
  */
 enum { LIVE_MOST = 128 };
 

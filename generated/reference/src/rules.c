@@ -210,8 +210,8 @@ static const struct coll_rule scatter_cluster[] = {
 };
 
 /*
- * Rules for whom: of each collective those for just some ranks come before those for any, and what
- * was measured before what is predicted from it.
+ * Which ranks have which rules. Of each collective, tables for just some ranks come before those
+ * for any, and what was measured comes before what is predicted from it.
  */
 static const struct coll_table {
     enum coll_collective collective;

@@ -9,10 +9,10 @@
 #include "formula.h"
 
 /*
- * What a call allocates at most on any rank is found from what all ranks know: whether a rank's
- * own data has to be copied, because it is in place or has gaps, is taken to be so on all. Data
- * counts, as packed bytes: gaps between the elements of a reduction come on top, and requests and
- * tables of at most 64 bytes a rank.
+ * What a call allocates at most on any rank is found from what all ranks know. If some rank may
+ * have to copy its data, because it is in place or has gaps, all ranks count as if they had to.
+ * Only data counts, as packed bytes. These do not: gaps between the elements of a reduction,
+ * requests, and tables of at most 64 bytes a rank.
  */
 
 /* What the parts of a composition allocate: they run one after the other. */
