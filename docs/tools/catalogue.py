@@ -33,7 +33,7 @@ is faster or allowed.
 |---|---|
 | *Wins* | when the algorithm is the best choice |
 | *Cost* | its time in the model of Faraj 2006, §4.1.1.1. Measurements decide, not this cost |
-| a parameter | the values that tuning tries. Up to a formula, they depend on ranks and size |
+| a parameter | the values that tuning tries; those up to a formula depend on ranks and size |
 | | the default, in bold, serves where nothing was tuned |
 | *Part* | a call that a [composition](guidelines.md) makes; rules say which routine serves it |
 
