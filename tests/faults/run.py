@@ -1,4 +1,4 @@
-"""The command line of stagegen, with a launcher `model` and, if asked for, other templates.
+"""The command line of stagegen, with a launcher `model`.
 
 The launcher starts one process of `driver.py` in place of a job. Nothing is compiled for it.
 """
@@ -8,11 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-
-import stagegen.data
-
-if "TEMPLATES" in os.environ:
-    stagegen.data.TEMPLATES = Path(os.environ["TEMPLATES"])
 
 import stagegen.measure.live as live
 from stagegen.cli import main

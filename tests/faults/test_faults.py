@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 
 import pytest
 
-from tests.faults.tuning import REPOSITORY, Tuning, ended, processes, wait_until
+from docs.tools.bench_tuning.full_disk import tuned_on_a_full_disk, why_no_small_disk
+from docs.tools.bench_tuning.tunings import ended, processes, wait_until
+from tests.faults.tuning import Tuning
 from tests.library.schemas import validate
 
 
@@ -162,30 +163,10 @@ def test_a_host_that_dies_is_named_and_the_run_goes_on_when_it_is_back(tuning, t
     require_done(tuning.run("--resume"), tuning)
 
 
-UNSHARE = ["unshare", "--user", "--map-root-user", "--mount"]
-
-
-def why_no_namespaces() -> str:
-    """Why this machine has no small disk for us; nothing if it has."""
-    mount = "mount -t tmpfs -o size=1m tmpfs /mnt"
-    try:
-        tried = subprocess.run(
-            [*UNSHARE, "sh", "-c", mount], capture_output=True, text=True, timeout=20, check=False
-        )
-    except OSError as error:
-        return str(error)
-    return tried.stderr.strip() or "refused" if tried.returncode else ""
-
-
-def test_a_full_disk_ends_a_run_and_it_goes_on_when_there_is_room(tmp_path):
-    if why := why_no_namespaces():
+def test_a_full_disk_ends_a_run_and_it_goes_on_when_there_is_room(tuning):
+    if why := why_no_small_disk():
         pytest.skip(f"no mount namespaces: {why}")
-    command = [*UNSHARE, sys.executable, "-m", "tests.faults.full_disk", str(tmp_path)]
-    result = subprocess.run(
-        command, capture_output=True, text=True, timeout=200, check=False, cwd=REPOSITORY
-    )
-    assert result.returncode == 0, result.stderr
-    said = json.loads(result.stdout)
+    said = tuned_on_a_full_disk(tuning, megabytes=16)
     for run in ("full", "again"):
         status, text = said[run]
         assert status == 1
@@ -195,7 +176,4 @@ def test_a_full_disk_ends_a_run_and_it_goes_on_when_there_is_room(tmp_path):
     assert said["goes on"]
     status, text = said["resumed"]
     assert status == 0, text
-    tuning = Tuning(tmp_path)
-    tuning.output.rmdir()
-    (tmp_path / "copy").rename(tuning.output)
     tuning.require_same_from_log()

@@ -1,0 +1,268 @@
+"""Runs of ``stagegen tune`` in processes of their own, which trials and tests disturb."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from docs.tools.bench_tuning.runs import EVENTS
+from stagegen.errors import StagegenError
+from stagegen.tune.recorded import LOG
+
+REPOSITORY = Path(__file__).parents[3]
+
+#: Seconds in which whatever a trial waits for happens, on a busy machine, too.
+PATIENCE = 120.0
+
+#: Four ranks on hosts of two switches.
+TOPOLOGY = """\
+name: small
+launcher: local
+defaults: {bandwidth: 1Gbit, latency: 50us}
+switches:
+  s0: {hosts: "n[0-1]"}
+  s1: {hosts: "n[2-3]"}
+links:
+  - {ends: [s0, s1]}
+"""
+
+#: What two runs from the same measurements have in common, byte for byte.
+SAME = ("decision.json", "manifest.json", "report.html", "src/rules.c")
+
+
+class TrialError(StagegenError):
+    """Something that a trial waits for does not happen."""
+
+
+@dataclass
+class Tuning:
+    """A folder, and the runs that write into it.
+
+    Attributes:
+        folder: for everything.
+        options: of `tune` beyond topology and output.
+        environment: of the runs, besides this process's.
+        program: what Python runs in place of ``-m stagegen``.
+    """
+
+    folder: Path
+    options: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    program: tuple[str, ...] = ("-m", "stagegen")
+
+    def __post_init__(self) -> None:
+        self.topology.write_text(TOPOLOGY, encoding="utf-8")
+
+    @property
+    def topology(self) -> Path:
+        """The cluster's file."""
+        return self.folder / "small.yaml"
+
+    @property
+    def output(self) -> Path:
+        """The generated folder."""
+        return self.folder / "out"
+
+    @property
+    def log(self) -> Path:
+        """The file of all measurements."""
+        return self.output / LOG
+
+    @property
+    def session(self) -> str:
+        """The program of the ranks."""
+        return str(self.output / "build" / "session" / "session")
+
+    def command(self, *words: str) -> list[str]:
+        """Return the command line of a run."""
+        return [
+            sys.executable, *self.program, "tune", "--topology", str(self.topology),
+            "--output", str(self.output), "--communicators", "whole", *self.options, *words,
+        ]  # fmt: skip
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment of the runs."""
+        return {**os.environ, "PYTHONPATH": str(REPOSITORY), **self.environment}
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start a run as a login shell does: with its signals, and a group of processes.
+
+        What runs between fork and exec sets signals alone, so it needs no lock of another thread.
+        """
+
+        def prepare() -> None:
+            for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
+
+        return subprocess.Popen(
+            self.command(*words), cwd=REPOSITORY, text=True, preexec_fn=prepare,  # noqa: PLW1509
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=self.variables, start_new_session=True,
+        )  # fmt: skip
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run to the end."""
+        return ended(self.start(*words))
+
+    def records(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """Return the whole records of the log, without the header."""
+        try:
+            lines = self.log.read_bytes().split(b"\n")[1:-1]
+        except OSError:
+            return []
+        found = [json.loads(line) for line in lines]
+        return [one for one in found if kind in (None, one["kind"])]
+
+    def started(self, after: int, *words: str) -> subprocess.Popen[str]:
+        """Start a run; return it when the log has so many more measurements."""
+        count = len(self.records("measurement")) + after
+        process = self.start(*words)
+        wait_until(lambda: len(self.records("measurement")) >= count, process)
+        return process
+
+    def interrupt(
+        self, number: signal.Signals, after: int, *words: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run until the log has so many more measurements, and send a signal."""
+        process = self.started(after, *words)
+        process.send_signal(number)
+        return ended(process)
+
+    def from_log(self, output: Path) -> subprocess.CompletedProcess[str]:
+        """Make a folder from the log alone."""
+        words = ["tune", "--topology", self.topology, "--from-log", self.log, "--output", output]
+        return subprocess.run(
+            [sys.executable, *self.program, *map(str, words)], env=self.variables, cwd=REPOSITORY,
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+
+    def differences(self) -> tuple[str, ...]:
+        """Return the files that differ from those of an undisturbed run from the same log.
+
+        Raises:
+            TrialError: there is no such run.
+        """
+        again = self.folder / "again"
+        result = self.from_log(again)
+        if result.returncode:
+            raise TrialError(f"the log alone makes no table: {result.stderr}")
+        return tuple(name for name in SAME if _bytes(self.output / name) != _bytes(again / name))
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+    """Wait until a run ends.
+
+    Raises:
+        TrialError: it does not, or it ends in an error that it does not know.
+    """
+    try:
+        out, err = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise TrialError(f"it did not end within {PATIENCE:.0f} s") from None
+    if "Traceback" in err:
+        raise TrialError(err)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    """Wait until something holds, while a process runs.
+
+    Raises:
+        TrialError: it never does, or the process ends before.
+    """
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if process is not None and process.poll() is not None:
+            raise TrialError(f"the run has ended before: {process.communicate()}")
+        if time.monotonic() > end:
+            if process is not None:
+                process.kill()
+            raise TrialError(f"it never happens, within {PATIENCE:.0f} s")
+        time.sleep(0.01)
+
+
+def processes(marker: str) -> list[int]:
+    """Return the processes with a text in their command lines."""
+    found = []
+    for number, folder in _others():
+        try:
+            line = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if marker in line.replace(b"\0", b" ").decode(errors="replace"):
+            found.append(number)
+    return found
+
+
+def ranks(program: str, number: int) -> list[int]:
+    """Return the processes of a rank of MPICH that run a program, one at most per job."""
+    found = []
+    for process, folder in _others():
+        try:
+            is_it = (folder / "cmdline").read_bytes().split(b"\0")[0] == program.encode()
+            variables = (folder / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if is_it and f"PMI_RANK={number}".encode() in variables:
+            found.append(process)
+    return found
+
+
+def _others() -> list[tuple[int, Path]]:
+    entries = ((int(path.name), path) for path in Path("/proc").glob("[0-9]*"))
+    return [(number, path) for number, path in entries if number != os.getpid()]
+
+
+#: A line of ``tune.log``, and the end of those that tell of answers: of checks and measurements.
+_LINE = re.compile(r"^ *(\d+\.\d\d) [A-Z]+ +(.*)$")
+_ANSWER = re.compile(r"(checks|calls of .*) in \d+\.\d\d s$")
+
+
+def longest_wait(events: str) -> float:
+    """Return the longest time between two answers, by ``tune.log``.
+
+    A run begins where the seconds of its lines fall. What passes between two runs does not count.
+    """
+    before = last = waited = 0.0
+    answered: float | None = None
+    for line in events.splitlines():
+        if found := _LINE.match(line):
+            seconds = float(found[1])
+            if seconds < last:
+                before += last
+            last = seconds
+            if _ANSWER.search(found[2]):
+                now = before + seconds
+                waited = max(waited, now - answered) if answered is not None else waited
+                answered = now
+    return waited
+
+
+def read_events(folder: Path) -> str:
+    """Return what ``tune.log`` has; nothing if it is not there."""
+    path = folder / EVENTS
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def said(text: str, names: Mapping[str, str]) -> str:
+    """Return the last line that a run has said, with names in place of paths."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    line = lines[-1] if lines else ""
+    for path, name in names.items():
+        line = line.replace(path, name)
+    return line
