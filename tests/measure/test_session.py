@@ -98,6 +98,13 @@ def test_unexpected_output_is_an_error_that_shows_it(tmp_path, output):
     assert output in str(caught.value)
 
 
+def test_a_version_with_a_tab_is_read_as_mpich_4_0_tells_it(tmp_path):
+    answer = r'{"ranks": 4, "mpi": "MPICH Version:\t4.0.2"}'
+    lines = f'{answer}\\n{{"done": true}}'.replace(r"\t", "\t")
+    script = f"import sys; sys.stdin.readline(); print('{lines}'); input()"
+    assert session(script, tmp_path).hello()["mpi"] == "MPICH Version:\t4.0.2"
+
+
 def test_output_that_is_no_text_is_unexpected(tmp_path):
     script = "import sys; sys.stdin.readline(); sys.stdout.buffer.write(b'\\xff\\xfe\\n'); input()"
     with pytest.raises(MeasurementError, match="unexpected output"):
