@@ -1,7 +1,6 @@
 """Runs in a lab's outer namespace: an sshd in every host, then one job through a launcher over ssh.
 
-Started by `tests.launch.test_ssh` with a JSON object as its argument. Everything that it makes lies
-in the lab's own mounts: /etc/ssh and /run are empty folders of the lab's.
+Started by `tests.launch.test_ssh` with a JSON object as its argument.
 """
 
 from __future__ import annotations
@@ -11,60 +10,17 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+from docs.tools.bench_tuning.ssh_here import SHELL, prepare, serve
 from stagegen.measure.launch import hydra, openmpi
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.registry import make_launcher
 from stagegen.topology import load_topology
 
-SSH = Path("/etc/ssh")
-SHELL = "/run/lab-shell"
-CLIENT = """\
-Host *
-  IdentityFile /etc/ssh/key
-  UserKnownHostsFile /dev/null
-  StrictHostKeyChecking no
-  LogLevel ERROR
-  AddressFamily inet
-"""
-SERVER = """\
-HostKey /etc/ssh/key
-AuthorizedKeysFile /etc/ssh/key.pub
-PermitRootLogin yes
-StrictModes no
-UsePAM no
-PidFile none
-"""
-PATIENCE = 20.0  # seconds
+PATIENCE = 40.0  # seconds
 #: The seconds that ssh waits for a host that is down, in place of the launchers'.
 TIMEOUT = "ConnectTimeout=3"
-
-
-def prepare() -> None:
-    """Put a key and settings where the lab alone sees them.
-
-    There, no name server answers, and a login runs none of the user's own commands.
-    """
-    for file in (Path("/etc/resolv.conf"), Path.home() / ".bashrc"):
-        if file.exists():
-            subprocess.run(["mount", "--bind", "/dev/null", file], check=True)
-    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", SSH], check=True)
-    Path("/run/sshd").mkdir(mode=0o755)
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", SSH / "key"], check=True)
-    (SSH / "ssh_config").write_text(CLIENT)
-    (SSH / "sshd_config").write_text(SERVER)
-
-
-def serve(host: str) -> None:
-    """Start the sshd of a host, and wait until a command gets through."""
-    subprocess.run([SHELL, host, "/usr/sbin/sshd"], check=True)
-    end = time.monotonic() + PATIENCE
-    while subprocess.run(["ssh", "-n", host, "true"], capture_output=True, check=False).returncode:
-        if time.monotonic() > end:
-            sys.exit(f"the sshd of {host} does not answer")
-        time.sleep(0.1)
 
 
 def main() -> int:
@@ -91,7 +47,7 @@ def main() -> int:
     )
     os.environ.pop("LD_PRELOAD", None)
     with launcher.start(job, topology) as running:
-        return running.wait(PATIENCE + 20)
+        return running.wait(PATIENCE)
 
 
 if __name__ == "__main__":

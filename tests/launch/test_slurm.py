@@ -7,16 +7,17 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from docs.tools.bench_tuning.slurm_here import in_allocation, slurm_cluster
 from stagegen.errors import LaunchError
 from stagegen.measure.launch.base import Job
 from stagegen.measure.launch.helpers import idle_library
 from stagegen.measure.launch.slurm import SlurmLauncher
 from tests.launch.installed import installed
-from tests.launch.slurm_cluster import in_allocation, slurm_cluster
 
 REPOSITORY = Path(__file__).parents[2]
 CLUSTER = """\
@@ -36,7 +37,11 @@ ranks: [n2, n0, head, n0]
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
-    with slurm_cluster(tmp_path_factory.mktemp("slurm")) as environment:
+    with ExitStack() as daemons:
+        try:
+            environment = daemons.enter_context(slurm_cluster(tmp_path_factory.mktemp("slurm")))
+        except LaunchError as error:
+            pytest.skip(str(error))
         yield {**environment, "PYTHONPATH": str(REPOSITORY)}
 
 

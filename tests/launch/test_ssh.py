@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from docs.tools.bench_tuning.ssh_here import NETWORK_ONLY, why_no_sshd
 from stagegen.measure.launch.base import Streams
 from stagegen.measure.launch.helpers import idle_library
 from stagegen.measure.launch.lab.network import plan_network
-from stagegen.measure.launch.lab.process import start_in_network, why_no_lab
+from stagegen.measure.launch.lab.process import start_in_network
 from stagegen.measure.launch.registry import make_launcher
 from tests.launch.installed import Installed, installed
 
@@ -33,15 +32,6 @@ hosts:
   n2: {address: 10.77.0.3}
 ranks: [n2, n0, n1, n0]
 """
-#: The hosts share one machine: without these, ranks would talk through its memory.
-NETWORK_ONLY = {
-    "mpich": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"},
-    "openmpi": {
-        "OMPI_MCA_btl": "tcp,self",
-        "OMPI_MCA_pml": "ob1",
-        "OMPI_MCA_mpi_yield_when_idle": "1",
-    },
-}
 LAUNCHERS = {"mpich": "hydra", "openmpi": "openmpi"}
 
 
@@ -49,11 +39,7 @@ LAUNCHERS = {"mpich": "hydra", "openmpi": "openmpi"}
 def over_ssh(cluster, tmp_path):
     """Run a job on the cluster `places`; return its status, lines of output, and complaints."""
     topology = cluster(PLACES)
-    if os.geteuid() != 0:
-        pytest.skip("only root may start an sshd that lets somebody in")
-    if shutil.which("sshd", path="/usr/sbin:/sbin") is None or shutil.which("ssh") is None:
-        pytest.skip("no sshd: install openssh-server")
-    if reason := why_no_lab():
+    if reason := why_no_sshd():
         pytest.skip(reason)
 
     def run(mpi: Installed, *words: str, silent=(), down=()) -> tuple[int, list[str], str]:

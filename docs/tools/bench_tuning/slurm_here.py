@@ -1,4 +1,4 @@
-"""A Slurm cluster on this machine: slurmctld and several slurmd, for as long as a test lasts.
+"""A Slurm cluster on this machine: slurmctld and several slurmd, for as long as a trial lasts.
 
 All daemons live in namespaces of processes, mounts and host names that end with their first
 process, so whatever they started is gone with them. Each slurmd has its node's name as host name,
@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from stagegen.errors import LaunchError
 
 NODES = ("n0", "n1", "n2", "n3")
-CPUS = 4  # as many as the tests need: Slurm need not know what the machine has
+CPUS = 4  # as many as trials need: Slurm need not know what the machine has
 PATIENCE = 30.0  # seconds for the daemons to find each other
 _DAEMONS = ("slurmctld", "slurmd")
 _BESIDE = str(Path(sys.executable).parent)  # where `stagegen` is
@@ -66,7 +66,7 @@ for node in {names}; do
     unshare --uts --mount sh -c \
         "mount -t tmpfs tmpfs tmp && hostname $node && exec slurmd -D -N $node" &
 done
-cat > /dev/null  # until the test's end of this pipe closes, however the test ends
+cat > /dev/null  # until the trial's end of this pipe closes, however the trial ends
 """
 
 
@@ -90,9 +90,13 @@ def _free_ports(count: int) -> list[int]:
 
 @contextmanager
 def slurm_cluster(folder: Path) -> Iterator[dict[str, str]]:
-    """Start the daemons; yields the environment in which Slurm's commands find them."""
+    """Start the daemons; yields the environment in which Slurm's commands find them.
+
+    Raises:
+        LaunchError: they cannot run here, or do not find each other.
+    """
     if reason := why_no_slurm():
-        pytest.skip(reason)
+        raise LaunchError(reason)
     for name in ("state", "tmp", *(f"spool-{node}" for node in NODES)):
         (folder / name).mkdir()
     ports = _free_ports(len(NODES) + 1)
@@ -136,7 +140,7 @@ def _wait_until_idle(environment: dict[str, str], folder: Path) -> None:
             pass
         if time.monotonic() > end:
             why = (folder / "slurmctld.log").read_text()[-500:]
-            pytest.skip(f"slurmctld and slurmd do not work here: {why}")
+            raise LaunchError(f"slurmctld and slurmd do not work here: {why}")
         time.sleep(0.2)
 
 
