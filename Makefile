@@ -33,7 +33,8 @@ BENCH_CONGESTION ?=
 BENCH_COLLECTIVES ?=
 # Such as --anew, or --page-only; of experiments also --seconds 600, or --list.
 BENCH_OPTIONS ?=
-# Of docs/tools/bench_tuning; without --model it measures in the lab, for hours.
+# Of docs/tools/bench_tuning; without --model it measures in the lab, for hours. `--parts
+# faults,launchers` takes minutes.
 BENCH_TUNING_OPTIONS ?= --model
 
 # Of the experiments: patterns of their names and of their points, all if empty. BENCH_REPETITIONS of

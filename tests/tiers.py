@@ -111,6 +111,7 @@ WIDE: dict[str, tuple[str, ...]] = {
     ),
     "docs/test_bench_tuning": (
         "test_each_part_on_the_model[budget]",
+        "test_a_real_tuning_survives_a_signal",
     ),
     "docs/test_catalogue": (
         "test_check_finds_a_stale_page_and_the_script_makes_it_anew",

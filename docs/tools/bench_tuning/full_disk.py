@@ -22,7 +22,7 @@ UNSHARE = ("unshare", "--user", "--map-root-user", "--mount")
 #: Measurements before the disk is filled.
 BEFORE = 3
 
-PATIENCE = 280.0  # seconds of three runs
+PATIENCE = 580.0  # seconds of three runs
 
 
 def why_no_small_disk() -> str | None:

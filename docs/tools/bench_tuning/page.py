@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from docs.tools.bench_tuning.plan import LAB, PARTS
+from docs.tools.bench_tuning.plan import LAB, PARTS, TRIALS
 from docs.tools.bench_tuning.results import SLOWER, Result
 
 PAGE = Path("docs/bench-tuning.md")
+
+#: Characters of a cell of what was tried.
+LONGEST = 320
 
 #: Between these lines the tool writes; the rest of the page is written by hand.
 BEGIN, END = "<!-- begin of results -->", "<!-- end of results -->"
@@ -19,7 +22,8 @@ def page(text: str, found: Sequence[Result]) -> str:
     """Return the page with these results."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    parts = (_part(part, [one for one in found if one.part == part]) for part in PARTS)
+    parts = [_part(part, [one for one in found if one.part == part]) for part in PARTS]
+    parts += [_trial(part, [one for one in found if one.part == part]) for part in TRIALS]
     return f"{before}{BEGIN}\n\n{_missing(found)}" + "\n".join(parts) + f"\n{END}{after}"
 
 
@@ -41,6 +45,88 @@ def _part(part: str, found: Sequence[Result]) -> str:
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     more = "".join(_more(one) for one in found)
     return f"{heading}{table}\n{more}"
+
+
+def _trial(part: str, found: Sequence[Result]) -> str:
+    """Return the section of what was tried for real."""
+    heading = f"## {TRIALS[part][0].upper()}{TRIALS[part][1:]}\n\n"
+    if not found:
+        return f"{heading}Not tried yet.\n"
+    titles, cells, aim, is_good = _OF_TRIALS[part]
+    rows = [row for one in found for row in one.values["rows"]]
+    table = [titles, ["---"] * len(titles), *map(cells, rows)]
+    lines = "\n".join(f"| {' | '.join(map(_in_cell, row))} |" for row in table)
+    good, tried = sum(map(is_good, rows)), sum(not row["unavailable"] for row in rows)
+    met = "met" if good == tried else "**missed**"
+    return f"{heading}{lines}\n\nGoal: {aim}: {met}, by {good} of {tried}.\n"
+
+
+def _fault(row: Mapping[str, Any]) -> list[str]:
+    """Return the cells of a fault."""
+    first = [row["fault"], row["done"]]
+    if reason := row["unavailable"] or row["wrong"]:
+        went = "cannot be tried here" if row["unavailable"] else "**it went wrong**"
+        return [*first, f"{went}: {reason}", "", "", "", ""]
+    words = f"“{row['said']}”" if row["said"] else "–"
+    resumed = "–" if row["kept"] is None else f"with {row['kept']} of {row['records']} records"
+    same = "yes" if row["same"] else f"**no**: {', '.join(row['differs'])}"
+    return [*first, _status(row["status"]), words, resumed, same, f"{row['lost']:.1f}"]
+
+
+def _status(number: int) -> str:
+    return str(number) if number >= 0 else f"signal {-number}"
+
+
+def _launcher(row: Mapping[str, Any]) -> list[str]:
+    """Return the cells of a launcher."""
+    ended = "yes" if _has_table(row) else f"**no**: {row['why']}"
+    if row["unavailable"]:
+        ended = f"cannot be tried here: {row['unavailable']}"
+    hosts, ranks = (str(row[name] or "–") for name in ("hosts", "ranks"))
+    return [f"`{row['launcher']}`", row["library"], row["tools"] or "–", hosts, ranks, ended]
+
+
+def _has_table(row: Mapping[str, Any]) -> bool:
+    return bool(row["table"] and not row["why"])
+
+
+def _in_cell(text: str) -> str:
+    """Return a text in one line that ends no cell, shortened."""
+    line = " ".join(text.split()).replace("|", "\\|")
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+
+
+#: By trial: titles, the cells of a row, what is aimed at, and whether a row has it.
+_OF_TRIALS: Mapping[
+    str,
+    tuple[
+        list[str],
+        Callable[[Mapping[str, Any]], list[str]],
+        str,
+        Callable[[Mapping[str, Any]], bool],
+    ],
+] = {
+    "faults": (
+        [
+            "fault",
+            "done",
+            "status",
+            "what it said",
+            "resumed",
+            "the same table",
+            "seconds lost",
+        ],
+        _fault,
+        "each tuning ends with the same table",
+        lambda row: bool(row["same"]),
+    ),
+    "launchers": (
+        ["launcher", "MPI library", "with", "hosts", "ranks", "a table"],
+        _launcher,
+        "each launcher that can be tried here ends with a table",
+        _has_table,
+    ),
+}
 
 
 def _setting(one: Result) -> list[str]:

@@ -28,6 +28,12 @@ PARTS = {
     "jobs": "random jobs against native",
 }
 
+#: The parts that try something for real on this machine, after these.
+TRIALS = {
+    "faults": "faults that a tuning survives",
+    "launchers": "launchers that were tried",
+}
+
 #: The clusters of the parts unless another one is asked for.
 CLUSTER, CLUSTER_OF_JOBS = "chain-4x4-cyclic", "slots-4x2x2"
 
@@ -42,7 +48,7 @@ BUDGET = 20.0
 #: the lab, where each takes its time.
 SHARES_ON_MODEL, SHARES_IN_LAB = (0.1, 0.25, 0.5, 0.75, 1.0), (0.25, 0.5)
 
-MODEL, LAB = "model", "lab"
+MODEL, LAB, HERE = "model", "lab", "here"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from docs.tools.bench_tuning.plan import PARTS, Setting
+from docs.tools.bench_tuning.plan import PARTS, TRIALS, Setting
 from stagegen.generate.write import write_file
 
 FILE = Path("docs/bench-tuning.json")
@@ -61,13 +61,13 @@ class Result:
     """What one part has brought.
 
     Attributes:
-        part: a key of :data:`docs.tools.bench_tuning.plan.PARTS`.
-        source: the model or the lab.
+        part: a key of :data:`docs.tools.bench_tuning.plan.PARTS` or of ``TRIALS`` there.
+        source: the model, the lab, or this machine.
         cluster: its name.
         collectives: `all`, or a list.
         sizes: `default`, or a list.
         seed: of what is drawn.
-        values: seconds, and losses as shares.
+        values: seconds, and losses as shares; the rows of a trial.
     """
 
     part: str
@@ -81,7 +81,7 @@ class Result:
     @property
     def key(self) -> tuple[int, str, str, str, str, int]:
         """What tells results apart, and their order on the page: the lab's come first."""
-        place = list(PARTS).index(self.part)
+        place = (*PARTS, *TRIALS).index(self.part)
         return place, self.source, self.cluster, self.collectives, self.sizes, self.seed
 
 

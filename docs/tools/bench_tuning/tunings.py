@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,18 +22,19 @@ from stagegen.tune.recorded import LOG
 REPOSITORY = Path(__file__).parents[3]
 
 #: Seconds in which whatever a trial waits for happens, on a busy machine, too.
-PATIENCE = 120.0
+PATIENCE = 200.0
 
 #: Four ranks on hosts of two switches.
-TOPOLOGY = """\
-name: small
+CLUSTER = "small"
+TOPOLOGY = f"""\
+name: {CLUSTER}
 launcher: local
-defaults: {bandwidth: 1Gbit, latency: 50us}
+defaults: {{bandwidth: 1Gbit, latency: 50us}}
 switches:
-  s0: {hosts: "n[0-1]"}
-  s1: {hosts: "n[2-3]"}
+  s0: {{hosts: "n[0-1]"}}
+  s1: {{hosts: "n[2-3]"}}
 links:
-  - {ends: [s0, s1]}
+  - {{ends: [s0, s1]}}
 """
 
 #: What two runs from the same measurements have in common, byte for byte.
@@ -169,11 +171,11 @@ def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
     Raises:
         TrialError: it does not, or it ends in an error that it does not know.
     """
-    try:
-        out, err = process.communicate(timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        raise TrialError(f"it did not end within {PATIENCE:.0f} s") from None
+    with _killed_with_this_one(process):
+        try:
+            out, err = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise TrialError(f"it did not end within {PATIENCE:.0f} s") from None
     if "Traceback" in err:
         raise TrialError(err)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
@@ -186,14 +188,24 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | N
         TrialError: it never does, or the process ends before.
     """
     end = time.monotonic() + PATIENCE
-    while not condition():
-        if process is not None and process.poll() is not None:
-            raise TrialError(f"the run has ended before: {process.communicate()}")
-        if time.monotonic() > end:
-            if process is not None:
-                process.kill()
-            raise TrialError(f"it never happens, within {PATIENCE:.0f} s")
-        time.sleep(0.01)
+    with _killed_with_this_one(process):
+        while not condition():
+            if process is not None and process.poll() is not None:
+                raise TrialError(f"the run has ended before: {process.communicate()}")
+            if time.monotonic() > end:
+                raise TrialError(f"it never happens, within {PATIENCE:.0f} s")
+            time.sleep(0.01)
+
+
+@contextmanager
+def _killed_with_this_one(process: subprocess.Popen[str] | None) -> Iterator[None]:
+    """Kill a run if waiting for it fails, or is interrupted: no terminal would."""
+    try:
+        yield
+    except BaseException:
+        if process is not None:
+            process.kill()
+        raise
 
 
 def processes(marker: str) -> list[int]:
@@ -229,28 +241,46 @@ def _others() -> list[tuple[int, Path]]:
 
 
 #: A line of ``tune.log``, and the end of those that tell of answers: of checks and measurements.
-_LINE = re.compile(r"^ *(\d+\.\d\d) [A-Z]+ +(.*)$")
+_LINE = re.compile(r"^ *(\d+\.\d\d) ([A-Z]+) +(.*)$")
 _ANSWER = re.compile(r"(checks|calls of .*) in \d+\.\d\d s$")
 
 
-def longest_wait(events: str) -> float:
-    """Return the longest time between two answers, by ``tune.log``.
+def seconds_lost(events: str) -> float:
+    """Return the time from the last answer before a fault to the first one after it.
 
-    A run begins where the seconds of its lines fall. What passes between two runs does not count.
+    What passes between two runs does not count. A fault shows where another run begins, and in
+    warnings. Those at the end, with no answer after them, are about something else.
+
+    Args:
+        events: what ``tune.log`` has, of all runs.
     """
-    before = last = waited = 0.0
-    answered: float | None = None
+    seen = list(_answers_and_faults(events))
+    answers = [place for place, (_, is_answer) in enumerate(seen) if is_answer]
+    if not answers:
+        return 0.0
+    between = range(answers[0], answers[-1])
+    marks = [place for place in between if not seen[place][1]]
+    if not marks:
+        return 0.0
+    before = max(place for place in answers if place < marks[0])
+    after = min(place for place in answers if place > marks[-1])
+    return seen[after][0] - seen[before][0]
+
+
+def _answers_and_faults(events: str) -> Iterator[tuple[float, bool]]:
+    """Yield the times of answers, with True, and of faults, counted over all runs."""
+    earlier = last = 0.0
     for line in events.splitlines():
         if found := _LINE.match(line):
-            seconds = float(found[1])
-            if seconds < last:
-                before += last
+            seconds, level, text = float(found[1]), found[2], found[3]
+            if seconds < last:  # another run
+                earlier += last
+                yield earlier, False
             last = seconds
-            if _ANSWER.search(found[2]):
-                now = before + seconds
-                waited = max(waited, now - answered) if answered is not None else waited
-                answered = now
-    return waited
+            if _ANSWER.search(text):
+                yield earlier + seconds, True
+            elif level == "WARNING":
+                yield earlier + seconds, False
 
 
 def read_events(folder: Path) -> str:
@@ -259,10 +289,20 @@ def read_events(folder: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
+#: What lines of a run's standard error have that tell of a fault.
+_TELLING = re.compile(
+    r"job has ended|no answer within|never chosen|No space left|ended by SIG|go on with --resume"
+)
+
+
 def said(text: str, names: Mapping[str, str]) -> str:
-    """Return the last line that a run has said, with names in place of paths."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    line = lines[-1] if lines else ""
+    """Return the first and the last line of a run about a fault; without any, nothing.
+
+    Args:
+        text: its standard error.
+        names: what stands in place of paths.
+    """
     for path, name in names.items():
-        line = line.replace(path, name)
-    return line
+        text = text.replace(path, name)
+    lines = [line.strip() for line in text.splitlines() if _TELLING.search(line)]
+    return " … ".join(dict.fromkeys([*lines[:1], *lines[-1:]]))
