@@ -29,7 +29,7 @@ def test_routines_that_crash_and_hang_are_left_out(tmp_path):
     one = tuning(tmp_path, *ROUTINES)
     result = one.run()
     assert result.returncode == 0, result.stderr
-    crashed, hung = one.records("failure")
+    crashed, hung = sorted(one.records("failure"), key=lambda record: record["routine"])
     assert (crashed["routine"], hung["routine"]) == ("crashing", "hanging")
     assert "the job has ended" in crashed["why"]
     assert any("Segmentation fault" in line for line in crashed["output"])
