@@ -15,12 +15,15 @@ static int host_with(const struct coll_comm *cc, int place) {
 }
 
 int coll_leader_hosts(const struct coll_comm *cc, int group, const int *leader_of, int positions,
-                      int *host_at) {
+                      int *host_at, int *rank_of) {
+    int own = -1;
     for (int position = 0; position < positions; ++position) {
         const int host = coll_cluster_host_of(group, leader_of[position]);
         host_at[position] = host_with(cc, coll_cluster_place_of(host));
         if (host_at[position] == -1)
-            return 0;
+            return -1;
+        rank_of[position] = cc->order[cc->first_place[host_at[position]]];
+        own = host_at[position] == cc->host ? position : own;
     }
-    return cc->hosts == positions;
+    return cc->hosts == positions ? own : -1;
 }
