@@ -20,7 +20,7 @@ from stagegen.audit.steps import Step, TokenEnd, read_steps
 from stagegen.audit.tables import NOBODY, Tables
 from stagegen.errors import ScheduleError
 from stagegen.schedule import Message, PhaseSchedule, Sync, SyncGraph
-from stagegen.schedule.verify.kinds import KINDS, Kind
+from stagegen.schedule.verify.checked_schemes import CHECKED_SCHEMES, CheckedScheme
 from stagegen.schedule.verify.links import Links
 from stagegen.schedule.verify.paths import Network
 from stagegen.topology import Topology
@@ -59,7 +59,7 @@ def phase_schedules(
         ScheduleError: the tables contradict themselves; names rank, phase and message.
     """
     kind = scheme_kind(tables, routine.function)
-    scheme, network = KINDS[kind], Network(topology)
+    scheme, network = CHECKED_SCHEMES[kind], Network(topology)
     links = Links(topology, network)
     steps = read_steps(tables, topology.rank_count)
     if scheme.giver is not None:
@@ -87,7 +87,9 @@ def phase_schedules(
         yield label, replace(plain, sync=SyncGraph(kind, chosen, size, window))
 
 
-def _known_to_senders(schedule: PhaseSchedule, scheme: Kind, block_size: int) -> Iterator[Sync]:
+def _known_to_senders(
+    schedule: PhaseSchedule, scheme: CheckedScheme, block_size: int
+) -> Iterator[Sync]:
     """Yield the syncs that need no token: a rank knows that its own last send is complete."""
     sent: dict[int, list[tuple[int, Message]]] = defaultdict(list)
     for phase, messages in enumerate(schedule.phases):
@@ -99,7 +101,7 @@ def _known_to_senders(schedule: PhaseSchedule, scheme: Kind, block_size: int) ->
                 yield Sync(first, then, None)
 
 
-def _keeps(scheme: Kind, early: int, late: int, block_size: int) -> bool:
+def _keeps(scheme: CheckedScheme, early: int, late: int, block_size: int) -> bool:
     """Tell whether a scheme has a sync between messages of two phases."""
     within = early // block_size == late // block_size
     return not scheme.blocks or (scheme.inside if within else scheme.apart)

@@ -9,7 +9,7 @@ from stagegen.audit.c_text import number
 from stagegen.audit.steps import Step
 from stagegen.audit.tables import Tables
 from stagegen.errors import ScheduleError
-from stagegen.schedule.verify.kinds import KINDS, Kind
+from stagegen.schedule.verify.checked_schemes import CHECKED_SCHEMES, CheckedScheme
 
 _Value = TypeVar("_Value")
 
@@ -31,7 +31,7 @@ _ENGINES = {
 }
 """The engines, and which end of a message gives tokens in the schemes of each."""
 
-_NAMED = {**{kind: kind for kind in KINDS}, "rounds": "none"}
+_NAMED = {**{kind: kind for kind in CHECKED_SCHEMES}, "rounds": "none"}
 """The scheme of each name: rounds keep the order of the phases, and have no synchronisation."""
 
 
@@ -60,7 +60,7 @@ def scheme_kind(tables: Tables, function: str) -> str:
     for name in _TABLES:
         if name in members and members[name] != name:
             raise ScheduleError(f"schedule.{name} is {members[name]}, not {name}")
-    kinds = [name for name, kind in KINDS.items() if _facts(kind) == told]
+    kinds = [name for name, kind in CHECKED_SCHEMES.items() if _facts(kind) == told]
     if not kinds:
         raise ScheduleError(f"this is no scheme of synchronisation: {told}")
     named = function.partition("_group_")[0].removeprefix("alltoall_aapc_")
@@ -100,7 +100,7 @@ def check_engine(headers: Sequence[str], kind: str) -> None:
     Raises:
         ScheduleError: it does; names the engine.
     """
-    giver = KINDS[kind].giver
+    giver = CHECKED_SCHEMES[kind].giver
     for header in headers:
         if _ENGINES.get(header, giver) != giver:
             own = _ENGINES[header] or "none"
@@ -108,8 +108,8 @@ def check_engine(headers: Sequence[str], kind: str) -> None:
             raise ScheduleError(f'"{header}" {problem}, expected {giver or "none"}')
 
 
-def _facts(kind: Kind) -> Mapping[str, str | bool | None]:
-    """Return what tables say of themselves, for one of the checker's kinds."""
+def _facts(kind: CheckedScheme) -> Mapping[str, str | bool | None]:
+    """Return what tables say of themselves, for one of the checker's schemes."""
     return {name: getattr(kind, name) for name in ("giver", "blocks", "barriers", "dummies")}
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stagegen.inspection.trace import Kind, RankTrace, Trace
+from stagegen.inspection.trace import EventKind, RankTrace, Trace
 from stagegen.recording.clocks import Clocks, clocks_of
 from stagegen.recording.model import Array
 from stagegen.recording.tables import tables_of
@@ -28,7 +28,7 @@ class Event:
         at: seconds of the reference clock.
     """
 
-    kind: Kind
+    kind: EventKind
     a: int
     b: int
     at: float
@@ -95,7 +95,7 @@ class Series:
             first, end = int(one["first"]), int(one["first"]) + int(one["count"])
             events.append(
                 tuple(
-                    Event(Kind(what & 0xFF), a, what >> 8, at)
+                    Event(EventKind(what & 0xFF), a, what >> 8, at)
                     for what, a, at in zip(
                         rank.entries["what"][first:end].tolist(),
                         rank.entries["a"][first:end].tolist(),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stagegen.inspection.series import Call, Series
-from stagegen.inspection.trace import NO_DATA, Kind
+from stagegen.inspection.trace import NO_DATA, EventKind
 from stagegen.topology import Topology
 from stagegen.topology.host_names import host_named
 
@@ -46,19 +46,21 @@ def messages_of(call: Call) -> list[Message]:
     gather on each host before the phases. Tokens and dummies do not count then.
     """
     if has_phases(call):
-        found = _pairs(call, Kind.STARTED, Kind.ARRIVED)
-        found += _not_of(call, found, _pairs(call, Kind.SENT, Kind.RECEIVED, NO_DATA))
+        found = _pairs(call, EventKind.STARTED, EventKind.ARRIVED)
+        found += _not_of(call, found, _pairs(call, EventKind.SENT, EventKind.RECEIVED, NO_DATA))
     else:
-        found = _in_steps(_pairs(call, Kind.SENT, Kind.RECEIVED))
+        found = _in_steps(_pairs(call, EventKind.SENT, EventKind.RECEIVED))
     return sorted(found, key=lambda one: (one.start, one.sender, one.receiver))
 
 
 def has_phases(call: Call) -> bool:
     """Whether some of its messages are of the phases of a schedule."""
-    return any(event.kind is Kind.STARTED for own in call.events for event in own)
+    return any(event.kind is EventKind.STARTED for own in call.events for event in own)
 
 
-def _pairs(call: Call, sends: Kind, receives: Kind, but: Collection[int] = ()) -> list[Message]:
+def _pairs(
+    call: Call, sends: EventKind, receives: EventKind, but: Collection[int] = ()
+) -> list[Message]:
     """Match begins of sends with ends of receives, in the order of each sender and receiver.
 
     Args:
@@ -67,7 +69,7 @@ def _pairs(call: Call, sends: Kind, receives: Kind, but: Collection[int] = ()) -
         receives: that of the events where receives have ended.
         but: tags of messages that are left out.
     """
-    of_phases = sends is Kind.STARTED
+    of_phases = sends is EventKind.STARTED
     started: dict[tuple[int, int, int], list[float]] = defaultdict(list)
     arrived: dict[tuple[int, int, int], list[float]] = defaultdict(list)
     for rank, own in enumerate(call.events):
@@ -93,7 +95,7 @@ def _not_of(call: Call, phases: Iterable[Message], messages: Iterable[Message]) 
     segment of it: the last one may even leave when the others have arrived. In another part of a
     composition, it is neither.
     """
-    ends = [[one.at for one in own if one.kind is Kind.PART] for own in call.events]
+    ends = [[one.at for one in own if one.kind is EventKind.PART] for own in call.events]
 
     def place(one: Message) -> tuple[int, int, int]:
         return one.sender, one.receiver, bisect_right(ends[one.sender], one.start)

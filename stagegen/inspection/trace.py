@@ -29,7 +29,7 @@ MAGIC, VERSION, ENDIAN = b"sgevent\n", 2, 0x01020304
 _NAME, ROUTINE_NAME = 64, 128
 
 
-class Kind(IntEnum):
+class EventKind(IntEnum):
     """What an event is: ``enum coll_event_kind`` of ``coll.h``."""
 
     SENT = 1
@@ -44,8 +44,8 @@ class Kind(IntEnum):
 
 
 #: Events whose `a` is the rank at the other end, and those whose `a` is a contributor.
-_OF_MESSAGES = (Kind.SENT, Kind.RECEIVED, Kind.STARTED, Kind.ARRIVED)
-_OF_CONTRIBUTORS = (Kind.NODE_IN, Kind.NODE_OUT)
+_OF_MESSAGES = (EventKind.SENT, EventKind.RECEIVED, EventKind.STARTED, EventKind.ARRIVED)
+_OF_CONTRIBUTORS = (EventKind.NODE_IN, EventKind.NODE_OUT)
 
 #: Tags of messages without data: ``COLL_TAG_TOKEN`` and ``COLL_TAG_DUMMY`` of ``coll.h``.
 NO_DATA = (3, 4)
@@ -329,7 +329,7 @@ def _check_events(
         rank,
         "event",
         {
-            "is of no kind": (kind < min(Kind)) | (kind > max(Kind)),
+            "is of no kind": (kind < min(EventKind)) | (kind > max(EventKind)),
             "has a peer that is no rank": of_message & ((a < 0) | (a >= size)),
             "has a contributor that is no rank": of_contributor & (a >= size),
             "is earlier than the one before": early,

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from stagegen.errors import InputError
 from stagegen.patterns.model import Pattern
 
-Shape = npt.NDArray[Any]
+Proportions = npt.NDArray[Any]
 """The blocks in proportion to each other."""
 
 
 @dataclass(frozen=True)
-class Kind:
+class PatternKind:
     """A kind of pattern.
 
     Attributes:
@@ -29,7 +29,7 @@ class Kind:
     """
 
     summary: str
-    make: Callable[[int, float, np.random.Generator], Shape]
+    make: Callable[[int, float, np.random.Generator], Proportions]
     number: str
     default: float
     most: float
@@ -71,9 +71,9 @@ def make_pattern(
     return Pattern(name, "alltoallv", tuple(tuple(map(int, r)) for r in sizes))
 
 
-def _banded(ranks: int, width: float, _: np.random.Generator) -> Shape:
+def _banded(ranks: int, width: float, _: np.random.Generator) -> Proportions:
     place = np.arange(ranks)
-    shape: Shape = (np.abs(place[:, None] - place) <= width).astype(float)
+    shape: Proportions = (np.abs(place[:, None] - place) <= width).astype(float)
     return shape
 
 
@@ -89,10 +89,10 @@ def _grid(ranks: int, dimensions: int) -> tuple[int, ...]:
     return tuple(sorted([*sides, left]))
 
 
-def _stencil(dimensions: int) -> Callable[[int, float, np.random.Generator], Shape]:
+def _stencil(dimensions: int) -> Callable[[int, float, np.random.Generator], Proportions]:
     """Neighbours along each dimension of a torus; with number 1 those across corners, too."""
 
-    def make(ranks: int, corners: float, _: np.random.Generator) -> Shape:
+    def make(ranks: int, corners: float, _: np.random.Generator) -> Proportions:
         grid = _grid(ranks, dimensions)
         place = np.array(np.unravel_index(np.arange(ranks), grid)).T
         apart = np.abs(place[:, None] - place)
@@ -106,7 +106,7 @@ def _stencil(dimensions: int) -> Callable[[int, float, np.random.Generator], Sha
     return make
 
 
-def _sparse(ranks: int, share: float, random: np.random.Generator) -> Shape:
+def _sparse(ranks: int, share: float, random: np.random.Generator) -> Proportions:
     """Choose exactly this share of the pairs; the lengths of their blocks are even from 1/2."""
     pairs = np.flatnonzero(~np.eye(ranks, dtype=bool))
     chosen = random.choice(pairs, max(1, round(share * len(pairs))), replace=False)
@@ -115,7 +115,7 @@ def _sparse(ranks: int, share: float, random: np.random.Generator) -> Shape:
     return shape.reshape(ranks, ranks)
 
 
-def _heavy(ranks: int, factor: float, random: np.random.Generator) -> Shape:
+def _heavy(ranks: int, factor: float, random: np.random.Generator) -> Proportions:
     shape = np.ones((ranks, ranks))
     row, column = random.choice(ranks, 2, replace=False)
     shape[row] *= factor
@@ -124,14 +124,14 @@ def _heavy(ranks: int, factor: float, random: np.random.Generator) -> Shape:
     return shape
 
 
-def _zipf(ranks: int, exponent: float, random: np.random.Generator) -> Shape:
+def _zipf(ranks: int, exponent: float, random: np.random.Generator) -> Proportions:
     """Let the lengths of blocks fall as the power of their rank in a random order."""
     order = random.permutation(ranks * ranks) + 1.0
-    shape: Shape = (order**-exponent).reshape(ranks, ranks)
+    shape: Proportions = (order**-exponent).reshape(ranks, ranks)
     return shape
 
 
-def _transposition(ranks: int, block: float, _: np.random.Generator) -> Shape:
+def _transposition(ranks: int, block: float, _: np.random.Generator) -> Proportions:
     """Go from blocks of a row to a block-cyclic distribution with this many columns a block.
 
     A matrix of 8·p columns is distributed over p ranks by even blocks of columns, and then dealt
@@ -145,20 +145,20 @@ def _transposition(ranks: int, block: float, _: np.random.Generator) -> Shape:
     return shape
 
 
-KINDS: Mapping[str, Kind] = {
-    "banded": Kind("blocks for ranks at most so far away", _banded, "the distance", 2, 4096),
-    "stencil2d": Kind(
+KINDS: Mapping[str, PatternKind] = {
+    "banded": PatternKind("blocks for ranks at most so far away", _banded, "the distance", 2, 4096),
+    "stencil2d": PatternKind(
         "blocks for the neighbours on a 2-D torus", _stencil(2), "1 with corners, else 0", 0, 1
     ),
-    "stencil3d": Kind(
+    "stencil3d": PatternKind(
         "blocks for the neighbours on a 3-D torus", _stencil(3), "1 with corners, else 0", 0, 1
     ),
-    "sparse": Kind("a random share of the pairs", _sparse, "the share", 0.1, 1),
-    "heavy": Kind(
+    "sparse": PatternKind("a random share of the pairs", _sparse, "the share", 0.1, 1),
+    "heavy": PatternKind(
         "one rank sends and one receives so many times as much", _heavy, "the factor", 8, 1e6
     ),
-    "zipf": Kind("lengths fall as a power, in random order", _zipf, "the exponent", 1, 8),
-    "transposition": Kind(
+    "zipf": PatternKind("lengths fall as a power, in random order", _zipf, "the exponent", 1, 8),
+    "transposition": PatternKind(
         "from even blocks to a block-cyclic distribution", _transposition, "columns a block", 3, 64
     ),
 }

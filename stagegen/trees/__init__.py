@@ -5,7 +5,7 @@ made from the cluster and then changed without a change to the program. The file
 ``docs/trees.md``.
 """
 
-from stagegen.trees.configurations import SHAPES, Shape, make_tree, shape_of
+from stagegen.trees.configurations import SHAPES, TreeShape, make_tree, shape_of
 from stagegen.trees.file import read_tree, require_name
 from stagegen.trees.model import ConfiguredTree, Node, ordered
 from stagegen.trees.write import tree_yaml
@@ -14,7 +14,7 @@ __all__ = [
     "SHAPES",
     "ConfiguredTree",
     "Node",
-    "Shape",
+    "TreeShape",
     "make_tree",
     "ordered",
     "read_tree",

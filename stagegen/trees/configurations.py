@@ -19,7 +19,7 @@ from stagegen.trees.model import ConfiguredTree, Contributor, Node, ordered
 
 
 @dataclass(frozen=True)
-class Shape:
+class TreeShape:
     """How to make a tree.
 
     Attributes:
@@ -42,17 +42,17 @@ class Shape:
     by_host: bool = True
 
 
-_NARY = Shape("one node on each host, and one for all hosts")
-_QUAD = Shape("nodes of at most 4 contributors, on hosts and between them", 4, 4)
-_BINARYQUAD = Shape("binary on hosts, nodes of at most 4 between them", 2, 4)
-_BINARY = Shape("binary, on hosts and between them", 2, 2)
-_SPLIT = Shape("binary; the lowest level between hosts is split over them", 2, 2, 1)
+_NARY = TreeShape("one node on each host, and one for all hosts")
+_QUAD = TreeShape("nodes of at most 4 contributors, on hosts and between them", 4, 4)
+_BINARYQUAD = TreeShape("binary on hosts, nodes of at most 4 between them", 2, 4)
+_BINARY = TreeShape("binary, on hosts and between them", 2, 2)
+_SPLIT = TreeShape("binary; the lowest level between hosts is split over them", 2, 2, 1)
 _SPLIT2 = replace(
     _SPLIT, summary="as split; hosts without a part of it have one node", flat_leaves=True
 )
-_FLAT = Shape("one node for all ranks", by_host=False)
+_FLAT = TreeShape("one node for all ranks", by_host=False)
 
-SHAPES: Mapping[str, Shape] = {
+SHAPES: Mapping[str, TreeShape] = {
     "flat": _FLAT,
     "nary": _NARY,
     "quad": _QUAD,
@@ -76,7 +76,7 @@ SHAPES: Mapping[str, Shape] = {
     "binaryNOW": _SPLIT,
     "resplitNOW": replace(_SPLIT, summary="as binaryNOW, split at two levels", split=2),
     "naryBlade": _NARY,
-    "splitBlade": Shape("one node on each host; between them nodes of 3, split", None, 3, 1),
+    "splitBlade": TreeShape("one node on each host; between them nodes of 3, split", None, 3, 1),
 }
 """By name: the general ones, then those of the paper with its names where it has some."""
 
@@ -86,7 +86,7 @@ _HOST_MOST = 48
 _ARITY = re.compile(r"([0-9]{1,4})-ary")
 
 
-def shape_of(name: str) -> Shape:
+def shape_of(name: str) -> TreeShape:
     """Return the shape of a name: one of :data:`SHAPES`, or ``N-ary``.
 
     Raises:
@@ -99,10 +99,12 @@ def shape_of(name: str) -> Shape:
         known = ", ".join(SHAPES)
         raise InputError(f"unknown shape {name!r}; choose from {known}, or N-ary with N from 2")
     number = int(arity[1])
-    return Shape(f"nodes of at most {number} contributors", number, number)
+    return TreeShape(f"nodes of at most {number} contributors", number, number)
 
 
-def make_tree(topology: Topology, shape: Shape, name: str, root_host: str = "") -> ConfiguredTree:
+def make_tree(
+    topology: Topology, shape: TreeShape, name: str, root_host: str = ""
+) -> ConfiguredTree:
     """Return the tree of a shape over all ranks.
 
     Args:
@@ -133,7 +135,7 @@ def make_tree(topology: Topology, shape: Shape, name: str, root_host: str = "") 
 class _Maker:
     """Makes the nodes of a tree of hosts' subtrees and a cluster root."""
 
-    def __init__(self, topology: Topology, shape: Shape, root_host: str):
+    def __init__(self, topology: Topology, shape: TreeShape, root_host: str):
         hosts = list(dict.fromkeys(topology.ranks))
         # The host of the root comes first, so that the root's worker is one of its ranks.
         self._hosts = [root_host, *(host for host in hosts if host != root_host)]

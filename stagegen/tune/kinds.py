@@ -14,7 +14,7 @@ from stagegen.tune.rules import eligible
 
 
 @dataclass(frozen=True)
-class Kinds:
+class TableKinds:
     """The kinds of tables of one search.
 
     Attributes:

@@ -17,7 +17,7 @@ from stagegen.tune.candidates import handles, routines_of
 from stagegen.tune.composing import Composing
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import Times, distinct, least
-from stagegen.tune.kinds import Kinds
+from stagegen.tune.kinds import TableKinds
 from stagegen.tune.one_rule import slower_than_native
 from stagegen.tune.plan import Plan
 from stagegen.tune.point import Point
@@ -61,7 +61,7 @@ class Looks:
         plan: Plan,
         collective: str,
         algorithms: dict[str, Algorithm],
-        kinds: Kinds,
+        kinds: TableKinds,
         request: Callable[[int, tuple[Candidate, ...]], Request],
     ):
         self._plan = plan

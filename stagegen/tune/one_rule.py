@@ -21,7 +21,7 @@ from stagegen.measure.statistics import MARGIN, is_faster_in_launches, launch_ra
 from stagegen.tune.choose import Samples, median
 from stagegen.tune.decision import NATIVE_CANDIDATE, Rule
 from stagegen.tune.field import Sample, least
-from stagegen.tune.kinds import Kinds
+from stagegen.tune.kinds import TableKinds
 from stagegen.tune.point import Point
 from stagegen.tune.rules import alternatives
 
@@ -90,7 +90,7 @@ def make_one_rule(
         yield Rule(0, chosen, alternatives=alternatives(chosen, able, algorithms))
 
 
-def name_finalists_of_all(points: Mapping[int, Point], kinds: Kinds, gain: float) -> None:
+def name_finalists_of_all(points: Mapping[int, Point], kinds: TableKinds, gain: float) -> None:
     """Choose the finalists of all sizes: the same ones at each, by what scouting saw.
 
     Args:

@@ -9,7 +9,7 @@ from stagegen.measure.records import Failure
 from stagegen.tune.choose import Samples
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import NATIVE_CANDIDATE, Rule, Table
-from stagegen.tune.kinds import Kinds
+from stagegen.tune.kinds import TableKinds
 from stagegen.tune.one_rule import make_one_rule
 from stagegen.tune.plan import Outcome, Plan, unconverged
 from stagegen.tune.point import Point
@@ -19,7 +19,7 @@ from stagegen.tune.rules import make_rules
 def outcome_of(
     collective: str,
     plan: Plan,
-    kinds: Kinds,
+    kinds: TableKinds,
     points: Mapping[int, Point],
     failures: tuple[Failure, ...],
     crossovers: Crossovers | None,
@@ -48,7 +48,7 @@ def _table(
     collective: str,
     plan: Plan,
     kind: str,
-    kinds: Kinds,
+    kinds: TableKinds,
     samples: Mapping[int, Samples],
     crossovers: Crossovers | None,
 ) -> Table:

@@ -20,7 +20,7 @@ from stagegen.tune.candidates import default_candidate, handles
 from stagegen.tune.choose import fastest
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.duels import Duels
-from stagegen.tune.kinds import Kinds
+from stagegen.tune.kinds import TableKinds
 from stagegen.tune.launches import name_finalists, run_launch
 from stagegen.tune.looks import Looks
 from stagegen.tune.one_rule import name_finalists_of_all
@@ -57,7 +57,7 @@ class Search:
         self._algorithms = {a.name: a for a in algorithms if a.works_for(plan.ranks)}
         self._known = ChainMap(self._algorithms, dict(others or {}))
         self._launch = 0
-        self._kinds = Kinds(plan.kinds, self._known)
+        self._kinds = TableKinds(plan.kinds, self._known)
         self._looks = Looks(source, plan, collective, self._algorithms, self._kinds, self._look)
         self._failures: list[Failure] = []
 

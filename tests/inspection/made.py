@@ -18,13 +18,13 @@ from stagegen.inspection.trace import (
     MAGIC,
     ROUTINE_NAME,
     VERSION,
-    Kind,
+    EventKind,
 )
 from stagegen.trees import ConfiguredTree
 
 #: Microseconds in nanoseconds.
 US = 1000
-Told = tuple[Kind, int, int, float]
+Told = tuple[EventKind, int, int, float]
 """An event: kind, a, b, and when; microseconds of true time."""
 
 
@@ -98,11 +98,11 @@ TWO_HOSTS = World(("a", "a", "b", "b"), (0.0, 0.0, 5e5, 5e5))
 
 
 def sent(to: int, at: float) -> Told:
-    return Kind.SENT, to, 1, at
+    return EventKind.SENT, to, 1, at
 
 
 def received(origin: int, at: float) -> Told:
-    return Kind.RECEIVED, origin, 1, at
+    return EventKind.RECEIVED, origin, 1, at
 
 
 def two_levels(start: float, late: Mapping[int, float] | None = None) -> MadeCall:

@@ -13,7 +13,7 @@ from stagegen.cli.inspect import command
 from stagegen.errors import InputError, NotFoundError
 from stagegen.inspection.look import looks_at
 from stagegen.inspection.nodes import of_node
-from stagegen.inspection.trace import _PART, Kind
+from stagegen.inspection.trace import _PART, EventKind
 from stagegen.topology.write import topology_yaml
 from tests.inspection import made
 from tests.strategies import make_topology
@@ -25,13 +25,15 @@ WHOLE = 15
 def tree(start: float) -> made.MadeCall:
     """Nodes that tell themselves: 4 and, above it, 5, at ranks 0 and 2."""
     events = (
-        ((Kind.NODE_IN, 0, 4, 1.0), (Kind.NODE_IN, 1, 4, 2.0), (Kind.NODE_UP, 0, 4, 3.0),
-         (Kind.NODE_DOWN, 0, 4, 20.0), (Kind.NODE_OUT, 1, 4, 21.0), (Kind.NODE_OUT, 0, 4, 22.0)),
+        ((EventKind.NODE_IN, 0, 4, 1.0), (EventKind.NODE_IN, 1, 4, 2.0),
+         (EventKind.NODE_UP, 0, 4, 3.0), (EventKind.NODE_DOWN, 0, 4, 20.0),
+         (EventKind.NODE_OUT, 1, 4, 21.0), (EventKind.NODE_OUT, 0, 4, 22.0)),
         (),
-        ((Kind.NODE_IN, 2, 5, 1.0), (Kind.NODE_IN, 3, 5, 2.0), (Kind.NODE_IN, of_node(4), 5, 9.0),
-         (Kind.NODE_OUT, of_node(4), 5, 11.0), (Kind.NODE_OUT, 3, 5, 12.0),
-         (Kind.NODE_OUT, 2, 5, 13.0)),
-        ((Kind.PART, -1, 0, 5.0),),
+        ((EventKind.NODE_IN, 2, 5, 1.0), (EventKind.NODE_IN, 3, 5, 2.0),
+         (EventKind.NODE_IN, of_node(4), 5, 9.0),
+         (EventKind.NODE_OUT, of_node(4), 5, 11.0), (EventKind.NODE_OUT, 3, 5, 12.0),
+         (EventKind.NODE_OUT, 2, 5, 13.0)),
+        ((EventKind.PART, -1, 0, 5.0),),
     )  # fmt: skip
     return moved(events, start)
 
@@ -40,10 +42,10 @@ def phases(start: float) -> made.MadeCall:
     """Two phases of a schedule, in which two ranks send to the two others."""
     return moved(
         (
-            ((Kind.STARTED, 2, 0, 1.0), (Kind.ARRIVED, 2, 1, 40.0)),
-            ((Kind.STARTED, 3, 0, 2.0), (Kind.ARRIVED, 3, 1, 50.0)),
-            ((Kind.ARRIVED, 0, 0, 20.0), (Kind.STARTED, 0, 1, 25.0)),
-            ((Kind.ARRIVED, 1, 0, 30.0), (Kind.STARTED, 1, 1, 31.0)),
+            ((EventKind.STARTED, 2, 0, 1.0), (EventKind.ARRIVED, 2, 1, 40.0)),
+            ((EventKind.STARTED, 3, 0, 2.0), (EventKind.ARRIVED, 3, 1, 50.0)),
+            ((EventKind.ARRIVED, 0, 0, 20.0), (EventKind.STARTED, 0, 1, 25.0)),
+            ((EventKind.ARRIVED, 1, 0, 30.0), (EventKind.STARTED, 1, 1, 31.0)),
         ),
         start,
     )

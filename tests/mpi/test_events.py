@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from stagegen.cli import group
 from stagegen.errors import InputError
-from stagegen.inspection.trace import Kind, read_trace
+from stagegen.inspection.trace import EventKind, read_trace
 from tests.mpi import support, test_meeting, tracing
 
 pytestmark = pytest.mark.mpi
@@ -24,7 +24,7 @@ NOWHERE = {"LIBCOLL_EVENTS": "/dev/null"}
 
 
 def kinds(events):
-    return [Kind(int(what) & 0xFF) for what in events["what"]]
+    return [EventKind(int(what) & 0xFF) for what in events["what"]]
 
 
 #: With LIBCOLL_FORCE, the MPI library serves the parts of a composition.
@@ -47,9 +47,9 @@ def test_every_message_of_a_call_is_sent_and_received(tmp_path, name):
             assert one["begun"] <= events["time"][0] <= events["time"][-1] <= one["ended"]
             for kind, event in zip(kinds(events), events, strict=True):
                 peer = int(event["a"])
-                if kind is Kind.SENT and peer != rank.rank:
+                if kind is EventKind.SENT and peer != rank.rank:
                     sent[rank.rank, peer] += 1
-                elif kind is Kind.RECEIVED and peer != rank.rank:
+                elif kind is EventKind.RECEIVED and peer != rank.rank:
                     received[peer, rank.rank] += 1
         assert sent
         assert sent == received
@@ -67,15 +67,15 @@ def test_every_message_of_a_call_is_sent_and_received(tmp_path, name):
 def test_phases_of_a_schedule_are_events(tmp_path, name, positions):
     """Between ranks, also where the schedule is of hosts, whose first ranks carry it out."""
     trace = tracing.traced(tmp_path / "events", f"alltoall/{name}", CALLS, 64)
-    pairs = {Kind.STARTED: set(), Kind.ARRIVED: set()}
+    pairs = {EventKind.STARTED: set(), EventKind.ARRIVED: set()}
     for rank in trace.ranks:
         for kind, event in zip(kinds(rank.events_of(0)), rank.events_of(0), strict=True):
             ends = (rank.rank, int(event["a"]))
             if kind in pairs:
-                ordered = ends if kind is Kind.STARTED else ends[::-1]
+                ordered = ends if kind is EventKind.STARTED else ends[::-1]
                 pairs[kind].add((*ordered, int(event["what"]) >> 8))
-    assert {pair[:2] for pair in pairs[Kind.STARTED]} == set(permutations(positions, 2))
-    assert pairs[Kind.STARTED] == pairs[Kind.ARRIVED]
+    assert {pair[:2] for pair in pairs[EventKind.STARTED]} == set(permutations(positions, 2))
+    assert pairs[EventKind.STARTED] == pairs[EventKind.ARRIVED]
 
 
 def test_the_ring_keeps_the_latest_calls(tmp_path):
@@ -209,7 +209,7 @@ def test_parts_of_a_composition_begin_and_end(tmp_path):
     trace = tracing.traced(tmp_path / "events", COMPOSITION, 1, 4)
     for rank in trace.ranks:
         events = rank.events_of(0)
-        assert kinds(events) == [Kind.PART] * 4
+        assert kinds(events) == [EventKind.PART] * 4
         assert (events["what"] >> 8).tolist() == [0, 0, 1, 1]
         assert events["a"][1] == events["a"][3] == -1
         assert -1 < events["a"][0] != events["a"][2] > -1

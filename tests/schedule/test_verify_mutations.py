@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from stagegen.errors import ScheduleError
 from stagegen.schedule import SCHEME_NAMES, SCHEMES, Message, Sync, SyncGraph, alltoall_schedule
 from stagegen.schedule.verify import verify
-from stagegen.schedule.verify.kinds import KINDS
+from stagegen.schedule.verify.checked_schemes import CHECKED_SCHEMES
 from stagegen.schedule.verify.plan import Plan
 from stagegen.schedule.verify.progress import check_progress
 from stagegen.schedule.verify.sync import read_syncs
@@ -281,7 +281,7 @@ def test_syncs_that_go_back_in_time_deadlock():
     plan = Plan.of(with_cycle.phases, topology.rank_count)
     table = read_syncs(with_cycle.sync.syncs, plan)
     with pytest.raises(ScheduleError, match="deadlock"):
-        check_progress(plan, table, with_cycle.sync, KINDS["receiver"])
+        check_progress(plan, table, with_cycle.sync, CHECKED_SCHEMES["receiver"])
 
 
 def test_other_claims_are_checked():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from stagegen.errors import ScheduleError
 from stagegen.schedule import SCHEMES, Message, Sync, SyncGraph, alltoall_schedule
-from stagegen.schedule.verify.kinds import KINDS
+from stagegen.schedule.verify.checked_schemes import CHECKED_SCHEMES
 from stagegen.schedule.verify.plan import Plan
 from stagegen.schedule.verify.progress import check_progress
 from stagegen.schedule.verify.sync import read_syncs
@@ -18,9 +18,9 @@ several = small_topologies.filter(lambda topology: topology.rank_count >= 3)
 
 
 def test_the_checker_has_its_own_table_of_the_same_schemes():
-    assert set(KINDS) == set(SCHEMES)
+    assert set(CHECKED_SCHEMES) == set(SCHEMES)
     for name, scheme in SCHEMES.items():
-        kind = KINDS[name]
+        kind = CHECKED_SCHEMES[name]
         assert (kind.giver, kind.barriers, kind.dummies) == (
             scheme.giver,
             scheme.barriers,
@@ -85,11 +85,11 @@ def test_deadlocks_are_found_and_nothing_else(topology, kind, block_size, data):
     sync = SyncGraph(kind, tuple(syncs), block_size)
     plan = Plan.of(phases, topology.rank_count)
     table = read_syncs(sync.syncs, plan)
-    if completes(phases, topology.rank_count, sync, KINDS[kind].barriers):
-        check_progress(plan, table, sync, KINDS[kind])
+    if completes(phases, topology.rank_count, sync, CHECKED_SCHEMES[kind].barriers):
+        check_progress(plan, table, sync, CHECKED_SCHEMES[kind])
     else:
         with pytest.raises(ScheduleError, match="waits for itself: a deadlock"):
-            check_progress(plan, table, sync, KINDS[kind])
+            check_progress(plan, table, sync, CHECKED_SCHEMES[kind])
 
 
 def _token(first: Message, then: Message) -> tuple[int, int] | None:

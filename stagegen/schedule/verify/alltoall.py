@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stagegen.schedule.model import PhaseSchedule
+from stagegen.schedule.verify.checked_schemes import CheckedScheme, checked_scheme_of, promise
 from stagegen.schedule.verify.dummies import check_dummies
-from stagegen.schedule.verify.kinds import Kind, kind_of, promise
 from stagegen.schedule.verify.links import Links
 from stagegen.schedule.verify.order import check_order
 from stagegen.schedule.verify.paths import Network, require, require_same_ranks
@@ -29,7 +29,7 @@ def verify_alltoall(topology: Topology, schedule: PhaseSchedule) -> Proof:
         ScheduleError: a property does not hold.
     """
     require_same_ranks(topology, schedule.ranks)
-    kind, network = kind_of(schedule.sync), Network(topology)
+    kind, network = checked_scheme_of(schedule.sync), Network(topology)
     links, plan = Links(topology, network), check_every_pair_once(schedule)
     check_one_at_a_time(plan)
     uses = links.uses(plan)
@@ -54,7 +54,7 @@ def verify_alltoall(topology: Topology, schedule: PhaseSchedule) -> Proof:
     )
 
 
-def _checked(schedule: PhaseSchedule, kind: Kind, links: Links) -> Iterator[str]:
+def _checked(schedule: PhaseSchedule, kind: CheckedScheme, links: Links) -> Iterator[str]:
     """Yield the properties that hold, in words."""
     yield "every ordered pair of ranks is in exactly one phase"
     if links.equal:

@@ -8,7 +8,7 @@ from stagegen.schedule.model import SyncGraph
 from stagegen.schedule.verify.paths import require
 
 
-class Kind(NamedTuple):
+class CheckedScheme(NamedTuple):
     """What a scheme has.
 
     Attributes:
@@ -40,38 +40,38 @@ _ARRIVALS = (
 )
 _BARRIERS = "barriers keep blocks of {blocks} apart"
 
-KINDS = {
-    "none": Kind("phases are not kept apart (sync none)"),
-    "dummy": Kind("phases are not kept apart (sync dummy)", dummies=True),
-    "sender": Kind(_STARTS.format("in order of their phases"), "sender"),
-    "receiver": Kind(_ARRIVALS.format(""), "receiver"),
-    "sender-partial": Kind(
+CHECKED_SCHEMES = {
+    "none": CheckedScheme("phases are not kept apart (sync none)"),
+    "dummy": CheckedScheme("phases are not kept apart (sync dummy)", dummies=True),
+    "sender": CheckedScheme(_STARTS.format("in order of their phases"), "sender"),
+    "receiver": CheckedScheme(_ARRIVALS.format(""), "receiver"),
+    "sender-partial": CheckedScheme(
         _STARTS.format("in order across blocks of {blocks} if they do within"),
         "sender",
         inside=False,
     ),
-    "receiver-partial": Kind(
+    "receiver-partial": CheckedScheme(
         _ARRIVALS.format(" across blocks of {blocks} if they do within"), "receiver", inside=False
     ),
-    "barrier": Kind("phases are kept apart by barriers", barriers=True),
-    "barrier-partial-none": Kind(_BARRIERS, barriers=True, apart=False),
-    "barrier-partial-sender": Kind(
+    "barrier": CheckedScheme("phases are kept apart by barriers", barriers=True),
+    "barrier-partial-none": CheckedScheme(_BARRIERS, barriers=True, apart=False),
+    "barrier-partial-sender": CheckedScheme(
         f"{_BARRIERS}; within, {_STARTS.format('in order')}", "sender", False, True, True
     ),
-    "barrier-partial-receiver": Kind(
+    "barrier-partial-receiver": CheckedScheme(
         f"{_BARRIERS}; within, {_ARRIVALS.format('')}", "receiver", False, True, True
     ),
 }
 
 
-def kind_of(sync: SyncGraph) -> Kind:
+def checked_scheme_of(sync: SyncGraph) -> CheckedScheme:
     """Return the kind of a schedule's synchronisation, and check that its parameters fit it.
 
     Raises:
         ScheduleError: it is unknown, or has parameters or syncs that the scheme does not have.
     """
-    require(sync.scheme in KINDS, f"unknown sync {sync.scheme!r}")
-    kind = KINDS[sync.scheme]
+    require(sync.scheme in CHECKED_SCHEMES, f"unknown sync {sync.scheme!r}")
+    kind = CHECKED_SCHEMES[sync.scheme]
     for name, number, used in (
         ("block size", sync.block_size, kind.blocks),
         ("window", sync.window, kind.giver is not None),
@@ -89,4 +89,4 @@ def promise(sync: SyncGraph) -> str:
     """Return in words what a schedule's synchronisation keeps apart."""
     blocks = f"{sync.block_size} phase{'s' if sync.block_size > 1 else ''}"
     crowd = f", window {sync.window}" if sync.window > 1 else ""
-    return KINDS[sync.scheme].promise.format(blocks=blocks, crowd=crowd)
+    return CHECKED_SCHEMES[sync.scheme].promise.format(blocks=blocks, crowd=crowd)

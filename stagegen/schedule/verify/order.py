@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from stagegen.errors import ScheduleError
 from stagegen.schedule.model import SyncGraph
-from stagegen.schedule.verify.kinds import Kind
+from stagegen.schedule.verify.checked_schemes import CheckedScheme
 from stagegen.schedule.verify.links import Links, Uses
 from stagegen.schedule.verify.plan import Numbers, Plan
 from stagegen.schedule.verify.sync import SyncTable
@@ -44,7 +44,7 @@ class Pairs:
 
 
 def check_order(
-    plan: Plan, links: Links, uses: Uses, table: SyncTable, sync: SyncGraph, kind: Kind
+    plan: Plan, links: Links, uses: Uses, table: SyncTable, sync: SyncGraph, kind: CheckedScheme
 ) -> None:
     """Check that all messages with contention are ordered, and that each sync is needed.
 

@@ -13,12 +13,12 @@ import scipy
 
 from stagegen.errors import ScheduleError
 from stagegen.schedule.model import SyncGraph
-from stagegen.schedule.verify.kinds import Kind
+from stagegen.schedule.verify.checked_schemes import CheckedScheme
 from stagegen.schedule.verify.plan import Numbers, Plan
 from stagegen.schedule.verify.sync import SyncTable
 
 
-def check_progress(plan: Plan, table: SyncTable, sync: SyncGraph, kind: Kind) -> None:
+def check_progress(plan: Plan, table: SyncTable, sync: SyncGraph, kind: CheckedScheme) -> None:
     """Check that no message waits for itself.
 
     Args:

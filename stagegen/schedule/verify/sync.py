@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from stagegen.errors import ScheduleError
 from stagegen.schedule.model import Sync, SyncGraph
-from stagegen.schedule.verify.kinds import Kind
+from stagegen.schedule.verify.checked_schemes import CheckedScheme
 from stagegen.schedule.verify.paths import require
 from stagegen.schedule.verify.plan import Numbers, Plan
 
@@ -63,7 +63,7 @@ def read_syncs(syncs: Sequence[Sync], plan: Plan) -> SyncTable:
     return SyncTable(found[0], found[1], table[4], table[5])
 
 
-def check_syncs(table: SyncTable, plan: Plan, sync: SyncGraph, kind: Kind) -> None:
+def check_syncs(table: SyncTable, plan: Plan, sync: SyncGraph, kind: CheckedScheme) -> None:
     """Check every sync by itself: forward in time, part of the scheme, with the right token."""
     early, late = plan.phase[table.first], plan.phase[table.then]
     same_block = early // sync.block_size == late // sync.block_size
