@@ -208,7 +208,7 @@ class Spending:
         """What was spent, and what may have been lost, in words."""
         spent = f"{self.spent:.0f} s of the budget of {self.seconds:.0f} s were spent"
         if self.loss is None:
-            return f"{spent}; nothing was measured, so the native routines serve"
+            return f"{spent}; nothing was measured that tells what a longer budget may save"
         saved = 1 - 1 / (1 + self.loss)
         lost = f"a longer budget may save up to {saved:.0%} of the time of calls, mostly far less"
         sizes = "size of a table" if self.unknown == 1 else "sizes of tables"

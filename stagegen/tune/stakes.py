@@ -78,6 +78,8 @@ class Stakes:
         rivals += self._not_looked_at(size, point)
         best = max(min(rivals, default=math.inf), self.bound(size))
         basis = LAUNCHES if len(point.launches) > 1 else SCOUTING
+        if best <= 0:  # looks differ by so much that a rival may take no time at all
+            return Estimate(size, None, basis)
         return Estimate(size, max(0.0, known[choice][1] / best - 1), basis)
 
     def _not_looked_at(self, size: int, point: Point) -> list[float]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from stagegen.measure.records import Candidate
+from stagegen.tune.decision import Estimate
 from stagegen.tune.field import Field
 from stagegen.tune.point import Point
 from stagegen.tune.prediction import Prediction
-from stagegen.tune.stakes import LAUNCHES, NEIGHBOURS, NOTHING, SCOUTING, Stakes
+from stagegen.tune.stakes import LAUNCHES, NEIGHBOURS, NOTHING, SCOUTING, UNKNOWN, Stakes
 
 A, B, C = (Candidate(name) for name in "abc")
 
@@ -79,3 +80,11 @@ def test_an_algorithm_that_was_only_seen_below_may_still_be_the_best():
 
 def test_a_choice_that_was_never_timed_there_is_not_known():
     assert stakes({64: point(a=1.0)}).estimate(64, C).basis == NOTHING
+
+
+def test_looks_that_differ_by_as_much_as_they_take_tell_no_loss():
+    one = point(a=1.0, b=1.2)
+    one.seen = {A: [1.0, 9.0], B: [1.2, 9.0]}
+    found = stakes({64: one})
+    assert found.estimate(64, A) == Estimate(64, None, SCOUTING)
+    assert found.factor(64, A) == UNKNOWN
