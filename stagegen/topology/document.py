@@ -29,6 +29,8 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
 
 #: Characters of a word that is compared with known ones: the time grows with their square.
 _WORD_MOST = 256
+#: Digits of a count, leading zeros included: Python reads no number of any length.
+_DIGITS_MOST = 20
 #: Characters of a message; a file may have values of any length.
 _MESSAGE_MOST = 600
 
@@ -95,6 +97,8 @@ class Document:
     def text(self, node: yaml.Node, what: str) -> str:
         """Return a single value that YAML reads as text."""
         value = self.scalar(node, what)
+        if node.tag == "tag:yaml.org,2002:merge":
+            self.fail(node, f"{what} is {value}, which merges mappings; write its keys out")
         if node.tag != "tag:yaml.org,2002:str":
             self.fail(node, f'{what} is {value}, which is not text in YAML; write "{value}"')
         return value
@@ -112,9 +116,9 @@ class Document:
     def count(self, node: yaml.Node, what: str, most: int = 999_999_999) -> int:
         """Return a whole number from 1 to `most`."""
         value = self.scalar(node, what)
-        if not re.fullmatch(r"[0-9]{1,9}", value) or int(value) < 1:
+        if not re.fullmatch(r"0*[1-9][0-9]*", value):
             self.fail(node, f"{what} must be a whole number of at least 1, not {value!r}")
-        if int(value) > most:
+        if len(value) > _DIGITS_MOST or int(value) > most:
             self.fail(node, f"{what} must be at most {most:,}, not {value}")
         return int(value)
 

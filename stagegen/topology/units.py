@@ -58,12 +58,14 @@ def parse_bandwidth(text: str) -> int:
 
     Args:
         text: a number with a unit of `bit kbit Mbit Gbit Tbit`, each also with `/s` or as
-            `bps`; case does not matter; a bare number is bit/s.
+            `bps`; case does not matter but for `Bps`, which is bytes; a bare number is bit/s.
 
     Raises:
         ValueError: not a rate, in bytes, or below 1 bit/s.
     """
     number, unit = _split(text, "bandwidth", _RATE_HELP)
+    if unit.endswith("Bps"):
+        raise ValueError(f"{text!r} is in bytes per second; {_RATE_HELP}")
     factor = _RATES.get(unit.lower())
     if factor is None:
         raise ValueError(f"{text!r} has the unknown unit {unit!r}; {_RATE_HELP}")
