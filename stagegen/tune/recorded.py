@@ -103,6 +103,12 @@ def read_recorded(path: Path, topology_file: Path | None = None) -> Recorded:
     Raises:
         InputError: it is none of these, or is damaged; the topology is another one.
     """
+    if not path.exists():
+        raise InputError(
+            "there is nothing of this name; give a folder of `stagegen tune`, a decision table or "
+            "a log",
+            path,
+        )
     folder = path if path.is_dir() else path.parent
     files = [path]
     if path.is_dir():

@@ -183,3 +183,12 @@ def test_a_folder_with_neither_and_a_file_that_is_not_there_are_told(folders, tm
         result = stagegen("diff", path, folders[0])
         assert result.returncode == 2
         assert result.stderr.startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("words", [("validate",), ("diff", ".")])
+def test_a_folder_that_does_not_exist_is_told_as_such(words, tmp_path):
+    nowhere = tmp_path / "nowhere"
+    command, *rest = words
+    ended = stagegen(command, nowhere, *rest)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"{nowhere}: there is nothing of this name; give a folder of")
