@@ -44,6 +44,10 @@ def _plug_in(doc: Document, node: yaml.Node, switch: str, wiring: Wiring) -> lis
         if host in wiring.switch_of:
             where = f"{wiring.switch_of[host]} (line {wiring.host_lines[host]})"
             doc.fail(entry, f"host {host} is already under switch {where}; it has one port only")
+        alike = wiring.host_of_lower.setdefault(host.lower(), host)
+        if alike != host:
+            where = f"{alike} (line {wiring.host_lines[alike]})"
+            doc.fail(entry, f"hosts {where} and {host} differ only in case; rename one of them")
         wiring.switch_of[host], wiring.host_lines[host] = switch, line_of(entry)
         hosts.append(host)
     return hosts

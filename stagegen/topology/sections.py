@@ -22,6 +22,7 @@ class Wiring:
 
     switch_lines: dict[str, int] = field(default_factory=dict)
     switch_of: dict[str, str] = field(default_factory=dict)
+    host_of_lower: dict[str, str] = field(default_factory=dict)
     host_lines: dict[str, int] = field(default_factory=dict)
     bandwidth: int = DEFAULT_BANDWIDTH
     latency: float = DEFAULT_LATENCY

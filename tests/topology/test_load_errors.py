@@ -60,6 +60,7 @@ REPLACED = [
     ("{hosts: [n0, n1]}", "{host: [n0, n1]}", 4, "did you mean 'hosts'?"),
     ("[n0, n1]", "[n0, n0]", 4, "host n0 is already under switch s0 (line 4)"),
     ("[n0, n1]", "[n0, s1]", 4, "s1 is a switch already (line 5)"),
+    ("[n0, n1]", "[n0, N2]", 5, "hosts N2 (line 4) and n2 differ only in case"),
     ("[n0, n1]", "[n0, n/1]", 4, "must consist of letters"),
     ("[n0, n1]", "[n0, -n]", 4, "must consist of letters"),
     ("[n0, n1]", "[n0, 1]", 4, 'write "1"'),
