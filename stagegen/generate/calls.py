@@ -217,10 +217,12 @@ class CallInC:
 
     @property
     def large_counts(self) -> str:
-        """The large counts of blocks in a ``struct coll_call``."""
-        return next(
-            ARGUMENTS[name].large for name in self.arguments if ARGUMENTS[name].role == "counts"
-        )
+        """The large counts of blocks in a ``struct coll_call``: of the last that has them.
+
+        In place, there are none to send; what is received has them in any case.
+        """
+        named = (ARGUMENTS[name] for name in reversed(self.arguments))
+        return next(argument.large for argument in named if argument.role == "counts")
 
     @property
     def either(self) -> str:

@@ -3,6 +3,7 @@
  * elements or bytes than an int counts, it goes to the MPI library on all ranks alike.
  *
  *   large small         all functions, small counts
+ *   large in_place      an alltoallv in place, which has no counts to send
  *   large many          more elements than INT_MAX of a type that has no bytes
  *   large data MIB      broadcasts of so many MiB: as many elements, and as few long ones
  */
@@ -71,6 +72,21 @@ static void small(void) {
         }
 }
 
+/* Blocks in place, then none. */
+static void in_place(void) {
+    const struct large_blocks blocks = large_blocks_of(COUNT);
+    const MPI_Count none[PEERS_MOST] = {0};
+    int values[PEERS_MOST * (COUNT + 1)];
+    for (int i = 0; i < size * (COUNT + 1); ++i)
+        values[i] = rank;
+    EXPECT(MPI_Alltoallv_c(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, values, blocks.counts,
+                           blocks.displacements, MPI_INT, MPI_COMM_WORLD) == MPI_SUCCESS);
+    for (int i = 0; i < size * (COUNT + 1); ++i)
+        EXPECT(values[i] == (i % (COUNT + 1) < COUNT ? i / (COUNT + 1) : rank));
+    EXPECT(MPI_Alltoallv_c(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, values, none,
+                           blocks.displacements, MPI_INT, MPI_COMM_WORLD) == MPI_SUCCESS);
+}
+
 static void add_nothing(void *in, void *inout, int *count, MPI_Datatype *type) {
     (void)in;
     (void)inout;
@@ -131,6 +147,8 @@ int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "small";
     if (strcmp(mode, "small") == 0)
         small();
+    else if (strcmp(mode, "in_place") == 0)
+        in_place();
     else if (strcmp(mode, "many") == 0)
         many_of_nothing();
     else if (argc > 2)

@@ -47,6 +47,11 @@ def test_small_counts_are_served_as_by_the_functions_without_large_ones():
     assert {(name, algorithm) for name, algorithm, _ in served} == set(forced.items())
 
 
+@pytest.mark.parametrize("variables", [{}, {"LIBCOLL_DISABLE": "1"}, {"LIBCOLL_SCRATCH": "1k"}])
+def test_an_alltoallv_in_place_needs_no_counts_to_send(variables):
+    run("in_place", **variables)
+
+
 def _is_ours(algorithm) -> bool:
     return algorithm.name != "native" and "power_of_two" not in algorithm.constraints
 
