@@ -11,7 +11,7 @@
 #include "coll.h"
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * No view: the call has what the application passed, MPI_IN_PLACE included.
  */
 int allgather_native(const struct coll_call *call, const struct coll_comm *cc,
                      const struct coll_parameters *parameters) {

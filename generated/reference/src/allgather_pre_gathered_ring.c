@@ -152,7 +152,8 @@ static int with_requests(struct gathering *all) {
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: block i is that of rank i; the own block is already at its place. There is no send
+ *   buffer. bytes: of one block.
  */
 int allgather_pre_gathered_ring(const struct coll_call *call, const struct coll_comm *cc,
                                 const struct coll_parameters *parameters) {

@@ -68,7 +68,8 @@ static int be_host(const struct coll_call *call, const struct coll_comm *cc, MPI
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: block i is that of rank i; the own block is already at its place. There is no send
+ *   buffer. bytes: of one block.
  */
 int allgather_recursive_doubling(const struct coll_call *call, const struct coll_comm *cc,
                                  const struct coll_parameters *parameters) {

@@ -16,7 +16,8 @@
 #include "post_all.h"
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: block i is that of rank i; the own block is already at its place. There is no send
+ *   buffer. bytes: of one block.
  */
 int allgather_spreading_simple(const struct coll_call *call, const struct coll_comm *cc,
                                const struct coll_parameters *parameters) {

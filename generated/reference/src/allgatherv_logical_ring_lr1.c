@@ -26,7 +26,8 @@
 #include "ring_pipeline.h"
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: block i is that of rank i; the own block is already at its place. There is no send
+ *   buffer. bytes: of all blocks. All data is plain bytes (MPI_PACKED).
  */
 int allgatherv_logical_ring_lr1(const struct coll_call *call, const struct coll_comm *cc,
                                 const struct coll_parameters *parameters) {

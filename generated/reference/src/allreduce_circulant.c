@@ -54,7 +54,8 @@ static int there_and_back(const struct coll_call *call, const struct coll_comm *
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: recv_count elements, at first those of this rank, at the end the result. bytes: of
+ *   all elements.
  */
 int allreduce_circulant(const struct coll_call *call, const struct coll_comm *cc,
                         const struct coll_parameters *parameters) {

@@ -27,7 +27,8 @@
 #include "lanes.h"
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: recv_count elements, at first those of this rank, at the end the result. bytes: of
+ *   all elements.
  */
 int allreduce_lanes_switches(const struct coll_call *call, const struct coll_comm *cc,
                              const struct coll_parameters *parameters) {

@@ -28,7 +28,8 @@
 #include "ring_allreduce.h"
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: recv_count elements, at first those of this rank, at the end the result. bytes: of
+ *   all elements.
  */
 int allreduce_logical_ring_lr1(const struct coll_call *call, const struct coll_comm *cc,
                                const struct coll_parameters *parameters) {

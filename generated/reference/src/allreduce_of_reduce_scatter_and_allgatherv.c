@@ -43,7 +43,7 @@ static int run_parts(const struct coll_call *call, const struct coll_comm *cc,
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * No view: the call has what the application passed, MPI_IN_PLACE included.
  */
 int allreduce_of_reduce_scatter_and_allgatherv(const struct coll_call *call,
                                                const struct coll_comm *cc,

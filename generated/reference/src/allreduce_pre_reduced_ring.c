@@ -174,7 +174,8 @@ static int in_room(struct ring *ring, int segment_size) {
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: recv_count elements, at first those of this rank, at the end the result. bytes: of
+ *   all elements.
  */
 int allreduce_pre_reduced_ring(const struct coll_call *call, const struct coll_comm *cc,
                                const struct coll_parameters *parameters) {

@@ -47,7 +47,8 @@ static int place_own(const struct coll_call *call, const struct coll_comm *cc,
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: recv_count elements, at first those of this rank, at the end the result. bytes: of
+ *   all elements.
  */
 int allreduce_rab1_recursive_doubling(const struct coll_call *call, const struct coll_comm *cc,
                                       const struct coll_parameters *parameters) {

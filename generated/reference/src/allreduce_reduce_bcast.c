@@ -24,7 +24,8 @@
 #include "reduction_tree.h"
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: recv_count elements, at first those of this rank, at the end the result. bytes: of
+ *   all elements.
  */
 int allreduce_reduce_bcast(const struct coll_call *call, const struct coll_comm *cc,
                            const struct coll_parameters *parameters) {

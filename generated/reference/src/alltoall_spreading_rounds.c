@@ -30,7 +30,8 @@ static int carry_out_round(struct rounds *rounds) {
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: send: block i goes to rank i; recv: block i comes from rank i. Never MPI_IN_PLACE; the own
+ *   block is already copied. bytes: of one block. All data is plain bytes (MPI_PACKED).
  */
 int alltoall_spreading_rounds(const struct coll_call *call, const struct coll_comm *cc,
                               const struct coll_parameters *parameters) {

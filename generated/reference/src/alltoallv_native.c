@@ -11,14 +11,14 @@
 #include "coll.h"
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * No view: the call has what the application passed, MPI_IN_PLACE included.
  */
 int alltoallv_native(const struct coll_call *call, const struct coll_comm *cc,
                      const struct coll_parameters *parameters) {
     (void)cc;
     (void)parameters;
 #if MPI_VERSION >= 4
-    if (call->send_blocks.large_counts != NULL)
+    if (call->recv_blocks.large_counts != NULL)
         return PMPI_Alltoallv_c(call->sendbuf, call->send_blocks.large_counts,
                                 call->send_blocks.large_displacements, call->send_type,
                                 call->recvbuf, call->recv_blocks.large_counts,

@@ -17,7 +17,7 @@
 #include "coll.h"
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: nothing. bytes: 0.
  */
 int barrier_of_allgather(const struct coll_call *call, const struct coll_comm *cc,
                          const struct coll_parameters *parameters) {

@@ -44,7 +44,7 @@ static int run_parts(const struct coll_call *call, const struct coll_comm *cc,
 
 /* Where p divides the message, its blocks stay where they are. */
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: the message as contiguous bytes. bytes: of the whole message.
  */
 int bcast_of_scatter_and_allgather(const struct coll_call *call, const struct coll_comm *cc,
                                    const struct coll_parameters *parameters) {

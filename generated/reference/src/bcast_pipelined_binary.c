@@ -25,7 +25,7 @@
 #include "tree.h"
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: the message as contiguous bytes. bytes: of the whole message.
  */
 int bcast_pipelined_binary(const struct coll_call *call, const struct coll_comm *cc,
                            const struct coll_parameters *parameters) {

@@ -78,7 +78,7 @@ static int allgather(const struct coll_call *call, const struct coll_comm *cc, i
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: the message as contiguous bytes. bytes: of the whole message.
  */
 int bcast_scatter_recursive_doubling_allgather(const struct coll_call *call,
                                                const struct coll_comm *cc,

@@ -168,6 +168,10 @@ struct coll_call {
     const MPI_Aint *starts; /* in elements */
 };
 
+/*
+ * A routine. The comment above each says what it finds in its call. Returns MPI_SUCCESS or an MPI
+ * error code.
+ */
 typedef int coll_function(const struct coll_call *call, const struct coll_comm *cc,
                           const struct coll_parameters *parameters);
 

@@ -16,7 +16,8 @@
 #include "coll.h"
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: send: the block, but on the root; there, recv: block i comes from rank i, the own one is
+ *   already copied. bytes: of one block.
  */
 int gather_linear(const struct coll_call *call, const struct coll_comm *cc,
                   const struct coll_parameters *parameters) {

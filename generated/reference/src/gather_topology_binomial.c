@@ -72,7 +72,8 @@ static int pass_on(const struct coll_call *call, const struct coll_comm *cc,
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: send: the block, but on the root; there, recv: block i comes from rank i, the own one is
+ *   already copied. bytes: of one block. All data is plain bytes (MPI_PACKED).
  */
 int gather_topology_binomial(const struct coll_call *call, const struct coll_comm *cc,
                              const struct coll_parameters *parameters) {

@@ -32,7 +32,8 @@ static int forward(const struct coll_call *call, const struct coll_comm *cc, int
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: recv_count elements, at first those of this rank, on every rank; on the root the
+ *   result at the end, elsewhere scratch. bytes: of all elements.
  */
 int reduce_binomial_in_order(const struct coll_call *call, const struct coll_comm *cc,
                              const struct coll_parameters *parameters) {

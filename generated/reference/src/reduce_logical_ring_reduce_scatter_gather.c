@@ -51,7 +51,8 @@ static int gather_around(const struct coll_call *call, const struct coll_comm *c
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: recv_count elements, at first those of this rank, on every rank; on the root the
+ *   result at the end, elsewhere scratch. bytes: of all elements.
  */
 int reduce_logical_ring_reduce_scatter_gather(const struct coll_call *call,
                                               const struct coll_comm *cc,

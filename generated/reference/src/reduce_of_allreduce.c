@@ -16,7 +16,7 @@
 #include "coll.h"
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * No view: the call has what the application passed, MPI_IN_PLACE included.
  */
 int reduce_of_allreduce(const struct coll_call *call, const struct coll_comm *cc,
                         const struct coll_parameters *parameters) {

@@ -57,7 +57,7 @@ static int find_block(const struct coll_call *call, const struct coll_comm *cc,
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * No view: the call has what the application passed, MPI_IN_PLACE included.
  */
 int reduce_of_reduce_scatter_block_and_gather(const struct coll_call *call,
                                               const struct coll_comm *cc,

@@ -22,7 +22,8 @@
 #include "tree.h"
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: recv_count elements, at first those of this rank, on every rank; on the root the
+ *   result at the end, elsewhere scratch. bytes: of all elements.
  */
 int reduce_pipelined_binary(const struct coll_call *call, const struct coll_comm *cc,
                             const struct coll_parameters *parameters) {

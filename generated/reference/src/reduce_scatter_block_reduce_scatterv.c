@@ -35,7 +35,9 @@ static int scatter(const struct coll_call *call, const struct coll_comm *cc) {
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: the elements of this rank for all ranks, those for rank i from starts[i] to starts[i
+ *   + 1]; at the end those for this rank hold the result, the rest is scratch. bytes: of the
+ *   elements for one rank.
  */
 int reduce_scatter_block_reduce_scatterv(const struct coll_call *call, const struct coll_comm *cc,
                                          const struct coll_parameters *parameters) {

@@ -25,7 +25,9 @@
 
 /* The first round brings the most: parts for half of the ranks, from this one on. */
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: the elements of this rank for all ranks, those for rank i from starts[i] to starts[i
+ *   + 1]; at the end those for this rank hold the result, the rest is scratch. bytes: of all
+ *   elements.
  */
 int reduce_scatter_circulant(const struct coll_call *call, const struct coll_comm *cc,
                              const struct coll_parameters *parameters) {

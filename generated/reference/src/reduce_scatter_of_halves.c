@@ -61,7 +61,7 @@ static int run_half(const struct coll_call *call, const struct coll_comm *cc,
 }
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * No view: the call has what the application passed, MPI_IN_PLACE included.
  */
 int reduce_scatter_of_halves(const struct coll_call *call, const struct coll_comm *cc,
                              const struct coll_parameters *parameters) {

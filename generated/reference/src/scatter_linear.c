@@ -15,7 +15,8 @@
 #include "coll.h"
 
 /*
- * Returns MPI_SUCCESS or an MPI error code.
+ * View: recv: the block, but on the root; there, send: block i goes to rank i, the own one is
+ *   already copied. bytes: of one block.
  */
 int scatter_linear(const struct coll_call *call, const struct coll_comm *cc,
                    const struct coll_parameters *parameters) {
