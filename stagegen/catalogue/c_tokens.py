@@ -21,9 +21,13 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_PLAIN = re.compile(
-    r"""(?P<comment>/\*.*?\*/|//[^\n]*)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
+_TEXT = r"""
+    "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
+"""
+_COMMENT_OR_TEXT = re.compile(
+    rf"(?P<comment> /\*.*?\*/ | //[^\n]* ) | {_TEXT}", re.DOTALL | re.VERBOSE
 )
+_OF_C = re.compile(rf"{_TEXT} | \w+ | [^\w\s]", re.VERBOSE)
 
 
 def hash_of(parts: Iterable[str]) -> str:
@@ -45,9 +49,14 @@ def tokens(text: str) -> Iterator[str]:
     return (match["token"] for match in _TOKEN.finditer(text) if match["token"])
 
 
+def tokens_of_c(text: str) -> list[str]:
+    """Return the tokens of C without comments. Jinja has no part in it: `{{` is two tokens."""
+    return _OF_C.findall(text)
+
+
 def without_comments(text: str) -> str:
     """Return C with a blank in place of each comment."""
-    return _PLAIN.sub(lambda match: match[0] if match["comment"] is None else " ", text)
+    return _COMMENT_OR_TEXT.sub(lambda match: match[0] if match["comment"] is None else " ", text)
 
 
 def names_in(of: Iterable[str]) -> frozenset[str]:

@@ -54,14 +54,20 @@ class SourceHashes:
 
     Args:
         templates: the files.
+
+    Raises:
+        InputError: the definitions of the shared code cannot be told apart, or it lacks one that
+            runs around routines.
     """
 
     def __init__(self, templates: Templates):
         self._templates = templates
         self._files: dict[str, _File] = {}
-        self._shared = SharedCode({p: templates.text(p) for p in _shared_files(templates)})
-
+        self._shared = SharedCode({path: templates.text(path) for path in _shared_files(templates)})
         self._hashes: dict[tuple[tuple[str, ...], str, bool], str] = {}
+        for name in (_AROUND, _AROUND_REDUCTION):
+            if not self._shared.has(name):
+                raise InputError(f"no C file defines {name}, which runs routines", SKELETON)
 
     def of(self, paths: tuple[str, ...], collective: Collective, is_native: bool) -> str:
         """Return the hash of files, of all that they take in, and of the shared code they reach.

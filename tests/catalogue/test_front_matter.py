@@ -19,6 +19,7 @@ BARE = "summary: It works.\ncost: α\nreference: Faraj 2006, §1"
 GOOD = f"{BARE}\nscratch: 0"
 PARAMETER = "parameters: {{segment: {{{}}}}}"
 RANGE = "parameters: {{segment: {{meaning: a, values: {{{}}}, default: {}}}}}"
+AROUND = "int coll_run_inside(void) { return 0; }\nint coll_run_reduction(void) { return 0; }\n"
 WHOLE = "meaning: bytes, values: [1, 2], default: 1"
 
 
@@ -30,8 +31,9 @@ def write(root: Path, text: str, name: str = "alltoall/mine.c.j2") -> Path:
 
 
 def describe(root: Path, *collectives: str) -> None:
-    """Write the descriptions of collectives, and the template of their native routines."""
+    """Write the descriptions of collectives, their native routines, and what runs around others."""
     write(root, f"{{#---\n{GOOD}\n---#}}\n", "libcoll/native.c.j2")
+    write(root, AROUND, "libcoll/call.c")
     for name in collectives:
         text = (TEMPLATES / name / "collective.yaml").read_text(encoding="utf-8")
         write(root, text, f"{name}/collective.yaml")

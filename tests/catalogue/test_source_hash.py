@@ -68,9 +68,30 @@ size: whole
 bound: bcast
 view: the message
 """
+REDUCTION = """summary: The root gets the elements of all ranks, combined by an operation.
+arguments: [sendbuf, recvbuf, count, datatype, op, root, comm]
+send: one
+recv: one
+in_place: sendbuf
+size: whole
+bound: reduce
+view: the elements
+"""
+DIRECT = """{#---
+summary: All at once.
+cost: α
+reference: Faraj 2006, section 4.2
+scratch: 0
+---#}
+{{ banner }}
+int direct(void) { return 1; }
+"""
 VIEW = "static void view(void) { COLL_TRY(coll_copy(COLL_TAG)); }\n"
 FILES = {
     "bcast/collective.yaml": DESCRIPTION,
+    "reduce/collective.yaml": REDUCTION,
+    "reduce/direct.c.j2": DIRECT,
+    "reduce/view.c": "static void view(void) {}\n",
     "libcoll/native.c.j2": NATIVE,
     "bcast/ring.c.j2": RING,
     "bcast/view.c": VIEW,
@@ -122,11 +143,20 @@ def before(tmp_path):
         {"loop": ("{# Shared. #}\n", "")},
         {"loop": ("const char", "{% tables %}\nconst char")},
         {"ring": ("    return 1; // done\n", "{% tables %}\n    return 1;\n{% endtables %}\n")},
-        {"other": ("int other;", "long other;")},
         {"collective": ("Every rank gets", "All ranks get")},
         {"collective": ("bound: bcast", "bound: reduce")},
-        {"unused": ("int unused;", "long unused;")},
         {"coll": ("/* What all share. */", "/* What all routines share. */\n")},
+    ],
+)
+def test_what_only_people_read_changes_no_hash(before, tmp_path, change):
+    assert hashes(tmp_path / "after", **change) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"other": ("int other;", "long other;")},
+        {"unused": ("int unused;", "long unused;")},
         {"coll": ("int rank;\n", "int rank;\n    int told;\n")},
         {"coll": ("COLL_SECOND,", "COLL_SECOND, COLL_THIRD = 7,")},
         {"coll": ("int coll_copy(int count);", "int coll_new(void);\nint coll_copy(int count);")},
@@ -135,15 +165,9 @@ def before(tmp_path):
         {"data": ("most = 9", "least = 9")},
         {"more": ("count < 3", "count < 4")},
         {"call": ("int coll_run(void) { return", "int coll_run(void) { return 1 +")},
-        {
-            "call": (
-                "int coll_run_reduction(void) { return 0",
-                "int coll_run_reduction(void) { return 1",
-            )
-        },
     ],
 )
-def test_what_only_people_read_changes_no_hash(before, tmp_path, change):
+def test_what_no_routine_reaches_changes_no_hash(before, tmp_path, change):
     assert hashes(tmp_path / "after", **change) == before
 
 
@@ -157,7 +181,10 @@ def test_what_only_people_read_changes_no_hash(before, tmp_path, change):
         ({"loop": ("*/  b", "*/ b")}, {"bcast/ring"}),
         ({"engine": ("return inner()", "return 1 + inner()")}, {"bcast/ring"}),
         ({"inner": ("return 7", "return 8")}, {"bcast/ring"}),
-        ({"native": ("{{ banner }}", "{{ banner }} int n;")}, {"bcast/native"}),
+        (
+            {"native": ("{{ banner }}", "{{ banner }} int n;")},
+            {"bcast/native", "reduce/native"},
+        ),
         ({"view": ("view(void)", "view(int n)")}, {"bcast/native", "bcast/ring"}),
         ({"collective": ("recv: one", "recv: all")}, {"bcast/native", "bcast/ring"}),
         ({"coll": ("int rank) { return rank", "int rank) { return rank + 1")}, {"bcast/ring"}),
@@ -173,7 +200,16 @@ def test_what_only_people_read_changes_no_hash(before, tmp_path, change):
                     "int coll_run_inside(void) { return 1",
                 )
             },
-            {"bcast/ring"},
+            {"bcast/ring", "reduce/direct"},
+        ),
+        (
+            {
+                "call": (
+                    "int coll_run_reduction(void) { return 0",
+                    "int coll_run_reduction(void) { return 1",
+                )
+            },
+            {"reduce/direct"},
         ),
     ],
 )
@@ -184,6 +220,12 @@ def test_what_is_compiled_changes_the_hash_of_its_routines(before, tmp_path, cha
 
 def test_the_hash_does_not_depend_on_the_place(before, tmp_path):
     assert hashes(tmp_path / "elsewhere") == before
+
+
+@pytest.mark.parametrize("name", ["coll_run_inside", "coll_run_reduction"])
+def test_what_runs_around_routines_has_to_be_there(tmp_path, name):
+    with pytest.raises(InputError, match=f"libcoll: no C file defines {name}"):
+        hashes(tmp_path, call=(f"int {name}(void)", "int another(void)"))
 
 
 def test_a_shared_template_that_is_missing_is_told(tmp_path):
