@@ -103,6 +103,7 @@ TAKEN = {
     "a description of the repository": {"bcast/collective.yaml": ""},
     "a file of the library": {"engines/call.c": ""},
     "a driver": {"engines/session.c": ""},
+    "the clocks of the session": {"engines/clocks.c": ""},
 }
 
 

@@ -33,6 +33,9 @@ _READ = (
 _DEEPEST = max(pattern.count("/") for pattern in _READ)
 _IS_READ = re.compile("|".join(re.escape(p).replace(r"\*", "[^/]*") for p in _READ))
 
+#: What the measuring session has in its one folder of C files besides libcoll and the drivers.
+SESSION_CLOCKS = ("events/clocks.c", "events/clocks.h")
+
 #: Folders that only the repository's own root has.
 RESERVED = (SKELETON, "adaptive", "recorder", "report")
 
@@ -116,7 +119,7 @@ class Templates:
         first, *added = self.roots
         seen = dict.fromkeys(first.files, first)
         taken = {path.name: str(path) for path in DRIVERS.iterdir()}
-        taken |= {_name_in_c(path): first.place(path) for path in first.files if _is_skeleton(path)}
+        taken |= {_name_in_c(p): first.place(p) for p in first.files if _is_beside_engines(p)}
         for root in added:
             for path in root.files:
                 folder, _, name = path.partition("/")
@@ -175,5 +178,6 @@ def _name_in_c(path: str) -> str:
     return Path(path).name.removesuffix(".j2")
 
 
-def _is_skeleton(path: str) -> bool:
-    return path.startswith(f"{SKELETON}/")
+def _is_beside_engines(path: str) -> bool:
+    """Tell whether a template becomes a file of a folder that engines are copied to."""
+    return path.startswith(f"{SKELETON}/") or path in SESSION_CLOCKS

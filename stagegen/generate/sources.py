@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from itertools import accumulate, chain
+from pathlib import Path
 from typing import Any
 
 from stagegen.catalogue import Catalogue
 from stagegen.catalogue.algorithm import STEPS
 from stagegen.catalogue.c_tokens import hash_of, hash_of_code
 from stagegen.catalogue.source_hash import engines_included
+from stagegen.catalogue.templates import SESSION_CLOCKS
 from stagegen.data import DRIVERS, ENGINES
 from stagegen.errors import GenerateError
 from stagegen.generate.build import Build
@@ -78,8 +80,6 @@ SESSION_DRIVERS = (
     "shared_clock.h",
     "timing.h",
 )
-#: What the session shares with the recorder and with libraries that are built with TRACE=1.
-EVENTS = ("clocks.c", "clocks.h")
 
 
 def runtime_sources(
@@ -204,7 +204,7 @@ def measuring_sources(
         **runtime_sources(build, renderer),
         **check_sources(build, renderer),
         **{name: _driver(name) for name in SESSION_DRIVERS},
-        **{name: renderer.unrendered(f"events/{name}") for name in EVENTS},
+        **{Path(path).name: renderer.unrendered(path) for path in SESSION_CLOCKS},
         **timing_sources(renderer, timings),
     }
     files["build.c"] = build_source(files, renderer)
