@@ -15,7 +15,7 @@ from itertools import pairwise
 from math import ceil
 
 from stagegen.audit.routine import BuildRoutine
-from stagegen.audit.scheme import check_room, phase_count, scheme_kind
+from stagegen.audit.scheme import check_room, phase_count, scheme_name
 from stagegen.audit.steps import Step, TokenEnd, read_steps
 from stagegen.audit.tables import NOBODY, Tables
 from stagegen.errors import ScheduleError
@@ -58,14 +58,14 @@ def phase_schedules(
     Raises:
         ScheduleError: the tables contradict themselves; names rank, phase and message.
     """
-    kind = scheme_kind(tables, routine.function)
-    scheme, network = CHECKED_SCHEMES[kind], Network(topology)
+    name = scheme_name(tables, routine.function)
+    scheme, network = CHECKED_SCHEMES[name], Network(topology)
     links = Links(topology, network)
     steps = read_steps(tables, topology.rank_count)
     if scheme.giver is not None:
         check_room(tables, steps, topology.rank_count)
-    for name in _OF_STREAMS if scheme.giver == "receiver" else ():
-        routine.values(name)
+    for parameter in _OF_STREAMS if scheme.giver == "receiver" else ():
+        routine.values(parameter)
     if scheme.giver is not None and not links.equal:
         tables.array("places")  # the order of the messages of a phase matters
     plain = _without_syncs(topology, tables, steps, network, links)
@@ -84,7 +84,7 @@ def phase_schedules(
         if scheme.giver == "sender":
             chosen += tuple(_known_to_senders(plain, scheme, size))
         label = f"block_size {size}" if scheme.blocks else f"window {window}" if windowed else ""
-        yield label, replace(plain, sync=SyncGraph(kind, chosen, size, window))
+        yield label, replace(plain, sync=SyncGraph(name, chosen, size, window))
 
 
 def _known_to_senders(

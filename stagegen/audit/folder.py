@@ -17,7 +17,7 @@ from stagegen.audit.inventory import read_build
 from stagegen.audit.patterns import pattern_schedule_of
 from stagegen.audit.rings_and_trees import kary_trees, ring_of, tree_proof
 from stagegen.audit.routine import BuildRoutine
-from stagegen.audit.scheme import check_engine, scheme_kind
+from stagegen.audit.scheme import check_engine, scheme_name
 from stagegen.audit.tables import DATA, Tables, read_data_file
 from stagegen.errors import InputError, ScheduleError
 from stagegen.schedule import Tree
@@ -119,7 +119,7 @@ def _prove_tables(sources: Path, topology: Topology, routine: BuildRoutine) -> _
         with _named(str(path)):
             require_as_written(path, tables.defined)
             if "schedule" in tables.structs:
-                check_engine(included(code), scheme_kind(tables, routine.function))
+                check_engine(included(code), scheme_name(tables, routine.function))
 
 
 def _files_of(sources: Path, routine: BuildRoutine) -> tuple[Path, Path]:

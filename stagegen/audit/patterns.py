@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stagegen.audit.routine import BuildRoutine
-from stagegen.audit.scheme import check_room, phase_count, scheme_kind
+from stagegen.audit.scheme import check_room, phase_count, scheme_name
 from stagegen.audit.steps import Step, read_steps
 from stagegen.audit.tables import NOBODY, Record, Tables
 from stagegen.errors import ScheduleError
@@ -33,9 +33,9 @@ def pattern_schedule_of(
     if pattern != {name: name for name in _MEMBERS}:
         found = ", ".join(f".{member} = {table}" for member, table in pattern.items())
         raise ScheduleError(f"its pattern has {found}; expected {', '.join(_MEMBERS)}")
-    kind = scheme_kind(tables, routine.function)
-    if kind != "receiver":
-        raise ScheduleError(f"its scheme of synchronisation is {kind}; expected receiver")
+    scheme = scheme_name(tables, routine.function)
+    if scheme != "receiver":
+        raise ScheduleError(f"its scheme of synchronisation is {scheme}; expected receiver")
     count = topology.rank_count
     steps = read_steps(tables, count)
     check_room(tables, steps, count)

@@ -31,11 +31,11 @@ _ENGINES = {
 }
 """The engines, and which end of a message gives tokens in the schemes of each."""
 
-_NAMED = {**{kind: kind for kind in CHECKED_SCHEMES}, "rounds": "none"}
+_NAMED = {**{name: name for name in CHECKED_SCHEMES}, "rounds": "none"}
 """The scheme of each name: rounds keep the order of the phases, and have no synchronisation."""
 
 
-def scheme_kind(tables: Tables, function: str) -> str:
+def scheme_name(tables: Tables, function: str) -> str:
     """Return the name of the scheme, one of `SCHEME_NAMES`.
 
     Args:
@@ -60,14 +60,14 @@ def scheme_kind(tables: Tables, function: str) -> str:
     for name in _TABLES:
         if name in members and members[name] != name:
             raise ScheduleError(f"schedule.{name} is {members[name]}, not {name}")
-    kinds = [name for name, kind in CHECKED_SCHEMES.items() if _facts(kind) == told]
-    if not kinds:
+    names = [name for name, scheme in CHECKED_SCHEMES.items() if _facts(scheme) == told]
+    if not names:
         raise ScheduleError(f"this is no scheme of synchronisation: {told}")
     named = function.partition("_group_")[0].removeprefix("alltoall_aapc_")
     by_name = named.removesuffix("_window").replace("_", "-")
-    if _NAMED.get(by_name, kinds[0]) != kinds[0]:
-        raise ScheduleError(f"the tables are of scheme {kinds[0]}, not of {by_name}")
-    return kinds[0]
+    if _NAMED.get(by_name, names[0]) != names[0]:
+        raise ScheduleError(f"the tables are of scheme {names[0]}, not of {by_name}")
+    return names[0]
 
 
 def phase_count(tables: Tables) -> int:
@@ -94,23 +94,23 @@ def check_room(tables: Tables, steps: Sequence[Step], ranks: int) -> None:
             raise ScheduleError(f"schedule.{name} is {told}, not {value}")
 
 
-def check_engine(headers: Sequence[str], kind: str) -> None:
-    """Check that a routine does not include an engine for schedules of another kind.
+def check_engine(headers: Sequence[str], scheme: str) -> None:
+    """Check that a routine does not include an engine for schedules of another scheme.
 
     Raises:
         ScheduleError: it does; names the engine.
     """
-    giver = CHECKED_SCHEMES[kind].giver
+    giver = CHECKED_SCHEMES[scheme].giver
     for header in headers:
         if _ENGINES.get(header, giver) != giver:
             own = _ENGINES[header] or "none"
-            problem = f"does not carry out tables of scheme {kind}: its tokens are of {own}"
+            problem = f"does not carry out tables of scheme {scheme}: its tokens are of {own}"
             raise ScheduleError(f'"{header}" {problem}, expected {giver or "none"}')
 
 
-def _facts(kind: CheckedScheme) -> Mapping[str, str | bool | None]:
+def _facts(scheme: CheckedScheme) -> Mapping[str, str | bool | None]:
     """Return what tables say of themselves, for one of the checker's schemes."""
-    return {name: getattr(kind, name) for name in ("giver", "blocks", "barriers", "dummies")}
+    return {name: getattr(scheme, name) for name in ("giver", "blocks", "barriers", "dummies")}
 
 
 def _members(tables: Tables) -> Mapping[str, str]:

@@ -29,7 +29,7 @@ def verify_alltoall(topology: Topology, schedule: PhaseSchedule) -> Proof:
         ScheduleError: a property does not hold.
     """
     require_same_ranks(topology, schedule.ranks)
-    kind, network = checked_scheme_of(schedule.sync), Network(topology)
+    scheme, network = checked_scheme_of(schedule.sync), Network(topology)
     links, plan = Links(topology, network), check_every_pair_once(schedule)
     check_one_at_a_time(plan)
     uses = links.uses(plan)
@@ -37,24 +37,24 @@ def verify_alltoall(topology: Topology, schedule: PhaseSchedule) -> Proof:
     bound = check_count(schedule, links, check_ends(plan, links, uses))
     check_root(schedule, network, links)
     table = read_syncs(schedule.sync.syncs, plan)
-    check_syncs(table, plan, schedule.sync, kind)
+    check_syncs(table, plan, schedule.sync, scheme)
     check_token_order(table, plan)
-    if kind.giver:
-        check_order(plan, links, uses, table, schedule.sync, kind)
-    require(kind.dummies or not any(schedule.dummies), "the scheme has no dummy messages")
-    moving = check_dummies(schedule, plan, links, uses) if kind.dummies else plan
-    check_progress(moving, table, schedule.sync, kind)
+    if scheme.giver:
+        check_order(plan, links, uses, table, schedule.sync, scheme)
+    require(scheme.dummies or not any(schedule.dummies), "the scheme has no dummy messages")
+    moving = check_dummies(schedule, plan, links, uses) if scheme.dummies else plan
+    check_progress(moving, table, schedule.sync, scheme)
     return Proof(
         collective="alltoall",
         ranks=len(schedule.ranks),
         phases=len(schedule.phases),
         bound_phases=bound,
         syncs=len(schedule.sync.syncs),
-        checked=tuple(_checked(schedule, kind, links)),
+        checked=tuple(_checked(schedule, scheme, links)),
     )
 
 
-def _checked(schedule: PhaseSchedule, kind: CheckedScheme, links: Links) -> Iterator[str]:
+def _checked(schedule: PhaseSchedule, scheme: CheckedScheme, links: Links) -> Iterator[str]:
     """Yield the properties that hold, in words."""
     yield "every ordered pair of ranks is in exactly one phase"
     if links.equal:
@@ -65,9 +65,9 @@ def _checked(schedule: PhaseSchedule, kind: CheckedScheme, links: Links) -> Iter
     if links.slow:
         yield "links slower than the hosts' are free when the messages start"
     yield promise(schedule.sync)
-    if kind.giver:
+    if scheme.giver:
         yield "no synchronisation follows from others"
         yield "tokens between two ranks cannot be mistaken for each other"
-    if kind.dummies:
+    if scheme.dummies:
         yield "dummy messages keep every rank busy, and cause no contention"
     yield "the steps of all ranks complete under rendezvous"

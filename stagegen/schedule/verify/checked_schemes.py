@@ -65,24 +65,24 @@ CHECKED_SCHEMES = {
 
 
 def checked_scheme_of(sync: SyncGraph) -> CheckedScheme:
-    """Return the kind of a schedule's synchronisation, and check that its parameters fit it.
+    """Return the scheme of a schedule, and check that the parameters of its syncs fit it.
 
     Raises:
         ScheduleError: it is unknown, or has parameters or syncs that the scheme does not have.
     """
     require(sync.scheme in CHECKED_SCHEMES, f"unknown sync {sync.scheme!r}")
-    kind = CHECKED_SCHEMES[sync.scheme]
+    scheme = CHECKED_SCHEMES[sync.scheme]
     for name, number, used in (
-        ("block size", sync.block_size, kind.blocks),
-        ("window", sync.window, kind.giver is not None),
+        ("block size", sync.block_size, scheme.blocks),
+        ("window", sync.window, scheme.giver is not None),
     ):
         require(number >= 1, f"the {name} is {number}, less than 1")
         require(used or number == 1, f"sync {sync.scheme} has no {name}")
     require(
-        kind.giver is not None or not sync.syncs,
+        scheme.giver is not None or not sync.syncs,
         f"a schedule with sync {sync.scheme} cannot hold syncs",
     )
-    return kind
+    return scheme
 
 
 def promise(sync: SyncGraph) -> str:

@@ -44,7 +44,7 @@ class Pairs:
 
 
 def check_order(
-    plan: Plan, links: Links, uses: Uses, table: SyncTable, sync: SyncGraph, kind: CheckedScheme
+    plan: Plan, links: Links, uses: Uses, table: SyncTable, sync: SyncGraph, scheme: CheckedScheme
 ) -> None:
     """Check that all messages with contention are ordered, and that each sync is needed.
 
@@ -57,21 +57,21 @@ def check_order(
     blocks = plan.phase // sync.block_size
     inside = blocks[needed.first] == blocks[needed.then]
     given = Pairs(needed.first[inside], needed.then[inside])
-    if kind.blocks and kind.inside:
+    if scheme.blocks and scheme.inside:
         needed, given = given, Pairs(first[:0], then[:0])
-    elif kind.blocks:
+    elif scheme.blocks:
         needed = Pairs(needed.first[~inside], needed.then[~inside])
     else:
         given = Pairs(first[:0], then[:0])
     told = table.giver >= 0
     syncs = Pairs.sorted(table.first[told], table.then[told])
     # A sender that gives tokens waits for each of its sends, whatever the blocks are.
-    own = _own_sends(plan) if kind.giver == "sender" else Pairs(first[:0], then[:0])
+    own = _own_sends(plan) if scheme.giver == "sender" else Pairs(first[:0], then[:0])
     waits = Pairs.sorted(
         np.concatenate((syncs.first, given.first, own.first)),
         np.concatenate((syncs.then, given.then, own.then)),
     )
-    knowledge = _Knowledge(plan, waits, 1 if kind.giver == "sender" else sync.window)
+    knowledge = _Knowledge(plan, waits, 1 if scheme.giver == "sender" else sync.window)
     check_knowledge(knowledge, links, uses, needed, syncs)
 
 

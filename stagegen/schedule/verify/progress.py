@@ -18,18 +18,18 @@ from stagegen.schedule.verify.plan import Numbers, Plan
 from stagegen.schedule.verify.sync import SyncTable
 
 
-def check_progress(plan: Plan, table: SyncTable, sync: SyncGraph, kind: CheckedScheme) -> None:
+def check_progress(plan: Plan, table: SyncTable, sync: SyncGraph, scheme: CheckedScheme) -> None:
     """Check that no message waits for itself.
 
     Args:
         plan: all messages between two ranks, dummies included.
         table: the syncs, by the numbers of the same messages.
         sync: holds the size of the blocks.
-        kind: says whether there are barriers between them.
+        scheme: says whether there are barriers between them.
     """
     graph = _Events(plan)
     graph.wait_for_syncs(table)
-    if kind.barriers:
+    if scheme.barriers:
         graph.wait_for_barriers(sync.block_size)
     number, component = graph.components()
     if number < graph.count:

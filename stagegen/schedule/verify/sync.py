@@ -63,13 +63,13 @@ def read_syncs(syncs: Sequence[Sync], plan: Plan) -> SyncTable:
     return SyncTable(found[0], found[1], table[4], table[5])
 
 
-def check_syncs(table: SyncTable, plan: Plan, sync: SyncGraph, kind: CheckedScheme) -> None:
+def check_syncs(table: SyncTable, plan: Plan, sync: SyncGraph, scheme: CheckedScheme) -> None:
     """Check every sync by itself: forward in time, part of the scheme, with the right token."""
     early, late = plan.phase[table.first], plan.phase[table.then]
     same_block = early // sync.block_size == late // sync.block_size
     sender, receiver = plan.source[table.first], plan.destination[table.first]
     taker = plan.source[table.then]
-    giver = sender if kind.giver == "sender" else receiver
+    giver = sender if scheme.giver == "sender" else receiver
     knows = taker == giver
     right = np.where(knows, _NOBODY[0], giver), np.where(knows, _NOBODY[0], taker)
 
@@ -87,10 +87,10 @@ def check_syncs(table: SyncTable, plan: Plan, sync: SyncGraph, kind: CheckedSche
         (table.giver != right[0]) | (table.taker != right[1]),
         "the token is {token}, but must be {right}",
     )
-    if kind.blocks:
+    if scheme.blocks:
         reject(
-            same_block != kind.inside,
-            f"phases {{early}} and {{late}} are {'not ' if kind.inside else ''}"
+            same_block != scheme.inside,
+            f"phases {{early}} and {{late}} are {'not ' if scheme.inside else ''}"
             "in the same block of {size}",
         )
 
