@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
 
 #: Characters of a word that is compared with known ones: the time grows with their square.
 _WORD_MOST = 256
-#: Digits of a count, leading zeros included: Python reads no number of any length.
+#: Digits of a count, leading zeros included: Python refuses to read very long numbers.
 _DIGITS_MOST = 20
 #: Characters of a message; a file may have values of any length.
 _MESSAGE_MOST = 600
