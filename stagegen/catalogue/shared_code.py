@@ -247,18 +247,25 @@ def _variables(of: list[str]) -> Iterator[str]:
 
 
 def _constants(of: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the constants that have a value, or follow one that has, each with what counts."""
-    for place, token in enumerate(of):
-        begin = next((n for n in (place + 1, place + 2) if of[n : n + 1] == ["{"]), None)
-        if token == "enum" and begin is not None:
-            counted: list[str] = []
-            for constant in _parts(of[begin + 1 : _partner(of, begin)], ","):
-                if "=" in constant:
-                    counted = constant
-                elif counted:
-                    counted = counted + constant
-                if counted and constant:
-                    yield constant[0], ["enum", *counted]
+    """Yield the constants that count, each with the tokens that do."""
+    plain = _plain(of)
+    for place, token in enumerate(plain):
+        if token == "enum":
+            opening = next((n for n in (place + 1, place + 2) if plain[n : n + 1] == ["{"]), None)
+            if opening is not None:
+                yield from _counted(_parts(plain[opening + 1 : _partner(plain, opening)], ","))
+
+
+def _counted(constants: list[list[str]]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the constants of an enum from the first value on, each with the last value before."""
+    since_value: list[str] = []
+    for constant in filter(None, constants):
+        if "=" in constant:
+            since_value = constant
+        elif since_value:
+            since_value = since_value + constant
+        if since_value:
+            yield constant[0], ["enum", *since_value]
 
 
 def _declared(head: list[str]) -> str:

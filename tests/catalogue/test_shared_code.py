@@ -47,6 +47,7 @@ def found(text: str, path: str = "libcoll/one.c") -> dict[str, bool]:
         ("enum { A = 1 };", {"A": True}),
         ("typedef enum kind { A = (1, 2), B, C = 3 } kind;", {"A": True, "B": True, "C": True}),
         ("enum { A, B = 1 };", {"B": True}),
+        ("enum __attribute__((packed)) kind { A = 1, B, };", {"A": True, "B": True}),
         ("#define F(a) {#a, a}\nint f(void) { return 1; }", {"F": True, "f": False}),
         ("int f(int a);\nextern int b;\nstruct t { int c; };\ntypedef int (*d)(int);", {}),
         ("#if X\nint f(int a) {\n#else\nint f(long a) {\n#endif\n}\nint g(void) {}", "fg"),
