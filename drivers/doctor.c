@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "json_text.h"
+
 enum { TRIES = 10 };
 
 static double now(void) {
@@ -50,9 +52,7 @@ static void report(int size) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
     int length;
     MPI_Get_library_version(version, &length);
-    version[strcspn(version, "\n\"\\")] = '\0';
-    for (char *tab = version; (tab = strchr(tab, '\t')) != NULL;)
-        *tab = ' ';
+    make_fit_for_json(version);
     printf("{\"mpi\": \"%s\", \"clocks\": [[0, 0]", version);
     for (int rank = 1; rank < size; ++rank) {
         double offset, error;

@@ -9,6 +9,8 @@
 
 #include <mpi.h>
 
+#include "json_text.h"
+
 /* The longest command: room for about as many routines as it may name, with parameters. */
 enum { LINE = 1 << 16 };
 
@@ -24,7 +26,7 @@ static inline void complain(const char *what, const char *about) {
 static inline int describe_mpi(char *version) {
     int length;
     const int error = PMPI_Get_library_version(version, &length);
-    version[strcspn(version, "\n\"\\")] = '\0';
+    make_fit_for_json(version);
     return error;
 }
 

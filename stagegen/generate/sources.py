@@ -69,6 +69,7 @@ SESSION_DRIVERS = (
     "compute.c",
     "environment.c",
     "environment.h",
+    "json_text.h",
     "members.h",
     "message_time.c",
     "message_time.h",

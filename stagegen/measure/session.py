@@ -319,8 +319,7 @@ class Session:
         if line is None:
             raise self._failure(what, self._ended())
         try:
-            # MPICH 4.0 has a tab in the name of its version.
-            answer = json.loads(line, strict=False)
+            answer = json.loads(line)
             if not isinstance(answer, dict):
                 raise TypeError("not an object")
         except (TypeError, ValueError, RecursionError):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+
 import pytest
 
+from stagegen.data import DRIVERS
 from stagegen.errors import MeasurementError
 from stagegen.measure.records import Candidate
 from stagegen.measure.session import Session
@@ -98,11 +102,36 @@ def test_unexpected_output_is_an_error_that_shows_it(tmp_path, output):
     assert output in str(caught.value)
 
 
-def test_a_version_with_a_tab_is_read_as_mpich_4_0_tells_it(tmp_path):
-    answer = r'{"ranks": 4, "mpi": "MPICH Version:\t4.0.2"}'
-    lines = f'{answer}\\n{{"done": true}}'.replace(r"\t", "\t")
-    script = f"import sys; sys.stdin.readline(); print('{lines}'); input()"
-    assert session(script, tmp_path).hello()["mpi"] == "MPICH Version:\t4.0.2"
+@pytest.mark.parametrize("character", ["\t", "\x1b", "\x01"])
+def test_a_control_character_in_an_answer_is_unexpected(tmp_path, character):
+    answer = '{"ranks": 4, "mpi": "MPICH' + character + '4"}'
+    script = f"import sys; sys.stdin.readline(); print({answer!r}); input()"
+    with pytest.raises(MeasurementError, match="unexpected output"):
+        session(script, tmp_path).hello()
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        ("MPICH Version:\t4.0.2\nMPICH Release date: none", "MPICH Version: 4.0.2"),
+        ("a\x1b[2J \x01b\x7f\r\n", "a [2J  b  "),
+        ('Open "MPI"', "Open "),
+        ("back\\slash", "back"),
+        ("", ""),
+    ],
+)
+def test_the_drivers_tell_a_version_without_control_characters(tmp_path, version, told):
+    source, program = tmp_path / "tell.c", tmp_path / "tell"
+    source.write_text(
+        '#include <stdio.h>\n#include "json_text.h"\n'
+        "int main(int argc, char **argv) {\n"
+        "    make_fit_for_json(argv[argc - 1]);\n"
+        '    return printf("\\"%s\\"", argv[argc - 1]) < 0;\n}\n'
+    )
+    warnings = ("-std=c11", "-Wall", "-Wextra", "-Werror")
+    subprocess.run(["cc", *warnings, f"-I{DRIVERS}", "-o", program, source], check=True)
+    said = subprocess.run([program, version], capture_output=True, text=True, check=True).stdout
+    assert json.loads(said) == told
 
 
 def test_output_that_is_no_text_is_unexpected(tmp_path):
