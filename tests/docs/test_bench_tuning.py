@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from docs.tools.bench_tuning import __main__ as tool
 from docs.tools.bench_tuning import faults, in_lab, launchers, runs, trials
 from docs.tools.bench_tuning.by_model import Modelled
 from docs.tools.bench_tuning.drawn import draw_jobs, draw_program, trace_of, whole_calls
@@ -32,7 +35,14 @@ from docs.tools.bench_tuning.results import (
 )
 from docs.tools.bench_tuning.runs import DONE, Clock, OutOfTime, seconds_of_runs
 from docs.tools.bench_tuning.truth import CatalogueTruth
-from docs.tools.bench_tuning.tunings import CLUSTER, said, seconds_lost
+from docs.tools.bench_tuning.tunings import (
+    CLUSTER,
+    TrialError,
+    Tuning,
+    processes,
+    said,
+    seconds_lost,
+)
 from stagegen.measure.launch.registry import launcher_names
 from stagegen.topology import WHOLE
 from stagegen.tune.decision import NATIVE_CANDIDATE
@@ -289,6 +299,23 @@ def test_the_page_has_a_row_for_each_fault_and_says_whether_all_were_survived():
         assert "**no**: decision.json" in shown or "it did not end \\| within" in shown
 
 
+@pytest.mark.parametrize(
+    ("bad", "cell"),
+    [
+        ({"again": 1}, "**no**: it ended with 1"),
+        ({"again": -9}, "**no**: it ended with signal 9"),
+        ({"intact": False}, "**no**: its log lost records"),
+        (
+            {"again": 2, "intact": False, "differs": ["report.html"]},
+            "**no**: it ended with 2, its log lost records, report.html",
+        ),
+    ],
+)
+def test_the_page_says_why_a_table_is_not_the_same(bad, cell):
+    result = trial("faults", survived(**bad, same=False))
+    assert f"| {cell} |" in section(page(f"{BEGIN}{END}", [result]), "Faults")
+
+
 def test_the_page_has_a_row_for_each_launcher_also_for_one_that_is_not_here():
     rows = [
         tried(),
@@ -308,7 +335,7 @@ def test_kept_trials_are_of_all_faults_and_all_launchers():
     assert {row["launcher"] for row in kept["launchers"]} == set(launcher_names())
 
 
-def test_rows_are_kept_until_all_are_there_and_then_made_anew(monkeypatch, tmp_path):
+def test_rows_are_kept_until_they_are_asked_for_anew(monkeypatch, tmp_path):
     made = []
 
     def row(name, folder):
@@ -330,8 +357,40 @@ def test_rows_are_kept_until_all_are_there_and_then_made_anew(monkeypatch, tmp_p
     result = trials.try_all("faults", Clock(), tmp_path)
     assert made == ["first", "second one", "second one"]
     assert result.values["rows"] == [{"fault": "first"}, {"fault": "second one"}]
-    trials.try_all("faults", Clock(), tmp_path)
+    assert trials.try_all("faults", Clock(), tmp_path) == result
+    with pytest.raises(OutOfTime):
+        trials.try_all("faults", Clock.of(-1.0), tmp_path, anew=True)
+    assert trials.try_all("faults", Clock(), tmp_path) == result
+    assert len(made) == 3
+    trials.try_all("faults", Clock(), tmp_path, anew=True)
     assert made[3:] == ["first", "second one"]
+
+
+def test_a_part_that_is_done_is_not_made_again_where_another_one_goes_on(monkeypatch, tmp_path):
+    made = []
+
+    def fault(folder):
+        made.append("faults")
+        return survived()
+
+    def launcher(folder):
+        made.append("launchers")
+        if made.count("launchers") == 1:
+            raise OutOfTime
+        return tried()
+
+    monkeypatch.setitem(trials._TRIALS, "faults", ("bcast", "1", lambda: {"a": fault}))
+    monkeypatch.setitem(trials._TRIALS, "launchers", ("barrier", "0", lambda: {"b": launcher}))
+    monkeypatch.chdir(tmp_path)
+    PAGE.parent.mkdir()
+    PAGE.write_text(f"{BEGIN}{END}")
+    words = ["tool", "--parts", "faults,launchers", "--output", str(tmp_path / "kept")]
+    monkeypatch.setattr(sys, "argv", words)
+    assert [tool.main(), tool.main()] == [tool.AGAIN, 0]
+    assert made == ["faults", "launchers", "launchers"]
+    monkeypatch.setattr(sys, "argv", [*words, "--anew"])
+    assert tool.main() == 0
+    assert made[3:] == ["faults", "launchers"]
 
 
 def test_lost_is_the_time_between_the_answers_around_a_fault():
@@ -366,6 +425,97 @@ def test_a_fault_that_cannot_be_tried_says_why(monkeypatch, tmp_path):
     monkeypatch.setitem(faults.FAULTS, "a full disk", (done, befall, lambda: "no namespaces"))
     row = faults.form(faults.try_fault("a full disk", tmp_path / "x"))
     assert (row["unavailable"], row["same"]) == ("no namespaces", False)
+
+
+class Over(Tuning):
+    """A tuning that has ended with status 0 before anything can befall it."""
+
+    @contextmanager
+    def started(self, after, *words):
+        self.program = ("-c", "pass")
+        with self.running(*words) as process:
+            process.wait()
+            yield process
+
+    def records(self, kind=None):
+        return [{"kind": "measurement"}] * faults.BEFORE
+
+
+@pytest.mark.parametrize(
+    "name", ["Ctrl-C", "SIGTERM", "SIGKILL", "a host restarts", "a host dies", "a full disk"]
+)
+def test_a_fault_that_strikes_nothing_is_not_survived(monkeypatch, tmp_path, name):
+    done = {"full": [0, ""], "resumed": [0, ""], "kept": 5, "whole": True, "goes on": True}
+    monkeypatch.setattr(faults, "tuned_on_a_full_disk", lambda *_: done)
+    _, befall, _ = FAULTS[name]
+    with pytest.raises(TrialError, match="before the fault"):
+        befall(Over(tmp_path))
+
+
+def test_a_job_that_ends_before_its_limit_is_not_survived(monkeypatch, tmp_path):
+    class Done(faults._Submitted):
+        def command(self, *words):
+            return "JobState=COMPLETED ExitCode=0:0"
+
+    monkeypatch.setattr(faults, "slurm_cluster", lambda _: nullcontext({}))
+    monkeypatch.setattr(faults, "_Submitted", Done)
+    monkeypatch.setattr(Over, "run", lambda *_: subprocess.CompletedProcess((), 0, "", ""))
+    _, befall, _ = FAULTS["the job's time limit"]
+    with pytest.raises(TrialError, match="before the fault"):
+        befall(Over(tmp_path))
+
+
+#: Starts a process in another group, as salloc does, and waits for it. The argument marks both.
+PARENT = """
+import subprocess, sys, os
+subprocess.run([sys.executable, "-c", "import time; time.sleep(600)", sys.argv[1]],
+               preexec_fn=os.setpgrp)
+"""
+
+
+def test_nothing_is_left_of_a_run_when_a_trial_fails(tmp_path):
+    tuning = Tuning(tmp_path, program=("-c", PARENT, str(tmp_path)), patience=20)
+
+    def fail():
+        with tuning.running() as process:
+            tuning.wait_until(lambda: len(processes(str(tmp_path))) == 2, process)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    tuning.wait_until(lambda: not processes(str(tmp_path)))
+    tuning.patience = 1
+    with pytest.raises(TrialError, match="did not end within 1 s"):
+        tuning.run()
+    tuning.wait_until(lambda: not processes(str(tmp_path)))
+
+
+def test_nothing_is_left_of_a_launcher_that_takes_too_long(monkeypatch, tmp_path):
+    command = [sys.executable, "-c", PARENT, str(tmp_path)]
+    monkeypatch.setattr(launchers, "in_allocation", lambda _: command)
+    monkeypatch.setattr(launchers, "slurm_cluster", lambda _: nullcontext({}))
+    tuning = Tuning(tmp_path, patience=2)
+    with pytest.raises(subprocess.TimeoutExpired):
+        launchers._in_slurm(tuning, None)
+    tuning.wait_until(lambda: not processes(str(tmp_path)))
+
+
+def test_two_installations_of_one_version_are_two_rows(monkeypatch):
+    kinds = list(launchers.compilers())[:2]
+    found = [(kind, "MPICH 4.0.2", SimpleNamespace(flavour="mpich")) for kind in kinds]
+    monkeypatch.setattr(launchers, "_installed", lambda: iter(found))
+    able = [pair for pair, toolchain in launchers.pairs() if toolchain]
+    assert len({pair.name for pair in able}) == len(able) == 2 * len({p.launcher for p in able})
+    rows = [tried(launcher="local", kind=kind) for kind in kinds]
+    shown = section(page(f"{BEGIN}{END}", [trial("launchers", *rows)]), "Launchers")
+    assert all(f"| MPICH 4.3.2 ({kind}) |" in shown for kind in kinds)
+
+
+def test_a_compiler_that_no_variable_names_is_left_out(monkeypatch):
+    monkeypatch.delenv(launchers.OPENMPI5, raising=False)
+    assert "openmpi5" not in launchers.compilers()
+    monkeypatch.setenv(launchers.OPENMPI5, "/opt/mpicc")
+    assert launchers.compilers()["openmpi5"] == "/opt/mpicc"
 
 
 @pytest.mark.mpi

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from docs.tools.bench_tuning.full_disk import tuned_on_a_full_disk, why_no_small_disk
-from docs.tools.bench_tuning.tunings import ended, processes, wait_until
+from docs.tools.bench_tuning.tunings import processes
 from tests.faults.tuning import Tuning
 from tests.library.schemas import validate
 
@@ -49,22 +49,22 @@ def test_a_killed_run_goes_on_again_and_again(tuning):
         before = tuning.log.read_bytes()
         assert tuning.interrupt(signal.SIGKILL, after, "--resume").returncode == -signal.SIGKILL
         assert tuning.log.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
-    wait_until(lambda: not processes(str(tuning.output)))
+    tuning.wait_until(lambda: not processes(str(tuning.output)))
     with tuning.log.open("ab") as log:
         log.write(b'{"kind": "measurement", "collective": "bc')
     require_done(tuning.run("--resume"), tuning)
 
 
 def test_two_runs_do_not_write_one_folder(tuning):
-    process = tuning.start()
-    wait_until(lambda: len(tuning.records("check")) > 0, process)
-    process.send_signal(signal.SIGSTOP)  # it must not end before the second one has begun
-    second = tuning.run("--resume")
-    process.send_signal(signal.SIGCONT)
-    assert second.returncode == 1
-    assert f"process {process.pid} on " in second.stderr
-    assert "is tuning into" in second.stderr
-    require_done(ended(process), tuning)
+    with tuning.running() as process:
+        tuning.wait_until(lambda: len(tuning.records("check")) > 0, process)
+        process.send_signal(signal.SIGSTOP)  # it must not end before the second one has begun
+        second = tuning.run("--resume")
+        process.send_signal(signal.SIGCONT)
+        assert second.returncode == 1
+        assert f"process {process.pid} on " in second.stderr
+        assert "is tuning into" in second.stderr
+        require_done(tuning.ended(process), tuning)
 
 
 CALL = ["bcast", "4096", "binomial"]
@@ -96,14 +96,12 @@ def test_a_run_that_is_killed_after_a_failure_goes_on(tuning):
         {"words": ["measure", "1", "flat"], "does": "crash"},
         {"words": ["measure", "4096", "binomial"], "does": "crash"},
     )
-    process = tuning.start()
-    for _ in range(2):
-        count = len(tuning.records("failure")) + 1
-        wait_until(lambda count=count: len(tuning.records("failure")) >= count, process)
-        process.kill()
-        ended(process)
-        process = tuning.start("--resume")
-    require_done(ended(process), tuning)
+    for count, words in ((1, ()), (2, ("--resume",))):
+        with tuning.running(*words) as process:
+            tuning.wait_until(lambda count=count: len(tuning.records("failure")) >= count, process)
+            process.kill()
+            tuning.ended(process)
+    require_done(tuning.run("--resume"), tuning)
     assert [one["routine"] for one in tuning.records("failure")] == ["flat", "binomial"]
 
 
@@ -145,10 +143,9 @@ def test_a_job_that_is_slow_but_lives_is_not_given_up(tuning):
 def test_a_host_that_dies_is_named_and_the_run_goes_on_when_it_is_back(tuning, tmp_path):
     dead = tmp_path / "dead"
     tuning.environment["DEAD_HOST"] = str(dead)
-    process = tuning.start()
-    wait_until(lambda: len(tuning.records("measurement")) >= 4, process)
-    dead.touch()
-    result = ended(process)
+    with tuning.started(4) as process:
+        dead.touch()
+        result = tuning.ended(process)
     assert result.returncode == 1
     assert "ssh: connect to host n1" in result.stderr
     assert "the job's output is about n1" in result.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docs.tools.bench_tuning.faulty import DOES, SIZE, add_faulty
-from docs.tools.bench_tuning.tunings import ended, processes, wait_until
+from docs.tools.bench_tuning.tunings import processes
 from tests.faults.tuning import Tuning
 
 pytestmark = pytest.mark.mpi
@@ -42,12 +42,11 @@ def test_routines_that_crash_and_hang_are_left_out(tmp_path):
 
 def test_nothing_is_left_of_a_run_that_is_killed(tmp_path):
     one = tuning(tmp_path, "flat", "binomial")
-    process = one.start()
-    wait_until(lambda: len(one.records("measurement")) > 0, process)
-    assert processes(one.session)
-    process.send_signal(signal.SIGKILL)
-    ended(process)
-    wait_until(lambda: not processes(one.session))
+    with one.started(1) as process:
+        assert processes(one.session)
+        process.send_signal(signal.SIGKILL)
+        one.ended(process)
+    one.wait_until(lambda: not processes(one.session))
     result = one.run("--resume")
     assert result.returncode == 0, result.stderr
     assert not processes(one.session)

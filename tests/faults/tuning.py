@@ -19,6 +19,7 @@ class Tuning(tunings.Tuning):
 
     options: tuple[str, ...] = OPTIONS
     program: tuple[str, ...] = (RUN,)
+    patience: float = 60.0
 
     def from_log(self, output: Path) -> subprocess.CompletedProcess[str]:
         """In this process, which is quicker."""

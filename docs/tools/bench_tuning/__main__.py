@@ -67,7 +67,7 @@ def _work(asked: argparse.Namespace, clock: Clock) -> Iterator[tuple[str, Callab
     every = PARTS if asked.model else {**PARTS, **TRIALS}
     for part in asked.parts or every:
         if part in TRIALS:
-            yield part, partial(try_all, part, clock, asked.output)
+            yield part, partial(try_all, part, clock, asked.output, asked.anew)
         else:
             setting = Setting.of(
                 part, source, asked.cluster, asked.collectives, asked.sizes, asked.seed
@@ -120,6 +120,9 @@ def _arguments() -> argparse.Namespace:
         "--output",
         type=Path,
         help="folder of tunings; default: below generated/bench-tuning-CLUSTER, or -trials",
+    )
+    parser.add_argument(
+        "--anew", action="store_true", help="try again what is kept of faults and launchers"
     )
     parser.add_argument("--page-only", action="store_true", help="measure nothing")
     asked = parser.parse_args()

@@ -24,16 +24,13 @@ from docs.tools.bench_tuning.faulty import SIZE, add_faulty
 from docs.tools.bench_tuning.full_disk import tuned_on_a_full_disk, why_no_small_disk
 from docs.tools.bench_tuning.slurm_here import slurm_cluster, why_no_slurm
 from docs.tools.bench_tuning.tunings import (
-    PATIENCE,
     TrialError,
     Tuning,
-    ended,
     processes,
     ranks,
     read_events,
     said,
     seconds_lost,
-    wait_until,
 )
 from stagegen.errors import LaunchError
 
@@ -163,25 +160,25 @@ def _undisturbed(tuning: Tuning) -> Ended:
 
 def _by_signal(number: signal.Signals, to_all: bool, tuning: Tuning) -> Ended:
     """Send a signal to a run, or to all of its group as a terminal does."""
-    process = tuning.started(BEFORE)
-    if to_all:
-        os.killpg(process.pid, number)
-    else:
-        process.send_signal(number)
-    return _resumed(tuning, ended(process))
+    with tuning.started(BEFORE) as process:
+        if not to_all:
+            process.send_signal(number)
+        elif process.poll() is None:
+            os.killpg(process.pid, number)
+        result = tuning.ended(process)
+    return _resumed(tuning, result)
 
 
 def _by_death(tuning: Tuning) -> Ended:
     """Kill a run, and see that nothing is left of its job."""
-    process = tuning.started(BEFORE)
-    process.kill()
-    result = ended(process)
-    wait_until(lambda: not processes(tuning.session))
+    result = tuning.interrupt(signal.SIGKILL, BEFORE)
+    tuning.wait_until(lambda: not processes(tuning.session))
     return _resumed(tuning, result)
 
 
 def _resumed(tuning: Tuning, result: subprocess.CompletedProcess[str]) -> Ended:
-    """Go on with a run that has ended."""
+    """Go on with a run that a fault has ended."""
+    _require_failed(result.returncode)
     before = tuning.log.read_bytes()
     whole, kept = before[: before.rfind(b"\n") + 1], len(tuning.records())
     again = tuning.run("--resume")
@@ -191,18 +188,26 @@ def _resumed(tuning: Tuning, result: subprocess.CompletedProcess[str]) -> Ended:
     return Ended(result.returncode, result.stderr, kept, intact, again.returncode)
 
 
+def _require_failed(status: int) -> None:
+    """Raise TrialError if a run was done that a fault should have ended: it came too late."""
+    if status == 0:
+        raise TrialError("it ended before the fault")
+
+
 def _without_a_host(stays: bool, tuning: Tuning) -> Ended:
     """Kill the rank of a host: once, or as often as it starts, until the run has ended."""
-    process = tuning.started(BEFORE)
     killed = 0
-    end = time.monotonic() + PATIENCE
-    while process.poll() is None and (stays or not killed) and time.monotonic() < end:
-        for rank in ranks(tuning.session, _RANK):
-            with suppress(ProcessLookupError):  # it has just ended
-                os.kill(rank, signal.SIGKILL)
-                killed += 1
-        time.sleep(0.005)
-    result = ended(process)
+    with tuning.started(BEFORE) as process:
+        end = time.monotonic() + tuning.patience
+        while process.poll() is None and (stays or not killed) and time.monotonic() < end:
+            for rank in ranks(tuning.session, _RANK):
+                with suppress(ProcessLookupError):  # it has just ended
+                    os.kill(rank, signal.SIGKILL)
+                    killed += 1
+            time.sleep(0.05)
+        result = tuning.ended(process)
+    if not killed:
+        raise TrialError("it ended before the fault")
     if stays:
         return _resumed(tuning, result)
     return Ended(result.returncode, result.stderr, again=result.returncode)
@@ -223,6 +228,7 @@ def _by_routine(name: str, tuning: Tuning) -> Ended:
 def _on_a_full_disk(tuning: Tuning) -> Ended:
     found = tuned_on_a_full_disk(tuning, DISK)
     (status, text), (again, _) = found["full"], found["resumed"]
+    _require_failed(status)
     return Ended(status, text, found["kept"], found["whole"] and found["goes on"], again)
 
 
@@ -238,9 +244,10 @@ def _at_the_limit(tuning: Tuning) -> Ended:
         if made.returncode:
             raise TrialError(made.stderr)
         job = _Submitted(tuning, script, "first")
-        wait_until(lambda: len(tuning.records("measurement")) >= BEFORE)
+        tuning.wait_until(lambda: len(tuning.records("measurement")) >= BEFORE)
         job.command("scontrol", "update", f"JobId={job.number}", "TimeLimit=1")
         status = job.status()
+        _require_failed(status)
         before, kept = tuning.log.read_bytes(), len(tuning.records())
         again = _Submitted(tuning, script, "second").status()
     intact = tuning.log.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
@@ -258,6 +265,7 @@ class _Submitted:
 
     def __init__(self, tuning: Tuning, script: Path, turn: str):
         self._variables = tuning.variables
+        self._patience = 2 * tuning.patience
         self.output = tuning.folder / f"{turn}.txt"
         self.number = self.command("sbatch", "--parsable", f"--output={self.output}", str(script))
 
@@ -272,7 +280,7 @@ class _Submitted:
 
     def status(self) -> int:
         """Wait until the job has ended; return its exit status."""
-        end = time.monotonic() + 2 * PATIENCE
+        end = time.monotonic() + self._patience
         while time.monotonic() < end:
             shown = self.command("scontrol", "show", "job", self.number)
             state = re.search(r"JobState=(\w+)", shown)

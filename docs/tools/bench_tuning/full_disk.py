@@ -14,15 +14,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from docs.tools.bench_tuning.tunings import REPOSITORY, Tuning, ended, wait_until
+from docs.tools.bench_tuning.tunings import REPOSITORY, Tuning
 
-#: Runs a command as root of its own mounts.
-UNSHARE = ("unshare", "--user", "--map-root-user", "--mount")
+#: Runs a command as root of its own mounts and processes: all of them end with it.
+UNSHARE = (
+    *("unshare", "--user", "--map-root-user", "--mount"),
+    *("--fork", "--pid", "--mount-proc", "--kill-child"),
+)
 
 #: Measurements before the disk is filled.
 BEFORE = 3
 
-PATIENCE = 580.0  # seconds of three runs
+#: How often the trial waits for as long as a tuning's patience, and seconds for all else.
+WAITS, BESIDE = 4, 40.0
 
 
 def why_no_small_disk() -> str | None:
@@ -48,11 +52,14 @@ def tuned_on_a_full_disk(tuning: Tuning, megabytes: int) -> dict[str, Any]:
     Raises:
         subprocess.CalledProcessError: a trial failed.
     """
-    form = {"options": tuning.options, "program": tuning.program, "environment": tuning.environment}
+    form = {
+        name: getattr(tuning, name) for name in ("options", "environment", "program", "patience")
+    }
     words = [str(tuning.folder), str(megabytes), json.dumps(form)]
     command = [*UNSHARE, sys.executable, "-m", "docs.tools.bench_tuning.full_disk", *words]
+    limit = WAITS * tuning.patience + BESIDE
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, text=True, timeout=PATIENCE, check=True, cwd=REPOSITORY
+        command, stdout=subprocess.PIPE, text=True, timeout=limit, check=True, cwd=REPOSITORY
     )
     if tuning.output.exists():
         tuning.output.rmdir()  # what was mounted there is gone
@@ -75,14 +82,13 @@ def fill(path: Path) -> None:
 def main(folder: Path, megabytes: int, form: dict[str, Any]) -> None:
     """Do the trial, and print what the runs said."""
     options, program = tuple(form["options"]), tuple(form["program"])
-    tuning = Tuning(folder, options, form["environment"], program)
+    tuning = Tuning(folder, options, form["environment"], program, form["patience"])
     tuning.output.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(tuning.output)]
     subprocess.run(mount, check=True, timeout=20)
-    process = tuning.start()
-    wait_until(lambda: len(tuning.records("measurement")) >= BEFORE, process)
-    fill(tuning.output / "filler")
-    full = ended(process)
+    with tuning.started(BEFORE) as process:
+        fill(tuning.output / "filler")
+        full = tuning.ended(process)
     data = tuning.log.read_bytes()
     kept = len(tuning.records())
     again = tuning.run("--resume")

@@ -18,7 +18,7 @@ from typing import Any
 
 from docs.tools.bench_tuning.slurm_here import in_allocation, slurm_cluster, why_no_slurm
 from docs.tools.bench_tuning.ssh_here import NETWORK_ONLY, why_no_sshd
-from docs.tools.bench_tuning.tunings import PATIENCE, Tuning
+from docs.tools.bench_tuning.tunings import Tuning, in_session
 from stagegen.errors import StagegenError
 from stagegen.generate import FLAVOURS, Toolchain
 from stagegen.measure.launch.base import Streams
@@ -28,14 +28,8 @@ from stagegen.measure.launch.mpi import identify, mpiexec_beside
 from stagegen.measure.launch.registry import launcher_names, make_launcher
 from stagegen.topology import load_topology
 
-#: By kind: the names of compilers. There is no package of Open MPI 5 in Debian 12, so a variable
-#: names its mpicc.
-COMPILERS = {
-    "wheel": str(Path(sys.executable).with_name("mpicc")),
-    "mpich": "mpicc.mpich",
-    "openmpi": "mpicc.openmpi",
-    "openmpi5": os.environ.get("STAGEGEN_TEST_OPENMPI5", "STAGEGEN_TEST_OPENMPI5"),
-}
+#: Names the mpicc of Open MPI 5, as Debian 12 has no package of it.
+OPENMPI5 = "STAGEGEN_TEST_OPENMPI5"
 
 #: The least that is a tuning: a barrier, and two routines beside the native one.
 OPTIONS = (
@@ -48,6 +42,17 @@ OPTIONS = (
 WORDS = 300
 
 
+def compilers() -> dict[str, str]:
+    """Return the names of compilers by their kinds; a kind that nothing names is left out."""
+    named = {
+        "wheel": str(Path(sys.executable).with_name("mpicc")),
+        "mpich": "mpicc.mpich",
+        "openmpi": "mpicc.openmpi",
+        "openmpi5": os.environ.get(OPENMPI5, ""),
+    }
+    return {kind: name for kind, name in named.items() if name}
+
+
 @dataclass(frozen=True)
 class Tried:
     """A launcher with an MPI library.
@@ -55,6 +60,7 @@ class Tried:
     Attributes:
         launcher: its name.
         library: the MPI library and its version.
+        kind: of the compiler, as :func:`compilers` has it; empty if there is none.
         tools: what else starts the ranks, and its version.
         hosts: of the ranks, as far as the ranks know.
         ranks: how many.
@@ -65,6 +71,7 @@ class Tried:
 
     launcher: str
     library: str
+    kind: str = ""
     tools: str = ""
     hosts: int = 0
     ranks: int = 0
@@ -74,8 +81,9 @@ class Tried:
 
     @property
     def name(self) -> str:
-        """The launcher and the library in one word, as a file's name."""
-        return re.sub(r"[^\w.-]+", "-", f"{self.launcher}-{self.library}")
+        """The launcher, the kind and the library in one word, as a file's name."""
+        parts = filter(None, (self.launcher, self.kind, self.library))
+        return re.sub(r"[^\w.-]+", "-", "-".join(parts))
 
 
 def pairs() -> Iterator[tuple[Tried, Toolchain | None]]:
@@ -86,23 +94,23 @@ def pairs() -> Iterator[tuple[Tried, Toolchain | None]]:
     found = list(_installed())
     for launcher in launcher_names():
         flavours = make_launcher(launcher).flavours
-        able = [(library, one) for library, one in found if one.flavour in flavours]
-        for library, one in able:
-            yield Tried(launcher, library), one
+        able = [(kind, library, one) for kind, library, one in found if one.flavour in flavours]
+        for kind, library, one in able:
+            yield Tried(launcher, library, kind), one
         for flavour in flavours:
-            if all(one.flavour != flavour for _, one in able):
+            if all(one.flavour != flavour for _, _, one in able):
                 title = FLAVOURS[flavour]
                 yield Tried(launcher, title, unavailable=f"no mpicc of {title} found"), None
 
 
-def _installed() -> Iterator[tuple[str, Toolchain]]:
-    """Yield each library that is installed here, and what builds for it."""
-    for compiler in COMPILERS.values():
+def _installed() -> Iterator[tuple[str, str, Toolchain]]:
+    """Yield the kind and name of each library that is installed here, and what builds for it."""
+    for kind, compiler in compilers().items():
         if mpicc := shutil.which(compiler):
             toolchain = Toolchain(mpicc, "make")
             mpiexec = mpiexec_beside(toolchain)
             if mpiexec and (mpi := identify(mpiexec)):
-                yield f"{FLAVOURS[mpi.flavour]} {mpi.version}", toolchain
+                yield kind, f"{FLAVOURS[mpi.flavour]} {mpi.version}", toolchain
 
 
 def try_launcher(pair: Tried, toolchain: Toolchain | None, folder: Path) -> Tried:
@@ -152,14 +160,15 @@ def _of_log(pair: Tried, tuning: Tuning) -> Tried:
 
 def _plainly(tuning: Tuning, toolchain: Toolchain) -> tuple[int, str]:
     """Tune as this machine is; return the exit status and what it said."""
-    return _ran(tuning.command(), tuning.variables)
+    return _ran(tuning.command(), tuning.variables, tuning.patience)
 
 
 def _in_slurm(tuning: Tuning, toolchain: Toolchain) -> tuple[int, str]:
     folder = tuning.folder / "slurm"
     folder.mkdir()
     with slurm_cluster(folder) as variables:
-        return _ran(in_allocation(tuning.command()), {**tuning.variables, **variables})
+        asked = {**tuning.variables, **variables}
+        return _ran(in_allocation(tuning.command()), asked, tuning.patience)
 
 
 def _over_ssh(tuning: Tuning, toolchain: Toolchain) -> tuple[int, str]:
@@ -172,9 +181,9 @@ def _over_ssh(tuning: Tuning, toolchain: Toolchain) -> tuple[int, str]:
         streams = Streams(subprocess.DEVNULL, stream, stream)
         child = start_in_network(plan, [*command, *tuning.command()], {}, streams)
         try:
-            status = child.wait(PATIENCE)
+            status = child.wait(tuning.patience)
         except TimeoutError:
-            raise subprocess.TimeoutExpired(command, PATIENCE) from None
+            raise subprocess.TimeoutExpired(command, tuning.patience) from None
         finally:
             child.stop()
     return status, output.read_text(encoding="utf-8", errors="replace")
@@ -184,13 +193,15 @@ def _over_tcp(tuning: Tuning, toolchain: Toolchain) -> dict[str, str]:
     return {"PYTHONPATH": tuning.variables["PYTHONPATH"], **NETWORK_ONLY[toolchain.flavour]}
 
 
-def _ran(command: Sequence[str], variables: Mapping[str, str]) -> tuple[int, str]:
-    """Run a command; a Ctrl-C of this process ends it, too."""
-    done = subprocess.run(
-        command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=PATIENCE, check=False,
-    )  # fmt: skip
-    return done.returncode, done.stderr
+def _ran(command: Sequence[str], variables: Mapping[str, str], patience: float) -> tuple[int, str]:
+    """Run a command; whatever it started ends with it, also after a Ctrl-C of this process.
+
+    Raises:
+        subprocess.TimeoutExpired: it did not end in time.
+    """
+    with in_session(command, variables) as process:
+        _, text = process.communicate(timeout=patience)
+    return process.returncode, text
 
 
 def _nothing() -> str | None:

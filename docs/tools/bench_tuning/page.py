@@ -69,8 +69,17 @@ def _fault(row: Mapping[str, Any]) -> list[str]:
         return [*first, f"{went}: {reason}", "", "", "", ""]
     words = f"“{row['said']}”" if row["said"] else "–"
     resumed = "–" if row["kept"] is None else f"with {row['kept']} of {row['records']} records"
-    same = "yes" if row["same"] else f"**no**: {', '.join(row['differs'])}"
+    same = "yes" if row["same"] else f"**no**: {', '.join(_not_the_same(row))}"
     return [*first, _status(row["status"]), words, resumed, same, f"{row['lost']:.1f}"]
+
+
+def _not_the_same(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why a tuning has not the table of an undisturbed run."""
+    if row["again"]:
+        yield f"it ended with {_status(row['again'])}"
+    if not row["intact"]:
+        yield "its log lost records"
+    yield from row["differs"]
 
 
 def _status(number: int) -> str:
@@ -83,7 +92,8 @@ def _launcher(row: Mapping[str, Any]) -> list[str]:
     if row["unavailable"]:
         ended = f"cannot be tried here: {row['unavailable']}"
     hosts, ranks = (str(row[name] or "–") for name in ("hosts", "ranks"))
-    return [f"`{row['launcher']}`", row["library"], row["tools"] or "–", hosts, ranks, ended]
+    library = f"{row['library']} ({row['kind']})" if row.get("kind") else row["library"]
+    return [f"`{row['launcher']}`", library, row["tools"] or "–", hosts, ranks, ended]
 
 
 def _has_table(row: Mapping[str, Any]) -> bool:

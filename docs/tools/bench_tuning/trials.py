@@ -1,7 +1,7 @@
 """The parts that try something for real on this machine: no times count, so other load may run.
 
-Each row is kept when it is there, so a trial that was stopped goes on. One that is complete begins
-anew when it is asked for again.
+Each row is kept when it is there, so a trial that was stopped goes on. It begins anew only when it
+is told to.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from docs.tools.bench_tuning.tunings import CLUSTER
 FOLDER = Path("generated") / "bench-tuning-trials"
 
 #: Makes a row, in an empty folder.
-Row = Callable[[Path], dict[str, Any]]
+MakeRow = Callable[[Path], dict[str, Any]]
 
 
-def try_all(part: str, clock: Clock, output: Path | None = None) -> Result:
+def try_all(part: str, clock: Clock, output: Path | None = None, anew: bool = False) -> Result:
     """Return what all rows of a trial say.
 
     Args:
         part: a key of :data:`docs.tools.bench_tuning.plan.TRIALS`.
         clock: of this run; it counts between rows.
         output: where rows and tunings are kept; None is :data:`FOLDER`.
+        anew: whether to make the rows again that are kept.
 
     Raises:
         OutOfTime: the clock says so; start it again.
@@ -41,27 +42,28 @@ def try_all(part: str, clock: Clock, output: Path | None = None) -> Result:
     folder = (output or FOLDER).absolute() / part
     collective, sizes, make = _TRIALS[part]
     rows = {re.sub(r"[^\w.-]+", "-", name): row for name, row in make().items()}
-    if all((folder / f"{name}.json").exists() for name in rows):
-        shutil.rmtree(folder)
+    if anew:
+        clock.require_time()
+        shutil.rmtree(folder, ignore_errors=True)
     return Result(
         part, HERE, CLUSTER, collective, sizes, 1,
         {"rows": [_kept(folder, name, row, clock) for name, row in rows.items()]},
     )  # fmt: skip
 
 
-def _kept(folder: Path, name: str, row: Row, clock: Clock) -> dict[str, Any]:
+def _kept(folder: Path, name: str, make_row: MakeRow, clock: Clock) -> dict[str, Any]:
     """Return a row, made now unless it is kept."""
 
     def make() -> dict[str, Any]:
         clock.require_time()
         shutil.rmtree(folder / name, ignore_errors=True)  # of a trial that was stopped
-        return row(folder / name)
+        return make_row(folder / name)
 
     found: dict[str, Any] = kept(folder / f"{name}.json", make)
     return found
 
 
-def _faults() -> dict[str, Row]:
+def _faults() -> dict[str, MakeRow]:
     return {name: partial(_fault, name) for name in faults.FAULTS}
 
 
@@ -69,7 +71,7 @@ def _fault(name: str, folder: Path) -> dict[str, Any]:
     return faults.form(faults.try_fault(name, folder))
 
 
-def _launchers() -> dict[str, Row]:
+def _launchers() -> dict[str, MakeRow]:
     return {pair.name: partial(_launcher, pair, toolchain) for pair, toolchain in launchers.pairs()}
 
 
@@ -78,7 +80,7 @@ def _launcher(pair: launchers.Tried, toolchain: Any, folder: Path) -> dict[str, 
 
 
 #: By part: what is tuned, at which sizes, and its rows by their names.
-_TRIALS: Mapping[str, tuple[str, str, Callable[[], dict[str, Row]]]] = {
+_TRIALS: Mapping[str, tuple[str, str, Callable[[], dict[str, MakeRow]]]] = {
     "faults": ("bcast", f"1+{SIZE}", _faults),
     "launchers": ("barrier", "0", _launchers),
 }

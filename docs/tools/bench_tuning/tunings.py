@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,6 @@ from stagegen.errors import StagegenError
 from stagegen.tune.recorded import LOG
 
 REPOSITORY = Path(__file__).parents[3]
-
-#: Seconds in which whatever a trial waits for happens, on a busy machine, too.
-PATIENCE = 200.0
 
 #: Four ranks on hosts of two switches.
 CLUSTER = "small"
@@ -54,12 +51,14 @@ class Tuning:
         options: of `tune` beyond topology and output.
         environment: of the runs, besides this process's.
         program: what Python runs in place of ``-m stagegen``.
+        patience: seconds in which whatever a trial waits for happens, on a busy machine, too.
     """
 
     folder: Path
     options: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     program: tuple[str, ...] = ("-m", "stagegen")
+    patience: float = 200.0
 
     def __post_init__(self) -> None:
         self.topology.write_text(TOPOLOGY, encoding="utf-8")
@@ -96,25 +95,54 @@ class Tuning:
         """The environment of the runs."""
         return {**os.environ, "PYTHONPATH": str(REPOSITORY), **self.environment}
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
-        """Start a run as a login shell does: with its signals, and a group of processes.
+    @contextmanager
+    def running(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """Start a run; kill it in the end if it has not ended."""
+        with in_session(self.command(*words), self.variables) as process:
+            yield process
 
-        What runs between fork and exec sets signals alone, so it needs no lock of another thread.
-        """
-
-        def prepare() -> None:
-            for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-                signal.signal(number, signal.SIG_DFL)
-
-        return subprocess.Popen(
-            self.command(*words), cwd=REPOSITORY, text=True, preexec_fn=prepare,  # noqa: PLW1509
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=self.variables, start_new_session=True,
-        )  # fmt: skip
+    @contextmanager
+    def started(self, after: int, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """Start a run, likewise; go on when the log has so many more measurements."""
+        count = len(self.records("measurement")) + after
+        with self.running(*words) as process:
+            self.wait_until(lambda: len(self.records("measurement")) >= count, process)
+            yield process
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run to the end."""
-        return ended(self.start(*words))
+        with self.running(*words) as process:
+            return self.ended(process)
+
+    def ended(self, process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+        """Wait until a run ends.
+
+        Raises:
+            TrialError: it does not, or it ends in an error that it does not know.
+        """
+        try:
+            out, err = process.communicate(timeout=self.patience)
+        except subprocess.TimeoutExpired:
+            raise TrialError(f"it did not end within {self.patience:.0f} s") from None
+        if "Traceback" in err:
+            raise TrialError(err)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def wait_until(
+        self, condition: Callable[[], bool], process: subprocess.Popen[str] | None = None
+    ) -> None:
+        """Wait until something holds, while a process runs.
+
+        Raises:
+            TrialError: it never does, or the process ends before.
+        """
+        end = time.monotonic() + self.patience
+        while not condition():
+            if process is not None and process.poll() is not None:
+                raise TrialError(f"the run has ended before: {process.communicate()}")
+            if time.monotonic() > end:
+                raise TrialError(f"it never happens, within {self.patience:.0f} s")
+            time.sleep(0.01)
 
     def records(self, kind: str | None = None) -> list[dict[str, Any]]:
         """Return the whole records of the log, without the header."""
@@ -125,27 +153,20 @@ class Tuning:
         found = [json.loads(line) for line in lines]
         return [one for one in found if kind in (None, one["kind"])]
 
-    def started(self, after: int, *words: str) -> subprocess.Popen[str]:
-        """Start a run; return it when the log has so many more measurements."""
-        count = len(self.records("measurement")) + after
-        process = self.start(*words)
-        wait_until(lambda: len(self.records("measurement")) >= count, process)
-        return process
-
     def interrupt(
         self, number: signal.Signals, after: int, *words: str
     ) -> subprocess.CompletedProcess[str]:
         """Run until the log has so many more measurements, and send a signal."""
-        process = self.started(after, *words)
-        process.send_signal(number)
-        return ended(process)
+        with self.started(after, *words) as process:
+            process.send_signal(number)
+            return self.ended(process)
 
     def from_log(self, output: Path) -> subprocess.CompletedProcess[str]:
         """Make a folder from the log alone."""
         words = ["tune", "--topology", self.topology, "--from-log", self.log, "--output", output]
         return subprocess.run(
             [sys.executable, *self.program, *map(str, words)], env=self.variables, cwd=REPOSITORY,
-            capture_output=True, text=True, timeout=PATIENCE, check=False,
+            capture_output=True, text=True, timeout=self.patience, check=False,
         )  # fmt: skip
 
     def differences(self) -> tuple[str, ...]:
@@ -165,47 +186,40 @@ def _bytes(path: Path) -> bytes | None:
     return path.read_bytes() if path.exists() else None
 
 
-def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
-    """Wait until a run ends.
-
-    Raises:
-        TrialError: it does not, or it ends in an error that it does not know.
-    """
-    with _killed_with_this_one(process):
-        try:
-            out, err = process.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            raise TrialError(f"it did not end within {PATIENCE:.0f} s") from None
-    if "Traceback" in err:
-        raise TrialError(err)
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
-    """Wait until something holds, while a process runs.
-
-    Raises:
-        TrialError: it never does, or the process ends before.
-    """
-    end = time.monotonic() + PATIENCE
-    with _killed_with_this_one(process):
-        while not condition():
-            if process is not None and process.poll() is not None:
-                raise TrialError(f"the run has ended before: {process.communicate()}")
-            if time.monotonic() > end:
-                raise TrialError(f"it never happens, within {PATIENCE:.0f} s")
-            time.sleep(0.01)
-
-
 @contextmanager
-def _killed_with_this_one(process: subprocess.Popen[str] | None) -> Iterator[None]:
-    """Kill a run if waiting for it fails, or is interrupted: no terminal would."""
-    try:
-        yield
-    except BaseException:
-        if process is not None:
-            process.kill()
-        raise
+def in_session(
+    command: Sequence[str], variables: Mapping[str, str]
+) -> Iterator[subprocess.Popen[str]]:
+    """Start a command as a login shell does: with its signals, and a session of its own.
+
+    If it has not ended in the end, the whole session is killed: no terminal would do so. A group of
+    processes is not enough, as salloc starts its command in another group. What runs between fork
+    and exec sets signals alone, so it needs no lock of another thread.
+    """
+
+    def prepare() -> None:
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+
+    with subprocess.Popen(
+        command, cwd=REPOSITORY, text=True, preexec_fn=prepare,  # noqa: PLW1509
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=variables, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            if process.poll() is None:  # else its number may be another's by now
+                _kill_session(process.pid)
+
+
+def _kill_session(leader: int) -> None:
+    """Kill all processes of a session, the first of which nobody has waited for yet."""
+    os.kill(leader, signal.SIGKILL)  # it starts no more
+    for number, _ in _others():
+        with suppress(ProcessLookupError):  # it has just ended
+            if os.getsid(number) == leader:
+                os.kill(number, signal.SIGKILL)
 
 
 def processes(marker: str) -> list[int]:
