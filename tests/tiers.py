@@ -109,9 +109,11 @@ WIDE: dict[str, tuple[str, ...]] = {
     "docs/test_add_an_algorithm": (
         "test_the_sample_gives_the_same_bytes_as_native",
     ),
+    "docs/test_bench_trials": (
+        "test_a_real_tuning_survives_a_signal",
+    ),
     "docs/test_bench_tuning": (
         "test_each_part_on_the_model[budget]",
-        "test_a_real_tuning_survives_a_signal",
     ),
     "docs/test_catalogue": (
         "test_check_finds_a_stale_page_and_the_script_makes_it_anew",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.tools.bench_tuning.launchers import compilers
+from docs.tools.bench_tuning.launchers import OPENMPI5, compilers
 from stagegen.generate import FLAVOURS, Toolchain
 from stagegen.measure.launch.mpi import mpiexec_beside
 
@@ -44,7 +44,7 @@ def installed(kind: str) -> Installed:
     """Return an MPI library; skips the test where it is not installed."""
     mpicc = shutil.which(compilers().get(kind, ""))
     if mpicc is None:
-        pytest.skip(f"no mpicc of the kind {kind}")
+        pytest.skip(f"no mpicc of {kind} here ({OPENMPI5} names that of openmpi5)")
     toolchain = Toolchain(mpicc, "make")
     mpiexec = mpiexec_beside(toolchain)
     if mpiexec is None:

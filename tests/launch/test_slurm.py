@@ -37,6 +37,10 @@ ranks: [n2, n0, head, n0]
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
+    """The variables of a Slurm cluster; skips the tests if its daemons are missing or cannot run.
+
+    They need namespaces, which some containers forbid.
+    """
     with ExitStack() as daemons:
         try:
             environment = daemons.enter_context(slurm_cluster(tmp_path_factory.mktemp("slurm")))

@@ -1,6 +1,6 @@
-"""Faults that befall a real, small tuning, one by one; what it does, and the table that it makes.
+"""Faults that strike a small, real tuning: what the tuning does then, and the table that it makes.
 
-Each fault befalls a tuning of its own. If the tuning ends, it goes on with ``--resume``. Then its
+Each fault strikes a tuning of its own. If the tuning ends, it goes on with ``--resume``. Then its
 files are compared with those that ``--from-log`` makes of the same measurements: that is what an
 undisturbed run would have written. Times differ from run to run, so the measurements of another
 run would tell nothing.
@@ -46,8 +46,8 @@ _CALLS = (
 
 OPTIONS = ("--launcher", "local", *_CALLS)
 
-#: Of the tuning that reaches the limit of its job. Slurm looks at limits each half minute, so ranks
-#: compute between calls.
+#: The options of the tuning whose job reaches its time limit. Slurm checks limits every half
+#: minute. The ranks compute between calls, so that the tuning lasts that long.
 OF_A_JOB = (
     *("--launcher", "slurm", *_CALLS, "--timing", "computation", "--computation", "20"),
     *("--launches", "2"),
