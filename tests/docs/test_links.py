@@ -11,6 +11,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "generated" / "README.md"]
 LINK = re.compile(r"\]\((?P<target>[^)#]+)(?:#[^)]*)?\)")
+SOURCE = re.compile(r"`((?:templates|stagegen|drivers)/[a-z0-9_./-]+\.(?:py|c|h|j2|yaml))`")
+#: What a reader adds, following the page.
+ADDED = {"templates/allgather/gather_and_pass_on.c.j2"}
 ANCHOR = re.compile(r"\]\((?P<target>[^)#\s]*)#(?P<anchor>[^)\s]+)\)")
 
 
@@ -44,3 +47,9 @@ def test_links_to_a_section_lead_to_one_that_exists(page: Path) -> None:
         if not match["target"].startswith("https://"):
             aim = page.parent / match["target"] if match["target"] else page
             assert match["anchor"] in anchors_of(aim), match[0]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_source_files_that_a_page_names_exist(page: Path) -> None:
+    named = set(SOURCE.findall(page.read_text(encoding="utf-8"))) - ADDED
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
