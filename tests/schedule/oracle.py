@@ -121,7 +121,7 @@ class Oracle:
         while True:
             syncs = self.minimal_syncs(phases, window, more)
             late = {
-                (u, min(earlier, key=number.__getitem__))
+                (u, x, min(earlier, key=number.__getitem__))
                 for u, x in syncs
                 if (
                     earlier := [
@@ -135,7 +135,15 @@ class Oracle:
             }
             if not late:
                 return syncs
-            more |= late
+            more |= {
+                (u, y)
+                for u, x, y in late
+                if not any(  # what waits at a later step, but in time for u, may imply it
+                    (u.destination, x.source) == (v.destination, z.source)
+                    and number[y] < number[z] <= number[x]
+                    for v, _, z in late
+                )
+            }
 
     @property
     def bottleneck(self) -> int:

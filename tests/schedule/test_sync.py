@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 
 import networkx as nx
@@ -11,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stagegen.errors import InputError
-from stagegen.schedule import SCHEME_NAMES, SCHEMES, Message
+from stagegen.errors import InputError, ScheduleError
+from stagegen.schedule import SCHEME_NAMES, SCHEMES, Message, alltoall_schedule
 from stagegen.schedule.alltoall.sync.synchronise import synchronise
+from stagegen.schedule.verify import verify
 from tests.schedule.oracle import Oracle, with_link_rates
 from tests.strategies import examples, make_topology, small_topologies, small_trees, topologies
 
@@ -94,6 +96,20 @@ def test_no_sync_can_be_left_out(case, window):
         known.remove_edge(*wait)
         assert not nx.has_path(known, *wait)
         known.add_edge(*wait)
+
+
+def test_no_sync_is_left_that_only_the_order_of_tokens_once_asked_for():
+    """Two tokens between ranks are awaited earlier: with the one, the other has no need to be."""
+    topology = make_topology(
+        [2, 2, 2], [0, 0], ranks=["n0", "n4", "n2", "n2", "n3", "n1"], slots={"n2": 2}
+    )
+    topology = with_link_rates(topology, [Fraction(3)])
+    schedule = alltoall_schedule(topology, "receiver", window=2)
+    syncs = schedule.sync.syncs
+    for sync in syncs:
+        others = tuple(other for other in syncs if other != sync)
+        with pytest.raises(ScheduleError, match="nothing makes"):
+            verify(topology, replace(schedule, sync=replace(schedule.sync, syncs=others)))
 
 
 @given(scheduled(capacities=False))

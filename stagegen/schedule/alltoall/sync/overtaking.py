@@ -6,11 +6,16 @@ taker first awaits the token for v, it gets the token for u. With window 1 that 
 comes before v, as both use the giver's own link, so the sync of u would follow from others. With
 larger windows it happens. As the giver has received u when it gives the token for v, the taker
 can wait for u at the earlier step, and waits no longer than before.
+
+Such a wait may tell of other messages that are awaited too late, which then need no earlier token.
+So where a wait at a later step would be in time for both, the one at the earlier step is left to
+the next look.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from stagegen.schedule.alltoall.sync.contention import Ints, Placed, distinct
 
@@ -23,6 +28,9 @@ def overtaken(placed: Placed, giver: Ints, first: Ints, then: Ints) -> tuple[Int
         giver: for every message, the rank that gives its tokens.
         first: the earlier message of every sync.
         then: the later message of every sync.
+
+    Returns:
+        None of either if there are no such messages; else some of them, at least one.
     """
     stream = giver[first].astype(np.int64) * len(placed.source) + placed.source[then]
     order = np.lexsort((first, stream))
@@ -33,7 +41,14 @@ def overtaken(placed: Placed, giver: Ints, first: Ints, then: Ints) -> tuple[Int
     key = number * len(placed.source) + then
     least = np.minimum.accumulate(key[::-1])[::-1]
     late = np.flatnonzero(least < key)
+    late = late[_next_above(least[late]) > key[late]]
     return first[late], (least[late] % len(placed.source)).astype(np.int32)
+
+
+def _next_above(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return for each key the least of all that is greater; for the greatest, the largest int."""
+    every = np.append(np.unique(keys), np.iinfo(np.int64).max)
+    return every[np.searchsorted(every, keys, side="right")]
 
 
 def with_pairs(before: Ints, first: Ints, then: Ints) -> Ints:
