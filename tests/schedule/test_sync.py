@@ -159,6 +159,18 @@ def test_an_edge_carries_at_most_window_times_capacity(case, window):
             assert any(closure.has_edge(*wait) for wait in waits)
 
 
+@pytest.mark.parametrize("kind", FULL)
+@pytest.mark.parametrize(("window", "factor"), [(1, 3 * 10**9), (2**20, 10**14), (2**20, 4096)])
+def test_a_link_that_carries_all_messages_at_a_time_may_be_any_faster(kind, window, factor):
+    """Here, that is more than 32 bits can count."""
+    topology = make_topology([3, 3], [0])
+    fast, faster = (with_link_rates(topology, [Fraction(times)]) for times in (30, factor))
+    schedule = alltoall_schedule(faster, kind, window=window)
+    alike = synchronise(fast, schedule.phases, kind, window=window)
+    assert pairs(schedule.sync) == pairs(alike)
+    verify(faster, schedule)
+
+
 @given(scheduled(), st.sampled_from(SCHEME_NAMES), st.integers(1, 4), st.integers(1, 4))
 def test_every_scheme_is_its_part_of_the_full_set(case, kind, block_size, window):
     topology, _, phases = case

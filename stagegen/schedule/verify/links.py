@@ -77,8 +77,12 @@ class Links:
         return any(capacity < 1 for capacity in self.capacity)
 
     def carried(self) -> Numbers:
-        """Return how many messages of a phase every directed edge carries, at least 1."""
-        return np.repeat([max(1, floor(capacity)) for capacity in self.capacity], 2)
+        """Return how many messages of a phase every directed edge carries, at least 1.
+
+        An alltoall has fewer than the square of the ranks, so an edge that carries more has that.
+        """
+        most = len(self.place) ** 2
+        return np.repeat([max(1, min(floor(capacity), most)) for capacity in self.capacity], 2)
 
     def bound(self) -> int:
         """Return the least number of phases of an alltoall.

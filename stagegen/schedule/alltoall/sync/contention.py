@@ -79,12 +79,16 @@ def edge_users(tree: RankTree, placed: Placed) -> Iterator[tuple[npt.NDArray[np.
             yield users, edge[users]
 
 
-def shares(topology: Topology, window: int) -> Ints:
-    """Return how many messages at a time the edges between each node and its parent carry."""
-    share = np.full(len(topology.tree.names), window, np.int32)
+def shares(topology: Topology, window: int, messages: int) -> Ints:
+    """Return how many messages at a time the edges between each node and its parent carry.
+
+    An edge has at most all messages of the schedule, which are far fewer than it may carry if it is
+    fast or the window large.
+    """
+    share = np.full(len(topology.tree.names), min(window, messages), np.int32)
     capacities = edge_capacities(topology)
     for upper, lower in topology.tree.links():
-        share[lower] *= max(1, floor(capacities[upper, lower]))
+        share[lower] = min(window * max(1, floor(capacities[upper, lower])), messages)
     return share
 
 
@@ -101,7 +105,7 @@ def predecessors(topology: Topology, placed: Placed, window: int, sends: int) ->
         A row for each message: the numbers of its predecessors, the latest first, each once, then
         -1. They imply all that the message has to wait for.
     """
-    tree, share = topology.tree, shares(topology, window)
+    tree, share = topology.tree, shares(topology, window, len(placed.source))
     columns = [_shifted(placed.source, np.full(tree.rank_count, sends, np.int32))]
     for users, edge in edge_users(tree, placed):
         column = np.full(len(placed.source), -1, np.int32)
