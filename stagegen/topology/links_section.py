@@ -8,6 +8,7 @@ from stagegen.topology.document import Document, did_you_mean
 from stagegen.topology.model import Link
 from stagegen.topology.sections import Wiring, line_of, read_rate
 from stagegen.topology.spanning import breadth_first_links, first_cycle, unreachable
+from stagegen.topology.units import RATE_MOST, format_bandwidth
 
 
 def read_links(doc: Document, node: yaml.Node, wiring: Wiring) -> list[tuple[Link, int]]:
@@ -28,7 +29,12 @@ def read_links(doc: Document, node: yaml.Node, wiring: Wiring) -> list[tuple[Lin
             )
         seen[pair] = line
         count = doc.count(keys["count"], "count") if "count" in keys else 1
-        links.append((Link((one, other), *read_rate(doc, keys, wiring), count), line))
+        link = Link((one, other), *read_rate(doc, keys, wiring), count)
+        if link.rate > RATE_MOST:
+            together = f"{count:,} cables of {format_bandwidth(link.bandwidth)}"
+            most = format_bandwidth(RATE_MOST)
+            doc.fail(keys["count"], f"{together} are more than {most} together; use fewer")
+        links.append((link, line))
     return links
 
 

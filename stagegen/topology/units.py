@@ -38,6 +38,11 @@ _SIZES = {
 }
 del _SIZES["ib"]
 
+RATE_MOST = 10**15
+"""The fastest that a link may be, in bit/s: generated C counts bits by 64-bit numbers."""
+_POWERS_MOST = 30
+"""Numbers above 10 to this power, or below its inverse, are taken for mistakes."""
+
 _RATE_HELP = "write a number and bit, kbit, Mbit, Gbit or Tbit, such as 100Mbit"
 _TIME_HELP = "write a number and ns, us, ms or s, such as 50us"
 _SIZE_HELP = "write bytes, or a number and KiB, MiB or GiB, such as 64KiB"
@@ -48,9 +53,11 @@ def _split(text: str, what: str, hint: str) -> tuple[Decimal, str]:
     if match is None:
         raise ValueError(f"{text!r} is no {what}; {hint}")
     exponent = re.search(r"[eE]([+-]?\d+)", match[1])
-    if exponent and abs(int(exponent[1])) > 30:
-        raise ValueError(f"{text!r} is out of range for a {what}; {hint}")
-    return Decimal(match[1]), match[2]
+    if not (exponent and abs(int(exponent[1])) > _POWERS_MOST):
+        number = Decimal(match[1])
+        if number == 0 or abs(number.adjusted()) <= _POWERS_MOST:
+            return number, match[2]
+    raise ValueError(f"{text!r} is out of range for a {what}; {hint}")
 
 
 def parse_bandwidth(text: str) -> int:
@@ -61,7 +68,7 @@ def parse_bandwidth(text: str) -> int:
             `bps`; case does not matter but for `Bps`, which is bytes; a bare number is bit/s.
 
     Raises:
-        ValueError: not a rate, in bytes, or below 1 bit/s.
+        ValueError: not a rate, in bytes, below 1 bit/s, or above `RATE_MOST`.
     """
     number, unit = _split(text, "bandwidth", _RATE_HELP)
     if unit.endswith("Bps"):
@@ -72,6 +79,9 @@ def parse_bandwidth(text: str) -> int:
     rate = number * factor
     if rate < 1:
         raise ValueError(f"bandwidth {text!r} is not positive; {_RATE_HELP}")
+    if rate > RATE_MOST:
+        most = format_bandwidth(RATE_MOST)
+        raise ValueError(f"bandwidth {text!r} is more than {most}; {_RATE_HELP}")
     return round(rate)
 
 
@@ -127,4 +137,4 @@ def format_latency(seconds: float) -> str:
         number = exact / _TIMES[unit]
         if number == number.to_integral_value():
             return f"{int(number)}{unit}"
-    return f"{exact}s"
+    return f"{exact / _TIMES['ns']}ns"

@@ -85,7 +85,7 @@ def test_a_bandwidth_is_read_in_bits_per_second(text, rate):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "fast", "100MB", "100Mb/s", "-1Mbit", "0", "0.1bit", "1e99", "1 2"]
+    "text", ["", "fast", "100MB", "100Mb/s", "-1Mbit", "0", "0.1bit", "1e99", "9" * 99, "1 2"]
 )
 def test_what_is_no_bandwidth_is_refused(text):
     with pytest.raises(ValueError, match="bit"):
@@ -100,7 +100,7 @@ def test_a_latency_is_read_in_seconds(text, seconds):
     assert parse_latency(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["5", "-1us", "1min", "us", "1 US"])
+@pytest.mark.parametrize("text", ["5", "-1us", "1min", "us", "1 US", "1e31s", "9" * 400 + "s"])
 def test_what_is_no_latency_is_refused(text):
     with pytest.raises(ValueError, match=r"latency|unit"):
         parse_latency(text)
@@ -125,6 +125,6 @@ def test_bandwidth_is_written_exactly(rate):
     assert parse_bandwidth(format_bandwidth(rate)) == rate
 
 
-@given(st.one_of(st.just(0.0), st.floats(1e-12, 10)))
+@given(st.one_of(st.just(0.0), st.floats(1e-39, 1e30)))
 def test_latency_is_written_exactly(seconds):
     assert parse_latency(format_latency(seconds)) == seconds

@@ -89,6 +89,8 @@ REPLACED = [
     ("count: 2", "count: 0", 9, "at least 1"),
     ("count: 2", "count: two", 9, "whole number"),
     ("count: 2", "count: 1.5", 9, "whole number"),
+    ("count: 2", "count: 1000001", 9, "1,000,001 cables of 1Gbit are more than 1000Tbit together"),
+    ("100Mbit", "1001Tbit", 2, "'1001Tbit' is more than 1000Tbit"),
     ("links:\n", "links:\n  - {ends: [s0, s1]}\n", 10, "s1–s0, s0–core, core–s1 form a cycle"),
     ("links:\n", "links: {}\nlaunch:\n", 8, "did you mean 'launcher'?"),
     ("  n3: {slots", "  n9: {slots", 11, "host n9 is under no switch"),
