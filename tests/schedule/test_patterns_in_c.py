@@ -13,6 +13,7 @@ from stagegen.schedule import pattern_schedule
 from stagegen.schedule.verify import verify
 from stagegen.topology import load_topology
 from tests.schedule.pattern_in_c import planned
+from tests.schedule.rated import with_rates
 from tests.strategies import examples, fast_topologies, make_topology, topologies
 
 clusters = st.one_of(topologies(12, 5, 14), fast_topologies(10, 5))
@@ -46,6 +47,30 @@ def test_it_is_as_short_as_the_one_of_python(name, kind):
     ours = planned(topology, pattern.array, 16384).schedule
     theirs = pattern_schedule(topology, pattern, "segments", 16384)
     assert ours.seconds <= 1.05 * theirs.seconds
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kind", ["zipf", "sparse", "heavy", "banded"])
+def test_links_that_carry_all_pieces_at_a_time_change_no_order(kind, seed):
+    """Work on a link is counted over its capacity, whether or not it is ever used."""
+    topology = with_rates(
+        make_topology([3, 4, 1, 3], [0, 0, 1]), {}, {"s1": 10**10, "s2": 10**11, "s3": 4 * 10**11}
+    )
+    pattern = make_pattern(kind, topology.rank_count, 32768, seed=seed)
+    ours = planned(topology, pattern.array, 1 << 40).schedule
+    theirs = pattern_schedule(topology, pattern, "segments", 1 << 40)
+    assert ours.seconds == pytest.approx(theirs.seconds)
+
+
+@pytest.mark.parametrize("rate", [2**31, 2**32, 10**15])
+def test_a_link_may_be_faster_than_a_host_by_any_factor(rate):
+    hosts = {f"n{number}": 1 for number in range(6)}
+    topology = with_rates(make_topology([3, 3], [0]), hosts, {"s1": rate})
+    pattern = make_pattern("zipf", 6, 1000, seed=1)
+    schedule = planned(topology, pattern.array, 300).schedule
+    verify(topology, schedule)
+    theirs = pattern_schedule(topology, pattern, "segments", 300)
+    assert schedule.seconds == pytest.approx(theirs.seconds)
 
 
 @pytest.mark.parametrize("kind", ["even", "zipf", "heavy"])

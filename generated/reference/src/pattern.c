@@ -11,6 +11,7 @@
  * capacity. On a link of capacity c, the k-th piece then follows the (k - c)-th. What follows from
  * other waits is left out: the waits are the transitive reduction.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,11 +26,12 @@ static const double ALIKE = 1e-12;
 struct edge {
     double rate; /* bit/s of each piece on it */
     int capacity, free;
-    double work;  /* seconds that are left over its capacity */
-    int used;     /* how many pieces have been put on it */
-    int *users;   /* these, in their order */
-    int64_t room; /* for so many */
-    double *ends; /* when the latest `capacity` of them end */
+    double work;   /* seconds that are left over its capacity */
+    int used;      /* how many pieces have been put on it */
+    int *users;    /* these, in their order */
+    int64_t room;  /* for so many */
+    int at_a_time; /* of them: its capacity, or all that it has if that is less */
+    double *ends;  /* when the latest `at_a_time` of them end */
 };
 
 struct message {
@@ -99,9 +101,9 @@ static void set_edges(struct work *work, const int *on, long long slowest, long 
         set(&work->edge[up_of_rank(rank)], on[host] > 1 ? fastest : pattern->tree.rates[host], 1);
     }
     for (int node = 0; node < pattern->tree.nodes; ++node) {
-        const long long rate = pattern->tree.rates[node];
-        const long long times = rate / slowest;
-        set(&work->edge[up_of_node(pattern, node)], rate, times < 1 ? 1 : (int)times);
+        const long long rate = pattern->tree.rates[node], times = rate / slowest;
+        const int whole = times < 1 ? 1 : times < INT_MAX ? (int)times : INT_MAX;
+        set(&work->edge[up_of_node(pattern, node)], rate, whole);
     }
 }
 
@@ -343,13 +345,12 @@ static int make_room(struct work *work, int **users, double **ends) {
             work->edge[work->message[m].path[i]].room += work->message[m].parts;
     for (int e = 0; e < work->edges; ++e) {
         struct edge *edge = &work->edge[e];
-        if (edge->capacity > edge->room) /* more than it ever carries */
-            edge->capacity = edge->room > 0 ? (int)edge->room : 1;
+        edge->at_a_time = edge->capacity < edge->room ? edge->capacity : (int)edge->room;
         all += edge->room;
-        at_a_time += edge->capacity;
+        at_a_time += edge->at_a_time;
     }
     *users = malloc(((size_t)all + 1) * sizeof **users);
-    *ends = malloc((size_t)at_a_time * sizeof **ends);
+    *ends = malloc(((size_t)at_a_time + 1) * sizeof **ends);
     if (*users == NULL || *ends == NULL)
         return 0;
     all = at_a_time = 0;
@@ -357,7 +358,7 @@ static int make_room(struct work *work, int **users, double **ends) {
         work->edge[e].users = *users + all;
         work->edge[e].ends = *ends + at_a_time;
         all += work->edge[e].room;
-        at_a_time += work->edge[e].capacity;
+        at_a_time += work->edge[e].at_a_time;
     }
     return 1;
 }
@@ -382,7 +383,7 @@ static void find_phases(struct work *work, struct pattern_plan *plan) {
             if (edge->used < edge->capacity)
                 continue;
             const int before = plan->piece[edge->users[edge->used - edge->capacity]].phase + 1;
-            const double ended = edge->ends[edge->used % edge->capacity];
+            const double ended = edge->ends[edge->used % edge->at_a_time];
             piece->phase = before > piece->phase ? before : piece->phase;
             begin = ended > begin ? ended : begin;
         }
@@ -392,7 +393,7 @@ static void find_phases(struct work *work, struct pattern_plan *plan) {
             begin + message->seconds * message->parts * (double)bytes / (double)message->bytes;
         for (int i = 0; i < message->length; ++i) {
             struct edge *edge = &work->edge[message->path[i]];
-            edge->ends[edge->used % edge->capacity] = end;
+            edge->ends[edge->used % edge->at_a_time] = end;
             edge->users[edge->used++] = number;
         }
         plan->seconds = end > plan->seconds ? end : plan->seconds;
