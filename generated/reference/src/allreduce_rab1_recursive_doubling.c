@@ -4,7 +4,8 @@
  *
  * Wins: Medium messages where p is a power of two and ranks are dealt to the switches in turn, as
  *   the longest messages are between ranks p/2 apart, on the same switch.
- * Cost: 2⌊lg p⌋α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and 4α + n(2β + γ) more where p is no power of two.
+ * Cost: 2⌊lg p⌋α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and (⌊lg p⌋ + 4)α + n(2β + γ) more where p is no
+ *   power of two.
  * Asks for: commutative.
  * Example:
  *   p = 4; the message in blocks 0 1 2 3
