@@ -12,6 +12,7 @@ from stagegen.schedule import Message, PhaseSchedule, SyncGraph, alltoall_schedu
 from stagegen.schedule.alltoall.sync.synchronise import synchronise
 from stagegen.schedule.verify import verify
 from tests.schedule.oracle import Oracle, with_link_rates
+from tests.schedule.rated import with_rates
 from tests.strategies import make_topology
 
 
@@ -116,3 +117,11 @@ def test_on_a_slow_link_one_message_follows_the_other(slow):
     expected = Oracle(slow).minimal_syncs(phases)
     syncs = synchronise(slow, phases, "receiver").syncs
     assert {(sync.first, sync.then) for sync in syncs} == expected
+
+
+def test_dummies_are_proven_beside_links_of_odd_rates():
+    """Ticks that divide a message of each of three such links are billions for a phase."""
+    slow = {"s1": 941_700_001, "s2": 937_300_003, "s3": 333_333_331}
+    topology = with_rates(make_topology([2, 1, 1, 1], [0, 0, 0]), {}, slow)
+    proof = verify(topology, alltoall_schedule(topology, "dummy"))
+    assert "dummy messages keep every rank busy, and cause no contention" in proof.checked

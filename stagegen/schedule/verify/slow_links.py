@@ -36,7 +36,7 @@ def durations(plan: Plan, links: Links, uses: Uses) -> tuple[int, Numbers]:
 def phases_of(plan: Plan, links: Links, uses: Uses) -> Numbers:
     """Return how many phases every message lasts, rounded up."""
     ticks, lasts = durations(plan, links, uses)
-    return -(-lasts // ticks)
+    return (-(-lasts // ticks)).astype(np.int64)
 
 
 def check_ends(plan: Plan, links: Links, uses: Uses) -> tuple[int, int]:
