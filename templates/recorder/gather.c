@@ -13,17 +13,6 @@
 
 enum { TAG = 2, PIECE = 1 << 22 };
 
-static int write_all(int file, const char *data, size_t bytes) {
-    while (bytes > 0) {
-        const ssize_t done = write(file, data, bytes);
-        if (done < 0 && errno != EINTR)
-            return -1;
-        data += done < 0 ? 0 : done;
-        bytes -= done < 0 ? 0 : (size_t)done;
-    }
-    return 0;
-}
-
 /* A part as it is written, in pieces: the header first, then what the sections have. */
 static void send_part(MPI_Comm comm) {
     struct recorder_header header;
@@ -44,17 +33,20 @@ static void send_part(MPI_Comm comm) {
     }
 }
 
-/* A file that cannot be written is read to its end nevertheless: the others wait to send. */
-static int receive_part(int from, int file, char *buffer, MPI_Comm comm) {
+/*
+ * Write a rank's part unless there was an error before; returns the first error. The part is read
+ * to its end nevertheless: its rank waits to send it.
+ */
+static int receive_part(int from, int file, char *buffer, int error, MPI_Comm comm) {
     struct recorder_header header;
     PMPI_Recv(&header, sizeof header, MPI_BYTE, from, TAG, comm, MPI_STATUS_IGNORE);
-    int error = write_all(file, (const char *)&header, sizeof header);
+    error = error != 0 ? error : recorder_write(file, &header, sizeof header);
     for (int i = 0; i < RECORDER_SECTIONS; ++i) {
         uint64_t bytes = recorder_filled(&header, i) * header.sections[i].size;
         while (bytes > 0) {
             const int piece = bytes < PIECE ? (int)bytes : PIECE;
             PMPI_Recv(buffer, piece, MPI_BYTE, from, TAG, comm, MPI_STATUS_IGNORE);
-            error = error != 0 ? error : write_all(file, buffer, (size_t)piece);
+            error = error != 0 ? error : recorder_write(file, buffer, (uint64_t)piece);
             bytes -= (uint64_t)piece;
         }
     }
@@ -66,12 +58,12 @@ static int write_parts(MPI_Comm comm, const char *name) {
     if (buffer == NULL)
         PMPI_Abort(comm, 1);
     const int file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int error = recorder_write_part(file, recorder_store);
+    int error = file < 0 ? errno : recorder_write_part(file, recorder_store);
     for (int rank = 1; rank < recorder_store->ranks; ++rank)
-        error = receive_part(rank, file, buffer, comm) != 0 ? -1 : error;
+        error = receive_part(rank, file, buffer, error, comm);
     free(buffer);
-    if (file >= 0 && close(file) != 0)
-        error = -1;
+    if (file >= 0 && close(file) != 0 && error == 0)
+        error = errno;
     return error;
 }
 
@@ -86,11 +78,14 @@ void recorder_gather(MPI_Comm comm) {
         snprintf(written, sizeof written, "%s/all-%016llx.part", folder,
                  (unsigned long long)recorder_store->world);
         mkdir(folder, 0777);
-        done = write_parts(comm, writing) == 0 && rename(writing, written) == 0;
-        if (!done) {
-            fprintf(stderr, "stagegen recorder: cannot write %s: %s\n", written, strerror(errno));
+        int error = write_parts(comm, writing);
+        if (error == 0 && rename(writing, written) != 0)
+            error = errno;
+        if (error != 0) {
+            fprintf(stderr, "stagegen recorder: cannot write %s: %s\n", written, strerror(error));
             unlink(writing);
         }
+        done = error == 0;
     } else {
         send_part(comm);
     }

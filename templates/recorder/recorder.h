@@ -137,6 +137,8 @@ int recorder_open(void);
 void *recorder_entry(enum recorder_sections section, uint64_t index);
 void *recorder_take(enum recorder_sections section, uint64_t count, uint64_t *index);
 uint64_t recorder_filled(const struct recorder_header *header, int section);
+/* Both return 0, or the number of the system's error. */
+int recorder_write(int file, const void *data, uint64_t bytes);
 int recorder_write_part(int file, const struct recorder_header *header);
 void recorder_dismiss(int written);
 const char *recorder_output(void);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,7 +20,7 @@ enum { MEBIBYTE = 1 << 20, LIMIT = 64, LIMIT_MOST = 1 << 20, COUNTS_SHARE = 8, F
 
 struct recorder_header *recorder_store;
 
-static int keeper = -1; /* the pipe to it */
+static int keeper = -1; /* the socket to it */
 
 const char *recorder_output(void) {
     const char *output = getenv("STAGEGEN_RECORD");
@@ -74,11 +75,11 @@ uint64_t recorder_filled(const struct recorder_header *header, int section) {
     return used < header->sections[section].room ? used : header->sections[section].room;
 }
 
-static int write_all(int file, const void *data, uint64_t bytes) {
+int recorder_write(int file, const void *data, uint64_t bytes) {
     for (const char *at = data; bytes > 0;) {
         const ssize_t done = write(file, at, bytes < INT_MAX ? bytes : INT_MAX);
         if (done < 0 && errno != EINTR)
-            return -1;
+            return errno;
         at += done < 0 ? 0 : done;
         bytes -= done < 0 ? 0 : (uint64_t)done;
     }
@@ -95,10 +96,10 @@ int recorder_write_part(int file, const struct recorder_header *header) {
         filled[i] = recorder_filled(&written, i);
         written.sections[i].place = 0;
     }
-    int error = write_all(file, &written, sizeof written);
+    int error = recorder_write(file, &written, sizeof written);
     for (int i = 0; error == 0 && i < RECORDER_SECTIONS; ++i)
-        error = write_all(file, (const char *)header + header->sections[i].place,
-                          filled[i] * header->sections[i].size);
+        error = recorder_write(file, (const char *)header + header->sections[i].place,
+                               filled[i] * header->sections[i].size);
     return error;
 }
 
@@ -129,28 +130,28 @@ static void save(const struct names *names) {
 }
 
 /* The process's descriptors are its own, but for the output: its starter waits for that. */
-static void let_go(int pipe_end) {
+static void let_go(int end) {
     const int nothing = open("/dev/null", O_RDONLY);
     if (nothing >= 0)
         dup2(nothing, STDIN_FILENO);
 #ifdef SYS_close_range
-    const int low = pipe_end <= STDERR_FILENO + 1 ||
-                    syscall(SYS_close_range, STDERR_FILENO + 1, pipe_end - 1, 0) == 0;
-    if (low && syscall(SYS_close_range, pipe_end + 1, ~0U, 0) == 0)
+    const int low =
+        end <= STDERR_FILENO + 1 || syscall(SYS_close_range, STDERR_FILENO + 1, end - 1, 0) == 0;
+    if (low && syscall(SYS_close_range, end + 1, ~0U, 0) == 0)
         return;
 #endif
     const long most = sysconf(_SC_OPEN_MAX);
     for (int file = STDERR_FILENO + 1; file < (most < 0 || most > FILES ? FILES : most); ++file)
-        if (file != pipe_end)
+        if (file != end)
             close(file);
 }
 
 /* Wait for a word of the process, or for its end, and write unless the word says not to. */
-static void keep(int pipe_end, const struct names *names) {
+static void keep(int end, const struct names *names) {
     char word = 'w';
     ssize_t got;
     do
-        got = read(pipe_end, &word, 1);
+        got = read(end, &word, 1);
     while (got < 0 && errno == EINTR);
     if (got == 1 && word == 'd')
         unlink(names->writing);
@@ -161,11 +162,24 @@ static void keep(int pipe_end, const struct names *names) {
     _exit(0);
 }
 
-/* A grandchild, for which the process need not wait; it outlives signals to its group. */
+/* Whether a child has ended well, whatever signals the program gets meanwhile. */
+static int has_ended_well(pid_t child) {
+    int status = 0;
+    pid_t ended;
+    do
+        ended = waitpid(child, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    return ended == child && status == 0;
+}
+
+/*
+ * A grandchild, for which the process need not wait; it outlives signals to its group. A word for
+ * it goes through a socket: to write into a pipe would end the program if the keeper is gone.
+ */
 static int start_keeper(void) {
     int ends[2];
     struct names names;
-    if (pipe2(ends, O_CLOEXEC) != 0)
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return -1;
     const pid_t process = getpid(), child = fork();
     if (child == 0) {
@@ -182,8 +196,7 @@ static int start_keeper(void) {
         keep(ends[0], &names);
     }
     close(ends[0]);
-    int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+    if (child < 0 || !has_ended_well(child)) {
         close(ends[1]);
         return -1;
     }
@@ -226,9 +239,18 @@ int recorder_open(void) {
     return 1;
 }
 
-/* All is told: the keeper has to write, or need not. */
+/* All is told: the keeper has to write, or need not. If it is gone, its work is done here. */
 void recorder_dismiss(int written) {
-    if (keeper >= 0 && write(keeper, written ? "d" : "w", 1) == 1)
+    struct names names;
+    const int is_gone = keeper < 0 || send(keeper, written ? "d" : "w", 1, MSG_NOSIGNAL) != 1;
+    if (keeper >= 0)
         close(keeper);
     keeper = -1;
+    if (!is_gone)
+        return;
+    name_part(&names, getpid());
+    if (written)
+        unlink(names.writing);
+    else
+        save(&names);
 }

@@ -3,13 +3,18 @@
  * deadline; prints "RANK CALL BEFORE AFTER", nanoseconds of CLOCK_MONOTONIC. `kinds`: calls of many
  * kinds. `many N`: N barriers. `threads N`: two threads, each with N calls on a communicator of its
  * own. `spawn N`: two processes more make N barriers. `abort`, `exit`, `kill`, `error`: rank 1 ends
- * so after three barriers.
+ * so after three barriers. `mistake communicator`, `mistake type`: a call with what is none, then a
+ * barrier. `alone`: the keepers are killed between two barriers. `signals`: as `kill`, in a program
+ * that gets many signals.
  */
+#include <dirent.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -154,11 +159,93 @@ static void end_as(const char *how) {
     exit(4);
 }
 
+/* The mistake is the same error as without a recorder, and nothing else. */
+static void make_mistake(const char *which) {
+    const int is_freed = strcmp(which, "communicator") == 0;
+    const MPI_Datatype type = is_freed ? MPI_INT : (MPI_Datatype)0;
+    int one = 1, sum, expected, actual;
+    MPI_Comm comm, wrong;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    wrong = comm;
+    if (is_freed) {
+        MPI_Comm_free(&comm);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    }
+    MPI_Error_class(PMPI_Allreduce(&one, &sum, 1, type, MPI_SUM, wrong), &expected);
+    MPI_Error_class(MPI_Allreduce(&one, &sum, 1, type, MPI_SUM, wrong), &actual);
+    if (expected == MPI_SUCCESS || actual != expected)
+        MPI_Abort(MPI_COMM_WORLD, 5);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Whether a process runs this program for the same recording. */
+static int is_of_recording(int process) {
+    static char environment[1 << 16];
+    char path[64], own[PATH_MAX] = "", other[PATH_MAX] = "", setting[PATH_MAX];
+    snprintf(path, sizeof path, "/proc/%d/exe", process);
+    if (readlink("/proc/self/exe", own, sizeof own - 1) < 0 ||
+        readlink(path, other, sizeof other - 1) < 0 || strcmp(own, other) != 0)
+        return 0;
+    snprintf(path, sizeof path, "/proc/%d/environ", process);
+    FILE *file = fopen(path, "r");
+    const size_t length = file == NULL ? 0 : fread(environment, 1, sizeof environment, file);
+    if (file != NULL)
+        fclose(file);
+    snprintf(setting, sizeof setting, "STAGEGEN_RECORD=%s", getenv("STAGEGEN_RECORD"));
+    return memmem(environment, length, setting, strlen(setting) + 1) != NULL;
+}
+
+/* Those processes of this program that are no ranks are the keepers; returns how many. */
+static int kill_keepers(const int *ranks) {
+    int killed = 0;
+    const struct dirent *entry;
+    DIR *processes = opendir("/proc");
+    while (processes != NULL && (entry = readdir(processes)) != NULL) {
+        const int process = atoi(entry->d_name);
+        int is_rank = 0;
+        for (int i = 0; i < size; ++i)
+            is_rank |= ranks[i] == process;
+        if (process > 0 && !is_rank && is_of_recording(process))
+            killed += kill(process, SIGKILL) == 0;
+    }
+    if (processes != NULL)
+        closedir(processes);
+    return killed;
+}
+
+static void be_alone(void) {
+    int own = getpid(), ranks[16];
+    MPI_Barrier(MPI_COMM_WORLD);
+    PMPI_Allgather(&own, 1, MPI_INT, ranks, 1, MPI_INT, MPI_COMM_WORLD);
+    if (rank == 0 && kill_keepers(ranks) != size)
+        MPI_Abort(MPI_COMM_WORLD, 5);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void take_note(int signal) {
+    (void)signal;
+}
+
+/* As a profiler's: calls that wait are interrupted. 0 ends it. */
+static void send_signals(long microseconds) {
+    const struct sigaction action = {.sa_handler = take_note};
+    const struct itimerval timer = {{0, microseconds}, {0, microseconds}};
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "kinds";
     const int count = argc > 2 ? atoi(argv[2]) : 100;
+    const int gets_signals = strcmp(what, "signals") == 0;
     int provided;
+    if (gets_signals)
+        send_signals(300);
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    if (gets_signals)
+        send_signals(0);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (strcmp(what, "delays") == 0) {
@@ -169,6 +256,10 @@ int main(int argc, char **argv) {
         threads(count);
     } else if (strcmp(what, "spawn") == 0) {
         spawn(argv[0], count);
+    } else if (strcmp(what, "mistake") == 0) {
+        make_mistake(argc > 2 ? argv[2] : "");
+    } else if (strcmp(what, "alone") == 0) {
+        be_alone();
     } else if (strcmp(what, "many") == 0) {
         MPI_Comm parent;
         MPI_Comm_get_parent(&parent);
@@ -177,7 +268,7 @@ int main(int argc, char **argv) {
         if (parent != MPI_COMM_NULL)
             MPI_Comm_disconnect(&parent);
     } else {
-        end_as(what);
+        end_as(gets_signals ? "kill" : what);
     }
     MPI_Finalize();
     return EXIT_SUCCESS;

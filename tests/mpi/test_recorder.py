@@ -35,7 +35,7 @@ def recorder() -> Path:
 
 @lru_cache
 def plain_program() -> Path:
-    flags = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread")
+    flags = ("-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pthread")
     return builds.compiled(support.toolchain().mpicc, support.HERE / "recorded.c", *flags)
 
 
@@ -195,7 +195,30 @@ def test_a_recording_that_nobody_can_write_harms_nothing(tmp_path):
         RANKS, plain_program(), "many", "3", variables=missing, preload=(recorder(),)
     )
     assert result.returncode == 0
-    assert "cannot write" in result.stderr
+    told = [line for line in result.stderr.splitlines() if "cannot write" in line]
+    assert len(told) == 1 + RANKS
+    assert all(line.endswith(": No such file or directory") for line in told)
+
+
+@pytest.mark.parametrize("mistake", ["communicator", "type"])
+def test_mistakes_are_as_without_a_recorder_and_leave_a_recording_that_can_be_read(
+    tmp_path, mistake
+):
+    recording = recorded(tmp_path, "mistake", mistake)
+    assert [len(one.sequences) for one in found(recording, "barrier")] == [1]
+
+
+def test_a_program_goes_on_without_its_keepers(tmp_path):
+    recording = recorded(tmp_path, "alone")
+    assert len(found(recording, "barrier")) == 2
+
+
+def test_signals_of_the_program_leave_it_its_keeper(tmp_path):
+    """A profiler's timer is set before MPI_Init; then a rank ends without MPI_Finalize."""
+    parts, result = run(tmp_path, "signals")
+    assert result.returncode != 0
+    assert "no second process" not in result.stderr
+    assert read(parts).missing == ()
 
 
 def test_without_the_variable_nothing_is_recorded(tmp_path):
