@@ -173,7 +173,7 @@ class CallInC:
         """The variable and its value for each large count that some ranks must not read."""
         one = self.described
         found: dict[str, tuple[str, str]] = {}
-        at_root = "coll_may_be_root(root, comm) ? {} : 0"
+        at_root = "coll_at_root({}, root, comm)"
         if "sendcount" in self.arguments:
             value = "coll_with_data(sendcount, sendtype)" if one.uneven else "sendcount"
             if one.rooted and one.send == ALL:

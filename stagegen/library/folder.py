@@ -34,6 +34,7 @@ _DISPATCHER = (
     "arguments.c",
     "dispatch.h",
     "dispatch.c",
+    "handles.h",
     "histogram.c",
     "lifetime.c",
     "native_cache.c",

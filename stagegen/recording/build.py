@@ -28,7 +28,7 @@ _SOURCES = (
     "store.c",
 )
 _HEADERS = ("libcoll.h", "recorder.h")
-_SHARED = ("clocks.c", "clocks.h")
+_SHARED = ("events/clocks.c", "events/clocks.h", "libcoll/handles.h")
 _DRIVERS = ("exchange.c", "message.h", "overhead.c")
 #: Where a Fortran program calls, while it does.
 _SITE = "recorder_fortran_site"
@@ -59,7 +59,7 @@ def recorder_sources(catalogue: Catalogue) -> dict[str, str]:
     with_data = {"functions": list(_fortran(catalogue)), "starts": False, "adapts": False}
     return {
         **{name: renderer.unrendered(f"{_FOLDER}/{name}") for name in (*_SOURCES, *_HEADERS)},
-        **{name: renderer.unrendered(f"events/{name}") for name in _SHARED},
+        **{Path(name).name: renderer.unrendered(name) for name in _SHARED},
         **{name: (DRIVERS / name).read_text(encoding="utf-8") for name in _DRIVERS},
         "entries.c": renderer.render(f"{_FOLDER}/entries.c.j2", values),
         "fortran.c": renderer.render("libcoll/fortran.c.j2", with_data),

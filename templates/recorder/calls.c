@@ -1,6 +1,8 @@
 /* What is kept of a call. */
 #include "recorder.h"
 
+#include "handles.h"
+
 atomic_int recorder_active;
 _Thread_local const void *recorder_fortran_site;
 
@@ -16,14 +18,14 @@ static int blocks_of(const struct recorder_communicator *one, unsigned flags) {
 
 static int64_t size_of(MPI_Datatype type) {
     MPI_Count size = 0;
-    if (type != MPI_DATATYPE_NULL)
+    if (coll_is_type(type))
         PMPI_Type_size_x(type, &size);
     return size;
 }
 
 static int64_t extent_of(MPI_Datatype type) {
     MPI_Aint lower, extent = 0;
-    if (type != MPI_DATATYPE_NULL)
+    if (coll_is_type(type))
         PMPI_Type_get_extent(type, &lower, &extent);
     return extent;
 }
@@ -138,7 +140,9 @@ static struct recorder_event *record(const struct recorder_call *call, const voi
                                      int64_t arrival) {
     uint64_t index;
     struct recorder_communicator *one = recorder_find(call->comm);
-    if (one == NULL) {
+    if (one == NULL)
+        return NULL;
+    if (one == &recorder_no_room) {
         atomic_fetch_add_explicit(&recorder_store->unnamed, 1, memory_order_relaxed);
         return NULL;
     }

@@ -20,7 +20,8 @@ static _Thread_local struct latest latest;
 static atomic_uint freed;
 static int key = MPI_KEYVAL_INVALID;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct recorder_communicator no_room; /* stands for all for which there is none */
+
+struct recorder_communicator recorder_no_room;
 
 static int forget(MPI_Comm comm, int which, void *value, void *extra) {
     (void)comm;
@@ -145,20 +146,25 @@ static struct recorder_communicator *enlist(MPI_Comm comm) {
     }
     free(members);
     if (one == NULL)
-        one = &no_room;
+        one = &recorder_no_room;
     PMPI_Comm_set_attr(comm, key, one);
     return one;
 }
 
+/*
+ * If the communicator has been freed, MPI calls an error handler. If that is a function that comes
+ * back, MPICH returns no error, and no answer.
+ */
 struct recorder_communicator *recorder_find(MPI_Comm comm) {
     const unsigned now = atomic_load_explicit(&freed, memory_order_acquire);
     if (latest.found == NULL || latest.comm != comm || latest.freed != now) {
         struct recorder_communicator *found;
-        int exists = 0;
-        PMPI_Comm_get_attr(comm, key, &found, &exists);
+        int exists = -1;
+        if (PMPI_Comm_get_attr(comm, key, &found, &exists) != MPI_SUCCESS || exists < 0)
+            return NULL;
         latest = (struct latest){comm, now, exists ? found : enlist(comm)};
     }
-    return latest.found == &no_room ? NULL : latest.found;
+    return latest.found;
 }
 
 /* For a communicator that was made just now. */

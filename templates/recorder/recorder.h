@@ -148,7 +148,11 @@ int64_t recorder_now(void);
 void recorder_set_clock(int rank);
 void recorder_compare_clocks(MPI_Comm comm);
 
-/* communicators.c */
+/*
+ * communicators.c. One of the communicators stands for all for which there is no room; NULL for
+ * what is none any more.
+ */
+extern struct recorder_communicator recorder_no_room;
 void recorder_begin_communicators(void);
 struct recorder_communicator *recorder_find(MPI_Comm comm);
 void recorder_name(MPI_Comm comm);

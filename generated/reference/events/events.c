@@ -437,18 +437,22 @@ static void send_part(const struct buffer *buffer) {
     }
 }
 
+/* Write unless there was an error before; returns the first error, as a number of the system's. */
+static int write_more(FILE *file, const void *data, size_t bytes, int error) {
+    return error != 0 || fwrite(data, 1, bytes, file) == bytes ? error : errno;
+}
+
 /* A file that cannot be written is read to its end nevertheless: the others wait to send. */
-static int receive_part(int from, FILE *file, char *piece) {
+static int receive_part(int from, FILE *file, char *piece, int error) {
     uint64_t bytes;
-    int fine = 1;
     PMPI_Recv(&bytes, 1, MPI_UINT64_T, from, TAG, world, MPI_STATUS_IGNORE);
     for (uint64_t place = 0; place < bytes; place += PIECE) {
         const uint64_t rest = bytes - place;
         const int count = rest < PIECE ? (int)rest : PIECE;
         PMPI_Recv(piece, count, MPI_BYTE, from, TAG, world, MPI_STATUS_IGNORE);
-        fine = file != NULL && fwrite(piece, 1, (size_t)count, file) == (size_t)count && fine;
+        error = write_more(file, piece, (size_t)count, error);
     }
-    return fine;
+    return error;
 }
 
 static void write_parts(const struct buffer *buffer) {
@@ -456,20 +460,18 @@ static void write_parts(const struct buffer *buffer) {
     if (name == NULL || *name == '\0')
         name = "libcoll.events";
     FILE *file = fopen(name, "wb");
+    int error = file == NULL ? errno : buffer->data == NULL ? ENOMEM : 0;
     char *piece = malloc(PIECE);
     if (piece == NULL)
         PMPI_Abort(world, 1);
-    int fine = file != NULL && buffer->data != NULL &&
-               fwrite(buffer->data, 1, buffer->used, file) == buffer->used;
+    error = write_more(file, buffer->data, buffer->used, error);
     for (int rank = 1; rank < part.ranks; ++rank)
-        fine = receive_part(rank, file, piece) && fine;
+        error = receive_part(rank, file, piece, error);
     free(piece);
-    const int error = errno;
-    if (file != NULL && fclose(file) != 0)
-        fine = 0;
-    if (!fine)
-        fprintf(stderr, "libcoll: LIBCOLL_EVENTS: cannot write %s: %s\n", name,
-                strerror(error == 0 ? errno : error));
+    if (file != NULL && fclose(file) != 0 && error == 0)
+        error = errno;
+    if (error != 0)
+        fprintf(stderr, "libcoll: LIBCOLL_EVENTS: cannot write %s: %s\n", name, strerror(error));
 }
 
 /* Collective, at MPI_Finalize: rank 0 writes what all ranks kept. */

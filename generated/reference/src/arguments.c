@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "dispatch.h"
+#include "handles.h"
 
 /*
  * Wrong arguments are left to the MPI library, which says best what is wrong with them, and
@@ -16,7 +17,7 @@
  * type; other types may bring their own addresses (MPI_BOTTOM, which may be NULL).
  */
 static int valid_buffer(const void *buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm) {
-    if (comm == MPI_COMM_NULL || type == MPI_DATATYPE_NULL || count < 0)
+    if (comm == MPI_COMM_NULL || !coll_is_type(type) || count < 0)
         return 0;
     return buffer != MPI_IN_PLACE && (buffer != NULL || count == 0 || !coll_is_predefined(type));
 }
@@ -150,21 +151,29 @@ int coll_valid(const struct coll_call *call, int *told) {
     if (sends && receives && !send_in_place && !recv_in_place && overlaps(call, shape, rank))
         return 0;
     return !shape->reduces ||
-           (call->op != MPI_OP_NULL && coll_operates_on(call->op, call->recv_type));
+           (coll_is_operation(call->op) && coll_operates_on(call->op, call->recv_type));
 }
 
 #if MPI_VERSION >= 4
-/* Whether arguments that count on the root may count on this rank. */
-int coll_may_be_root(int root, MPI_Comm comm) {
+static int is_counted(MPI_Count count) {
+    return count >= 0 && count <= INT_MAX;
+}
+
+/*
+ * A count that counts on the root only; 0 where it does not and an int could not hold it. A rank
+ * that need not know whether it is the root asks MPI nothing.
+ */
+MPI_Count coll_at_root(MPI_Count count, int root, MPI_Comm comm) {
     int rank, size;
-    if (comm == MPI_COMM_NULL || coll_member(comm, &rank, &size) != MPI_SUCCESS || size == 0)
-        return 1;
-    return rank == root;
+    if (is_counted(count) || comm == MPI_COMM_NULL ||
+        coll_member(comm, &rank, &size) != MPI_SUCCESS || size == 0)
+        return count;
+    return rank == root ? count : 0;
 }
 
 /* Any number of elements without data is as good as none, and an int counts that. */
 MPI_Count coll_with_data(MPI_Count count, MPI_Datatype type) {
-    return count > INT_MAX && type != MPI_DATATYPE_NULL && coll_is_empty(count, type) ? 0 : count;
+    return count > INT_MAX && coll_is_type(type) && coll_is_empty(count, type) ? 0 : count;
 }
 
 /*
@@ -172,7 +181,7 @@ MPI_Count coll_with_data(MPI_Count count, MPI_Datatype type) {
  * bytes than that or, of an empty type, none: native on all ranks.
  */
 int coll_fits(enum coll_collective collective, MPI_Count sendcount, MPI_Count recvcount) {
-    if (sendcount >= 0 && sendcount <= INT_MAX && recvcount >= 0 && recvcount <= INT_MAX)
+    if (is_counted(sendcount) && is_counted(recvcount))
         return 1;
     if (!coll_off(MPI_COMM_NULL))
         coll_trace_count(coll_native[collective], (MPI_Aint)INT_MAX + 1);

@@ -513,15 +513,21 @@ int coll_comm_plans(MPI_Comm comm, struct coll_comm *cc, int can, struct coll_pl
     return error;
 }
 
+/* The key, if there is one yet. What MPI calls when it is used may need the lock itself. */
+static int present_keyval(void) {
+    pthread_mutex_lock(&keyval_lock);
+    const int key = keyval;
+    pthread_mutex_unlock(&keyval_lock);
+    return key;
+}
+
 /* The data of a communicator, if it has any, or NULL. Sends no message, and makes nothing. */
 static struct coll_comm *present(MPI_Comm comm) {
+    const int key = present_keyval();
     struct coll_comm *cc = NULL;
     int found = 0;
-    pthread_mutex_lock(&keyval_lock);
-    if (keyval != MPI_KEYVAL_INVALID &&
-        PMPI_Comm_get_attr(comm, keyval, &cc, &found) != MPI_SUCCESS)
+    if (key != MPI_KEYVAL_INVALID && PMPI_Comm_get_attr(comm, key, &cc, &found) != MPI_SUCCESS)
         found = 0;
-    pthread_mutex_unlock(&keyval_lock);
     return found ? cc : NULL;
 }
 
@@ -549,8 +555,6 @@ MPI_Comm coll_comm_multicast_twin(MPI_Comm comm) {
  * requests on it are complete (MPICH does). What is called on it meanwhile is native.
  */
 void coll_comm_end_together(MPI_Comm comm) {
-    if (comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
-        return; /* these are never freed */
     struct coll_comm *cc = present(comm);
     if (cc == NULL || cc->comm == MPI_COMM_NULL)
         return;
@@ -624,13 +628,8 @@ void *coll_comm_at_end(const struct coll_comm *cc, size_t bytes, int (*end)(void
 
 /* Free what hangs on MPI_COMM_WORLD, which MPI frees when it is too late. */
 void coll_comm_leave_world(void) {
-    void *cc;
-    int found;
-    pthread_mutex_lock(&keyval_lock);
-    if (keyval != MPI_KEYVAL_INVALID &&
-        PMPI_Comm_get_attr(MPI_COMM_WORLD, keyval, &cc, &found) == MPI_SUCCESS && found)
-        PMPI_Comm_delete_attr(MPI_COMM_WORLD, keyval);
-    pthread_mutex_unlock(&keyval_lock);
+    if (present(MPI_COMM_WORLD) != NULL)
+        PMPI_Comm_delete_attr(MPI_COMM_WORLD, present_keyval());
     coll_peers_part(MPI_COMM_WORLD);
 }
 

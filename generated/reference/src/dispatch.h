@@ -51,7 +51,7 @@ void coll_cache_native_call(const struct coll_call *call);
 
 /* arguments.c: whether arguments are free of mistakes; *told is an error that was told already. */
 int coll_valid(const struct coll_call *call, int *told);
-int coll_may_be_root(int root, MPI_Comm comm);
+MPI_Count coll_at_root(MPI_Count count, int root, MPI_Comm comm);
 MPI_Count coll_with_data(MPI_Count count, MPI_Datatype type);
 int coll_fits(enum coll_collective collective, MPI_Count sendcount, MPI_Count recvcount);
 

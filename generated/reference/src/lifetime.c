@@ -62,8 +62,16 @@ int coll_is_dying(MPI_Comm comm) {
     return 0;
 }
 
+/*
+ * Only of a communicator that can end is anything given up here. Whether it has been freed before
+ * is asked first: that tells an error handler, and the error is the call's.
+ */
 static int end(MPI_Comm *comm, int (*how)(MPI_Comm *comm)) {
-    const struct dying dying = {comm == NULL ? MPI_COMM_NULL : *comm, innermost};
+    int rank, size;
+    if (comm == NULL || *comm == MPI_COMM_NULL || *comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF)
+        return how(comm);
+    COLL_TRY(coll_member(*comm, &rank, &size));
+    const struct dying dying = {*comm, innermost};
     innermost = &dying;
     coll_comm_end_together(dying.comm);
     coll_peers_part(dying.comm);
