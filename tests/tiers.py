@@ -126,6 +126,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_header_and_records_say_how_it_was_timed",
         "test_the_log_alone_gives_the_same_library_without_the_file",
         "test_a_log_goes_on_with_the_same_mechanism_only",
+        "test_its_decisions_are_measured_again_with_it",
     ),
     "faults/test_faults": (
         "test_a_failure_that_does_not_come_again_costs_no_routine",

@@ -41,7 +41,16 @@ class Chosen:
 
 
 def _mechanism(ctx: click.Context, _param: click.Parameter, text: str) -> Chosen:
+    """Return what ``--timing`` says, by the topology file of the command line."""
+    return timing_chosen(text, ctx.params.get("topology_file"))
+
+
+def timing_chosen(text: str, topology_file: str | None) -> Chosen:
     """Return a mechanism of stagegen by its name, or a user's own: in a file, or by name.
+
+    Args:
+        text: what ``--timing`` says.
+        topology_file: of the cluster; a ``stagegen.yaml`` may be beside it.
 
     Raises:
         InputError: the file is none, or the user's parts are wrong.
@@ -49,12 +58,12 @@ def _mechanism(ctx: click.Context, _param: click.Parameter, text: str) -> Chosen
     """
     name, _, _ = text.partition(":")
     if name in PLANS:
-        return Chosen(BUILT_IN[name], read_plan(text, ctx.params.get("topology_file")))
+        return Chosen(BUILT_IN[name], read_plan(text, topology_file))
     if text in BUILT_IN:
         return Chosen(BUILT_IN[text])
     if text.endswith(".c"):
         return Chosen(read_mechanism(Path(text)))
-    own = own_parts(ctx.params.get("topology_file"), None).timings
+    own = own_parts(topology_file, None).timings
     if text in own:
         return Chosen(read_mechanism(own[text]))
     names = ", ".join((*BUILT_IN, *own))
@@ -199,3 +208,17 @@ def to_resume(given: Chosen, logged: Timing, path: Path) -> Chosen:
             f"this log was measured with {logged.mechanism}.c; name it with --timing", path, 1
         )
     return given
+
+
+def as_logged(given: Chosen, logged: Timing, path: Path) -> tuple[Timing, Mechanism]:
+    """Return the timing of a log, with what the log does not have: a C file, or recorded delays.
+
+    Raises:
+        InputError: the log was measured with another timing than the given one.
+    """
+    needed = to_resume(given, logged, path)
+    plans = [plan and plan.unseeded for plan in (given.arrivals, logged.arrivals)]
+    if given.mechanism.name != logged.mechanism or plans[0] != plans[1]:
+        how = logged.arrivals.text if logged.arrivals else f"--timing {logged.mechanism}"
+        raise InputError(f"this log was measured with {how}; leave out --timing", path, 1)
+    return replace(logged, arrivals=needed.arrivals), needed.mechanism

@@ -18,9 +18,11 @@ from rich.table import Table as TextTable
 from stagegen.catalogue import Algorithm, Catalogue, load_catalogue, with_native
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import format_option, launcher_option, mpicc_option, print_json
+from stagegen.cli._timing import Chosen, as_logged, timing_chosen, timing_of
 from stagegen.cli._tune_log import LOG, new_header
 from stagegen.errors import InputError
 from stagegen.generate import Renderer, measuring_sources, session_build
+from stagegen.generate.timings import BUILT_IN, Mechanism, require_sound
 from stagegen.measure.arrivals import Replay
 from stagegen.measure.comparable import mixed_facts
 from stagegen.measure.launch.base import Environment
@@ -39,7 +41,7 @@ from stagegen.tune.bounds import patience
 from stagegen.tune.communicators import Communicator, default_names
 from stagegen.tune.loss import Key, by_key
 from stagegen.tune.measured import communicators_of_tables
-from stagegen.tune.recorded import Recorded, read_recorded
+from stagegen.tune.recorded import TOPOLOGY, Recorded, read_recorded
 from stagegen.tune.scope import SIZES, Options
 from stagegen.tune.serving import Serving
 from stagegen.tune.sizes import sizes_of
@@ -48,10 +50,20 @@ from stagegen.tune.validation import Decision, Verdict, decisions_of, draw, judg
 _COMMAND = "stagegen validate"
 """The command that the headers of the generated files name."""
 
+_BY_BARRIER = (Timing(), BUILT_IN[Timing().mechanism])
+"""How decisions are timed if nothing says how the table was made."""
+
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @launcher_option
+@click.option(
+    "--timing",
+    "timing_text",
+    metavar="FILE.c|PLAN",
+    help="How the folder was tuned, if its log does not have all of it: the C file, or the "
+    "replay:FILE#SITE. Default: what the log has, or barrier.",
+)
 @click.option(
     "--sample",
     type=click.IntRange(min=1),
@@ -78,6 +90,7 @@ _COMMAND = "stagegen validate"
 def command(
     folder: Path,
     launcher: str | None,
+    timing_text: str | None,
     sample: int,
     seed: int,
     budget: float | None,
@@ -99,14 +112,19 @@ def command(
             folder,
         )
     catalogue = load_catalogue(added=templates_beside(folder))
-    drawn = draw(_decisions(recorded, recorded.topology, catalogue), sample, seed)
-    if not drawn:
-        raise InputError("there is no decision to measure again: all its rules are native", folder)
     console = Console(stderr=True, highlight=False)
-    timing = _timing(recorded, console)
+    given = timing_chosen(timing_text, str(folder / TOPOLOGY)) if timing_text else None
+    timing, mechanism = _timing(recorded, given, console)
+    known = _decisions(recorded, recorded.topology, catalogue)
+    drawn = draw((one for one in known if _can_be_timed(one, timing)), sample, seed)
+    if not drawn:
+        other = "; or the recording has another number of ranks" if given else ""
+        why = f"there is no decision to measure again: all its rules are native{other}"
+        raise InputError(why, folder)
     verdicts: list[Verdict] = []
     used = _used(catalogue, recorded, drawn)
-    with _open(recorded.topology, used, drawn, folder, launcher, mpicc, timing, console) as source:
+    how = (timing, mechanism)
+    with _open(recorded.topology, used, drawn, folder, launcher, mpicc, how, console) as source:
         begin = monotonic()
         for decision in track(drawn, "validating", console=console, transient=True):
             if budget is not None and verdicts and monotonic() - begin > budget:
@@ -166,19 +184,33 @@ def _decisions(recorded: Recorded, topology: Topology, catalogue: Catalogue) -> 
             yield from decisions_of(key, table, one.name, sizes, times, able, gain)
 
 
-def _timing(recorded: Recorded, console: Console) -> Timing:
-    """Return the timing that the table was made with, if it is one of stagegen's own.
+def _timing(recorded: Recorded, given: Chosen | None, console: Console) -> tuple[Timing, Mechanism]:
+    """Return the timing that the table was made with; by barrier, if that lacks something.
 
-    A log does not have the delays of a replay.
+    A log has neither the C file of a user's own mechanism nor the delays of a replay.
+
+    Raises:
+        InputError: what was given is another timing than the log's.
     """
     options = _options(recorded)
     if options is None:
-        return Timing()
-    replayed = isinstance(options.timing.arrivals, Replay)
-    if options.timing.mechanism in TIMINGS and not options.timing.operations and not replayed:
-        return options.timing
-    console.print("the table was made with another timing; this is by barrier")
-    return Timing()
+        return _BY_BARRIER if given is None else (timing_of(given), given.mechanism)
+    logged = options.timing
+    if given is not None:
+        return as_logged(given, logged, recorded.path / LOG)
+    replayed = isinstance(logged.arrivals, Replay)
+    if logged.mechanism in TIMINGS and not logged.operations and not replayed:
+        return logged, BUILT_IN[logged.mechanism]
+    lacks = "the recording" if replayed else f"{logged.mechanism}.c" if logged.hash else ""
+    advice = f": name {lacks} with --timing" if lacks else ""
+    console.print(f"the table was made with another timing; this is by barrier{advice}")
+    return _BY_BARRIER
+
+
+def _can_be_timed(decision: Decision, timing: Timing) -> bool:
+    """Whether a timing fits the ranks: a recording is replayed on as many as it has."""
+    plan, (_, _, ranks, _) = timing.arrivals, decision.key
+    return not isinstance(plan, Replay) or plan.ranks == ranks
 
 
 def _used(catalogue: Catalogue, recorded: Recorded, drawn: Sequence[Decision]) -> Catalogue:
@@ -232,12 +264,14 @@ def _open(
     folder: Path,
     launcher: str | None,
     mpicc: str | None,
-    timing: Timing,
+    how: tuple[Timing, Mechanism],
     console: Console,
 ) -> _Opened:
     """Return a source that measures the candidates, in a program below the folder."""
     chosen, toolchain, why = launcher_and_toolchain(topology, None, launcher, mpicc)
     console.print(why)
+    timing, mechanism = how
+    require_sound(mechanism, toolchain)
     collectives = tuple(sorted({decision.key[0] for decision in drawn}))
     sizes = tuple(sorted({max(1, decision.size) for decision in drawn}))
     names = tuple(dict.fromkeys(decision.communicator for decision in drawn))
@@ -247,7 +281,7 @@ def _open(
     hashes = (topology.hash, catalogue.hash)
     renderer = Renderer(_COMMAND, topology.name, *hashes, catalogue.templates)
     needed = tuple(sorted({algorithm.collective for algorithm in catalogue.algorithms}))
-    files = measuring_sources(session_build(topology, catalogue, needed), renderer)
+    files = measuring_sources(session_build(topology, catalogue, needed), renderer, (mechanism,))
     starter = SessionStarter(
         place,
         files,

@@ -12,16 +12,23 @@ import pytest
 
 from stagegen.catalogue import load_catalogue
 from stagegen.cli import validate
+from stagegen.generate.timings import read_mechanism
+from stagegen.measure.arrivals import Replay
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.records import Candidate
+from stagegen.measure.timing import Timing
+from stagegen.topology import load_topology
 from stagegen.tune.recorded import read_recorded
 from stagegen.tune.scope import Wanted
-from tests.cli.test_tune import recorded, stagegen
-from tests.cli.test_tune_log import Starter
+from tests.cli.test_tune import CLUSTER, recorded, stagegen
+from tests.cli.test_tune_log import Starter, header_with
 from tests.library.recorded import cost
 from tests.measure.fakes import ENVIRONMENT, Model
 
 __all__ = ["recorded"]  # the fixture
+
+EXAMPLE = Path(__file__).parents[2] / "docs/examples/timing/arrival.c"
+RANKS = load_topology(CLUSTER).rank_count
 
 INTERVAL = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
 ROUTINE = {
@@ -86,14 +93,20 @@ def folder(recorded, tmp_path):
     return Path(shutil.copytree(recorded[2], tmp_path / "folder"))
 
 
-def validated(monkeypatch, folder, *words, slower=(), environment=ENVIRONMENT):
-    """Validate with times of the model that made the folder, but for some that are slower now."""
+def validated(monkeypatch, folder, *words, slower=(), environment=ENVIRONMENT, sessions=None):
+    """Validate with times of the model that made the folder, but for some that are slower now.
+
+    `sessions` gets the model of each session, and the files of its program.
+    """
 
     def starter(place, files, toolchain, launcher, topology, log, *, computes):
         made = Starter(log, AdmitsAll(), environment=environment)
+        made.make_late = lambda request: 0.0
         made.model = Model(
             lambda c, size: cost(c, size) * (3 if c.algorithm in slower else 1), noise=0.01
         )
+        if sessions is not None:
+            sessions.append((made.model, files))
         return made
 
     monkeypatch.setattr("stagegen.cli.validate.SessionStarter", starter)
@@ -195,6 +208,81 @@ def test_a_folder_without_its_log_is_validated_too(monkeypatch, folder):
     result = validated(monkeypatch, folder, "--sample", "5", "--format", "json")
     assert result.returncode in (0, 1), result.stderr
     jsonschema.validate(json.loads(result.stdout), SCHEMA)
+
+
+def tuned_by(folder: Path, timing: Timing) -> None:
+    """Let the log of a folder say that it was measured in another way."""
+    log = folder / "measurements.jsonl"
+    header_with(log, log, timing=timing.to_json())
+
+
+def timed_again(monkeypatch, folder, *words):
+    """Validate two decisions; return the answer, the timings of all measurements, and the files."""
+    monkeypatch.setattr(validate, "require_sound", lambda *_: None)  # there is no compiler
+    sessions = []
+    words = (*words, "--sample", "2", "--format", "json")
+    result = validated(monkeypatch, folder, *words, sessions=sessions)
+    assert result.returncode in (0, 1), result.stderr
+    ((model, files),) = sessions
+    return json.loads(result.stdout), {one.timing for one in model.asked}, files
+
+
+def test_a_mechanism_of_ones_own_times_the_decisions_that_it_made(monkeypatch, folder):
+    own = Timing("arrival", 2.0, "mean", hash=read_mechanism(EXAMPLE).hash)
+    tuned_by(folder, own)
+    answer, timings, files = timed_again(monkeypatch, folder, "--timing", EXAMPLE)
+    assert answer["timing"] == "arrival"
+    assert timings == {own}
+    assert files["timing_arrival.c"] == EXAMPLE.read_text()
+
+
+def test_a_replay_times_the_decisions_that_it_made_with_all_its_delays(monkeypatch, folder):
+    delays = [0.0, 0.002, *[0.0] * (RANKS - 2)]
+    tuned_by(folder, Timing("replay", 0, "mean", arrivals=Replay.of("ranks 1=2ms", [delays])))
+    answer, (timing,), _ = timed_again(monkeypatch, folder, "--timing", "replay:1=2ms")
+    assert answer["timing"] == "replay"
+    assert timing.arrivals.in_turn == ((0, 2000, *[0] * (RANKS - 2)),)
+    assert {row["ranks"] for row in answer["rows"]} == {RANKS}
+
+
+@pytest.mark.parametrize(
+    ("logged", "name"),
+    [
+        (Timing("arrival", 2.0, hash="0" * 64), "name arrival.c with --timing"),
+        (
+            Timing("replay", 0, "mean", arrivals=Replay.of("a+0x1", [[0.0] * RANKS])),
+            "name the recording with --timing",
+        ),
+    ],
+)
+def test_without_what_the_log_lacks_it_is_by_barrier_which_is_said(
+    monkeypatch, folder, logged, name
+):
+    tuned_by(folder, logged)
+    result = validated(monkeypatch, folder, "--sample", "1", "--format", "json")
+    assert json.loads(result.stdout)["timing"] == "barrier"
+    assert f"this is by barrier: {name}" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("logged", "given", "why"),
+    [
+        (Timing("arrival", 2.0, hash="0" * 64), EXAMPLE, "with arrival.c; name it"),
+        (Timing("mpptest"), EXAMPLE, "with --timing mpptest; leave out --timing"),
+        (Timing("mpptest"), "barrier", "with --timing mpptest; leave out --timing"),
+        (
+            Timing("replay", 0, "mean", arrivals=Replay.of("a+0x1", [[0.0] * RANKS])),
+            "replay:1=2ms",
+            "measured with other delays",
+        ),
+    ],
+)
+def test_another_timing_than_the_logs_is_refused(monkeypatch, folder, logged, given, why):
+    tuned_by(folder, logged)
+    result = validated(monkeypatch, folder, "--timing", given)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"{folder / 'measurements.jsonl'}:1: ")
+    assert why in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,19 @@ def test_to_resume_the_file_must_be_named(tuned, cluster, tmp_path):
     assert "was measured with arrival.c; name it with --timing" in " ".join(result.stderr.split())
 
 
+@pytest.mark.mpi
+def test_its_decisions_are_measured_again_with_it(tuned, tmp_path):
+    folder = shutil.copytree(tuned, tmp_path / "tuned", ignore=shutil.ignore_patterns("build"))
+    words = ("--timing", EXAMPLE, "--launcher", "local", "--sample", "1", "--repetitions", "4")
+    result = stagegen("validate", folder, *words, "--format", "json")
+    assert result.returncode in (0, 1), result.stderr
+    assert json.loads(result.stdout)["timing"] == "arrival"
+    measured = [one for one in records(folder / "build/validate") if one["kind"] == "measurement"]
+    digest = read_mechanism(EXAMPLE).hash
+    assert measured
+    assert {(one["timing"], one["timing_hash"]) for one in measured} == {("arrival", digest)}
+
+
 #: A file's name, its text, and what is said of it besides its name.
 WRONG = {
     "does not define it": ("mine.c", "static int unused;", "does not define by_mine"),
