@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 LONGEST = (
     "mpi/test_conformance",
     "faults/test_faults",
+    "launch/test_slurm",
     "mpi/test_programs",
     "mpi/test_adaptive",
     "mpi/test_patterns",

@@ -224,12 +224,12 @@ def test_a_fault_that_strikes_nothing_is_not_survived(monkeypatch, tmp_path, nam
 
 
 def test_a_job_that_ends_before_its_limit_is_not_survived(monkeypatch, tmp_path):
-    class Done(faults._Submitted):
+    class Done(faults.Submitted):
         def command(self, *words):
             return "JobState=COMPLETED ExitCode=0:0"
 
     monkeypatch.setattr(faults, "slurm_cluster", lambda _: nullcontext({}))
-    monkeypatch.setattr(faults, "_Submitted", Done)
+    monkeypatch.setattr(faults, "Submitted", Done)
     monkeypatch.setattr(Over, "run", lambda *_: subprocess.CompletedProcess((), 0, "", ""))
     _, befall, _ = FAULTS["the job's time limit"]
     with pytest.raises(TrialError, match="before the fault"):

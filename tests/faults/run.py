@@ -1,12 +1,14 @@
-"""The command line of stagegen, with a launcher `model`.
+"""The command line of stagegen, with the launchers `model` and `model-of-nodes`.
 
-The launcher starts one process of `driver.py` in place of a job. Nothing is compiled for it.
+Both start one process of `driver.py` in place of a job. Nothing is compiled for it. The second one
+does not say that its ranks stay on this machine, so it may be used in a job of Slurm.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import stagegen.measure.live as live
@@ -29,8 +31,10 @@ class ModelLauncher(LocalLauncher):
         return start_mpiexec(command, job.streams, self.environment(topology, job.mpi))
 
 
-register("model", ModelLauncher)
-if "model" in sys.argv:
+MODELS = {"model": ModelLauncher, "model-of-nodes": partial(ModelLauncher, stays_here=False)}
+for name, factory in MODELS.items():
+    register(name, factory)
+if not MODELS.keys().isdisjoint(sys.argv):
     live.run_make = lambda folder, toolchain: None
 
 if __name__ == "__main__":

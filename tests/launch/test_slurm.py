@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from docs.tools.bench_tuning.faults import Submitted
 from docs.tools.bench_tuning.slurm_here import in_allocation, slurm_cluster
 from stagegen.errors import LaunchError
 from stagegen.measure.launch.base import Job
 from stagegen.measure.launch.helpers import idle_library
 from stagegen.measure.launch.slurm import SlurmLauncher
+from tests.faults.tuning import RUN, Tuning
 from tests.launch.installed import installed
 
 REPOSITORY = Path(__file__).parents[2]
@@ -169,3 +172,34 @@ def test_the_script_of_sbatch_tunes_and_may_be_submitted_again(slurm, cluster, t
         logs.append((output / "measurements.jsonl").read_bytes())
     assert logs[0] == logs[1]
     assert b'"launcher": "slurm"' in logs[0] or b'"launcher":"slurm"' in logs[0]
+
+
+#: A tuning that is no MPI job, in a script for Slurm; long enough for Slurm, which looks at limits
+#: every half minute.
+OPTIONS = ("--launcher", "model-of-nodes", "--collectives", "bcast", "--budget", "0")
+SIZES = ("--sizes", "1,16,256,4096,64KiB")
+SLOW = json.dumps([{"words": ["measure"], "does": "slow"}])
+
+
+def test_a_tuning_that_reaches_its_jobs_time_limit_goes_on_when_submitted_again(slurm, tmp_path):
+    command, script = tmp_path / "bin" / "stagegen", tmp_path / "job.sh"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} {RUN} "$@"\n')
+    command.chmod(0o755)
+    variables = {**slurm, "PATH": f"{command.parent}:{slurm['PATH']}", "FAULTS": SLOW}
+    tuning = Tuning(tmp_path, (*OPTIONS, *SIZES), variables)
+    made = tuning.run("--sbatch", str(script), "--time-limit", "10")
+    assert made.returncode == 0, made.stderr
+    job = Submitted(tuning, script, "first")
+    tuning.wait_until(lambda: len(tuning.records("measurement")) >= 2)
+    job.command("scontrol", "update", f"JobId={job.number}", "TimeLimit=1")
+    status, said = job.status(), job.output.read_text()
+    assert status == 128 + signal.SIGTERM, said
+    assert "what was measured is in" in said
+    assert "go on with --resume" in said
+    before = tuning.log.read_bytes()
+    del tuning.environment["FAULTS"]
+    again = Submitted(tuning, script, "second")
+    assert again.status() == 0, again.output.read_text()
+    assert tuning.log.read_bytes().startswith(before)
+    tuning.require_same_from_log()

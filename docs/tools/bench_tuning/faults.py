@@ -243,18 +243,18 @@ def _at_the_limit(tuning: Tuning) -> Ended:
         made = tuning.run("--sbatch", str(script), "--time-limit", "10")
         if made.returncode:
             raise TrialError(made.stderr)
-        job = _Submitted(tuning, script, "first")
+        job = Submitted(tuning, script, "first")
         tuning.wait_until(lambda: len(tuning.records("measurement")) >= BEFORE)
         job.command("scontrol", "update", f"JobId={job.number}", "TimeLimit=1")
         status = job.status()
         _require_failed(status)
         before, kept = tuning.log.read_bytes(), len(tuning.records())
-        again = _Submitted(tuning, script, "second").status()
+        again = Submitted(tuning, script, "second").status()
     intact = tuning.log.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
     return Ended(status, job.output.read_text(encoding="utf-8"), kept, intact, again)
 
 
-class _Submitted:
+class Submitted:
     """A job that was submitted to Slurm.
 
     Args:
