@@ -58,8 +58,9 @@ STEPS = {
     "ring": ("COLL_STEPS_RING", "around the ring of ranks"),
     "direct": ("COLL_STEPS_DIRECT", "each block goes to each rank at once"),
     "doubling": ("COLL_STEPS_DOUBLING", "recursive doubling"),
-    "line": ("COLL_STEPS_LINE", "down the line of ranks"),
-    "binomial": ("COLL_STEPS_BINOMIAL", "down the binomial tree"),
+    "line": ("COLL_STEPS_LINE", "up or down the line of ranks"),
+    "binomial": ("COLL_STEPS_BINOMIAL", "up or down the binomial tree"),
+    "dissemination": ("COLL_STEPS_DISSEMINATION", "to the rank 2^k after, in step k"),
 }
 
 #: What an algorithm needs whose template brings its own tables, for all ranks of one topology.

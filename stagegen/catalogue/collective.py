@@ -72,9 +72,14 @@ ARGUMENTS: Mapping[str, Argument] = {
 #: which of :data:`stagegen.catalogue.algorithm.STEPS` each can make. An exchange needs none.
 PLANNERS: Mapping[str, tuple[str, ...]] = {
     "allreduce": ("ring", "doubling"),
+    "barrier": ("dissemination", "binomial"),
     "bcast": ("line", "binomial"),
     "exchange": (),
+    "gather": ("direct",),
     "gathered": ("ring", "direct"),
+    "reduce": ("line", "binomial"),
+    "scatter": ("direct",),
+    "scattered": ("ring",),
 }
 
 #: What a size in bytes counts, in words.

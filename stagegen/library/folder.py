@@ -44,6 +44,8 @@ _DISPATCHER = (
     "pattern.h",
     "persistent.c",
     "plan_exchange.c",
+    "plan_reduced.c",
+    "plan_rooted.c",
     "plans.c",
     "plans.h",
     "rules.c",

@@ -128,12 +128,14 @@ void coll_add_need(struct coll_operation *operation, int step, int needed);
 int coll_copy_bytes(const struct coll_operation *operation, const struct coll_step *step);
 
 /*
- * plans.c, plan_exchange.c: fill in the steps of a call that a routine would serve; *found stays 0
- * if there is no plan for it, alike on all ranks. Collective, on the communicator of plans.
+ * plans.c, plan_exchange.c, plan_reduced.c, plan_rooted.c: fill in the steps of a call that a
+ * routine would serve; *found stays 0 if there is no plan for it, alike on all ranks. Collective,
+ * on the communicator of plans.
  */
 typedef int coll_planner(struct coll_operation *operation, const struct coll_routine *routine,
                          int *found);
-coll_planner coll_plan_allreduce, coll_plan_bcast, coll_plan_exchange, coll_plan_gathered;
+coll_planner coll_plan_allreduce, coll_plan_barrier, coll_plan_bcast, coll_plan_exchange,
+    coll_plan_gather, coll_plan_gathered, coll_plan_reduce, coll_plan_scatter, coll_plan_scattered;
 
 /* links.c: the cluster as a tree. */
 struct pattern_tree;

@@ -23,6 +23,7 @@ recv: all
 in_place: sendbuf
 size: rank
 bound: gather
+plan: gather
 view: send the block
 """
 

@@ -48,7 +48,7 @@ def load(root: Path, front_matter: str, name: str = "alltoall/mine.c.j2"):
 @pytest.mark.parametrize(
     ("collective", "steps", "there"),
     [("alltoall", "ring", "leave it out"), ("allgather", "line", "ring, direct"),
-     ("reduce", "binomial", "leave it out"), ("bcast", "doubling", "line, binomial")],
+     ("reduce", "ring", "line, binomial"), ("bcast", "doubling", "line, binomial")],
 )  # fmt: skip
 def test_steps_that_nothing_plans_for_the_collective_are_refused(
     tmp_path, collective, steps, there

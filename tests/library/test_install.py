@@ -36,10 +36,14 @@ _FORTRAN = (
 )
 FORTRAN = {f"mpi_{name}_f08_" for name in _FORTRAN.split()}
 #: Where the MPI library has persistent collectives and a hook for its progress.
-_PLANNED = "allgather allgatherv allreduce alltoall alltoallv bcast"
+_PLANNED = (
+    "allgather allgatherv allreduce alltoall alltoallv bcast gather reduce reduce_scatter "
+    "reduce_scatter_block scatter"
+)
 _STARTS = {"MPI_Start", "MPI_Startall", "MPI_Request_free", "MPI_Cancel"}
 PERSISTENT = {
     *(f"MPI_{name.capitalize()}_init{form}" for name in _PLANNED.split() for form in ("", "_c")),
+    "MPI_Barrier_init",
     *_STARTS,
     *(f"{name.lower()}_f08_" for name in _STARTS),
 }

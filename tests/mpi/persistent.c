@@ -11,9 +11,22 @@
  */
 #include "program.h"
 
-enum { COMMS = 3, OPERATIONS = 8, NATIVES = 2, KINDS = 6, MOST = 5000, WAYS = 10 };
+enum { COMMS = 3, OPERATIONS = 8, NATIVES = 2, KINDS = 12, MOST = 5000, WAYS = 10 };
 
-enum kind { ALLTOALL, ALLTOALLV, ALLGATHER, ALLGATHERV, ALLREDUCE, BCAST };
+enum kind {
+    ALLTOALL,
+    ALLTOALLV,
+    ALLGATHER,
+    ALLGATHERV,
+    ALLREDUCE,
+    BCAST,
+    REDUCE,
+    GATHER,
+    SCATTER,
+    BARRIER,
+    REDUCE_SCATTER,
+    REDUCE_SCATTER_BLOCK
+};
 
 /* The application's: an operation, its data and the results that are right. */
 struct operation {
@@ -37,6 +50,11 @@ static unsigned below(unsigned *state, unsigned most) {
     return next_random(state) % most;
 }
 
+static int reduces(enum kind kind) {
+    return kind == ALLREDUCE || kind == REDUCE || kind == REDUCE_SCATTER ||
+           kind == REDUCE_SCATTER_BLOCK;
+}
+
 /* Blocks of alltoallv: what one rank has for another, known to both. */
 static int block(const struct operation *one, int from, int to) {
     unsigned state = one->seed + 31U * (unsigned)from + 1009U * (unsigned)to;
@@ -50,7 +68,7 @@ static void lay_out(struct operation *one) {
         const int symmetric = one->in_place && one->rank > rank;
         one->counts[rank] = symmetric ? block(one, rank, one->rank) : block(one, one->rank, rank);
         one->from[rank] = one->in_place ? one->counts[rank] : block(one, rank, one->rank);
-        if (one->kind == ALLGATHERV)
+        if (one->kind == ALLGATHERV || one->kind == REDUCE_SCATTER)
             one->from[rank] = block(one, rank, 0);
         one->places[rank] = out;
         one->from_places[rank] = in;
@@ -61,7 +79,11 @@ static void lay_out(struct operation *one) {
 
 /* The same call of MPI_..._init or, blocking and native, for the results. */
 static void call_it(struct operation *one, int *recv, int native) {
-    const void *send = one->in_place ? MPI_IN_PLACE : one->send;
+    const int is_root = one->rank == one->root,
+              has_root = one->kind >= REDUCE && one->kind <= SCATTER;
+    const int in_place = one->in_place && (is_root || !has_root);
+    const void *send = in_place && one->kind != SCATTER ? MPI_IN_PLACE : one->send;
+    void *part = in_place && one->kind == SCATTER ? MPI_IN_PLACE : recv;
     const MPI_Datatype type = one->type;
     MPI_Request *request = &one->request;
     const int n = one->count, mine = one->from[one->rank];
@@ -110,6 +132,48 @@ static void call_it(struct operation *one, int *recv, int native) {
         else
             MPI_Bcast_init(recv, n, type, one->root, comm, MPI_INFO_NULL, request);
         break;
+    case REDUCE:
+        if (native)
+            PMPI_Reduce(send, recv, n, MPI_INT, MPI_SUM, one->root, comm);
+        else if (one->is_large)
+            MPI_Reduce_init_c(send, recv, n, MPI_INT, MPI_SUM, one->root, comm, MPI_INFO_NULL,
+                              request);
+        else
+            MPI_Reduce_init(send, recv, n, MPI_INT, MPI_SUM, one->root, comm, MPI_INFO_NULL,
+                            request);
+        break;
+    case GATHER:
+        if (native)
+            PMPI_Gather(send, n, type, recv, n, type, one->root, comm);
+        else
+            MPI_Gather_init(send, n, type, recv, n, type, one->root, comm, MPI_INFO_NULL, request);
+        break;
+    case SCATTER:
+        if (native)
+            PMPI_Scatter(send, n, type, part, n, type, one->root, comm);
+        else
+            MPI_Scatter_init(send, n, type, part, n, type, one->root, comm, MPI_INFO_NULL, request);
+        break;
+    case BARRIER:
+        if (native)
+            PMPI_Barrier(comm);
+        else
+            MPI_Barrier_init(comm, MPI_INFO_NULL, request);
+        break;
+    case REDUCE_SCATTER:
+        if (native)
+            PMPI_Reduce_scatter(send, recv, one->from, MPI_INT, MPI_SUM, comm);
+        else
+            MPI_Reduce_scatter_init(send, recv, one->from, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL,
+                                    request);
+        break;
+    case REDUCE_SCATTER_BLOCK:
+        if (native)
+            PMPI_Reduce_scatter_block(send, recv, n, MPI_INT, MPI_SUM, comm);
+        else
+            MPI_Reduce_scatter_block_init(send, recv, n, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL,
+                                          request);
+        break;
     }
 }
 
@@ -132,7 +196,7 @@ static void make(struct operation *one, int which) {
                               .seed = next_random(&common)};
     one->count = (int)below(&common, below(&common, 8) == 0 ? MOST : 40);
     one->in_place = below(&common, 4) == 0 && one->kind != BCAST;
-    one->is_vector = below(&common, 5) == 0 && one->kind != ALLREDUCE;
+    one->is_vector = below(&common, 5) == 0 && !reduces(one->kind);
     one->is_large = (int)below(&common, 2);
     MPI_Comm_rank(one->comm, &one->rank);
     MPI_Comm_size(one->comm, &one->size);
@@ -194,8 +258,10 @@ static void pass_on(void) {
  * error, so it is called for others only.
  */
 static int is_ours(const struct operation *one) {
-    const int kinds = 1 << ALLTOALL | 1 << ALLGATHER | 1 << BCAST;
-    return served && one->count > 0 && one->size > 1 && !one->is_vector && (kinds >> one->kind & 1);
+    const int kinds = 1 << ALLTOALL | 1 << ALLGATHER | 1 << BCAST | 1 << REDUCE | 1 << GATHER |
+                      1 << SCATTER | 1 << BARRIER | 1 << REDUCE_SCATTER_BLOCK;
+    const int has_data = one->count > 0 || one->kind == BARRIER;
+    return served && has_data && one->size > 1 && !one->is_vector && (kinds >> one->kind & 1);
 }
 
 /* All of a set have completed: those of ours are `chosen[0, count)`, then native ones. */

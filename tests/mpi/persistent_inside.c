@@ -3,7 +3,7 @@
  * MPI library, how much memory it takes, and what an init calls. Link with WRAPS of
  * test_persistent.py.
  *
- *   persistent_inside nested|unhooked|places|inits
+ *   persistent_inside nested|unhooked|places|inits|kinds
  */
 #include "program.h"
 
@@ -255,6 +255,51 @@ static void look_at_inits(void) {
     EXPECT((made > 0) == !is_off && gathered == 0);
 }
 
+/* A communicator for one init. */
+static MPI_Comm fresh(void) {
+    MPI_Comm comm;
+    MPI_Comm_dup(quiet, &comm);
+    return comm;
+}
+
+static void end_planned(MPI_Comm comm, MPI_Request *request) {
+    EXPECT(coll_comm_plans_twin(comm) != MPI_COMM_NULL);
+    MPI_Request_free(request);
+    MPI_Comm_free(&comm);
+}
+
+/* The routines that LIBCOLL_FORCE names have plans, of collectives that none of the above is about.
+ */
+static void look_at_kinds(void) {
+    int *send = blocks[0], *recv = blocks[1];
+    MPI_Request request;
+    MPI_Comm comm = fresh();
+    MPI_Bcast_init(recv, LITTLE, MPI_INT, 1, comm, MPI_INFO_NULL, &request);
+    end_planned(comm, &request);
+    comm = fresh();
+    MPI_Reduce_init(send, recv, LITTLE, MPI_INT, MPI_MAX, 1, comm, MPI_INFO_NULL, &request);
+    end_planned(comm, &request);
+    comm = fresh();
+    MPI_Reduce_scatter_block_init(send, recv, LITTLE, MPI_INT, MPI_MAX, comm, MPI_INFO_NULL,
+                                  &request);
+    end_planned(comm, &request);
+    const struct blocks uneven = blocks_of(LITTLE);
+    comm = fresh();
+    MPI_Reduce_scatter_init(send, recv, uneven.counts, MPI_INT, MPI_MAX, comm, MPI_INFO_NULL,
+                            &request);
+    end_planned(comm, &request);
+    comm = fresh();
+    MPI_Gather_init(send, LITTLE, MPI_INT, recv, LITTLE, MPI_INT, 1, comm, MPI_INFO_NULL, &request);
+    end_planned(comm, &request);
+    comm = fresh();
+    MPI_Scatter_init(send, LITTLE, MPI_INT, recv, LITTLE, MPI_INT, 1, comm, MPI_INFO_NULL,
+                     &request);
+    end_planned(comm, &request);
+    comm = fresh();
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &request);
+    end_planned(comm, &request);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_dup(MPI_COMM_WORLD, &quiet);
@@ -265,7 +310,8 @@ int main(int argc, char **argv) {
     } uses[] = {{"nested", use_nested_handlers},
                 {"unhooked", start_unhooked},
                 {"places", use_far_places},
-                {"inits", look_at_inits}};
+                {"inits", look_at_inits},
+                {"kinds", look_at_kinds}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

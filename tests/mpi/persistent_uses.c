@@ -3,11 +3,12 @@
  * blocking collectives, the names of Fortran, mistakes, error handlers, and messages that are on
  * their way when an operation fails; and types with gaps that differ.
  *
- *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late|types
+ *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late|types|barriers
  */
 #include "program.h"
 
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "coll.h"
@@ -419,6 +420,34 @@ static void use_two_types(void) {
     free(expected);
 }
 
+/* The same for all ranks of a machine. */
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* In each round another rank starts late, and none may leave before. */
+static void use_barriers(void) {
+    MPI_Request request;
+    int rank, size;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    for (int round = 0; round < 4 * size; ++round) {
+        double last;
+        if (round % size == rank)
+            usleep(5000);
+        const double came = now();
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        const double left = now();
+        PMPI_Allreduce(&came, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        EXPECT(left >= last);
+    }
+    MPI_Request_free(&request);
+}
+
 int main(int argc, char **argv) {
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -433,7 +462,8 @@ int main(int argc, char **argv) {
                 {"mistakes", make_mistakes},
                 {"handlers", handle_errors},
                 {"late", fail_with_late_messages},
-                {"types", use_two_types}};
+                {"types", use_two_types},
+                {"barriers", use_barriers}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

@@ -15,12 +15,29 @@ pytestmark = pytest.mark.mpi
 RANKS = 4
 #: Routines whose persistent forms have plans, two ways for each collective.
 FORCED = (
-    {"allgather": "ring", "allgatherv": "ring", "allreduce": "ring", "bcast": "linear"},
+    {
+        "allgather": "ring",
+        "allgatherv": "ring",
+        "allreduce": "ring",
+        "barrier": "dissemination",
+        "bcast": "linear",
+        "gather": "linear",
+        "reduce": "linear",
+        "reduce_scatter": "ring",
+        "reduce_scatter_block": "ring",
+        "scatter": "linear",
+    },
     {
         "allgather": "simple",
         "allgatherv": "simple",
         "allreduce": "recursive_doubling",
+        "barrier": "binomial",
         "bcast": "binomial",
+        "gather": "linear",
+        "reduce": "binomial",
+        "reduce_scatter": "ring",
+        "reduce_scatter_block": "ring",
+        "scatter": "linear",
     },
 )
 #: Blocking routines that receive with any tag, or have tags of their own for each node.
@@ -124,6 +141,16 @@ def test_native_inits_make_no_communicators(kind):
     """The token tree has no steps."""
     forced = {"LIBCOLL_FORCE": "allreduce=token_tree"}
     run("persistent_inside.c", "inits", kind=kind, options=WRAPS, variables=forced)
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_collectives_of_all_kinds_have_plans(way):
+    run("persistent_inside.c", "kinds", kind="auto", way=way, options=WRAPS)
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_no_rank_leaves_a_persistent_barrier_before_all_have_started_it(way):
+    run("persistent_uses.c", "barriers", kind="auto", way=way)
 
 
 def test_a_setting_that_means_nothing_is_reported_once():

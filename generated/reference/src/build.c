@@ -8,7 +8,7 @@
 
 #ifdef COLL_TRACED
 /* Ranks with events and ranks without them do not go together. */
-const unsigned long long coll_build = ~0x2b664e9c621168d3;
+const unsigned long long coll_build = ~0xa27973216c7bf1d1;
 #else
-const unsigned long long coll_build = 0x2b664e9c621168d3;
+const unsigned long long coll_build = 0xa27973216c7bf1d1;
 #endif

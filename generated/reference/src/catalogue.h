@@ -75,8 +75,9 @@ enum coll_steps {
     COLL_STEPS_RING,     /* around the ring of ranks */
     COLL_STEPS_DIRECT,   /* each block goes to each rank at once */
     COLL_STEPS_DOUBLING, /* recursive doubling */
-    COLL_STEPS_LINE,     /* down the line of ranks */
-    COLL_STEPS_BINOMIAL, /* down the binomial tree */
+    COLL_STEPS_LINE,     /* up or down the line of ranks */
+    COLL_STEPS_BINOMIAL, /* up or down the binomial tree */
+    COLL_STEPS_DISSEMINATION, /* to the rank 2^k after, in step k */
 };
 /* clang-format on */
 

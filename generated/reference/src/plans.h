@@ -41,8 +41,26 @@ int coll_all_agree(const struct coll_operation *operation, int yes, int *all);
 /* Lanes of all plans: in a run, the steps of the first one that can start do so before others. */
 enum { COLL_LANE_FIRST, COLL_LANE_RECEIVES, COLL_LANE_SENDS, COLL_LANE_WORK };
 
-/* Bytes that a message has at most where it can be cut, of `bytes` that a rank sends or receives.
+/*
+ * Bytes that a message has at most where it can be cut, of `bytes` that a rank sends or receives.
+ * COLL_CHUNK is the least where nothing else says one.
  */
+enum { COLL_CHUNK = 8192 };
 MPI_Aint coll_chunk(MPI_Aint least, MPI_Aint bytes);
+
+/*
+ * The rank at a place of the order in which every link is used once, and the place of a rank; the
+ * order of ranks where hosts are not known. A place may be any number: the line is closed.
+ */
+int coll_line_rank(const struct coll_comm *cc, int place);
+int coll_line_place(const struct coll_comm *cc, int rank);
+
+/* Whether so many elements at an address are plain bytes; and the size of one. */
+int coll_is_plain(MPI_Datatype type, MPI_Aint *size);
+
+/* plan_reduced.c: whether a step can combine operands of a call, whatever the application frees;
+ * and their size. */
+int coll_may_reduce_elements(const struct coll_call *call, MPI_Aint *size);
+coll_work coll_reduce_elements;
 
 #endif
