@@ -195,6 +195,7 @@ def test_a_tuning_that_reaches_its_jobs_time_limit_goes_on_when_submitted_again(
     job.command("scontrol", "update", f"JobId={job.number}", "TimeLimit=1")
     status, said = job.status(), job.output.read_text()
     assert status == 128 + signal.SIGTERM, said
+    assert "TIME LIMIT" not in said, "the signal comes before the limit"
     assert "what was measured is in" in said
     assert "go on with --resume" in said
     before = tuning.log.read_bytes()
