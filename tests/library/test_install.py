@@ -45,7 +45,7 @@ PERSISTENT = {
     *(f"MPI_{name.capitalize()}_init{form}" for name in _PLANNED.split() for form in ("", "_c")),
     "MPI_Barrier_init",
     *_STARTS,
-    *(f"{name.lower()}_f08_" for name in _STARTS),
+    *(f"{name.lower()}_f08_" for name in (*_STARTS, "MPI_Barrier_init")),
 }
 OWN = {"libcoll_choice", "libcoll_cluster", "libcoll_topology_hash", "libcoll_version"}
 

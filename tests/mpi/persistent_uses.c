@@ -3,7 +3,8 @@
  * blocking collectives, the names of Fortran, mistakes, error handlers, and messages that are on
  * their way when an operation fails; and types with gaps that differ.
  *
- *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late|types|barriers
+ *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late|types|barriers|
+ *   "fortran barriers"
  */
 #include "program.h"
 
@@ -21,6 +22,7 @@ void mpi_start_f08_(int *request, int *ierror);
 void mpi_startall_f08_(const int *count, int *requests, int *ierror);
 void mpi_request_free_f08_(int *request, int *ierror);
 void mpi_cancel_f08_(int *request, int *ierror);
+void mpi_barrier_init_f08_(const int *comm, const int *info, int *request, int *ierror);
 
 struct exchange {
     MPI_Request request;
@@ -173,6 +175,23 @@ static void use_fortran(void) {
     free(exchanges[1].send);
     free(exchanges[1].recv);
     destroy(&exchanges[0]);
+}
+
+/* Some ranks call from Fortran, the others from C. */
+static void use_barriers_of_fortran(void) {
+    const int comm = MPI_COMM_WORLD, info = MPI_INFO_NULL;
+    int rank, handle = MPI_REQUEST_NULL, error = MPI_SUCCESS;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank % 2)
+        mpi_barrier_init_f08_(&comm, &info, &handle, &error);
+    else
+        MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &handle);
+    EXPECT(error == MPI_SUCCESS && coll_comm_plans_twin(MPI_COMM_WORLD) != MPI_COMM_NULL);
+    for (int round = 0; round < 4; ++round) {
+        MPI_Start(&handle);
+        MPI_Wait(&handle, MPI_STATUS_IGNORE);
+    }
+    MPI_Request_free(&handle);
 }
 
 static int class_of(int error) {
@@ -459,6 +478,7 @@ int main(int argc, char **argv) {
                 {"blocking", block},
                 {"beside", use_blocking_collectives},
                 {"fortran", use_fortran},
+                {"fortran barriers", use_barriers_of_fortran},
                 {"mistakes", make_mistakes},
                 {"handlers", handle_errors},
                 {"late", fail_with_late_messages},

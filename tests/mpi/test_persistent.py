@@ -104,7 +104,9 @@ def test_long_random_programs_get_the_bytes_of_native(kind, way, seed):
 
 
 @pytest.mark.parametrize("kind", ["window", "tokens"])
-@pytest.mark.parametrize("use", ["threads", "blocking", "fortran", "mistakes", "types"])
+@pytest.mark.parametrize(
+    "use", ["threads", "blocking", "fortran", "fortran barriers", "mistakes", "types"]
+)
 def test_persistent_calls_are_right_in_threads_beside_blocking_ones_and_in_fortran(use, kind):
     run("persistent_uses.c", use, kind=kind)
 

@@ -199,6 +199,13 @@ static void cancel(MPI_Fint *request, MPI_Fint *ierror) {
     answer(ierror, MPI_Cancel(request));
 }
 NAMES(cancel, CANCEL);
+
+/* It has no data, so that of mpi_f08 passes by the C function, which the other ranks may call. */
+static void barrier_init(const MPI_Fint *comm, const MPI_Fint *info, MPI_Fint *request,
+                         MPI_Fint *ierror) {
+    answer(ierror, MPI_Barrier_init(communicator_of(*comm), PMPI_Info_f2c(*info), request));
+}
+NAMES(barrier_init, BARRIER_INIT);
 #endif
 
 /* clang-format off */
