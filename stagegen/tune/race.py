@@ -10,7 +10,7 @@ on a log runs as it ran live.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from stagegen.measure.records import Candidate, Request
@@ -41,9 +41,12 @@ LOOKED_AT_IF_LATE = ((0.1, 1000), (2.0, 4), (float("inf"), 2))
 SURPRISED = 2
 
 #: A look goes on while candidates without one may take less than the best one by this factor, by
-#: their predictions less the error; so often at most, each time with so many of a group.
+#: their predictions less the error; so often at most, each time with so many of a group. Where
+#: calls are longer than DEAR_SECONDS, it goes on with one of a group at a time, until all of it has
+#: taken MORE_SECONDS.
 WORTH_MORE = 1.25
 MORE_LOOKS, MORE_AT_A_TIME = 3, 4
+DEAR_SECONDS, MORE_SECONDS = 1.0, 60.0
 
 #: The most candidates of a group that get a second look, by the seconds that a call takes at the
 #: most: beside a call of seconds, a hiccup is small.
@@ -149,11 +152,12 @@ def _promising(
     """Return the candidates with the best predictions among those that may win."""
     best = least(times)
     fastest = min(best.values())
+    soonest = _soonest(prediction, fastest)
     possible = {
         candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
         for candidate in request.candidates
         if candidate in times
-        or prediction.least(candidate.algorithm, request.size) <= field.rival(best, candidate)
+        or soonest(candidate.algorithm, request.size) <= field.rival(best, candidate)
     }
     fresh = {c: time for c, time in possible.items() if prediction.is_fresh(c.algorithm)}
     stale = {c: time for c, time in possible.items() if c not in fresh}
@@ -168,6 +172,11 @@ def _promising(
     }
 
 
+def _soonest(prediction: Prediction, fastest: float) -> Callable[[str, int], float]:
+    """Return the least time that is believed: where calls are long, what smaller sizes let hope."""
+    return prediction.hope if fastest > LONG_SECONDS else prediction.least
+
+
 def _look_at_more(
     source: Source,
     request: Request,
@@ -177,16 +186,21 @@ def _look_at_more(
 ) -> tuple[Candidate, ...]:
     """Time more candidates while the best one is far above what they may take; return them."""
     looked_at: tuple[Candidate, ...] = ()
-    for _ in range(MORE_LOOKS):
+    is_dear = min(least(times).values()) > DEAR_SECONDS
+    looks, at_a_time = (MORE_LOOKS * MORE_AT_A_TIME, 1) if is_dear else (MORE_LOOKS, MORE_AT_A_TIME)
+    for _ in range(looks):
+        if sum(map(sum, times.values())) > MORE_SECONDS:
+            break
         best = least(times)
+        soonest = _soonest(prediction, min(best.values()))
         left = {
             candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
             for candidate in request.candidates
             if candidate not in times
-            and WORTH_MORE * prediction.least(candidate.algorithm, request.size)
+            and WORTH_MORE * soonest(candidate.algorithm, request.size)
             < field.rival(best, candidate)
         }
-        nearest = field.nearest(left, float("inf"), MORE_AT_A_TIME)
+        nearest = field.nearest(left, float("inf"), at_a_time)
         more = tuple(candidate for candidate in request.candidates if candidate in nearest)
         if not more:
             break

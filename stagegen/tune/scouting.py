@@ -13,7 +13,7 @@ from stagegen.measure.source import Source
 from stagegen.tune.candidates import at_size, default_candidate
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import Field, Times, distinct, least
-from stagegen.tune.parameters import Tuner, choices
+from stagegen.tune.parameters import KEPT_SECONDS, Tuner, choices
 from stagegen.tune.plan import Plan
 from stagegen.tune.point import Point
 from stagegen.tune.prediction import Prediction
@@ -200,7 +200,8 @@ class Scout:
 
         The parameters of an earlier size are a good guess: an algorithm that is behind with them is
         not tuned again, as that takes as long as several races. Those that are behind on the rungs,
-        or within a small budget, are not tuned at all.
+        or within a small budget, are not tuned at all, nor those whose calls take seconds, unless
+        one rule serves all sizes: parameters are tuned at the largest alone then.
         """
         contenders = set(everyone.nearest(least(seen), NEAR_FACTOR, NEAREST))
         for algorithm in algorithms:
@@ -209,10 +210,13 @@ class Scout:
             if known not in seen or not choices(algorithm, size, self.plan.ranks):
                 continue
             seconds = min(seen[known])
-            if known not in contenders and (not first or self.on_rungs or self.plan.thrifty):
+            late = self.plan.late(size)
+            is_long = seconds + late > KEPT_SECONDS and not self.plan.one_rule
+            if known not in contenders and (
+                not first or is_long or self.on_rungs or self.plan.thrifty
+            ):
                 continue
             self.tuned.add(algorithm.name)
-            late = self.plan.late(size)
             tuner = Tuner(self.source, self.request, size, self.plan.ranks, late, quick)
             is_first = first and (quick or not self.on_rungs)
             best, times = tuner.tune(algorithm, known, seconds, is_first=is_first)

@@ -8,7 +8,7 @@ from stagegen.measure.records import Candidate
 from stagegen.tune.field import Field, Times
 from stagegen.tune.plan import Plan
 from stagegen.tune.prediction import Prediction
-from stagegen.tune.race import MORE_AT_A_TIME, MORE_LOOKS, look
+from stagegen.tune.race import MORE_AT_A_TIME, MORE_LOOKS, MORE_SECONDS, look
 from stagegen.tune.search import Search
 from tests.measure.fakes import TIMING, Model, request
 from tests.tune.test_race_search import algorithm
@@ -65,6 +65,36 @@ def looked_at(late: float) -> Times:
 def test_a_look_goes_on_but_not_for_ever():
     found = looked_at(0.0)
     assert 2 < len(found) <= 4 + MORE_LOOKS * MORE_AT_A_TIME
+
+
+def looks_at_seconds(names: tuple[str, ...], slow: float) -> Times:
+    """Which have a look at 4 MiB, where native takes 1.3 and all others ``slow`` times the bound.
+
+    All were seen up to 64 KiB.
+    """
+
+    def times(candidate: Candidate, size: int) -> float:
+        return 2e-3 + (1.3 if candidate.algorithm == "native" else slow) * bound(size) / 64
+
+    racers = tuple(map(Candidate, ("native", *names)))
+    prediction = Prediction(lambda size: bound(size) / 64)
+    for size in (1, 512, 4096, 16384, 65536):
+        prediction.observe(size, {one.algorithm: times(one, size) for one in racers})
+    found: Times = {}
+    field = Field(racers, (frozenset(racers),))
+    look(Model(times), request(*racers, size=4 << 20), field, prediction, found)
+    return found
+
+
+def test_calls_of_seconds_are_not_made_of_what_takes_many_times_as_long():
+    """A flat tree takes 15 times the bound with 64 KiB, and so it does with 4 MiB."""
+    assert {one.algorithm for one in looks_at_seconds(DIRECT, 15.0)} == {"native"}
+
+
+def test_looks_at_calls_of_seconds_end_with_their_time():
+    found = looks_at_seconds(DIRECT, 2.0)
+    assert sum(map(sum, found.values())) < MORE_SECONDS + 10
+    assert len(found) < len(DIRECT)
 
 
 def test_no_more_have_a_look_if_each_awaits_late_ranks():

@@ -64,3 +64,21 @@ def test_an_algorithm_whose_bytes_were_never_seen_is_expected_to_be_like_the_oth
 def test_an_unknown_algorithm_has_no_prediction():
     assert Prediction(lambda size: 0.0).expected("a", 8) is None
     assert Prediction(lambda size: 0.0).least("a", 8) == 0
+
+
+@pytest.mark.parametrize("unlucky", [None, *SIZES[3:-1]])
+def test_hope_for_a_far_size_is_near_the_line_whichever_call_lost_a_packet(unlucky):
+    """A call that took 0.3 s more rules out no winner; 15 times the bound is hopeless."""
+    times = {n: 2e-3 + 6e-6 * n + 0.3 * (n == unlucky) for n in SIZES[:-1]}
+    prediction = seen(times, lambda size: 4e-7 * size)
+    true = 2e-3 + 6e-6 * SIZES[-1]
+    hope = prediction.hope("a", SIZES[-1])
+    assert hope <= true
+    if unlucky is None or unlucky < SIZES[-5]:
+        assert hope > 0.4 * true > 2 * prediction.least("a", SIZES[-1])
+
+
+def test_two_times_or_none_let_hope_what_is_certain():
+    assert seen({}).hope("a", 4096) == 0
+    prediction = seen({1: 1e-3, 512: 2e-3})
+    assert prediction.hope("a", 1 << 20) == prediction.least("a", 1 << 20)

@@ -36,7 +36,7 @@ LIBCOLL_EXPORT int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount,
                                      MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
                                      MPI_Request *request) {
     const MPI_Count sent = sendbuf == MPI_IN_PLACE ? 0 : sendcount;
-    const MPI_Count received = coll_may_be_root(root, comm) ? recvcount : 0;
+    const MPI_Count received = coll_at_root(recvcount, root, comm);
     if (!coll_fits(COLL_GATHER, sent, received))
         return PMPI_Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                                   comm, info, request);

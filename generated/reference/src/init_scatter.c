@@ -35,7 +35,7 @@ LIBCOLL_EXPORT int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount,
                                       MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
                                       MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
                                       MPI_Request *request) {
-    const MPI_Count sent = coll_may_be_root(root, comm) ? sendcount : 0;
+    const MPI_Count sent = coll_at_root(sendcount, root, comm);
     const MPI_Count received = recvbuf == MPI_IN_PLACE ? 0 : recvcount;
     if (!coll_fits(COLL_SCATTER, sent, received))
         return PMPI_Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
