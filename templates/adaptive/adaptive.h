@@ -194,14 +194,13 @@ int coll_adapts(const struct coll_call *call, struct coll_comm *cc, struct coll_
 
 /*
  * situations.c: open a situation, on all ranks together; it may be NULL, as above. It is NULL
- * behind it where the table of rules serves.
+ * afterwards where the table of rules serves.
  */
 int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_family *family,
               struct coll_situation **situation, const struct coll_option *chosen);
 void coll_close(struct coll_situation *situation);
 
-/* situations.c: a call of the stage's candidate took so long; at the end of the stage, ranks meet.
- */
+/* situations.c: a call of a stage's candidate took so long; at the end of the stage, ranks meet. */
 int coll_end_stage(struct coll_comm *cc, struct coll_family *family,
                    struct coll_situation *situation);
 static inline int coll_took(struct coll_comm *cc, struct coll_family *family,

@@ -180,7 +180,7 @@ static void print_text(FILE *file, const char *text) {
     fputc('"', file);
 }
 
-/* The module that an address is in, and where in it: the address is behind the call. */
+/* The module that an address is in, and where in it: the address is after the call. */
 static void print_site(FILE *file, const void *site) {
     Dl_info info;
     char text[512] = "unknown";

@@ -45,7 +45,7 @@ void coll_meeting_finalize(void) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* What this rank tells: the time of each call; behind them, what it saw of its call sites. */
+/* What this rank tells: the time of each call; after them, what it saw of its call sites. */
 static void fill(struct coll_triple *own, const struct coll_situation *situation,
                  const struct coll_pattern *pattern) {
     const double tick = coll_seconds_per_tick(), hash = coll_site_hash(pattern);

@@ -106,7 +106,7 @@ int coll_places(const struct coll_pattern *pattern, int *place) {
     return period;
 }
 
-/* On all ranks, behind the same call. */
+/* On all ranks, after the same call. */
 void coll_split(struct coll_family *family, int period, const int *place) {
     struct coll_pattern *pattern = &family->pattern;
     memcpy(pattern->place, place, (size_t)period * sizeof *place);

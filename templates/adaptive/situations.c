@@ -8,7 +8,7 @@
 /* What hangs on a communicator, made by its first call that adapts; NULL if there is no memory. */
 static struct coll_adaptive *adaptive_of(struct coll_comm *cc) {
     static atomic_uint communicators;
-    const size_t room = (size_t)coll_stage_most() + 1; /* behind the calls: what became of sites */
+    const size_t room = (size_t)coll_stage_most() + 1; /* after the calls: what became of sites */
     if (cc->adaptive != NULL)
         return cc->adaptive;
     struct coll_adaptive *made = calloc(1, sizeof *made);
@@ -240,8 +240,7 @@ static struct coll_told judge(struct coll_family *family, struct coll_situation 
     return told;
 }
 
-/* Behind an error, the table of rules serves here. MPI says nothing of a communicator behind one.
- */
+/* After an error, the table of rules serves here: MPI does not say what works after one. */
 int coll_end_stage(struct coll_comm *cc, struct coll_family *family,
                    struct coll_situation *situation) {
     struct coll_told told = {0};

@@ -2,8 +2,8 @@
  * Blocks of an alltoallv in step order, some bytes at a time; empty ones are skipped.
  *
  * A rank's receives and its sends are two streams, each in the order of steps. A stream posts a
- * block once those before it, but for as many bytes as its window has, are complete for it. Take
- * the first block, in the order of steps, that is not complete. Its sender has no earlier send and
+ * block once its window has room for it beside the earlier blocks that are not complete. Take the
+ * first block, in the order of steps, that is not complete. Its sender has no earlier send and
  * its receiver no earlier receive to complete, and each window has room for one block: both have
  * posted it, and it completes. So it does not matter that windows differ.
  */

@@ -664,7 +664,7 @@ static int bcast(struct run *run) {
     return go_down(run, there.rank);
 }
 
-/* With room for what comes: as little as goes. */
+/* Take the steps, with no more room for what comes than they need. */
 static int with_room(struct run *run, int steps(struct run *run), int combines) {
     const struct plan *plan = run->plan;
     const int rooms = !combines ? 0 : run->ahead ? plan->arrivals : plan->begun + 1;

@@ -23,8 +23,7 @@ struct pattern {
 struct aapc_message coll_pattern_part(const struct pattern *pattern, const struct aapc_step *step,
                                       bool sends, const struct aapc_message *whole);
 
-/* Set to[number] or from[number] to 1 for each position that this one has a message for, or from.
- */
+/* Set to[number] to 1 for each position that this one sends to, and from[number] likewise. */
 void coll_pattern_note(const struct pattern *pattern, int position, const int *number_of, char *to,
                        char *from);
 

@@ -42,7 +42,7 @@ enum { SOCKET_BUFFER = 1 << 14 };
 /* What the first datagram says. */
 enum { TEST = 0 };
 
-/* What tells the datagrams of a communicator: rank 0 draws it, and sends it by messages. */
+/* What marks the datagrams of a communicator: rank 0 draws it, and sends it by messages. */
 struct address {
     uint64_t job;
     uint32_t communicator;
@@ -352,7 +352,7 @@ static int make(const struct coll_comm *cc, struct multicast **made) {
     return MPI_SUCCESS;
 }
 
-/* What is kept of a communicator: what was found out of it. */
+/* What was found out about a communicator, and is kept with it. */
 struct kept {
     int known;
     struct multicast *multicast;

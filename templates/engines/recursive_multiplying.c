@@ -44,7 +44,7 @@ static int is_product(int n, int most) {
     return n == 1;
 }
 
-/* As many workers as are a product of factors up to the radix, which the steps go by. */
+/* The most workers whose number is a product of factors up to the radix: one for each step. */
 static void choose_workers(struct team *team, int radix) {
     team->workers = team->all.count;
     while (!is_product(team->workers, radix))
@@ -91,7 +91,7 @@ static char *operands_of(const struct coll_call *call, char *room, int digit, in
                           : coll_element(call, room, (MPI_Aint)slot * call->recv_count);
 }
 
-/* All operands of the group, in its order: in the same on all, so that all get the same bits. */
+/* All operands of the group, in an order that is the same on all, so that all get the same bits. */
 static int combine(const struct team *team, char *room, int digit, int factor) {
     const struct coll_call *call = team->call;
     char *last = operands_of(call, room, digit, factor - 1);

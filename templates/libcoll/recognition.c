@@ -180,7 +180,7 @@ static int period_of(const unsigned char *first) {
     return PLACES;
 }
 
-/* Behind the first LEARNED calls: use as many places as the period has. */
+/* After the first LEARNED calls: use as many places as the period has. */
 static void learn(struct places *places) {
     places->period = period_of(places->first);
     for (int n = 0; n < LEARNED; ++n)

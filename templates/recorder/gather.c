@@ -1,4 +1,4 @@
-/* At MPI_Finalize rank 0 writes the parts of all ranks, one behind the other, into one file. */
+/* At MPI_Finalize rank 0 writes the parts of all ranks, one after the other, into one file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

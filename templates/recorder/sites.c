@@ -14,7 +14,7 @@ static size_t hash_of(const void *address) {
     return (size_t)((uint64_t)(uintptr_t)address * 0x9E3779B97F4A7C15u >> 50) % PLACES;
 }
 
-/* An address is that behind the call; the one before it is in the line of the call. */
+/* An address is the one after the call; the byte before it belongs to the line of the call. */
 static void describe(struct recorder_site *site, const void *address) {
     Dl_info info;
     const char *at = (const char *)address - 1;

@@ -30,8 +30,7 @@ static int same_group(const struct coll_problem *problem, int one, int other) {
            (candidate[one].group != 0 && candidate[one].group == candidate[other].group);
 }
 
-/* The one that the front matter names, if it is among the candidates; else the first of its group.
- */
+/* The one that the front matter names, if it is a candidate; else the first of its group. */
 static int is_representative(const struct coll_problem *problem, int candidate) {
     int first = -1, named = -1;
     for (int i = problem->candidates - 1; i >= 0; --i)

@@ -76,8 +76,7 @@ static void add(struct state *state, struct arm *arm, double time) {
     arm->calls += arm->calls < 1 << 20;
 }
 
-/* The next that enters and was not tried; -1: all were. Those that are known to be fast come first.
- */
+/* The next that enters and was not tried; -1: all were. Those known to be fast come first. */
 static int untried(const struct state *state) {
     const struct coll_problem *problem = state->problem;
     int next = -1;
