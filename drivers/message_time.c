@@ -65,7 +65,7 @@ static int find_hosts(MPI_Comm comm, uint64_t *hosts) {
     return PMPI_Allgather(&mine, 1, MPI_UINT64_T, hosts, 1, MPI_UINT64_T, comm);
 }
 
-/* A rank half of the ranks away, or the next one behind it on another host; else any other. */
+/* A rank half of the ranks away, or the next one after it on another host; else any other. */
 static int partner_of(int rank, int size, const uint64_t *hosts) {
     const int far = (rank + size / 2) % size;
     for (int i = 0; i < size; ++i)

@@ -6,7 +6,7 @@
  *                                      result is compared with the MPI library's own, and what
  *                                      served on each rank with the other ranks, after every 16
  *                                      calls on a communicator. Half-way, the routine "turncoat"
- *                                      turns slow; it must have served before and behind.
+ *                                      turns slow; it must have served before and after.
  *   adaptive same COLLECTIVE BYTES CALLS   the same call again and again, from one line
  *   adaptive sites CALLS               two lines take turns; in the second half, rank 1 calls from
  *                                      a third one

@@ -31,7 +31,7 @@ static inline int finish(void) {
 
 enum { PEERS_MOST = 64 };
 
-/* Blocks for, or from, so many ranks: `count` elements each, and one more left free behind. */
+/* Blocks for, or from, so many ranks: `count` elements each, and one more left free after them. */
 struct blocks {
     int counts[PEERS_MOST], displacements[PEERS_MOST];
 };

@@ -84,7 +84,7 @@ static void absolute(MPI_Comm comm) {
     MPI_Type_free(&type);
 }
 
-/* One address for both sides, and the type of one of them begins behind the other's data. */
+/* One address for both sides, and the type of one of them begins after the other's data. */
 static void one_address(MPI_Comm comm) {
     int *data = calloc((size_t)(1 + size) * INTS, sizeof *data);
     const int length = INTS, behind = size * INTS;
