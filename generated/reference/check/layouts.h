@@ -41,7 +41,7 @@ static int resize(MPI_Datatype inner, int lower_bound, int extent, MPI_Datatype 
     return PMPI_Type_free(&inner);
 }
 
-/* Six integers out of order, with a gap behind: the size says nothing about the layout. */
+/* Six integers out of order, with a gap after them: the size says nothing about the layout. */
 static int create_permuted(MPI_Datatype *type) {
     const int lengths[] = {3, 2, 1};
     const int displacements[] = {3, 1, 0};

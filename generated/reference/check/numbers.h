@@ -15,7 +15,7 @@ enum values {
     VALUES_TIED,    /* few distinct values, so that some are equal */
 };
 
-/* A number in memory: one value, the two of a complex number, or one with an index behind. */
+/* A number in memory: one value, the two of a complex number, or one with an index after it. */
 struct number {
     int real; /* floating point, else an integer */
     int width;

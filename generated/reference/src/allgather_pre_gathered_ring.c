@@ -25,7 +25,7 @@
 #include "coll.h"
 #include "early_ranks.h"
 
-/* The ranks by their numbers: early ones are on the ring, late ones behind them. */
+/* The ranks by their numbers: early ones are on the ring, late ones after them. */
 struct gathering {
     const struct coll_call *call;
     const struct coll_comm *cc;

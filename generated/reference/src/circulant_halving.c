@@ -7,9 +7,9 @@
 #include "vector_runs.h"
 
 /*
- * A rank holds the blocks of the next `held` ranks, itself the first. The farther half goes to the
- * rank at that distance, for which and for those after it the blocks are. Its own nearer half gets
- * what comes from as far behind.
+ * A rank holds the blocks of the next `held` ranks, itself the first. It sends the farther half to
+ * the rank at that distance: these blocks are for that rank and for those after it. What comes from
+ * the rank as far before is combined with the nearer half.
  */
 int coll_circulant_halving(const struct coll_call *call, const struct coll_comm *cc, char *room) {
     const int p = cc->size;

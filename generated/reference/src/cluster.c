@@ -36,8 +36,8 @@ static const int place_of_host[] = {
 };
 
 /*
- * How many switches below that of the first place the switch is at which the paths of this place's
- * host and of the one before part. Of any two hosts it is the least between their places.
+ * How many switches below the first place's switch the paths to this place's host and to the one
+ * before it part. For any two hosts it is the least of those between their places.
  */
 static const int depth_before_place[] = {
     0, 0, 0, 1,

@@ -57,7 +57,7 @@ struct coll_parted {
 
 /*
  * What a routine keeps of a communicator from call to call, made by coll_comm_state: its own data
- * comes behind it. Calls on a communicator come one after the other, so nothing locks it.
+ * comes after it. Calls on a communicator come one after the other, so nothing locks it.
  */
 struct coll_state {
     _Alignas(16) const void *owner; /* an address of the routine; NULL: see coll_comm_at_end */
@@ -70,7 +70,7 @@ struct coll_states {
     struct coll_state *first;
     int refused; /* alike on all ranks */
 
-    /* Another private communicator, on which ranks may wait that release by multicast. */
+    /* Another private communicator, on which ranks that release by multicast may wait. */
     int has_multicast;
     MPI_Comm multicast;
 };

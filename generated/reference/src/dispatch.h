@@ -82,7 +82,7 @@ struct coll_settings {
 };
 const struct coll_settings *coll_settings(void);
 
-/* A number and, if anything, one of k, M, G behind it for so many times 1024; -1 for all else. */
+/* A number, perhaps with k, M or G after it for a power of 1024; -1 for any other text. */
 double coll_bytes_of(const char *text);
 
 /* Say that a setting is ignored, and why: once per job. */

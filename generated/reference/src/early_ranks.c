@@ -11,7 +11,7 @@ static int place_of(const struct coll_comm *cc, int rank) {
     return cc->order != NULL ? cc->place_of[rank] : rank;
 }
 
-/* How many of the last of these ranks, which are all, are late; they get into their order. */
+/* Put all ranks in the order in which they usually arrive; return how many of the last are late. */
 static int sort(const struct learned_order *arrivals, int *ranks, int p, int most) {
     if (arrivals == NULL)
         return 0;

@@ -11,7 +11,7 @@
 
 /*
  * Early ranks have the first numbers. They are in the order of the hosts where it is known, else in
- * that of the ranks. Late ranks come behind them, the latest last.
+ * that of the ranks. Late ranks come after them, the latest last.
  */
 struct early_ranks {
     int *ranks; /* [number] -> rank; to be freed */

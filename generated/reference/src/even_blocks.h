@@ -10,7 +10,7 @@
 
 /*
  * The blocks of all ranks are at their place; or in memory where p does not divide the elements,
- * so that the last blocks have room behind their elements.
+ * so that the last blocks have room after their elements.
  */
 struct even_blocks {
     int count; /* elements of a block */

@@ -148,8 +148,8 @@ static void session_finalize(MPI_Fint *handle, MPI_Fint *ierror) {
 NAMES(session_finalize, SESSION_FINALIZE);
 
 /*
- * Fortran compilers pass the length of a text behind all arguments, as an int or longer; blanks at
- * its end do not count. Both is as MPI libraries have it.
+ * Fortran compilers pass the length of a text after all arguments, as an int or longer. Blanks at
+ * its end do not count. MPI libraries rely on both, too.
  */
 static void comm_create_from_group(const MPI_Fint *group, const char *text, const MPI_Fint *info,
                                    const MPI_Fint *handler, MPI_Fint *made, MPI_Fint *ierror,

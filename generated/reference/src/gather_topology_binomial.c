@@ -54,7 +54,7 @@ static int receive_children(const struct coll_call *call, const struct coll_comm
     return MPI_SUCCESS;
 }
 
-/* Collect the blocks of the subtree behind the own one, and send all of them to the parent. */
+/* Collect the blocks of the subtree after the own one, and send all of them to the parent. */
 static int pass_on(const struct coll_call *call, const struct coll_comm *cc,
                    const struct block_tree *tree, MPI_Datatype block) {
     const int parent = coll_block_tree_rank(tree, tree->number - tree->bit);

@@ -5,8 +5,8 @@
 /*
  * An allreduce in lanes. What is left to do when the last rank comes is to send its own operands to
  * the owners, which have combined those of all others, and to get the result: each once. Operands
- * of a part meet in the order in which they come; each lane is combined once in each part and in
- * the order of the parts among them, so that all ranks get the same bits.
+ * of a part meet in the order in which they come. Each lane is combined once in each part, and then
+ * over the parts in their order, so that all ranks get the same bits.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -42,7 +42,9 @@ struct lanes {
     int crossed[SEGMENTS_MOST]; /* messages from and to other parts that have not ended */
     int reduced, done;          /* segments that the part, and that all parts have combined */
 
-    /* [segment] of each: of ranks, of parts from and to, of ranks; and of lanes, send and receive.
+    /*
+     * Requests, [segment] of each: in from ranks, from and to other parts, out to ranks; and
+     * [lane][segment] of the lanes, first to send one and then to receive it.
      */
     int requests;
     MPI_Request *request, *in, *from, *to, *out, *lane;

@@ -10,7 +10,7 @@
 /* A level is so many times the one before it, from a microsecond on. */
 static const double step = 1.4, least = 1e-6;
 
-/* Ranks that wait for so many levels less than the longest are late: a third of the time. */
+/* A rank is late if it waits so many levels less than the first one: about a third of its time. */
 enum { GAP = 4 };
 
 /* What the last call counts for; the rest is of those before. */

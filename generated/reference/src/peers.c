@@ -103,7 +103,7 @@ static int is_like(const struct introduction *one, const struct introduction *ot
            memcmp(one->settings, other->settings, sizeof one->settings) == 0;
 }
 
-/* Names of what differs, behind each other. */
+/* Names of what differs, one after the other. */
 static void list_differences(const struct introduction *one, const struct introduction *other,
                              char *text, size_t room) {
     size_t used = (size_t)snprintf(text, room, "%s",

@@ -333,7 +333,7 @@ static void add_owed(const struct part *part, const struct pattern_plan *plan, i
 
 /*
  * The pieces that wait for each piece, in order: those for piece k have the places from first[k] up
- * to, but not including, first[k + 1] behind first[pieces]. NULL if there is no memory.
+ * to, but not including, first[k + 1] after first[pieces]. NULL if there is no memory.
  */
 static int *sort_by_first(const struct pattern_plan *plan) {
     const int pieces = plan->pieces;

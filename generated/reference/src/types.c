@@ -62,7 +62,7 @@ static int ask_contents(MPI_Datatype type, const struct contents *contents, int 
 #endif
 }
 
-/* All numbers in one array: `counts` are there already, behind the others. */
+/* All numbers in one array: `counts` are there already, after the others. */
 static int read_contents(MPI_Datatype type, struct contents *contents) {
     const size_t few = (size_t)contents->integers, more = (size_t)contents->addresses;
     int *integers = malloc((few + 1) * sizeof *integers);
@@ -97,7 +97,7 @@ struct element {
 
 static const struct element nothing = {.whole = 1};
 
-/* Put `count` elements, the first of them at address `at`, behind what is in `all`. */
+/* Put `count` elements, the first of them at address `at`, after what is in `all`. */
 static void append(struct element *all, const struct element *one, MPI_Count count, MPI_Count at) {
     const MPI_Aint start = (MPI_Aint)at + one->low;
     if (count == 0 || one->size == 0)
