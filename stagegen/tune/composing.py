@@ -7,7 +7,6 @@ are looked at.
 
 from __future__ import annotations
 
-import statistics
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.tune.field import Field, Times, distinct, least
 from stagegen.tune.point import Point
-from stagegen.tune.prediction import ERROR_LEAST, ERROR_MOST, REMEMBERED
+from stagegen.tune.prediction import REMEMBERED, usual_error
 from stagegen.tune.race import SHORT_SECONDS, look_at_few, try_short
 
 #: The most compositions of a group that are looked at, by the seconds that a call takes at the
@@ -88,10 +87,11 @@ class Composing:
         """Return the compositions whose prediction, less its error, beats a group's best."""
         uncomposed = {c: scouted[c] for c in race.candidates if c not in given}
         expected = {c: self._ratios.get(c.algorithm, 1.0) * seconds for c, seconds in given.items()}
+        error = usual_error(self._errors)
         possible = {
             c: seconds
             for c, seconds in expected.items()
-            if (1 - self._error) * seconds < (1 - self.gain) * _rival(race, uncomposed, c)
+            if (1 - error) * seconds < (1 - self.gain) * _rival(race, uncomposed, c)
         }
         most = next(count for limit, count in COMPOSED if min(uncomposed.values()) <= limit)
         return tuple(race.nearest(possible, inf, most))
@@ -102,12 +102,6 @@ class Composing:
             ratio = seconds / predicted
             self._errors.append(abs(ratio / self._ratios.get(candidate.algorithm, 1.0) - 1))
             self._ratios[candidate.algorithm] = ratio
-
-    @property
-    def _error(self) -> float:
-        """The share by which predictions were off, for three of four."""
-        known = statistics.quantiles(self._errors, n=4)[2] if len(self._errors) > 3 else ERROR_MOST
-        return min(ERROR_MOST, max(ERROR_LEAST, known))
 
 
 def _rival(race: Field, seconds: Mapping[Candidate, float], candidate: Candidate) -> float:

@@ -40,7 +40,7 @@ NATIVE_CANDIDATE = Candidate(NATIVE)
 
 @dataclass(frozen=True)
 class Lesson:
-    """Where a rule is from that programs learned, not tuning (:mod:`stagegen.adaptive.merge`).
+    """Where a rule comes from that programs learned (:mod:`stagegen.adaptive.merge`).
 
     Attributes:
         files: the names of the learned files, sorted.
@@ -84,7 +84,7 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Reconfigured:
-    """Where a rule is from that ``stagegen reconfigure`` made.
+    """Where a rule comes from that ``stagegen reconfigure`` made.
 
     Attributes:
         began: the name of the tree that it began with.

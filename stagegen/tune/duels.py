@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -58,15 +57,6 @@ class Duels:
         """
         times = self._times(size, holder, challenger)
         return self._beats(holder, challenger, times, (size, holder, challenger))
-
-    def keeps_up(self, size: int, holder: Candidate, challenger: Candidate) -> bool:
-        """Whether the holder's median is not above the challenger's.
-
-        Raises:
-            MeasurementError: the duel failed, or the log lacks it.
-        """
-        times = self._times(size, challenger, holder)
-        return statistics.median(times[holder]) <= statistics.median(times[challenger])
 
     def _beats(
         self, one: Candidate, other: Candidate, times: Times, key: tuple[int, Candidate, Candidate]

@@ -87,6 +87,14 @@ def least(times: Mapping[Candidate, Sequence[float]]) -> dict[Candidate, float]:
     return {candidate: min(seconds) for candidate, seconds in times.items()}
 
 
+def best_of_algorithms(times: Mapping[Candidate, float]) -> dict[str, float]:
+    """Return the least seconds of each algorithm's candidates, by its name."""
+    found: dict[str, float] = {}
+    for candidate, seconds in times.items():
+        found[candidate.algorithm] = min(found.get(candidate.algorithm, seconds), seconds)
+    return found
+
+
 def distinct(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Return the candidates, each once, in their order."""
     return tuple(dict.fromkeys(candidates))

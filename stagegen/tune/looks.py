@@ -16,7 +16,7 @@ from stagegen.measure.source import Source
 from stagegen.tune.candidates import handles, routines_of
 from stagegen.tune.composing import Composing
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.field import Times, distinct, least
+from stagegen.tune.field import Times, best_of_algorithms, distinct, least
 from stagegen.tune.kinds import TableKinds
 from stagegen.tune.one_rule import slower_than_native
 from stagegen.tune.plan import Plan
@@ -201,7 +201,7 @@ class Looks:
         planned = {s: self.points[s].seen for s in self._plan.sizes if s in self.points}
         for smaller, times in sorted({**self._quick, **planned}.items()):
             if smaller < size:
-                prediction.observe(smaller, _by_algorithm(times))
+                prediction.observe(smaller, best_of_algorithms(least(times)))
         return prediction
 
     def rungs(self) -> Mapping[int, int]:
@@ -258,11 +258,3 @@ class Looks:
             self._plan.progress(f"{self._collective} {size} B: compositions")
             self._composing.look(size, self.points[size], given)
         self._composed.add(size)
-
-
-def _by_algorithm(times: Times) -> dict[str, float]:
-    """Return the least seconds of each algorithm."""
-    found: dict[str, float] = {}
-    for candidate, seconds in times.items():
-        found[candidate.algorithm] = min(found.get(candidate.algorithm, min(seconds)), *seconds)
-    return found

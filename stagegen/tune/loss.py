@@ -17,7 +17,6 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -139,7 +138,9 @@ class Loss:
     @property
     def share(self) -> float | None:
         """The time lost as a share of the reference's time; None if nothing is known."""
-        return _beyond_one(self.ratios.items()) if self.ratios else None
+        if not self.ratios:
+            return None
+        return math.exp(weighted_mean({s: math.log(r) for s, r in self.ratios.items()})) - 1
 
     def between(self, first: int, last: int | None) -> Loss:
         """Return the part for messages from ``first`` to ``last`` bytes, None for no end.
@@ -169,15 +170,13 @@ def weights(sizes: Iterable[int]) -> dict[int, float]:
     return found
 
 
-def _beyond_one(ratios: Iterable[tuple[int, float]]) -> float:
-    """Return the weighted geometric mean of ratios by size, less 1."""
-    by_size = dict(ratios)
-    weight = weights(by_size)
-    total = sum(weight.values())
-    if total == 0:  # of 0 and 1 byte only
-        weight, total = dict.fromkeys(by_size, 1.0), float(len(by_size))
-    logs = (weight[size] * math.log(ratio) for size, ratio in by_size.items())
-    return math.exp(math.fsum(logs) / total) - 1
+def weighted_mean(values: Mapping[int, float]) -> float:
+    """Return the mean of values by size, at least one, each with the weight of its size."""
+    weight = weights(values)
+    if not any(weight.values()):  # of 0 and 1 byte only
+        weight = dict.fromkeys(values, 1.0)
+    weighted = math.fsum(weight[size] * value for size, value in values.items())
+    return weighted / sum(weight.values())
 
 
 def lost(used: Choice, reference: Choice, times: Times, collective: str, communicator: str) -> Loss:
@@ -217,71 +216,6 @@ def key_of(table: Table) -> Key:
 def by_key(decision: DecisionTable) -> dict[Key, Table]:
     """Return one table of each key: those with the same key have the same rules."""
     return {key_of(table): table for table in decision.tables}
-
-
-def loss_of_tables(
-    used: DecisionTable, reference: DecisionTable, times: Times, measured: Measured
-) -> dict[Key, Loss]:
-    """Return what each table of ``used`` costs beside that of ``reference`` with the same key.
-
-    Tables that only one of them has, and tables whose communicator ``times`` does not have, are
-    left out.
-
-    Args:
-        used: whose choices serve.
-        reference: whose choices they are compared with.
-        times: of the measurements that decide; those of ``reference``, to see what its cluster
-            would lose.
-        measured: the names of communicators in ``times``.
-    """
-    others = by_key(reference)
-    return {
-        key: lost(table.choice, others[key].choice, times, key[0], measured[key[1:]])
-        for key, table in by_key(used).items()
-        if key in others and (key[0], measured.get(key[1:])) in times.places
-    }
-
-
-def loss_to_fastest(
-    used: DecisionTable,
-    times: Times,
-    measured: Measured,
-    may_serve: Callable[[str, str, Candidate], bool] = lambda *_: True,
-) -> dict[Key, Loss]:
-    """Return what each table costs beside the fastest candidate of ``times`` at every size.
-
-    With the times of all candidates at all sizes, it is the loss to exhaustive measurement.
-
-    Args:
-        used: whose choices serve.
-        times: of the measurements that decide.
-        measured: the names of communicators in ``times``.
-        may_serve: whether a candidate of a collective may serve a kind of communicators.
-    """
-    found: dict[Key, Loss] = {}
-    for key, table in by_key(used).items():
-        name = measured.get(key[1:])
-        if name is not None and (key[0], name) in times.places:
-            fastest = _fastest(times, key, name, table.choice, may_serve)
-            found[key] = lost(table.choice, fastest, times, key[0], name)
-    return found
-
-
-def _fastest(
-    times: Times,
-    key: Key,
-    communicator: str,
-    otherwise: Choice,
-    may_serve: Callable[[str, str, Candidate], bool],
-) -> Choice:
-    """Return the choice that was fastest of what may serve, if anything was timed."""
-    collective, kind, *_ = key
-
-    def choice(size: int) -> Candidate:
-        able = partial(may_serve, collective, kind)
-        return times.fastest(collective, communicator, size, able) or otherwise(size)
-
-    return choice
 
 
 def total(losses: Iterable[Loss]) -> float | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 
 #: Lines rule out candidates up to this factor beyond the last size; farther, only what is certain
 #: does: protocols change between short and long messages, and slopes with them.
@@ -90,8 +90,7 @@ class Prediction:
     @property
     def error(self) -> float:
         """The share by which predictions were off, for three of four."""
-        known = statistics.quantiles(self._errors, n=4)[2] if len(self._errors) > 3 else ERROR_MOST
-        return min(ERROR_MOST, max(ERROR_LEAST, known))
+        return usual_error(self._errors)
 
     def expected(self, name: str, size: int) -> float | None:
         """Return the predicted seconds; None if the algorithm was not seen yet."""
@@ -164,16 +163,11 @@ class Prediction:
         return self._holds * max(0.0, self._bound(high) - self._bound(low))
 
 
-def _line(seen: Sequence[tuple[int, float]], error: float = 0.0) -> float:
-    """Return the least seconds per byte of the line through two times, if each is off by ``error``.
+def usual_error(errors: Collection[float]) -> float:
+    """Return the share by which three of four predictions were off at the most.
 
-    The error is a share; with 0 it is the line through the times as they are. The line goes through
-    the last size and one that is at least :data:`APART` times smaller, or the one before if there
-    is none.
+    It is at least :data:`ERROR_LEAST` and at most :data:`ERROR_MOST`, which is also taken until
+    four predictions are known.
     """
-    *before, (high, after) = seen
-    if not before:
-        return 0.0
-    low, seconds = next((p for p in reversed(before) if APART * p[0] <= high), before[-1])
-    off = [max(error * time, ERROR_SECONDS) if error else 0.0 for time in (seconds, after)]
-    return max(0.0, (after - off[1] - seconds - off[0]) / (high - low))
+    known = statistics.quantiles(errors, n=4)[2] if len(errors) > 3 else ERROR_MOST
+    return min(ERROR_MOST, max(ERROR_LEAST, known))

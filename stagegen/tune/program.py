@@ -78,7 +78,7 @@ def read_trace(path: Path, topology: Topology) -> tuple[Calls, ...]:
     """Read a trace.
 
     Raises:
-        InputError: it is none, or one of another topology.
+        InputError: the file is no trace, or the trace of another topology.
     """
     try:
         form = _form(path, topology)

@@ -140,7 +140,7 @@ def read_decision(path: Path) -> DecisionTable:
     """Read ``decision.json``.
 
     Raises:
-        InputError: it cannot be read, or is none.
+        InputError: the file cannot be read, or is no decision table.
     """
     try:
         form = json.loads(path.read_text(encoding="utf-8"))

@@ -39,7 +39,7 @@ def recorded_form(path: Path, topology: Topology) -> dict[str, Any]:
     """Return the histogram of a recording.
 
     Raises:
-        InputError: it is none, or is damaged.
+        InputError: the file is no recording, or is damaged.
     """
     return trace_form(profile_of(read(path)), topology)
 

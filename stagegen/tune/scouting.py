@@ -20,7 +20,6 @@ from stagegen.tune.prediction import Prediction
 from stagegen.tune.race import (
     NEAR_FACTOR,
     NEAREST,
-    SHORT_SECONDS,
     in_random_order,
     look,
     look_at_few,
@@ -311,8 +310,3 @@ def odd_middles(
     return sorted(
         middle for middle, deep in middles.items() if deep <= DEPTH and middle not in times
     )
-
-
-def is_short(point: Point) -> bool:
-    """Whether calls take so little time that measuring more of them costs next to nothing."""
-    return point.fastest < SHORT_SECONDS

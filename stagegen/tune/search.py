@@ -81,10 +81,6 @@ class Search:
         """What is known of each size so far."""
         return self._looks.points
 
-    @property
-    def _points(self) -> dict[int, Point]:
-        return self._looks.points
-
     def run(self) -> Outcome:
         """Make all passes, each in a launch of its own.
 
@@ -176,7 +172,7 @@ class Search:
         """
         self._looks.compositions = {**self._looks.compositions, size: given}
         self._until_none_fails(
-            lambda: self._looks.at_compositions(size) if size in self._points else None
+            lambda: self._looks.at_compositions(size) if size in self.points else None
         )
 
     def confirm_at(self, size: int, launch: int, launches: int) -> None:
@@ -188,7 +184,7 @@ class Search:
         self._launch = launch
         protocol = replace(self._plan.protocol, launches=launches)
         self._plan = replace(self._plan, protocol=protocol)
-        self._until_none_fails(lambda: self._confirm(size) if size in self._points else None)
+        self._until_none_fails(lambda: self._confirm(size) if size in self.points else None)
 
     def outcome(self, *, duels: bool = False) -> Outcome:
         """Return the outcome of what is known so far, with duels for the crossovers or without.
@@ -204,7 +200,7 @@ class Search:
     def stakes(self, kind: str) -> Stakes:
         """Return what the choices for a kind of tables may lose, by what is known so far."""
         may_serve = partial(self._kinds.may_serve, kind)
-        return Stakes(self._points, self._plan.bound, self._looks.below, may_serve)
+        return Stakes(self.points, self._plan.bound, self._looks.below, may_serve)
 
     def _crossovers(self) -> Crossovers:
         gain = self._plan.protocol.gain
@@ -223,19 +219,19 @@ class Search:
     def _confirm_all(self) -> None:
         """Time the finalists of each size in this launch, where that was not done."""
         self._looks.all()
-        for size in sorted(self._points):
+        for size in sorted(self.points):
             self._confirm(size)
 
     def _confirm(self, size: int) -> None:
         """Time the finalists of a size in this launch, if that was not done."""
-        point = self._points[size]
+        point = self.points[size]
         if not point.finalists:
             self._name_finalists(size)
         if self._launch not in point.launches:
             self._plan.progress(f"{self._collective} {size} B, launch {self._launch}")
             request = self._request(size, point.finalists)
             cap = self._plan.budget / self._plan.protocol.launches
-            alike = [p for p in self._points.values() if p.is_long == point.is_long]
+            alike = [p for p in self.points.values() if p.is_long == point.is_long]
             # Whether a routine is slower than native with short calls needs all launches.
             eliminates = point.is_long or not self._plan.one_rule
             noise = noise_of(alike) if eliminates else None
@@ -243,20 +239,20 @@ class Search:
 
     def _name_finalists(self, size: int) -> None:
         if self._plan.one_rule:
-            return name_finalists_of_all(self._points, self._kinds, self._plan.protocol.gain)
-        sizes = sorted(self._points)
+            return name_finalists_of_all(self.points, self._kinds, self._plan.protocol.gain)
+        sizes = sorted(self.points)
         place = sizes.index(size)
         around = [*sizes[max(0, place - 1) : place], *sizes[place + 1 : place + 2]]
-        name_finalists(self._points[size], [c for one in around for c in self._leaders(one)])
+        name_finalists(self.points[size], [c for one in around for c in self._leaders(one)])
 
     def _leaders(self, size: int) -> list[Candidate]:
         """Return what leads at a size by what was seen so far, of each kind."""
-        samples = self._points[size].samples()
+        samples = self.points[size].samples()
         return [fastest(self._kinds.of(kind, samples)) for kind in self._plan.kinds]
 
     def _outcome(self, crossovers: Crossovers | None) -> Outcome:
         return outcome_of(
-            self._collective, self._plan, self._kinds, self._points, self.failures, crossovers
+            self._collective, self._plan, self._kinds, self.points, self.failures, crossovers
         )
 
     def _handles(self, candidate: Candidate, size: int) -> bool:

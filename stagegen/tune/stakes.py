@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import summarize
 from stagegen.tune.decision import Estimate
-from stagegen.tune.field import least
+from stagegen.tune.field import best_of_algorithms, least
 from stagegen.tune.point import Point, noise_of
 from stagegen.tune.prediction import ERROR_SECONDS, Prediction
 
@@ -106,8 +106,8 @@ class Stakes:
         low = max((s for s in self.points if s < size), default=None)
         high = min((s for s in self.points if s > size), default=None)
         prediction = self.below(size)
-        above = _by_algorithm(self._least(high)) if high is not None else {}
-        below = _by_algorithm(self._least(low)) if low is not None else {}
+        above = best_of_algorithms(self._least(high)) if high is not None else {}
+        below = best_of_algorithms(self._least(low)) if low is not None else {}
         for name in sorted({*above, *below}):
             if low is not None and high is not None and name in above and name in below:
                 share = (size - low) / (high - low)
@@ -132,11 +132,3 @@ def _interval(point: Point, candidate: Candidate, off: float) -> tuple[float, fl
     seconds = min(*point.seen[candidate], *point.tried.get(candidate, ()), math.inf)
     error = max(off * seconds, ERROR_SECONDS)
     return max(0.0, seconds - error), seconds + error
-
-
-def _by_algorithm(times: Mapping[Candidate, float]) -> dict[str, float]:
-    """Return the least seconds of each algorithm."""
-    found: dict[str, float] = {}
-    for candidate, seconds in times.items():
-        found[candidate.algorithm] = min(found.get(candidate.algorithm, seconds), seconds)
-    return found

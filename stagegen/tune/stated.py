@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from stagegen.tune.decision import Estimate, Spending, Table
-from stagegen.tune.loss import weights
+from stagegen.tune.loss import weighted_mean
 from stagegen.tune.purse import Purse
 from stagegen.tune.subject import Subject
 
@@ -37,14 +37,9 @@ def spending_of(tables: Sequence[Table], purse: Purse) -> Spending:
 
 
 def _log_of(estimates: Sequence[Estimate]) -> float | None:
-    known = {one.size: one.loss for one in estimates if one.loss is not None}
-    weight = weights(known) if known else {}
-    total = sum(weight.values())
-    if not known:
-        return None
-    if total == 0:  # of 0 and 1 byte only
-        weight, total = dict.fromkeys(known, 1.0), float(len(known))
-    return math.fsum(weight[size] * math.log1p(loss) for size, loss in known.items()) / total
+    """Return the logarithm of 1 plus the mean loss of a table; None if no loss is known."""
+    known = {one.size: math.log1p(one.loss) for one in estimates if one.loss is not None}
+    return weighted_mean(known) if known else None
 
 
 def _rounded(estimate: Estimate) -> Estimate:

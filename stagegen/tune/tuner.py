@@ -54,11 +54,6 @@ class Tuned:
     parts: tuple[Outcome, ...] = ()
 
 
-def steps(options: Options) -> int:
-    """Return how many steps, at the least, tuning reports to ``progress``."""
-    return len(options.communicators) * len(options.collectives) * (1 + len(options.sizes))
-
-
 def kinds_of(communicators: Sequence[Communicator]) -> Mapping[Communicator, tuple[str, ...]]:
     """Return the kinds of tables to make from the measurements of each communicator.
 

@@ -15,16 +15,7 @@ from stagegen.measure.records import Candidate, Measurement, Request
 from stagegen.measure.timing import Timing
 from stagegen.topology import load_topology
 from stagegen.tune import DecisionTable, Rule, Table
-from stagegen.tune.loss import (
-    Loss,
-    Times,
-    by_key,
-    loss_of_tables,
-    loss_to_fastest,
-    lost,
-    total,
-    weights,
-)
+from stagegen.tune.loss import Loss, Times, by_key, lost, total, weights
 from stagegen.tune.measured import names_of_tables
 from stagegen.tune.scope import Options
 
@@ -32,7 +23,6 @@ REFERENCE = Path(__file__).parents[2] / "generated" / "reference"
 NATIVE, RING, TREE = Candidate("native"), Candidate("ring"), Candidate("tree")
 CANDIDATES = (NATIVE, RING, TREE)
 SIZES = (1, 64, 512, 1024, 4096)
-MEASURED = {("cluster", 4, 4): "whole"}
 
 
 def measurement(size, seconds, settle=True, communicator="whole"):
@@ -41,13 +31,6 @@ def measurement(size, seconds, settle=True, communicator="whole"):
     (count,) = {len(s) for s in listed.values()}
     request = Request("bcast", size, Timing(), settle, 1, count, tuple(listed), communicator)
     return Measurement(request, tuple(listed.values()))
-
-
-def decision(*rules, collective="bcast", kind="cluster", ranks=4):
-    """Return a table of one collective; each rule is a first size and a candidate."""
-    made = tuple(Rule(start, candidate) for start, candidate in rules)
-    table = Table.exactly(collective, kind, ranks, ranks, made)
-    return DecisionTable("c", "0" * 64, "f" * 64, True, (table,))
 
 
 def test_the_loss_of_a_hand_made_table_is_exact():
@@ -84,9 +67,10 @@ seconds = st.floats(1e-6, 10.0)
 timed = st.fixed_dictionaries(dict.fromkeys(CANDIDATES, seconds))
 
 
-def _tables(chosen):
-    rules = [(0 if place == 0 else SIZES[place], one) for place, one in enumerate(chosen)]
-    return decision(*rules)
+def _table(chosen):
+    """Return a table with these candidates, each from one of SIZES on."""
+    rules = (Rule(first, one) for first, one in zip((0, *SIZES[1:]), chosen, strict=True))
+    return Table.exactly("bcast", "cluster", 4, 4, tuple(rules))
 
 
 @st.composite
@@ -94,45 +78,34 @@ def samples(draw):
     return Times(measurement(size, draw(timed)) for size in SIZES)
 
 
+def _lost(used, reference, times):
+    return lost(used.choice, reference.choice, times, "bcast", "whole")
+
+
 @given(choices, samples())
 def test_a_table_loses_nothing_against_itself(chosen, times):
-    table = _tables(chosen)
-    found = loss_of_tables(table, table, times, MEASURED)
-    assert [loss.share for loss in found.values()] == [0.0]
-    assert total(found.values()) == 0.0
+    assert _lost(_table(chosen), _table(chosen), times).share == 0.0
 
 
 @given(choices, choices, samples())
 def test_the_losses_of_exchanged_roles_cancel_out(one, other, times):
-    there, back = (
-        total(loss_of_tables(_tables(a), _tables(b), times, MEASURED).values())
-        for a, b in ((one, other), (other, one))
-    )
-    assert (1 + there) * (1 + back) == pytest.approx(1)
+    there, back = (_lost(_table(a), _table(b), times) for a, b in ((one, other), (other, one)))
+    assert (1 + there.share) * (1 + back.share) == pytest.approx(1)
 
 
 @given(choices, samples())
 def test_no_table_beats_the_fastest(chosen, times):
-    (loss,) = loss_to_fastest(_tables(chosen), times, MEASURED).values()
+    fastest = _table(times.fastest("bcast", "whole", size) for size in SIZES)
+    loss = _lost(_table(chosen), fastest, times)
     assert loss.share >= -1e-12
     assert min(loss.ratios.values()) >= 1
 
 
-@given(samples())
-def test_the_fastest_at_each_size_loses_nothing(times):
-    chosen = [times.fastest("bcast", "whole", size) for size in SIZES]
-    (loss,) = loss_to_fastest(_tables(chosen), times, MEASURED).values()
-    assert set(loss.ratios.values()) == {1.0}
-
-
 def test_what_may_not_serve_is_not_the_fastest():
     times = Times([measurement(1, {NATIVE: 2.0, RING: 1.0})])
-    table = decision((0, NATIVE))
-    (free,) = loss_to_fastest(table, times, MEASURED).values()
-    (bound,) = loss_to_fastest(
-        table, times, MEASURED, lambda *asked: asked != ("bcast", "cluster", RING)
-    ).values()
-    assert (free.share, bound.share) == (1.0, 0.0)
+    assert times.fastest("bcast", "whole", 1) == RING
+    assert times.fastest("bcast", "whole", 1, lambda one: one != RING) == NATIVE
+    assert times.fastest("bcast", "whole", 1, lambda _: False) is None
 
 
 def test_times_of_different_protocols_are_not_compared():
@@ -158,24 +131,12 @@ def test_sizes_that_were_not_timed_are_named_and_do_not_count():
     assert total([Loss({}, (8,)), loss]) == pytest.approx(1.0)
 
 
-def test_tables_without_a_counterpart_or_times_are_left_out():
-    times = Times([measurement(1, {RING: 1.0, TREE: 2.0})])
-    ring, tree = decision((0, RING)), decision((0, TREE))
-    assert set(loss_of_tables(ring, tree, times, MEASURED)) == {("bcast", "cluster", 4, 4)}
-    assert loss_of_tables(ring, decision((0, TREE), kind="other"), times, MEASURED) == {}
-    assert loss_of_tables(ring, tree, times, {}) == {}
-    assert loss_of_tables(ring, tree, times, {("cluster", 4, 4): "elsewhere"}) == {}
-    assert loss_to_fastest(decision((0, RING), ranks=5), times, MEASURED) == {}
-
-
-def test_the_tables_of_a_tuning_lose_nothing_by_its_own_log_against_themselves():
-    """The generated reference folder: every table has its times, by names that fit."""
+def test_the_log_of_a_tuning_has_the_times_of_each_of_its_tables():
+    """The generated reference folder: the names in the log fit those of the tables."""
     topology = load_topology(REFERENCE / "topology.yaml")
     table = DecisionTable.from_json(json.loads((REFERENCE / "decision.json").read_text()))
     header, records = read_log(REFERENCE / "measurements.jsonl")
     times = Times(Measurement.from_json(r) for r in records if r["kind"] == "measurement")
     measured = names_of_tables(topology, Options.from_json(header).communicators)
-    found = loss_of_tables(table, table, times, measured)
-    assert set(found) == set(by_key(table))
-    assert total(found.values()) == 0.0
-    assert not any(loss.unmeasured for loss in found.values())
+    for collective, *of_table in by_key(table):
+        assert (collective, measured[tuple(of_table)]) in times.places
