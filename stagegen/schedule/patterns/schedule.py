@@ -33,8 +33,8 @@ def pattern_schedule(
         segment: bytes of a part, for `segments`; None tries several and keeps the best.
 
     Raises:
-        InputError: there is no such kind, the pattern is none of an alltoallv on these ranks, or
-            the segment is no positive number.
+        InputError: there is no such kind, the pattern is no alltoallv on these ranks, or the
+            segment is no positive number.
         NotFoundError: a link is too slow for phases (`all-to-all`).
     """
     if kind not in PATTERN_KINDS:

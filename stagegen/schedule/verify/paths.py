@@ -7,7 +7,6 @@ between two ranks consists of the edges that their routes do not share.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
 
 from stagegen.errors import ScheduleError
 from stagegen.schedule.model import Message
@@ -76,17 +75,6 @@ class Network:
             through = [child for child, parent in route if parent == root]
             groups.setdefault(through[0] if through else "above", []).append(rank)
         return sorted(tuple(ranks) for ranks in groups.values())
-
-    def require_contention_free(self, messages: Iterable[Message], where: str) -> None:
-        """Raise a schedule error if two messages share an edge."""
-        user: dict[Edge, Message] = {}
-        for message in messages:
-            for edge in self.path(message):
-                first = user.setdefault(edge, message)
-                if first is not message:
-                    raise ScheduleError(
-                        f"{where}: {first} and {message} share the edge {edge[0]}→{edge[1]}"
-                    )
 
 
 def require(holds: bool, problem: str) -> None:
