@@ -20,18 +20,15 @@ KNOWN = "known.json"
 
 VERSION = 1
 
-#: By what the times of a table are found.
-_KEY = ("collective", "communicator", "ranks", "hosts")
-
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a time is from that programs learned, not tuning (:mod:`stagegen.adaptive.times`).
+    """Where a time comes from that programs measured (:mod:`stagegen.adaptive.times`).
 
     Attributes:
         files: the names of the learned files, sorted.
-        calls: that the time is the median of; 0 if programs did not try the algorithm.
-        factor: by which the time that was known before was multiplied, if they did not; else None.
+        calls: how many the time is the median of; 0 if programs did not try the algorithm.
+        factor: what the earlier time was multiplied by if they did not; else None.
     """
 
     files: tuple[str, ...]
@@ -136,7 +133,7 @@ def read_known(file: Path) -> Known:
     """Read ``known.json``.
 
     Raises:
-        InputError: it cannot be read, or is none.
+        InputError: the file cannot be read, or holds no known times.
     """
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
@@ -166,7 +163,7 @@ def read_known(file: Path) -> Known:
 
 
 def key_of(table: Table) -> tuple[str, str, int, int]:
-    """Return by what the times of a table are found."""
+    """Return what identifies the times of a table: collective, communicator, ranks and hosts."""
     return table.collective, table.communicator, table.ranks, table.shape.hosts
 
 

@@ -14,23 +14,23 @@ from stagegen.adaptive.replay import Overheads, overheads
 from stagegen.errors import InputError, what_is_wrong
 from stagegen.measure.records import Candidate
 
-#: Of each situation, learned.c keeps so many stages before it leaves out any.
+#: The stages at the beginning of a situation that learned.c always keeps.
 FIRST = 96
 
 
 @dataclass(frozen=True)
 class LearnedStage:
-    """So many calls of a candidate.
+    """Some calls of one candidate in turn.
 
     Attributes:
         candidate: its number in the situation.
         calls: how many there were.
-        is_monitoring: whether it was not searched.
+        is_monitoring: whether the stage watched a choice; otherwise it was part of the search.
         mean_s: of each call the mean over the ranks, in seconds; empty if there was no room.
         max_s: likewise the maximum.
-        skew_s: how far apart the ranks came: the mean over its calls of the largest time of a rank
-            less the least.
-        decision: what was decided after it.
+        skew_s: how far apart the ranks came, in seconds: the mean over its calls of the largest
+            time of a rank less the least.
+        decision: what was decided after it, in words.
     """
 
     candidate: int
@@ -113,7 +113,7 @@ class Situation:
     def skew_of(self, candidate: int) -> float | None:
         """Return how far apart the ranks came, the mean over a candidate's calls; None: not tried.
 
-        Kept stages count alone, by their calls.
+        In seconds. Only kept stages count, each by its calls.
         """
         stages = [one for one in self.stages if one.candidate == candidate]
         if not stages:
@@ -253,9 +253,7 @@ def _situation(data: Mapping[str, Any]) -> Situation:
         float(data["meetings_s"]),
         data["selected_after"],
         current,
-        tuple(
-            Candidate(row["algorithm"], tuple(sorted(row["parameters"].items()))) for row in rows
-        ),
+        tuple(map(_candidate, rows)),
         tuple(float(row["known_s"] or 0) for row in rows),
         tuple(_stage(one, len(rows)) for one in data["stages"]),
         int(data["stages_left_out"]),
@@ -268,7 +266,7 @@ def read_learned(file: Path) -> Learned:
     """Read a learned file.
 
     Raises:
-        InputError: it cannot be read, or is none.
+        InputError: the file cannot be read, or is no learned file.
     """
     try:
         data = json.loads(file.read_text(encoding="utf-8"))

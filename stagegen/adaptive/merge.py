@@ -1,4 +1,4 @@
-"""Learned files into a decision table: a rule for each size that programs learned better."""
+"""Merges learned files into a decision table: a rule for each size at which programs did better."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _judge(decision: DecisionTable, subject: Subject, seen: Seen) -> tuple[Candi
 def _compare(best: Candidate, before: Candidate, seen: Seen) -> tuple[Candidate, Lesson] | str:
     """Return what was learned of two candidates, or why nothing is taken over.
 
-    A program does not tell the parts of a composition.
+    A learned file does not name the parts of a composition.
     """
     was = replace(before, bound=())
     if best == was:

@@ -118,7 +118,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Stage:
-    """So many calls of a candidate, and why."""
+    """Some calls of one candidate in turn, and why it serves them."""
 
     candidate: int
     calls: int

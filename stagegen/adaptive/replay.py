@@ -16,10 +16,10 @@ class Overheads:
 
     Attributes:
         selected_after: calls until monitoring begins; None if it never does.
-        o_ms_a_s: seconds per call of the logic and the meetings, before.
-        o_ms_c_s: seconds per call of the communication, before: as in Table 4.19.
-        excess_s: seconds in all of the communication before, beyond what the best would take.
-        o_ma_s: seconds per call of the logic and the meetings while monitoring.
+        o_ms_a_s: seconds per call that the logic and the meetings take before monitoring.
+        o_ms_c_s: seconds per call that the communication takes before monitoring.
+        excess_s: seconds that all calls before monitoring take beyond the best candidate's time.
+        o_ma_s: seconds per call that the logic and the meetings take while monitoring.
     """
 
     selected_after: int | None
@@ -135,7 +135,7 @@ class Replayed:
 def replay(trace: Trace, name: str, settings: Settings | None = None) -> Replayed:
     """Let a policy choose on a trace.
 
-    A policy of the source has the candidates with a group alone, as in a library.
+    A policy of the source gets only the candidates with a group, as in a library.
 
     Args:
         trace: the times.

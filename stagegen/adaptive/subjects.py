@@ -1,4 +1,4 @@
-"""Situations of learned files by what a decision table tells apart: no call sites."""
+"""Groups the situations of learned files as a decision table does: it knows no call sites."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stagegen.tune.decision import DecisionTable, Table
 
 @dataclass(frozen=True)
 class Subject:
-    """What situations have in common that one rule serves."""
+    """What the situations that one rule serves have in common."""
 
     collective: str
     communicator: str
@@ -50,8 +50,8 @@ def require_same(files: Iterable[Learned], decision: DecisionTable, build: str |
 def by_subject(files: Iterable[Learned]) -> Iterator[tuple[Subject, Seen]]:
     """Yield what was seen of each subject, in order.
 
-    Situations of unknown hosts are missing, and those that :func:`counts` leaves out. Whatever
-    order the files have, the result is the same.
+    Situations of unknown hosts are left out, as are those that do not count (:func:`counts`).
+    Whatever order the files have, the result is the same.
     """
     ordered = sorted(files, key=lambda one: one.file)
     pairs = [(_subject(s), f, s) for f in ordered for s in f.situations if counts(s)]

@@ -1,9 +1,9 @@
-"""Learned files into the known times: the next run starts from what programs measured.
+"""Merges learned files into the known times, so that the next run starts from these.
 
-A program's time of a call has what tuning's has not: late ranks, and what else the network
-carries. So the two are not compared. At a size that a program used, every algorithm gets a time
-of that size: those that were tried get the program's, and all others what was known before, times
-the median ratio of the two among those that were tried.
+A call takes longer in a program than in tuning: ranks come late, and the network carries other
+traffic. So the two times are not compared. At a size that a program used, every algorithm gets a
+time of that size: those that were tried get the program's, and all others what was known before,
+times the median ratio of the two among those that were tried.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def update(
 
     Args:
         known: the times of the library.
-        decision: its table, of before the merge.
+        decision: its table before the merge.
         files: of ``LIBCOLL_LEARN``, in any order.
         build_hash: of the library, or None if it is not known.
 
@@ -100,8 +100,8 @@ def _at_size(before: Sequence[KnownTime], subject: Subject, seen: Seen) -> list[
 def _tried(seen: Seen) -> Mapping[Candidate, list[float]]:
     """Return the times of the candidates that were tried in every situation.
 
-    Programs differ in how late their ranks come. So the time of a candidate that only one of them
-    tried says nothing beside that of another one's.
+    Programs differ in how late their ranks come. So times of candidates that different programs
+    tried cannot be compared.
     """
     each = [
         {one.candidates[i] for i in range(len(one.candidates)) if one.times_of(i)}
@@ -113,7 +113,7 @@ def _tried(seen: Seen) -> Mapping[Candidate, list[float]]:
 
 
 def _at(before: Iterable[KnownTime], size: int) -> dict[str, KnownTime]:
-    """Return of each algorithm what is known for a size, as libcoll finds it.
+    """Return what is known of each algorithm at a size, as libcoll finds it.
 
     The parameters are those of the nearest size. The time is from the line through the sizes around
     it; beyond the largest one, in proportion to the bytes.

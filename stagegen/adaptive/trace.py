@@ -26,8 +26,8 @@ class Trace:
     """Per-call times of all candidates.
 
     Attributes:
-        name: what it is of, for people.
-        collective: which one.
+        name: a title for people.
+        collective: its name.
         size: bytes of a message.
         candidates: their names; the first is what the decision table chose.
         entrants: what a policy knows of each.
@@ -133,7 +133,7 @@ class Trace:
         """Read the content of a trace file.
 
         Raises:
-            KeyError, TypeError, ValueError: it is none.
+            KeyError, TypeError, ValueError: the data is no trace.
         """
         if data["version"] != VERSION:
             raise ValueError(f"its version is {data['version']}, and {VERSION} is needed")
@@ -169,7 +169,7 @@ def read_trace(file: Path) -> Trace:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file) from error
     except (KeyError, TypeError, ValueError) as error:
-        advice = "make it again with `stagegen adapt`"
+        advice = "make it again with `stagegen adapt trace`"
         raise InputError(f"is no trace: {what_is_wrong(error)}; {advice}", file) from error
 
 
@@ -256,7 +256,7 @@ def _heavy_tail(random: np.random.Generator, base: Times, calls: int) -> Times:
 
 
 def _degraded(random: np.random.Generator, base: Times, calls: int) -> Times:
-    """What is known to be the fastest takes twice as long from a quarter to three quarters on."""
+    """The fastest candidate takes twice as long in the middle half of the calls."""
     times = _stationary(random, base, calls)
     times[int(base.argmin()), calls // 4 : 3 * calls // 4] *= 2
     return times
@@ -301,7 +301,7 @@ def source_entrants(collective: str, size: int) -> tuple[Entrant, ...]:
 def synthetic(
     kind: str, *, calls: int = 2000, seed: int = 1, collective: str = "alltoall", size: int = 2048
 ) -> Trace:
-    """Return a made trace: the source's set of candidates, from 10 ms to 40 ms a call.
+    """Return a synthetic trace: the source's set of candidates, from 10 ms to 40 ms a call.
 
     What is known of each is its base time with an error of 5 %. The table's choice is what is known
     to be the fastest; it comes first. One more candidate is the native routine.
