@@ -120,10 +120,7 @@ class Arrivals:
         ]
         if not found:
             return None
-        every = np.concatenate(found)
-        places = np.searchsorted(CLASSES, every, side="right")
-        counts = np.bincount(places, minlength=len(CLASSES))[: len(CLASSES)]
-        return tuple(float(n) / len(every) for n in counts)
+        return class_shares(np.concatenate(found))
 
     def to_json(self) -> dict[str, Any]:
         """Return the form for programs; times in seconds."""
@@ -147,6 +144,13 @@ class Arrivals:
             },
             "sites": [site.to_json() for site in self.sites],
         }
+
+
+def class_shares(factors: Array) -> tuple[float, ...]:
+    """Return which share of some imbalance factors is in each of :data:`CLASSES`."""
+    places = np.searchsorted(CLASSES, factors, side="right")
+    counts = np.bincount(places, minlength=len(CLASSES))[: len(CLASSES)]
+    return tuple(float(n) / len(factors) for n in counts)
 
 
 def arrivals_of(recording: Recording, times: MessageTimes | None = None) -> Arrivals:

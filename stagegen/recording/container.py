@@ -60,7 +60,7 @@ def read_recording(path: Path) -> Recording:
     """Read a recording.
 
     Raises:
-        InputError: it is none, is damaged, is of another version, or cannot be read.
+        InputError: the file is no recording, is damaged, is of another version, or cannot be read.
     """
     return read_binary(path, _read, "not a recording, or a damaged one")
 

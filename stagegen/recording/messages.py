@@ -64,7 +64,7 @@ def read_message_times(path: Path) -> MessageTimes:
     """Read a file of ``stagegen arrivals --calibrate``.
 
     Raises:
-        InputError: it is none.
+        InputError: the file cannot be read, or has no times of messages.
     """
     try:
         form = json.loads(path.read_text(encoding="utf-8"))

@@ -99,7 +99,7 @@ def read_parts(path: Path) -> tuple[Part, ...]:
     """Read a file of one or more parts.
 
     Raises:
-        InputError: it is none, is damaged, or cannot be read.
+        InputError: the file has no parts, is damaged, or cannot be read.
     """
     return read_binary(path, lambda data: tuple(_parts(data)), "damaged part of a recording")
 

@@ -28,7 +28,7 @@ class Table:
     unmatched: int
 
     def times(self, name: str) -> Array:
-        """Return [call, rank] of ``arrival`` or ``exit``, each of its rank's own clock."""
+        """Return ``arrival`` or ``exit`` as [call, rank], in nanoseconds of each rank's clock."""
         return np.stack([events[name] for _, events in self.columns], axis=1)
 
 

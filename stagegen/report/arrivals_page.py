@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stagegen import __version__
-from stagegen.recording.arrivals import CLASSES, Arrivals, SiteArrivals
+from stagegen.recording.arrivals import CLASSES, Arrivals, SiteArrivals, class_shares
 from stagegen.recording.messages import MessageTimes
 from stagegen.recording.model import Array
 from stagegen.report.html import page_template
@@ -90,25 +90,19 @@ def _thinned(values: Array) -> tuple[Array, Array]:
     return at, np.maximum(np.maximum.reduceat(values, at), least)
 
 
-def _shares(factors: Array) -> Array:
-    places = np.searchsorted(CLASSES, factors, side="right")
-    shares: Array = np.bincount(places, minlength=len(CLASSES))[: len(CLASSES)] / len(factors)
-    return shares
-
-
 def _distribution(arrivals: Arrivals) -> str:
     """Return a bar for small and one for larger messages, then one for each site."""
     from matplotlib import colormaps  # noqa: PLC0415 - an optional dependency
     from matplotlib.figure import Figure  # noqa: PLC0415 - likewise
 
-    bars: list[tuple[str, Array]] = []
+    bars: list[tuple[str, tuple[float, ...]]] = []
     for title, small in (("small messages", True), ("medium and large", False)):
         shares = arrivals.distribution(small)
         if shares is not None:
-            bars.append((title, np.array(shares)))
+            bars.append((title, shares))
     for site in arrivals.sites[:_BARS]:
         if site.worst_factors is not None:
-            bars.append((_title(site), _shares(site.worst_factors)))
+            bars.append((_title(site), class_shares(site.worst_factors)))
 
     def draw() -> Figure:
         figure = Figure(figsize=(8.0, 0.8 + 0.28 * len(bars)), layout="constrained")
