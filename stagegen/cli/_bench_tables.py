@@ -22,6 +22,7 @@ from stagegen.cli._options import print_json
 from stagegen.cli._sizes import timed
 from stagegen.cli._timing import Chosen
 from stagegen.cli._tune_log import LOG, new_header
+from stagegen.cli._used import algorithms_used
 from stagegen.errors import InputError
 from stagegen.generate import Renderer, measuring_sources, session_build
 from stagegen.generate.timings import require_sound
@@ -58,7 +59,7 @@ class Asked:
         sizes: in bytes.
         repetitions: of each candidate.
         timing: how calls are timed.
-        chosen: what the mechanism is.
+        chosen: the timing mechanism, and how late ranks come.
     """
 
     topology: Topology
@@ -140,7 +141,7 @@ def bench_tables(asked: Asked, launcher: str | None, mpicc: str | None, as_json:
     """Compare what the tables choose with the native routine and with each other, and print it.
 
     Raises:
-        InputError: a library, or a collective, is none.
+        InputError: a folder is no library of this cluster, or a collective is unknown.
         MeasurementError: a routine is wrong, or could not be timed.
     """
     topology = asked.topology
@@ -182,7 +183,9 @@ def _measure(
     found, toolchain, why = launcher_and_toolchain(topology, asked.topology_file, launcher, mpicc)
     console.print(why)
     require_sound(asked.chosen.mechanism, toolchain)
-    used = _only(catalogue, points)
+    chosen = {(name, one) for (name, _), choices in points.items() for one in choices}
+    chosen |= {(name, NATIVE_CANDIDATE) for name, _ in points}
+    used = replace(catalogue, algorithms=with_native(catalogue, algorithms_used(catalogue, chosen)))
     folder = asked.libraries[0] / "build" / "bench-tables"
     names = tuple(sorted({name for name, _ in points}))
     options = Options(names, tuple(sorted({max(1, size) for _, size in points})), timing, 0.0)
@@ -224,21 +227,6 @@ def _candidates(
     """Return what the tables choose of a collective, each once."""
     of = (c for (name, _), choices in points.items() if name == collective for c in choices)
     return tuple(dict.fromkeys(of))
-
-
-def _only(
-    catalogue: Catalogue, points: Mapping[tuple[str, int], tuple[Candidate, ...]]
-) -> Catalogue:
-    """Return the catalogue with only what the choices need.
-
-    Raises:
-        InputError: it lacks one of them.
-    """
-    pairs = {(name, one) for (name, _), choices in points.items() for one in choices}
-    pairs |= {(name, NATIVE_CANDIDATE) for name, _ in points}
-    pairs |= {(part.collective, part.candidate) for _, one in pairs for part in one.bound}
-    chosen = [catalogue.find(name, one.algorithm) for name, one in sorted(pairs)]
-    return replace(catalogue, algorithms=with_native(catalogue, chosen))
 
 
 def _print_table(asked: Asked, rows: Sequence[_Row]) -> None:

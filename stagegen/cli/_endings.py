@@ -58,7 +58,7 @@ class Endings:
         self._is_ending = False
 
     def finish(self) -> None:
-        """From now on the command ends soon by itself, and signals do not keep it from that."""
+        """Ignore signals from now on: the command is about to end by itself."""
         self._is_ending = True
 
     def __call__(self, number: int, _frame: FrameType | None) -> None:

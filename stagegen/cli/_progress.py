@@ -41,7 +41,7 @@ class State:
     Attributes:
         what: the step that it is at.
         done: races that have been measured or are being measured.
-        total: races, at the least.
+        total: races that there will be, at least.
         checks: routines that have been checked.
         measurements: requests that have been answered, those from a log included.
         elapsed_s: seconds since the start.
@@ -105,7 +105,7 @@ class Display(Protocol):
         """Show an event."""
 
     def end(self, status: int, text: str) -> None:
-        """The run has ended with this exit status, and this error or result."""
+        """Show that the run has ended, with its exit status and its error or result."""
 
 
 class Silent:
@@ -236,7 +236,7 @@ def choose_display(quiet: bool, descriptor: int | None, *, lasting: bool) -> Dis
     """Return what the options ask for; else a bar on a terminal, and lines elsewhere.
 
     Args:
-        quiet: whether to show nothing; so it is without a standard error, too.
+        quiet: whether to show nothing. Without a standard error, nothing is shown either.
         descriptor: for JSON lines, or None.
         lasting: whether the run lasts long enough for a bar.
 

@@ -8,8 +8,9 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stagegen.catalogue import Algorithm, Catalogue, load_catalogue, with_native
+from stagegen.catalogue import Catalogue, load_catalogue, with_native
 from stagegen.cli._tune_log import LOG, new_header
+from stagegen.cli._used import algorithms_used
 from stagegen.data import TEMPLATES
 from stagegen.errors import MeasurementError
 from stagegen.generate import (
@@ -196,7 +197,8 @@ class Live:
     def __init__(self, bed: Bed, catalogue: Catalogue, candidates: tuple[Candidate, ...]):
         self._bed, self._candidates = bed, candidates
         topology, collective = bed.topology, bed.collective
-        used = _used(catalogue, collective, candidates)
+        chosen = algorithms_used(catalogue, ((collective, one) for one in candidates))
+        used = replace(catalogue, algorithms=with_native(catalogue, chosen))
         self._timing = Timing()
         needed = tuple(sorted({one.collective for one in used.algorithms}))
         options = Options((collective,), (bed.size,), self._timing, 0.0)
@@ -278,11 +280,3 @@ def repetitions_of(seconds: float, least: int) -> int:
         least: repetitions that there are however long they take.
     """
     return max(least, min(REPETITIONS_MOST, int(LAUNCH_SECONDS / max(seconds, 1e-9))))
-
-
-def _used(catalogue: Catalogue, collective: str, candidates: Sequence[Candidate]) -> Catalogue:
-    """Return the catalogue with only what candidates need."""
-    pairs = {(collective, one) for one in candidates}
-    pairs |= {(part.collective, part.candidate) for one in candidates for part in one.bound}
-    chosen: list[Algorithm] = [catalogue.find(name, one.algorithm) for name, one in sorted(pairs)]
-    return replace(catalogue, algorithms=with_native(catalogue, chosen))

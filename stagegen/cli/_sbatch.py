@@ -45,7 +45,7 @@ def job_script(topology: Topology, words: Sequence[str], limit: str) -> str:
         limit: the job's time limit, as sbatch takes it.
 
     Raises:
-        InputError: the limit is none, or the launcher asked for does not start jobs on nodes.
+        InputError: the limit is no time, or the launcher asked for does not start jobs on nodes.
     """
     if not _LIMIT.fullmatch(limit):
         raise InputError(f"--time-limit {limit!r}: write minutes, HH:MM:SS or D-HH:MM:SS")

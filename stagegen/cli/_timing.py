@@ -53,7 +53,7 @@ def timing_chosen(text: str, topology_file: str | None) -> Chosen:
         topology_file: of the cluster; a ``stagegen.yaml`` may be beside it.
 
     Raises:
-        InputError: the file is none, or the user's parts are wrong.
+        InputError: the file is no mechanism, or the user's parts are wrong.
         click.BadParameter: there is none of that name, or it lacks what it needs.
     """
     name, _, _ = text.partition(":")
@@ -142,7 +142,7 @@ def timing_of(
     """Return what the options ask for.
 
     Raises:
-        click.BadParameter: the metric is none of the mechanism.
+        click.BadParameter: the mechanism does not have this metric.
     """
     mechanism, arrivals = chosen.mechanism, chosen.arrivals
     metrics = metrics_of(mechanism.name)

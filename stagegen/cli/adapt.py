@@ -153,7 +153,7 @@ def _print_replays(played: Sequence[Replayed]) -> None:
 
 
 @command.command("trace")
-@click.option("--synthetic", "kind", type=click.Choice(tuple(KINDS)), help="Make a trace.")
+@click.option("--synthetic", "kind", type=click.Choice(tuple(KINDS)), help="Make up times.")
 @click.option("--topology", "topology_file", metavar="FILE", help="Measure on this cluster.")
 @click.option(
     "--algorithms", default="", metavar="A,B:x=1,…", help="Algorithms to measure; default: all."

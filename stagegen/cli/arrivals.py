@@ -42,7 +42,7 @@ _ROWS = 20
     metavar="FILE",
     help="Measure times of messages with the command behind `--`, and write them to FILE.",
 )
-@click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: that beside mpiexec.")
+@click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: the one beside mpiexec.")
 @click.option(
     "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page."
 )

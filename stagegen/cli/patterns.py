@@ -129,7 +129,7 @@ def of(
     "--class",
     "is_class",
     is_flag=True,
-    help="It is an example of its class, and no pattern of its own.",
+    help="Mark it as an example of a class of patterns, not as a pattern of its own.",
 )
 def make(
     kind: str,

@@ -52,7 +52,7 @@ _MANY = 512
     metavar="MIB",
     help="Memory of each rank for what is recorded; calls beyond it are counted only.",
 )
-@click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: that beside mpiexec.")
+@click.option("--mpicc", metavar="PROGRAM", help="MPI compiler; default: the one beside mpiexec.")
 @click.option("--overhead", is_flag=True, help="Measure what the recorder adds to a call, instead.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command(

@@ -56,7 +56,7 @@ def command() -> None:
     help="How many of the lowest levels between hosts have their nodes on hosts that contribute.",
 )
 @click.option(
-    "--root", "root_host", metavar="HOST", default="", help="Host of the root [rank 0's]."
+    "--root", "root_host", metavar="HOST", default="", help="Host of the root; default: rank 0's."
 )
 @click.option("--name", metavar="NAME", help="Name of the tree; default: the shape's.")
 @click.option(

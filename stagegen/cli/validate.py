@@ -15,11 +15,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table as TextTable
 
-from stagegen.catalogue import Algorithm, Catalogue, load_catalogue, with_native
+from stagegen.catalogue import Catalogue, load_catalogue, with_native
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import format_option, launcher_option, mpicc_option, print_json
 from stagegen.cli._timing import Chosen, as_logged, timing_chosen, timing_of
 from stagegen.cli._tune_log import LOG, new_header
+from stagegen.cli._used import algorithms_used
 from stagegen.errors import InputError
 from stagegen.generate import Renderer, measuring_sources, session_build
 from stagegen.generate.timings import BUILT_IN, Mechanism, require_sound
@@ -219,9 +220,7 @@ def _used(catalogue: Catalogue, recorded: Recorded, drawn: Sequence[Decision]) -
     Raises:
         InputError: the catalogue lacks one, or one has changed since it was measured.
     """
-    pairs = {(d.key[0], c) for d in drawn for c in d.candidates}
-    pairs |= {(part.collective, part.candidate) for _, c in pairs for part in c.bound}
-    chosen: list[Algorithm] = [catalogue.find(name, c.algorithm) for name, c in sorted(pairs)]
+    chosen = algorithms_used(catalogue, ((d.key[0], c) for d in drawn for c in d.candidates))
     hashes = None if recorded.header is None else last_routines(recorded.header, recorded.records)
     other = changed(hashes or {}, catalogue.hashes) & {a.full_name for a in chosen}
     if other:

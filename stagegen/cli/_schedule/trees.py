@@ -23,7 +23,7 @@ def tree_options(command: _Command) -> _Command:
             show_default=True,
             help="The tree; binomial and flat ignore the network.",
         ),
-        click.option("--arity", type=int, help="The most children of a rank in a kary tree [3]."),
+        click.option("--arity", type=int, help="The most children in a kary tree; default: 3."),
     )
     for option in reversed(options):
         command = option(command)
