@@ -1,4 +1,4 @@
-"""All that is told of a file, series by series."""
+"""What ``stagegen inspect`` reports of a file, series by series."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Look:
         clocks: how the ranks' clocks were aligned.
         lost: calls that the rank with the most of them has overwritten, or not kept.
         unmatched: calls of the file that only some ranks have kept.
-        tree: if most of the calls have a tree.
-        steps: of messages; None if there are none.
-        links: in the call of median length; none without a topology.
+        tree: what the calls tell of their tree; None if most of them have none.
+        steps: what the calls tell by steps; None if they have no messages.
+        links: how the call of median length uses them; none without a topology.
     """
 
     name: str

@@ -20,8 +20,7 @@ class NodeFindings:
     Attributes:
         number: the node.
         rank: which rank does its work.
-        host: where.
-        contributors: their names, most often seen ones (:class:`stagegen.inspection.nodes.Node`).
+        host: of this rank.
         down: down latencies, from the last arrival; of a root none.
         up: up latencies, to the first departure; of a root none.
         core: of a root, from the last arrival to the first departure.

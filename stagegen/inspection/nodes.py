@@ -238,6 +238,7 @@ def _is_tree(nodes: dict[int, Node]) -> bool:
 
 
 def _ends(nodes: Mapping[int, Node], start: int, way: str) -> bool:
+    """Tell whether the way from a node, by parents or givers, ends and is no circle."""
     seen: set[int] = set()
     at: int | None = start
     while at is not None:

@@ -13,7 +13,7 @@ _PERCENTILES = (10, 90)
 
 @dataclass(frozen=True)
 class Spread:
-    """A distribution of times, as in Table 2; seconds."""
+    """A distribution of times in seconds; ``low`` and ``high`` are percentiles 10 and 90."""
 
     mean: float
     median: float

@@ -193,7 +193,7 @@ def read_trace(path: Path) -> Trace:
     """Read the file that ``LIBCOLL_EVENTS`` names.
 
     Raises:
-        InputError: it is none, is damaged, is of another version, or cannot be read.
+        InputError: the file is no trace, is damaged, is of another version, or cannot be read.
     """
     return read_binary(path, _read, "not a trace, or a damaged one")
 

@@ -25,7 +25,7 @@ class Iterations:
     steps: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse steps that are none.
+        """Refuse steps that make no sense.
 
         Raises:
             ValueError: a number is below 1, or the sizes do not ascend.

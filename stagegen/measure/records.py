@@ -209,7 +209,7 @@ class Measurement:
         """Read a record of the log.
 
         Raises:
-            KeyError, TypeError, ValueError: it is none.
+            KeyError, TypeError, ValueError: the record is not of this kind.
         """
         answers = entry(record, "seconds", dict)
         seconds = tuple(map(times, answers.values()))
@@ -251,6 +251,9 @@ class Check:
     """Whether a routine gave the same bytes as the native one.
 
     Attributes:
+        collective: its name.
+        candidate: the routine.
+        cases: how many calls were compared.
         wrong: how many of ``cases`` differed, or -1 if the routine did not end.
         first_wrong: the first of them, in words.
         communicator: the name of the ranks that called.
@@ -291,7 +294,7 @@ class Check:
         """Read a record of the log.
 
         Raises:
-            KeyError, TypeError, ValueError: it is none.
+            KeyError, TypeError, ValueError: the record is not of this kind.
         """
         return cls(
             collective=entry(record, "collective", str),
@@ -310,6 +313,8 @@ class Failure:
     """A routine that passed its check and yet ended or hung the job when it was timed.
 
     Attributes:
+        collective: its name.
+        candidate: the routine.
         size: in bytes, of the call that failed.
         why: the error in one line.
         communicator: the name of the ranks that called.
@@ -343,7 +348,7 @@ class Failure:
         """Read a record of the log.
 
         Raises:
-            KeyError, TypeError, ValueError: it is none.
+            KeyError, TypeError, ValueError: the record is not of this kind.
         """
         candidate = Candidate.from_spec(entry(record, "routine", str))
         if candidate.algorithm == NATIVE:

@@ -43,7 +43,7 @@ Launches = Mapping[int, Sequence[float]]
 
 @dataclass(frozen=True)
 class Summary:
-    """A sample in three numbers, in its own unit: the median and the ends of its interval."""
+    """A sample, in its own unit: median, ends of its interval, and number of values."""
 
     median: float
     low: float
@@ -147,7 +147,7 @@ def is_faster_in_launches(challenger: Launches, incumbent: Launches, gain: float
 
     - The median of the launches' ratios is below 1 by at least ``gain``.
     - A one-sided Wilcoxon signed-rank test on the ratios of the launches rejects "not faster" at
-      :data:`SIGNIFICANCE`. With less than :data:`LAUNCHES_LEAST` launches it cannot. Then all
+      :data:`SIGNIFICANCE`. With fewer than :data:`LAUNCHES_LEAST` launches it cannot. Then all
       launches must agree, and the test is on the ratios of all rounds.
     """
     ratios = launch_ratios(challenger, incumbent)

@@ -103,7 +103,8 @@ class Environment:
         launcher: its name.
         representative: whether times say something about the topology's cluster.
         scale: the factor by which all link rates were multiplied, at most 1.
-        latency: `real`, `emulated`, or `none` where links have no latency of their own.
+        latency: `real`; `emulated` on every link; `relay` or `relay:TIME`, on long links only; or
+            `none`.
         mpi: `mpich` or `openmpi`.
         mpi_version: its version.
         kernel: release of the kernel of the machine that started the job.
