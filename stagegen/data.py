@@ -9,7 +9,7 @@ _WHEEL_DATA = _PACKAGE / "_data"
 _ROOT = _WHEEL_DATA if _WHEEL_DATA.is_dir() else _PACKAGE.parent
 
 TEMPLATES = _ROOT / "templates"
-#: The folder of the templates that holds plain C that several routines share.
+#: The folder, within the templates, of the plain C that several routines share.
 ENGINES = "engines"
 DRIVERS = _ROOT / "drivers"
 TOPOLOGIES = _ROOT / "topologies"

@@ -104,7 +104,7 @@ def _is_unproven(sources: Path, routine: BuildRoutine) -> bool:
 def _prove_tables(sources: Path, topology: Topology, routine: BuildRoutine) -> _Proofs:
     """Prove the tables of a routine, if it has any, for the ranks that it serves.
 
-    Of its C file, only the name of its function counts, and the files that it includes.
+    Its C file is not proven: only its function's name and its includes are compared.
     """
     path, data = _files_of(sources, routine)
     with _named(str(path)):

@@ -43,7 +43,7 @@ def scheme_name(tables: Tables, function: str) -> str:
         function: the routine, whose name may say it, too.
 
     Raises:
-        ScheduleError: there is no such scheme, or it is not that of the routine's name.
+        ScheduleError: there is no such scheme, or the routine's name says another one.
     """
     members = _members(tables)
     giver = _one_of(members, "giver", _GIVERS)

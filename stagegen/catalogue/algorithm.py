@@ -49,7 +49,8 @@ PLACES = {
     "sites": "COLL_NEEDS_SITES",
 }
 
-#: Needs for which the ranks must be in several parts, one of which has several of them.
+#: Needs that divide the ranks into parts, such as hosts. A communicator must have several parts,
+#: and several ranks in at least one of them.
 LEVELS = frozenset({"leaders", "hosts", "switches", "sites"})
 
 #: What the steps of a routine's persistent form are, and the C constant of each with its comment.
@@ -63,7 +64,7 @@ STEPS = {
     "dissemination": ("COLL_STEPS_DISSEMINATION", "to the rank 2^k after, in step k"),
 }
 
-#: What an algorithm needs whose template brings its own tables, for all ranks of one topology.
+#: The need of an algorithm whose template brings its own tables, for all ranks of one topology.
 OWN_TABLES = "tables"
 
 #: The ranks that routines with each of these needs serve, in words.
@@ -81,7 +82,7 @@ class Adaptation:
     """Says that calls which adapt may try an algorithm (Faraj 2006, §4.3.1.1 and §4.3.1.3).
 
     Attributes:
-        group: the source's group of algorithms that optimise the same; 0 if the source has it not.
+        group: the source's group of algorithms with the same aim; 0 if the source does not have it.
         representative: whether it stands for its group until that is chosen.
         max_bytes: the largest message that it is tried for, or None.
         without_hosts: whether it is tried only where the ranks' hosts are not known: another
@@ -177,7 +178,7 @@ class Part:
     """A call of another collective, or of the same one, that a composition makes.
 
     Attributes:
-        collective: which one.
+        collective: its name.
         size: the call's size in bytes, as its collective counts them, for a call of the composition
             of ``n`` bytes in elements of ``e`` bytes on ``p`` ranks.
     """

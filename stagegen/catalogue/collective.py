@@ -256,7 +256,7 @@ def _arguments(value: Any) -> tuple[str, ...]:
 
 
 def _sends(one: Collective) -> bool:
-    """Whether the arguments of the sending side are those of what a rank holds to send."""
+    """Whether the arguments of the sending side fit what a rank holds to send."""
     wanted = set()
     if one.send != NOTHING:
         wanted = {"input"} if one.reduces else {"input", "count or counts", "type"}
@@ -285,7 +285,7 @@ def _has_blocks(one: Collective) -> bool:
     return one.size not in ("pair", "rank", "unknown") or ALL in (one.send, one.recv)
 
 
-#: The key that is told to be wrong, what has to hold, and what to do.
+#: The key that an error names, what has to hold, and what to do.
 _RULES: tuple[tuple[str, Callable[[Collective], bool], str], ...] = (
     ("arguments", lambda one: one.arguments[-1] == "comm", "the last one has to be comm"),
     ("send", _sends, "needs sendbuf with count and type (reductions: sendbuf alone), or nothing"),

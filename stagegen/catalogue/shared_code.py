@@ -114,7 +114,7 @@ class _Found(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """What stands at the top of a file: a function, or all up to a semicolon.
+    """What stands at the top level of a file: a function, or all up to a semicolon.
 
     Attributes:
         tokens: of it.
@@ -175,7 +175,7 @@ def _macros_apart(text: str) -> tuple[list[_Found], list[str]]:
 
 
 def _pieces(of: Iterable[str]) -> Iterator[_Piece]:
-    """Yield what stands at the top of a file one by one.
+    """Yield what stands at the top level of a file, one by one.
 
     Raises:
         _NotUnderstoodError: something does not end, or begins with the body of a function.
@@ -223,7 +223,7 @@ def _depth_in_branch(line: str, depth: int, branched: list[int]) -> int:
 
 
 def _is_head(of: list[str]) -> bool:
-    """Tell whether what stands before a brace at the top is the head of a function."""
+    """Tell whether what stands before a brace at the top level is the head of a function."""
     return _plain(of)[-1:] == [")"] and "=" not in _outside(of)
 
 

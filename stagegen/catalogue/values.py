@@ -51,7 +51,7 @@ class ValueRange:
 
     @property
     def text(self) -> str:
-        """Return it in words, such as ``512, 1024, 2048, … up to n``."""
+        """The values in words, such as ``512, 1024, 2048, … up to n``."""
         third = _next(self, _next(self, self.first))
         first = ", ".join(map(str, _between(self, third)))
         return f"{first}, … up to {self.until.text}"

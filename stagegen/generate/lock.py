@@ -26,7 +26,7 @@ class Lock:
     Attributes:
         path: of the file.
         descriptor: to hand on to processes that hold it, too.
-        left: what a holder wrote that did not release it; empty if there was none.
+        left: what an earlier holder wrote that did not release it; empty if there was none.
     """
 
     path: Path

@@ -48,8 +48,8 @@ reference: Karwande, Yuan and Lowenthal 2003, with pieces and tokens of our own
 _INCLUDE = '{% include "alltoallv/_pattern.c.j2" %}\n'
 _INCLUDE_BY_HOST = '{% include "alltoallv/_pattern_by_host.c.j2" %}\n'
 
-#: What the name of the routine ends with whose schedule is of hosts, with one message for all ranks
-#: of two hosts.
+#: How the name of a routine ends whose schedule is between hosts: one message has the blocks of all
+#: ranks of two hosts.
 BY_HOST = "by-host"
 #: Leaders carry blocks of up to so many times the pattern's largest. Tuning measures blocks of four
 #: times their length (`SCALES`), and calls may have half as much again (recognition.c).
@@ -90,8 +90,8 @@ def pattern_root(
         say: is told which orders are not possible on this cluster, and why; each once.
 
     Raises:
-        InputError: a pattern is none of an alltoallv on these ranks, a block is too long, or two
-            names become one.
+        InputError: a pattern is no alltoallv on these ranks, a block is too long, or two names
+            become one.
     """
     files: dict[str, str] = {}
     owner: dict[str, str] = {}

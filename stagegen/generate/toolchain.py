@@ -121,7 +121,7 @@ def _flavour(mpicc: str) -> str:
     return "openmpi" if "Open MPI" in asked.stdout + asked.stderr else "mpich"
 
 
-#: How the words of a wrapper begin that the compiler needs to compile, and those only for linking.
+#: How a wrapper's options begin: those that compiling needs, and those for linking only.
 _COMPILING = ("-I", "-D", "-U", "-f", "-m", "-pthread")
 _LINKING = ("-L", "-l", "-Wl,", "-O", "-g")
 
