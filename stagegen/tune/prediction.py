@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 #: Lines rule out candidates up to this factor beyond the last size; farther, only what is certain
 #: does: protocols change between short and long messages, and slopes with them.
@@ -171,3 +171,18 @@ def usual_error(errors: Collection[float]) -> float:
     """
     known = statistics.quantiles(errors, n=4)[2] if len(errors) > 3 else ERROR_MOST
     return min(ERROR_MOST, max(ERROR_LEAST, known))
+
+
+def _line(seen: Sequence[tuple[int, float]], error: float = 0.0) -> float:
+    """Return the least seconds per byte of the line through two times, if each is off by ``error``.
+
+    The error is a share; with 0 it is the line through the times as they are. The line goes through
+    the last size and one that is at least :data:`APART` times smaller, or the one before if there
+    is none.
+    """
+    *before, (high, after) = seen
+    if not before:
+        return 0.0
+    low, seconds = next((p for p in reversed(before) if APART * p[0] <= high), before[-1])
+    off = [max(error * time, ERROR_SECONDS) if error else 0.0 for time in (seconds, after)]
+    return max(0.0, (after - off[1] - seconds - off[0]) / (high - low))
