@@ -114,7 +114,7 @@ class Prediction:
         return certain + max(slope * (size - last), self._growth(last, size))
 
     def hope(self, name: str, size: int) -> float:
-        """Return the seconds that long calls take if all goes well; 0 if nothing is known of them.
+        """Return the least seconds to hope for in a long call; 0 if the algorithm was not seen yet.
 
         However far the size is beyond the last one, the line through an algorithm's own times is
         not off by more than :data:`DOUBT`. Of two lines the flatter one counts: one unlucky call

@@ -173,7 +173,7 @@ def _promising(
 
 
 def _soonest(prediction: Prediction, fastest: float) -> Callable[[str, int], float]:
-    """Return the least time that is believed: where calls are long, what smaller sizes let hope."""
+    """Return what predicts the least time: where calls are long, lines count at any distance."""
     return prediction.hope if fastest > LONG_SECONDS else prediction.least
 
 

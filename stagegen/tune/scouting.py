@@ -198,9 +198,9 @@ class Scout:
         """Tune the parameters of those that may win; their best values take part from then on.
 
         The parameters of an earlier size are a good guess: an algorithm that is behind with them is
-        not tuned again, as that takes as long as several races. Those that are behind on the rungs,
-        or within a small budget, are not tuned at all, nor those whose calls take seconds, unless
-        one rule serves all sizes: parameters are tuned at the largest alone then.
+        not tuned again, as that takes as long as several races. It is not tuned at all on the
+        rungs, within a small budget, or where its calls take seconds. One rule for all sizes is
+        different: it is tuned at the largest size alone, so there long calls are tuned, too.
         """
         contenders = set(everyone.nearest(least(seen), NEAR_FACTOR, NEAREST))
         for algorithm in algorithms:

@@ -84,7 +84,7 @@ int coll_plan_bcast(struct coll_operation *operation, const struct coll_routine 
 
 /*
  * Up a tree in chunks: a rank adds up its own operands and what its children send, and passes it
- * on. The sum is in the root's result, or in the scratch, where room for each child comes behind.
+ * on. The sum is in the root's result, or in the scratch, which has room for each child after it.
  * A rank without children sends its operands as they are.
  */
 static void add_up(struct coll_operation *operation, const struct node *node, MPI_Aint chunk) {
