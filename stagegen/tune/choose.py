@@ -13,14 +13,20 @@ import statistics
 from collections.abc import Callable, Mapping
 
 from stagegen.measure.records import Candidate
-from stagegen.measure.statistics import MARGIN, is_faster_in_launches
+from stagegen.measure.statistics import LAUNCHES_LEAST, MARGIN, is_faster_in_launches
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import Sample
+from stagegen.tune.race import LONG_SECONDS
 
 Samples = Mapping[Candidate, Sample]
 
 #: A crossover is known when its interval is this share of its lower end, or one byte.
 RESOLUTION = 1 / 8
+
+#: After so many launches, a candidate loses by far if even the least of its times, looks included,
+#: is above the other's median by this factor. Only long calls tell so soon. With as many launches
+#: as a test needs, the test decides.
+FAR = {1: 1.3, 2: 1.12, 3: 1.06}
 
 #: A candidate is steadier than another one that is as fast if its mean is lower by this factor.
 STEADIER = 1.03
@@ -128,10 +134,20 @@ def steadier(samples: Samples, chosen: Candidate, gain: float = MARGIN) -> Candi
     return chosen if _is_faster(samples[chosen], samples[steady], gain) else steady
 
 
+def is_faster_by_far(challenger: Sample, incumbent: Sample) -> bool:
+    """Whether a difference is so large that few launches tell it (:data:`FAR`)."""
+    shared = len(challenger.launches.keys() & incumbent.launches.keys())
+    fast, slow = median(challenger), min((*incumbent.scouted, *incumbent.seconds))
+    tells = 0 < shared < LAUNCHES_LEAST and fast > LONG_SECONDS
+    return tells and slow > FAR[min(shared, max(FAR))] * fast
+
+
 def _is_faster(challenger: Sample, incumbent: Sample, gain: float) -> bool:
     """Whether a difference counts; scouting alone, which no launch followed, goes by the least."""
     if challenger.launches and incumbent.launches:
-        return is_faster_in_launches(challenger.launches, incumbent.launches, gain)
+        return is_faster_in_launches(
+            challenger.launches, incumbent.launches, gain
+        ) or is_faster_by_far(challenger, incumbent)
     return min(challenger.seconds) < (1 - gain) * min(incumbent.seconds)
 
 

@@ -54,7 +54,7 @@ class Composing:
         """
         scouted = least(point.seen)
         uncomposed = distinct(point.field.leaders(least(point.tried)))
-        race = self.make_field((*uncomposed, *given))
+        race = self.make_field((*uncomposed, *given)).without_dear(scouted)
         short = point.fastest < SHORT_SECONDS
         few = self._promising(race, scouted, given)
         if not few:

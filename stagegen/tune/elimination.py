@@ -10,6 +10,9 @@
   another communicator, and is ahead by the least gain in each of :data:`CONFIRMED` launches.
 - A challenger that is slower than the leader in two launches or more is *behind*: what replaces
   it is the better of two that both beat the native routine.
+- Where calls are dear, launches are for the first group alone. What loses there *by far*
+  (:func:`stagegen.tune.choose.is_faster_by_far`) is not timed again, but stays: the tables of other
+  groups may have it.
 
 The error of the race: in each group, the native routine is tested against one challenger, which
 scouting ranked best. A challenger that is no faster must be ahead in each of five launches, which
@@ -20,6 +23,9 @@ does not grow with their number. While it is on test, it is not taken out as bea
 A challenger that was faster on another communicator needs fewer launches, as it has passed the
 looks on both. One that is no faster here is ahead in both launches with a probability of at most 1
 in 4, and by the least gain in both with a lower one.
+
+The bound of 1 in 32 does not cover what is decided by far. There, no time of the native routine,
+looks included, comes near the other's median: 30 % above it after one launch, 12 % after two.
 """
 
 from __future__ import annotations
@@ -30,13 +36,16 @@ from collections.abc import Mapping
 
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import launch_ratios, may_be_faster
+from stagegen.tune.choose import FAR, is_faster_by_far
 from stagegen.tune.decision import NATIVE_CANDIDATE
+from stagegen.tune.field import least
 from stagegen.tune.point import Point
 from stagegen.tune.protocol import Protocol
 
 #: After so many launches a candidate is beaten if its least time is above a rival's median by this
-#: factor; in scouting it had calls before. Where calls are long, the second of the two.
-BEATEN = {1: (1.5, 1.3), 2: (1.2, 1.12), 3: (1.1, 1.06)}
+#: factor; in scouting it had calls before. Where calls are long, the factor is that of
+#: :data:`stagegen.tune.choose.FAR`.
+BEATEN = {1: 1.5, 2: 1.2, 3: 1.1}
 
 #: So many launches confirm what was faster on another communicator.
 CONFIRMED = 2
@@ -48,12 +57,39 @@ NOISE_FACTOR = 4
 def is_settled(point: Point, protocol: Protocol) -> bool:
     """Whether further launches cannot change the choice of any group, or hardly its time."""
     if not point.launches:
-        return len(point.running) <= 1
-    return all(_is_settled(point, group, protocol) for group in point.field.groups)
+        return len(point.running) <= 1 and not point.is_dear
+    return all(_is_settled(point, group, protocol) for group in _contested(point))
+
+
+def worth_timing(point: Point) -> tuple[Candidate, ...]:
+    """Return the finalists that the next launch times.
+
+    Where calls are dear, these are the ones that may still be chosen for the first group. The
+    others stay, with the times that they have.
+    """
+    if not point.launches:
+        return point.running
+    left = {candidate for group in _contested(point) for candidate in _left(point, group)}
+    return tuple(candidate for candidate in point.running if candidate in left)
+
+
+def _contested(point: Point) -> tuple[frozenset[Candidate], ...]:
+    """Return the groups that further launches are for: where calls are dear, the first alone."""
+    return point.field.without_dear(least(point.seen)).groups
+
+
+def _left(point: Point, group: frozenset[Candidate]) -> list[Candidate]:
+    """Return what still runs of a group, without those that lost by far if calls are dear."""
+    running = [candidate for candidate in point.running if candidate in group]
+    if not running or not point.is_dear:
+        return running
+    samples = point.samples()
+    leader = samples[min(running, key=point.median)]
+    return [c for c in running if not is_faster_by_far(leader, samples[c])]
 
 
 def _is_settled(point: Point, group: frozenset[Candidate], protocol: Protocol) -> bool:
-    running = [candidate for candidate in point.running if candidate in group]
+    running = _left(point, group)
     if len(running) <= 1:
         return True
     if NATIVE_CANDIDATE in running or len(point.launches) < 2:
@@ -118,12 +154,12 @@ def _replace_native(point: Point, protocol: Protocol) -> None:
 
 def _is_on_test(point: Point, candidate: Candidate) -> bool:
     """Whether it is the one by which others may replace the native routine, too."""
-    tested = {point.challenger(group) for group in point.field.groups}
+    tested = {point.challenger(group) for group in _contested(point)}
     return candidate in tested and NATIVE_CANDIDATE in point.running
 
 
 def _is_beaten(point: Point, candidate: Candidate, rival: float, noise: float) -> bool:
-    known = BEATEN[min(len(point.launches), max(BEATEN))][point.is_long]
+    known = (FAR if point.is_long else BEATEN)[min(len(point.launches), max(BEATEN))]
     factor = max(known, math.exp(NOISE_FACTOR * noise))
     return min(*point.seen[candidate], *point.pooled(candidate)) > factor * rival
 
@@ -135,7 +171,7 @@ def _is_out_of_reach(point: Point, candidate: Candidate, protocol: Protocol) -> 
     """
     if NATIVE_CANDIDATE not in point.running:
         return False
-    groups = (group for group in point.field.groups if candidate in group)
+    groups = (group for group in _contested(point) if candidate in group)
     tested = {first for group in groups if (first := point.challenger(group)) is not None}
     return not any(
         _is_open(point, first, NATIVE_CANDIDATE, protocol)

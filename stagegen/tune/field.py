@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import summarize
 
+#: Calls that take longer than this many seconds are dear. Then time is spent for the first group,
+#: the table of the ranks that are measured. Other tables get what is known of their candidates.
+DEAR_SECONDS = 1.0
+
 #: The measured seconds of each candidate.
 Times = dict[Candidate, list[float]]
 
@@ -67,6 +71,18 @@ class Field:
                 if factor == float("inf") or time <= factor * members[0][0]:
                     near.add(candidate)
         return [candidate for candidate in times if candidate in near]
+
+    def without_dear(self, times: Mapping[Candidate, float]) -> Field:
+        """Return the race without the inner groups whose best known time is above DEAR_SECONDS.
+
+        The first group, which holds all, stays.
+        """
+        first, *inner = self.groups
+
+        def best(group: frozenset[Candidate]) -> float:
+            return min((times[c] for c in group if c in times), default=0.0)
+
+        return Field(self.candidates, (first, *(g for g in inner if best(g) <= DEAR_SECONDS)))
 
     def leaders(self, times: Mapping[Candidate, float]) -> list[Candidate]:
         """Return the best of each group that has a time."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.measure.statistics import LAUNCHES_LEAST, summarize
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.elimination import CONFIRMED, eliminate, is_settled
+from stagegen.tune.elimination import CONFIRMED, eliminate, is_settled, worth_timing
 from stagegen.tune.field import least
 from stagegen.tune.point import Point
 from stagegen.tune.protocol import Protocol
@@ -27,7 +27,7 @@ from stagegen.tune.race import SCOUT_FACTOR, decisive, in_random_order
 CHUNKS = ((0.15, 3), (math.inf, 1))
 
 #: A launch goes on if at least this share of the times of a candidate are above its median in all
-#: launches by this factor.
+#: launches by this factor. Beside dear calls, a hiccup is small: they are not repeated.
 DISTURBED_SHARE, DISTURBED = 0.4, 1.25
 
 #: So many repetitions have a median that one hiccup cannot move, and are made whatever they cost.
@@ -45,6 +45,10 @@ REPETITIONS_MOST = 60
 #: nearby sizes.
 FINALISTS = ((0.1, 3), (1.0, 2), (math.inf, 1))
 NEAR, NEAR_LONG = 1.15, 1.06
+
+#: Where calls are dear, the native routine is no finalist if looks saw it slower than the best of
+#: every group by this factor.
+HOPELESS = 2
 
 
 def run_launch(
@@ -67,7 +71,7 @@ def run_launch(
     """
     if is_settled(point, protocol):
         return
-    running = point.running
+    running = worth_timing(point)
     turn = in_random_order(replace(request, candidates=running), protocol.seed)
     turn = decisive(turn, point.fastest, _chunk(point.lasts, protocol))
     most = max(turn.repetitions, math.ceil(REPETITIONS_MOST / protocol.launches))
@@ -83,7 +87,9 @@ def run_launch(
         done += turn.repetitions
         leading = point.field.leaders({one: point.median(one) for one in running})
         known = all(summarize(point.pooled(one)).width <= allowed for one in leading)
-        clear = not any(_is_disturbed(point, one, request.launch) for one in running)
+        clear = point.is_dear or not any(
+            _is_disturbed(point, one, request.launch) for one in running
+        )
         over = spent >= cap and (clear or done >= THREE)
         if over or done >= most or (known and clear):
             break
@@ -106,6 +112,12 @@ def _chunk(lasts: float, protocol: Protocol) -> int:
     return max(chunk, math.ceil(LAUNCHES_LEAST / protocol.launches))
 
 
+def _is_native_hopeless(point: Point, scores: Mapping[Candidate, float]) -> bool:
+    """Whether the native routine is slower than the best of each group by :data:`HOPELESS`."""
+    native = scores.get(NATIVE_CANDIDATE, math.inf)
+    return all(native > HOPELESS * scores[one] for one in point.field.leaders(scores))
+
+
 def name_finalists(point: Point, neighbours: Sequence[Candidate]) -> None:
     """Choose the finalists: the leaders of the groups, and what holds the nearby sizes.
 
@@ -123,6 +135,8 @@ def name_finalists(point: Point, neighbours: Sequence[Candidate]) -> None:
     if point.is_long:
         native = scores.get(NATIVE_CANDIDATE, math.inf)
         chosen = {c for c in chosen if c == NATIVE_CANDIDATE or scores[c] < native}
+    if point.is_dear and _is_native_hopeless(point, scores):
+        chosen.discard(NATIVE_CANDIDATE)
     point.finalists = tuple(candidate for candidate in point.seen if candidate in chosen)
     point.holders = frozenset({*holding, NATIVE_CANDIDATE})
     point.ranks = {candidate: scores.get(candidate, math.inf) for candidate in point.finalists}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import chain
 
 from stagegen.catalogue import Algorithm
+from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.tune.candidates import handles, routines_of
@@ -18,7 +19,7 @@ from stagegen.tune.composing import Composing
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import Times, best_of_algorithms, distinct, least
 from stagegen.tune.kinds import TableKinds
-from stagegen.tune.one_rule import slower_than_native
+from stagegen.tune.one_rule import foremost, slower_than_native
 from stagegen.tune.plan import Plan
 from stagegen.tune.point import Point
 from stagegen.tune.prediction import Prediction
@@ -160,6 +161,8 @@ class Looks:
             if rung not in self._quick:
                 known = self.below(rung)
                 self._quick[rung] = self._scout.quickly(rung, self._able(rung), known, many)
+        if self._plan.one_rule and size == self._plan.sizes[-1]:
+            self._tune_before(size)
         self._plan.progress(f"{self._collective} {size} B")
         below = [self.points[s] for s in sorted(self.points) if s < size]
         # With one rule for all sizes, a routine may serve that is the best at none.
@@ -174,6 +177,14 @@ class Looks:
         if self._plan.one_rule:
             self._at_all_sizes()
 
+    def _tune_before(self, size: int) -> None:
+        """Tune the parameters of one rule for all sizes, if calls of the largest are dear."""
+        tuned = self._plan.tuning_size
+        if tuned != size and tuned not in self._quick:
+            able = self._able(tuned)
+            nothing = Prediction(self._plan.bound)
+            self._quick[tuned] = self._scout.quickly(tuned, able, nothing, len(able))
+
     def _at_all_sizes(self) -> None:
         """Look at what was looked at with the longest messages with shorter ones, too."""
         *smaller, largest = self._plan.sizes
@@ -186,14 +197,18 @@ class Looks:
     def _able(self, size: int) -> list[Algorithm]:
         """Return the algorithms without parts that can do a size.
 
-        With one rule for all sizes, these are not slower than native at smaller ones.
+        With one rule for all sizes, these are not slower than native at smaller ones. If calls are
+        dear, they are the best ones there.
         """
         able = [a for a in self._algorithms.values() if not a.parts and a.handles(size)]
         if not self._plan.one_rule:
             return able
-        smaller = [point for s, point in self.points.items() if s < size]
-        slower = {name for point in smaller for name in slower_than_native(point)}
-        return [a for a in able if a.name not in slower]
+        seen = {**self._quick, **{s: point.seen for s, point in self.points.items()}}
+        known = [times for smaller, times in seen.items() if smaller < size]
+        slower = {name for times in known for name in slower_than_native(times)}
+        is_dear = size in self._plan.sizes and self._plan.tuning_size < size
+        few = foremost(known) if is_dear else {a.name for a in able}
+        return [a for a in able if a.name in few - slower or a.name == NATIVE]
 
     def below(self, size: int) -> Prediction:
         """Return the prediction for a size from the smaller ones that were looked at."""

@@ -6,21 +6,23 @@ choice must be slower than the native routine at none of a few sizes, from the s
 largest.
 
 A search looks at short calls first, and leaves out the routines that are slower there. It tunes
-parameters at the largest size, and times the values that it finds at the smaller ones, too.
+parameters at the largest size, or at a smaller one if calls of the largest are dear. It times the
+values that it finds at the other sizes, too.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from stagegen.catalogue import Algorithm
+from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import MARGIN, is_faster_in_launches, launch_ratios
 from stagegen.tune.choose import Samples, median
 from stagegen.tune.decision import NATIVE_CANDIDATE, Rule
-from stagegen.tune.field import Sample, least
+from stagegen.tune.field import Sample, Times, best_of_algorithms, least
 from stagegen.tune.kinds import TableKinds
 from stagegen.tune.point import Point
 from stagegen.tune.rules import alternatives
@@ -29,13 +31,30 @@ from stagegen.tune.rules import alternatives
 #: show them slower than it by the share NEARLY, as its few times are noisy; others come first.
 FINALISTS, NEARLY = 3, 0.25
 
+#: How many algorithms are looked at with the longest messages if calls are dear there.
+FOREMOST = 4
 
-def slower_than_native(point: Point) -> set[str]:
+
+def slower_than_native(times: Times) -> set[str]:
     """Return the algorithms that looks saw to be slower than the native routine by NEARLY."""
-    scores = least(point.seen)
+    scores = least(times)
     limit = (1 + NEARLY) * scores.get(NATIVE_CANDIDATE, math.inf)
     as_fast = {candidate.algorithm for candidate in scores if scores[candidate] <= limit}
     return {candidate.algorithm for candidate in scores} - as_fast
+
+
+def foremost(known: Iterable[Times]) -> set[str]:
+    """Return the algorithms with the least times at all known sizes, :data:`FOREMOST` at most.
+
+    The geometric mean of what each takes, over what the native routine takes, is what counts.
+    """
+    scores = [best_of_algorithms(least(times)) for times in known]
+    everywhere = set.intersection(*(set(of_size) for of_size in scores))
+    ratios = {
+        name: math.prod(of_size[name] / of_size[NATIVE] for of_size in scores)
+        for name in everywhere
+    }
+    return set(sorted(ratios, key=lambda name: (ratios[name], name))[:FOREMOST])
 
 
 def ranked(samples: Mapping[int, Samples], margin: float) -> list[Candidate]:

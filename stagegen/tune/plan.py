@@ -11,6 +11,7 @@ from stagegen.measure.timing import Timing
 from stagegen.topology import WHOLE
 from stagegen.tune.choose import Samples
 from stagegen.tune.decision import CLUSTER, HOSTS, OTHER, Table
+from stagegen.tune.field import DEAR_SECONDS
 from stagegen.tune.protocol import Protocol
 
 
@@ -59,11 +60,21 @@ class Plan:
     thrifty: bool = False
 
     def tunes(self, size: int) -> bool:
-        """Whether parameters are tuned at a size: with one rule for all, at the largest alone.
+        """Whether parameters are tuned at a size: with one rule for all, at one size alone."""
+        return not self.one_rule or size == self.tuning_size
 
-        Short calls would ask for values that are bad with long ones, which take most of the time.
+    @property
+    def tuning_size(self) -> int:
+        """The size in bytes at which parameters are tuned if one rule serves calls of all sizes.
+
+        It is the largest size at which calls are not dear: short ones would ask for values that are
+        bad with long ones, which take most of the time.
         """
-        return not self.one_rule or size == self.sizes[-1]
+        *smaller, size = self.sizes
+        shorter = max(smaller, default=0)
+        while self.bound(size) + self.late(size) > DEAR_SECONDS and size // 2 > shorter:
+            size //= 2
+        return size
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import field as made
 
 from stagegen.measure.records import Candidate
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.field import Field, Sample, Times, least
+from stagegen.tune.field import DEAR_SECONDS, Field, Sample, Times, least
 from stagegen.tune.race import LONG_SECONDS
 
 
@@ -120,6 +120,11 @@ class Point:
             first is not None and first.algorithm in self.told and not first.bound
             for first in tested
         )
+
+    @property
+    def is_dear(self) -> bool:
+        """Whether calls take so long that launches are for the first group alone."""
+        return self.lasts > DEAR_SECONDS
 
     @property
     def is_long(self) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.field import Field, Times, least
+from stagegen.tune.field import DEAR_SECONDS, Field, Times, least
 from stagegen.tune.prediction import Prediction
 
 #: A candidate whose least scouted time is above the best one's by more than this factor is
@@ -46,7 +46,7 @@ SURPRISED = 2
 #: taken MORE_SECONDS.
 WORTH_MORE = 1.25
 MORE_LOOKS, MORE_AT_A_TIME = 3, 4
-DEAR_SECONDS, MORE_SECONDS = 1.0, 60.0
+MORE_SECONDS = 60.0
 
 #: The most candidates of a group that get a second look, by the seconds that a call takes at the
 #: most: beside a call of seconds, a hiccup is small.
@@ -131,6 +131,7 @@ def look(
     times.clear()
     times.update(found)
     fastest = min(least(times).values())
+    field = field.without_dear(least(times))
     explores = fastest + late <= LONG_SECONDS and prediction.begins_to_tell(request.size, fastest)
     wanted = (
         set(request.candidates) if explores else _promising(request, field, prediction, times, late)

@@ -119,7 +119,7 @@ class Scout:
         late = self.plan.late(size)
         asked = self._asked(size, everyone)
         seen = look_quickly(self.source, asked, everyone, prediction, many, late)
-        self.on_rungs = True
+        self.on_rungs |= not self.plan.one_rule
         if self.plan.tunes(size):
             self._tune(size, algorithms, everyone, seen, quick=True)
         return seen
@@ -200,7 +200,7 @@ class Scout:
         The parameters of an earlier size are a good guess: an algorithm that is behind with them is
         not tuned again, as that takes as long as several races. It is not tuned at all on the
         rungs, within a small budget, or where its calls take seconds. One rule for all sizes is
-        different: it is tuned at the largest size alone, so there long calls are tuned, too.
+        different: it is tuned at one size alone, so there long calls are tuned, too.
         """
         contenders = set(everyone.nearest(least(seen), NEAR_FACTOR, NEAREST))
         for algorithm in algorithms:

@@ -156,6 +156,7 @@ const struct coll_options *coll_options(void);
 
 /* trace.c */
 void coll_trace_count(const struct coll_routine *routine, MPI_Aint bytes);
+void coll_trace_start(int collective, MPI_Aint bytes);
 void coll_trace_communicator(MPI_Comm comm, struct coll_comm *cc);
 void coll_trace_print(void);
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from docs.tools.experiments.page import with_report
-from docs.tools.experiments.patterns import first_calls, in_theory, persistent, tuned
+from docs.tools.experiments.patterns import first_calls, in_theory, persistent, plans, tuned
 from docs.tools.experiments.patterns._clusters import CLUSTERS, topology_file
+from stagegen.catalogue import load_catalogue
 from stagegen.topology import load_topology
 
 ROOT = Path(__file__).parents[2]
@@ -129,3 +130,19 @@ def test_the_median_of_several_jobs_tells_how_fast_a_plan_is():
 def test_a_job_without_all_rows_has_no_result():
     with pytest.raises(ValueError, match="not all of planned, ms, native, ms"):
         persistent.rows_in(JOB.replace("native, ms", "nothing, ms"))
+
+
+def test_each_planned_routine_of_each_cluster_has_its_ratio():
+    found = {"random-5 bbr bcast/binomial": persistent.rows_in(JOB)}
+    head, *rows = (line for line in plans.EXPERIMENT.report(found).splitlines() if "|" in line)
+    (row,) = (row for row in rows if "960" in row)
+    assert row.startswith("| bcast, `binomial` | 8 |")
+    place = head.split("|").index(" `random-5`, bbr ")
+    assert row.split("|")[place].strip() == "960, 1650: 1.67"
+    assert [one.met for one in plans.EXPERIMENT.targets(found)] == [True]
+
+
+def test_what_is_measured_as_a_plan_has_one():
+    catalogue = load_catalogue()
+    measured = [catalogue.find(collective, routine) for collective, routine, _ in plans.PLANS]
+    assert [one.name for one in measured if one.persistent is None] == []

@@ -467,6 +467,29 @@ static void use_barriers(void) {
     MPI_Request_free(&request);
 }
 
+/* Three starts of an allreduce of 400 bytes, two of a broadcast of 8 bytes; blocking calls. */
+static void start_some(void) {
+    int from[100] = {0}, to[100];
+    double one = 1;
+    MPI_Request sum, word;
+    MPI_Allreduce_init(from, to, 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &sum);
+    MPI_Bcast_init(&one, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &word);
+    for (int i = 0; i < 3; ++i) {
+        MPI_Start(&sum);
+        MPI_Wait(&sum, MPI_STATUS_IGNORE);
+        if (i > 0)
+            continue;
+        MPI_Request both[2] = {word, MPI_REQUEST_NULL};
+        MPI_Start(&word);
+        MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+        MPI_Startall(1, &word);
+        MPI_Wait(&word, MPI_STATUS_IGNORE);
+    }
+    MPI_Request_free(&sum);
+    MPI_Request_free(&word);
+    MPI_Allreduce(from, to, 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv) {
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -483,6 +506,7 @@ int main(int argc, char **argv) {
                 {"handlers", handle_errors},
                 {"late", fail_with_late_messages},
                 {"types", use_two_types},
+                {"counted", start_some},
                 {"barriers", use_barriers}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)

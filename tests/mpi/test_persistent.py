@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -153,6 +154,13 @@ def test_collectives_of_all_kinds_have_plans(way):
 @pytest.mark.parametrize("way", [0, 1])
 def test_no_rank_leaves_a_persistent_barrier_before_all_have_started_it(way):
     run("persistent_uses.c", "barriers", kind="auto", way=way)
+
+
+@pytest.mark.parametrize(("kind", "starts"), [("auto", [(256, 3), (8, 2)]), ("native", [])])
+def test_the_trace_counts_the_starts_of_operations_that_have_a_plan(kind, starts):
+    told = run("persistent_uses.c", "counted", kind=kind, variables={"LIBCOLL_TRACE": "1"}).stderr
+    line = r"rank 0: \w+ +persistent, planned +(\d+)\.\.\d+ +bytes +(\d+) starts"
+    assert [(int(first), int(count)) for first, count in re.findall(line, told)] == starts
 
 
 def test_a_setting_that_means_nothing_is_reported_once():

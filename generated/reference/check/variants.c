@@ -15,20 +15,19 @@ const struct variant variants[] = {
     {1, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
     {1, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
     {1, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
-    {7, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
     {11, {.segment_size = 512}}, /* allreduce arrival_chain */
     {11, {.segment_size = 1024}}, /* allreduce arrival_chain */
     {11, {.segment_size = 2048}}, /* allreduce arrival_chain */
     {11, {.segment_size = 8192}}, /* allreduce arrival_chain */
     {11, {.segment_size = 16384}}, /* allreduce arrival_chain */
-    {13, {.segment_size = 512}}, /* allreduce lanes */
-    {13, {.segment_size = 1024}}, /* allreduce lanes */
-    {13, {.segment_size = 2048}}, /* allreduce lanes */
-    {13, {.segment_size = 8192}}, /* allreduce lanes */
-    {13, {.segment_size = 16384}}, /* allreduce lanes */
+    {13, {.segment_size = 512}}, /* allreduce hr1_switches */
+    {13, {.segment_size = 1024}}, /* allreduce hr1_switches */
+    {13, {.segment_size = 2048}}, /* allreduce hr1_switches */
+    {13, {.segment_size = 8192}}, /* allreduce hr1_switches */
     {14, {.segment_size = 512}}, /* allreduce lanes_switches */
     {14, {.segment_size = 1024}}, /* allreduce lanes_switches */
     {14, {.segment_size = 2048}}, /* allreduce lanes_switches */
@@ -38,62 +37,47 @@ const struct variant variants[] = {
     {15, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
     {15, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
     {15, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {20, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
-    {20, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
-    {20, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
-    {20, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {29, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {29, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
-    {29, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
-    {38, {.segment_size = 512}}, /* bcast pipelined_binary */
-    {38, {.segment_size = 1024}}, /* bcast pipelined_binary */
-    {38, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {38, {.segment_size = 16384}}, /* bcast pipelined_binary */
-    {40, {.arity = 4, .segment_size = 8192}}, /* bcast topology_kary */
-    {40, {.arity = 3, .segment_size = 512}}, /* bcast topology_kary */
-    {40, {.arity = 3, .segment_size = 1024}}, /* bcast topology_kary */
-    {40, {.arity = 3, .segment_size = 2048}}, /* bcast topology_kary */
-    {40, {.arity = 3, .segment_size = 16384}}, /* bcast topology_kary */
-    {41, {.segment_size = 512}}, /* bcast topology_linear */
-    {41, {.segment_size = 1024}}, /* bcast topology_linear */
-    {41, {.segment_size = 2048}}, /* bcast topology_linear */
-    {41, {.segment_size = 8192}}, /* bcast topology_linear */
-    {41, {.segment_size = 16384}}, /* bcast topology_linear */
-    {44, {.in_flight = 1}}, /* gather throttled_linear */
-    {44, {.in_flight = 4}}, /* gather throttled_linear */
-    {48, {.radix = 3}}, /* reduce knomial */
-    {49, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {49, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {49, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {49, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {53, {.segment_size = 512}}, /* reduce pipelined_binary */
-    {53, {.segment_size = 1024}}, /* reduce pipelined_binary */
-    {53, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {53, {.segment_size = 16384}}, /* reduce pipelined_binary */
-    {54, {.segment_size = 512}}, /* reduce pipelined_linear */
-    {54, {.segment_size = 1024}}, /* reduce pipelined_linear */
-    {54, {.segment_size = 2048}}, /* reduce pipelined_linear */
-    {54, {.segment_size = 16384}}, /* reduce pipelined_linear */
-    {55, {.arity = 1, .segment_size = 8192}}, /* reduce pre_reduced_tree */
-    {55, {.arity = 3, .segment_size = 8192}}, /* reduce pre_reduced_tree */
-    {55, {.arity = 2, .segment_size = 512}}, /* reduce pre_reduced_tree */
-    {55, {.arity = 2, .segment_size = 1024}}, /* reduce pre_reduced_tree */
-    {55, {.arity = 2, .segment_size = 2048}}, /* reduce pre_reduced_tree */
-    {55, {.arity = 2, .segment_size = 16384}}, /* reduce pre_reduced_tree */
-    {56, {.segment_size = 512}}, /* reduce topology_linear */
-    {56, {.segment_size = 1024}}, /* reduce topology_linear */
-    {56, {.segment_size = 2048}}, /* reduce topology_linear */
-    {56, {.segment_size = 16384}}, /* reduce topology_linear */
-    {58, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {58, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {58, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {58, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {63, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {63, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {63, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {63, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {70, {.in_flight = 1}}, /* scatter throttled_linear */
-    {70, {.in_flight = 4}}, /* scatter throttled_linear */
+    {21, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
+    {21, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
+    {21, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
+    {21, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
+    {27, {.in_flight = 4, .segment_size = 4096}}, /* alltoall aapc_rounds */
+    {27, {.in_flight = 8, .segment_size = 8192}}, /* alltoall aapc_rounds */
+    {27, {.in_flight = 8, .segment_size = 16384}}, /* alltoall aapc_rounds */
+    {31, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {31, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
+    {31, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
+    {34, {.arity = 1, .segment_size = 8192}}, /* bcast late_leaves */
+    {34, {.arity = 3, .segment_size = 8192}}, /* bcast late_leaves */
+    {34, {.arity = 2, .segment_size = 512}}, /* bcast late_leaves */
+    {34, {.arity = 2, .segment_size = 1024}}, /* bcast late_leaves */
+    {34, {.arity = 2, .segment_size = 2048}}, /* bcast late_leaves */
+    {34, {.arity = 2, .segment_size = 16384}}, /* bcast late_leaves */
+    {36, {.segment_size = 512}}, /* bcast topology_linear */
+    {36, {.segment_size = 1024}}, /* bcast topology_linear */
+    {36, {.segment_size = 2048}}, /* bcast topology_linear */
+    {36, {.segment_size = 8192}}, /* bcast topology_linear */
+    {36, {.segment_size = 16384}}, /* bcast topology_linear */
+    {41, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {41, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {41, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {41, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {45, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {45, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {45, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {45, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {47, {.segment_size = 512}}, /* reduce topology_linear */
+    {47, {.segment_size = 1024}}, /* reduce topology_linear */
+    {47, {.segment_size = 2048}}, /* reduce topology_linear */
+    {47, {.segment_size = 16384}}, /* reduce topology_linear */
+    {49, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {49, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {49, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {49, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {55, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {55, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {55, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {55, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
     {-1, {0}},
 };
 /* clang-format on */

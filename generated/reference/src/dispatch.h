@@ -97,6 +97,7 @@ void coll_numbers_end(locale_t before);
 
 /* trace.c */
 void coll_trace_count(const struct coll_routine *routine, MPI_Aint bytes);
+void coll_trace_start(int collective, MPI_Aint bytes);
 void coll_trace_communicator(MPI_Comm comm, struct coll_comm *cc);
 void coll_trace_print(void);
 

@@ -17,15 +17,16 @@ static char *input_of(const struct coll_call *call) {
 int coll_padded_make(const struct coll_call *call, const struct coll_comm *cc,
                      struct padded *padded) {
     const int p = cc->size, count = call->recv_count / p + (call->recv_count % p != 0);
+    const MPI_Aint all = (MPI_Aint)p * count; /* maybe more than an int counts */
     MPI_Aint stride;
     *padded = (struct padded){count, {NULL, input_of(call)}};
-    if (p * count == call->recv_count)
+    if (all == call->recv_count)
         return MPI_SUCCESS;
     COLL_TRY(coll_extent(1, call->recv_type, &stride));
-    COLL_TRY(coll_elements_for(call, (MPI_Count)p * count, &padded->elements));
+    COLL_TRY(coll_elements_for(call, all, &padded->elements));
     char *elements = padded->elements.data;
     COLL_TRY(coll_copy_elements(call, cc, input_of(call), elements, call->recv_count));
-    for (int i = call->recv_count; i < p * count; ++i)
+    for (MPI_Aint i = call->recv_count; i < all; ++i)
         COLL_TRY(coll_copy_elements(call, cc, input_of(call), elements + i * stride, 1));
     return MPI_SUCCESS;
 }

@@ -498,10 +498,12 @@ static int start_ours(MPI_Request request, int *error) {
     struct coll_operation *operation = find(request);
     if (operation != NULL) {
         *error = mistake_of(operation);
-        if (*error == MPI_SUCCESS)
+        if (*error == MPI_SUCCESS) {
+            coll_trace_start(operation->call.collective, operation->call.bytes);
             *error = start(operation, &hook);
-        else
+        } else {
             lend(mistaken = operation->plans);
+        }
     }
     struct coll_failure *failed = take_failures();
     pthread_mutex_unlock(&lock);

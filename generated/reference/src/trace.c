@@ -16,6 +16,8 @@ enum { CLASSES = 64 };
 
 /* A row for each routine, made when the first call is counted; NULL without memory. */
 static atomic_ulong (*calls)[CLASSES];
+/* Starts of persistent operations that have a plan. */
+static atomic_ulong starts[COLL_COLLECTIVES][CLASSES];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_rows(void) {
@@ -44,16 +46,21 @@ void coll_trace_count(const struct coll_routine *routine, MPI_Aint bytes) {
                               memory_order_relaxed);
 }
 
-static void print_routine(int rank, int index) {
-    const struct coll_routine *routine = &coll_routines[index];
+void coll_trace_start(int collective, MPI_Aint bytes) {
+    if (coll_settings()->tracing)
+        atomic_fetch_add_explicit(&starts[collective][size_class(bytes)], 1, memory_order_relaxed);
+}
+
+/* Print a line for each class of sizes that has calls. */
+static void print_row(int rank, int collective, const char *name, atomic_ulong row[CLASSES],
+                      const char *what) {
     for (int class = 0; class < CLASSES; ++class) {
-        unsigned long count = atomic_load_explicit(&calls[index][class], memory_order_relaxed);
+        unsigned long count = atomic_load_explicit(&row[class], memory_order_relaxed);
         unsigned long long from = class == 0 ? 0 : 1ULL << (class - 1);
         unsigned long long to = class == 0 ? 0 : 2 * from - 1;
         if (count != 0)
-            fprintf(stderr, "libcoll: rank %d: %-10s %-24s %12llu..%-12llu bytes %10lu calls\n",
-                    rank, coll_collective_names[routine->collective], routine->name, from, to,
-                    count);
+            fprintf(stderr, "libcoll: rank %d: %-10s %-24s %12llu..%-12llu bytes %10lu %s\n", rank,
+                    coll_collective_names[collective], name, from, to, count, what);
     }
 }
 
@@ -137,5 +144,8 @@ void coll_trace_print(void) {
                 " LIBCOLL_HOST_BUFFERS=1 promises that none is\n",
                 rank, coll_settings()->gpu_support);
     for (int index = 0; index < coll_routine_count && calls != NULL; ++index)
-        print_routine(rank, index);
+        print_row(rank, coll_routines[index].collective, coll_routines[index].name, calls[index],
+                  "calls");
+    for (int collective = 0; collective < COLL_COLLECTIVES; ++collective)
+        print_row(rank, collective, "persistent, planned", starts[collective], "starts");
 }

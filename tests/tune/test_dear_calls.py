@@ -1,0 +1,216 @@
+"""Where calls take seconds, time is spent for the table of the ranks that are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import pytest
+
+from stagegen.catalogue import Parameter
+from stagegen.measure.records import Candidate, Measurement, Request
+from stagegen.tune.choose import choose
+from stagegen.tune.composing import Composing
+from stagegen.tune.field import DEAR_SECONDS, Field, Sample, Times
+from stagegen.tune.one_rule import FOREMOST
+from stagegen.tune.plan import Plan
+from stagegen.tune.point import Point
+from stagegen.tune.prediction import Prediction
+from stagegen.tune.race import look
+from stagegen.tune.search import Outcome, Search
+from tests.measure.fakes import TIMING, Model, request
+from tests.tune.test_race_search import algorithm
+
+NATIVE, AWARE, PLAIN = map(Candidate, ("native", "aware", "plain"))
+SIZE = 1 << 20
+
+
+def tuned(costs: dict[str, float]) -> tuple[Model, Outcome]:
+    """Tune one size; ``aware`` is the only routine that knows the topology."""
+    model = Model(lambda candidate, size: costs[candidate.algorithm])
+    plan = Plan(16, (SIZE,), TIMING, 20.0, lambda what: None)
+    able = [algorithm(name, "order" if name == "aware" else None) for name in costs]
+    return model, Search(model, plan, "alltoall", able).run()
+
+
+def launches(model: Model, candidate: Candidate) -> set[int]:
+    """Return the launches that timed a candidate, scouting excluded."""
+    return {asked.launch for asked in model.asked if candidate in asked.candidates} - {0}
+
+
+def serving(outcome: Outcome, kind: str) -> str:
+    (table,) = (one for one in outcome.tables if one.communicator == kind)
+    return table.choice(SIZE).algorithm
+
+
+@pytest.mark.parametrize(("unit", "last", "other"), [(1e-2, 5, "plain"), (2.0, 2, "native")])
+def test_dear_calls_have_no_launch_for_what_only_other_tables_ask(unit, last, other):
+    """The two unaware ones differ by 4 %, which takes five launches to tell."""
+    model, outcome = tuned({"native": 1.25 * unit, "plain": 1.2 * unit, "aware": unit})
+    assert max(launches(model, NATIVE)) == last
+    assert max(launches(model, PLAIN)) == last
+    assert (serving(outcome, "cluster"), serving(outcome, "other")) == ("aware", other)
+
+
+@pytest.mark.parametrize(("unit", "expected"), [(1e-2, {1}), (2.0, set())])
+def test_a_dear_native_routine_far_behind_all_tables_has_no_launch(unit, expected):
+    model, outcome = tuned({"native": 3.0 * unit, "plain": 1.2 * unit, "aware": unit})
+    assert launches(model, NATIVE) == expected
+    assert launches(model, AWARE) >= {1}
+    assert (serving(outcome, "cluster"), serving(outcome, "other")) == ("aware", "plain")
+
+
+def test_a_dear_native_routine_that_some_table_may_keep_has_a_launch():
+    model, outcome = tuned({"native": 3.0, "plain": 2.9, "aware": 1.01})
+    assert launches(model, NATIVE) == {1}
+    assert (serving(outcome, "cluster"), serving(outcome, "other")) == ("aware", "native")
+
+
+def test_a_dear_routine_that_lost_by_far_is_not_timed_beside_what_is_still_open():
+    model, outcome = tuned({"native": 3.0, "plain": 2.4, "aware": 2.0})
+    assert (launches(model, NATIVE), launches(model, AWARE)) == ({1}, {1, 2})
+    assert (serving(outcome, "cluster"), serving(outcome, "other")) == ("aware", "plain")
+
+
+class Slower(Model):
+    """Launches take 1.4 times as long as looks, as if all of their calls had lost packets."""
+
+    def measure(self, asked: Request) -> Measurement:
+        made = super().measure(asked)
+        factor = 1.4 if asked.launch else 1.0
+        seconds = tuple(tuple(factor * one for one in times) for times in made.seconds)
+        return replace(made, seconds=seconds)
+
+
+@pytest.mark.parametrize(("unit", "expected"), [(0.3, 2), (3.0, 1)])
+def test_dear_calls_are_not_repeated_for_hiccups(unit, expected):
+    model = Slower(lambda candidate, size: unit * (1.5 if candidate == NATIVE else 1.0))
+    plan = Plan(16, (SIZE,), TIMING, 0.1, lambda what: None)
+    Search(model, plan, "alltoall", [algorithm("native"), algorithm("plain")]).run()
+    asked = [one.repetitions for one in model.asked if one.launch == 1]
+    assert sum(asked) == expected
+
+
+@pytest.mark.parametrize(("unit", "expected"), [(1e-1, True), (2.0, False)])
+def test_dear_compositions_are_not_for_the_best_of_other_tables(unit, expected):
+    composed = Candidate("composed")
+    costs = {NATIVE: 4 * unit, PLAIN: 3 * unit, AWARE: unit, composed: 2 * unit}
+    model = Model(lambda candidate, size: costs[candidate])
+
+    def field(candidates: Iterable[Candidate]) -> Field:
+        everyone = tuple(candidates)
+        return Field(everyone, (frozenset(everyone), frozenset(everyone) - {AWARE}))
+
+    seen = {candidate: [costs[candidate]] for candidate in (NATIVE, PLAIN, AWARE)}
+    point = Point(field(seen), seen, dict(seen))
+    composing = Composing(model, lambda size, few: request(*few, size=size), field, 0.03)
+    composing.look(SIZE, point, {composed: 2 * unit})
+    assert (composed in point.seen) == expected
+
+
+def timed(seconds: float, launches: int) -> Sample:
+    times = (seconds,) * launches
+    return Sample(times, False, (seconds,), dict.fromkeys(range(1, launches + 1), (seconds,)))
+
+
+@pytest.mark.parametrize(
+    ("factor", "launches", "expected"),
+    [(1.35, 1, "plain"), (1.25, 1, "native"), (1.15, 2, "plain"), (1.1, 2, "native")],
+)
+def test_few_launches_tell_a_large_difference_of_long_calls(factor, launches, expected):
+    samples = {NATIVE: timed(factor, launches), PLAIN: timed(1.0, launches)}
+    assert choose(samples, NATIVE).algorithm == expected
+
+
+def test_few_launches_tell_nothing_of_short_calls():
+    samples = {NATIVE: timed(2e-3, 2), PLAIN: timed(1e-3, 2)}
+    assert choose(samples, NATIVE) == NATIVE
+
+
+def test_one_lucky_time_of_the_native_routine_keeps_it():
+    lucky = Sample((1.0, 1.5), False, (1.5,), {1: (1.0,), 2: (1.5,)})
+    assert choose({NATIVE: lucky, PLAIN: timed(1.0, 2)}, NATIVE) == NATIVE
+
+
+MANY = tuple(f"plain{i:02}" for i in range(20))
+
+
+def looked_at(size: int) -> Times:
+    """Which have a look if each plain routine may be twice as fast as native, and one is aware."""
+
+    def bound(size: int) -> float:
+        return 1e-5 * size
+
+    def seconds(candidate: Candidate, size: int) -> float:
+        factor = {"native": 4.0, "aware": 1.1}.get(candidate.algorithm, 2.5)
+        return 2e-3 + factor * bound(size)
+
+    racers = tuple(map(Candidate, ("native", "aware", *MANY)))
+    prediction = Prediction(bound)
+    for smaller in (1, 256, 512, 1024):
+        prediction.observe(smaller, {one.algorithm: seconds(one, smaller) for one in racers})
+    found: Times = {}
+    groups = (frozenset(racers), frozenset(racers) - {AWARE})
+    look(Model(seconds), request(*racers, size=size), Field(racers, groups), prediction, found)
+    return found
+
+
+def test_dear_looks_are_not_for_the_best_of_other_tables():
+    """Beside native and the best prediction of each table, nothing has a look."""
+    assert len(looked_at(1 << 18)) <= 3
+    assert len(looked_at(1 << 13)) > 3
+
+
+def test_groups_whose_best_call_is_dear_are_left_out_but_the_first():
+    racers = (NATIVE, AWARE, PLAIN)
+    groups = (frozenset(racers), frozenset((NATIVE, PLAIN)))
+    field = Field(racers, groups)
+    dear, cheap = 2 * DEAR_SECONDS, DEAR_SECONDS / 2
+    assert field.without_dear({NATIVE: dear, AWARE: dear, PLAIN: cheap}).groups == groups
+    assert field.without_dear({NATIVE: dear, AWARE: cheap, PLAIN: dear}).groups == groups[:1]
+    assert field.without_dear({AWARE: dear}).groups == groups
+
+
+# One rule for calls of all sizes.
+
+
+def plan(sizes: tuple[int, ...], bound: Callable[[int], float]) -> Plan:
+    return Plan(16, sizes, TIMING, 20.0, lambda what: None, bound=bound, one_rule=True)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "per_byte", "expected"),
+    [
+        ((1, 1024, 65536), 1e-6, 65536),
+        ((1, 1024, 65536), 4e-5, 16384),
+        ((1, 1024, 65536), 1.0, 2048),
+        ((65536,), 4e-5, 16384),
+        ((1,), 5.0, 1),
+    ],
+)
+def test_one_rule_is_tuned_at_the_largest_size_that_is_not_dear(sizes, per_byte, expected):
+    asked = plan(sizes, lambda size: per_byte * size)
+    assert asked.tuning_size == expected
+    assert asked.tunes(expected)
+    assert not any(asked.tunes(size) for size in sizes if size != expected)
+
+
+def test_dear_calls_of_one_rule_are_of_few_routines_with_their_best_values():
+    """At the largest size a call takes 4 s; a value of 4 is the best from 512 bytes on."""
+    sizes = (1, 1024, 65536)
+    names = [f"windows{i}" for i in range(9)]
+
+    def seconds(candidate: Candidate, size: int) -> float:
+        value = dict(candidate.parameters).get("in_flight", 4)
+        order = names.index(candidate.algorithm) if candidate.algorithm in names else 12
+        return (1e-3 + 6e-5 * size) * (0.8 + 0.02 * order) * (1.1 if value != 4 else 1.0)
+
+    model = Model(seconds)
+    window = Parameter("in_flight", "messages at a time", (1, 2, 4), 1)
+    able = [algorithm("native"), *(algorithm(n, parameters=(window,)) for n in names)]
+    outcome = Search(model, plan(sizes, lambda size: 6e-5 * size), "alltoallv", able).run()
+    (table,) = (one for one in outcome.tables if one.communicator == "cluster")
+    assert table.choice(sizes[-1]) == Candidate("windows0", (("in_flight", 4),))
+    dear = {c for asked in model.asked if asked.size == sizes[-1] for c in asked.candidates}
+    assert len({c.algorithm for c in dear} - {"native"}) <= FOREMOST
+    assert {dict(c.parameters)["in_flight"] for c in dear if c != NATIVE} == {4}
