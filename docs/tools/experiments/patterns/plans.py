@@ -13,10 +13,14 @@ from docs.tools.experiments.page import table
 from docs.tools.experiments.patterns._clusters import CLUSTERS, topology_file
 from docs.tools.experiments.patterns.persistent import rows_in
 from docs.tools.experiments.patterns.tuned import CONGESTION
-from docs.tools.experiments.stagegen import stagegen
 from docs.tools.target import Target
+from stagegen.catalogue import load_catalogue
 from stagegen.generate import Toolchain, run_make
+from stagegen.library import write_library
 from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
+from stagegen.topology import load_topology
+from stagegen.tune.candidates import default_candidate
+from stagegen.tune.decision import CLUSTER, DecisionTable, Rule, Table
 
 PAIRS = 9
 
@@ -43,15 +47,21 @@ PLANS: Sequence[tuple[str, str, int]] = (
 )
 
 
-def _library(topology: Path, folder: Path) -> Path:
-    """Return a library with all routines of a cluster: each is forced, so nothing is tuned."""
+def _library(topology_file: Path, folder: Path) -> Path:
+    """Return a library with these routines; the program's call is forced to one of them."""
     if not (folder / "libcoll.so").exists():
-        collectives = ",".join(sorted({collective for collective, _, _ in PLANS}))
-        stagegen(
-            *("tune", "--topology", topology, "--collectives", collectives, "--sizes", 1),
-            *("--communicators", "whole", "--budget", 1, "--quiet", "--output", folder),
-            *(("--resume",) if (folder / "measurements.jsonl").exists() else ()),
-        )
+        catalogue, topology = load_catalogue(), load_topology(topology_file)
+        ranks, hosts = topology.rank_count, len(topology.hosts)
+        tables = []
+        for collective in sorted({collective for collective, _, _ in PLANS}):
+            routines = [routine for name, routine, _ in PLANS if name == collective]
+            first, *others = (
+                default_candidate(catalogue.find(collective, routine)) for routine in routines
+            )
+            rule = Rule(0, first, alternatives=tuple(others))
+            tables.append(Table.exactly(collective, CLUSTER, ranks, hosts, (rule,)))
+        decision = DecisionTable(topology.name, topology.hash, catalogue.hash, False, tuple(tables))
+        write_library(folder, topology, catalogue, decision, {})
         run_make(folder, Toolchain.find(), "libcoll.so")
     return folder
 
