@@ -133,10 +133,10 @@ def test_a_job_without_all_rows_has_no_result():
 
 
 def test_each_planned_routine_of_each_cluster_has_its_ratio():
-    found = {"random-5 bbr bcast/binomial": persistent.rows_in(JOB)}
+    found = {"random-5 bbr bcast/topology_linear": persistent.rows_in(JOB)}
     head, *rows = (line for line in plans.EXPERIMENT.report(found).splitlines() if "|" in line)
     (row,) = (row for row in rows if "960" in row)
-    assert row.startswith("| bcast, `binomial` | 8 |")
+    assert row.startswith("| bcast, `topology_linear` | 1048576 |")
     place = head.split("|").index(" `random-5`, bbr ")
     assert row.split("|")[place].strip() == "960, 1650: 1.67"
     assert [one.met for one in plans.EXPERIMENT.targets(found)] == [True]
