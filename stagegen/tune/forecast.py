@@ -16,13 +16,21 @@ from stagegen.tune.sizes import sizes_of
 from stagegen.tune.together import together
 from stagegen.tune.tuner import kinds_of
 
-#: Seconds that are added to a race's lower bound to compare its cost with that of other races:
-#: however short its calls are, a repetition lasts about so long.
-LATENCY = 0.02
+#: Seconds that are added to a race's lower bound to compare its cost with that of other races: with
+#: short messages, many candidates race, and with long ones few.
+LATENCY = 0.2
 
-#: What a race costs of what the first look at the same collective costs, until one of its kind has
-#: been measured: of compositions (generated/reference: 174 s after 374 s), and in a later launch.
-SHARES = {"first": 1.0, "composed": 0.5, "launch": 0.5}
+#: What a race costs, as a share of a first look of the same weight, until races of its kind tell.
+#: DUELS is what the duels at the end cost, as a share of all first looks. Two tunings took these
+#: seconds for first looks, compositions, launches 1 to 5, and duels:
+#:
+#: - long calls, chain-4x4-cyclic in the lab: 619, 101, 393, 135, 57, 34, 26, 72
+#: - short calls, generated/reference: 82, 13, 23, 19, 13, 12, 17, 19
+SHARES = {"first": 1.0, "composed": 0.16, "launch 1": 0.55, "launch 2": 0.28, "later": 0.12}
+DUELS = 0.15
+
+#: What races of a kind have cost counts fully only once this share of them is done.
+TRUSTED = 0.1
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,9 @@ class Race:
     @property
     def kind(self) -> str:
         """A key of :data:`SHARES`."""
-        return "launch" if self.launch else "composed" if self.composed else "first"
+        if self.launch:
+            return f"launch {self.launch}" if self.launch <= 2 else "later"
+        return "composed" if self.composed else "first"
 
 
 def races(
@@ -134,10 +144,11 @@ class BudgetForecast:
 class Forecast:
     """Says how much is done, and how long the rest will take.
 
-    A race that is still to come costs, per second of its lower bound and :data:`LATENCY`, what the
-    races of its kind and collective have cost, or those of all collectives while none of its own
-    is done. What is measured between the sizes, crossovers and rematches, counts as a part of that.
-    Races that were passed over are done, and have cost nothing.
+    A first look that is still to come costs, per second of its lower bound and :data:`LATENCY`, what
+    the first looks at its collective have cost, or those at all collectives while few of its own
+    are done. A race of another kind costs a share of that: what its kind has shown so far, or else
+    :data:`SHARES`. What is measured between the sizes, crossovers and rematches, counts as a part
+    of that. Races that were passed over are done, and have cost nothing.
 
     Args:
         expected: the races, in their order.
@@ -148,8 +159,13 @@ class Forecast:
         self._races = tuple(dict.fromkeys(expected))
         self._places = {race: place for place, race in enumerate(self._races)}
         self._weights = [LATENCY + bound(one.collective, one.size) for one in self._races]
+        self._of_kind: dict[tuple[str, str], float] = defaultdict(float)
+        for race, weight in zip(self._races, self._weights, strict=True):
+            self._of_kind[race.kind, race.collective] += weight
         self._spent: dict[tuple[str, str], float] = defaultdict(float)
         self._passed: dict[tuple[str, str], float] = defaultdict(float)
+        self._last = max((race.launch for race in self._races), default=0)
+        self._duels = 0.0
         self._measured = 0.0
         self._taken = 0.0
         #: How many races are over, or have begun.
@@ -167,7 +183,10 @@ class Forecast:
         """
         race = race_of(measurement.request)
         measured = measurement.of_calls
-        self._spent[race.kind, race.collective] += measured
+        if race.launch and race.launch == self._last and race not in self._places:
+            self._duels += measured
+        else:
+            self._spent[race.kind, race.collective] += measured
         while self.done <= self._places.get(race, -1):
             passed = self._races[self.done]
             self._passed[passed.kind, passed.collective] += self._weights[self.done]
@@ -186,19 +205,41 @@ class Forecast:
         """The seconds that tuning will still take; None while nothing has been measured."""
         if not self.done:
             return None
-        rates = {(race.kind, race.collective): 0.0 for race in self._races[self.done :]}
-        rates = {key: self._rate(*key) for key in rates}
-        rest = zip(self._races[self.done :], self._weights[self.done :], strict=True)
-        measured = sum(weight * rates[race.kind, race.collective] for race, weight in rest)
+        rest: dict[tuple[str, str], float] = defaultdict(float)
+        for race, weight in zip(self._races[self.done :], self._weights[self.done :], strict=True):
+            rest[race.kind, race.collective] += weight
+        measured = sum(
+            weight * self._share(kind) * self._first(collective)
+            for (kind, collective), weight in rest.items()
+        )
+        measured += self._left_of_duels()
         return measured * (self._taken / self._measured if self._measured else 1.0)
 
-    def _rate(self, kind: str, collective: str) -> float:
-        """Return the seconds that races like this have cost, for each second of their weight."""
-        for alike, share in (
-            ([(kind, collective)], 1.0),
-            ([key for key in self._passed if key[0] == kind], 1.0),
-            ([("first", collective)], SHARES[kind]),
-        ):
-            if weight := sum(self._passed.get(key, 0.0) for key in alike):
-                return share * sum(self._spent[key] for key in alike) / weight
-        return SHARES[kind] * sum(self._spent.values()) / sum(self._passed.values())
+    def _left_of_duels(self) -> float:
+        """Return the seconds of the duels to come, which find the crossovers after all races."""
+        if not self._last:
+            return 0.0
+        firsts = (
+            weight * self._first(collective)
+            for (kind, collective), weight in self._of_kind.items()
+            if kind == "first"
+        )
+        return max(0.0, DUELS * sum(firsts) - self._duels)
+
+    def _first(self, collective: str) -> float:
+        """Return the seconds that first looks cost, for each second of their weight."""
+        alike = [key for key in self._passed if key[0] == "first"]
+        of_all = sum(self._spent[key] for key in alike) / sum(self._passed[key] for key in alike)
+        own = ("first", collective)
+        trust = TRUSTED * self._of_kind[own]
+        return (self._spent[own] + trust * of_all) / (self._passed[own] + trust)
+
+    def _share(self, kind: str) -> float:
+        """Return what races of a kind cost of first looks of the same weight."""
+        if kind == "first":
+            return 1.0
+        firsts = {key: self._first(key[1]) for key in self._of_kind if key[0] == kind}
+        expected = sum(first * self._passed[key] for key, first in firsts.items())
+        trust = TRUSTED * sum(first * self._of_kind[key] for key, first in firsts.items())
+        spent = sum(self._spent[key] for key in firsts)
+        return (spent + SHARES[kind] * trust) / (expected + trust)

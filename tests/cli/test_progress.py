@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import logging
+import math
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from stagegen.catalogue import load_catalogue
 from stagegen.cli._endings import ENDINGS, StoppedError, endings
 from stagegen.cli._events import events
 from stagegen.cli._progress import (
@@ -26,8 +28,12 @@ from stagegen.cli._progress import (
     Watch,
     choose_display,
 )
+from stagegen.measure.log import read_log
 from stagegen.measure.records import Bound, Candidate, Check, Measurement, Request
-from stagegen.tune.forecast import LATENCY, SHARES, BudgetForecast, Forecast, Race
+from stagegen.schedule import lower_bound
+from stagegen.topology import load_topology
+from stagegen.tune.forecast import DUELS, LATENCY, SHARES, BudgetForecast, Forecast, Race, races
+from stagegen.tune.scope import Options
 from tests.cli.test_tune_log import tuned
 from tests.library.schemas import validate
 from tests.measure.fakes import TIMING, Model
@@ -85,8 +91,12 @@ def test_compositions_cost_a_part_of_the_races_before_them_until_one_is_measured
     for size in (1, 2, 3, 4):
         forecast.add(measurement(size, 2.0))
     assert forecast.left == pytest.approx(4 * 2.0 * SHARES["composed"])
-    forecast.add(measurement(1, 0.25, composed=True))
-    assert forecast.left == pytest.approx(3 * 0.25)
+    forecast.add(measurement(1, 1.0, composed=True))
+    first = forecast.left
+    assert 3 * 2.0 * SHARES["composed"] < first < 3 * 1.0
+    for size in (2, 3):
+        forecast.add(measurement(size, 1.0, composed=True))
+    assert forecast.left == pytest.approx(1.0, rel=0.1)
 
 
 def test_races_that_are_passed_over_cost_nothing_and_a_later_launch_is_a_pass_of_its_own():
@@ -94,11 +104,42 @@ def test_races_that_are_passed_over_cost_nothing_and_a_later_launch_is_a_pass_of
     forecast = Forecast([*RACES, *later], lambda name, size: 0.0)
     forecast.add(measurement(4, 8.0))
     assert forecast.done == 4
-    assert forecast.left == pytest.approx(8 * 2.0 * SHARES["launch"])
-    again = measurement(2, 3.0)
+    shares = SHARES["launch 1"] + SHARES["launch 2"] + DUELS
+    assert forecast.left == pytest.approx(8.0 * shares)
+    again = measurement(4, 8.0)
     forecast.add(replace(again, request=replace(again.request, launch=1)))
-    assert (forecast.done, forecast.total) == (6, 12)
-    assert forecast.left == pytest.approx(6 * 1.5)
+    assert (forecast.done, forecast.total) == (8, 12)
+    assert forecast.left == pytest.approx(8.0 * (SHARES["launch 2"] + DUELS))
+
+
+def test_after_all_races_the_duels_are_left():
+    last = [replace(race, launch=1) for race in RACES]
+    forecast = Forecast([*RACES, *last], lambda name, size: 0.0)
+    forecast.add(measurement(4, 8.0))
+    for size, left in ((4, DUELS * 8.0), (7, DUELS * 8.0 - 0.5), (9, DUELS * 8.0 - 1.0)):
+        asked = measurement(size, 0.5)
+        forecast.add(replace(asked, request=replace(asked.request, launch=1)))
+        assert forecast.left == pytest.approx(left)
+
+
+REFERENCE = Path(__file__).parents[2] / "generated" / "reference"
+
+
+def test_the_time_that_a_real_tuning_has_left_is_known_to_a_factor_of_two_and_a_half():
+    """From a tenth of its time on, to 85 % of it."""
+    header, records = read_log(REFERENCE / "measurements.jsonl")
+    topology = load_topology(REFERENCE / "topology.yaml")
+    names = (tuple(header[key]) for key in ("collectives", "sizes"))
+    options = Options(*names, TIMING, header["budget"], tuple(header["communicators"]))
+    expected = races(topology, load_catalogue(), options, header["protocol"]["launches"])
+    forecast = Forecast(expected, lambda name, size: lower_bound(topology, name, size).seconds)
+    made = [Measurement.from_json(one) for one in records if one["kind"] == "measurement"]
+    total, gone = math.fsum(one.took for one in made), 0.0
+    for one in made:
+        forecast.add(one, one.took)
+        gone += one.took
+        if 0.1 * total < gone < 0.85 * total:
+            assert 1 / 2.5 < forecast.left / (total - gone) < 2.5
 
 
 def test_the_time_left_is_no_more_exact_than_it_is_known():
