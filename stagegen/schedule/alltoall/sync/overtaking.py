@@ -7,9 +7,8 @@ comes before v, as both use the giver's own link, so the sync of u would follow 
 larger windows it happens. As the giver has received u when it gives the token for v, the taker
 can wait for u at the earlier step, and waits no longer than before.
 
-Such a wait may tell of other messages that are awaited too late, which then need no earlier token.
-So where a wait at a later step would be in time for both, the one at the earlier step is left to
-the next look.
+One such wait may make others needless. So where a wait at a later step would be in time for two
+messages, only that one is added, and the earlier step is looked at again afterwards.
 """
 
 from __future__ import annotations
