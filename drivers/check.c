@@ -7,8 +7,9 @@
  *         [--delays MICROSECONDS]
  *
  * Exit status 2 if the command line is wrong.
- * With delays, ranks sleep at random before each call, up to that long, or one of them for some
- * calls. Only routines that watch arrivals are checked then, unless other ones are named.
+ * With --delays, ranks sleep before calls: for some calls all of them, each for a random time of up
+ * to that long, for other calls one of them for that long. Then only routines that watch arrivals
+ * are checked, unless --routines names others.
  * MPI_ entry points are checked only if all routines are.
  * A full check tries all combinations on MPI_COMM_WORLD, and every value of every parameter
  * everywhere; it takes long on many ranks. A quick check tries few combinations, and a part of the

@@ -157,7 +157,9 @@ static void describe(const struct test *test, const struct trial *trial,
              trial->sparse ? ", sparse" : "");
 }
 
-/* The most that a rank sleeps before a call, in microseconds; calls between which it stays alike.
+/*
+ * Delays: the longest sleep of a rank before a call, in microseconds, and the number of calls in a
+ * row that are delayed in one way (see sleep_before).
  */
 static int delay_most;
 enum { CALLS_ALIKE = 16 };
@@ -173,7 +175,10 @@ static unsigned scatter(unsigned number, unsigned most) {
     return (number ^ number >> 16) % most;
 }
 
-/* For some calls all ranks sleep, each for as long as it comes; then the same one for a while. */
+/*
+ * For CALLS_ALIKE calls, each rank sleeps for a random time. For the next CALLS_ALIKE calls, only
+ * one rank sleeps, always the same one and for the longest time. And so on, with another rank.
+ */
 static void sleep_before(const struct caller *caller, int number) {
     const int turn = number / CALLS_ALIKE, alone = turn % 2 == 1;
     if (delay_most == 0 || (alone && caller->rank != turn % caller->size))

@@ -15,7 +15,7 @@ struct block_line {
     int ahead, after; /* the neighbours' ranks: towards the root, away from it */
     int segment_size;
     MPI_Aint own;    /* segments of a block */
-    MPI_Aint behind; /* segments of the blocks of all ranks behind this one */
+    MPI_Aint behind; /* segments of the blocks of all ranks farther from the root than this one */
     char *room;      /* for segments that are passed on; NULL on the root, which passes on none */
     MPI_Request requests[BLOCK_LINE_ROOM + BLOCK_LINE_LEAVING]; /* of receives, then of sends */
 };
@@ -31,7 +31,7 @@ int coll_block_line_end(struct block_line *line, int error);
 int coll_block_line_bytes(const struct coll_call *call, const struct block_line *line,
                           MPI_Aint message);
 
-/* The request of the receive, or of the send, of a message; later messages have it after it. */
+/* The request of the receive, or of the send, of a message; later messages use it again. */
 static inline MPI_Request *block_line_receive_of(struct block_line *line, MPI_Aint message) {
     return &line->requests[message % BLOCK_LINE_ROOM];
 }

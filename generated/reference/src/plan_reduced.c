@@ -156,7 +156,7 @@ static void add_block(struct coll_operation *operation, const struct scattered *
     }
 }
 
-/* Each block begins behind its rank on the ring, and collects operands until it comes there. */
+/* Each block starts at the place after its rank's, and collects operands until it reaches that. */
 static void add_scattering_ring(struct coll_operation *operation,
                                 const struct scattered *scattered) {
     const struct coll_comm *cc = operation->cc;

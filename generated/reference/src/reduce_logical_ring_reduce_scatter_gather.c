@@ -31,8 +31,8 @@
 #include "vector_blocks.h"
 
 /*
- * The block of each place is complete there. They go around the ring as far as the root: a rank
- * sends its own, then those of the places behind it, the nearest first.
+ * The block of each place is complete there. The blocks go around the ring as far as the root: a
+ * rank sends its own block, then the blocks of the places before its own, the nearest first.
  */
 static int gather_around(const struct coll_call *call, const struct coll_comm *cc,
                          const struct ring_place *here, int root) {

@@ -17,8 +17,8 @@ struct pipeline {
 };
 
 /*
- * What goes over an edge of the ring: block after block, ever farther from behind, each in
- * segments. Empty blocks are passed over.
+ * What goes over an edge of the ring: first the block of the rank before the edge, then that of the
+ * rank before it, and so on backwards around the ring, each in segments. Empty blocks are left out.
  */
 struct stream {
     int blocks;    /* left to go, with the one that is going */
@@ -34,7 +34,7 @@ static int rank_at(const struct ring_of_ranks *ring, int place) {
     return ring->rank_of == NULL ? position : ring->rank_of[position];
 }
 
-/* Come to the block of the rank at `place`, or to the first one behind it that is not empty. */
+/* Go on to the block of the rank at `place` or, if it is empty, to the next one backwards. */
 static void begin_block(const struct pipeline *pipeline, struct stream *stream) {
     const int p = pipeline->cc->size;
     for (; stream->blocks > 0; --stream->blocks) {
