@@ -215,17 +215,12 @@ def sizes_in_words(collectives: Iterable[Collective]) -> str:
     return " or ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
 
 
-def read_collective(path: Path) -> Collective:
-    """Read the description of one collective.
+def _read_collective(name: str, text: str, place: str) -> Collective:
+    """Read a description from its text; messages name its place.
 
     Raises:
         InputError: it is not YAML, has unknown keys or values, or contradicts itself.
     """
-    return _read_collective(path.parent.name, path.read_text(encoding="utf-8"), str(path))
-
-
-def _read_collective(name: str, text: str, place: str) -> Collective:
-    """Read a description from its text; messages name its place."""
     keys = Keys(read_mapping(text, _WHAT, place), _WHAT, place, text)
     collective = Collective(
         name=name,

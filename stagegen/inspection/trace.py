@@ -127,12 +127,6 @@ class RankTrace:
     calls: Array
     entries: Array
 
-    def events_of(self, call: int) -> Array:
-        """Return the events of a call."""
-        first = int(self.calls["first"][call])
-        events: Array = self.entries[first : first + int(self.calls["count"][call])]
-        return events
-
 
 @dataclass(frozen=True, eq=False)
 class Trace:

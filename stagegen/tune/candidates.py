@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import ceil
 
-from stagegen.catalogue import Algorithm, Parameter, Part
+from stagegen.catalogue import Algorithm, Part
 from stagegen.measure.records import Candidate
 
 #: The most bytes that a call of a part may have: an int counts them.
@@ -31,7 +31,7 @@ def at_size(algorithm: Algorithm, candidate: Candidate, size: int, ranks: int) -
     message are equal, and one of them is tried.
     """
     for parameter in algorithm.parameters:
-        values = useful_values(parameter, size, ranks)
+        values = parameter.values_at(size, ranks)
         value = dict(candidate.parameters)[parameter.name]
         if value not in values:
             near = [other for other in values if other < value] or values[:1]
@@ -100,8 +100,3 @@ def handles(
     # Where the MPI library serves the parts, `served` is empty.
     able = all(one.handles(bytes_) for one, bytes_ in zip(served, sizes, strict=False))
     return own.handles(size) and fit and able
-
-
-def useful_values(parameter: Parameter, size: int, ranks: int) -> list[int]:
-    """Return the values that make a difference on so many ranks at this size, ascending."""
-    return list(parameter.values_at(size, ranks))

@@ -16,7 +16,7 @@ from stagegen.catalogue import Algorithm, Parameter
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.measure.statistics import MARGIN
-from stagegen.tune.candidates import useful_values, with_value
+from stagegen.tune.candidates import with_value
 from stagegen.tune.race import LONG_SECONDS, SHORT_SECONDS, decisive
 from stagegen.tune.refine import between, coarse
 
@@ -32,7 +32,7 @@ LOCAL_SECONDS, KEPT_SECONDS = 0.02, 1.0
 
 def choices(algorithm: Algorithm, size: int, ranks: int) -> list[Parameter]:
     """Return the parameters with more than one value that makes a difference there."""
-    return [p for p in algorithm.parameters if len(useful_values(p, size, ranks)) > 1]
+    return [p for p in algorithm.parameters if len(p.values_at(size, ranks)) > 1]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Tuner:
             return best, times
         local = seconds + self.late > (KEPT_SECONDS if is_first else LOCAL_SECONDS)
         for parameter in choices(algorithm, self.size, self.ranks):
-            values = useful_values(parameter, self.size, self.ranks)
+            values = parameter.values_at(self.size, self.ranks)
             own = dict(best.parameters)[parameter.name]
             fastest = seconds
             tried: tuple[int, ...] = (own,)

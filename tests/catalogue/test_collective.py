@@ -1,4 +1,4 @@
-"""The descriptions of collectives: mistakes are told with their place; what follows from them."""
+"""Descriptions of collectives: mistakes are reported with their place; what follows from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stagegen.catalogue import load_collectives
-from stagegen.catalogue.collective import UNITS, read_collective, sizes_in_words
+from stagegen.catalogue.collective import UNITS, sizes_in_words
 from stagegen.errors import InputError
 from stagegen.measure.records import Timing
 from stagegen.tune.scope import Options
@@ -53,13 +53,13 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("old", "new", "line", "message"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_told_with_its_place(tmp_path, old, new, line, message):
+def test_a_mistake_is_reported_with_its_place(tmp_path, old, new, line, message):
     path = tmp_path / "gather" / "collective.yaml"
     path.parent.mkdir()
     assert old in GOOD
     path.write_text(GOOD.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(InputError) as caught:
-        read_collective(path)
+        load_collectives(tmp_path)
     assert str(caught.value).startswith(f"{path}:{line}: ")
     assert message in str(caught.value)
 
@@ -68,7 +68,7 @@ def test_a_right_description_is_read(tmp_path):
     path = tmp_path / "gather" / "collective.yaml"
     path.parent.mkdir()
     path.write_text(GOOD, encoding="utf-8")
-    assert read_collective(path) == replace(COLLECTIVES["gather"], view="send the block")
+    assert load_collectives(tmp_path) == (replace(COLLECTIVES["gather"], view="send the block"),)
 
 
 OPTIONS = Options(tuple(COLLECTIVES), (1, 1024), Timing(), 1.0)
@@ -89,7 +89,7 @@ def test_a_collective_is_measured_at_sizes_that_say_what_they_count(collective, 
     assert sizes_of(COLLECTIVES[collective], OPTIONS, 4) == sizes
 
 
-def test_sizes_are_told_in_words():
+def test_what_sizes_count_is_listed_in_words():
     few = [COLLECTIVES[name] for name in ("alltoall", "alltoallv", "barrier", "bcast", "gather")]
     told = (
         "per pair of ranks (alltoall, alltoallv), per rank (gather) or of the whole message (bcast)"

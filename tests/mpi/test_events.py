@@ -42,7 +42,7 @@ def test_every_message_of_a_call_is_sent_and_received(tmp_path, name):
             own = np.flatnonzero(rank.calls["routine"] == chosen)
             assert len(own) == CALLS
             one = rank.calls[own[call]]
-            events = rank.events_of(int(own[call]))
+            events = tracing.events_of(rank, int(own[call]))
             assert np.all(np.diff(events["time"]) >= 0)
             assert one["begun"] <= events["time"][0] <= events["time"][-1] <= one["ended"]
             for kind, event in zip(kinds(events), events, strict=True):
@@ -69,7 +69,8 @@ def test_phases_of_a_schedule_are_events(tmp_path, name, positions):
     trace = tracing.traced(tmp_path / "events", f"alltoall/{name}", CALLS, 64)
     pairs = {EventKind.STARTED: set(), EventKind.ARRIVED: set()}
     for rank in trace.ranks:
-        for kind, event in zip(kinds(rank.events_of(0)), rank.events_of(0), strict=True):
+        events = tracing.events_of(rank, 0)
+        for kind, event in zip(kinds(events), events, strict=True):
             ends = (rank.rank, int(event["a"]))
             if kind in pairs:
                 ordered = ends if kind is EventKind.STARTED else ends[::-1]
@@ -104,19 +105,19 @@ def test_one_of_three_calls_is_kept(tmp_path):
         assert rank.calls["count"].sum() == len(rank.entries)
 
 
-def test_a_file_that_cannot_be_written_is_told_and_harms_nothing(tmp_path):
+def test_a_file_that_cannot_be_written_is_reported_and_harms_nothing(tmp_path):
     name = str(tmp_path / "missing" / "events")
     told = tracing.run("barrier", 1, 0, variables={"LIBCOLL_EVENTS": name})
     assert f"libcoll: LIBCOLL_EVENTS: cannot write {name}: No such file or directory" in told
 
 
-def test_a_wrong_room_is_told_once(tmp_path):
+def test_a_wrong_room_is_reported_once(tmp_path):
     settings = {"LIBCOLL_EVENTS": str(tmp_path / "events"), "LIBCOLL_EVENTS_ROOM": "many"}
     assert tracing.run("barrier", 1, 0, variables=settings).count("'many' is ignored") == 1
 
 
 @pytest.mark.parametrize("setting", ["0", "ten", "-1"])
-def test_a_wrong_number_of_calls_is_told_once_and_each_call_is_kept(tmp_path, setting):
+def test_a_wrong_number_of_calls_is_reported_once_and_each_call_is_kept(tmp_path, setting):
     settings = {"LIBCOLL_EVENTS": str(tmp_path / "events"), "LIBCOLL_EVENTS_EACH": setting}
     assert tracing.run("barrier", 3, 0, variables=settings).count(f"'{setting}' is ignored") == 1
     assert {len(rank.calls) for rank in read_trace(tmp_path / "events").ranks} == {3}
@@ -133,7 +134,7 @@ def test_a_damaged_file_of_events_is_refused(tmp_path):
 
 
 def costs(**variables):
-    """Nanoseconds of what the program tells."""
+    """The nanoseconds that the program prints, by name."""
     told = tracing.run("cost", ranks=2, variables={**NOWHERE, **variables})
     return {name: float(value) for name, value in map(str.split, told.splitlines())}
 
@@ -171,7 +172,7 @@ def test_a_call_that_is_not_kept_costs_less_than_an_event_may():
     assert counted < kept
 
 
-def test_calls_on_too_many_communicators_are_told_and_counted(tmp_path):
+def test_calls_on_too_many_communicators_are_reported_and_counted(tmp_path):
     """What is kept of a communicator stays, as its calls do, when it is freed."""
     file, room, more = tmp_path / "events", 4096, 5
     settings = {"LIBCOLL_FORCE": "allreduce=ring", "LIBCOLL_EVENTS": str(file), **support.MEMORY}
@@ -208,7 +209,7 @@ def test_receives_of_a_call_that_is_not_kept_are_not_looked_at():
 def test_parts_of_a_composition_begin_and_end(tmp_path):
     trace = tracing.traced(tmp_path / "events", COMPOSITION, 1, 4)
     for rank in trace.ranks:
-        events = rank.events_of(0)
+        events = tracing.events_of(rank, 0)
         assert kinds(events) == [EventKind.PART] * 4
         assert (events["what"] >> 8).tolist() == [0, 0, 1, 1]
         assert events["a"][1] == events["a"][3] == -1
@@ -230,8 +231,8 @@ def test_ranks_with_another_library_do_not_wait_for_events(tmp_path, last):
     assert not file.exists()
 
 
-def test_ranks_that_keep_other_calls_are_told_and_keep_none(tmp_path):
-    """Else some ranks would keep a call of which others keep nothing."""
+def test_ranks_that_keep_other_calls_are_reported_and_keep_none(tmp_path):
+    """Otherwise some ranks would keep events of a call, and others none of it."""
     file = tmp_path / "events"
     found, errors = test_meeting.run(
         "export LIBCOLL_EVENTS_EACH=2",

@@ -8,8 +8,10 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from stagegen.generate import run_make
-from stagegen.inspection.trace import Trace, read_trace
+from stagegen.inspection.trace import RankTrace, Trace, read_trace
 from stagegen.library import write_library
 from tests.mpi import support
 
@@ -81,3 +83,9 @@ def traced(file: Path, algorithm: str, *words: str | int, **variables: str) -> T
     settings = {"LIBCOLL_FORCE": f"{collective}={name}", "LIBCOLL_EVENTS": str(file)}
     run(collective, *words, variables={**settings, **variables})
     return read_trace(file)
+
+
+def events_of(rank: RankTrace, call: int) -> np.ndarray:
+    """The events of a call of a rank, which stand together in the trace."""
+    first = int(rank.calls["first"][call])
+    return rank.entries[first : first + int(rank.calls["count"][call])]

@@ -1,4 +1,4 @@
-"""Which values of parameters are tried, and for whom."""
+"""Which values of parameters are tried, and for which candidates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stagegen.catalogue import Algorithm, Parameter
 from stagegen.catalogue.formula import Formula
 from stagegen.catalogue.values import ValueRange
 from stagegen.measure.records import Candidate
-from stagegen.tune.candidates import at_size, default_candidate, useful_values, variants
+from stagegen.tune.candidates import at_size, default_candidate, variants
 from stagegen.tune.checking import CheckedSource
 from tests.strategies import examples
 from tests.tune.test_race_search import Model, algorithm, search
@@ -23,16 +23,16 @@ BLOCK = Parameter("block_size", "phases of a block", (2, 4, 8), 4)
 
 @pytest.mark.parametrize(
     ("size", "values"),
-    [(0, [8]), (1, [8]), (8, [8]), (9, [8, 64]), (64, [8, 64]), (9999, [8, 64, 512])],
+    [(0, (8,)), (1, (8,)), (8, (8,)), (9, (8, 64)), (64, (8, 64)), (9999, (8, 64, 512))],
 )
 def test_segments_as_long_as_the_message_are_all_the_same(size, values):
-    assert useful_values(SEGMENT, size, 8) == values
+    assert SEGMENT.values_at(size, 8) == values
 
 
 @pytest.mark.parametrize("meaning", [BLOCK.meaning, "base of numbers, not bytes"])
 @pytest.mark.parametrize("size", [0, 1, 3, 9999])
 def test_what_counts_something_else_does_not_depend_on_the_size(size, meaning):
-    assert useful_values(replace(BLOCK, meaning=meaning), size, 8) == [2, 4, 8]
+    assert replace(BLOCK, meaning=meaning).values_at(size, 8) == (2, 4, 8)
 
 
 @pytest.mark.parametrize(("size", "segment"), [(1, 8), (9, 64), (65, 512), (9999, 512)])

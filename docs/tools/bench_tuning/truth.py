@@ -21,7 +21,7 @@ from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.records import Bound, Candidate, Request
 from stagegen.topology import WHOLE, Topology
 from stagegen.tune.bounds import patience
-from stagegen.tune.candidates import default_candidate, part_size, useful_values, with_value
+from stagegen.tune.candidates import default_candidate, part_size, with_value
 from stagegen.tune.communicators import Communicator, as_seen_by
 from stagegen.tune.decision import NATIVE_CANDIDATE
 
@@ -48,7 +48,7 @@ MEMORY = 1e-9
 
 @dataclass(frozen=True)
 class _Drawn:
-    """What one algorithm has drawn."""
+    """What was drawn for one algorithm."""
 
     alpha: float
     short: float
@@ -174,9 +174,9 @@ class CatalogueTruth:
         return _Drawn(alpha, short, long, OCTAVE * chance.random())
 
     def _of_value(self, algorithm: Algorithm, name: str, value: int, size: int) -> float:
-        """Return the factor of a value: 1 at the best one, which has a place in the range."""
+        """Return the factor of a value: 1 for the best one, which is drawn from the range."""
         (parameter,) = (one for one in algorithm.parameters if one.name == name)
-        values = useful_values(parameter, size, self._whole.rank_count)
+        values = parameter.values_at(size, self._whole.rank_count)
         place = random.Random(f"{self._seed} {algorithm.full_name} {name}").random()
         best = values[int(place * len(values))]
         # All numbers of bytes that cover the message are the same.
@@ -185,7 +185,7 @@ class CatalogueTruth:
         return math.exp(self._draw(algorithm.full_name).octaves * octaves)
 
     def _place(self, algorithm: Algorithm, ranks: str) -> float:
-        """Return the factor that an algorithm draws on these ranks alone, whatever their name."""
+        """Return an algorithm's factor on these ranks alone; it does not depend on their name."""
         place = f"{self._seed} {algorithm.full_name} {self._first_of_ranks[ranks]}"
         return math.exp(random.Random(place).gauss(0, 0.05))
 
@@ -212,7 +212,7 @@ class CatalogueCluster(Cluster):
 
 def _values(algorithm: Algorithm, size: int, ranks: int) -> Iterator[Candidate]:
     """Yield an algorithm with all values of its parameters together."""
-    lists = [useful_values(parameter, size, ranks) for parameter in algorithm.parameters]
+    lists = [parameter.values_at(size, ranks) for parameter in algorithm.parameters]
     for values in product(*lists):
         candidate = default_candidate(algorithm)
         for parameter, value in zip(algorithm.parameters, values, strict=True):
