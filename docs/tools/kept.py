@@ -1,7 +1,7 @@
 """Results that are kept in the repository: JSON that people and ``git diff`` can read.
 
 Measurements take hours, and no machine has all of them. So results are data beside the pages:
-whoever measures something replaces what was known of that, and keeps everything else.
+a run replaces what was known of what it measures, and keeps everything else.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class Kept:
         return Kept(self.path, {**own.form, "overheads": []}).with_lines("overheads", lines)
 
     def write(self) -> None:
-        """Write the file; an environment of which nothing is left is left out."""
+        """Write the file, without environments that no line has any more."""
         form = {name: self.form[name] for name in _KEYS if self.form.get(name)}
         used = {line.get(ENVIRONMENT) for lines in form.values() for line in lines}
         known = self.form.get(_ENVIRONMENTS, {})

@@ -216,7 +216,7 @@ def _targets(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _earlier(results: Sequence[Result]) -> Iterator[str]:
-    """Yield the rows of an earlier run, a table for each cluster and congestion control."""
+    """Yield the rows of an earlier run: a table for each cluster and congestion control."""
     left = [replace(result, rows=result.earlier) for result in results if result.earlier]
     if left:
         yield "## Other collectives: an earlier run\n"

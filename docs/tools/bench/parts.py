@@ -6,10 +6,10 @@ compared by itself; that is a part.
 
 A tuning has a folder of its own, ``generated/bench-<cluster>-<congestion>/<collectives>``, which is
 what ``stagegen tune`` leaves, with ``compared-*.json`` and ``families.json`` in it: all that the
-commands told. Of this, what pages need goes to docs/results/bench/ (``kept``). A part that is kept
-there already, of the routines of today, is not measured again, and a tuning of which nothing is
-left is not made. So the benchmark may be stopped at any time and started again, or run part by
-part, on several machines.
+commands printed. What pages need of this goes to docs/results/bench/ (``kept``). A part whose
+results are kept there, and are of today's routines, is not measured again. A tuning is not made if
+this holds for all of its parts. So the benchmark may be stopped at any time and started again, or
+run part by part, on several machines.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class Tuning:
 
     @property
     def name(self) -> str:
-        """As in the names of folders and in results."""
+        """Its name in folders and in results."""
         is_all = self.collectives == CATALOGUE.collectives
         return ALL if is_all else "+".join(self.collectives)
 
     @property
     def folder(self) -> Path:
-        """What ``stagegen tune`` makes, and where commands leave what they told."""
+        """What ``stagegen tune`` makes; the output of other commands is kept there, too."""
         return GENERATED / f"bench-{self.cluster.name}-{self.congestion}" / self.name
 
     @property
@@ -111,7 +111,7 @@ class Tuning:
         return done.stdout.decode()
 
     def log(self, name: str, result: Any) -> None:
-        """Leave all that a command told beside what made it."""
+        """Write all that a command printed into the folder of the tuning."""
         write_file(self.folder / name, json.dumps(result, ensure_ascii=False) + "\n")
 
 
@@ -123,7 +123,7 @@ class Part:
     collective: str
 
     def measure(self, anew: bool = False) -> None:
-        """Compare it, and AAPC with the rest if it is an alltoall, as far as that is not kept.
+        """Compare it, and AAPC with the rest if it is an alltoall, unless the results are kept.
 
         Raises:
             subprocess.CalledProcessError: a command failed; it has said why.
@@ -140,7 +140,7 @@ class Part:
             tuning.kept.with_meetings(meetings(rows, CATALOGUE), self._source()).write()
 
     def is_kept(self) -> bool:
-        """Whether its results are kept, and of today, on whatever machine they were measured."""
+        """Whether its results are kept and of today's routines, whichever machine measured them."""
         return self._is_kept("rows") and (not self._meets or self._is_kept("meetings"))
 
     @property
@@ -149,7 +149,7 @@ class Part:
         return self.collective == "alltoall"
 
     def _is_kept(self, name: str) -> bool:
-        """Whether all its points in a list of kept results are of today."""
+        """Whether a list of kept results has all of its points, measured with today's routines."""
         sizes = self._sizes(name)
         points = [(size,) if name == "meetings" else (self.collective, size) for size in sizes]
         return all(map(self._is_of_today, self.tuning.kept.sources(name, points)))
@@ -159,14 +159,14 @@ class Part:
         return tuple(size for size in sizes if name == "rows" or size >= FROM)
 
     def _is_of_today(self, source: Source | None) -> bool:
-        """Whether a result is of routines that did not change, tuned with what it is made of."""
+        """Whether a result's routines have not changed, and its parts were tuned with it."""
         if source is None or source.routines != self._routines():
             return False
         wanted = _parts_of(self.collective) & set(self.tuning.collectives)
         return wanted <= _names_of(source.together)
 
     def _source(self) -> Source:
-        """Return what a result is of that is measured now."""
+        """Return the source of a result that is measured now."""
         tables = json.loads((self.tuning.folder / DECISION).read_text(encoding="utf-8"))["tables"]
         own = [table for table in tables if table["collective"] == self.collective]
         return Source(_hash(own), self._routines(), self.tuning.name)
@@ -206,7 +206,7 @@ def _names_of(together: str) -> set[str]:
 
 
 def _hash(form: Any) -> str:
-    """Return as much of a hash as tells results apart."""
+    """Return the first characters of a hash, enough to tell results apart."""
     return hashlib.sha256(json.dumps(form, sort_keys=True).encode()).hexdigest()[:12]
 
 

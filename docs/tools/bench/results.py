@@ -36,7 +36,7 @@ class Result:
 
     @property
     def name(self) -> str:
-        """As in a line about it."""
+        """Its name in a line about it."""
         return f"{self.cluster}, {self.congestion}"
 
     def guidelines(self) -> Verdict:

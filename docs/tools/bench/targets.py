@@ -20,8 +20,8 @@ SPEEDUP_LEAST = 0.97
 #: What the library may add to a call that goes native, on one rank and without data.
 OVERHEAD_NS = 100
 
-#: Medians of the fixed cluster before AAPC was ordered by arrival, by congestion control; by
-#: more than this share, and by more than the noise, no row may be slower than then.
+#: Medians of the fixed cluster before AAPC was ordered by arrival, by congestion control. No row
+#: may be slower than these by more than this share and the noise.
 BEFORE = Path(__file__).parent / "before.json"
 SLOWER_AT_MOST = 0.05
 
@@ -36,9 +36,9 @@ class Goal:
     Attributes:
         collective: which one.
         size: bytes, as it counts them.
-        speedup: native over tuned at the least; of 1, that no difference can be told to its
-            disadvantage: the intervals of the two medians are not apart. Where they are unknown,
-            what no size may be below stands for them.
+        speedup: the least native over tuned. 1 asks only that tuned is not measurably slower: its
+            interval does not lie above native's or, where intervals are unknown, the speed-up is
+            at least :data:`SPEEDUP_LEAST`.
         over_bound: tuned over the lower bound at the most, None where nothing is promised.
         everywhere: whether it holds on all clusters; else on the fixed one.
         congestion: the only congestion control that it is for; None for any. How slow native

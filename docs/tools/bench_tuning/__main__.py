@@ -1,7 +1,7 @@
-"""``python -m docs.tools.bench_tuning``: do parts, keep what they bring, write the page.
+"""``python -m docs.tools.bench_tuning``: run parts, keep their results, write the page.
 
 In the lab it needs a machine on which nothing else runs; faults and launchers are tried on any.
-What was measured is kept, so it may be stopped at any time, and started again with the same words.
+What was measured is kept, so it may be stopped at any time, and the same command goes on.
 Exits with 75 if the time is over before a part is done.
 """
 
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def _work(asked: argparse.Namespace, clock: Clock) -> Iterator[tuple[str, Callable[[], Result]]]:
-    """Yield what is to be done, by a name for people."""
+    """Yield what is to be done, each with a name for people."""
     source = MODEL if asked.model else LAB
     every = PARTS if asked.model else {**PARTS, **TRIALS}
     for part in asked.parts or every:

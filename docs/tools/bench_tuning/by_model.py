@@ -33,7 +33,7 @@ class Tuning:
 
     Attributes:
         decision: its tables.
-        seconds: that it would have taken.
+        seconds: how long it would have taken.
     """
 
     decision: DecisionTable
@@ -57,7 +57,7 @@ class Modelled:
         )
 
     def result(self) -> dict[str, Any]:
-        """Return what the part brings."""
+        """Return the result of the part."""
         parts: Mapping[str, Callable[[], dict[str, Any]]] = {
             "whole": self._whole,
             "exhaustive": self._exhaustive,
@@ -113,7 +113,7 @@ class Modelled:
         return {"full_seconds": self._full.seconds, "steps": list(map(self._within, SHARES))}
 
     def _within(self, share: float) -> dict[str, Any]:
-        """Return what a tuning within a share of the full time brings."""
+        """Return the result of a tuning within a share of the full time."""
         budget = share * self._full.seconds
         tuned = self._tune(replace(self.setting.options(), total=budget))
         losses = {

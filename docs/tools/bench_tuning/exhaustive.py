@@ -87,7 +87,7 @@ class Exhaustive:
         path = self._folder / f"{collective}-{size}-{name}.json"
         answer = kept(path, make)
         if set(answer) != {candidate.spec for candidate in candidates}:
-            path.unlink()  # of another choice, as the table was made anew
+            path.unlink()  # it is about another choice: the table was made anew since
             answer = kept(path, make)
         return {Candidate.from_spec(spec): ratio for spec, ratio in answer.items()}
 

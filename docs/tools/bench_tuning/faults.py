@@ -62,21 +62,21 @@ _RANK, _HOST = 1, "n1"
 
 @dataclass(frozen=True)
 class Survived:
-    """How a tuning went that a fault befell.
+    """How a tuning went after a fault.
 
     Attributes:
         fault: a key of :data:`FAULTS`.
         done: what was done to the tuning.
-        status: the exit status of the run that the fault befell; None if there is none.
+        status: the exit status of the run that the fault struck; None if there is none.
         said: about the fault.
-        kept: the records that were on disk when the run went on; None where it never ended.
+        kept: how many records were on disk when the run went on; None where it never ended.
         intact: whether these are the first records of the log in the end.
         records: of the log in the end.
         again: the last exit status; 0 if the tuning ended with a table.
         differs: the files that an undisturbed run from the same log writes otherwise.
         lost: the seconds from the last answer before the fault to the first one after it.
         unavailable: why this fault cannot be tried here.
-        wrong: what went wrong with the trial, else.
+        wrong: what else went wrong with the trial.
     """
 
     fault: str
@@ -94,16 +94,16 @@ class Survived:
 
     @property
     def is_same(self) -> bool:
-        """Whether the tuning has a table, and that of an undisturbed run from the same log."""
+        """Whether the tuning has the table of an undisturbed run from the same log."""
         return self.again == 0 and self.intact and not self.differs and not self.wrong
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that has ended, and whatever went on with it.
+    """A run that has ended, and the run that went on with it, if there is one.
 
     Attributes:
-        status: of the run that the fault befell; negative if a signal ended it.
+        status: of the run that the fault struck; negative if a signal ended it.
         said: its standard error.
         kept: the records on disk before it went on; None where one run did all.
         intact: whether these are the first records of the log in the end.
@@ -118,7 +118,7 @@ class Ended:
 
 
 def try_fault(name: str, folder: Path) -> Survived:
-    """Let a fault befall a tuning in an empty folder; return how it went.
+    """Let a fault strike a tuning in an empty folder; return how it went.
 
     Args:
         name: a key of :data:`FAULTS`.
@@ -189,7 +189,7 @@ def _resumed(tuning: Tuning, result: subprocess.CompletedProcess[str]) -> Ended:
 
 
 def _require_failed(status: int) -> None:
-    """Raise TrialError if a run was done that a fault should have ended: it came too late."""
+    """Raise TrialError if the run ended by itself: the fault came too late."""
     if status == 0:
         raise TrialError("it ended before the fault")
 
@@ -233,7 +233,7 @@ def _on_a_full_disk(tuning: Tuning) -> Ended:
 
 
 def _at_the_limit(tuning: Tuning) -> Ended:
-    """Tune in a job of Slurm whose limit comes; submit it again, as its script is meant to be."""
+    """Tune in a Slurm job that reaches its time limit; submit the same script again."""
     folder = tuning.folder / "slurm"
     folder.mkdir()
     tuning.options = OF_A_JOB
@@ -258,9 +258,9 @@ class Submitted:
     """A job that was submitted to Slurm.
 
     Args:
-        tuning: whose script it is.
+        tuning: what the script runs.
         script: what ``--sbatch`` wrote.
-        turn: names its output.
+        turn: the name of the file of its output, without the suffix.
     """
 
     def __init__(self, tuning: Tuning, script: Path, turn: str):

@@ -48,7 +48,7 @@ class InLab:
         self._folder = folder or setting.folder
 
     def result(self) -> dict[str, Any]:
-        """Return what the part brings, after all of its measurements.
+        """Return the result of the part, after all of its measurements.
 
         Raises:
             OutOfTime: the clock says so; start it again.
@@ -96,7 +96,7 @@ class InLab:
         }
 
     def _lost(self, log: Recorded, measured: Exhaustive, collective: str) -> Loss:
-        """Return what the table's choices cost beside the best of all candidates."""
+        """Return how much slower the table's choices are than the best of all candidates."""
         times = log.times()
         ratios: dict[int, float] = {}
         unmeasured: list[int] = []

@@ -38,7 +38,7 @@ OPTIONS = (
 )
 
 
-#: The last characters that are kept of what a tuning said that failed.
+#: How many characters are kept of the end of a failed tuning's output.
 WORDS = 300
 
 
@@ -62,11 +62,11 @@ class Tried:
         library: the MPI library and its version.
         kind: of the compiler, as :func:`compilers` has it; empty if there is none.
         tools: what else starts the ranks, and its version.
-        hosts: of the ranks, as far as the ranks know.
-        ranks: how many.
+        hosts: how many hosts the ranks name.
+        ranks: how many ranks there were.
         table: whether the tuning ended with one.
         why: why it did not.
-        unavailable: what is missing here to try it.
+        unavailable: what this machine lacks to try it.
     """
 
     launcher: str
@@ -87,7 +87,7 @@ class Tried:
 
 
 def pairs() -> Iterator[tuple[Tried, Toolchain | None]]:
-    """Yield all launchers with the libraries that they start, and what builds for these.
+    """Yield each launcher with each library that it starts, and the toolchain of the library.
 
     A launcher without any library that is installed here has a row of its own.
     """
@@ -104,7 +104,7 @@ def pairs() -> Iterator[tuple[Tried, Toolchain | None]]:
 
 
 def _installed() -> Iterator[tuple[str, str, Toolchain]]:
-    """Yield the kind and name of each library that is installed here, and what builds for it."""
+    """Yield the kind, the name and the toolchain of each library that is installed here."""
     for kind, compiler in compilers().items():
         if mpicc := shutil.which(compiler):
             toolchain = Toolchain(mpicc, "make")
@@ -227,7 +227,7 @@ def _hydra_and_ssh(toolchain: Toolchain) -> str:
 
 
 def _version(command: Sequence[str], pattern: str, title: str) -> str:
-    """Return a title and the version that a command tells; `none` if it is not there."""
+    """Return a title and the version that a command prints; `none` if there is no such command."""
     try:
         asked = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     except OSError:

@@ -32,10 +32,10 @@ class Cluster:
         truth: the true seconds of each call.
         seed: of all that is random.
         noise: the standard deviation of the logarithm of a call's time.
-        luck: that of what a candidate has in a launch, at all sizes alike.
+        luck: the same of a factor that a candidate keeps throughout a launch, at all sizes.
         hiccups: the probability that a call loses a packet.
-        latency: seconds of noise that short calls have beside that, always above 0.
-        seconds: what all of it has taken.
+        latency: the mean seconds of noise that each call takes beyond that, always above 0.
+        seconds: how long everything so far has taken.
         calls: how many were made.
         by_launch: the seconds of each launch.
         asked: all requests, in their order.
@@ -59,7 +59,7 @@ class Cluster:
     def check(
         self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
     ) -> list[Check]:
-        """Find every routine right, as long as one counts for a check."""
+        """Find every routine right; each check takes :data:`CHECK` seconds."""
         self.seconds += CHECK * len(candidates)
         return [Check(collective, c, 1, 0, "", communicator, took=CHECK) for c in candidates]
 

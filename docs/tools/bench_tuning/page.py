@@ -74,7 +74,7 @@ def _fault(row: Mapping[str, Any]) -> list[str]:
 
 
 def _not_the_same(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why a tuning has not the table of an undisturbed run."""
+    """Yield the reasons why a tuning's table is not that of an undisturbed run."""
     if row["again"]:
         yield f"it ended with {_status(row['again'])}"
     if not row["intact"]:
@@ -167,7 +167,7 @@ def _budget(values: Mapping[str, Any]) -> list[str]:
 
 
 def _at_half(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what half of the full time brings."""
+    """Return the result within half of the full time."""
     found: Mapping[str, Any] = next(one for one in values["steps"] if one["share"] == 0.5)
     return found
 
@@ -255,7 +255,7 @@ def _worst(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _step(one: Mapping[str, Any]) -> str:
-    """Return a row of what one budget brings."""
+    """Return the row of one budget."""
     times = (_minutes(one[name]) for name in ("budget", "seconds"))
     stated = f"{_percent(one['stated'])}, {one['unknown']} sizes unknown"
     held = _percent(one["held"])

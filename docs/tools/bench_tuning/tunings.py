@@ -214,7 +214,7 @@ def in_session(
 
 
 def _kill_session(leader: int) -> None:
-    """Kill all processes of a session, the first of which nobody has waited for yet."""
+    """Kill all processes of a session. The first one has not been waited for yet."""
     os.kill(leader, signal.SIGKILL)  # it starts no more
     for number, _ in _others():
         with suppress(ProcessLookupError):  # it has just ended

@@ -37,7 +37,7 @@ class Experiment:
         report: Markdown of what was found; not called before there is a point.
         page: where the report stands.
         targets: what was promised.
-        summary: of what a point returns, that which is kept: what report and targets need.
+        summary: returns what is kept of a point's result: what report and targets need.
         pictures: SVG that the report shows, by its file.
         congestion: the congestion control of points that have their own; others have that of the
             environment.

@@ -39,7 +39,7 @@ def file_of(experiment: Experiment, top: Path) -> Path:
 
 
 def is_measured(experiment: Experiment, point: str, top: Path) -> bool:
-    """Whether a point was measured, here or elsewhere; one that was carried was not."""
+    """Whether a point was measured, here or elsewhere; a result that was carried does not count."""
     known = _points(experiment, top).get(point)
     return known is not None and _CARRIED not in known
 
@@ -54,7 +54,7 @@ def measure(experiment: Experiment, point: str, top: Path) -> None:
 
 
 def keep(experiment: Experiment, point: str, result: Any, top: Path) -> None:
-    """Keep what the report needs of a point's result, and nothing else of what is kept changes."""
+    """Keep what the report needs of a point's result; other results stay as they are."""
     told = result.get("environment") if isinstance(result, dict) else None
     own = experiment.congestion
     congestion = own[point] if point in own else environment({})[CONGESTION_VARIABLE]

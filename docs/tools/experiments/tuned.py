@@ -1,4 +1,4 @@
-"""What a tuned folder says: who serves, and the times behind it."""
+"""What a tuned folder says: what serves, and the times behind it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from stagegen.catalogue.algorithm import NATIVE
 
 @dataclass(frozen=True)
 class Tuned:
-    """Of one collective at one size.
+    """What serves one collective at one size, and the times of the candidates.
 
     Attributes:
         chosen: what serves by the first rule, as ``NAME:parameter=value``.
-        seconds: the median time of each candidate; of the launches that decide, in which candidates
-            took turns, or of scouting, where none of these had it.
+        seconds: the median time of each candidate: in the launches that decide, where candidates
+            took turns, or in scouting, if none of these launches timed it.
         is_decided: whether what serves and the native routine were in those launches.
     """
 

@@ -118,7 +118,7 @@ def slots_and_speeds(random: Random) -> Topology:
 
 
 def slow_links(random: Random) -> Topology:
-    """Switches of which some have an uplink that is slower than a host's link."""
+    """Switches, some with an uplink that is slower than a host's link."""
     count = random.randint(2, 6)
     uplinks = [random.choice((0.1, 0.4, 0.5, 0.75, 1, 2)) for _ in range(count)]
     return star([random.randint(2, 10) for _ in range(count)], uplinks)

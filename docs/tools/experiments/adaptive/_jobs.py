@@ -26,11 +26,11 @@ PAGE = Path("docs/adaptive.md")
 
 KIB = 1 << 10
 
-#: That a call of alltoall takes some 10 ms, and 2,000 calls half a minute.
+#: At these sizes, a call of alltoall takes some 10 ms, and 2,000 calls take half a minute.
 COLLECTIVES = ("allgather", "allreduce", "alltoall")
 SIZES = "8,512,2KiB,4KiB,8KiB,16KiB"
 
-#: Who serves, by the variables of the environment that say so. Without the library: "MPI".
+#: What serves, by the variables of the environment that say so. Without the library: "MPI".
 NATIVE = "MPI"
 STATIC = "table"
 
@@ -89,7 +89,7 @@ def calls(
 
 
 def repetitions() -> int:
-    """Return how often what is compared runs in turn: BENCH_REPETITIONS, unless told 4.
+    """Return how often what is compared runs in turn: BENCH_REPETITIONS, by default 4.
 
     Raises:
         ValueError: it is no number from 1 upwards.
@@ -101,13 +101,13 @@ def repetitions() -> int:
 
 
 def in_turn(arms: Mapping[str, Callable[[int], Result]]) -> dict[str, list[Result]]:
-    """Run all arms, round after round; return what each brought, by round.
+    """Run all arms, round after round; return the results of each, by round.
 
     What changes slowly changes all arms of a round alike, so rounds are pairs. Each round begins
     with another arm.
 
     Args:
-        arms: what runs, by name; it is told the round, from 0.
+        arms: what runs, by name; its argument is the number of the round, from 0.
     """
     names = list(arms)
     found: dict[str, list[Result]] = {name: [] for name in names}
@@ -129,7 +129,7 @@ def fastest(times: Mapping[str, Sequence[float]], names: Sequence[str]) -> str:
 
 
 def situation(file: Path, size: int) -> Situation:
-    """Return what LIBCOLL_LEARN wrote of the calls of a size."""
+    """Return what LIBCOLL_LEARN wrote about the calls of a size."""
     (one,) = (one for one in read_learned(file).situations if one.size == size)
     return one
 

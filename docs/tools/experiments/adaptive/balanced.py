@@ -22,7 +22,7 @@ BESIDE = SIZE + 16
 
 POLICIES = ("star", "star-enhanced", "guard")
 
-#: What was promised: shares that adapting may cost over all calls, and after selection.
+#: The targets: the time over the table's, over all calls and after selection.
 WHOLE, AFTER = 1.02, 1.01
 
 

@@ -29,8 +29,8 @@ SIZES = (2 * KIB, 8 * KIB)
 LATE = (0, 16)
 HALVES = (0, 1)
 
-#: Calls; the latter half of each half is compared, when a policy has selected. Calls of the short
-#: run of each routine, and those of them that open connections.
+#: All calls; the latter half of each half is compared, as a policy has selected by then. Calls of
+#: the short run of each routine, and how many of them open connections.
 CALLS, SHORT, OPENING = 400, 24, 4
 QUARTER = CALLS // 4
 

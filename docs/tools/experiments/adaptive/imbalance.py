@@ -30,13 +30,14 @@ SIZE = 2 * KIB
 #: MAX_IMBALANCE_FACTOR: processes are late by 0 to MAX - 1 times the time of a message.
 FACTORS = (16, 64)
 
-#: Calls; the last ones are compared, when a policy has selected. A single routine has so many.
+#: All calls of the policy, and how many come first: only the others are compared, as the policy has
+#: selected by then. A single routine makes as many calls as are compared.
 CALLS, FIRST = 400, 200
 
-#: Calls of the short run of each routine, and those of them that open connections.
+#: Calls of the short run of each routine, and how many of them open connections.
 SHORT, OPENING = 24, 4
 
-#: The policy's routine may take so many times the best single one's time.
+#: The target: the policy's time over that of the best single routine, at the most.
 NEAR = 1.05
 
 

@@ -40,7 +40,7 @@ SERVED = (NATIVE, STATIC, *POLICIES)
 #: Without tuning and monitoring: what a policy selected serves from the first call on.
 PRIMED = {policy: f"{policy}′" for policy in (ENHANCED, STAR)}
 
-#: In at least one program, adapting was to be so many times as fast as the table.
+#: The target: in at least one program, adapting is this many times as fast as the table.
 GAIN = 1.1
 
 
@@ -57,7 +57,7 @@ def _spent(one: Situation) -> float:
 
 
 def largest(situations: Iterable[Situation]) -> list[Situation]:
-    """Return of each collective the situation with the most time, the longest first."""
+    """Return for each collective the situation with the most time, the longest first."""
     by_collective: dict[str, list[Situation]] = defaultdict(list)
     for one in situations:
         by_collective[one.collective].append(one)
@@ -66,7 +66,7 @@ def largest(situations: Iterable[Situation]) -> list[Situation]:
 
 
 def selected(situations: Iterable[Situation], *, of_source: bool) -> str:
-    """Return how what was selected serves from the first call on, as ``run`` names it.
+    """Return the selected routines, which then serve from the first call on, as ``run`` names them.
 
     LIBCOLL_FORCE names one routine for each collective, so the situation with the most time
     decides. Where that kept the table's choice, the table serves.

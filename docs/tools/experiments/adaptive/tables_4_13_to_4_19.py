@@ -27,23 +27,23 @@ from docs.tools.target import Target
 #: The sizes of Table 4.13, and the least of Tables 4.18 and 4.19.
 SIZES = (2 * KIB, 16 * KIB, 128 * KIB)
 
-#: Calls of the micro-benchmark (Fig. 4.26), as far as they last no more than minutes; else so many
-#: more than `star-basic` selects after, which are two monitoring periods.
+#: Calls of the micro-benchmark (Fig. 4.26). Where these would last longer than minutes: how many
+#: calls follow the selection by `star-basic`, which is two monitoring periods.
 CALLS, MONITORED, LONG = 500, 60, 128 * KIB
 SELECTION = {"alltoall": 90, "allgather": 120, "allreduce": 200}
 
 #: Calls of MPICH and of the table alone, and of each choice against the other.
 ALONE, OPENING = 40, 4
 
-#: The computation lasts so many times as long as MPICH's call, but no longer than this: processes
+#: By how much the computation is longer than MPICH's call, and the longest one in ms: processes
 #: sleep, so a longer rest changes nothing but the time of the experiment.
 COMPUTATION, REST_MOST_MS = 5, 200
 
 BASIC, STAR = "star-basic", "star"
 POLICIES = (BASIC, "star-enhanced", STAR)
 
-#: What was promised: the excess of `star` before selection over that of `star-basic`, and the time
-#: of its choice over that of the other's.
+#: The targets: the excess of `star` before selection over the excess of `star-basic`, and the time
+#: of its choice over the time of the other choice.
 FIFTH, NOT_WORSE = 0.2, 1.02
 
 

@@ -42,7 +42,7 @@ class Program:
         return " ".join((self.name, *self.arguments))
 
     def tools(self) -> Toolchain:
-        """Return what builds it, and its library."""
+        """Return the toolchain of the program and of its library."""
         return Toolchain.find(self.mpicc)
 
 
@@ -81,7 +81,7 @@ def _record(folder: Path, program: Program, recording: Path, library: Path | Non
 
 
 def patterns_in(recording: Path, file: Path) -> tuple[object, ...]:
-    """Write the patterns that a recording has; return what ``tune`` is told about them."""
+    """Write the patterns that a recording has; return the options of ``tune`` for them."""
     if not blocks_of(read(recording)).patterns:
         return ()
     stagegen("patterns", recording, "--output", file)

@@ -51,7 +51,7 @@ def _points() -> Iterator[tuple[str, Any]]:
 
 
 def _summary(result: Any) -> Any:
-    """Return of each algorithm the last exit, and ē over native's in the same experiments."""
+    """Return for each algorithm the last exit, and ē over native's in the same experiments."""
     native = result["rows"][0]["late"]["rounds"]["mean"]
     return [_of_row(row, native) for row in result["rows"]]
 

@@ -53,7 +53,7 @@ def _points() -> Mapping[str, Any]:
 
 
 def _summary(result: Any) -> Any:
-    """Return of each algorithm ē, half of its interval and the last exit; ω / T; experiments."""
+    """Return for each algorithm ē, half of its interval and the last exit; ω / T; experiments."""
     of = {row["routine"].partition(":")[0]: row["late"] for row in result["rows"]}
     first = of[ALGORITHMS[0]]
     return {

@@ -23,8 +23,8 @@ from stagegen.recording.messages import read_message_times
 TOPOLOGY = TOPOLOGIES / "quickstart.yaml"
 PROGRAM = Path("docs/examples/programs/work.c")
 
-#: Calls; the source has 1000. Milliseconds of computation; the source has 50 to 800, on processors
-#: of their own. Eight ranks share two CPUs here, and compute four times as long.
+#: Calls; the source has 1000. Milliseconds of computation; the source has 50 to 800, and each
+#: process had a processor. Here eight ranks share two CPUs, and compute four times as long.
 CALLS, SIZE = 30, 64 << 10
 COMPUTATION = (5, 10, 20, 40, 80)
 

@@ -48,8 +48,8 @@ SIZES = {
 #: leaf of each.
 LATE = (None, 4, 15)
 
-#: An experiment has few calls: ranks tell which of them is late in some calls only, and these take
-#: longer. Such calls come ever more seldom, so of many experiments, few have one.
+#: An experiment has few calls: ranks exchange levels in some calls only, and these take longer.
+#: Such calls become ever rarer, so if there are many experiments, few of them have such a call.
 EXPERIMENTS, CALLS = 16, 3
 MANY = {"reduce": 48, "bcast": 48}
 
@@ -74,7 +74,7 @@ class _Setting:
     @property
     def plan(self) -> str:
         if self.late is None:
-            return "imbalance:1us"  # below 1 µs nobody is late, and yet all is measured likewise
+            return "imbalance:1us"  # by less than 1 µs no rank is late, but all is measured alike
         return f"replay:{self.late}={self.delay}ms"
 
     @property

@@ -27,7 +27,7 @@ PROGRAMS = {
     "stencil": ("4", "2000"),
 }
 
-#: So many call sites of a program are shown: those that take the most time.
+#: How many call sites of a program are shown: those that take the most time.
 SITES = 3
 
 _FACTS = ("program_s", "collectives_s", "clock_error_s", "average_factor", "worst_factor",

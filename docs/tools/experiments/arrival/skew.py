@@ -32,8 +32,9 @@ switches:
 #: The source's degree of the tree, and the least, which makes the deepest tree.
 ARITIES = (8, 2)
 
-#: The tree that does not adapt, and those that do, by their names in the report: the source's, and
-#: what the source leaves open: the semi-dynamic tree, without and with a token, and several tokens.
+#: The tree that does not adapt, and those that do, with their names in the report. The first one
+#: that adapts is the source's. The source leaves the others open: the semi-dynamic tree, without
+#: and with a token, and several tokens.
 FIXED = "fixed_tree"
 ADAPTIVE = {
     "token_tree": "token",
@@ -82,7 +83,7 @@ class _Setting:
         the source's tree for its ranks 1 and 15 (§5.3.2, §5.3.4).
         """
         if not self.late:
-            return "imbalance:1us"  # below 1 µs nobody is late, and yet all is measured likewise
+            return "imbalance:1us"  # by less than 1 µs no rank is late, but all is measured alike
         ranks = (self.ranks - 1, 6)[: self.late]
         return "replay:" + ",".join(f"{rank}={self.delay}ms" for rank in ranks)
 
@@ -223,7 +224,7 @@ def _late(setting: _Setting) -> str:
     return f"{late}; multicast" if setting.multicast else late
 
 
-#: What was promised: of 16 ranks, with one that is late by more than a call takes, or with none.
+#: The targets are for 16 ranks: with one that is late by more than a call takes, and with none.
 TOKENS = ("token_tree", "token_tree_several")
 ONE_LATE, NOBODY = (16, 1, 40), (16, 0, 0)
 WORSE = 1.05

@@ -28,8 +28,8 @@ FACTORS = (4, 16, 64)
 
 EXPERIMENTS = 32
 
-#: The time that decides: after the last arrival. The waiting is the same for all routines, and ever
-#: more of ē.
+#: The time that decides: after the last arrival. The waiting is the same for all routines, and a
+#: growing part of ē.
 METRIC = "last"
 
 #: Further options of ``stagegen tune``, for shorter runs: --budget 2 --launches 2, for instance.
@@ -81,7 +81,7 @@ def _points() -> Iterator[tuple[str, Callable[[Path], Any]]]:
 
 
 def _summary(result: Any) -> Any:
-    """Return of a comparison what each table chose, its last exit, and ratios by pairs."""
+    """Return what each table of a comparison chose, its last exit, and ratios by pairs."""
     if "rows" not in result:
         return result
     (row,) = result["rows"]

@@ -81,7 +81,7 @@ class _Setting:
     def plan(self) -> str:
         if self.same:
             return f"replay:{SAME_RANK}={self.late}ms"
-        # Below 1 µs nobody is late, and yet all is measured in the same way.
+        # By less than 1 µs no rank is late, but all is measured in the same way.
         return f"imbalance:{f'{self.late}ms' if self.late else '1us'}"
 
     @property
@@ -131,7 +131,7 @@ def _points() -> Mapping[str, Any]:
 
 
 def _summary(result: Mapping[str, Any]) -> Any:
-    """Return of each algorithm ē, its σ, and native over it in ē and in the last exit."""
+    """Return for each algorithm ē, its σ, and native over it in ē and in the last exit."""
     mean, last = (_rounds(result, metric) for metric in ("mean", "last"))
     return {
         name: {
