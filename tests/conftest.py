@@ -1,4 +1,4 @@
-"""What all tests share: libraries that are built once, and what is said in the end.
+"""What all tests share: libraries that are built once, and a last line about the lab's tests.
 
 Compiles through ccache, where there is one for this machine: libraries for different numbers of
 ranks have most of their code in common. Says which tests of the lab did not run, and why.
@@ -24,10 +24,10 @@ HERE = Path(__file__).parent
 #: Names the folder of the libraries that the processes of `pytest -n` share.
 SHARED = "STAGEGEN_TESTS_SHARED"
 
-# Most test programs make few calls on a communicator, and are to test routines, not native ones.
+# Most test programs make few calls on a communicator. Native routines would serve these otherwise.
 os.environ.setdefault("LIBCOLL_SHORT_CALLS", "0")
 
-# A busy machine makes no test of hypothesis fail. pytest-timeout ends one that hangs.
+# No test of hypothesis fails because the machine is busy. pytest-timeout ends one that hangs.
 settings.register_profile(
     "busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -45,7 +45,7 @@ if shutil.which("ccache") and shutil.which("cc"):
     if subprocess.run(asked, capture_output=True, check=False).returncode == 0:
         os.environ.setdefault("CFLAGS", f"-O2 {lists}")
         os.environ.setdefault("CCACHE_DEPEND", "1")
-    # Objects of sanitized builds hold the name of their folder: nobody asks for it here.
+    # Objects of sanitized builds hold the name of their folder, which no test looks at.
     os.environ.setdefault("CCACHE_NOHASHDIR", "1")
     # Headers that were written just now count too.
     sloppiness = "include_file_mtime,include_file_ctime,pch_defines,time_macros"

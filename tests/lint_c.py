@@ -30,8 +30,8 @@ WARNINGS = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-fsynta
 def generate(folder: Path) -> None:
     """Write the recorder, a session, and a library with all algorithms that 8 ranks can run.
 
-    C files of the session, and of a library whose calls adapt, that this library has, too, are
-    not looked at again.
+    A C file of this library that the session, or the library whose calls adapt, has as well is
+    looked at only once.
     """
     topology = load_topology(TOPOLOGIES / "quickstart.yaml")
     catalogue = support.CATALOGUE
@@ -70,7 +70,7 @@ def _compile_header(folder: Path, mpicc: str) -> tuple[str, ...]:
     return ("-include", str(header)) if made.returncode == 0 else ()
 
 
-#: Files of a library that recognises patterns that others lack, or have with less in them.
+#: Files that only a library that recognises patterns has, or that have more in them there.
 OF_PATTERNS = (
     "agreement.c",
     "classes.c",
@@ -147,7 +147,7 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def main() -> int:
-    """Generate, look, tell."""
+    """Generate the code, look at it, and print what is wrong."""
     with tempfile.TemporaryDirectory(prefix="stagegen-lint-") as folder:
         generate(Path(folder))
         found = complaints(Path(folder))

@@ -68,7 +68,7 @@ WIDE: dict[str, tuple[str, ...]] = {
     "cli/test_reconfigure_jobs": (
         "test_setups_are_timed_in_turn",
         "test_barriers_have_no_size_so_each_tree_has_a_job",
-        "test_events_tell_what_nodes_take_and_where_two_trees_differ",
+        "test_events_show_what_nodes_take_and_where_two_trees_differ",
         "test_a_search_has_its_log_its_tree_and_its_race_and_resumes",
     ),
     "cli/test_tune_communicators": (
@@ -114,7 +114,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_a_real_tuning_survives_a_signal",
     ),
     "docs/test_bench_tuning": (
-        "test_each_part_on_the_model[budget]",
+        "test_a_part_on_the_model_has_the_same_result_again_and_a_row_on_the_page[budget]",
     ),
     "docs/test_catalogue": (
         "test_check_finds_a_stale_page_and_the_script_makes_it_anew",
@@ -223,13 +223,13 @@ WIDE: dict[str, tuple[str, ...]] = {
     "mpi/test_early_ranks": (
         "test_the_token_goes_to_the_late_rank_in_the_call_or_in_the_next_ones[token_tree_semi*]",
         "test_the_token_goes_to_the_late_rank_in_the_call_or_in_the_next_ones[token_tree_rem*]",
-        "test_early_ranks_have_a_tree_and_forget_who_was_late[reduce-*]",
+        "test_early_ranks_have_a_tree_and_forget_which_rank_was_late[reduce-*]",
     ),
     "mpi/test_events": (
         "test_a_call_that_is_not_kept_costs_less_than_an_event_may",
         "test_ranks_with_another_library_do_not_wait_for_events",
         "test_the_fast_library_has_nothing_of_it",
-        "test_calls_on_too_many_communicators_are_told_and_counted",
+        "test_calls_on_too_many_communicators_are_reported_and_counted",
         "test_threads_that_have_ended_leave_their_memory_to_others",
     ),
     "mpi/test_example_programs": (
@@ -256,14 +256,14 @@ WIDE: dict[str, tuple[str, ...]] = {
     "mpi/test_learned_library": ("test_the_next_run_starts_from_what_programs_learned",),
     "mpi/test_meeting": (
         "test_*[openmpi*]",
-        "test_the_trace_tells_that_there_is_no_context_for_a_private_duplicate",
+        "test_the_trace_says_that_there_is_no_context_for_a_private_duplicate",
     ),
     "mpi/test_multicast": (
         "test_tokens_go_down_deep_trees_and_ranks_answer[lose again-flags1]",
         "test_tokens_go_down_deep_trees_and_ranks_answer[-*]",
         "test_conformance_sanitizers_and_sends_without_buffers",
         "test_datagrams_that_are_lost_or_come_again_change_nothing[fixed_tree-*]",
-        "test_what_is_no_group_is_told_once_and_the_tree_serves_alone[nonsense]",
+        "test_what_is_no_group_is_reported_once_and_the_tree_serves_alone[nonsense]",
         "test_late_ranks_get_what_they_should_on_many_communicators[token_tree_semi*]",
         "test_late_ranks_get_what_they_should_on_many_communicators[token_tree_remembering]",
         "test_late_ranks_get_what_they_should_on_many_communicators[token_tree]",
@@ -334,8 +334,8 @@ WIDE: dict[str, tuple[str, ...]] = {
     ),
     "mpi/test_threads": ("test_*",),
     "report/test_pictures": (
-        "test_a_tree_has_an_arrow_for_each_edge_and_tells_its_height[many*]",
-        "test_a_tree_has_an_arrow_for_each_edge_and_tells_its_height[three*]",
+        "test_a_tree_has_an_arrow_for_each_edge_and_shows_its_height[many*]",
+        "test_a_tree_has_an_arrow_for_each_edge_and_shows_its_height[three*]",
         "test_every_message_of_an_alltoall_has_a_cell[chain*]",
         "test_every_message_of_an_alltoall_has_a_cell[many*]",
         "test_every_message_of_an_alltoall_has_a_cell[three*]",

@@ -163,7 +163,7 @@ def test_without_selection_nothing_counts_for_it():
     assert (none.selected_after, none.o_ms_a_s, none.excess_s, none.o_ma_s) == (0, 0, 0, 0.25)
 
 
-def test_a_report_tells_what_was_tried_chosen_when_and_why(tmp_path):
+def test_a_report_has_what_was_tried_and_chosen_when_and_why(tmp_path):
     file, form = learned_file(tmp_path)
     validate("learned.schema", form)
     (told,) = json.loads(run("report", file, "--format", "json"))["situations"]

@@ -107,7 +107,7 @@ def test_what_never_selected_or_stopped_where_sites_began_vetoes_nothing():
     assert found.added == expected.added
 
 
-def test_a_composition_in_the_table_is_found_though_programs_do_not_tell_its_parts():
+def test_a_composition_in_the_table_is_found_though_learned_files_do_not_name_its_parts():
     composed = Candidate.from_spec("of_gather_and_bcast+gather/native+bcast/native")
     plain = replace(composed, bound=())
     before = decision(table(Rule(0, NATIVE), Rule(1024, composed)))

@@ -1,4 +1,4 @@
-"""Mistakes in a template's front matter, each told with the file; what every template has."""
+"""Mistakes in a template's front matter, each reported with its file; what every template has."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("text", "line", "message"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_told_with_its_place(tmp_path, text, line, message):
+def test_a_mistake_is_reported_with_its_place(tmp_path, text, line, message):
     with pytest.raises(InputError) as caught:
         load(tmp_path, text)
     place = f"{tmp_path / 'alltoall/mine.c.j2'}:{line}:"
@@ -188,7 +188,7 @@ def test_a_mistake_is_told_with_its_place(tmp_path, text, line, message):
     assert caught.value.exit_status == 2
 
 
-def test_a_wrong_name_of_a_variant_is_told(tmp_path):
+def test_a_wrong_name_of_a_variant_is_reported(tmp_path):
     with pytest.raises(InputError, match=r"`Own-Way` is no name of an algorithm: use a-z"):
         load(tmp_path, f"{GOOD}\nvariants:\n  Own-Way:\n    cost: β")
 
@@ -200,7 +200,7 @@ def test_dense_blocks_are_allowed_where_the_collective_packs(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["int x;\n", "{# ordinary #}\n", "\n{#---\na: b\n---#}\n", ""])
-def test_a_missing_front_matter_is_told_with_its_file(tmp_path, text):
+def test_a_missing_front_matter_is_reported_with_its_file(tmp_path, text):
     path = write(tmp_path, text)
     with pytest.raises(InputError, match="front matter is missing") as caught:
         load_catalogue(tmp_path)
@@ -233,7 +233,7 @@ def test_one_parameter_has_one_meaning(tmp_path):
     assert e.value.file == str(tmp_path / "alltoall/other.c.j2")
 
 
-def test_an_unknown_algorithm_is_told_with_those_that_there_are():
+def test_an_unknown_algorithm_is_reported_with_those_that_there_are():
     with pytest.raises(InputError, match=r"no algorithm 'nope' of bcast; there is .*binomial"):
         CATALOGUE.find("bcast", "nope")
     with pytest.raises(InputError, match="the collective is unknown"):

@@ -228,7 +228,7 @@ def test_what_runs_around_routines_has_to_be_there(tmp_path, name):
         hashes(tmp_path, call=(f"int {name}(void)", "int another(void)"))
 
 
-def test_a_shared_template_that_is_missing_is_told(tmp_path):
+def test_a_shared_template_that_is_missing_is_reported(tmp_path):
     with pytest.raises(InputError, match=r"_gone\.c\.j2.*no template") as caught:
         hashes(tmp_path, ring=("_shared/_loop", "_shared/_gone"))
     assert caught.value.file == str(tmp_path / "bcast/ring.c.j2")

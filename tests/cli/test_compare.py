@@ -78,6 +78,9 @@ def test_candidates_are_timed_in_turn(tmp_path, collective, algorithms, sizes, b
     header, records = read_log(tmp_path / "measurements.jsonl")
     for record in (header, *records):
         validate("measurements", record)
+        if record["kind"] == "measurement":
+            rivals = {row["routine"] for row in answer["rows"] if row["size"] == record["size"]}
+            assert set(record["seconds"]) == rivals
     checked = [record["routine"] for record in records if record["kind"] == "check"]
     assert sorted(checked) == sorted(
         {row["routine"] for row in answer["rows"] if row["routine"] != "native"}

@@ -171,14 +171,14 @@ def test_other_topologies_are_compared_only_if_asked_for(folders, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 2}', '{"version": 9}'])
-def test_a_damaged_table_is_told_with_its_file(folders, tmp_path, text):
+def test_a_damaged_table_is_reported_with_its_file(folders, tmp_path, text):
     (tmp_path / "decision.json").write_text(text)
     result = stagegen("diff", folders[0], tmp_path)
     assert result.returncode == 2
     assert result.stderr.startswith(f"{tmp_path / 'decision.json'}: ")
 
 
-def test_a_folder_with_neither_and_a_file_that_is_not_there_are_told(folders, tmp_path):
+def test_a_folder_with_neither_and_a_file_that_is_not_there_are_reported(folders, tmp_path):
     for path in (tmp_path, tmp_path / "none.json", tmp_path / "none.jsonl"):
         result = stagegen("diff", path, folders[0])
         assert result.returncode == 2
@@ -186,7 +186,7 @@ def test_a_folder_with_neither_and_a_file_that_is_not_there_are_told(folders, tm
 
 
 @pytest.mark.parametrize("words", [("validate",), ("diff", ".")])
-def test_a_folder_that_does_not_exist_is_told_as_such(words, tmp_path):
+def test_a_folder_that_does_not_exist_is_reported_as_such(words, tmp_path):
     nowhere = tmp_path / "nowhere"
     command, *rest = words
     ended = stagegen(command, nowhere, *rest)

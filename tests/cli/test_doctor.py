@@ -71,8 +71,8 @@ int clock_gettime(clockid_t which, struct timespec *now) {
 }
 """
 
-#: Of n1 alone: traffic to n2 that nobody asked for, a governor that saves power, a clock that is
-#: 7 s ahead.
+#: Disturbances of n1 alone: traffic to n2 from outside the job, a governor that saves power, and a
+#: clock that is 7 s ahead.
 _DISTURB = """\
 nsenter --net=/run/netns/n1 {python} -c '
 import socket, time

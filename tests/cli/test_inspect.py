@@ -1,4 +1,4 @@
-"""``stagegen inspect``: options that change what it tells."""
+"""``stagegen inspect``: options that change its numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def messages(file, *options):
 
 
 def test_by_clocks_takes_the_ways_as_the_clocks_show_them(tmp_path):
-    """A host's clock whose offset is told 7 µs too low: one way is shorter by that, one longer."""
+    """If a clock's offset is stated 7 µs too low, one way is 7 µs shorter and the other longer."""
     file = tmp_path / "events.bin"
     calls = [shifted(made.two_levels(1e4 * (i + 1)), 7.0) for i in range(5)]
     made.write(file, "allreduce/tree", calls, made.TWO_HOSTS)
@@ -32,7 +32,7 @@ def test_by_clocks_takes_the_ways_as_the_clocks_show_them(tmp_path):
 
 
 def shifted(call, microseconds):
-    """The call, all times of ranks 2 and 3 of which are later."""
+    """The call, with later times of ranks 2 and 3."""
     late = (0.0, 0.0, microseconds, microseconds)
     return made.MadeCall(
         [at + more for at, more in zip(call.begun, late, strict=True)],

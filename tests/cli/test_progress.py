@@ -281,7 +281,7 @@ def test_quiet_prints_the_result_only(tmp_path, monkeypatch):
     assert "go on with --resume" in result.stderr
 
 
-def test_json_progress_goes_to_a_descriptor_and_tells_the_end(tmp_path, monkeypatch):
+def test_json_progress_goes_to_a_descriptor_up_to_the_end(tmp_path, monkeypatch):
     for fails, status in (("", 0), ("measure", 1)):
         path = tmp_path / f"progress{status}"
         with path.open("w") as stream:

@@ -319,7 +319,7 @@ def test_a_log_of_another_search_is_refused(tmp_path, made):
 
 
 def test_a_log_that_was_made_elsewhere_is_refused(tmp_path, made, cluster):
-    """By another launcher, or with another MPI library; or the log does not tell them."""
+    """By another launcher, or with another MPI library; or the log lacks these."""
     run(tmp_path, "--steps", "1", topology=cluster)
     log, looks = tmp_path / "steps.jsonl", len(made["looks"])
     with pytest.raises(InputError, match=r"steps\.jsonl:1: it is of another launcher; leave out"):
@@ -334,7 +334,7 @@ def test_a_log_that_was_made_elsewhere_is_refused(tmp_path, made, cluster):
     assert len(made["looks"]) == looks
 
 
-def test_the_resulting_file_tells_how_ranks_on_hosts_hand_over_data(tmp_path, made):
+def test_the_resulting_file_says_how_ranks_on_hosts_hand_over_data(tmp_path, made):
     run(tmp_path, "--steps", "1")
     first, *lines = (tmp_path / "result.tree.yaml").read_text().splitlines()
     tree = make_tree(TOPOLOGY, shape_of("nary"), "reconfigured")

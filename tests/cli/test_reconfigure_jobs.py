@@ -81,7 +81,7 @@ def test_setups_are_timed_in_turn(cluster):
 
 
 @pytest.mark.mpi
-def test_events_tell_what_nodes_take_and_where_two_trees_differ(cluster, monkeypatch):
+def test_events_show_what_nodes_take_and_where_two_trees_differ(cluster, monkeypatch):
     """The flat tree has no subtree of a host, and the other one has: each has its own calls."""
     monkeypatch.setattr(_reconfigure_live, "EXPLAINING", 1)
     bed = bed_of(cluster, "allreduce", 4)

@@ -115,7 +115,7 @@ def test_a_missing_program_or_a_file_that_is_no_recording_is_an_error(tmp_path):
         assert (done.returncode, "other: " in done.stderr) == (2, True)
 
 
-def test_text_tells_what_json_tells(recording, tmp_path):
+def test_text_has_the_numbers_of_the_json(recording, tmp_path):
     times = tmp_path / "times.json"
     times.write_text('{"version": 1, "hosts": 2, "messages": [[0, 0.01], [8, 0.01]]}')
     text = stagegen("arrivals", "--messages", times, recording)

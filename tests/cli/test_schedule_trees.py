@@ -58,7 +58,7 @@ def test_json_has_the_arity_and_the_ranks_of_a_group(collective):
         (("reduce", "--tree", "binomial"), ("edges have several receivers, at most ", "8→0")),
     ],
 )
-def test_text_tells_height_and_contention(options, lines):
+def test_text_shows_height_and_contention(options, lines):
     result = run(*options)
     assert result.exit_code == 0
     for line in lines:

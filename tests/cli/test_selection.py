@@ -145,7 +145,7 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize("selection", DAMAGED, ids=str)
-def test_a_damaged_selection_is_told_with_file_and_line(tmp_path, monkeypatch, selection):
+def test_a_damaged_selection_is_reported_with_file_and_line(tmp_path, monkeypatch, selection):
     live, log = tmp_path / "live", tmp_path / "damaged.jsonl"
     assert tuned(monkeypatch, live, "--algorithms", "ring").returncode == 0
     lines = (live / "measurements.jsonl").read_text().splitlines(keepends=True)

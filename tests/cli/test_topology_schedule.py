@@ -146,7 +146,7 @@ def test_show_json_keeps_to_the_contract(run):
         (["schedule", "bcast", "--root", "3"], "tree linear from rank 3"),
     ],
 )
-def test_text_tells_what_was_made(run, arguments, part):
+def test_text_shows_what_was_made(run, arguments, part):
     status, out, err = run(*arguments, "--topology", BENCHMARK)
     assert (status, err) == (0, "")
     assert part in out
@@ -175,7 +175,7 @@ def test_wrong_usage_is_status_2(run, arguments, part):
     assert "Traceback" not in err
 
 
-def test_a_wrong_file_is_told_with_its_line(run, tmp_path):
+def test_a_wrong_file_is_reported_with_its_line(run, tmp_path):
     (tmp_path / "t.yaml").write_text("name: t\nswitches:\n  s0: {hots: [a]}\n")
     status, out, err = run("topology", "show", "--topology", str(tmp_path / "t.yaml"))
     assert (status, out) == (2, "")

@@ -183,7 +183,7 @@ def test_groups_that_share_nothing_are_timed_at_once(tmp_path):
 
 
 def test_routines_with_tables_are_only_candidates_where_they_have_them(tuned):
-    """Candidates are checked; those that other communicators tell to lose are not timed."""
+    """All candidates are checked; those that lost on other communicators are not timed."""
     checked = {
         (r["communicator"], r["routine"].split(":")[0])
         for r in tuned.records
@@ -222,7 +222,7 @@ def test_the_log_alone_decides_the_same(tuned):
     assert (again / "src/rules.c").read_bytes() == (tuned.folder / "src/rules.c").read_bytes()
 
 
-def test_the_report_tells_of_every_communicator_and_the_rule_between_them(tuned):
+def test_the_report_has_every_communicator_and_the_rule_between_them(tuned):
     text = " ".join((tuned.folder / "report.html").read_text().split())
     assert "bcast on 4 ranks: half" in text
     assert "The ranks of the group left, in any order" in text

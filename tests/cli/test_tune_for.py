@@ -112,7 +112,7 @@ def test_options_that_repeat_what_traces_say_are_refused(few, words, tmp_path, o
     assert f"--for and {option[0]} exclude each other" in result.stderr
 
 
-def test_a_trace_that_is_none_is_told(few, words, tmp_path):
+def test_a_trace_that_is_none_is_reported(few, words, tmp_path):
     (tmp_path / "trace").write_text("{}")
     result = stagegen(*words, "--for", tmp_path / "trace")
     assert result.returncode == 2

@@ -67,7 +67,7 @@ HEADERS = [
 
 
 @pytest.mark.parametrize("changes", HEADERS)
-def test_a_damaged_header_is_told_with_file_and_line(recorded, tmp_path, changes):
+def test_a_damaged_header_is_reported_with_file_and_line(recorded, tmp_path, changes):
     log = header_with(recorded[0], tmp_path / "damaged.jsonl", **changes)
     result = from_log(CLUSTER, log, tmp_path / "out")
     assert result.returncode == 2
@@ -114,7 +114,7 @@ def test_options_that_are_those_of_the_log_change_nothing(recorded, tmp_path):
 
 
 class Starter:
-    """Starts sessions of a cost model, or fails as it is told."""
+    """Starts sessions of a cost model, or fails on request."""
 
     def __init__(
         self, log, admission, fails: str = "", deadly: str = "", environment=ENVIRONMENT, noise=0.01
@@ -270,7 +270,7 @@ def test_a_stopped_run_goes_on_but_not_under_other_conditions(tmp_path, monkeypa
     assert path.read_bytes().startswith(before)
 
 
-def test_environments_are_mixed_only_if_asked_for_and_then_said_to_be(tmp_path, monkeypatch):
+def test_environments_are_mixed_only_on_request_and_the_result_says_so(tmp_path, monkeypatch):
     live = tmp_path / "live"
     path = live / "measurements.jsonl"
     assert tuned(monkeypatch, live, fails="measure").returncode == 1

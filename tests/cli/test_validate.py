@@ -191,7 +191,7 @@ def test_a_job_is_measured_at_the_sizes_at_which_a_program_calls_it_there(monkey
     assert {one.size for one in decisions if one.key[0] == "alltoall"} - changes == {100}
 
 
-def test_another_environment_is_said_to_be_one(monkeypatch, folder):
+def test_another_environment_is_reported(monkeypatch, folder):
     other = replace(ENVIRONMENT, congestion_control="reno")
     result = validated(monkeypatch, folder, "--sample", "1", environment=other)
     assert "made in another environment: congestion_control differ" in result.stdout
@@ -255,7 +255,7 @@ def test_a_replay_times_the_decisions_that_it_made_with_all_its_delays(monkeypat
         ),
     ],
 )
-def test_without_what_the_log_lacks_it_is_by_barrier_which_is_said(
+def test_a_folder_whose_log_lacks_the_mechanism_is_timed_by_barrier_and_says_so(
     monkeypatch, folder, logged, name
 ):
     tuned_by(folder, logged)
@@ -296,21 +296,21 @@ def test_another_timing_than_the_logs_is_refused(monkeypatch, folder, logged, gi
         ("topology.yaml", "name: other\nswitches: {s0: {hosts: [a, b]}}\n"),
     ],
 )
-def test_a_damaged_folder_is_told_with_its_file(folder, file, text):
+def test_a_damaged_folder_is_reported_with_its_file(folder, file, text):
     (folder / file).write_text(text)
     result = stagegen("validate", folder, "--launcher", "local")
     assert result.returncode == 2
     assert result.stderr.startswith(str(folder / file))
 
 
-def test_what_is_no_folder_is_told(tmp_path):
+def test_what_is_no_folder_is_reported(tmp_path):
     for path in (tmp_path, tmp_path / "none"):
         result = stagegen("validate", path)
         assert result.returncode == 2
         assert str(path) in result.stderr
 
 
-def test_a_routine_that_has_changed_since_is_told(monkeypatch, folder):
+def test_a_routine_that_has_changed_since_is_reported(monkeypatch, folder):
     log = folder / "measurements.jsonl"
     header, *rest = log.read_text().splitlines(keepends=True)
     form = json.loads(header)

@@ -75,7 +75,7 @@ def test_verify_proves_every_generated_table(topology, tmp_path):
     assert {p.collective for _, p in found["reduce_topology_kary"].proofs} == {"reduce"}
 
 
-def test_the_command_tells_what_is_proven_of_every_routine(figure):
+def test_the_command_lists_what_is_proven_of_every_routine(figure):
     result = CliRunner().invoke(command, [str(figure)], catch_exceptions=False)
     assert result.exit_code == 0
     lines = result.output.splitlines()
@@ -384,7 +384,7 @@ def test_each_routine_is_in_its_file_and_no_other(figure, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["routines.c", "rules.c", "cluster.c"])
-def test_a_missing_file_of_the_build_is_told(figure, tmp_path, name):
+def test_a_missing_file_of_the_build_is_reported(figure, tmp_path, name):
     folder = edited(figure, tmp_path, name, "", "")
     shutil.copy(figure / "src" / "rules.c", folder / "src" / "dispatch.c")
     (folder / "src" / name).unlink()
@@ -436,7 +436,7 @@ def test_phases_in_any_order_hold_with_the_places_that_their_tokens_were_made_by
         list(audit_folder(tmp_path / "g"))
 
 
-def test_what_is_proven_is_told_for_each_value(figure, tmp_path):
+def test_what_is_proven_is_reported_for_each_value(figure, tmp_path):
     write_folder(
         CLUSTERS["slots"], tmp_path / "g", "alltoall_hierarchical", "bcast_topology_linear"
     )

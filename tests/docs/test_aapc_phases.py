@@ -49,7 +49,7 @@ def test_every_message_has_its_times(routine, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("routine", ["aapc_rounds", "spreading_rounds"])
 def test_every_segment_has_its_times(routine, tmp_path, monkeypatch, capsys):
-    """Of messages of four segments, the last of which is short."""
+    """Messages have four segments; the last one is short."""
     size, segments = 3 * 4096 + 100, 4
     stamped(routine, size, tmp_path, monkeypatch)
     topology = load_topology(FILE)

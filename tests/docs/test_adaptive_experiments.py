@@ -34,7 +34,7 @@ def write_learned(path, size):
 
 @pytest.fixture
 def jobs(monkeypatch):
-    """Jobs that take what SECONDS says; yields (who served, the words) of each."""
+    """Jobs that take what SECONDS says; yields (what served, the words) of each."""
     asked = []
 
     def calls(_folder, served, *words, learn=None):

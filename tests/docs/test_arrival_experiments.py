@@ -68,7 +68,7 @@ def test_skew_reports_medians_and_paired_ratios_of_every_tree():
 
 
 def test_skew_pairs_the_experiments():
-    """In each pair the token is faster but in one, by more than the medians tell."""
+    """In each pair but one, the token is faster, by more than the medians show."""
     token = [0.9 * seconds for seconds in FIXED[:-1]] + [0.1]
     found = {ONE_LATE: kept({"native": FIXED, "dissemination": FIXED, "fixed_tree:arity=8": FIXED,
                                "token_tree:arity=8,patience=200": token})}  # fmt: skip

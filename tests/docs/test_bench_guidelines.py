@@ -73,7 +73,7 @@ def test_only_what_is_beyond_three_percent_and_the_noise_counts(left, noise, cou
     assert bool(broken(*rows)) is counts
 
 
-def test_nothing_is_beyond_a_noise_that_nobody_knows():
+def test_no_difference_counts_as_beyond_an_unknown_noise():
     left, right = timed("gather", 64, 1.2), timed("allgather", 64, 1.0)
     assert broken(left, right)
     assert not broken(carried(left), right)
@@ -108,7 +108,7 @@ def test_the_worst_broken_guideline_comes_first():
     assert found[0].size == 8
 
 
-def test_what_cannot_be_compared_is_told():
+def test_what_cannot_be_compared_is_reported():
     rows = timed("gather", 64, 1.0), timed("allgather", 64, 1.0)
     missing = verdict(rows, P).missing
     assert len(missing) == len(GUIDELINES) + len(BARRIER) - 1

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,26 +92,60 @@ def test_the_same_ranks_take_the_same_time_by_any_name():
     assert times[0] == times[1] != times[2]
 
 
+def setting_of(part: str) -> Setting:
+    jobs = {"collectives": ("alltoall", "barrier"), "sizes": (1, 1024)}
+    return model(part, **jobs if part == "jobs" else {})
+
+
+@cache
+def values_of(part: str) -> dict[str, Any]:
+    """What a part brings on the model."""
+    return Modelled(setting_of(part)).result()
+
+
 @pytest.mark.parametrize("part", PARTS)
-def test_each_part_on_the_model(part):
-    jobs = {"collectives": ("alltoall", "barrier"), "sizes": (1, 1024)} if part == "jobs" else {}
-    values = Modelled(model(part, **jobs)).result()
-    assert values == Modelled(model(part, **jobs)).result(), "the same seed, the same result"
-    text = page(f"{BEGIN}{END}", [result_of(model(part, **jobs), values)])
+def test_a_part_on_the_model_has_the_same_result_again_and_a_row_on_the_page(part):
+    assert Modelled(setting_of(part)).result() == values_of(part)
+    text = page(f"{BEGIN}{END}", [result_of(setting_of(part), values_of(part))])
     assert "| the model |" in text
-    if part == "whole":
-        assert values["seconds"] > values["least_seconds"] > 0
-    if part == "exhaustive":
-        assert 0 <= values["loss"] < 0.1
-    if part == "twice":
-        assert (1 + values["a_in_b"]) * (1 + values["b_in_a"]) == pytest.approx(1)
-    if part == "budget":
-        assert all(one["seconds"] > 0 for one in values["steps"])
-        assert values["steps"][-1]["loss"] < 0.05
-    if part in ("program", "shapes"):
-        assert values["seconds"] > 0
-    if part == "jobs":
-        assert (values["jobs"], values["compared"]) == (10, 10 * (2 + 1))
+
+
+def test_tuning_on_the_model_takes_longer_than_any_tuner_needs():
+    assert values_of("whole")["seconds"] > values_of("whole")["least_seconds"] > 0
+
+
+def test_tuning_on_the_model_loses_little_against_the_best_candidates():
+    assert 0 <= values_of("exhaustive")["loss"] < 0.1
+
+
+def test_the_losses_of_two_tunings_on_the_model_cancel_out():
+    twice = values_of("twice")
+    assert (1 + twice["a_in_b"]) * (1 + twice["b_in_a"]) == pytest.approx(1)
+
+
+def test_tunings_on_the_model_keep_to_their_budgets_and_all_of_the_time_loses_little():
+    """The last command may exceed a budget: it begins with a launch, which takes 5 s."""
+    steps = values_of("budget")["steps"]
+    for one in steps:
+        assert 0.5 * one["budget"] < one["seconds"] < one["budget"] + 5.5
+    assert steps[-1]["loss"] < 0.05
+
+
+def test_tuning_for_a_program_loses_little_against_the_full_tuning():
+    program = values_of("program")
+    assert -1 < program["loss"] < 0.03
+    assert program["full_seconds"] == values_of("whole")["seconds"]
+
+
+def test_tuning_for_all_shapes_takes_more_time_than_for_the_whole_cluster():
+    shapes = values_of("shapes")
+    assert shapes["seconds"] > shapes["whole_seconds"] == values_of("whole")["seconds"]
+    assert shapes["communicators"] == len(setting_of("shapes").communicators) > 1
+
+
+def test_each_job_is_compared_at_each_size_of_each_collective():
+    jobs = values_of("jobs")
+    assert (jobs["jobs"], jobs["compared"]) == (10, 10 * (2 + 1))
 
 
 def test_seconds_of_runs_begin_anew_where_times_fall():

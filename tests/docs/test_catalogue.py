@@ -98,7 +98,7 @@ def a_range(listed: str) -> dict:
 
 
 def parameters(told: Facts) -> dict[str, dict]:
-    """The parameters that facts tell of, as a front matter has them."""
+    """The parameters in a list of facts, as a front matter has them."""
     found = {}
     for what in told:
         if what.startswith("`"):
@@ -111,7 +111,7 @@ def parameters(told: Facts) -> dict[str, dict]:
 
 
 def parts(told: Facts) -> list[dict[str, str]]:
-    """The parts that facts tell of, as a front matter has them."""
+    """The parts in a list of facts, as a front matter has them."""
     return [dict(re.findall(r"^(\w+) of `(.+)` bytes$", text)) for text in told["Part"]]
 
 

@@ -51,11 +51,35 @@ def options_of(command: click.Command) -> set[str]:
     return options
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_in_a_page_have_the_options_that_they_are_given(page: Path) -> None:
-    for line in command_lines(page.read_text(encoding="utf-8")):
+def unknown_in(text: str) -> list[str]:
+    """Return the commands that a page calls and that do not exist, and the options of others."""
+    found = []
+    for line in command_lines(text):
         called = re.split(r"\s+(?:--|#)\s|;", line)[0]
         command = command_of(called.split()[1:])
-        assert command is not group, f"no such command: {line}"
-        unknown = set(OPTION.findall(called)) - options_of(command)
-        assert not unknown, f"{sorted(unknown)} in: {line}"
+        if command is group:
+            found.append(f"no such command: {line}")
+        elif unknown := set(OPTION.findall(called)) - options_of(command):
+            found.append(f"{sorted(unknown)} in: {line}")
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_in_a_page_have_the_options_that_they_are_given(page: Path) -> None:
+    assert unknown_in(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("```\nstagegen tune --topology T \\\n  --budjet 3\n```\n", "--budjet"),
+        ("Call `stagegen schedule alltoall --topologie T` first.", "--topologie"),
+        ("```sh\nstagegen tunne --topology T\n```\n", "tunne"),
+        ("```\nstagegen bench --topology T\n  [--librarry DIR]\n```\n", "--librarry"),
+    ],
+)
+def test_a_wrong_command_or_option_is_found_wherever_a_page_has_it(text: str, unknown: str) -> None:
+    (found,) = unknown_in(text)
+    assert unknown in found
+    right = {"--budjet": "--budget", "--topologie": "--topology", "tunne": "tune"}
+    assert unknown_in(text.replace(unknown, right.get(unknown, "--library"))) == []

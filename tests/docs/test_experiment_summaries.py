@@ -17,7 +17,7 @@ EVERY = {
 
 
 def late(seconds: list[float]) -> dict[str, object]:
-    """What `stagegen compare` tells of a routine while ranks come late."""
+    """What `stagegen compare` prints for a routine while ranks come late."""
     return {
         "mean_s": seconds[1], "mean_interval_s": [0.5 * seconds[1], 1.5 * seconds[1]],
         "last_s": seconds[0], "spread_s": 4e-3, "message_s": 2e-3,
@@ -26,7 +26,7 @@ def late(seconds: list[float]) -> dict[str, object]:
 
 
 def compared(*routines: str) -> dict[str, object]:
-    """What `stagegen compare` tells; each routine takes as long again as the one before it."""
+    """What `stagegen compare` prints; routine k takes k times as long as the first one."""
     return {
         "environment": {"kernel": "6.1.2-name", "congestion_control": "bbr", "machines": ["n0"]},
         "rows": [
@@ -44,7 +44,7 @@ TABLES = [
     for name, of in (("ring", 1.0), ("bruck", 0.5))
 ]
 
-#: What `stagegen arrivals` tells of a program with a call site of each kind.
+#: What `stagegen arrivals` prints for a program with a call site of each kind.
 SITE = {
     "site": "libx.so+0x10", "collective": "alltoall", "size": 1024, "calls": 3, "mode": "blocking",
     "average_factor": 1.25, "worst_factor": 2.5, "balanced": 0.5, "elapsed_s": 4e-3,

@@ -176,7 +176,7 @@ def test_the_page_has_what_was_found_and_keeps_the_rest(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("met", "kept"), [(True, True), (None, True), (False, False)])
-def test_a_missed_target_is_told(met, kept, tmp_path, monkeypatch):
+def test_a_missed_target_is_reported(met, kept, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     one = Experiment("own", "", {}, lambda _: "", PAGE, lambda _: [Target(met, "a promise")])
     assert program.judge([one], TOP) == kept

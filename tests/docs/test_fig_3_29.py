@@ -12,7 +12,7 @@ FIGURES = Path(__file__).parents[2] / "docs" / "figures"
 TOOLS = FIGURES.parent / "tools" / "figures"
 
 
-def test_first_points_are_reproduced():
+def test_the_script_gives_the_first_points_of_the_figure_again():
     pytest.importorskip("matplotlib")
     script = runpy.run_path(str(TOOLS / "fig_3_29.py"))
     numbers = json.loads((FIGURES / "fig_3_29.json").read_text())

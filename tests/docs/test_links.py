@@ -1,4 +1,4 @@
-"""Every page's links lead somewhere, and nothing is left to be filled in."""
+"""Every page's links lead somewhere, its tables are whole, and nothing is left to be filled in."""
 
 from __future__ import annotations
 
@@ -53,3 +53,35 @@ def test_links_to_a_section_lead_to_one_that_exists(page: Path) -> None:
 def test_source_files_that_a_page_names_exist(page: Path) -> None:
     named = set(SOURCE.findall(page.read_text(encoding="utf-8"))) - ADDED
     assert sorted(name for name in named if not (ROOT / name).exists()) == []
+
+
+def broken_tables(text: str) -> list[str]:
+    """Return the tables without a heading, and rows that have other cells than their heading."""
+    code = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
+    found = []
+    for table in re.findall(r"(?:^ *\|.*\|$\n?)+", code.sub("", text), re.MULTILINE):
+        heading, *rows = table.splitlines()
+        if not rows or not re.fullmatch(r" *\|( *:?-+:? *\|)+", rows[0]):
+            found.append(heading)
+        else:
+            found += [row for row in rows if cells_of(row) != cells_of(heading)]
+    return found
+
+
+def cells_of(row: str) -> int:
+    """Return how many cells a row of a table has."""
+    return len(re.findall(r"(?<!\\)\|", row)) - 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_table_has_a_heading_and_as_many_cells_in_each_row(page: Path) -> None:
+    assert broken_tables(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_table_that_a_blank_line_cuts_and_a_row_with_another_cell_are_found() -> None:
+    table = "| a | b |\n|---|---|\n| 1 | 2 |\n"
+    assert broken_tables(table) == []
+    assert broken_tables(f"{table}\n| 3 | 4 |\n") == ["| 3 | 4 |"]
+    assert broken_tables(f"{table}| 3 | 4 | 5 |\n") == ["| 3 | 4 | 5 |"]
+    assert broken_tables("| a |\n|---|\n| `x \\| y` |\n") == []
+    assert broken_tables("```\n| no table |\n```\n") == []

@@ -138,7 +138,7 @@ def test_figures_show_what_was_measured(tree):
     assert all(f"](figures/{name})" in text for name in figures)
 
 
-def test_what_events_cost_is_told_by_place_and_for_both():
+def test_what_events_cost_is_reported_by_place_and_for_both():
     """The second call of a pair takes 10 % longer, and events 1 %."""
     plain = [100 + i % 7 for i in range(99)]
     text = "".join(
@@ -207,7 +207,7 @@ def test_programs_say_whether_there_was_a_search():
     assert "| 8 × 4 gsum | 3.00" in text
 
 
-def test_a_search_tells_what_was_kept_and_where_the_gain_is_from():
+def test_the_report_of_a_search_has_what_was_kept_and_where_the_gain_is_from():
     result = {
         "seconds": {
             "first": [2e-3, 4e-3, 3e-3], "last": [1e-3, 2e-3, 1e-3], "native": [2e-3] * 3,
@@ -238,7 +238,7 @@ def test_a_search_tells_what_was_kept_and_where_the_gain_is_from():
     assert (gain.met, level.met) == (False, True), "nothing was kept in one of the two"
 
 
-def test_a_search_tells_the_stages_where_its_result_has_them():
+def test_the_report_of_a_search_has_the_stages_where_the_result_has_them():
     """Results of old form have parts only; a tree may have stages that the other one has not."""
     parts = {
         "first_s": {"core": 2e-4, "the call": 3e-4},

@@ -148,7 +148,7 @@ WRONG = {
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(("name", "text", "said"), WRONG.values(), ids=WRONG)
-def test_a_file_that_is_no_mechanism_is_told_with_what_is_expected(
+def test_a_file_that_is_no_mechanism_is_reported_with_what_is_expected(
     cluster, tmp_path, name, text, said
 ):
     file = tmp_path / name
@@ -162,7 +162,7 @@ def test_a_file_that_is_no_mechanism_is_told_with_what_is_expected(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_missing_file_is_told_with_what_is_expected(cluster, tmp_path):
+def test_a_missing_file_is_reported_with_what_is_expected(cluster, tmp_path):
     result = tune(cluster, tmp_path / "out", "--timing", tmp_path / "mine.c")
     assert result.returncode == 2
     assert result.stderr.startswith(f"{tmp_path / 'mine.c'}: cannot be read: No such file")

@@ -1,4 +1,4 @@
-"""A measuring session that is no MPI job: it answers from a cost model, and fails as it is told.
+"""A measuring session that is no MPI job: it answers from a cost model, and fails on request.
 
 ``FAULTS`` holds a JSON list of faults. A fault has ``words``, all of which are in the commands that
 it befalls, and ``does``: ``crash``, ``hang``, ``slow`` or ``exit``. With ``once``, a path, it

@@ -228,7 +228,7 @@ def test_a_wrong_template_is_an_error_that_names_it(tmp_path, text, message):
     assert "bad.c.j2" in str(caught.value) or "nowhere.j2" in str(caught.value)
 
 
-def test_a_missing_plain_file_is_told(tmp_path):
+def test_a_missing_plain_file_is_reported(tmp_path):
     with pytest.raises(GenerateError, match=r"scan/view\.c: there is no such file"):
         renderer(tmp_path).unrendered("scan/view.c")
 

@@ -83,7 +83,7 @@ def test_every_two_ranks_are_partners_in_one_step(steps):
         assert sorted(met) == list(itertools.combinations(range(p), 2))
 
 
-def test_so_many_barriers_are_spread_evenly(steps):
+def test_barriers_are_spread_evenly_over_the_steps(steps):
     is_due = steps["barrier_is_due"]
     is_due.restype = ctypes.c_bool
     for count, barriers in itertools.product(range(1, 40), (*range(45), 2**31 - 1)):

@@ -93,7 +93,7 @@ def _part(rank: int, routine: str, calls: Sequence[MadeCall], world: World) -> b
     return b"".join(parts)
 
 
-#: Two hosts, the clock of the second of which is half a second ahead.
+#: Two hosts. The clock of the second one is half a second ahead.
 TWO_HOSTS = World(("a", "a", "b", "b"), (0.0, 0.0, 5e5, 5e5))
 
 
@@ -108,10 +108,10 @@ def received(origin: int, at: float) -> Told:
 def two_levels(start: float, late: Mapping[int, float] | None = None) -> MadeCall:
     """Ranks 1 and 2 contribute to rank 0, rank 3 to rank 2; ranks 0, 1 are on a, 2, 3 on b.
 
-    Without late ranks: rank 3's data takes 4 to 2, which hands on after 2 and takes 30 to 0. Rank
-    1's takes 5. Rank 0 needs 3; it serves 2 first, then 1 after 6. What comes back takes 30, and
-    then 2 needs 1 to serve 3, whose message takes 4. Each rank begins at 0, and ends 2 later than
-    its last event.
+    Without late ranks, these are the times. Up: the message from 3 to 2 takes 4, rank 2 hands on
+    after 2, and its message to 0 takes 30; the message from 1 to 0 takes 5. Rank 0 serves 2 after
+    3, and 1 after 6 more. Down: the messages to 1 and 2 take 5 and 30, rank 2 serves 3 after 1,
+    and its message takes 4. Each rank begins at 0, and ends 2 later than its last event.
     """
     wait = {rank: (late or {}).get(rank, 0.0) for rank in range(4)}
     up3 = wait[3] + 1
@@ -139,7 +139,7 @@ def two_levels(start: float, late: Mapping[int, float] | None = None) -> MadeCal
 
 
 def nodes_of_tree(tree: ConfiguredTree) -> dict[int, Node]:
-    """Nodes as a configured tree tells them: each message, latency and the core take a second.
+    """The nodes of a configured tree, in whose calls each message, latency and the core take 1 s.
 
     A rank is a node of its own, unless it does the work of the node to which it contributes. The
     numbers of inner nodes are those of their places in the file, after those of the ranks.

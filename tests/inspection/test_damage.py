@@ -23,7 +23,7 @@ WHOLE = 15
 
 
 def tree(start: float) -> made.MadeCall:
-    """Nodes that tell themselves: 4 and, above it, 5, at ranks 0 and 2."""
+    """Nodes with events of their own: node 4 at rank 0 and, above it, node 5 at rank 2."""
     events = (
         ((EventKind.NODE_IN, 0, 4, 1.0), (EventKind.NODE_IN, 1, 4, 2.0),
          (EventKind.NODE_UP, 0, 4, 3.0), (EventKind.NODE_DOWN, 0, 4, 20.0),
@@ -64,7 +64,7 @@ CALLS = {
 
 
 def damaged(chance: random.Random, data: bytes) -> bytes:
-    """The file with changed bits or bytes, mostly where it tells how it goes on, or cut."""
+    """The file, cut, or with changed bits or bytes, mostly in headers that say what follows."""
     changed = bytearray(data)
     part = len(data) // 4
     for _ in range(chance.choice([1, 1, 1, 2, 4])):

@@ -152,7 +152,7 @@ def test_parts_of_the_slowest_rank_are_those_of_calls_between_the_quartiles(tmp_
 
 
 def test_messages_as_halves_and_by_clocks(tmp_path):
-    """Clocks that are compared well tell the same as halves, where both ways take alike."""
+    """If both ways take equally long, good clocks give the same as half of there and back."""
     uneven = [replace(one) for one in calls(1)]
     found = series(tmp_path, uneven)
     nodes = nodes_of("allreduce", found.call(0))

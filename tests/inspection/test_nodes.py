@@ -1,4 +1,4 @@
-"""The nodes of a call, from messages or told by routines, and the slowest rank's way."""
+"""The nodes of a call, from messages or from routines' own events, and the slowest rank's way."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_token_that_crossed_makes_the_receiver_the_root():
     assert nodes[0].down == 20 * US
 
 
-def test_nodes_without_messages_tell_themselves():
+def test_nodes_without_messages_are_known_from_their_own_events():
     """Rank 1 serves node 7 for ranks 0 and 1; rank 0 the root, node 8, for rank 2 and node 7."""
     call = Call(
         (0.0,) * 3,
@@ -99,7 +99,7 @@ def test_nodes_without_messages_tell_themselves():
     ],
 )
 def test_nodes_that_are_no_tree_are_none(wrong):
-    """Circles of two and of one, a contributor that nobody told, a node that hands on nothing, and
+    """Circles of two and of one, a contributor without events, a node that hands on nothing, and
     one that gets nothing.
     """
     call = Call((0.0,) * 2, (50 * US,) * 2, (events((EventKind.NODE_IN, 1, 8, 1), *wrong), ()))

@@ -13,7 +13,7 @@ import sys
 import time
 
 PORT, TRIPS, BYTES = 9000, 20, 3 << 20
-FRAMES = 80  # no more than the least socket holds if nobody reads
+FRAMES = 80  # no more than the least socket holds while its process does not read
 SIZES = [random.Random(7).randint(4, 1400) for _ in range(FRAMES)]
 DATA = random.Random(8).randbytes(BYTES)
 

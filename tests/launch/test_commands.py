@@ -152,7 +152,7 @@ def fake_mpiexec(folder: Path, text: str) -> Path:
 HYDRA = "HYDRA build details:\n    Version:       4.2"
 
 
-def test_mpiexec_is_told_by_what_it_says(tmp_path, monkeypatch):
+def test_the_kind_of_an_mpiexec_is_recognised_by_its_output(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(fake_mpiexec(tmp_path, HYDRA)))
     assert find_mpi("mpich").version == "4.2"
     with pytest.raises(InputError, match=r"belongs to MPICH 4\.2"):
@@ -160,7 +160,7 @@ def test_mpiexec_is_told_by_what_it_says(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("said", ["mpiexec (OpenRTE) 4.1.4", "mpirun (Open MPI) 5.0.10"])
-def test_open_mpi_is_told_by_either_name(tmp_path, said):
+def test_open_mpi_is_recognised_by_either_name(tmp_path, said):
     assert find_mpi("openmpi", fake_mpiexec(tmp_path, said)).flavour == "openmpi"
 
 

@@ -103,7 +103,7 @@ def test_no_cpu_of_a_virtual_machine_sleeps(run):
 
 
 def test_without_the_kernels_help_a_process_keeps_each_cpu_awake(run):
-    """It gives way to everything else, so it is told by its class."""
+    """The process is found by its class, which gives way to everything else."""
     status, lines = run(sys.executable, "-c", IDLE_CLASS, hosts=("n0",))
     assert status == 0
     cpus = os.sched_getaffinity(0) if VIRTUAL else ()
@@ -118,7 +118,7 @@ def test_without_the_kernels_help_a_process_keeps_each_cpu_awake(run):
         ("", False),
     ],
 )
-def test_a_virtual_machine_is_told_by_the_flags_of_its_cpus(text, expected):
+def test_a_virtual_machine_is_recognised_by_the_flags_of_its_cpus(text, expected):
     assert is_virtual(text) == expected
 
 

@@ -95,7 +95,7 @@ def test_long_links_lead_through_a_relay_and_keep_their_rates(cluster, delay, re
         assert sum(f"netns {relay.namespace}" in line for line in plan.veth_pairs) == 2
 
 
-def test_a_relay_is_told_the_latency_and_the_scaled_rate(cluster):
+def test_a_relay_gets_the_latency_and_the_scaled_rate(cluster):
     (relay,) = plan_network(cluster(SITES), 0.5, read_delay("relay:10ms")).relays
     assert relay.words[2:4] == (str(round(LATENCY * 1e9)), str(round(RATE / 2)))
 

@@ -50,6 +50,6 @@ def test_two_flows_share_the_link_between_the_switches(attempts):
 
 
 def test_directions_and_other_links_are_apart(attempts):
-    # Acknowledgements wait behind data of the other direction, but nobody has to share.
+    # Acknowledgements wait behind data of the other direction, but no flow has to share a link.
     seen = attempts("0:1,1:0,2:3", lambda rates: min(rates.values()) >= 0.65)
     assert max(max(rates.values()) for rates in seen) <= 1.0

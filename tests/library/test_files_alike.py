@@ -10,7 +10,7 @@ from stagegen.catalogue.c_tokens import tokens
 from stagegen.library import library_files
 from tests.mpi import support
 
-#: Their heads tell what of them was proven for the cluster.
+#: Their heads say what was proven about them for the cluster.
 PROVEN = {f"src/{a.routine}.c" for a in support.CATALOGUE.algorithms if a.topology_specific}
 
 

@@ -15,7 +15,7 @@ RANKS = 4
 PREFIX = "/opt/coll"
 
 COLLECTIVES = {f"MPI_{name.capitalize()}" for name in support.CATALOGUE.collectives}
-#: Besides collectives: what tells of the beginning and the end of MPI and of communicators.
+#: Besides collectives: functions that begin or end MPI and communicators.
 LIFETIME = {
     "MPI_Comm_disconnect",
     "MPI_Comm_free",

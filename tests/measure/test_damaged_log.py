@@ -1,4 +1,4 @@
-"""Whatever a log holds: it is read, or its file and line are told."""
+"""Whatever a log holds, it is read, or an error names its file and line."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ DAMAGE = [
 
 
 @pytest.mark.parametrize(("number", "damage"), DAMAGE)
-def test_a_damaged_record_is_told_with_file_and_line(tmp_path, number, damage):
+def test_a_damaged_record_is_reported_with_file_and_line(tmp_path, number, damage):
     damaged(tmp_path, {**RECORDS[number], **damage})
 
 
@@ -89,7 +89,7 @@ MISSING = [
 
 
 @pytest.mark.parametrize(("record", "missing"), MISSING)
-def test_a_record_without_one_of_its_keys_is_told_with_it(tmp_path, record, missing):
+def test_a_record_without_one_of_its_keys_is_reported_with_it(tmp_path, record, missing):
     left = {key: value for key, value in record.items() if key != missing}
     assert missing in damaged(tmp_path, left)
 
@@ -99,7 +99,7 @@ OLD = {"congestion_control", "emulated", "mpi_library", "machines", "program_has
 
 
 @pytest.mark.parametrize("name", sorted(SESSION["environment"].keys() - OLD))
-def test_an_environment_that_lacks_something_is_told_with_it(tmp_path, name):
+def test_an_environment_that_lacks_something_is_reported_with_it(tmp_path, name):
     form = {key: value for key, value in SESSION["environment"].items() if key != name}
     assert name in damaged(tmp_path, {**SESSION, "environment": form})
 
@@ -115,11 +115,11 @@ def test_an_environment_that_lacks_something_is_told_with_it(tmp_path, name):
      {"machines": [{**MACHINE, "kernel": None}]}, {"machines": [{**MACHINE, "network": []}]},
      {"machines": [{**MACHINE, "variables": {"FI_PROVIDER": 1}}]}],
 )  # fmt: skip
-def test_an_environment_with_something_strange_is_told(tmp_path, change):
+def test_an_environment_with_something_strange_is_reported(tmp_path, change):
     damaged(tmp_path, {**SESSION, "environment": {**SESSION["environment"], **change}})
 
 
-def test_a_machine_that_lacks_something_is_told_with_it(tmp_path):
+def test_a_machine_that_lacks_something_is_reported_with_it(tmp_path):
     for name in MACHINE:
         machine = {key: value for key, value in MACHINE.items() if key != name}
         environment = {**SESSION["environment"], "machines": [machine]}
@@ -127,16 +127,16 @@ def test_a_machine_that_lacks_something_is_told_with_it(tmp_path):
 
 
 @pytest.mark.parametrize("facts", [None, "kernel", [3], {}])
-def test_a_record_that_allows_nothing_sensible_is_told(tmp_path, facts):
+def test_a_record_that_allows_nothing_sensible_is_reported(tmp_path, facts):
     damaged(tmp_path, {"kind": "mixed", "facts": facts})
 
 
-def test_an_environment_that_is_none_is_told(tmp_path):
+def test_an_environment_that_is_none_is_reported(tmp_path):
     damaged(tmp_path, {**SESSION, "environment": [1]})
 
 
 @pytest.mark.parametrize("line", ["[" * 100_000, '{"kind": ' + "9" * 5000 + "}"])
-def test_json_that_python_does_not_read_is_told_as_none(tmp_path, line):
+def test_json_that_python_cannot_read_is_reported_as_no_json(tmp_path, line):
     path = tmp_path / "log.jsonl"
     path.write_text(f"{json.dumps(HEADER)}\n{line}\n")
     with pytest.raises(InputError, match="not JSON"):

@@ -32,7 +32,7 @@ CASE = Case(
 
 
 def with_b(**changes: object) -> Case:
-    """The healthy case, but for what host b says."""
+    """The healthy case, with other facts of host b."""
     facts = {**HEALTHY, "b": replace(HEALTHY["b"], **changes)}  # type: ignore[arg-type]
     return replace(CASE, visit=replace(CASE.visit, facts=facts))
 
@@ -56,7 +56,7 @@ def test_a_healthy_cluster_has_no_trouble_and_one_finding_for_each_check():
         (5e-5, "none", "ok"),
     ],
 )
-def test_a_long_link_without_its_latency_is_told(latency, how, status):
+def test_a_long_link_without_its_latency_is_reported(latency, how, status):
     switches = (Switch("s", HOSTS), Switch("t", ()))
     topology = replace(TOPOLOGY, switches=switches, links=(Link(("s", "t"), 10**8, latency),))
     environment = replace(CASE.environment, latency=how)
@@ -120,7 +120,7 @@ def test_silent_hosts_fail_and_the_others_are_judged_still():
     assert [one.check for one in judge(replace(CASE, visit=alone))] == ["hosts"]
 
 
-def test_a_job_that_fails_is_said_with_its_reason():
+def test_a_job_that_fails_is_reported_with_its_reason():
     seen = replace(CASE.visit, clocks=None, failure="no answer within 90 s")
     found = {one.check: one for one in judge(replace(CASE, visit=seen))}
     assert found["ranks"].status == "fail"

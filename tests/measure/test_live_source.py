@@ -127,7 +127,7 @@ def test_the_candidate_that_ends_the_job_is_found_and_the_others_are_timed(tmp_p
 
 
 @pytest.mark.parametrize("words", [("measure",), ("measure", "native")])
-def test_where_the_native_routine_fails_nobody_is_to_blame(tmp_path, words):
+def test_where_the_native_routine_fails_no_candidate_is_blamed(tmp_path, words):
     source = live(tmp_path, *[ends(*words)] * 6)
     with pytest.raises(MeasurementError) as caught:
         source.measure(request(NATIVE, RING))
@@ -204,7 +204,7 @@ class NoLog:
 
 
 def time_out(ask, seconds_per_byte: float, scale: float = 1.0, elsewhere: bool = False) -> float:
-    """Return how long what is asked of a source may take, where a byte takes so long at least.
+    """Return the time limit of a request, if a byte takes at least this long.
 
     It is the limit of a second attempt: the first one has a part of it.
     """
@@ -304,7 +304,7 @@ def test_a_routine_that_hangs_costs_two_limits_that_were_learned():
     assert first + alone < 60.0
 
 
-# A driver that repeats what it is told.
+# A driver that repeats its commands.
 ECHO = GOOD.replace(
     "    words = line.split()\n",
     "    words = line.split()\n    sys.stderr.write(line); sys.stderr.flush()\n",
@@ -312,7 +312,7 @@ ECHO = GOOD.replace(
 
 
 def told(tmp_path) -> list[str]:
-    """What the drivers of a source were told: the first two words of each command."""
+    """The commands that the drivers of a source got: the first two words of each."""
     lines = (tmp_path / "stderr").read_text().splitlines()
     return [" ".join(line.split()[:2]) for line in lines]
 

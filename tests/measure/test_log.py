@@ -195,7 +195,7 @@ def test_a_log_that_cannot_be_opened_is_an_error(tmp_path):
         (json.dumps(HEADER) + "\n\n", 2, "not JSON"),
     ],
 )
-def test_what_is_no_log_is_told_with_its_line(tmp_path, text, line, message):
+def test_what_is_no_log_is_reported_with_its_line(tmp_path, text, line, message):
     path = tmp_path / "log.jsonl"
     path.write_text(text)
     with pytest.raises(InputError, match=message) as caught:

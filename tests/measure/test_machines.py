@@ -137,7 +137,7 @@ def test_the_hash_of_the_program_is_that_of_its_sources():
     assert one == two != other
 
 
-def test_a_session_tells_its_hosts(tmp_path):
+def test_a_session_reports_its_hosts(tmp_path):
     lines = [json.dumps(answer(rank)) for rank in range(2)] + ['{"done": true}']
     script = f"input(); print({chr(10).join(lines)!r}, flush=True); input()"
     session = Session(fake_job(script, tmp_path / "stderr"))
@@ -154,7 +154,7 @@ DAMAGE = [
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_an_answer_that_makes_no_sense_is_told(tmp_path, damage):
+def test_an_answer_that_makes_no_sense_is_reported(tmp_path, damage):
     lines = [json.dumps({**answer(0), **damage}), '{"done": true}']
     script = f"input(); print({chr(10).join(lines)!r}, flush=True); input()"
     session = Session(fake_job(script, tmp_path / "stderr"))

@@ -74,7 +74,7 @@ def test_a_hanging_job_is_waited_for_as_long_as_told_and_the_error_says_where(
         one.measure(request(FLAT), 0.5)
 
 
-def test_a_dying_job_is_told_with_algorithm_size_and_its_last_words(tmp_path):
+def test_a_dying_job_is_reported_with_algorithm_size_and_its_last_words(tmp_path):
     one = session(DIE, tmp_path)
     with pytest.raises(
         MeasurementError, match=r"alltoall of 4096 bytes .*ring:segment_size=64"
@@ -89,7 +89,7 @@ def test_a_job_that_just_ends_did_not_start(tmp_path):
         session(SILENT_END, tmp_path).hello()
 
 
-def test_the_driver_s_own_errors_are_told(tmp_path):
+def test_the_driver_s_own_errors_are_reported(tmp_path):
     with pytest.raises(MeasurementError, match="checking bcast: unknown routine: ring"):
         session(ERROR, tmp_path).check("bcast", [RING], 10)
 
@@ -120,7 +120,7 @@ def test_a_control_character_in_an_answer_is_unexpected(tmp_path, character):
         ("", ""),
     ],
 )
-def test_the_drivers_tell_a_version_without_control_characters(tmp_path, version, told):
+def test_the_drivers_print_a_version_without_control_characters(tmp_path, version, told):
     source, program = tmp_path / "tell.c", tmp_path / "tell"
     source.write_text(
         '#include <stdio.h>\n#include "json_text.h"\n'

@@ -24,7 +24,7 @@ SUM = re.compile(r"(\d+) ranks: (\d+) passed, 0 failed")
 
 @dataclass(frozen=True)
 class Way:
-    """A way to build the check: what make is told, where the program is, what it runs with."""
+    """A way to build the check: make's variables, where the program is, what it runs with."""
 
     name: str
     variables: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ def check(
     shared: bool = False,
     routines: str = "",
 ) -> Run:
-    """Run the check of the library for a cluster, of so many ranks unless told.
+    """Run the check of the library for a cluster, by default on all of its ranks.
 
     With delays, in microseconds, ranks come apart, and only what watches arrivals is checked,
     unless routines are named, with commas between, or `all`.

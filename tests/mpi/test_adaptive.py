@@ -94,7 +94,7 @@ def test_enhanced_selects_after_as_many_calls_as_the_source_says(tmp_path, colle
 
 
 @pytest.mark.parametrize("setting", ["no-such-policy", "star,iter=0", "star,what=1", "star,iter"])
-def test_a_setting_that_is_not_known_is_said_once_and_the_table_serves(tmp_path, setting):
+def test_an_unknown_setting_is_reported_once_and_the_table_serves(tmp_path, setting):
     path = tmp_path / "learned.json"
     result = adapting.run(
         "same", "bcast", 100, 5, LIBCOLL_ADAPTIVE=setting, LIBCOLL_LEARN=str(path)
@@ -196,7 +196,7 @@ def test_short_calls_of_a_new_communicator_are_native_first(tmp_path):
 
 
 def test_where_a_rank_has_no_memory_nothing_adapts_any_more(tmp_path):
-    """The others are told before the first stage, so no rank waits for another."""
+    """The others know before the first stage, so no rank waits for another."""
     program = adapting.program("unadaptable.c", "-Wl,--wrap=calloc")
     variables = {"LIBCOLL_ADAPTIVE": "star-basic,iter=2", "LIBCOLL_LEARN": str(tmp_path / "l.json")}
     adapting.run(of=program, **variables)
@@ -246,7 +246,7 @@ def test_no_candidate_takes_more_memory_than_it_may(tmp_path):
     assert not {"mesh_2d", "mesh_3d", "bruck"} & names
 
 
-def test_ranks_that_differ_in_the_setting_are_native_and_it_is_said(tmp_path):
+def test_ranks_that_differ_in_the_setting_are_native_and_reported(tmp_path):
     pick = 'LIBCOLL_ADAPTIVE=$([ "$PMI_RANK" = 1 ] && echo star || echo star-basic) exec "$@"'
     words = ("/bin/sh", "-c", pick, "sh", adapting.program(), "same", "alltoall", "64", "20")
     path = tmp_path / "learned.json"

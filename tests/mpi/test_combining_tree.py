@@ -1,7 +1,7 @@
 """The combining tree of any communicator: a barrier, along the switches, as simulated here.
 
-The routine is called without a job, and tells its tokens: so many communicators of random clusters
-can be tried, with any number of ranks on a host.
+The tests call the routine without a job, and it prints its tokens. So they can try many
+communicators of random clusters, with any number of ranks on a host.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TREE = support.CATALOGUE.find("barrier", "combining_tree")
 (ARITY,) = TREE.parameters
 VALUES = ARITY.sample_at(0, 17)
 
-Steps = list[list[int]]  # of each rank: a rank it sends a token to, or -1 - one that it waits for
+Steps = list[list[int]]  # for each rank: a rank it sends a token to, or -1 - r if it waits for r
 
 
 def steps_of(index: int, arity: int, asked: list[list[str]]) -> list[Steps]:
@@ -37,7 +37,7 @@ def steps_of(index: int, arity: int, asked: list[list[str]]) -> list[Steps]:
 
 
 def run(steps: Steps) -> list[set[int]]:
-    """Run a barrier with synchronous sends; return, for each rank, of whom it knows at its end."""
+    """Run a barrier with synchronous sends; return which ranks each one knows of at its end."""
     left = [deque(of) for of in steps]
     knows = [{rank} for rank in range(len(steps))]
     ready = list(range(len(steps)))
@@ -91,8 +91,8 @@ def test_a_barrier_holds_all_ranks_and_follows_the_switches(index, arity):
         assert sum(switch[a] != switch[b] for a, b in between) == len(used) - 1
 
 
-def test_a_rank_has_as_many_children_as_told():
-    """At most as many as told among the hosts of a switch, and among the ranks of a host."""
+def test_a_rank_has_up_to_as_many_children_as_the_arity():
+    """20 ranks of one host reach the limit, which also holds among the hosts of a switch."""
     topology = next(t for t in CLUSTERS if any(h.slots > 2 for h in t.hosts))
     host = next(h for h in topology.hosts if h.slots > 2).name
     hosts = [host] * 20

@@ -1,4 +1,4 @@
-"""Compositions give the same bytes as native, whoever serves their parts, with any MPI library."""
+"""Compositions give native's bytes, whatever serves their parts, with any MPI library."""
 
 from __future__ import annotations
 

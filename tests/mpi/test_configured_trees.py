@@ -163,7 +163,7 @@ def along_random_trees(tmp_path, folder, files, seed, variables, traced=False):
     ],
 )
 def test_ranks_that_share_memory_get_the_bytes_of_native(tmp_path, ranks, count):
-    """With routines that take shared memory unless told otherwise: on 4 ranks, 3 on one host."""
+    """With routines that take shared memory by default: on 4 ranks, 3 on one host."""
     folder = sharing(library(tmp_path / "trees", 5, count, ranks, max(2, ranks - 1)))
     assert passed(folder, ranks, "quick", support.MEMORY) > 60 * count
 

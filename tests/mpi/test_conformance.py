@@ -19,10 +19,10 @@ from tests.mpi.conformance import BOTH, PLAIN, SANITIZED, SYNCHRONOUS, Way, buil
 
 pytestmark = pytest.mark.mpi
 
-#: A cluster that smaller numbers of ranks are parts of; others have the builds for it, too.
+#: Ranks of a cluster whose build other tests have, too. Fewer ranks run as a part of it.
 COMMON = 6
-#: Builds with sanitizers take long, and their runs: they are of a smaller cluster, whose number of
-#: ranks is odd and no power of two.
+#: Builds and runs with sanitizers take long, so they have a smaller cluster. Its number of ranks is
+#: odd and no power of two.
 SMALL = 5
 LARGER = 8
 LARGE = 16
@@ -122,7 +122,7 @@ def test_routines_that_watch_arrivals_are_right_when_ranks_come_apart(
     assert {name for name, passed in run.passed.items() if passed} == watching
 
 
-#: Routines of allreduce that are made, or compared, for ranks that come apart, and do not watch it.
+#: Routines of allreduce for ranks that come apart, or compared with these, that watch no arrivals.
 APART = (
     *("ring", "rabenseifner", "recursive_doubling", "fixed_tree"),
     *("hr1_sites", "hr1_switches", "hr2_sites", "hr2_switches", "hr2_hosts"),
@@ -163,7 +163,8 @@ def test_only_routines_of_that_name_are_checked(name, found):
     assert min(map(int, passed.values())) > 0
 
 
-#: Ranks, those of the cluster, how many are on a host. Fewer of the cluster have its build.
+#: How many ranks run, how many the cluster has, and how many are on a host. The build is the
+#: cluster's.
 SANITIZERS = [
     *(slow(ranks, ranks, 1, "quick") for ranks in (5, COMMON)),
     slow(7, 7, 3, "quick"),
@@ -185,7 +186,7 @@ def test_sanitizers_find_nothing_where_nothing_is_buffered():
 
 @pytest.mark.parametrize(("ranks", "cluster", "slots", "level"), SANITIZERS)
 def test_sanitizers_find_nothing(ranks, cluster, slots, level):
-    """Nor leaks."""
+    """No leaks either."""
     assert check(ranks, level, SANITIZED, cluster, slots, timeout=30 * MINUTES).passed
 
 
@@ -194,8 +195,8 @@ def test_nothing_relies_on_buffering(ranks, cluster, slots, level):
     assert check(ranks, level, SYNCHRONOUS, cluster, slots, timeout=30 * MINUTES).passed
 
 
-def test_every_algorithm_is_among_them():
-    """Plain and under sanitizers; without, a cluster would be missing that it is made for."""
+def test_the_clusters_under_sanitizers_and_without_buffers_have_every_algorithm():
+    """Otherwise a cluster would be missing that some algorithm is made for."""
     everything = {algorithm.routine for algorithm in support.CATALOGUE.algorithms}
     for cases in (SANITIZERS, BUFFERLESS):
         values = [getattr(case, "values", case) for case in cases]
@@ -215,7 +216,7 @@ def test_synchronous_builds_send_synchronously():
         assert word in (folder / way.folder / "post_all.o").read_bytes()
 
 
-#: Mistakes of a routine or of its engine, and what tells of them.
+#: Mistakes in a routine or in its engine, and the words that report them.
 MISTAKES = {
     "leak": (SANITIZED, "post_all", "free(requests);", "(void)0;", "LeakSanitizer"),
     "overflow": (
@@ -264,12 +265,12 @@ def make_check(*words: str) -> str:
     return result.stdout
 
 
-def test_make_check_checks_only_the_collectives_that_it_is_told():
+def test_make_check_checks_only_the_collectives_that_are_named():
     output = make_check("NP=2", "LEVEL=quick", "COLLECTIVES=barrier,bcast")
     assert re.findall(r"^(\w+) +\d+ passed", output, re.MULTILINE) == ["barrier", "bcast"]
 
 
-def test_make_check_checks_only_the_routines_that_it_is_told():
+def test_make_check_checks_only_the_routines_that_are_named():
     """MPI_Barrier, fixed_tree and token_tree on four communicators are more cases than one."""
     words = ("NP=2", "LEVEL=quick", "COLLECTIVES=barrier")
     cases = {}

@@ -1,4 +1,4 @@
-"""Routines that watch arrivals: whom ranks send to once one is late, or is known as late."""
+"""Routines that watch arrivals: which ranks send to which, once one is late or known as late."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sends(collective: str, root: int, *parts: str, **tree: int) -> list[dict[int
     return run("early.c", collective, str(root), *parts, wrapped=SENDS, **tree)
 
 
-#: Whom each rank sends to: with nobody late, with rank 1 late, with rank 2 late. The root is 0.
+#: Where each rank sends: with no rank late, with rank 1 late, with rank 2 late. The root is 0.
 REDUCE = (
     {0: "", 1: "0", 2: "0", 3: "1", 4: "1", 5: "2"},
     {0: "", 1: "0", 2: "0", 3: "0", 4: "2", 5: "2"},
@@ -75,17 +75,17 @@ BCAST = (
 
 
 @pytest.mark.parametrize(("collective", "expected"), [("reduce", REDUCE), ("bcast", BCAST)])
-def test_early_ranks_have_a_tree_and_forget_who_was_late(collective, expected):
-    """In call 1, they know nothing. They tell in the calls 97, 129 and 161, too."""
+def test_early_ranks_have_a_tree_and_forget_which_rank_was_late(collective, expected):
+    """In call 1, they know nothing. They exchange levels in the calls 97, 129 and 161, too."""
     assert tuple(sends(collective, 0, "1:95", "2:67")) == expected
 
 
-def test_ranks_do_not_tell_in_the_first_call():
+def test_ranks_do_not_exchange_levels_in_the_first_call():
     """It opens connections, which takes long."""
     assert sends("bcast", 0, "1:2") == [BCAST[0], BCAST[0]]
 
 
-def test_ranks_tell_in_the_third_and_the_fifth_call():
+def test_ranks_exchange_levels_in_the_third_and_the_fifth_call():
     """After one call in which another rank is late, the mean names none."""
     assert sends("bcast", 0, "1:1", "1:3", "2:2") == [BCAST[0], BCAST[1], BCAST[0]]
 
@@ -129,7 +129,7 @@ DEEP = {0: "2,1", 1: "3,4,3", 3: "1,7,8,7", 4: "1", 5: "2", 7: "3,0", 8: "3"}
 @pytest.mark.parametrize(
     ("late", "others"), [("7", {2: "0,6,5", 6: "2"}), ("7+6", {2: "6,6,5", 6: "2,0"})]
 )
-def test_a_rank_passes_the_token_on_and_answers_who_sent_it(late, others):
+def test_a_rank_passes_the_token_on_and_answers_its_sender(late, others):
     found = sends("allreduce", 0, "-1:1", f"{late}:2", ranks=9, arity=2)[1]
     assert found == {**DEEP, **others}
 
@@ -191,8 +191,8 @@ def test_a_late_rank_owns_no_lane():
         assert all(line[rank] == [owner] for rank in others)
 
 
-#: Rank 5 is below 1, and 1 below the root, 0. Either 0 is told by 1, and releases it; or 0 passes a
-#: token to 1, which is told by 5 and releases 0.
+#: Rank 5 is below 1, and 1 below the root, 0. Either 1 tells 0, which releases it; or 0 passes a
+#: token to 1, which 5 tells, and which releases 0.
 AT_ROOT = {0: "4,3,2,1", 1: "0,5", 2: "0", 3: "0", 4: "0", 5: "1"}
 BELOW = {0: "1,4,3,2", 1: "5,0", 2: "0", 3: "0", 4: "0", 5: "1"}
 
@@ -207,7 +207,7 @@ BELOW = {0: "1,4,3,2", 1: "5,0", 2: "0", 3: "0", 4: "0", 5: "1"}
     ],
 )
 def test_the_token_goes_to_the_late_rank_in_the_call_or_in_the_next_ones(tree, calls):
-    """Nobody is late, then rank 5 twice, then nobody."""
+    """No rank is late, then rank 5 twice, then none."""
     served = {"allreduce": tree}
     parts = ("-1:1", "5:1", "5:1", "-1:1")
     assert run("early.c", "allreduce", "0", *parts, wrapped=SENDS, served=served) == calls

@@ -50,7 +50,7 @@ def programs() -> Path:
 
 
 @pytest.mark.parametrize("collective", ["allgather", "allreduce", "alltoall"])
-def test_calls_tells_the_times_of_delayed_calls(collective):
+def test_calls_prints_the_times_of_delayed_calls(collective):
     words = (collective, 64, 6, "late=20", "beside=68", "then=128", "then_late=0")
     result = support.run(RANKS, programs() / "calls", *map(str, words))
     told = json.loads(result.stdout)
@@ -87,7 +87,7 @@ def test_calls_refuses_what_it_does_not_know(words):
     assert result.stderr.count("usage: calls") == 1
 
 
-def test_first_calls_reads_counts_and_tells_the_times_of_rounds(tmp_path):
+def test_first_calls_reads_counts_and_prints_the_times_of_rounds(tmp_path):
     counts = tmp_path / "counts.txt"
     counts.write_text("".join(f"{rank} 0 70 {5000 * rank}\n" for rank in range(4)))
     result = support.run(4, programs() / "first_calls", counts, 3)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.mpi
 
 RANKS = 3
 
-#: How it says so, and by which function.
+#: What it answers, and by which function.
 SAYS = {
     "SAYS_CUDA": "MPIX_Query_cuda_support",
     "SAYS_ROCM": "MPIX_Query_rocm_support",

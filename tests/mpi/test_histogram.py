@@ -103,7 +103,7 @@ def test_many_sizes_are_rounded_down_and_no_call_is_lost(tmp_path):
     assert set(of_halves) >= set(range(1, last_exact + 1))
 
 
-def test_a_file_that_cannot_be_written_is_told_and_harms_nothing(tmp_path):
+def test_a_file_that_cannot_be_written_is_reported_and_harms_nothing(tmp_path):
     complaints = run(tmp_path / "missing" / "trace.json")
     assert "libcoll: LIBCOLL_TRACE: cannot write" in complaints
     assert "No such file" in complaints

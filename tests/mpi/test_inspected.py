@@ -114,7 +114,7 @@ def test_phases_between_hosts_are_steps_of_the_first_ranks(tmp_path, size):
         assert sorted(outside) == sorted(others | {(b, a) for a, b in others})
 
 
-def test_all_of_a_file_is_told(tmp_path):
+def test_the_report_covers_all_of_a_file(tmp_path):
     tracing.traced(tmp_path / "events", "barrier/combining_tree", CALLS, 0)
     looks = looks_at(tmp_path / "events", skip=2)
     assert [look.series.routine for look in looks][:1] == ["barrier/combining_tree"]

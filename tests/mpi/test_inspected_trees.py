@@ -1,4 +1,4 @@
-"""The nodes that configured trees tell with TRACE=1, against their files."""
+"""The nodes in the events of configured trees (TRACE=1), against the trees' files."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def series(folder, way, collective, tree, *words, hosts=None, size=4):
 
 
 def names_of(tree: ConfiguredTree, node) -> set[int]:
-    """The contributors of a node as events tell them: a rank is its own node if it is elsewhere."""
+    """The contributors of a node by its events: a rank is its own node if it is elsewhere."""
     number = {one.name: RANKS + place for place, one in enumerate(tree.nodes)}
     return {
         of_node(number[one])
@@ -165,7 +165,7 @@ def test_nodes_are_those_of_the_file_at_all_sizes(tmp_path, way, size):
 
 @pytest.mark.parametrize("way", [MESSAGES, SHARED])
 @pytest.mark.parametrize("collective", ["barrier", "bcast", "reduce"])
-def test_other_collectives_tell_their_way(tmp_path, way, collective):
+def test_other_collectives_have_events_of_the_way_that_they_use(tmp_path, way, collective):
     tree = trees()["nary"]
     one = series(tmp_path, way, collective, tree)
     found = nodes_of(collective, one.call(0))
@@ -284,7 +284,7 @@ def test_data_of_a_bcast_waits_for_the_tree_s_root_in_the_message_to_it(tmp_path
 
 
 def test_where_all_share_memory_no_message_is_sent(tmp_path):
-    """Messages go only between hosts; the node events tell the rest."""
+    """Messages go only between hosts; the rest is known from events of nodes."""
     tree = trees()["nary"]
     one = series(tmp_path, SHARED, "allreduce", tree)
     hosts = TOPOLOGY.ranks

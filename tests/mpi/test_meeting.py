@@ -1,4 +1,4 @@
-"""What ranks tell each other when they meet: differences are found, and nothing is told twice."""
+"""What ranks exchange when they meet: they find differences, and exchange nothing twice."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SHARED = ("world", "duplicate", "reversed", "merged", "part-of-merged")
 
 
 @pytest.mark.parametrize("name", UNLIKE)
-def test_a_setting_that_differs_on_one_rank_is_told_and_makes_calls_native(name):
+def test_a_setting_that_differs_on_one_rank_is_reported_and_makes_calls_native(name):
     found, errors = run(
         f"export {name}={UNLIKE[name]}", library=support.library(RANKS) / "libcoll.so"
     )
@@ -85,7 +85,7 @@ def test_all_settings_that_differ_are_named():
     assert COMPLAINT.findall(errors) == [("3", "LIBCOLL_DETERMINISTIC, LIBCOLL_SCRATCH")]
 
 
-def test_another_build_on_one_rank_is_told_and_makes_calls_native():
+def test_another_build_on_one_rank_is_reported_and_makes_calls_native():
     other = builds.library(builds.Mpi.of_environment(), RANKS) / "libcoll.so"
     found, errors = run(f"COLL={other}", library=support.library(RANKS) / "libcoll.so")
     assert {found[shared] for shared in SHARED} == {"native"}
@@ -133,13 +133,13 @@ def traced(hosts: list[str] | None, **variables: str) -> set[tuple[str, ...]]:
     return set(LINE.findall(result.stderr))
 
 
-def test_the_trace_tells_what_communicators_are():
+def test_the_trace_says_what_communicators_are():
     found = traced(None)
     assert ("MPI_COMM_WORLD", "4", " on 4 hosts", "cluster, group whole", "a") in found
     assert ("", "3", " on 3 hosts", "hosts", "a") in found
 
 
-def test_the_trace_tells_which_host_is_not_known():
+def test_the_trace_names_the_host_that_is_not_known():
     found = traced(["n0", "Elsewhere", "n2", "n3"])
     why = f"other: rank 1 is on 'Elsewhere', which is no host of {support.cluster(RANKS).name}"
     assert ("MPI_COMM_WORLD", "4", " on 4 hosts", why, "a") in found
@@ -147,12 +147,12 @@ def test_the_trace_tells_which_host_is_not_known():
     assert ("", "4", " on 4 hosts", reversed_why, "a") in found
 
 
-def test_the_trace_tells_of_one_host():
+def test_the_trace_says_that_ranks_share_one_host():
     found = traced(["n1"] * RANKS)
     assert ("MPI_COMM_WORLD", "4", " on one host", "hosts", "a") in found
 
 
-def test_the_trace_tells_that_ranks_are_unlike():
+def test_the_trace_says_that_ranks_differ():
     library = support.library(RANKS) / "libcoll.so"
     _, errors = run("export LIBCOLL_SCRATCH=0", library=library, variables={"LIBCOLL_TRACE": "1"})
     found = set(LINE.findall(errors))
@@ -167,7 +167,7 @@ def test_the_trace_tells_that_ranks_are_unlike():
 ALIVE = 140
 
 
-def test_the_trace_tells_that_there_are_too_many_private_duplicates():
+def test_the_trace_says_that_there_are_too_many_private_duplicates():
     program = support.compiled("communicators.c", RANKS)
     settings = {"LIBCOLL_TRACE": "1", **FORCED}
     result = support.run(RANKS, program, "live", ALIVE, variables=settings, timeout=60)
@@ -177,7 +177,7 @@ def test_the_trace_tells_that_there_are_too_many_private_duplicates():
     assert why.count("cluster, group whole") >= 128
 
 
-def test_the_trace_tells_that_there_is_no_context_for_a_private_duplicate():
+def test_the_trace_says_that_there_is_no_context_for_a_private_duplicate():
     program = support.compiled("exhausted.c", 2)
     result = support.run(2, program, variables={"LIBCOLL_TRACE": "1"}, timeout=60)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -68,7 +68,7 @@ def test_zero_and_nothing_disable_nothing():
         assert traced(result)
 
 
-def test_the_library_is_quiet_unless_told():
+def test_the_library_is_quiet_by_default():
     assert run().stderr == ""
 
 

@@ -1,4 +1,4 @@
-"""LIBCOLL_MULTICAST: what is told by datagrams beside messages, on a network that loses them.
+"""LIBCOLL_MULTICAST: releases by datagrams besides messages, on a network that loses datagrams.
 
 The ranks are on this machine, and the group is on its loopback device. `lossy.c` is preloaded, and
 treats datagrams as a bad network does.
@@ -55,7 +55,7 @@ def run(
 
 
 def datagrams(result: subprocess.CompletedProcess[str]) -> list[int]:
-    """How many came to each rank to which any came, the fewest first."""
+    """How many each rank received, the fewest first; ranks that received none are left out."""
     return sorted(int(number) for number in re.findall(r"(\d+) datagrams came", result.stderr))
 
 
@@ -81,7 +81,7 @@ def test_datagrams_that_are_lost_or_come_again_change_nothing(tree, lossy):
     assert COMPLAINT not in result.stderr
 
 
-def test_ranks_take_what_they_hear_before_the_tree_tells_them():
+def test_ranks_take_a_datagram_that_arrives_before_the_release_along_the_tree():
     """Damaged datagrams make wrong sums: otherwise, nothing above would be tested."""
     result = run(lossy="damage")
     assert result.returncode != 0
@@ -121,7 +121,7 @@ def test_tokens_go_down_deep_trees_and_ranks_answer(lossy, flags):
 @pytest.mark.parametrize(
     "group", ["10.0.0.1", "239.77.0.1%no-such-device", "nonsense", "239.77.0.1%" + 99 * "x"]
 )
-def test_what_is_no_group_is_told_once_and_the_tree_serves_alone(group):
+def test_what_is_no_group_is_reported_once_and_the_tree_serves_alone(group):
     result = run(group=group)
     assert is_right(result), result.stdout + result.stderr
     assert result.stderr.count(COMPLAINT) == 1

@@ -178,7 +178,7 @@ def test_calls_of_a_pattern_are_served_by_its_routine(tmp_path, plan):
 
 
 def test_the_pattern_serves_the_first_calls_of_every_round(tmp_path):
-    """So the times of `first_calls` have recognition in them: `make bench-patterns` tells them."""
+    """So the times of `first_calls`, which `make bench-patterns` shows, include recognition."""
     folder, counts, trace = library(RANKS), tmp_path / "counts.txt", tmp_path / "trace.json"
     run_make(folder, support.toolchain(), "libcoll.so")
     (zipf,) = (one for one in patterns(RANKS) if one.name == "zipf")

@@ -92,7 +92,7 @@ def run(
 
 @pytest.mark.parametrize(("kind", "way", "seed"), CASES)
 def test_random_programs_get_the_bytes_of_native(kind, way, seed):
-    """With `served`, the program makes calls of which MPICH's own form would make errors."""
+    """With `served`, the program makes calls that would be errors in MPICH's own form."""
     served = ["served"] if kind in ("window", "tokens") else []
     run("persistent.c", 600, seed, *served, kind=kind, way=way)
 

@@ -1,7 +1,7 @@
 """Which ranks of any communicator are next to each other, compared with Python and the checker.
 
-The function of the library that finds out is called without a job: hosts are told to it. So many
-communicators of random clusters can be tried, with any number of ranks on a host.
+The tests call the library's function without a job, and give it the hosts. So they can try many
+communicators of random clusters, with any number of ranks on a host.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def program(index: int, source: str = "places.c", *algorithms: Algorithm) -> Pat
 
 @dataclass(frozen=True)
 class Told:
-    """What the program says of a communicator."""
+    """What the program prints about a communicator."""
 
     kind: int
     group: int
@@ -101,7 +101,7 @@ def told(index: int, communicators: list[list[str | None]]) -> list[Told]:
 
 
 def line_of(topology: Topology, hosts: list[str | None]) -> str:
-    """How the programs are told the hosts of all ranks."""
+    """The arguments that give the programs the hosts of all ranks."""
     number = {host.name: at for at, host in enumerate(topology.hosts)}
     return " ".join(map(str, [len(hosts), *(number.get(host, -1) for host in hosts)]))
 
@@ -169,7 +169,7 @@ def test_any_ranks_are_ordered_by_their_hosts(index):
 
 @pytest.mark.parametrize("index", range(len(CLUSTERS)))
 def test_the_order_is_free_of_contention_as_the_checker_sees_it(index):
-    """Around it no edge is used twice, whoever the ranks are: the lemma of docs/theory.md."""
+    """Around it no edge is used twice, whichever the ranks are: the lemma of docs/theory.md."""
     topology = CLUSTERS[index]
     asked = communicators(topology, random.Random(100 + index))
     for hosts, found in zip(asked, told(index, asked), strict=True):

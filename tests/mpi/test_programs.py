@@ -128,12 +128,12 @@ def test_collectives_go_on_while_a_communicator_is_freed():
 
 
 @pytest.mark.parametrize("what", ["world", "again"])
-def test_what_cannot_be_freed_is_told_once_and_nothing_is_lost(what):
+def test_what_cannot_be_freed_is_reported_once_and_nothing_is_lost(what):
     passes("freeing.c", 4, what, timeout=60)
 
 
 #: Routines that make no types. In a second life of MPI, MPICH 4.3 gives new types the handles of
-#: its pair types and refuses to free them, whoever makes them. The test is about keys.
+#: its pair types and refuses to free them, whether or not libcoll is there. The test is about keys.
 WITHOUT_TYPES = {"LIBCOLL_FORCE": "gather=linear,scatter=linear"}
 
 

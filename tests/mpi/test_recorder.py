@@ -76,7 +76,7 @@ def test_injected_delays_come_back_within_the_stated_error(tmp_path, variables):
 
 
 def expect_delays(recording: Recording, stdout: str, wrong_clocks: bool) -> None:
-    """The delays are those that the program tells, within the stated error of the clocks."""
+    """The delays are those that the program prints, within the stated error of the clocks."""
     aligned = align(recording)
     (calls,) = (one for one in aligned.calls if one.collective == "allreduce")
     error = aligned.clocks.error + 1e-8

@@ -131,7 +131,7 @@ def test_a_limit_changes_the_choice_where_it_must(value):
 
 
 @pytest.mark.parametrize("value", ["much", "-1", "1.5k", "1kB", "k", " 1"])
-def test_what_is_no_limit_is_told_and_ignored(value):
+def test_what_is_no_limit_is_reported_and_ignored(value):
     _, unlimited, _ = limits(None)
     _, choices, told = limits(value)
     assert told.count(f"libcoll: LIBCOLL_SCRATCH: '{value}' is ignored") == 1

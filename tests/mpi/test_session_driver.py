@@ -62,7 +62,7 @@ const struct timing by_telling = {.name = "telling", .each_call = 0, .repeat = r
 PLANNED = """
 #include "timing.h"
 
-/* Nobody waits: rank r comes as late as it should, and goes 10 + r seconds after the meeting. */
+/* No rank waits: rank r comes as late as it should, and goes 10 + r seconds after the meeting. */
 static int repeat(const struct timed *timed, double *seconds) {
     int rank;
     TIMING_TRY(PMPI_Comm_rank(timed->comm, &rank));
@@ -190,14 +190,14 @@ def test_the_last_line_needs_no_end():
         "communicator 0 x",
     ],
 )
-def test_a_wrong_command_is_told_and_the_next_one_answered(line):
+def test_a_wrong_command_is_reported_and_the_next_one_answered(line):
     wrong, hello = answers(line, "hello")
     assert error(wrong)
     assert hello[0]["ranks"] == 1
 
 
-def test_a_rank_tells_where_it_runs(monkeypatch):
-    """Variables of MPI libraries are told, whatever bytes they have; others are not."""
+def test_a_rank_reports_where_it_runs(monkeypatch):
+    """It reports variables of MPI libraries, whatever bytes they have, and no others."""
     monkeypatch.setenv("FI_STAGEGEN", 'a "quoted"\\ tab\t, \xe4')
     monkeypatch.setenv("UNRELATED_FI_X", "1")
     monkeypatch.setenv("MPIR_CVAR_COLLECTIVE_FALLBACK", "error")
@@ -215,7 +215,7 @@ def test_a_rank_tells_where_it_runs(monkeypatch):
     assert machine.ranks == 1 <= machine.cores
 
 
-def test_all_ranks_tell_where_they_run_also_on_fewer_cpus(tmp_path):
+def test_all_ranks_report_where_they_run_even_on_fewer_cpus(tmp_path):
     """Rank 1 is bound to a single CPU by its parent."""
     cpu = min(os.sched_getaffinity(0))
     script = f'[ "$PMI_RANK" = 1 ] && exec taskset -c {cpu} "$0" || exec "$0"'
@@ -301,14 +301,14 @@ BLOCKS = (
 )
 
 
-def test_blocks_that_were_told_are_timed(tmp_path):
+def test_blocks_that_a_command_gives_are_timed(tmp_path):
     found = together(tmp_path, 3, *BLOCKS)
     assert not [one for one in found if "error" in one]
     assert [len(one["seconds"]) for one in found if "seconds" in one] == [3] * 7
 
 
 @pytest.mark.parametrize("line", ["blocks 3 0 1", "blocks 0 x", "blocks 0 1 -1", "blocks 0 9 1"])
-def test_wrong_blocks_are_told(tmp_path, line):
+def test_wrong_blocks_are_reported(tmp_path, line):
     (wrong,) = (one for one in together(tmp_path, 3, line) if "error" in one)
     assert "not blocks" in wrong["error"]
 
@@ -398,7 +398,7 @@ AHEAD = ("unshare", "--time", "--monotonic", "1000", "--fork")
     reason="no time namespaces here",
 )
 def test_ranks_whose_clocks_differ_meet_at_the_same_time(tmp_path):
-    """Up to the error that is told: with a wrong clock they would differ by 1000 s."""
+    """Up to the error that is reported: with a wrong clock they would differ by 1000 s."""
     plan = Imbalance(5000, False, seed=5)
     script = f'[ "$PMI_RANK" = 1 ] && exec {" ".join(AHEAD)} "$0" || exec "$0"'
     command = f"measure allreduce 8 {plan.word(0, None)} 0 last 0 2 3 native"
@@ -427,7 +427,7 @@ AT_ONCE = (
 )
 
 
-def test_communicators_time_at_the_same_time_each_what_it_is_told(tmp_path):
+def test_communicators_time_at_the_same_time_what_the_command_gives_each(tmp_path):
     found = [one for one in together(tmp_path, 5, *AT_ONCE) if "done" not in one]
     assert [one["routine"] for one in found[:5]] == ["flat", "native", "ring", "bruck", "native"]
     assert [one["seconds"] for one in found[:2]] == [[2 * (1 + 2 + 3) / 3] * 2] * 2
@@ -438,7 +438,7 @@ def test_communicators_time_at_the_same_time_each_what_it_is_told(tmp_path):
 
 
 def test_a_session_makes_more_sets_of_communicators_than_it_keeps(tmp_path):
-    """Each one after the others, and then all again, some of which it has forgotten."""
+    """Each set after the others, and then all again, when the session has forgotten some."""
     sets = [f"{a} {b}" for a in range(5) for b in range(5) if a != b]
     sets += [f"{a} | {b} {c}" for a, b, c in ((0, 1, 2), (4, 3, 0), (2, 0, 4))]
     lines = []
@@ -483,7 +483,9 @@ LATE = "bcast 8 imbalance:unit=1:most=2:seed=1:first=0 0 last 0 1 1 flat"
         ("communicator 0 | x", "different ranks"),
     ],
 )  # fmt: skip
-def test_what_several_communicators_cannot_do_is_told_and_the_session_goes_on(tmp_path, line, told):
+def test_what_several_communicators_cannot_do_is_reported_and_the_session_goes_on(
+    tmp_path, line, told
+):
     lines = ["communicator 0 2 | 1", line, "communicator", f"measure {SINGLE}"]
     wrong, right = (one for one in together(tmp_path, 3, *lines) if "done" not in one)
     assert told in wrong["error"]

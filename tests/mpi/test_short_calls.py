@@ -1,4 +1,4 @@
-"""The first short calls of a communicator are native: they are not worth a private duplicate."""
+"""The first short calls of a communicator are native: a duplicate takes longer than they do."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ WAYS = ["types", "long", "own", "threads", "trace"]
 @pytest.mark.parametrize("most", ["3", ""])
 @pytest.mark.parametrize("way", WAYS)
 def test_ranks_agree_on_when_routines_begin_however_they_find_a_call(way, most):
-    """Only calls of which all ranks know that they are native may be remembered."""
+    """Only calls that all ranks know to be native may be remembered."""
     program = support.compiled("short_calls_alike.c", RANKS, f"-I{support.library(RANKS) / 'src'}")
     words = (program, way)
     if way == "trace":
@@ -74,7 +74,7 @@ def test_ranks_agree_on_when_routines_begin_however_they_find_a_call(way, most):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_a_value_that_is_no_number_is_told(tmp_path):
+def test_a_value_that_is_no_number_is_reported(tmp_path):
     program = support.compiled("short_calls.c", RANKS)
     result = support.run(RANKS, program, "ds", variables={"LIBCOLL_SHORT_CALLS": "x"}, timeout=60)
     assert (

@@ -1,4 +1,4 @@
-"""What routines and engines call of MPI: names that nobody intercepts, and no collective."""
+"""Which MPI functions routines and engines call: none that is intercepted, and no collective."""
 
 from __future__ import annotations
 

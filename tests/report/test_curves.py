@@ -89,7 +89,7 @@ def test_a_panel_has_the_values_and_a_line_for_each_size():
 
 @pytest.fixture(scope="module")
 def tuned():
-    """A broadcast is tuned on a model of which segments of 4 KiB are the best."""
+    """A broadcast is tuned on a model in which segments of 4 KiB are the best."""
     whole = load_catalogue()
     chosen = tuple(
         a for a in whole.algorithms

@@ -94,7 +94,7 @@ def test_a_ring_has_an_arrow_from_each_rank_to_the_next(topology, ring):
 
 @pytest.mark.parametrize("kind", TREE_KINDS)
 @pytest.mark.parametrize("make", [broadcast_tree, reduce_tree])
-def test_a_tree_has_an_arrow_for_each_edge_and_tells_its_height(topology, kind, make):
+def test_a_tree_has_an_arrow_for_each_edge_and_shows_its_height(topology, kind, make):
     schedule = make(topology, topology.rank_count - 1, kind)
     root = parse(draw(topology, schedule, "svg"))
     assert arrows(root) == set(map(tuple, schedule.edges))

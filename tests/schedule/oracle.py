@@ -16,7 +16,7 @@ from tests.strategies import oracle_paths
 
 
 def with_link_rates(topology: Topology, factors: list[Fraction]) -> Topology:
-    """The topology with its switch links so many times as fast, in turn."""
+    """The topology with switch links of other rates: each by one of the factors, in turn."""
     links = [
         replace(link, bandwidth=int(link.bandwidth * factor))
         for link, factor in zip(topology.links, itertools.cycle(factors), strict=False)
@@ -44,7 +44,7 @@ class Oracle:
             self.capacity[path[0]] = self.capacity[path[-1]] = Fraction(1)
 
     def whole(self, edge) -> int:
-        """How many messages of a phase an edge carries; a slow one at least one in a while."""
+        """How many messages of a phase an edge carries; 1 for a slow edge, which takes longer."""
         return max(1, int(self.capacity[edge]))
 
     def greedy_phases(self, order) -> tuple[tuple[Message, ...], ...]:

@@ -13,7 +13,7 @@ from tests.strategies import oracle_paths, small_trees
 
 
 def trees_of_hosts(most_nodes: int, most_hosts: int):
-    """Every tree of up to so many nodes whose leaves, up to so many, are hosts."""
+    """Every tree whose leaves are hosts, with at most these numbers of nodes and of hosts."""
     return (tree for tree in small_trees(most_nodes) if tree.rank_count <= most_hosts)
 
 

@@ -232,7 +232,7 @@ def test_physical_edges_have_the_ranks_before_and_beyond_them():
     }
 
 
-def test_wrong_questions_are_refused():
+def test_unknown_collectives_ranks_and_numbers_of_sizes_are_refused():
     topology = make_topology([2], [])
     with pytest.raises(InputError, match="alltoall, allgather, allreduce"):
         lower_bound(topology, "scan", 1)

@@ -170,8 +170,8 @@ def test_shared_hosts_and_bare_switches_have_the_best_of_all_rings(topology):
     check_against_all_rings(topology)
 
 
-def test_a_ring_of_a_hundred_thousand_hosts_passes_five_switches_at_most():
-    """How the work for it grows is counted in `test_scale.py`."""
+def test_a_message_of_a_ring_of_a_hundred_thousand_hosts_passes_at_most_five_switches():
+    """How the work to make such a ring grows is counted in `test_scale.py`."""
     leaf_switches = 2500
     middle = [0] * 50
     leaves = [1 + i // 50 for i in range(leaf_switches)]

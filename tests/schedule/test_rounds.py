@@ -91,7 +91,7 @@ def test_rounds_end_and_keep_together(topology, rounds, width, seed):
     while any(ranks.posted[r] < rounds * len(steps) for r, steps in ranks.steps.items()):
         actions = [(ranks.post, rank) for rank in ranks.steps if ranks.can_post(rank)]
         actions += [(ranks.arrive, s) for s in ranks.sent if ranks.can_arrive(s)]
-        assert actions, "nobody can go on"
+        assert actions, "no rank can go on"
         act, what = chance.choice(actions)
         act(what)
         assert not any(ranks.too_far(*pair) for pair in permutations(ranks.steps, 2))

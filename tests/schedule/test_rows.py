@@ -81,7 +81,7 @@ class Machine:
         return step.phase // self.block_size
 
     def reached(self, rank: int) -> bool:
-        """With barriers, a rank starts a block when nobody has work left in an earlier one."""
+        """With barriers, a rank starts a block when no rank has work left in an earlier one."""
         if not self.rows.scheme.barriers:
             return True
         blocks = [self.block(step) for r in range(len(self.place)) if (step := self.step(r))]
@@ -227,7 +227,7 @@ def test_rows_deliver_everything_and_never_block(topology, kind, block_size, win
         (a, b) for a in range(count) for b in range(count) if a != b
     ]
     assert all(step is None for step in map(machine.step, range(count)))
-    assert not +machine.tokens, "tokens that nobody waits for"
+    assert not +machine.tokens, "tokens that no rank waits for"
     if kind in NO_CONTENTION:
         assert machine.most_contention <= (window if SCHEMES[kind].giver else 1)
 

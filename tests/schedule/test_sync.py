@@ -125,7 +125,7 @@ def test_with_window_1_syncs_alone_order_all_contention(case):
 
 @given(small_topologies.filter(lambda topology: topology.rank_count > 2))
 def test_messages_of_one_sender_have_a_token_from_a_receiver(topology):
-    """They share the sender's own link: somewhere the earlier one's receiver tells."""
+    """They share the sender's own link: a token of the earlier one's receiver orders them."""
     oracle = Oracle(topology)
     phases = oracle.greedy_phases(sorted(oracle.paths))
     syncs = synchronise(topology, phases, "receiver").syncs
@@ -212,7 +212,7 @@ def test_tokens_are_from_the_rank_that_gives_them_in_the_scheme(kind, case):
 
 @given(small_topologies)
 def test_messages_to_and_from_a_rank_share_no_edge(topology):
-    """So nobody ever waits for a message that it received itself: every sync has a token."""
+    """So no rank ever waits for a message that it received itself: every sync has a token."""
     paths = Oracle(topology).paths
     for (a, b), (c, d) in itertools.product(paths, repeat=2):
         assert b != c or not paths[a, b] & paths[c, d]

@@ -44,7 +44,7 @@ def shared_by(oracle, edges, peer):
 
 @kinds
 @given(data=st.data())
-def test_a_broadcast_reaches_all_and_tells_where_its_messages_meet(kind, data):
+def test_a_broadcast_reaches_all_and_names_the_edges_where_its_messages_meet(kind, data):
     topology, tree = data.draw(trees(kind))
     verify(topology, tree)
     oracle, count = Oracle(topology), topology.rank_count
@@ -76,7 +76,7 @@ def test_reduce_is_the_mirror(kind, data):
 
 @kinds
 @given(data=st.data())
-def test_the_most_messages_of_a_step_on_an_edge_are_told(kind, data):
+def test_a_tree_knows_the_most_messages_on_an_edge_in_a_step(kind, data):
     topology, tree = data.draw(trees(kind))
     oracle, arrival, users = Oracle(topology), {tree.root: 0}, Counter()
     for parent, messages in itertools.groupby(tree.edges, key=lambda edge: edge.source):

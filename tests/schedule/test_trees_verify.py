@@ -45,7 +45,7 @@ def test_another_parent_is_judged_as_by_the_oracle(make, kind, topology, data):
     for _ in pairs:
         depth |= {below: depth[above] + 1 for above, below in pairs if above in depth}
     sent = [above for above, _ in pairs]
-    # A tree without contention that stays so has nothing else to tell.
+    # The damage has no effect if the tree still has no contention.
     assume(tree.contention_free)
     fine = (
         len(depth) == topology.rank_count

@@ -193,7 +193,7 @@ def test_the_good_file_is_good(tmp_path):
 
 
 @pytest.mark.parametrize(("old", "new", "line", "part"), REPLACED)
-def test_a_mistake_is_told_with_its_line(tmp_path, old, new, line, part):
+def test_a_mistake_is_reported_with_its_line(tmp_path, old, new, line, part):
     assert old in GOOD
     text = GOOD.replace(old, new, 1)
     if line is None:
@@ -208,12 +208,12 @@ def test_a_mistake_is_told_with_its_line(tmp_path, old, new, line, part):
 
 
 @pytest.mark.parametrize(("text", "line", "part"), WHOLE)
-def test_a_wrong_file_is_told_with_its_line(tmp_path, text, line, part):
+def test_a_wrong_file_is_reported_with_its_line(tmp_path, text, line, part):
     error = fail_to_load(tmp_path / "t.yaml", text.encode())
     assert (error.line, part in error.message) == (line, True), error
 
 
-def test_what_is_not_utf8_is_told_with_its_line(tmp_path):
+def test_what_is_not_utf8_is_reported_with_its_line(tmp_path):
     error = fail_to_load(tmp_path / "t.yaml", GOOD.replace("n1]", "n\xe9]").encode("latin-1"))
     assert error.line == 4
     assert "UTF-8" in error.message

@@ -86,7 +86,7 @@ _PIECES = (
 
 
 def damaged(chance: random.Random, text: str) -> bytes:
-    """A file whose text has one or more random changes, most of which make it wrong."""
+    """A file whose text has one or more random changes; most of these make it wrong."""
     data = text.encode()
     for _ in range(chance.choice([1, 1, 1, 2, 3, 6])):
         data = chance.choice(_DAMAGES)(chance, data)

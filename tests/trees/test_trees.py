@@ -23,7 +23,7 @@ THREE = make_topology([2, 1], [0], slots={"n0": 3, "n1": 2, "n2": 1})
 
 
 def down_by_hand(tree):
-    """The ranks with the result by a plain walk: a node's worker tells its contributors."""
+    """The ranks that get the result, by a plain walk: a node's worker serves its contributors."""
     got = {tree.root.worker}
     for sender, receiver in tree.down:
         assert sender in got
@@ -53,7 +53,7 @@ def test_a_tree_is_read_as_it_was_written(tmp_path_factory, seed):
 
 
 def test_a_host_stands_for_its_lowest_rank_that_contributes_or_for_its_lowest_one(tmp_path):
-    """Of correct files, half of which have hosts; the ranks below a node are found by a walk."""
+    """Half of the files have hosts; an oracle finds the ranks below a node by a walk."""
     file = tmp_path / "t.tree.yaml"
     chance = random.Random(23)
     files = nodes = near = 0
@@ -332,7 +332,7 @@ def test_circles_are_looked_for_once_at_each_node():
 
 @examples(300)
 @given(st.lists(st.integers(-1, 9), min_size=1, max_size=10))
-def test_the_circle_that_is_told_is_the_first_one_of_the_file(parents):
+def test_the_circle_that_an_error_names_is_the_first_one_of_the_file(parents):
     """As a walk from each node says, which may ask for each node as often as there are nodes."""
     names = [f"v{i}" for i in range(len(parents))]
     above = {n: f"v{p}" for n, p in zip(names, parents, strict=True) if 0 <= p < len(parents)}

@@ -64,7 +64,7 @@ def test_a_search_names_the_alternatives_in_order():
         assert [option.algorithm for option in rule.options] == ["best", "all", "native"]
 
 
-def test_it_is_the_largest_size_of_a_rule_that_orders_them():
+def test_the_largest_size_of_a_rule_orders_its_alternatives():
     costs = by_name(
         native=line(9e-3, 9e-6), best=line(1e-3, 1e-8),
         any_p=line(2e-3, 1e-6), ordered=line(3e-3, 2e-8),

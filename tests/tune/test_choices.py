@@ -54,7 +54,7 @@ def test_what_serves_the_size_after_has_a_say_too():
     assert choose_all({1: alike, 64: apart}) == {1: B, 64: B}
 
 
-def test_native_serves_where_its_neighbours_are_not_better_whoever_serves_around():
+def test_native_serves_where_nothing_is_faster_even_between_sizes_that_others_serve():
     alike = {A: sample(1.0), NATIVE: sample(1.0)}
     better = {A: sample(0.5), NATIVE: sample(1.0)}
     assert choose_all({1: better, 2: alike, 4: better}) == {1: A, 2: NATIVE, 4: A}
@@ -68,7 +68,7 @@ def unsteady(seconds: float) -> Sample:
 
 
 @pytest.mark.parametrize("incumbent", [A, B, NATIVE])
-def test_of_equals_the_steadier_one_serves(incumbent):
+def test_the_steadier_of_two_equals_serves(incumbent):
     samples = {A: unsteady(1.0), B: sample(1.001), NATIVE: sample(2.0)}
     assert choose(samples, incumbent) == B
 
@@ -79,13 +79,13 @@ def test_a_steadier_one_that_is_slower_does_not_serve():
 
 
 @pytest.mark.parametrize("incumbent", [A, NATIVE])
-def test_a_frame_that_was_lost_while_scouting_says_nothing_of_steadiness(incumbent):
+def test_a_frame_that_was_lost_while_scouting_does_not_count_against_steadiness(incumbent):
     """There are one or two looks at each: one lost frame would be most of their mean."""
     samples = {A: sample(1.0, scouted=9.0), B: sample(1.001), NATIVE: sample(2.0)}
     assert choose(samples, incumbent) == A
 
 
-def test_as_long_as_there_was_no_launch_looks_tell_which_of_equals_is_steadier():
+def test_before_any_launch_looks_decide_which_of_equals_is_steadier():
     samples = {A: Sample((1.0, 9.0)), B: Sample((1.001, 1.001)), NATIVE: Sample((2.0,))}
     assert choose(samples, NATIVE) == B
 

@@ -188,7 +188,7 @@ def test_a_tie_goes_to_what_is_no_composition(share, wins):
 
 
 def test_half_of_a_call_is_counted_twice():
-    """At latency alone two halves take twice as long: tried only where nobody knows how long."""
+    """At latency alone two halves take twice as long: tried only where that time is unknown."""
     model = Costs()
     tuned(model)
     sizes = {r.size for r in model.asked for c in r.candidates if c.algorithm == "of_halves"}

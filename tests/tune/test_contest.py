@@ -60,7 +60,7 @@ def test_a_range_has_its_values_on_any_ranks_and_bytes_may_be_any_number():
         ("", "expected NAME"),
     ],
 )
-def test_what_cannot_be_asked_for_is_told(spec, says):
+def test_what_cannot_be_asked_for_is_reported(spec, says):
     with pytest.raises(InputError, match=says):
         named_candidate(KNOWN, spec)
 

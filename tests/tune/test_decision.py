@@ -152,7 +152,7 @@ def test_a_grid_has_the_sizes_of_the_dissertation_and_doubles_them_beyond():
 
 
 @given(st.integers(1, 1 << 22), st.integers(0, 1 << 22))
-def test_a_grid_begins_and_ends_where_it_is_told(low, more):
+def test_a_grid_begins_and_ends_where_it_is_asked_to(low, more):
     sizes = grid(low, low + more)
     assert sizes[0] == low
     assert sizes[-1] == low + more

@@ -1,4 +1,4 @@
-"""What one communicator tells about another: the best candidates of the nearest shape."""
+"""Hints from one communicator for another: the best candidates of the nearest shape."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def tuned(model: Model, total: float | None = None):
     return tune(make_topology([4, 4], [0]), CATALOGUE, options, model, lambda: True)
 
 
-def test_the_longest_messages_of_few_ranks_are_told_by_those_of_many():
+def test_looks_of_many_ranks_decide_which_routines_few_ranks_try_with_the_longest_messages():
     """No communicator has the other's longest size, and its calls are long."""
     model = Model(crossing)
     tuned(model)
@@ -115,7 +115,7 @@ def test_a_crossover_of_few_ranks_follows_from_the_times_at_the_sizes():
 
 
 def by_factor(factor: float) -> Callable[[Candidate, int], float]:
-    """Return seconds of which binomial takes a share, and all others but native take longer."""
+    """Return seconds: binomial takes this share of native's, and all others take longer."""
     factors = {"native": 1.0, "binomial": factor}
     return lambda candidate, size: factors.get(candidate.algorithm, 3.0) * (1e-3 + 1e-7 * size)
 

@@ -1,4 +1,4 @@
-"""Routines that only long messages tell: how a search finds them, whatever short calls say."""
+"""Routines that win with long messages only: a search finds them, whatever short calls say."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def seconds(candidate: Candidate, size: int) -> float:
 
 
 @pytest.mark.parametrize("sizes", [(1, 64, 1024, 4096, 16384, 32768, 65536), (1, 64, 32768)])
-def test_a_routine_is_found_that_only_long_messages_tell(sizes):
+def test_a_routine_that_wins_with_long_messages_only_is_found(sizes):
     """In the second case, no short call has bytes as most of it: the look goes on instead."""
     model = Model(seconds)
     plan = Plan(16, sizes, TIMING, 20.0, lambda what: None, bound=bound)

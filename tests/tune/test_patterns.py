@@ -199,7 +199,7 @@ def test_a_communicator_of_a_pattern_has_all_ranks():
     assert found.table == "pattern keys"
 
 
-def test_an_order_that_a_slow_link_makes_impossible_is_told_once(capsys):
+def test_an_order_that_a_slow_link_makes_impossible_is_reported_once(capsys):
     """Its link would take millions of phases: the other orders have routines, this one has none."""
     slow = make_topology([3, 3], [0], uplinks=[1e-6])
     (root,) = roots_of(Path("p.yaml"), (MATRIX, OTHER), slow)

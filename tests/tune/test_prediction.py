@@ -78,7 +78,7 @@ def test_hope_for_a_far_size_is_near_the_line_whichever_call_lost_a_packet(unluc
         assert hope > 0.4 * true > 2 * prediction.least("a", SIZES[-1])
 
 
-def test_two_times_or_none_let_hope_what_is_certain():
+def test_with_two_times_or_none_the_hope_is_the_certain_least():
     assert seen({}).hope("a", 4096) == 0
     prediction = seen({1: 1e-3, 512: 2e-3})
     assert prediction.hope("a", 1 << 20) == prediction.least("a", 1 << 20)

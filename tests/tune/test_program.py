@@ -72,7 +72,7 @@ def test_calls_that_take_no_time_at_all_are_not_lost():
     assert wanted(replace(ON_ALL, seconds=0.0)) == (Wanted("alltoall", "whole", (4096,)),)
 
 
-def test_of_sizes_near_each_other_the_important_one_is_measured():
+def test_the_most_important_of_sizes_near_each_other_is_measured():
     sizes = {4000: 0.2, 4096: 0.5, 4400: 0.3, 9000: 0.1}
     calls = [replace(ON_ALL, size=size, seconds=seconds) for size, seconds in sizes.items()]
     assert wanted(*calls) == (Wanted("alltoall", "whole", (4096, 9000)),)
@@ -100,13 +100,13 @@ def test_a_trace_has_the_calls_that_were_written(tmp_path):
         ({"calls": None}, "not a file of LIBCOLL_TRACE"),
     ],
 )
-def test_a_wrong_trace_is_told_with_its_file(tmp_path, changes, message):
+def test_a_wrong_trace_is_reported_with_its_file(tmp_path, changes, message):
     with pytest.raises(InputError, match=message) as caught:
         read_trace(trace(tmp_path / "t", **changes), CLUSTER)
     assert str(tmp_path / "t") in str(caught.value)
 
 
-def test_a_file_that_is_no_trace_is_told(tmp_path):
+def test_a_file_that_is_no_trace_is_reported(tmp_path):
     (tmp_path / "t").write_text("libcoll: rank 0", encoding="utf-8")
     with pytest.raises(InputError, match="not a file of LIBCOLL_TRACE"):
         read_trace(tmp_path / "t", CLUSTER)

@@ -147,7 +147,7 @@ def test_a_candidate_that_a_hiccup_put_behind_is_looked_at_again():
     assert min(seen[racers[0]]) == pytest.approx(0.1)
 
 
-def test_candidates_of_whom_nothing_is_known_hide_no_others():
+def test_candidates_that_nothing_is_known_of_hide_no_others():
     """A prediction of 0 s is a guess: the nearest of many are still the least ones."""
     racers = candidates(4)
     times = dict(zip(racers, [0.0, 1.0, 2.0, 3.0], strict=True))

@@ -79,7 +79,7 @@ def test_it_finds_a_faster_tree_and_accepts_nothing_slower():
     assert best.on_host == SHARED
 
 
-def test_the_measured_time_that_suggested_a_change_is_told_and_comes_first():
+def test_the_measured_time_that_suggested_a_change_is_named_and_comes_first():
     """The node that was measured to be the hottest is changed first, whatever the model says."""
     for name in ("root", "n3"):
         seconds = {**dict.fromkeys(START.tree.by_name, 1e-6), name: 5e-4}
@@ -166,7 +166,7 @@ def test_a_lucky_first_look_does_not_keep_a_better_change_from_the_race():
     assert "a look saw 1.050 × the time before: not raced" in step.why(step.challengers[1])
 
 
-def test_ratios_are_told_of_launches_that_timed_both():
+def test_ratios_are_of_launches_that_timed_both():
     """Further launches take twice as long. In the first look, one change is slower, one near."""
 
     class Slower(Fixed):

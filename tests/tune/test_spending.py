@@ -101,15 +101,15 @@ def test_more_time_loses_less_and_half_of_it_loses_little(sizes, seed):
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize(("sizes", "seed"), SETTINGS)
 def test_the_loss_that_is_stated_is_seldom_exceeded(sizes, seed, share):
-    """Nine of ten estimates do, and where all are known, so does the whole."""
+    """Nine of ten estimates hold and, where all are known, so does the estimate of the whole."""
     found = within(sizes, seed, share)
     assert found["held"] >= 0.9
     if not found["unknown"]:
         assert found["loss"] <= found["stated"] < 0.5
 
 
-def test_a_tenth_of_the_time_tells_something_of_every_table():
-    """Else its calls would be native for want of a look, as others had more looks than one."""
+def test_a_tenth_of_the_time_is_enough_for_an_estimate_of_every_table():
+    """Every table gets a look before any gets a second one: without a look, calls are native."""
     found = within(FEW, 2, 0.1)
     assert found["unknown"] == 0
     assert found["loss"] < 0.2
@@ -131,7 +131,7 @@ def test_a_budget_that_is_more_than_enough_is_not_spent():
     assert within(FEW, 2, 3.0)["seconds"] < 1.5 * modelled(FEW, 2)._full.seconds
 
 
-def test_with_no_time_at_all_native_serves_and_nobody_knows():
+def test_with_no_time_at_all_native_serves_and_the_loss_is_unknown():
     decision = tuned(setting("bcast"), Watched(setting("bcast")), 1e-9).decision
     assert all(table.is_native for table in decision.tables)
     assert all(one.loss is None for table in decision.tables for one in table.estimates)
@@ -156,7 +156,7 @@ def test_what_a_look_saw_counts_if_there_is_no_time_for_all_of_it(collective, sh
 
 
 @pytest.mark.parametrize("total", [4.0, 10.0])
-def test_a_smaller_size_tells_what_serves_if_there_is_no_time_for_any(total):
+def test_a_smaller_size_decides_what_serves_if_there_is_no_time_for_any(total):
     """Calls of 1 MiB are long, so smaller ones are looked at first, and the time ends there."""
     asked = Setting.of("budget", MODEL, collectives=("allreduce",), sizes=(1 << 20,))
     table = tuned(asked, Watched(asked), total).decision.table("allreduce", CLUSTER, Shape(16, 1))

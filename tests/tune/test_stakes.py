@@ -35,7 +35,7 @@ def stakes(points: dict[int, Point], **more) -> Stakes:
     return Stakes(points, lambda _: 0.0, below(points), **more)
 
 
-def test_nobody_knows_where_nothing_was_measured():
+def test_the_loss_is_unknown_where_nothing_was_measured():
     estimate = stakes({}).estimate(64, A)
     assert (estimate.loss, estimate.basis) == (None, NOTHING)
 
@@ -48,7 +48,7 @@ def test_looks_are_known_to_within_their_error():
     assert other.loss == pytest.approx(1.26 / 0.95 - 1)
 
 
-def test_launches_tell_more_than_looks():
+def test_launches_bound_the_loss_better_than_looks():
     one = point(a=1.0, b=1.05)
     looked_at = stakes({64: one}).estimate(64, B).loss
     one.raced = {c: {n: [t] * 3 for n in range(5)} for c, t in ((A, 1.0), (B, 1.05))}
@@ -82,7 +82,7 @@ def test_a_choice_that_was_never_timed_there_is_not_known():
     assert stakes({64: point(a=1.0)}).estimate(64, C).basis == NOTHING
 
 
-def test_looks_that_differ_by_as_much_as_they_take_tell_no_loss():
+def test_the_loss_is_unknown_if_looks_differ_by_as_much_as_they_take():
     one = point(a=1.0, b=1.2)
     one.seen = {A: [1.0, 9.0], B: [1.2, 9.0]}
     found = stakes({64: one})
