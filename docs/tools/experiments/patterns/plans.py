@@ -111,9 +111,7 @@ def _cell(job: Any) -> str:
 
 def _targets(found: Found) -> Sequence[Target]:
     """Return that no plan for long messages is slower than native: short calls are noise here."""
-    ratios = {
-        point: job["ratio"][0] for point, job in found.items() if POINTS[point][2][2] >= OWN
-    }
+    ratios = {point: job["ratio"][0] for point, job in found.items() if POINTS[point][2][2] >= OWN}
     return [Target.at_least(0.97, ratios, "native over a plan of another persistent collective")]
 
 
