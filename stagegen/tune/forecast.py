@@ -146,9 +146,9 @@ class Forecast:
 
     A first look that is still to come costs, per second of its lower bound and :data:`LATENCY`,
     what the first looks at its collective have cost, or those at all collectives while few of its
-    own are done. A race of another kind costs a share of that: what its kind has shown so far, or else
-    :data:`SHARES`. What is measured between the sizes, crossovers and rematches, counts as a part
-    of that. Races that were passed over are done, and have cost nothing.
+    own are done. A race of another kind costs a share of that: what its kind has shown so far, or
+    else :data:`SHARES`. What is measured between the sizes counts as a part of the races there.
+    Races that were passed over are done, and have cost nothing.
 
     Args:
         expected: the races, in their order.
