@@ -131,14 +131,14 @@ def test_what_is_no_decision_table_is_an_input_error(damage):
             DecisionTable.from_json({k: v for k, v in GOOD.items() if k != key})
 
 
-def test_a_table_of_version_3_is_read_and_does_not_say_what_is_not_known_well():
+def test_a_table_of_version_3_is_read_without_unconverged_sizes():
     old = {k: v for k, v in GOOD["tables"][0].items() if k != "unconverged"}
     found = DecisionTable.from_json({**GOOD, "version": 3, "tables": [old]})
     assert found.tables[0].unconverged == ()
     assert found.to_json() == GOOD
 
 
-def test_a_table_of_version_4_must_say_it():
+def test_a_table_of_version_4_must_have_its_unconverged_sizes():
     new = {k: v for k, v in GOOD["tables"][0].items() if k != "unconverged"}
     with pytest.raises(InputError, match="not a decision table"):
         DecisionTable.from_json({**GOOD, "tables": [new]})

@@ -141,7 +141,7 @@ def looked_at(
     return seen
 
 
-def test_where_ranks_come_seconds_late_smaller_sizes_tell_which_algorithms_are_looked_at():
+def test_where_ranks_come_seconds_late_smaller_sizes_decide_which_algorithms_get_a_look():
     """They begin where a call is short, and not where it is so short that latency decides."""
     size = 1 << 15
     assert list(looked_at(Imbalance(2, True), size)) == [size]
@@ -152,7 +152,7 @@ def test_where_ranks_come_seconds_late_smaller_sizes_tell_which_algorithms_are_l
     assert len(seen[size]) < len(seen[size // 16]) / 3
 
 
-def test_smaller_sizes_tell_nothing_if_ranks_are_as_late_there():
+def test_no_smaller_size_is_looked_at_if_ranks_are_as_late_there():
     size = 1 << 15
     assert list(looked_at(Imbalance(2_000_000, False), size)) == [size]
 
