@@ -96,8 +96,9 @@ def worthy(samples: Samples, gain: float = MARGIN) -> Samples:
     """Return the samples of candidates that beat the native routine, by what the launches say.
 
     The challenger that scouting ranked best is tested first. If it fails, none replaces the native
-    routine: so the probability of a false change is that of one test, however many challenge. If
-    the native routine fell behind, or was replaced, all that still run beat it.
+    routine, unless it is faster by far: so the probability of a false change is that of one test,
+    however many challenge. If the native routine fell behind, or was replaced, all that still run
+    beat it.
     """
     left = running(samples)
     native = left.pop(NATIVE_CANDIDATE, None)
@@ -105,7 +106,7 @@ def worthy(samples: Samples, gain: float = MARGIN) -> Samples:
         return left
     first = challenger(samples)
     if first and not (first in left and _is_faster(left[first], native, gain)):
-        return {}
+        return {one: sample for one, sample in left.items() if is_faster_by_far(sample, native)}
     return {one: sample for one, sample in left.items() if _is_faster(sample, native, gain)}
 
 

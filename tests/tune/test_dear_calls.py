@@ -122,6 +122,14 @@ def test_few_launches_tell_a_large_difference_of_long_calls(factor, launches, ex
     assert choose(samples, NATIVE).algorithm == expected
 
 
+def test_a_routine_that_is_faster_by_far_serves_whatever_the_look_ranked_first():
+    """After the first launch, native was not timed beside the two any more."""
+    native, plain, aware = timed(1.6, 1), timed(1.35, 2), timed(1.0, 2)
+    samples = {NATIVE: native, PLAIN: replace(plain, rank=1.0), AWARE: replace(aware, rank=1.1)}
+    assert choose(samples, NATIVE) == AWARE
+    assert choose({NATIVE: native, PLAIN: samples[PLAIN]}, NATIVE) == NATIVE
+
+
 def test_few_launches_tell_nothing_of_short_calls():
     samples = {NATIVE: timed(2e-3, 2), PLAIN: timed(1e-3, 2)}
     assert choose(samples, NATIVE) == NATIVE
