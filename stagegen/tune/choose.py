@@ -11,21 +11,22 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import chain
 
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import LAUNCHES_LEAST, MARGIN, is_faster_in_launches
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.field import Sample
-from stagegen.tune.race import LONG_SECONDS
+from stagegen.tune.field import DEAR_SECONDS, Sample
 
 Samples = Mapping[Candidate, Sample]
 
 #: A crossover is known when its interval is this share of its lower end, or one byte.
 RESOLUTION = 1 / 8
 
-#: After so many launches, a candidate loses by far if even the least of its times, looks included,
-#: is above the other's median by this factor. Only long calls tell so soon. With as many launches
-#: as a test needs, the test decides.
+#: After so many launches of both, a candidate loses by far if even the least of its times, looks
+#: included, is above the other's median by this factor. This holds for dear calls only. With as
+#: many launches as a test needs, the test decides alone.
 FAR = {1: 1.3, 2: 1.12, 3: 1.06}
 
 #: A candidate is steadier than another one that is as fast if its mean is lower by this factor.
@@ -96,18 +97,27 @@ def worthy(samples: Samples, gain: float = MARGIN) -> Samples:
     """Return the samples of candidates that beat the native routine, by what the launches say.
 
     The challenger that scouting ranked best is tested first. If it fails, none replaces the native
-    routine, unless it is faster by far: so the probability of a false change is that of one test,
-    however many challenge. If the native routine fell behind, or was replaced, all that still run
-    beat it.
+    routine. So the probability that the test makes a false change is that of one test, however many
+    challenge. A lead by far is no test, and counts for each candidate. If the native routine fell
+    behind, or was replaced, all that still run beat it, but for those that another beats by far.
     """
     left = running(samples)
     native = left.pop(NATIVE_CANDIDATE, None)
-    if native is None:
-        return left
-    first = challenger(samples)
-    if first and not (first in left and _is_faster(left[first], native, gain)):
-        return {one: sample for one, sample in left.items() if is_faster_by_far(sample, native)}
-    return {one: sample for one, sample in left.items() if _is_faster(sample, native, gain)}
+    if native is not None:
+        first = challenger(samples)
+        passes = first is None or (first in left and _is_faster(left[first], native, gain))
+        beats = partial(_is_faster, gain=gain) if passes else is_faster_by_far
+        left = {one: sample for one, sample in left.items() if beats(sample, native)}
+    return unbeaten(left)
+
+
+def unbeaten(samples: Samples) -> dict[Candidate, Sample]:
+    """Return the samples without those that another beats by far, which may lack later launches."""
+    return {
+        candidate: sample
+        for candidate, sample in samples.items()
+        if not any(is_faster_by_far(other, sample) for other in samples.values())
+    }
 
 
 def challenger(samples: Samples) -> Candidate | None:
@@ -137,10 +147,12 @@ def steadier(samples: Samples, chosen: Candidate, gain: float = MARGIN) -> Candi
 
 def is_faster_by_far(challenger: Sample, incumbent: Sample) -> bool:
     """Whether a difference is so large that few launches tell it (:data:`FAR`)."""
-    shared = len(challenger.launches.keys() & incumbent.launches.keys())
-    fast, slow = median(challenger), min((*incumbent.scouted, *incumbent.seconds))
-    tells = 0 < shared < LAUNCHES_LEAST and fast > LONG_SECONDS
-    return tells and slow > FAR[min(shared, max(FAR))] * fast
+    shared = challenger.launches.keys() & incumbent.launches.keys()
+    if not 0 < len(shared) < LAUNCHES_LEAST:
+        return False
+    fast = statistics.median(chain.from_iterable(challenger.launches[n] for n in shared))
+    slow = min((*incumbent.scouted, *incumbent.seconds))
+    return fast > DEAR_SECONDS and slow > FAR[min(len(shared), max(FAR))] * fast
 
 
 def _is_faster(challenger: Sample, incumbent: Sample, gain: float) -> bool:

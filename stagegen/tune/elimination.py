@@ -10,7 +10,7 @@
   another communicator, and is ahead by the least gain in each of :data:`CONFIRMED` launches.
 - A challenger that is slower than the leader in two launches or more is *behind*: what replaces
   it is the better of two that both beat the native routine.
-- Where calls are dear, launches are for the first group alone. What loses there *by far*
+- Where calls are dear, launches go on for the first group alone. What another beats *by far*
   (:func:`stagegen.tune.choose.is_faster_by_far`) is not timed again, but stays: the tables of other
   groups may have it.
 
@@ -24,8 +24,9 @@ A challenger that was faster on another communicator needs fewer launches, as it
 looks on both. One that is no faster here is ahead in both launches with a probability of at most 1
 in 4, and by the least gain in both with a lower one.
 
-The bound of 1 in 32 does not cover what is decided by far. There, no time of the native routine,
-looks included, comes near the other's median: 30 % above it after one launch, 12 % after two.
+The bound of 1 in 32 does not cover what is decided by far, which is asked of every candidate.
+There, no time of the native routine, looks included, comes near the other's median: all are 30 %
+above it after one launch, 12 % after two.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping
+from itertools import chain
 
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import launch_ratios, may_be_faster
-from stagegen.tune.choose import FAR, is_faster_by_far
+from stagegen.tune.choose import FAR, unbeaten
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import least
 from stagegen.tune.point import Point
@@ -57,7 +59,7 @@ NOISE_FACTOR = 4
 def is_settled(point: Point, protocol: Protocol) -> bool:
     """Whether further launches cannot change the choice of any group, or hardly its time."""
     if not point.launches:
-        return len(point.running) <= 1 and not point.is_dear
+        return len(point.running) <= 1
     return all(_is_settled(point, group, protocol) for group in _contested(point))
 
 
@@ -81,11 +83,10 @@ def _contested(point: Point) -> tuple[frozenset[Candidate], ...]:
 def _left(point: Point, group: frozenset[Candidate]) -> list[Candidate]:
     """Return what still runs of a group, without those that lost by far if calls are dear."""
     running = [candidate for candidate in point.running if candidate in group]
-    if not running or not point.is_dear:
+    if not point.is_dear:
         return running
     samples = point.samples()
-    leader = samples[min(running, key=point.median)]
-    return [c for c in running if not is_faster_by_far(leader, samples[c])]
+    return list(unbeaten({candidate: samples[candidate] for candidate in running}))
 
 
 def _is_settled(point: Point, group: frozenset[Candidate], protocol: Protocol) -> bool:
@@ -126,7 +127,7 @@ def eliminate(point: Point, protocol: Protocol, noise: float) -> None:
         rivals = {one: point.median(one) for one in point.running if one != candidate}
         challenges = candidate != NATIVE_CANDIDATE
         out_of_reach = challenges and _is_out_of_reach(point, candidate, protocol)
-        beaten = _is_beaten(point, candidate, point.field.rival(rivals, candidate), noise)
+        beaten = _is_beaten(point, candidate, rivals, noise)
         behind = challenges and _is_behind(point, candidate, rivals, protocol)
         if out_of_reach or ((beaten or behind) and not _is_on_test(point, candidate)):
             point.out.add(candidate)
@@ -135,18 +136,14 @@ def eliminate(point: Point, protocol: Protocol, noise: float) -> None:
 
 def _replace_native(point: Point, protocol: Protocol) -> None:
     """Take out native if launches confirm what was faster elsewhere, and all that is not ahead."""
-    if (
-        not point.is_told
-        or len(point.launches) < CONFIRMED
-        or NATIVE_CANDIDATE not in point.running
-    ):
+    if not point.is_told or NATIVE_CANDIDATE not in point.running:
         return
     native = point.raced[NATIVE_CANDIDATE]
+    ratios = {c: launch_ratios(point.raced[c], native) for c in point.running}
     ahead = {
         candidate
-        for candidate in point.running
-        if candidate != NATIVE_CANDIDATE
-        and max(launch_ratios(point.raced[candidate], native)) < 1 - protocol.gain
+        for candidate, known in ratios.items()
+        if len(known) >= CONFIRMED and max(known) < 1 - protocol.gain
     }
     if all(point.challenger(group) in ahead for group in point.field.groups):
         point.out.update(set(point.running) - ahead)
@@ -154,14 +151,25 @@ def _replace_native(point: Point, protocol: Protocol) -> None:
 
 def _is_on_test(point: Point, candidate: Candidate) -> bool:
     """Whether it is the one by which others may replace the native routine, too."""
-    tested = {point.challenger(group) for group in _contested(point)}
+    tested = {point.challenger(group) for group in point.field.groups}
     return candidate in tested and NATIVE_CANDIDATE in point.running
 
 
-def _is_beaten(point: Point, candidate: Candidate, rival: float, noise: float) -> bool:
-    known = (FAR if point.is_long else BEATEN)[min(len(point.launches), max(BEATEN))]
+def _is_beaten(
+    point: Point, candidate: Candidate, rivals: Mapping[Candidate, float], noise: float
+) -> bool:
+    inner = [group for group in point.field.groups if candidate in group][-1]
+    others = [one for one in rivals if one in inner]
+    if not others:
+        return False
+    rival = min(others, key=rivals.__getitem__)
+    shared = point.raced[candidate].keys() & point.raced[rival].keys()
+    if not shared:
+        return False
+    known = (FAR if point.is_long else BEATEN)[min(len(shared), max(BEATEN))]
     factor = max(known, math.exp(NOISE_FACTOR * noise))
-    return min(*point.seen[candidate], *point.pooled(candidate)) > factor * rival
+    median = statistics.median(chain.from_iterable(point.raced[rival][n] for n in shared))
+    return min(*point.seen[candidate], *point.pooled(candidate)) > factor * median
 
 
 def _is_out_of_reach(point: Point, candidate: Candidate, protocol: Protocol) -> bool:
@@ -171,7 +179,7 @@ def _is_out_of_reach(point: Point, candidate: Candidate, protocol: Protocol) -> 
     """
     if NATIVE_CANDIDATE not in point.running:
         return False
-    groups = (group for group in _contested(point) if candidate in group)
+    groups = (group for group in point.field.groups if candidate in group)
     tested = {first for group in groups if (first := point.challenger(group)) is not None}
     return not any(
         _is_open(point, first, NATIVE_CANDIDATE, protocol)
@@ -184,7 +192,7 @@ def _is_behind(
     point: Point, candidate: Candidate, rivals: Mapping[Candidate, float], protocol: Protocol
 ) -> bool:
     """Whether a challenger lost to the leader in all of two launches or more, by what counts."""
-    if (candidate in point.holders and not point.is_long) or len(point.launches) < 2:
+    if candidate in point.holders and not point.is_long:
         return False
     inner = [group for group in point.field.groups if candidate in group][-1]
     others = [c for c in rivals if c in inner and c != NATIVE_CANDIDATE]
@@ -192,4 +200,4 @@ def _is_behind(
         return False
     leader = min(others, key=rivals.__getitem__)
     ratios = launch_ratios(point.raced[candidate], point.raced[leader])
-    return min(ratios) > 1 and statistics.median(ratios) > 1 + protocol.gain
+    return len(ratios) > 1 and min(ratios) > 1 and statistics.median(ratios) > 1 + protocol.gain

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from stagegen.measure.records import Candidate, Request
@@ -45,10 +45,6 @@ REPETITIONS_MOST = 60
 #: nearby sizes.
 FINALISTS = ((0.1, 3), (1.0, 2), (math.inf, 1))
 NEAR, NEAR_LONG = 1.15, 1.06
-
-#: Where calls are dear, the native routine is no finalist if looks saw it slower than the best of
-#: every group by this factor.
-HOPELESS = 2
 
 
 def run_launch(
@@ -112,12 +108,6 @@ def _chunk(lasts: float, protocol: Protocol) -> int:
     return max(chunk, math.ceil(LAUNCHES_LEAST / protocol.launches))
 
 
-def _is_native_hopeless(point: Point, scores: Mapping[Candidate, float]) -> bool:
-    """Whether the native routine is slower than the best of each group by :data:`HOPELESS`."""
-    native = scores.get(NATIVE_CANDIDATE, math.inf)
-    return all(native > HOPELESS * scores[one] for one in point.field.leaders(scores))
-
-
 def name_finalists(point: Point, neighbours: Sequence[Candidate]) -> None:
     """Choose the finalists: the leaders of the groups, and what holds the nearby sizes.
 
@@ -135,8 +125,6 @@ def name_finalists(point: Point, neighbours: Sequence[Candidate]) -> None:
     if point.is_long:
         native = scores.get(NATIVE_CANDIDATE, math.inf)
         chosen = {c for c in chosen if c == NATIVE_CANDIDATE or scores[c] < native}
-    if point.is_dear and _is_native_hopeless(point, scores):
-        chosen.discard(NATIVE_CANDIDATE)
     point.finalists = tuple(candidate for candidate in point.seen if candidate in chosen)
     point.holders = frozenset({*holding, NATIVE_CANDIDATE})
     point.ranks = {candidate: scores.get(candidate, math.inf) for candidate in point.finalists}

@@ -197,8 +197,8 @@ class Looks:
     def _able(self, size: int) -> list[Algorithm]:
         """Return the algorithms without parts that can do a size.
 
-        With one rule for all sizes, these are not slower than native at smaller ones. If calls are
-        dear, they are the best ones there.
+        With one rule for all sizes, these are not slower than native at smaller ones. If calls of
+        this size are dear, they are the best few at smaller sizes, and what hints name.
         """
         able = [a for a in self._algorithms.values() if not a.parts and a.handles(size)]
         if not self._plan.one_rule:
@@ -207,8 +207,9 @@ class Looks:
         known = [times for smaller, times in seen.items() if smaller < size]
         slower = {name for times in known for name in slower_than_native(times)}
         is_dear = size in self._plan.sizes and self._plan.tuning_size < size
-        few = foremost(known) if is_dear else {a.name for a in able}
-        return [a for a in able if a.name in few - slower or a.name == NATIVE]
+        hinted = {c.algorithm for few in self._scout.plan.hints.values() for c in few}
+        wanted = foremost(known, self._kinds) | hinted if is_dear else {a.name for a in able}
+        return [a for a in able if a.name in wanted - slower or a.name == NATIVE]
 
     def below(self, size: int) -> Prediction:
         """Return the prediction for a size from the smaller ones that were looked at."""

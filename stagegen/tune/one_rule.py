@@ -20,7 +20,7 @@ from stagegen.catalogue import Algorithm
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import MARGIN, is_faster_in_launches, launch_ratios
-from stagegen.tune.choose import Samples, median
+from stagegen.tune.choose import Samples, is_faster_by_far, median
 from stagegen.tune.decision import NATIVE_CANDIDATE, Rule
 from stagegen.tune.field import Sample, Times, best_of_algorithms, least
 from stagegen.tune.kinds import TableKinds
@@ -31,8 +31,9 @@ from stagegen.tune.rules import alternatives
 #: show them slower than it by the share NEARLY, as its few times are noisy; others come first.
 FINALISTS, NEARLY = 3, 0.25
 
-#: How many algorithms are looked at with the longest messages if calls are dear there.
-FOREMOST = 4
+#: How many algorithms of each kind are looked at with the longest messages if calls are dear there,
+#: besides the native routine.
+FOREMOST = 3
 
 
 def slower_than_native(times: Times) -> set[str]:
@@ -43,18 +44,24 @@ def slower_than_native(times: Times) -> set[str]:
     return {candidate.algorithm for candidate in scores} - as_fast
 
 
-def foremost(known: Iterable[Times]) -> set[str]:
-    """Return the algorithms with the least times at all known sizes, :data:`FOREMOST` at most.
+def foremost(known: Iterable[Times], kinds: TableKinds) -> set[str]:
+    """Return the algorithms with the least times at all known sizes, the first ones of each kind.
 
     The geometric mean of what each takes, over what the native routine takes, is what counts.
     """
-    scores = [best_of_algorithms(least(times)) for times in known]
-    everywhere = set.intersection(*(set(of_size) for of_size in scores))
-    ratios = {
-        name: math.prod(of_size[name] / of_size[NATIVE] for of_size in scores)
-        for name in everywhere
-    }
-    return set(sorted(ratios, key=lambda name: (ratios[name], name))[:FOREMOST])
+    sizes = list(known)
+    first: set[str] = set()
+    for kind in kinds.names:
+        scores = [
+            best_of_algorithms({c: t for c, t in least(times).items() if kinds.may_serve(kind, c)})
+            for times in sizes
+        ]
+        ratios = {
+            name: math.prod(of_size[name] / of_size[NATIVE] for of_size in scores)
+            for name in set.intersection(*(set(of_size) for of_size in scores)) - {NATIVE}
+        }
+        first.update(sorted(ratios, key=lambda name: (ratios[name], name))[:FOREMOST])
+    return first
 
 
 def ranked(samples: Mapping[int, Samples], margin: float) -> list[Candidate]:
@@ -161,4 +168,5 @@ def _wins(candidate: Candidate, samples: Mapping[int, Samples], gain: float) -> 
     sample, native = chosen[candidate], chosen[NATIVE_CANDIDATE]
     if native.dropped or not native.launches:
         return _ratio(sample, chosen) < 1 - gain
-    return is_faster_in_launches(sample.launches, native.launches, gain)
+    tested = is_faster_in_launches(sample.launches, native.launches, gain)
+    return tested or is_faster_by_far(sample, native)

@@ -67,12 +67,12 @@ class Plan:
     def tuning_size(self) -> int:
         """The size in bytes at which parameters are tuned if one rule serves calls of all sizes.
 
-        It is the largest size at which calls are not dear: short ones would ask for values that are
-        bad with long ones, which take most of the time.
+        It is the largest size at which calls are not dear by their lower bound: short ones would
+        ask for values that are bad with long ones, which take most of the time.
         """
         *smaller, size = self.sizes
         shorter = max(smaller, default=0)
-        while self.bound(size) + self.late(size) > DEAR_SECONDS and size // 2 > shorter:
+        while self.bound(size) > DEAR_SECONDS and size // 2 > shorter:
             size //= 2
         return size
 

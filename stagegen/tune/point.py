@@ -124,7 +124,7 @@ class Point:
     @property
     def is_dear(self) -> bool:
         """Whether calls take so long that launches are for the first group alone."""
-        return self.lasts > DEAR_SECONDS
+        return self.fastest > DEAR_SECONDS
 
     @property
     def is_long(self) -> bool:

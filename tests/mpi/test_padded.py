@@ -1,4 +1,4 @@
-"""Elements in equally long blocks, of which the last is filled up."""
+"""Vectors that are cut into equally long blocks: the last block is filled up."""
 
 from __future__ import annotations
 

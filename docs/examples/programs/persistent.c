@@ -15,7 +15,10 @@
 
 enum { PLANNED, NATIVE, RATIO, ROWS };
 
-/* What a collective sends and receives: buffers for `bytes` of each rank, in parts of all ranks. */
+/*
+ * Buffers with room for `bytes` for each rank; `counts` and `starts` cut a whole message into one
+ * block per rank.
+ */
 struct data {
     char *send, *recv;
     int bytes, *counts, *starts;

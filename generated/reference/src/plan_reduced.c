@@ -156,7 +156,10 @@ static void add_block(struct coll_operation *operation, const struct scattered *
     }
 }
 
-/* Each block starts at the place after its rank's, and collects operands until it reaches that. */
+/*
+ * Each block starts one place after its own rank, and collects operands all around the ring until
+ * it arrives there.
+ */
 static void add_scattering_ring(struct coll_operation *operation,
                                 const struct scattered *scattered) {
     const struct coll_comm *cc = operation->cc;
