@@ -10,11 +10,11 @@ int coll_block_line_begin(const struct coll_call *call, const struct coll_comm *
     const int size = segment_size < call->bytes ? segment_size : (int)call->bytes;
     const MPI_Aint own = (call->bytes + size - 1) / size;
     *line = (struct block_line){
-        .ahead = cc->order[(place - 1 + p) % p],
-        .after = cc->order[(place + 1) % p],
+        .nearer = cc->order[(place - 1 + p) % p],
+        .farther = cc->order[(place + 1) % p],
         .segment_size = size,
         .own = own,
-        .behind = (p - 1 - distance) * own,
+        .passed_on = (p - 1 - distance) * own,
     };
     for (int i = 0; i < BLOCK_LINE_ROOM + BLOCK_LINE_LEAVING; ++i)
         line->requests[i] = MPI_REQUEST_NULL;

@@ -12,11 +12,11 @@ enum { BLOCK_LINE_ROOM = 8, BLOCK_LINE_LEAVING = 4 };
  * once (Lemma 9), as this rank sees it. Every message is a segment of a block.
  */
 struct block_line {
-    int ahead, after; /* the neighbours' ranks: towards the root, away from it */
+    int nearer, farther; /* the neighbours: towards the root, away from it */
     int segment_size;
-    MPI_Aint own;    /* segments of a block */
-    MPI_Aint behind; /* segments of the blocks of all ranks farther from the root than this one */
-    char *room;      /* for segments that are passed on; NULL on the root, which passes on none */
+    MPI_Aint own;       /* segments of a block */
+    MPI_Aint passed_on; /* segments of the blocks of all ranks farther from the root */
+    char *room;         /* for segments that are passed on; NULL on the root */
     MPI_Request requests[BLOCK_LINE_ROOM + BLOCK_LINE_LEAVING]; /* of receives, then of sends */
 };
 

@@ -690,14 +690,14 @@ static int along_a_line(const struct coll_call *call, const struct coll_comm *cc
                         MPI_Datatype type, int up, int down) {
     const int end = up && down ? 0 : call->root, place = (cc->rank - end + cc->size) % cc->size;
     const int before = place == 0 ? MPI_PROC_NULL : (cc->rank - 1 + cc->size) % cc->size;
-    const int behind = place == cc->size - 1 ? MPI_PROC_NULL : (cc->rank + 1) % cc->size;
-    const int comes = up && behind != MPI_PROC_NULL, folds = comes && count > 0;
+    const int after = place == cc->size - 1 ? MPI_PROC_NULL : (cc->rank + 1) % cc->size;
+    const int comes = up && after != MPI_PROC_NULL, folds = comes && count > 0;
     struct coll_elements in = {0};
     if (folds)
         COLL_TRY(coll_elements_for(call, count, &in));
     int error = MPI_SUCCESS;
     if (comes)
-        error = PMPI_Recv(in.data, count, type, behind, OPERAND, cc->comm, MPI_STATUS_IGNORE);
+        error = PMPI_Recv(in.data, count, type, after, OPERAND, cc->comm, MPI_STATUS_IGNORE);
     if (folds && error == MPI_SUCCESS)
         error = coll_fold(call, cc, in.data, call->recv, count, 1);
     free(in.memory);
@@ -706,7 +706,7 @@ static int along_a_line(const struct coll_call *call, const struct coll_comm *cc
         COLL_TRY(PMPI_Send(call->recv, count, type, before, OPERAND, cc->comm));
     if (down)
         COLL_TRY(PMPI_Recv(call->recv, count, type, before, RESULT, cc->comm, MPI_STATUS_IGNORE));
-    return down ? PMPI_Send(call->recv, count, type, behind, RESULT, cc->comm) : MPI_SUCCESS;
+    return down ? PMPI_Send(call->recv, count, type, after, RESULT, cc->comm) : MPI_SUCCESS;
 }
 
 static int along(const struct coll_call *call, const struct coll_comm *cc,

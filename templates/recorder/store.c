@@ -239,18 +239,19 @@ int recorder_open(void) {
     return 1;
 }
 
-/* All is told: the keeper has to write, or need not. If it is gone, its work is done here. */
+/*
+ * All is told: the keeper has to write, or need not. If it is gone, its work is done here. One that
+ * was killed just now gets the word, but does not act on it: the empty file is removed here, too.
+ */
 void recorder_dismiss(int written) {
     struct names names;
     const int is_gone = keeper < 0 || send(keeper, written ? "d" : "w", 1, MSG_NOSIGNAL) != 1;
     if (keeper >= 0)
         close(keeper);
     keeper = -1;
-    if (!is_gone)
-        return;
     name_part(&names, getpid());
     if (written)
         unlink(names.writing);
-    else
+    else if (is_gone)
         save(&names);
 }

@@ -28,21 +28,21 @@ enum coll_collective coll_part_collective(const struct coll_routine *routine, in
         return COLL_REDUCE_SCATTER_BLOCK;
     case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
         return COLL_ALLGATHER;
-    case 43 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 44 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
-    case 44 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 45 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 44 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 45 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 51 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 52 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 51 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 52 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 57 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 58 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
         return COLL_ALLREDUCE;
-    case 58 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 59 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 58 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 59 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
     default:
         return COLL_COLLECTIVES;
@@ -76,21 +76,21 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
     case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 43 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 44 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return n;
-    case 44 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 45 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 44 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 45 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 51 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 52 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return whole_quotient(n, 2);
-    case 51 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 52 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 57 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 58 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 58 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 59 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 58 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 59 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
     default:
         return -1;
@@ -140,39 +140,41 @@ double coll_routine_scratch(const struct coll_routine *routine,
         return n;
     case 39: /* gather_topology_binomial */
         return n * p;
-    case 40: /* reduce_binomial_in_order */
+    case 40: /* gather_topology_linear */
+        return 8 * smaller((double)parameters->segment_size, n);
+    case 41: /* reduce_binomial_in_order */
         return n;
-    case 41: /* reduce_logical_ring_reduce_scatter_gather */
+    case 42: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 43: /* reduce_of_allreduce */
+    case 44: /* reduce_of_allreduce */
         return n;
-    case 45: /* reduce_pipelined_binary */
+    case 46: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 46: /* reduce_rabenseifner */
+    case 47: /* reduce_rabenseifner */
         return n;
-    case 47: /* reduce_topology_linear */
+    case 48: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 48: /* reduce_scatter_circulant */
+    case 49: /* reduce_scatter_circulant */
         return n;
-    case 49: /* reduce_scatter_logical_ring */
+    case 50: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 51: /* reduce_scatter_of_halves */
+    case 52: /* reduce_scatter_of_halves */
         return n;
-    case 52: /* reduce_scatter_recursive_halving */
+    case 53: /* reduce_scatter_recursive_halving */
         return n;
-    case 53: /* reduce_scatter_reduce_scatterv */
+    case 54: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 54: /* reduce_scatter_block_circulant */
+    case 55: /* reduce_scatter_block_circulant */
         return p * n;
-    case 55: /* reduce_scatter_block_logical_ring */
+    case 56: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 57: /* reduce_scatter_block_of_allreduce */
+    case 58: /* reduce_scatter_block_of_allreduce */
         return n * p;
-    case 58: /* reduce_scatter_block_of_halves */
+    case 59: /* reduce_scatter_block_of_halves */
         return n * p;
-    case 59: /* reduce_scatter_block_recursive_halving_in_order */
+    case 60: /* reduce_scatter_block_recursive_halving_in_order */
         return p * n + 4 * (p + 1);
-    case 60: /* reduce_scatter_block_reduce_scatterv */
+    case 61: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;

@@ -36,15 +36,15 @@
  */
 static int gather_around(const struct coll_call *call, const struct coll_comm *cc,
                          const struct ring_place *here, int root) {
-    const int p = here->size, left = (root - here->place + p) % p, behind = p - 1 - left;
+    const int p = here->size, left = (root - here->place + p) % p, received = p - 1 - left;
     const int to = left == 0 ? MPI_PROC_NULL : here->next;
-    for (int step = 0; step <= behind; ++step) {
+    for (int step = 0; step <= received; ++step) {
         const struct block out = coll_vector_block(call, p, (here->place - step + p) % p);
         const struct block in = coll_vector_block(call, p, (here->place - step - 1 + p) % p);
         COLL_TRY(PMPI_Sendrecv(coll_element(call, call->recv, out.first), out.count,
                                call->recv_type, to, COLL_TAG_DATA,
                                coll_element(call, call->recv, in.first), in.count, call->recv_type,
-                               step < behind ? here->previous : MPI_PROC_NULL, COLL_TAG_DATA,
+                               step < received ? here->previous : MPI_PROC_NULL, COLL_TAG_DATA,
                                cc->comm, MPI_STATUS_IGNORE));
     }
     return MPI_SUCCESS;

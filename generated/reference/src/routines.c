@@ -48,6 +48,7 @@ coll_function bcast_topology_linear;
 coll_function gather_linear;
 coll_function gather_native;
 coll_function gather_topology_binomial;
+coll_function gather_topology_linear;
 coll_function reduce_binomial_in_order;
 coll_function reduce_logical_ring_reduce_scatter_gather;
 coll_function reduce_native;
@@ -211,6 +212,8 @@ const struct coll_routine coll_routines[] = {
      gather_native, {0}, COLL_STEPS_NONE},
     {"topology_binomial", COLL_GATHER, COLL_DENSE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      gather_topology_binomial, {0}, COLL_STEPS_NONE},
+    {"topology_linear", COLL_GATHER, COLL_DENSE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
+     gather_topology_linear, {.segment_size = 16384}, COLL_STEPS_NONE},
     {"binomial_in_order", COLL_REDUCE, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      reduce_binomial_in_order, {0}, COLL_STEPS_NONE},
     {"logical_ring_reduce_scatter_gather", COLL_REDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
@@ -268,10 +271,10 @@ const struct coll_routine *const coll_native[COLL_COLLECTIVES] = {
     [COLL_BARRIER] = &coll_routines[33],
     [COLL_BCAST] = &coll_routines[35],
     [COLL_GATHER] = &coll_routines[38],
-    [COLL_REDUCE] = &coll_routines[42],
-    [COLL_REDUCE_SCATTER] = &coll_routines[50],
-    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[56],
-    [COLL_SCATTER] = &coll_routines[62],
+    [COLL_REDUCE] = &coll_routines[43],
+    [COLL_REDUCE_SCATTER] = &coll_routines[51],
+    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[57],
+    [COLL_SCATTER] = &coll_routines[63],
 };
 /* clang-format on */
 

@@ -52,9 +52,9 @@ static const struct coll_rule allreduce_cluster[] = {
     {12633, &coll_routines[14] /* lanes_switches */, {.segment_size = 2048}},
     {12633, &coll_routines[16] /* native */, {0}},
     {INT_MAX, &coll_routines[15] /* logical_ring_lr1 */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[20] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[55], {.segment_size = 4096}}, {&coll_routines[6], {0}}}}},
+    {INT_MAX, &coll_routines[20] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[56], {.segment_size = 4096}}, {&coll_routines[6], {0}}}}},
     {INT_MAX, &coll_routines[18] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 512}}, {&coll_routines[21], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[19] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[49], {.segment_size = 1024}}, {&coll_routines[8], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[19] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[50], {.segment_size = 1024}}, {&coll_routines[8], {.segment_size = 1024}}}}},
     {INT_MAX, &coll_routines[16] /* native */, {0}},
 };
 
@@ -109,6 +109,7 @@ static const struct coll_rule gather_cluster[] = {
     {16, &coll_routines[38] /* native */, {0}},
     {4497, &coll_routines[38] /* native */, {0}},
     {INT_MAX, &coll_routines[39] /* topology_binomial */, {0}},
+    {INT_MAX, &coll_routines[40] /* topology_linear */, {.segment_size = 4096}},
     {INT_MAX, &coll_routines[37] /* linear */, {0}},
     {INT_MAX, &coll_routines[38] /* native */, {0}},
 };
@@ -122,65 +123,65 @@ static const struct coll_rule gather_other_4x1[] = {
 };
 
 static const struct coll_rule reduce_cluster[] = {
-    {4466, &coll_routines[42] /* native */, {0}},
-    {INT_MAX, &coll_routines[47] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[41] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[43] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[44] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[42], {0}}, {&coll_routines[42], {0}}}}},
-    {INT_MAX, &coll_routines[42] /* native */, {0}},
+    {4466, &coll_routines[43] /* native */, {0}},
+    {INT_MAX, &coll_routines[48] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[42] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[44] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[45] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[43], {0}}, {&coll_routines[43], {0}}}}},
+    {INT_MAX, &coll_routines[43] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_other_4x1[] = {
-    {16383, &coll_routines[42] /* native */, {0}},
-    {INT_MAX, &coll_routines[43] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[44] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[42], {0}}, {&coll_routines[42], {0}}}}},
-    {INT_MAX, &coll_routines[45] /* pipelined_binary */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[46] /* rabenseifner */, {0}},
-    {INT_MAX, &coll_routines[42] /* native */, {0}},
+    {16383, &coll_routines[43] /* native */, {0}},
+    {INT_MAX, &coll_routines[44] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[45] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[43], {0}}, {&coll_routines[43], {0}}}}},
+    {INT_MAX, &coll_routines[46] /* pipelined_binary */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[47] /* rabenseifner */, {0}},
+    {INT_MAX, &coll_routines[43] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_cluster[] = {
-    {30047, &coll_routines[50] /* native */, {0}},
-    {262143, &coll_routines[49] /* logical_ring */, {.segment_size = 1024}},
-    {262143, &coll_routines[51] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[50], {0}}, {&coll_routines[50], {0}}}}},
-    {262143, &coll_routines[48] /* circulant */, {0}},
-    {262143, &coll_routines[50] /* native */, {0}},
-    {INT_MAX, &coll_routines[51] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[49], {.segment_size = 1024}}, {&coll_routines[49], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[49] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[48] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[50] /* native */, {0}},
+    {30047, &coll_routines[51] /* native */, {0}},
+    {262143, &coll_routines[50] /* logical_ring */, {.segment_size = 1024}},
+    {262143, &coll_routines[52] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}, {&coll_routines[51], {0}}}}},
+    {262143, &coll_routines[49] /* circulant */, {0}},
+    {262143, &coll_routines[51] /* native */, {0}},
+    {INT_MAX, &coll_routines[52] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[50], {.segment_size = 1024}}, {&coll_routines[50], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[50] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[49] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[51] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_other_4x1[] = {
-    {27553, &coll_routines[50] /* native */, {0}},
-    {107372, &coll_routines[51] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[50], {0}}, {&coll_routines[50], {0}}}}},
-    {107372, &coll_routines[48] /* circulant */, {0}},
-    {107372, &coll_routines[50] /* native */, {0}},
-    {INT_MAX, &coll_routines[50] /* native */, {0}},
+    {27553, &coll_routines[51] /* native */, {0}},
+    {107372, &coll_routines[52] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}, {&coll_routines[51], {0}}}}},
+    {107372, &coll_routines[49] /* circulant */, {0}},
+    {107372, &coll_routines[51] /* native */, {0}},
+    {INT_MAX, &coll_routines[51] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_cluster[] = {
-    {8, &coll_routines[57] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[13], {.segment_size = 512}}}}},
-    {8, &coll_routines[59] /* recursive_halving_in_order */, {0}},
-    {8, &coll_routines[56] /* native */, {0}},
-    {4477, &coll_routines[56] /* native */, {0}},
-    {INT_MAX, &coll_routines[55] /* logical_ring */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[58] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[56], {0}}}}},
-    {INT_MAX, &coll_routines[54] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[56] /* native */, {0}},
+    {8, &coll_routines[58] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[13], {.segment_size = 512}}}}},
+    {8, &coll_routines[60] /* recursive_halving_in_order */, {0}},
+    {8, &coll_routines[57] /* native */, {0}},
+    {4477, &coll_routines[57] /* native */, {0}},
+    {INT_MAX, &coll_routines[56] /* logical_ring */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[59] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[57], {0}}, {&coll_routines[57], {0}}}}},
+    {INT_MAX, &coll_routines[55] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[57] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_other_4x1[] = {
-    {65535, &coll_routines[56] /* native */, {0}},
-    {INT_MAX, &coll_routines[58] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[56], {0}}}}},
-    {INT_MAX, &coll_routines[54] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[56] /* native */, {0}},
+    {65535, &coll_routines[57] /* native */, {0}},
+    {INT_MAX, &coll_routines[59] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[57], {0}}, {&coll_routines[57], {0}}}}},
+    {INT_MAX, &coll_routines[55] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[57] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_cluster[] = {
-    {4434, &coll_routines[62] /* native */, {0}},
-    {INT_MAX, &coll_routines[61] /* linear */, {0}},
-    {INT_MAX, &coll_routines[62] /* native */, {0}},
+    {4434, &coll_routines[63] /* native */, {0}},
+    {INT_MAX, &coll_routines[62] /* linear */, {0}},
+    {INT_MAX, &coll_routines[63] /* native */, {0}},
 };
 
 /*
@@ -226,9 +227,9 @@ static const struct coll_table {
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, bcast_cluster},
     {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, bcast_other_4x1},
-    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, gather_cluster},
+    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 7, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 7, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 7, gather_cluster},
     {COLL_GATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, gather_other_4x1},
     {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, reduce_cluster},
     {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, reduce_cluster},
