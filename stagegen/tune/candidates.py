@@ -40,10 +40,9 @@ def at_size(algorithm: Algorithm, candidate: Candidate, size: int, ranks: int) -
 
 
 def variants(algorithm: Algorithm, size: int, ranks: int) -> Iterator[Candidate]:
-    """Yield candidates to be checked: the default, and values of every parameter.
+    """Yield candidates of an algorithm: the default, and values of one parameter at a time.
 
-    Of a list, these are all; of a range, some (:func:`stagegen.catalogue.values.sample`). Others
-    are checked before they are timed (:mod:`stagegen.tune.checking`).
+    Of a list, these are all; of a range, some (:func:`stagegen.catalogue.values.sample`).
 
     Args:
         algorithm: the algorithm.

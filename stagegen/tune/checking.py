@@ -17,7 +17,7 @@ from stagegen.measure.records import (
 )
 from stagegen.measure.source import Source
 from stagegen.topology import WHOLE
-from stagegen.tune.candidates import variants
+from stagegen.tune.candidates import default_candidate
 
 
 class CandidateWrong(CandidateFailed):
@@ -27,7 +27,7 @@ class CandidateWrong(CandidateFailed):
 class CheckedSource:
     """A source that times no candidate before it has been checked on the same ranks.
 
-    The routines are checked with some values of their parameters before the search begins. What
+    The routines are checked with the defaults of their parameters before the search begins. What
     the search chooses besides is checked here, right before it is timed for the first time.
 
     A check that does not end takes minutes, and its routine is left out everywhere. So from then on
@@ -94,11 +94,9 @@ def find_wrong(
     collective: str,
     communicator: str,
     algorithms: Sequence[Algorithm],
-    size: int,
-    ranks: int,
     progress: Callable[[str], None],
 ) -> tuple[Check, ...]:
-    """Compare every routine, with values of its parameters, with the native one.
+    """Compare every routine, with the defaults of its parameters, with the native one.
 
     Compositions are left out, as their parts are not known yet.
 
@@ -107,8 +105,6 @@ def find_wrong(
         collective: of the algorithms.
         communicator: its name.
         algorithms: to check.
-        size: the largest that is tuned, in bytes.
-        ranks: of the communicator.
         progress: called with a text.
 
     Returns:
@@ -118,10 +114,9 @@ def find_wrong(
         MeasurementError: no session can be started, or the log lacks a check.
     """
     candidates = (
-        candidate
+        default_candidate(algorithm)
         for algorithm in algorithms
         if algorithm.name != NATIVE and not algorithm.parts
-        for candidate in variants(algorithm, size, ranks)
     )
     return find_wrong_among(source, collective, communicator, candidates, progress)
 

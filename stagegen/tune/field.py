@@ -38,8 +38,13 @@ class Sample:
 
     @property
     def mean(self) -> float:
-        """The mean of the repetitions that count for decisions, in seconds."""
-        return statistics.fmean(self.seconds)
+        """The mean of the repetitions that count for decisions, in seconds.
+
+        It is the median of the means of the launches: one lost frame can be most of a launch's
+        mean, and may happen to every routine.
+        """
+        launches = [statistics.fmean(seconds) for seconds in self.launches.values()]
+        return statistics.median(launches) if launches else statistics.fmean(self.seconds)
 
     def is_known(self, width: float) -> bool:
         """Whether the 95 % interval of the median is within this share of it."""

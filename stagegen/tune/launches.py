@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
-from stagegen.measure.statistics import LAUNCHES_LEAST, summarize
+from stagegen.measure.statistics import LAUNCHES_LEAST, MARGIN, summarize
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.elimination import CONFIRMED, eliminate, is_settled, worth_timing
 from stagegen.tune.field import least
@@ -45,6 +45,9 @@ REPETITIONS_MOST = 60
 #: nearby sizes.
 FINALISTS = ((0.1, 3), (1.0, 2), (math.inf, 1))
 NEAR, NEAR_LONG = 1.15, 1.06
+
+#: The number of the launch that scouts.
+SCOUTING = 0
 
 
 def run_launch(
@@ -89,9 +92,22 @@ def run_launch(
         over = spent >= cap and (clear or done >= THREE)
         if over or done >= most or (known and clear):
             break
+        if point.is_long:
+            turn = replace(turn, candidates=_worth_repeating(point, turn))
     point.launches.append(request.launch)
     if noise is not None:
         eliminate(point, protocol, noise)
+
+
+def _worth_repeating(point: Point, turn: Request) -> tuple[Candidate, ...]:
+    """Return the candidates of a turn that are near the best of a group, or may only seem slow."""
+    medians = {one: point.median(one) for one in turn.candidates}
+    return tuple(
+        one
+        for one in turn.candidates
+        if medians[one] <= SCOUT_FACTOR * point.field.rival(medians, one)
+        or _is_disturbed(point, one, turn.launch)
+    )
 
 
 def _is_disturbed(point: Point, candidate: Candidate, launch: int) -> bool:
@@ -108,8 +124,17 @@ def _chunk(lasts: float, protocol: Protocol) -> int:
     return max(chunk, math.ceil(LAUNCHES_LEAST / protocol.launches))
 
 
+def _leads_as_named(point: Point, scores: Mapping[Candidate, float]) -> bool:
+    """Whether the best of what predictions named is within :data:`MARGIN` of all others."""
+    named = [scores[candidate] for candidate in point.named]
+    return bool(named) and min(named) <= (1 + MARGIN) * min(scores.values())
+
+
 def name_finalists(point: Point, neighbours: Sequence[Candidate]) -> None:
     """Choose the finalists: the leaders of the groups, and what holds the nearby sizes.
+
+    A look at candidates that were named before any call of this size favours none of them. If the
+    best is among them, it is a launch like the others (:attr:`Point.named`).
 
     Args:
         point: what scouting saw.
@@ -125,6 +150,12 @@ def name_finalists(point: Point, neighbours: Sequence[Candidate]) -> None:
     if point.is_long:
         native = scores.get(NATIVE_CANDIDATE, math.inf)
         chosen = {c for c in chosen if c == NATIVE_CANDIDATE or scores[c] < native}
+    if _leads_as_named(point, scores):
+        chosen = {c for c in chosen if c in point.named} | {
+            min(point.named, key=scores.__getitem__)
+        }
+        point.raced = {c: {SCOUTING: list(point.named[c])} for c in chosen}
+        point.launches = [SCOUTING]
     point.finalists = tuple(candidate for candidate in point.seen if candidate in chosen)
-    point.holders = frozenset({*holding, NATIVE_CANDIDATE})
+    point.holders = frozenset({*holding, NATIVE_CANDIDATE}) & chosen
     point.ranks = {candidate: scores.get(candidate, math.inf) for candidate in point.finalists}

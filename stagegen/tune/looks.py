@@ -204,7 +204,7 @@ class Looks:
         if not self._plan.one_rule:
             return able
         seen = {**self._quick, **{s: point.seen for s, point in self.points.items()}}
-        known = [times for smaller, times in seen.items() if smaller < size]
+        known = [times for smaller, times in sorted(seen.items()) if smaller < size]
         slower = {name for times in known for name in slower_than_native(times)}
         is_dear = size in self._plan.sizes and self._plan.tuning_size < size
         hinted = {c.algorithm for few in self._scout.plan.hints.values() for c in few}

@@ -25,6 +25,7 @@ from stagegen.tune.decision import NATIVE_CANDIDATE, Rule
 from stagegen.tune.field import Sample, Times, best_of_algorithms, least
 from stagegen.tune.kinds import TableKinds
 from stagegen.tune.point import Point
+from stagegen.tune.race import NEAR_FACTOR
 from stagegen.tune.rules import alternatives
 
 #: How many candidates of each kind are timed in launches, besides the native routine. Scouting may
@@ -60,7 +61,10 @@ def foremost(known: Iterable[Times], kinds: TableKinds) -> set[str]:
             name: math.prod(of_size[name] / of_size[NATIVE] for of_size in scores)
             for name in set.intersection(*(set(of_size) for of_size in scores)) - {NATIVE}
         }
-        first.update(sorted(ratios, key=lambda name: (ratios[name], name))[:FOREMOST])
+        near = sorted(ratios, key=lambda name: (ratios[name], name))[:FOREMOST]
+        last = scores[-1]
+        best = min((last[name] for name in near), default=0.0)
+        first.update(name for name in near if last[name] <= NEAR_FACTOR * best)
     return first
 
 

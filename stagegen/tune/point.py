@@ -25,6 +25,8 @@ class Point:
         late: by how many seconds ranks come late to a call at the most.
         told: the algorithms that were faster than native on another communicator at such a size, if
             one of them had the best look here.
+        named: the first times of the candidates that predictions named before any call of this
+            size, if calls are dear and the native routine lost clearly, as it was predicted to.
         finalists: the candidates that are timed in the launches that decide.
         holders: those of them that stay unless the difference counts: what may be chosen at the
             neighbouring sizes, and the native routine.
@@ -39,6 +41,7 @@ class Point:
     tried: Times
     late: float = 0.0
     told: frozenset[str] = frozenset()
+    named: Times = made(default_factory=dict)
     finalists: tuple[Candidate, ...] = ()
     holders: frozenset[Candidate] = frozenset()
     raced: dict[Candidate, dict[int, list[float]]] = made(default_factory=dict)
@@ -106,7 +109,7 @@ class Point:
     def forget(self, candidate: Candidate) -> None:
         """Go on without a candidate; its place in the field stays."""
         del self.seen[candidate]
-        for known in (self.tried, self.raced, self.ranks):
+        for known in (self.tried, self.named, self.raced, self.ranks):
             known.pop(candidate, None)
         self.finalists = tuple(one for one in self.finalists if one != candidate)
         self.holders -= {candidate}

@@ -118,14 +118,17 @@ class Prediction:
 
         However far the size is beyond the last one, the line through an algorithm's own times is
         not off by more than :data:`DOUBT`. Of two lines the flatter one counts: one unlucky call
-        makes one of them steep.
+        makes one of them steep. No call takes less than the lower bound, scaled as above.
         """
         seen = self._seen.get(name, [])
+        if not seen:
+            return 0.0
+        least = max(self.least(name, size), self._holds * self._bound(size))
         if len(seen) < 3:
-            return self.least(name, size)
+            return least
         last, seconds = seen[-1]
         slope = min(_line(seen), _line(seen[:-1]))
-        return max(self.least(name, size), (seconds + slope * (size - last)) / DOUBT)
+        return max(least, (seconds + slope * (size - last)) / DOUBT)
 
     def most(self, name: str, size: int) -> float:
         """Return the predicted seconds plus their error; infinite if the algorithm was not seen.

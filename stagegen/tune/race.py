@@ -100,7 +100,7 @@ def look(
     prediction: Prediction,
     times: Times,
     late: float = 0.0,
-) -> None:
+) -> Times:
     """Time every candidate that may win once, then those that still may, in the opposite order.
 
     Those with the best predictions come first: what they take rules out others. A call may leave
@@ -119,8 +119,12 @@ def look(
         times: gets what is seen, as soon as it is, in place of what is there.
         late: by how many seconds ranks come late at the most. Calls take as much longer than what
             is measured of them, and fewer candidates are looked at.
+
+    Returns:
+        The first times of those that the predictions named, not a look at this size.
     """
-    first = _first(request, field, prediction, late)
+    named, unknown = _first(request, field, prediction, late)
+    first = tuple(c for c in request.candidates if c in named or c in unknown)
     found: Times = {}
     try:
         _measure(source, replace(request, candidates=first), found)
@@ -129,7 +133,7 @@ def look(
             times.setdefault(candidate, []).extend(seconds)
         raise
     times.clear()
-    times.update(found)
+    times.update({candidate: list(seconds) for candidate, seconds in found.items()})
     fastest = min(least(times).values())
     field = field.without_dear(least(times))
     explores = fastest + late <= LONG_SECONDS and prediction.begins_to_tell(request.size, fastest)
@@ -145,6 +149,7 @@ def look(
     second = tuple(candidate for candidate in reversed((*first, *others)) if candidate in again)
     if second:
         _measure(source, replace(request, candidates=second), times)
+    return {candidate: found[candidate] for candidate in found if candidate in named}
 
 
 def _promising(
@@ -230,7 +235,8 @@ def look_quickly(
         late: by how many seconds ranks come late at the most.
     """
     times: Times = {}
-    first = _first(request, field, prediction, late)
+    named, unknown = _first(request, field, prediction, late)
+    first = tuple(c for c in request.candidates if c in named or c in unknown)
     _measure(source, replace(request, candidates=first), times)
     best = least(times)
     expected = {
@@ -259,32 +265,36 @@ def look_at_few(
     expected: Collection[Candidate],
     times: Times,
     rival: float = float("inf"),
-) -> None:
+) -> Times:
     """Time expected winners and their rivals twice, in opposite orders; adds to ``times``.
 
-    ``rival`` is the least time in seconds of others, which are not timed again.
+    ``rival`` is the least time in seconds of others, which are not timed again. Returns the first
+    times of each.
     """
     few = tuple(candidate for candidate in request.candidates if candidate in expected)
-    _measure(source, replace(request, candidates=few), times)
+    found: Times = {}
+    _measure(source, replace(request, candidates=few), found)
+    for candidate, seconds in found.items():
+        times.setdefault(candidate, []).extend(seconds)
     best = min(rival, *least(times).values())
     limit = max(SCOUT_FACTOR * best, best + HICCUP_SECONDS)
     most = _most(AGAIN, best)
     again = tuple(c for c in few[::-1] if most and min(times[c]) <= limit)
     if again:
         _measure(source, replace(request, candidates=again), times)
+    return found
 
 
 def _first(
     request: Request, field: Field, prediction: Prediction, late: float
-) -> tuple[Candidate, ...]:
-    """Return native, the candidates without a prediction, and the best ones of each group."""
+) -> tuple[set[Candidate], set[Candidate]]:
+    """Return native with the best predictions of each group, and the candidates without one."""
     expected = {c: prediction.expected(c.algorithm, request.size) for c in request.candidates}
     known = {c: seconds for c, seconds in expected.items() if seconds is not None}
     fresh = {c: seconds for c, seconds in known.items() if prediction.is_fresh(c.algorithm)}
     long = min(known.values(), default=0.0) + late > LONG_SECONDS
     near = field.nearest(fresh, NEAR_FACTOR, 1 if long else 2)
-    first = {*near, NATIVE_CANDIDATE}
-    return tuple(c for c in request.candidates if c in first or c not in known)
+    return {*near, NATIVE_CANDIDATE}, {c for c in request.candidates if c not in known}
 
 
 def _is_surprised(
@@ -306,8 +316,9 @@ def _worth_another_look(
     """Return the candidates near the best, and those that only a hiccup may have put behind.
 
     Where calls are long, these are few: of those near the best the first ones, and of the others
-    the one with the best prediction.
+    the one with the best prediction. Where calls are dear, there are none.
     """
+    is_dear = min(seen.values()) > DEAR_SECONDS
     near: dict[Candidate, float] = {}
     unlucky: dict[Candidate, float] = {}
     for candidate, seconds in seen.items():
@@ -326,7 +337,7 @@ def _worth_another_look(
     most = _most(AGAIN, min(seen.values()) + late)
     return {
         *field.nearest(near, float("inf"), most),
-        *field.nearest(unlucky, float("inf"), max(most, 1)),
+        *field.nearest(unlucky, float("inf"), most if is_dear else max(most, 1)),
     }
 
 

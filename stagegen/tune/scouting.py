@@ -40,6 +40,10 @@ ODD = 1.25
 APART = 1.9
 APART_BY_BOUND = 2.1
 
+#: A dear native routine needs no launch if it was predicted to be slower than another routine by
+#: this factor, and one look at both shows the same.
+CLEARLY = 1.5
+
 #: No size is put between others more often than this, as halves of halves.
 DEPTH = 3
 
@@ -85,18 +89,23 @@ class Scout:
         """
         everyone = self._everyone(size, algorithms)
         hinted = self._hinted(size)
-        named = hinted or steady_winners(size, everyone, below, prediction)
-        if named:
-            few = [c for c in distinct((*named, NATIVE_CANDIDATE)) if c in everyone.candidates]
-            look_at_few(self.source, self._asked(size, everyone), few, seen)
-        holds = bool(named) and self._holds(everyone, hinted or named[:1], seen)
+        expected = hinted or steady_winners(size, everyone, below, prediction)
+        named: Times = {}
+        if expected:
+            few = [c for c in distinct((*expected, NATIVE_CANDIDATE)) if c in everyone.candidates]
+            named = look_at_few(self.source, self._asked(size, everyone), few, seen)
+        holds = bool(expected) and self._holds(everyone, hinted or expected[:1], seen)
         if not holds:
             late = self.plan.late(size)
-            look(self.source, self._asked(size, everyone), everyone, prediction, seen, late)
+            named = look(self.source, self._asked(size, everyone), everyone, prediction, seen, late)
         if self.plan.tunes(size):
             self._tune(size, algorithms, everyone, seen)
         told = self._told(size, hinted, seen) if holds else frozenset()
-        return self._point(size, self.make_field(seen), seen, told)
+        point = self._point(size, self.make_field(seen), seen, told)
+        left = {candidate: times for candidate, times in named.items() if candidate in seen}
+        if point.is_dear and _has_lost_as_foreseen(left, prediction, size):
+            point.named = left
+        return point
 
     def as_seen(self, size: int, seen: Times) -> Point:
         """Return what is known of a size if there was no time to look at all candidates."""
@@ -224,6 +233,19 @@ class Scout:
                 if not self.plan.one_rule:  # else the other value may suit smaller sizes
                     del seen[known]
                 seen[best] = times
+
+
+def _has_lost_as_foreseen(named: Times, prediction: Prediction, size: int) -> bool:
+    """Whether native lost clearly to the best of what was named, as it was predicted to."""
+    first = least(named)
+    native = first.pop(NATIVE_CANDIDATE, 0.0)
+    if not first:
+        return False
+    best = min(first, key=first.__getitem__)
+    foreseen = [prediction.expected(one.algorithm, size) for one in (best, NATIVE_CANDIDATE)]
+    if foreseen[0] is None or foreseen[1] is None:
+        return False
+    return native > CLEARLY * first[best] and foreseen[1] > CLEARLY * foreseen[0]
 
 
 def _apart(one: int, other: int) -> float:

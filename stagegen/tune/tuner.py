@@ -122,8 +122,6 @@ def tune(
             topic.collective,
             topic.communicator.name,
             topic.algorithms,
-            _sizes(topic, options)[-1],
-            len(topic.communicator.ranks),
             progress,
         )
     )

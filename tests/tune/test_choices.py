@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 
@@ -60,9 +61,10 @@ def test_native_serves_where_nothing_is_faster_even_between_sizes_that_others_se
     assert choose_all({1: better, 2: alike, 4: better}) == {1: A, 2: NATIVE, 4: A}
 
 
-def unsteady(seconds: float) -> Sample:
-    """A sample in which a frame was lost in one call of a launch."""
-    launches = {**sample(seconds).launches, 3: (seconds, seconds * 1.001, seconds + 2.0)}
+def unsteady(seconds: float, losing: Sequence[int] = (1, 3, 5)) -> Sample:
+    """A sample in which a frame was lost in one call of some launches."""
+    lost = (seconds, seconds * 1.001, seconds + 2.0)
+    launches = {**sample(seconds).launches, **dict.fromkeys(losing, lost)}
     pooled = tuple(time for times in launches.values() for time in times)
     return Sample(pooled, False, (seconds,), launches)
 
@@ -71,6 +73,12 @@ def unsteady(seconds: float) -> Sample:
 def test_the_steadier_of_two_equals_serves(incumbent):
     samples = {A: unsteady(1.0), B: sample(1.001), NATIVE: sample(2.0)}
     assert choose(samples, incumbent) == B
+
+
+@pytest.mark.parametrize("incumbent", [A, NATIVE])
+def test_a_frame_that_was_lost_in_few_launches_does_not_count_against_steadiness(incumbent):
+    samples = {A: unsteady(1.0, (2, 4)), B: sample(1.001), NATIVE: sample(2.0)}
+    assert choose(samples, incumbent) == A
 
 
 def test_a_steadier_one_that_is_slower_does_not_serve():

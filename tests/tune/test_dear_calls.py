@@ -96,6 +96,57 @@ def test_if_the_first_challenger_fails_those_of_other_tables_go_on():
     assert {serving(outcome, kind) for kind in ("cluster", "other")} == {"plain"}
 
 
+LADDER = (1 << 12, 1 << 14, 1 << 16, SIZE)
+
+
+@pytest.mark.parametrize(
+    ("native", "look", "expected"),
+    [(3.0, 1.0, set()), (1.4, 1.0, {1}), (3.0, 0.4, {1, 2}), (1.4, 2.0, {1})],
+    ids=["clearly slower", "slower", "a look that was not foreseen", "a look that was unlucky"],
+)
+def test_a_dear_native_routine_has_no_launch_if_a_look_shows_what_was_foreseen(
+    native, look, expected
+):
+    """Aware takes twice the bound. ``look`` is the factor of native's only look at a dear call."""
+
+    class Lucky(Model):
+        def measure(self, asked: Request) -> Measurement:
+            made = super().measure(asked)
+            odd = asked.size == SIZE and not asked.launch
+            seconds = tuple(
+                tuple(one * (look if odd and candidate == NATIVE else 1.0) for one in times)
+                for candidate, times in made.by_candidate().items()
+            )
+            return replace(made, seconds=seconds)
+
+    def bound(size: int) -> float:
+        return 1e-6 * size
+
+    factors = {"native": 2 * native, "aware": 2.0, "plain": 2.1 * native}
+    model = Lucky(lambda candidate, size: 1e-3 + factors[candidate.algorithm] * bound(size))
+    plan = Plan(16, LADDER, TIMING, 20.0, lambda what: None, bound=bound)
+    able = [algorithm(name, "order" if name == "aware" else None) for name in factors]
+    outcome = Search(model, plan, "alltoall", able).run()
+    model.asked = [asked for asked in model.asked if asked.size == SIZE]
+    assert launches(model, NATIVE) == expected
+    assert serving(outcome, "cluster") == "aware"
+
+
+def test_a_dear_call_has_one_look_however_it_compares():
+    assert {len(seconds) for seconds in looked_at(1 << 18).values()} == {1}
+    model, _ = tuned({"native": 1.25, "plain": 1.2, "aware": 1.1})
+    assert [asked.launch for asked in model.asked].count(0) == 1
+
+
+def test_a_launch_repeats_long_calls_of_what_is_near_the_best():
+    """All calls take twice as long as their looks, so the best are repeated; native lost."""
+    costs = {NATIVE: 0.9, PLAIN: 0.31, AWARE: 0.3}
+    model = Slower(lambda candidate, size: costs[candidate] / (2 if candidate == NATIVE else 1))
+    point = point_of(costs, {})
+    run_launch(model, replace(request(*costs), launch=1), point, Protocol(width=1.0), 0.0)
+    assert [set(asked.candidates) for asked in model.asked] == [set(costs), {PLAIN, AWARE}]
+
+
 class Slower(Model):
     """Launches take twice as long as looks, as if all of their calls had lost packets."""
 
@@ -293,11 +344,20 @@ def test_dear_calls_of_one_rule_are_of_few_routines_with_their_best_values():
 def test_each_kind_of_tables_has_its_foremost():
     names = [f"aware{i}" for i in range(2 * FOREMOST)] + [f"plain{i}" for i in range(2 * FOREMOST)]
     known = {n: algorithm(n, "order" if n.startswith("aware") else None) for n in names}
-    times = {Candidate(name): [1.0 + place] for place, name in enumerate(names)}
+    times = {Candidate(name): [1.0 + place / 100] for place, name in enumerate(names)}
     times[NATIVE] = [100.0]
     kinds = TableKinds(("cluster", "other"), {**known, "native": algorithm("native")})
     expected = {*names[:FOREMOST], *names[2 * FOREMOST : 3 * FOREMOST]}
     assert foremost([times, times], kinds) == expected
+
+
+def test_what_is_far_behind_with_the_longest_known_messages_is_none_of_the_foremost():
+    """With short ones, all are alike."""
+    names = ("near", "far", "best")
+    kinds = TableKinds(("cluster",), {n: algorithm(n) for n in ("native", *names)})
+    short: Times = {Candidate(name): [1.0] for name in ("native", *names)}
+    long: Times = {Candidate("best"): [1.0], Candidate("near"): [1.4], Candidate("far"): [1.6]}
+    assert foremost([short, {**long, NATIVE: [2.0]}], kinds) == {"best", "near"}
 
 
 def test_one_rule_may_be_what_beats_native_by_far():

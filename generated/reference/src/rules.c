@@ -19,8 +19,8 @@ static const struct coll_rule allgather_cluster[] = {
     {4, &coll_routines[4] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[13], {.segment_size = 512}}}}},
     {4, &coll_routines[2] /* mesh_2d */, {0}},
     {4, &coll_routines[3] /* native */, {0}},
-    {4356, &coll_routines[3] /* native */, {0}},
-    {INT_MAX, &coll_routines[1] /* logical_ring_lr1 */, {.segment_size = 4096}},
+    {4489, &coll_routines[3] /* native */, {0}},
+    {INT_MAX, &coll_routines[6] /* pre_gathered_ring */, {0}},
     {INT_MAX, &coll_routines[3] /* native */, {0}},
 };
 
