@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
-from stagegen.measure.statistics import LAUNCHES_LEAST, MARGIN, summarize
+from stagegen.measure.statistics import LAUNCHES_LEAST, summarize
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.elimination import CONFIRMED, eliminate, is_settled, worth_timing
 from stagegen.tune.field import least
@@ -125,9 +125,12 @@ def _chunk(lasts: float, protocol: Protocol) -> int:
 
 
 def _leads_as_named(point: Point, scores: Mapping[Candidate, float]) -> bool:
-    """Whether the best of what predictions named is within :data:`MARGIN` of all others."""
+    """Whether the best of what predictions named is within :data:`NEAR_LONG` of all others.
+
+    A single look tells no smaller difference.
+    """
     named = [scores[candidate] for candidate in point.named]
-    return bool(named) and min(named) <= (1 + MARGIN) * min(scores.values())
+    return bool(named) and min(named) <= NEAR_LONG * min(scores.values())
 
 
 def name_finalists(point: Point, neighbours: Sequence[Candidate]) -> None:

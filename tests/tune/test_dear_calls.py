@@ -14,7 +14,7 @@ from stagegen.tune.composing import Composing
 from stagegen.tune.elimination import eliminate
 from stagegen.tune.field import DEAR_SECONDS, Field, Sample, Times
 from stagegen.tune.kinds import TableKinds
-from stagegen.tune.launches import run_launch
+from stagegen.tune.launches import name_finalists, run_launch
 from stagegen.tune.one_rule import FOREMOST, choose_one, foremost
 from stagegen.tune.plan import Plan
 from stagegen.tune.point import Point
@@ -130,6 +130,18 @@ def test_a_dear_native_routine_has_no_launch_if_a_look_shows_what_was_foreseen(
     model.asked = [asked for asked in model.asked if asked.size == SIZE]
     assert launches(model, NATIVE) == expected
     assert serving(outcome, "cluster") == "aware"
+
+
+@pytest.mark.parametrize(("composed", "expected"), [(1.86, [0]), (1.75, [])])
+def test_a_single_look_at_a_composition_asks_for_no_launch_of_native(composed, expected):
+    """Predictions named the other two, before any call of this size."""
+    of_halves = Candidate("of_halves")
+    looks = {NATIVE: 10.0, AWARE: 1.93, of_halves: composed}
+    point = point_of(looks, {})
+    point.finalists, point.named = (), {NATIVE: [10.0], AWARE: [1.93]}
+    name_finalists(point, [])
+    assert point.launches == expected
+    assert (AWARE in point.finalists) == bool(expected)
 
 
 def test_a_dear_call_has_one_look_however_it_compares():
