@@ -3,7 +3,8 @@
 A candidate is not timed if its predicted time, less the error of predictions, is above the best
 one seen (:mod:`stagegen.tune.prediction`). Looks come twice, as one unlucky call must not drop a
 winner. What scouting sees decides which candidates are timed in the launches to come
-(:mod:`stagegen.tune.launches`), and counts for no choice. Only the measurements decide, so a search
+(:mod:`stagegen.tune.launches`). It counts for no choice, but for looks at dear calls that show what
+was foreseen (:attr:`stagegen.tune.point.Point.named`). Only the measurements decide, so a search
 on a log runs as it ran live.
 """
 

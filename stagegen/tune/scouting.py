@@ -242,10 +242,11 @@ def _has_lost_as_foreseen(named: Times, prediction: Prediction, size: int) -> bo
     if not first:
         return False
     best = min(first, key=first.__getitem__)
-    foreseen = [prediction.expected(one.algorithm, size) for one in (best, NATIVE_CANDIDATE)]
-    if foreseen[0] is None or foreseen[1] is None:
+    of_best = prediction.expected(best.algorithm, size)
+    of_native = prediction.expected(NATIVE_CANDIDATE.algorithm, size)
+    if of_best is None or of_native is None:
         return False
-    return native > CLEARLY * first[best] and foreseen[1] > CLEARLY * foreseen[0]
+    return native > CLEARLY * first[best] and of_native > CLEARLY * of_best
 
 
 def _apart(one: int, other: int) -> float:

@@ -239,7 +239,7 @@ def test_what_lost_by_far_does_not_serve_because_a_later_launch_was_slow_for_the
 def point_of(
     looks: dict[Candidate, float], raced: dict[Candidate, tuple[float, ...]], late: float = 0.0
 ) -> Point:
-    """Return what is known after launches, of which some candidates lack the last."""
+    """Return what is known after launches; some candidates may lack the last one."""
     everyone = frozenset(looks)
     field = Field(tuple(looks), (everyone, everyone - {AWARE}))
     seen = {candidate: [seconds] for candidate, seconds in looks.items()}
