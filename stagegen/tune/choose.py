@@ -17,7 +17,7 @@ from itertools import chain
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import LAUNCHES_LEAST, MARGIN, is_faster_in_launches
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.field import DEAR_SECONDS, Sample
+from stagegen.tune.field import DEAR_SECONDS, HICCUP_SECONDS, LONG_SECONDS, Sample
 
 Samples = Mapping[Candidate, Sample]
 
@@ -25,9 +25,14 @@ Samples = Mapping[Candidate, Sample]
 RESOLUTION = 1 / 8
 
 #: After so many launches of both, a candidate loses by far if even the least of its times, looks
-#: included, is above the other's median by this factor. This holds for dear calls only. With as
-#: many launches as a test needs, the test decides alone.
+#: included, is above the other's median by this factor: the first where calls are long, the second
+#: where they are not. With as many launches as a test needs, the test decides alone.
 FAR = {1: 1.3, 2: 1.12, 3: 1.06}
+FAR_IF_SHORT = {1: 1.5, 2: 1.2, 3: 1.1}
+
+#: So few times of a candidate may all have met a hiccup. Then it counts besides, unless calls are
+#: dear.
+FEW = 3
 
 #: A candidate is steadier than another one that is as fast if its mean is lower by this factor.
 STEADIER = 1.03
@@ -145,14 +150,23 @@ def steadier(samples: Samples, chosen: Candidate, gain: float = MARGIN) -> Candi
     return chosen if _is_faster(samples[chosen], samples[steady], gain) else steady
 
 
+def far(launches: int, is_long: bool) -> float:
+    """Return by what factor a candidate loses by far after so many launches."""
+    return (FAR if is_long else FAR_IF_SHORT)[min(launches, max(FAR))]
+
+
 def is_faster_by_far(challenger: Sample, incumbent: Sample) -> bool:
-    """Whether a difference is so large that few launches tell it (:data:`FAR`)."""
+    """Whether a difference is so large that few launches tell it (:data:`FAR`).
+
+    Within a budget there may be no more launches.
+    """
     shared = challenger.launches.keys() & incumbent.launches.keys()
     if not 0 < len(shared) < LAUNCHES_LEAST:
         return False
     fast = statistics.median(chain.from_iterable(challenger.launches[n] for n in shared))
-    slow = min((*incumbent.scouted, *incumbent.seconds))
-    return fast > DEAR_SECONDS and slow > FAR[min(len(shared), max(FAR))] * fast
+    times = (*incumbent.scouted, *incumbent.seconds)
+    hiccup = HICCUP_SECONDS if fast <= DEAR_SECONDS and len(times) <= FEW else 0.0
+    return min(times) > far(len(shared), fast > LONG_SECONDS) * fast + hiccup
 
 
 def _is_faster(challenger: Sample, incumbent: Sample, gain: float) -> bool:

@@ -1,8 +1,8 @@
 """What needs no further launch: candidates that cannot be chosen, and sizes that are decided.
 
 - A candidate is *beaten* if even its least time, scouting included, is above the median of a rival
-  by :data:`BEATEN`, and by more than the noise. A hiccup can cause one long time, but not all of
-  them.
+  by :func:`stagegen.tune.choose.far`, and by more than the noise. A hiccup can cause one long time,
+  but not all of them.
 - A challenger is *out of reach* if it could not pass the test against the native routine even with
   the best luck in the launches to come, or if the one that is tested first could not. That changes
   no decision.
@@ -24,9 +24,10 @@ A challenger that was faster on another communicator needs fewer launches, as it
 looks on both. One that is no faster here is ahead in both launches with a probability of at most 1
 in 4, and by the least gain in both with a lower one.
 
-The bound of 1 in 32 does not cover what is decided by far, which is asked of every candidate.
-There, no time of the native routine, looks included, comes near the other's median: all are 30 %
-above it after one launch, 12 % after two.
+The bound of 1 in 32 does not cover what is decided by far, which is asked of every candidate where
+there were less than five launches: calls are dear, or a budget is spent. There, no time of the
+native routine, looks included, comes near the other's median: where calls are long, all are 30 %
+above it after one launch, 12 % after two; where they are short, 50 % and 20 %.
 """
 
 from __future__ import annotations
@@ -38,16 +39,11 @@ from itertools import chain
 
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import launch_ratios, may_be_faster
-from stagegen.tune.choose import FAR, unbeaten
+from stagegen.tune.choose import far, unbeaten
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import least
 from stagegen.tune.point import Point
 from stagegen.tune.protocol import Protocol
-
-#: After so many launches a candidate is beaten if its least time is above a rival's median by this
-#: factor; in scouting it had calls before. Where calls are long, the factor is that of
-#: :data:`stagegen.tune.choose.FAR`.
-BEATEN = {1: 1.5, 2: 1.2, 3: 1.1}
 
 #: So many launches confirm what was faster on another communicator.
 CONFIRMED = 2
@@ -166,8 +162,7 @@ def _is_beaten(
     shared = point.raced[candidate].keys() & point.raced[rival].keys()
     if not shared:
         return False
-    known = (FAR if point.is_long else BEATEN)[min(len(shared), max(BEATEN))]
-    factor = max(known, math.exp(NOISE_FACTOR * noise))
+    factor = max(far(len(shared), point.is_long), math.exp(NOISE_FACTOR * noise))
     median = statistics.median(chain.from_iterable(point.raced[rival][n] for n in shared))
     return min(*point.seen[candidate], *point.pooled(candidate)) > factor * median
 

@@ -13,6 +13,13 @@ from stagegen.measure.statistics import summarize
 #: the table of the ranks that are measured. Other tables get what is known of their candidates.
 DEAR_SECONDS = 1.0
 
+#: Beside calls longer than this many seconds, noise and hiccups are small.
+LONG_SECONDS = 0.15
+
+#: A lost packet can cost a call this many seconds: the least time until TCP sends it again, and
+#: some more.
+HICCUP_SECONDS = 0.3
+
 #: The measured seconds of each candidate.
 Times = dict[Candidate, list[float]]
 

@@ -17,7 +17,8 @@ from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.measure.statistics import MARGIN
 from stagegen.tune.candidates import with_value
-from stagegen.tune.race import LONG_SECONDS, SHORT_SECONDS, decisive
+from stagegen.tune.field import LONG_SECONDS
+from stagegen.tune.race import SHORT_SECONDS, decisive
 from stagegen.tune.refine import between, coarse
 
 #: Repetitions of short calls with each value; longer ones have one look, and the two best have two.

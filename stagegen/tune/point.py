@@ -10,8 +10,7 @@ from dataclasses import field as made
 
 from stagegen.measure.records import Candidate
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.field import DEAR_SECONDS, Field, Sample, Times, least
-from stagegen.tune.race import LONG_SECONDS
+from stagegen.tune.field import DEAR_SECONDS, LONG_SECONDS, Field, Sample, Times, least
 
 
 @dataclass

@@ -5,8 +5,8 @@ of n bytes takes a + bn. Each algorithm's a and b are fitted to its own times. T
 give b are far apart where they can be: between near ones, noise makes the line steep.
 
 What is certain is less: more bytes take more time, and at least as much more as the lower bound
-grows. The bound is of the links' nominal rates. If a machine is faster than these, the bound is
-scaled down to what was measured.
+grows. The bound is of the links' nominal rates. If the best routine was faster at the last sizes,
+as links are or as buffers took whole messages, the bound is scaled down to that.
 """
 
 from __future__ import annotations
@@ -43,6 +43,13 @@ DOUBT = 2.0
 #: So many times the bound the bytes may take beyond the last size that was looked at.
 DEARER = 2.0
 
+#: At so many sizes, the last ones, it counts how near to the bound the best routine comes.
+HELD = 3
+
+#: If the best routine comes within this factor of the bound, headers are most of what is left, and
+#: these are the same share of all messages. So with longer ones no routine comes nearer.
+REACHED = 1.1
+
 #: How many of the last predictions tell the error.
 REMEMBERED = 60
 
@@ -56,7 +63,7 @@ class Prediction:
 
     def __init__(self, bound: Callable[[int], float]):
         self._bound = bound
-        self._holds = 1.0
+        self._held: deque[float] = deque([1.0], maxlen=HELD)
         self._last = 0
         self._has_told = False
         self._seen: dict[str, list[tuple[int, float]]] = {}
@@ -72,12 +79,13 @@ class Prediction:
             if expected is not None:
                 self._errors.append(abs(time / expected - 1))
             self._seen.setdefault(name, []).append((size, time))
-            if bound > 0:
-                self._holds = min(self._holds, time / bound)
             if bound > TELLING * time:
                 self._factors.append(time / bound)
+        fastest = min(seconds.values(), default=math.inf)
+        if bound > 0 and seconds:
+            self._held.append(fastest / bound)
         are_many = 2 * len(seconds) > len(self._seen)
-        self._has_told |= are_many and bound > MOSTLY * min(seconds.values(), default=math.inf)
+        self._has_told |= are_many and bound > MOSTLY * fastest
 
     def is_fresh(self, name: str) -> bool:
         """Whether an algorithm was seen at the last size; predictions from farther are hopes."""
@@ -118,12 +126,13 @@ class Prediction:
 
         However far the size is beyond the last one, the line through an algorithm's own times is
         not off by more than :data:`DOUBT`. Of two lines the flatter one counts: one unlucky call
-        makes one of them steep. No call takes less than the lower bound, scaled as above.
+        makes one of them steep. No call comes nearer to the lower bound than the best one at the
+        last sizes, if that was within :data:`REACHED`.
         """
         seen = self._seen.get(name, [])
         if not seen:
             return 0.0
-        least = max(self.least(name, size), self._holds * self._bound(size))
+        least = max(self.least(name, size), self._nearest() * self._bound(size))
         if len(seen) < 3:
             return least
         last, seconds = seen[-1]
@@ -161,9 +170,14 @@ class Prediction:
             return 1.0
         return statistics.median(self._factors)
 
+    def _nearest(self) -> float:
+        """Return the factor of the bound below which no long call is hoped to be."""
+        nearest = min(self._held)
+        return nearest if nearest <= REACHED else 1.0
+
     def _growth(self, low: int, high: int) -> float:
         """Return by how many seconds the lower bound grows."""
-        return self._holds * max(0.0, self._bound(high) - self._bound(low))
+        return min(1.0, *self._held) * max(0.0, self._bound(high) - self._bound(low))
 
 
 def usual_error(errors: Collection[float]) -> float:

@@ -16,17 +16,21 @@ from dataclasses import replace
 
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
+from stagegen.measure.statistics import MARGIN
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.field import DEAR_SECONDS, Field, Times, least
+from stagegen.tune.field import (
+    DEAR_SECONDS,
+    HICCUP_SECONDS,
+    LONG_SECONDS,
+    Field,
+    Times,
+    least,
+)
 from stagegen.tune.prediction import Prediction
 
 #: A candidate whose least scouted time is above the best one's by more than this factor is
-#: dropped: after one look if bad luck cannot explain it, else after two.
+#: dropped: after one look if it is behind by more than a hiccup, else after two.
 SCOUT_FACTOR = 1.3
-
-#: A lost packet can cost a call this many seconds (the least time until TCP sends it again, and
-#: some more), so a candidate that is behind by less gets the second look.
-HICCUP_SECONDS = 0.3
 
 #: The most candidates of a group that are looked at, by the longest time in seconds that a call is
 #: expected to take. Where calls are long, only the best predictions get a look. The limit is STALE
@@ -70,9 +74,6 @@ TRIAL = 3
 #: No untimed call precedes calls that take longer than this many seconds: they soon bring the
 #: network into their own state, and the untimed call would take as long again.
 SETTLE_SECONDS = 0.05
-
-#: Beside calls longer than this many seconds, noise and hiccups are small.
-LONG_SECONDS = 0.15
 
 
 def in_random_order(request: Request, seed: int) -> Request:
@@ -156,15 +157,19 @@ def look(
 def _promising(
     request: Request, field: Field, prediction: Prediction, times: Times, late: float
 ) -> set[Candidate]:
-    """Return the candidates with the best predictions among those that may win."""
+    """Return the candidates with the best predictions among those that may win.
+
+    Where calls are long, these may gain at least what a difference must be.
+    """
     best = least(times)
     fastest = min(best.values())
+    gain = MARGIN if fastest > LONG_SECONDS else 0.0
     soonest = _soonest(prediction, fastest)
     possible = {
         candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
         for candidate in request.candidates
         if candidate in times
-        or soonest(candidate.algorithm, request.size) <= field.rival(best, candidate)
+        or soonest(candidate.algorithm, request.size) <= (1 - gain) * field.rival(best, candidate)
     }
     fresh = {c: time for c, time in possible.items() if prediction.is_fresh(c.algorithm)}
     stale = {c: time for c, time in possible.items() if c not in fresh}

@@ -4,7 +4,8 @@ The loss of a choice is its time over that of the best candidate, less 1. What m
 most of it that cannot be excluded:
 
 - Where the launches timed the choice, its median is at most the upper end of its 95 % interval, and
-  each rival's at least the lower end of its own.
+  each rival's at least the lower end of its own. Of few times the upper end is the longest one. So
+  if that is longer than what looks leave open, the latter counts, or the median.
 - What only scouting saw is known to within :data:`LOOK` or :data:`NOISES` times what two looks at
   one candidate differ by, whichever is more.
 - At a size that was not looked at, a line through the times at the sizes on both sides tells the
@@ -126,9 +127,10 @@ class Stakes:
 
 def _interval(point: Point, candidate: Candidate, off: float) -> tuple[float, float]:
     """Return the ends of what the time of a candidate may be."""
-    if pooled := point.pooled(candidate):
-        summary = summarize(pooled)
-        return summary.low, summary.high
     seconds = min(*point.seen[candidate], *point.tried.get(candidate, ()), math.inf)
     error = max(off * seconds, ERROR_SECONDS)
-    return max(0.0, seconds - error), seconds + error
+    low, high = max(0.0, seconds - error), seconds + error
+    if pooled := point.pooled(candidate):
+        summary = summarize(pooled)
+        return summary.low, max(summary.median, min(summary.high, high))
+    return low, high

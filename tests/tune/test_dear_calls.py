@@ -218,9 +218,30 @@ def test_a_routine_that_is_faster_by_far_serves_whatever_the_look_ranked_first()
     assert choose({NATIVE: native, PLAIN: samples[PLAIN]}, NATIVE) == NATIVE
 
 
-def test_few_launches_tell_nothing_of_short_calls():
-    samples = {NATIVE: timed(0.2, 2), PLAIN: timed(0.1, 2)}
-    assert choose(samples, NATIVE) == NATIVE
+def of_calls(seconds: float, launches: int, rounds: int) -> Sample:
+    """Return the times of equal calls: one look, and some in each launch."""
+    times = dict.fromkeys(range(1, launches + 1), (seconds,) * rounds)
+    return Sample((seconds,) * launches * rounds, False, (seconds,), times)
+
+
+@pytest.mark.parametrize(
+    ("fast", "slow", "launches", "rounds", "expected"),
+    [
+        pytest.param(0.9, 4.3, 1, 1, "plain", id="more than a hiccup"),
+        pytest.param(0.2, 0.4, 2, 1, "native", id="three times may all have met a hiccup"),
+        pytest.param(0.2, 0.4, 1, 3, "plain", id="four have not"),
+        pytest.param(0.2, 0.25, 1, 3, "native", id="not by far in one launch"),
+        pytest.param(0.2, 0.25, 2, 2, "plain", id="by far in two"),
+        pytest.param(0.01, 0.014, 1, 3, "native", id="short calls differ by more"),
+        pytest.param(0.01, 0.016, 1, 3, "plain", id="short calls, by far"),
+    ],
+)
+def test_few_launches_tell_of_calls_that_are_not_dear_what_no_hiccup_explains(
+    fast, slow, launches, rounds, expected
+):
+    """Within a budget there may be no more launches than these."""
+    samples = {NATIVE: of_calls(slow, launches, rounds), PLAIN: of_calls(fast, launches, rounds)}
+    assert choose(samples, NATIVE).algorithm == expected
 
 
 def test_one_lucky_time_of_the_native_routine_keeps_it():
@@ -296,6 +317,28 @@ def test_dear_looks_are_not_for_the_best_of_other_tables():
     """Beside native and the best prediction of each table, nothing has a look."""
     assert len(looked_at(1 << 18)) <= 3
     assert len(looked_at(1 << 13)) > 3
+
+
+@pytest.mark.parametrize(("best", "expected"), [(1.09, False), (1.12, True)])
+def test_long_calls_have_no_look_for_less_than_the_least_gain(best, expected):
+    """At smaller sizes the best one came to 1.08 × the bound. Calls take 0.7 s."""
+    long = 1 << 16
+
+    def bound(size: int) -> float:
+        return 1e-5 * size
+
+    def seconds(candidate: Candidate, size: int) -> float:
+        over = {"native": 2.0, "aware": best if size == long else 1.08}
+        return over.get(candidate.algorithm, 1.09) * bound(size)
+
+    racers = (NATIVE, AWARE, PLAIN)
+    prediction = Prediction(bound)
+    for smaller in (long >> 3, long >> 2, long >> 1):
+        prediction.observe(smaller, {one.algorithm: seconds(one, smaller) for one in racers})
+    found: Times = {}
+    everyone = Field(racers, (frozenset(racers),))
+    look(Model(seconds), request(*racers, size=long), everyone, prediction, found)
+    assert (PLAIN in found) == expected
 
 
 def test_groups_whose_best_call_is_dear_are_left_out_but_the_first():
