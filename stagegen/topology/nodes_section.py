@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 
 import yaml
@@ -56,6 +57,7 @@ def _plug_in(doc: Document, node: yaml.Node, switch: str, wiring: Wiring) -> lis
 def read_hosts(doc: Document, node: yaml.Node | None, wiring: Wiring) -> tuple[Host, ...]:
     """Read the entries of single hosts; all other hosts take the defaults."""
     special: dict[str, tuple[int, Host]] = {}
+    found: dict[str, tuple[str, int]] = {}
     entries = {} if node is None or doc.is_null(node) else doc.mapping(node, "hosts")
     for key_node, value in entries.values():
         keys = doc.known_keys(value, "a host's entry", ("bandwidth", "latency", "slots", "address"))
@@ -71,6 +73,8 @@ def read_hosts(doc: Document, node: yaml.Node | None, wiring: Wiring) -> tuple[H
                 doc.fail(key_node, f"host {name} is already described on line {special[name][0]}")
             host = Host(name, wiring.switch_of[name], bandwidth, latency, slots, address)
             special[name] = (line_of(key_node), host)
+        if address is not None:
+            _require_own(doc, keys["address"], address, names[0][0], wiring, found)
     plain = {n: Host(n, s, wiring.bandwidth, wiring.latency) for n, s in wiring.switch_of.items()}
     return tuple(special[name][1] if name in special else host for name, host in plain.items())
 
@@ -82,3 +86,40 @@ def _read_address(doc: Document, node: yaml.Node, names: list[tuple[str, yaml.No
     if len(names) > 1:
         doc.fail(node, f"one address cannot serve {len(names)} hosts; give each its own entry")
     return address
+
+
+def _require_own(
+    doc: Document,
+    node: yaml.Node,
+    address: str,
+    host: str,
+    wiring: Wiring,
+    found: dict[str, tuple[str, int]],
+) -> None:
+    """Refuse an address that is also another host's, or its name: ranks might share that host.
+
+    Args:
+        doc: the file.
+        node: of the address.
+        address: of ``host``.
+        host: its name.
+        wiring: the hosts.
+        found: for each address of the entries so far, the host and the line; learns this one.
+    """
+    plain = _plain(address)
+    first, line = found.setdefault(plain, (host, line_of(node)))
+    if first != host:
+        doc.fail(node, f"address {address} is already that of host {first} (line {line})")
+    named = wiring.host_of_lower.get(plain, host)
+    if named != host:
+        where = f"{named} (line {wiring.host_lines[named]})"
+        doc.fail(node, f"address {address} is the name of another host, {where}")
+
+
+def _plain(address: str) -> str:
+    """Return an address in lower case, without a user, and in the usual form if it is of IP."""
+    host = address.rpartition("@")[2].lower()
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return host

@@ -11,13 +11,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping
-from functools import partial
 from itertools import chain
 
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import LAUNCHES_LEAST, MARGIN, is_faster_in_launches
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.field import DEAR_SECONDS, HICCUP_SECONDS, LONG_SECONDS, Sample
+from stagegen.tune.field import DEAR_SECONDS, HICCUP_SECONDS, Sample
 
 Samples = Mapping[Candidate, Sample]
 
@@ -25,13 +24,14 @@ Samples = Mapping[Candidate, Sample]
 RESOLUTION = 1 / 8
 
 #: After so many launches of both, a candidate loses by far if even the least of its times, looks
-#: included, is above the other's median by this factor: the first where calls are long, the second
-#: where they are not. With as many launches as a test needs, the test decides alone.
+#: included, is above the other's median by a factor: the first one where hiccups and noise are
+#: small beside a call, else the second. With as many launches as a test needs, the test decides
+#: alone.
 FAR = {1: 1.3, 2: 1.12, 3: 1.06}
 FAR_IF_SHORT = {1: 1.5, 2: 1.2, 3: 1.1}
 
-#: So few times of a candidate may all have met a hiccup. Then it counts besides, unless calls are
-#: dear.
+#: So few times of a candidate may all have met a hiccup. Unless calls are dear, a hiccup is added
+#: to what such times must exceed.
 FEW = 3
 
 #: A candidate is steadier than another one that is as fast if its mean is lower by this factor.
@@ -111,8 +111,8 @@ def worthy(samples: Samples, gain: float = MARGIN) -> Samples:
     if native is not None:
         first = challenger(samples)
         passes = first is None or (first in left and _is_faster(left[first], native, gain))
-        beats = partial(_is_faster, gain=gain) if passes else is_faster_by_far
-        left = {one: sample for one, sample in left.items() if beats(sample, native)}
+        beats = _is_faster if passes else is_faster_by_far
+        left = {one: sample for one, sample in left.items() if beats(sample, native, gain)}
     return unbeaten(left)
 
 
@@ -151,22 +151,24 @@ def steadier(samples: Samples, chosen: Candidate, gain: float = MARGIN) -> Candi
 
 
 def far(launches: int, is_long: bool) -> float:
-    """Return by what factor a candidate loses by far after so many launches."""
+    """Return by what factor a candidate loses by far after so many launches (:data:`FAR`)."""
     return (FAR if is_long else FAR_IF_SHORT)[min(launches, max(FAR))]
 
 
-def is_faster_by_far(challenger: Sample, incumbent: Sample) -> bool:
-    """Whether a difference is so large that few launches tell it (:data:`FAR`).
+def is_faster_by_far(challenger: Sample, incumbent: Sample, gain: float = 0.0) -> bool:
+    """Whether a difference is so large that few launches tell it, and at least the least gain.
 
-    Within a budget there may be no more launches.
+    Launches are few where calls are dear, where a budget ends, or if the options ask for few.
     """
     shared = challenger.launches.keys() & incumbent.launches.keys()
     if not 0 < len(shared) < LAUNCHES_LEAST:
         return False
     fast = statistics.median(chain.from_iterable(challenger.launches[n] for n in shared))
     times = (*incumbent.scouted, *incumbent.seconds)
-    hiccup = HICCUP_SECONDS if fast <= DEAR_SECONDS and len(times) <= FEW else 0.0
-    return min(times) > far(len(shared), fast > LONG_SECONDS) * fast + hiccup
+    is_dear = fast > DEAR_SECONDS
+    hiccup = 0.0 if is_dear or len(times) > FEW else HICCUP_SECONDS
+    factor = max(far(len(shared), is_dear), 1 / (1 - gain))
+    return min(times) > factor * fast + hiccup
 
 
 def _is_faster(challenger: Sample, incumbent: Sample, gain: float) -> bool:
@@ -174,7 +176,7 @@ def _is_faster(challenger: Sample, incumbent: Sample, gain: float) -> bool:
     if challenger.launches and incumbent.launches:
         return is_faster_in_launches(
             challenger.launches, incumbent.launches, gain
-        ) or is_faster_by_far(challenger, incumbent)
+        ) or is_faster_by_far(challenger, incumbent, gain)
     return min(challenger.seconds) < (1 - gain) * min(incumbent.seconds)
 
 

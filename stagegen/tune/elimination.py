@@ -25,9 +25,9 @@ looks on both. One that is no faster here is ahead in both launches with a proba
 in 4, and by the least gain in both with a lower one.
 
 The bound of 1 in 32 does not cover what is decided by far, which is asked of every candidate where
-there were less than five launches: calls are dear, or a budget is spent. There, no time of the
-native routine, looks included, comes near the other's median: where calls are long, all are 30 %
-above it after one launch, 12 % after two; where they are short, 50 % and 20 %.
+there were fewer than five launches: calls are dear, a budget is spent, or the options ask for few.
+There, no time of the native routine, looks included, comes near the other's median: where calls are
+dear, all are 30 % above it after one launch, 12 % after two; else 50 % and 20 %.
 """
 
 from __future__ import annotations

@@ -173,4 +173,4 @@ def _wins(candidate: Candidate, samples: Mapping[int, Samples], gain: float) -> 
     if native.dropped or not native.launches:
         return _ratio(sample, chosen) < 1 - gain
     tested = is_faster_in_launches(sample.launches, native.launches, gain)
-    return tested or is_faster_by_far(sample, native)
+    return tested or is_faster_by_far(sample, native, gain)

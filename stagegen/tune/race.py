@@ -102,6 +102,7 @@ def look(
     prediction: Prediction,
     times: Times,
     late: float = 0.0,
+    gain: float = MARGIN,
 ) -> Times:
     """Time every candidate that may win once, then those that still may, in the opposite order.
 
@@ -121,6 +122,8 @@ def look(
         times: gets what is seen, as soon as it is, in place of what is there.
         late: by how many seconds ranks come late at the most. Calls take as much longer than what
             is measured of them, and fewer candidates are looked at.
+        gain: a difference below this share is none. Where calls are long, a candidate that may gain
+            less than this, or less than the usual least gain, has no look.
 
     Returns:
         The first times of those that the predictions named, not a look at this size.
@@ -140,7 +143,9 @@ def look(
     field = field.without_dear(least(times))
     explores = fastest + late <= LONG_SECONDS and prediction.begins_to_tell(request.size, fastest)
     wanted = (
-        set(request.candidates) if explores else _promising(request, field, prediction, times, late)
+        set(request.candidates)
+        if explores
+        else _promising(request, field, prediction, times, late, min(gain, MARGIN))
     )
     others = tuple(c for c in request.candidates if c in wanted and c not in times)
     if others:
@@ -155,21 +160,26 @@ def look(
 
 
 def _promising(
-    request: Request, field: Field, prediction: Prediction, times: Times, late: float
+    request: Request,
+    field: Field,
+    prediction: Prediction,
+    times: Times,
+    late: float,
+    gain: float,
 ) -> set[Candidate]:
     """Return the candidates with the best predictions among those that may win.
 
-    Where calls are long, these may gain at least what a difference must be.
+    Where calls are long, to win is to be faster than the best one so far by the gain.
     """
     best = least(times)
     fastest = min(best.values())
-    gain = MARGIN if fastest > LONG_SECONDS else 0.0
+    most = 1 - gain if fastest > LONG_SECONDS else 1.0
     soonest = _soonest(prediction, fastest)
     possible = {
         candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
         for candidate in request.candidates
         if candidate in times
-        or soonest(candidate.algorithm, request.size) <= (1 - gain) * field.rival(best, candidate)
+        or soonest(candidate.algorithm, request.size) <= most * field.rival(best, candidate)
     }
     fresh = {c: time for c, time in possible.items() if prediction.is_fresh(c.algorithm)}
     stale = {c: time for c, time in possible.items() if c not in fresh}
@@ -177,10 +187,10 @@ def _promising(
         stale = {c: time for c, time in stale.items() if time <= field.rival(best, c)}
     surprised = _is_surprised(prediction, request, best)
     table = LOOKED_AT_IF_LATE if late > fastest else LOOKED_AT
-    most = _most(table, fastest + late) + SURPRISED * surprised
+    many = _most(table, fastest + late) + SURPRISED * surprised
     return {
-        *field.nearest(fresh, float("inf"), most),
-        *field.nearest(stale, float("inf"), max(most // STALE, 1)),
+        *field.nearest(fresh, float("inf"), many),
+        *field.nearest(stale, float("inf"), max(many // STALE, 1)),
     }
 
 

@@ -97,7 +97,8 @@ class Scout:
         holds = bool(expected) and self._holds(everyone, hinted or expected[:1], seen)
         if not holds:
             late = self.plan.late(size)
-            named = look(self.source, self._asked(size, everyone), everyone, prediction, seen, late)
+            asked, gain = self._asked(size, everyone), self.plan.protocol.gain
+            named = look(self.source, asked, everyone, prediction, seen, late, gain)
         if self.plan.tunes(size):
             self._tune(size, algorithms, everyone, seen)
         told = self._told(size, hinted, seen) if holds else frozenset()

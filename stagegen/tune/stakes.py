@@ -4,8 +4,9 @@ The loss of a choice is its time over that of the best candidate, less 1. What m
 most of it that cannot be excluded:
 
 - Where the launches timed the choice, its median is at most the upper end of its 95 % interval, and
-  each rival's at least the lower end of its own. Of few times the upper end is the longest one. So
-  if that is longer than what looks leave open, the latter counts, or the median.
+  each rival's at least the lower end of its own. Of few times the upper end is the longest one,
+  which may have met a hiccup. Then it is no more than what looks leave open, and no less than the
+  median.
 - What only scouting saw is known to within :data:`LOOK` or :data:`NOISES` times what two looks at
   one candidate differ by, whichever is more.
 - At a size that was not looked at, a line through the times at the sizes on both sides tells the
@@ -24,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from stagegen.measure.records import Candidate
-from stagegen.measure.statistics import summarize
+from stagegen.measure.statistics import LEAST_COUNT, summarize
 from stagegen.tune.decision import Estimate
 from stagegen.tune.field import best_of_algorithms, least
 from stagegen.tune.point import Point, noise_of
@@ -132,5 +133,7 @@ def _interval(point: Point, candidate: Candidate, off: float) -> tuple[float, fl
     low, high = max(0.0, seconds - error), seconds + error
     if pooled := point.pooled(candidate):
         summary = summarize(pooled)
-        return summary.low, max(summary.median, min(summary.high, high))
+        if summary.count < LEAST_COUNT:
+            return summary.low, max(summary.median, min(summary.high, high))
+        return summary.low, summary.high
     return low, high

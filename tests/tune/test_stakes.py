@@ -64,9 +64,16 @@ def test_one_hiccup_among_few_times_does_not_make_the_loss():
     one = point(a=0.01, b=0.011)
     one.raced = {A: {1: [0.01, 0.01, 0.21]}, B: {1: [0.011, 0.011, 0.011]}}
     one.launches = [1]
-    assert stakes({64: one}).estimate(64, A).loss < 0.06
+    assert stakes({64: one}).estimate(64, A).loss == 0
     one.raced[A] = {1: [0.02, 0.02, 0.21]}  # what the launch shows counts, not the look alone
     assert stakes({64: one}).estimate(64, A).loss > 0.5
+
+
+def test_hiccups_in_half_of_many_times_make_the_loss():
+    one = point(a=0.01, b=0.011)
+    one.raced = {A: {1: [0.01] * 6 + [0.21] * 5}, B: {1: [0.011] * 11}}
+    one.launches = [1]
+    assert stakes({64: one}).estimate(64, A).loss > 5
 
 
 def test_a_line_goes_through_the_sizes_on_both_sides():
