@@ -122,7 +122,7 @@ def look(
         times: gets what is seen, as soon as it is, in place of what is there.
         late: by how many seconds ranks come late at the most. Calls take as much longer than what
             is measured of them, and fewer candidates are looked at.
-        gain: a difference below this share is none. Where calls are dear, a candidate that may gain
+        gain: a difference below this share is none. Where calls are long, a candidate that may gain
             less than this, or less than the usual least gain, has no look.
 
     Returns:
@@ -169,12 +169,11 @@ def _promising(
 ) -> set[Candidate]:
     """Return the candidates with the best predictions among those that may win.
 
-    Where calls are dear, to win is to be faster than the best one so far by the gain. Where they
-    are not, a look also serves predictions for larger sizes.
+    Where calls are long, to win is to be faster than the best one so far by the gain.
     """
     best = least(times)
     fastest = min(best.values())
-    most = 1 - gain if fastest > DEAR_SECONDS else 1.0
+    most = 1 - gain if fastest > LONG_SECONDS else 1.0
     soonest = _soonest(prediction, fastest)
     possible = {
         candidate: prediction.expected(candidate.algorithm, request.size) or 0.0

@@ -4,9 +4,8 @@ The loss of a choice is its time over that of the best candidate, less 1. What m
 most of it that cannot be excluded:
 
 - Where the launches timed the choice, its median is at most the upper end of its 95 % interval, and
-  each rival's at least the lower end of its own. Of few times the upper end is the longest one,
-  which may have met a hiccup. Then it is no more than what looks leave open, and no less than the
-  median.
+  each rival's at least the lower end of its own. That end may be a hiccup if a fourth of the times
+  are. If fewer of them are odd than make a launch go on, the longest of the others is the end.
 - What only scouting saw is known to within :data:`LOOK` or :data:`NOISES` times what two looks at
   one candidate differ by, whichever is more.
 - At a size that was not looked at, a line through the times at the sizes on both sides tells the
@@ -21,13 +20,14 @@ sizes do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stagegen.measure.records import Candidate
-from stagegen.measure.statistics import LEAST_COUNT, summarize
+from stagegen.measure.statistics import summarize
 from stagegen.tune.decision import Estimate
 from stagegen.tune.field import best_of_algorithms, least
+from stagegen.tune.launches import DISTURBED, DISTURBED_SHARE
 from stagegen.tune.point import Point, noise_of
 from stagegen.tune.prediction import ERROR_SECONDS, Prediction
 
@@ -128,12 +128,17 @@ class Stakes:
 
 def _interval(point: Point, candidate: Candidate, off: float) -> tuple[float, float]:
     """Return the ends of what the time of a candidate may be."""
+    if pooled := point.pooled(candidate):
+        return _interval_in_launches(pooled)
     seconds = min(*point.seen[candidate], *point.tried.get(candidate, ()), math.inf)
     error = max(off * seconds, ERROR_SECONDS)
-    low, high = max(0.0, seconds - error), seconds + error
-    if pooled := point.pooled(candidate):
-        summary = summarize(pooled)
-        if summary.count < LEAST_COUNT:
-            return summary.low, max(summary.median, min(summary.high, high))
+    return max(0.0, seconds - error), seconds + error
+
+
+def _interval_in_launches(seconds: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of the median's interval, without times that hiccups explain, if few are."""
+    summary = summarize(seconds)
+    usual = [one for one in seconds if one <= DISTURBED * summary.median]
+    if len(seconds) - len(usual) >= DISTURBED_SHARE * len(seconds):
         return summary.low, summary.high
-    return low, high
+    return summary.low, min(summary.high, max(usual))

@@ -87,13 +87,26 @@ static int add(struct coll_operation *operation, int lane, const struct coll_ste
     return operation->count++;
 }
 
+static void free_request(MPI_Request *request) {
+    if (*request != MPI_REQUEST_NULL)
+        PMPI_Request_free(request);
+}
+
+/* The same for a message, whose request is freed after an error. */
+static int add_message(struct coll_operation *operation, int lane, struct coll_step *step) {
+    const int number = add(operation, lane, step);
+    if (number < 0)
+        free_request(&step->request);
+    return number;
+}
+
 int coll_add_send(struct coll_operation *operation, int lane, enum coll_stream stream,
                   const void *data, MPI_Count count, MPI_Datatype type, int to) {
     struct coll_step step = {.request = MPI_REQUEST_NULL};
     if (operation->error == MPI_SUCCESS)
         operation->error = PMPI_Send_init_c(data, count, type, to, operation->tag + (int)stream,
                                             operation->plans->comm, &step.request);
-    return add(operation, lane, &step);
+    return add_message(operation, lane, &step);
 }
 
 int coll_add_receive(struct coll_operation *operation, int lane, enum coll_stream stream,
@@ -102,7 +115,7 @@ int coll_add_receive(struct coll_operation *operation, int lane, enum coll_strea
     if (operation->error == MPI_SUCCESS)
         operation->error = PMPI_Recv_init_c(data, count, type, from, operation->tag + (int)stream,
                                             operation->plans->comm, &step.request);
-    return add(operation, lane, &step);
+    return add_message(operation, lane, &step);
 }
 
 int coll_add_work(struct coll_operation *operation, int lane, coll_work *work, const void *from,
@@ -156,16 +169,9 @@ static int sort_needs(struct coll_operation *operation) {
     return MPI_SUCCESS;
 }
 
-static void free_request(MPI_Request *request) {
-    if (*request != MPI_REQUEST_NULL)
-        PMPI_Request_free(request);
-}
-
 static void discard(struct coll_operation *operation) {
     for (int i = 0; i < operation->count; ++i)
         free_request(&operation->steps[i].request);
-    free_request(&operation->end);
-    free_request(&operation->failure);
     free_request(&operation->handle);
     for (int i = 0; i < 2; ++i)
         if (operation->own_types[i] != MPI_DATATYPE_NULL)
@@ -356,10 +362,19 @@ static void tell(struct coll_failure *taken) {
     }
 }
 
-/* Complete the application's request: it receives this message of the process to itself. */
-static void complete_request(MPI_Request *message) {
-    PMPI_Start(message);
-    PMPI_Wait(message, MPI_STATUS_IGNORE);
+/* What the application's request cannot take, so that its completion is an error. */
+static const char too_much;
+
+/*
+ * Complete the application's request: it receives this message of the process to itself. Nobody
+ * waits for the message: its buffer stays, a start must not wait for another rank, and poll() must
+ * not make progress.
+ */
+static void complete_request(const struct coll_operation *operation, int is_wrong) {
+    MPI_Request message;
+    if (PMPI_Isend(&too_much, is_wrong, MPI_BYTE, operation->rank, operation->tag + COLL_STREAM_END,
+                   operation->plans->comm, &message) == MPI_SUCCESS)
+        PMPI_Request_free(&message);
 }
 
 /* Carry an operation on; 1 if it has ended: then the application's request is complete. */
@@ -379,7 +394,7 @@ static int carry_on(struct coll_operation *operation) {
         return 0;
     if (error != MPI_SUCCESS)
         fail(operation);
-    complete_request(error == MPI_SUCCESS ? &operation->end : &operation->failure);
+    complete_request(operation, error != MPI_SUCCESS);
     operation->is_active = 0;
     return 1;
 }
@@ -447,7 +462,7 @@ static int mistake_of(struct coll_operation *operation) {
     COLL_TRY(is_unwaited(operation, &still));
     if (!still) {
         COLL_TRY(PMPI_Start(&operation->handle));
-        complete_request(&operation->end);
+        complete_request(operation, 0);
     }
     return MPI_ERR_REQUEST;
 }
@@ -626,14 +641,9 @@ static int next_tag(struct coll_plans *plans) {
     return COLL_STREAMS * plans->used++;
 }
 
-/* What the application's request cannot take, so that its completion is an error. */
-static const char too_much;
-
 /* The steps of an operation, and its handle. */
 static int build(struct coll_operation *operation, const struct coll_routine *routine,
                  coll_planner *planner, int *found) {
-    const MPI_Comm comm = operation->plans->comm;
-    const int rank = operation->cc->rank;
     if (operation->tag < 0)
         return MPI_SUCCESS;
     for (int lane = 0; lane < COLL_LANES; ++lane)
@@ -643,12 +653,9 @@ static int build(struct coll_operation *operation, const struct coll_routine *ro
         return MPI_SUCCESS;
     COLL_TRY(operation->error);
     COLL_TRY(sort_needs(operation));
-    COLL_TRY(PMPI_Recv_init(NULL, 0, MPI_BYTE, rank, operation->tag + COLL_STREAM_END, comm,
-                            &operation->handle));
-    COLL_TRY(PMPI_Send_init(NULL, 0, MPI_BYTE, rank, operation->tag + COLL_STREAM_END, comm,
-                            &operation->end));
-    return PMPI_Send_init(&too_much, 1, MPI_BYTE, rank, operation->tag + COLL_STREAM_END, comm,
-                          &operation->failure);
+    operation->rank = operation->cc->rank;
+    return PMPI_Recv_init(NULL, 0, MPI_BYTE, operation->rank, operation->tag + COLL_STREAM_END,
+                          operation->plans->comm, &operation->handle);
 }
 
 /* An operation without steps; NULL if there is no memory. */
@@ -656,7 +663,7 @@ static struct coll_operation *allocate(void) {
     struct coll_operation *operation = calloc(1, sizeof *operation);
     if (operation == NULL)
         return NULL;
-    operation->handle = operation->end = operation->failure = MPI_REQUEST_NULL;
+    operation->handle = MPI_REQUEST_NULL;
     operation->own_types[0] = operation->own_types[1] = MPI_DATATYPE_NULL;
     operation->room_for_failure = malloc(sizeof *operation->room_for_failure);
     if (operation->room_for_failure != NULL)
@@ -756,7 +763,7 @@ int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Requ
 static void forget(struct coll_operation *operation) {
     for (int i = 0; i < operation->count; ++i)
         operation->steps[i].request = MPI_REQUEST_NULL;
-    operation->handle = operation->end = operation->failure = MPI_REQUEST_NULL;
+    operation->handle = MPI_REQUEST_NULL;
     operation->own_types[0] = operation->own_types[1] = MPI_DATATYPE_NULL;
     operation->plans->comm = MPI_COMM_NULL;
     operation->plans->handler = MPI_ERRHANDLER_NULL;

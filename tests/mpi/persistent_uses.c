@@ -3,12 +3,13 @@
  * blocking collectives, the names of Fortran, mistakes, error handlers, and messages that are on
  * their way when an operation fails; and types with gaps that differ.
  *
- *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late|types|barriers|
- *   "fortran barriers"
+ *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late|types|counted|barriers|
+ *   "fortran barriers"|alone
  */
 #include "program.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -490,6 +491,47 @@ static void start_some(void) {
     MPI_Allreduce(from, to, 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* Wait until the other rank has got so far, or for ten seconds, without a call of MPI. */
+static int await_start(const atomic_int *started, int number) {
+    const double begin = now();
+    while (atomic_load(started) < number && now() - begin < 10)
+        usleep(100);
+    return atomic_load(started) >= number;
+}
+
+/*
+ * A start is local: it does not wait until the other rank makes progress. Ranks of a host have few
+ * cells of memory for what is on its way to all others, and the broadcasts fill more or fewer.
+ */
+static void start_alone(void) {
+    enum { STEP = 16384, LONGEST = 68 };
+    char *data = calloc(LONGEST, STEP);
+    atomic_int *started;
+    MPI_Comm pair;
+    MPI_Win window;
+    MPI_Aint size;
+    int rank, unit;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &pair);
+    MPI_Win_allocate_shared(sizeof *started, 1, MPI_INFO_NULL, pair, &started, &window);
+    MPI_Win_shared_query(window, 0, &size, &unit, &started);
+    for (int number = 1; number <= LONGEST; ++number) {
+        MPI_Request request;
+        MPI_Bcast_init(data, number * STEP, MPI_BYTE, 0, pair, MPI_INFO_NULL, &request);
+        MPI_Barrier(pair);
+        if (rank % 2 != 0)
+            EXPECT(await_start(started, number));
+        MPI_Start(&request);
+        if (rank % 2 == 0)
+            atomic_store(started, number);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    }
+    MPI_Win_free(&window);
+    MPI_Comm_free(&pair);
+    free(data);
+}
+
 int main(int argc, char **argv) {
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -507,7 +549,8 @@ int main(int argc, char **argv) {
                 {"late", fail_with_late_messages},
                 {"types", use_two_types},
                 {"counted", start_some},
-                {"barriers", use_barriers}};
+                {"barriers", use_barriers},
+                {"alone", start_alone}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

@@ -134,6 +134,10 @@ def test_progress_is_made_in_error_handlers_and_after_a_refusal(use):
     run("persistent_inside.c", use, kind="window", options=WRAPS)
 
 
+def test_a_start_waits_for_no_other_rank():
+    run("persistent_uses.c", "alone", kind="auto", variables=support.MEMORY)
+
+
 def test_empty_blocks_may_be_anywhere():
     """In place, the copy of what is sent is as long as the blocks with data reach."""
     run("persistent_inside.c", "places", kind="window", options=WRAPS)

@@ -351,7 +351,7 @@ def test_dear_looks_are_not_for_the_best_of_other_tables():
     ("best", "gain", "expected"),
     [(1.07, 0.03, False), (1.2, 0.03, True), (1.07, 0.005, True), (1.2, 0.3, True)],
 )
-def test_dear_calls_have_no_look_for_less_than_the_least_gain(best, gain, expected):
+def test_long_calls_have_no_look_for_less_than_the_least_gain(best, gain, expected):
     """The last size did not see the other one. It is hoped to take 1.04 to 1.05 times the bound."""
 
     def bound(size: int) -> float:

@@ -8,7 +8,7 @@
 
 #ifdef COLL_TRACED
 /* Ranks with events and ranks without them do not go together. */
-const unsigned long long coll_build = ~0x62a95f3f2f2cebee;
+const unsigned long long coll_build = ~0xd6c5f92f6d283208;
 #else
-const unsigned long long coll_build = 0x62a95f3f2f2cebee;
+const unsigned long long coll_build = 0xd6c5f92f6d283208;
 #endif

@@ -96,13 +96,13 @@ enum {
  * when all steps are complete. So all that the MPI library does with requests is right for it.
  */
 struct coll_operation {
-    MPI_Request handle, end, failure;
+    MPI_Request handle;
     const struct coll_comm *cc; /* while it is made; the communicator may be gone later */
     struct coll_plans *plans;
     struct coll_failure *room_for_failure; /* NULL once it has failed */
     struct coll_call call;
     double sums[COLL_SUMS];
-    int tag;
+    int tag, rank;
 
     struct coll_step *steps;
     int count, room;
