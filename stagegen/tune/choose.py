@@ -151,7 +151,10 @@ def steadier(samples: Samples, chosen: Candidate, gain: float = MARGIN) -> Candi
 
 
 def far(launches: int, is_long: bool) -> float:
-    """Return by what factor a candidate loses by far after so many launches (:data:`FAR`)."""
+    """Return by what factor a candidate loses by far after so many launches (:data:`FAR`).
+
+    ``is_long`` says whether hiccups and noise are small beside a call.
+    """
     return (FAR if is_long else FAR_IF_SHORT)[min(launches, max(FAR))]
 
 

@@ -173,13 +173,13 @@ def _promising(
     """
     best = least(times)
     fastest = min(best.values())
-    most = 1 - gain if fastest > LONG_SECONDS else 1.0
+    below = 1 - gain if fastest > LONG_SECONDS else 1.0
     soonest = _soonest(prediction, fastest)
     possible = {
         candidate: prediction.expected(candidate.algorithm, request.size) or 0.0
         for candidate in request.candidates
         if candidate in times
-        or soonest(candidate.algorithm, request.size) <= most * field.rival(best, candidate)
+        or soonest(candidate.algorithm, request.size) <= below * field.rival(best, candidate)
     }
     fresh = {c: time for c, time in possible.items() if prediction.is_fresh(c.algorithm)}
     stale = {c: time for c, time in possible.items() if c not in fresh}
@@ -187,10 +187,10 @@ def _promising(
         stale = {c: time for c, time in stale.items() if time <= field.rival(best, c)}
     surprised = _is_surprised(prediction, request, best)
     table = LOOKED_AT_IF_LATE if late > fastest else LOOKED_AT
-    many = _most(table, fastest + late) + SURPRISED * surprised
+    most = _most(table, fastest + late) + SURPRISED * surprised
     return {
-        *field.nearest(fresh, float("inf"), many),
-        *field.nearest(stale, float("inf"), max(many // STALE, 1)),
+        *field.nearest(fresh, float("inf"), most),
+        *field.nearest(stale, float("inf"), max(most // STALE, 1)),
     }
 
 

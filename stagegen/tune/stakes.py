@@ -4,8 +4,8 @@ The loss of a choice is its time over that of the best candidate, less 1. What m
 most of it that cannot be excluded:
 
 - Where the launches timed the choice, its median is at most the upper end of its 95 % interval, and
-  each rival's at least the lower end of its own. That end may be a hiccup if a fourth of the times
-  are. If fewer of them are odd than make a launch go on, the longest of the others is the end.
+  each rival's at least the lower end of its own. A few hiccups can be that upper end. So if less
+  than :data:`stagegen.tune.launches.DISTURBED_SHARE` of the times are odd, these do not count.
 - What only scouting saw is known to within :data:`LOOK` or :data:`NOISES` times what two looks at
   one candidate differ by, whichever is more.
 - At a size that was not looked at, a line through the times at the sizes on both sides tells the

@@ -46,7 +46,7 @@ BUDGET = 20.0
 
 #: The budgets of the part `budget`, as shares of the time of a full tuning: on the model, and in
 #: the lab, where each takes its time.
-SHARES_ON_MODEL, SHARES_IN_LAB = (0.1, 0.25, 0.5, 0.75, 1.0), (0.5, 0.75)
+SHARES_ON_MODEL, SHARES_IN_LAB = (0.1, 0.25, 0.5, 0.75, 1.0), (0.5,)
 
 MODEL, LAB, HERE = "model", "lab", "here"
 
