@@ -146,7 +146,7 @@ WIDE: dict[str, tuple[str, ...]] = {
     "faults/test_real_jobs": ("test_nothing_is_left_of_a_run_that_is_killed",),
     "generate/test_generate": (
         "test_generated_c_is_formatted[*-*]",
-        "test_no_dates_and_no_places[*-*]",
+        "test_files_have_no_dates_and_no_places[*-*]",
         "test_every_c_file_says_what_made_it_and_one_for_which_cluster[single-16]",
         "test_every_c_file_says_what_made_it_and_one_for_which_cluster[chain-4x4-cyclic]",
     ),
@@ -303,7 +303,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_correct_calls_that_differ_between_ranks_are_right[5]",
         "test_elements_that_reach_over_others_are_right[4]",
         "test_intercommunicators_go_native[5]",
-        "test_more_live_communicators_than_contexts_for_private_ones",
+        "test_more_live_communicators_than_contexts_for_private_ones_do_no_harm",
         "test_thousands_of_communicators_leave_nothing_behind",
     ),
     "mpi/test_rank_order": ("test_results_are_right_in_any_order[random]",),

@@ -13,8 +13,9 @@ from stagegen.generate.tables import numbers
 from stagegen.measure.records import Candidate
 from stagegen.patterns import Pattern
 from stagegen.tune import DecisionTable, Table
+from stagegen.tune.agreement import usual_choice
 from stagegen.tune.communicators import name_of
-from stagegen.tune.decision import CLUSTER, GENERIC, NATIVE_CANDIDATE, ONE_HOST, OTHER
+from stagegen.tune.decision import CLUSTER, GENERIC, ONE_HOST, OTHER
 from stagegen.tune.shapes import Range, Shape
 
 
@@ -103,7 +104,8 @@ ENTRIES_MOST = 64
 def c_patterns(decision: DecisionTable, routines: Sequence[Routine]) -> list[CPattern]:
     """Return the patterns and classes that calls are recognised by.
 
-    Where a pattern's rule is that of all other calls, nothing is gained if it is recognised. But
+    Where a pattern's rule is that of all other calls, nothing is gained if it is recognised. Where
+    it gains less than that costs, something is lost (:mod:`stagegen.tune.agreement`). But
     where a class of the collective has another rule, all patterns and classes stay: their calls
     would be taken for calls of this class.
 
@@ -147,7 +149,12 @@ def c_patterns(decision: DecisionTable, routines: Sequence[Routine]) -> list[CPa
 
 
 def _unusual(decision: DecisionTable, table: Table) -> list[int]:
-    """Return the numbers of the rules of a pattern that are not those of all other calls."""
+    """Return the numbers of the rules of a pattern that are not those of all other calls.
+
+    There are none if the pattern gains less than it costs to recognise it.
+    """
+    if table.agreement is not None and not table.agreement.pays:
+        return []
     return [
         number
         for number, rule in enumerate(table.rules)
@@ -165,17 +172,6 @@ def rule_tables(decision: DecisionTable) -> list[Table]:
     """Return the tables that the library numbers: those of patterns are apart."""
     of_patterns = [table for table, _ in pattern_tables(decision)]
     return [table for table in decision.tables if table not in of_patterns]
-
-
-def usual_choice(decision: DecisionTable, table: Table, size: int) -> Candidate | None:
-    """Return what serves other calls of all ranks of the cluster from a size on.
-
-    None if several rules do. An alltoallv has one rule for all sizes.
-    """
-    usual = decision.table(table.collective, CLUSTER, table.shape)
-    if usual is None:
-        return NATIVE_CANDIDATE
-    return usual.choice(size) if len(usual.rules) == 1 else None
 
 
 def _first_row(table: Table, number: int) -> int:

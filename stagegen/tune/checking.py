@@ -27,8 +27,9 @@ class CandidateWrong(CandidateFailed):
 class CheckedSource:
     """A source that times no candidate before it has been checked on the same ranks.
 
-    The routines are checked with the defaults of their parameters before the search begins. What
-    the search chooses besides is checked here, right before it is timed for the first time.
+    Most routines are checked with the defaults of their parameters before the search begins. What
+    the search chooses besides is checked here, right before it is timed for the first time: other
+    values, and in jobs on parts of the cluster all routines.
 
     A check that does not end takes minutes, and its routine is left out everywhere. So from then on
     the routine is not checked: neither with other values of its parameters nor on other ranks.

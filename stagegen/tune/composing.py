@@ -7,8 +7,7 @@ are looked at.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -18,6 +17,10 @@ from stagegen.tune.field import Field, Times, distinct, least
 from stagegen.tune.point import Point
 from stagegen.tune.prediction import REMEMBERED, usual_error
 from stagegen.tune.race import SHORT_SECONDS, look_at_few, try_short
+from stagegen.tune.sizes import octaves
+
+#: The error of a prediction counts so many times if looks on another communicator told it.
+ELSEWHERE = 2.0
 
 #: The most compositions of a group that are looked at, by the seconds that a call takes at the
 #: most. All are looked at where calls are short.
@@ -39,8 +42,16 @@ class Composing:
     request: Callable[[int, tuple[Candidate, ...]], Request]
     make_field: Callable[[Iterable[Candidate]], Field]
     gain: float
-    _ratios: dict[str, float] = field(default_factory=dict)
-    _errors: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    _ratios: dict[str, dict[int, float]] = field(default_factory=dict)
+    _errors: list[float] = field(default_factory=list)
+    _told_ratios: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    _told_errors: Sequence[float] = ()
+
+    def learn_from(self, other: Composing) -> None:
+        """Predict by what looks on another communicator have seen; take its errors as larger."""
+        self._told_ratios = {**other._told_ratios, **other._ratios}
+        more = (ELSEWHERE * error for error in other._errors)
+        self._told_errors = (*other._told_errors, *more)
 
     def look(self, size: int, point: Point, given: Mapping[Candidate, float]) -> None:
         """Look at compositions; only those that beat the others go on.
@@ -56,7 +67,7 @@ class Composing:
         uncomposed = distinct(point.field.leaders(least(point.tried)))
         race = self.make_field((*uncomposed, *given)).without_dear(scouted)
         short = point.fastest < SHORT_SECONDS
-        few = self._promising(race, scouted, given)
+        few = self._promising(size, race, scouted, given)
         if not few:
             return
         seen: Times = {}
@@ -70,7 +81,7 @@ class Composing:
             look_at_few(self.source, self.request(size, few), few, seen, rival)
             scores = {**{c: scouted[c] for c in uncomposed}, **least(seen)}
         for candidate in few:
-            self._learn(candidate, min(seen[candidate]), given[candidate])
+            self._learn(size, candidate, min(seen[candidate]), given[candidate])
             point.seen[candidate] = seen[candidate]
             rivals = _rival(race, {c: scores.get(c, inf) for c in uncomposed}, candidate)
             if scores.get(candidate, inf) < (1 - self.gain) * rivals:
@@ -82,12 +93,16 @@ class Composing:
         point.field = self.make_field(point.seen)
 
     def _promising(
-        self, race: Field, scouted: Mapping[Candidate, float], given: Mapping[Candidate, float]
+        self,
+        size: int,
+        race: Field,
+        scouted: Mapping[Candidate, float],
+        given: Mapping[Candidate, float],
     ) -> tuple[Candidate, ...]:
         """Return the compositions whose prediction, less its error, beats a group's best."""
         uncomposed = {c: scouted[c] for c in race.candidates if c not in given}
-        expected = {c: self._ratios.get(c.algorithm, 1.0) * seconds for c, seconds in given.items()}
-        error = usual_error(self._errors)
+        expected = {c: self._ratio(c, size) * seconds for c, seconds in given.items()}
+        error = usual_error([*self._told_errors, *self._errors][-REMEMBERED:])
         possible = {
             c: seconds
             for c, seconds in expected.items()
@@ -96,12 +111,21 @@ class Composing:
         most = next(count for limit, count in COMPOSED if min(uncomposed.values()) <= limit)
         return tuple(race.nearest(possible, inf, most))
 
-    def _learn(self, candidate: Candidate, seconds: float, predicted: float) -> None:
+    def _ratio(self, candidate: Candidate, size: int) -> float:
+        """Return how many times as long as its parts a composition is expected to take.
+
+        The look at the nearest size tells, here or on another communicator.
+        """
+        told = self._told_ratios.get(candidate.algorithm, {})
+        known = {**told, **self._ratios.get(candidate.algorithm, {})} or {size: 1.0}
+        return known[min(known, key=lambda one: (octaves(one, size), -one))]
+
+    def _learn(self, size: int, candidate: Candidate, seconds: float, predicted: float) -> None:
         """Take in what a composition took, and what its parts did."""
         if predicted > 0:
             ratio = seconds / predicted
-            self._errors.append(abs(ratio / self._ratios.get(candidate.algorithm, 1.0) - 1))
-            self._ratios[candidate.algorithm] = ratio
+            self._errors.append(abs(ratio / self._ratio(candidate, size) - 1))
+            self._ratios.setdefault(candidate.algorithm, {})[size] = ratio
 
 
 def _rival(race: Field, seconds: Mapping[Candidate, float], candidate: Candidate) -> float:

@@ -187,6 +187,20 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Agreement:
+    """What it costs to recognise the calls of a pattern.
+
+    Attributes:
+        seconds: that ranks take to tell each other what they have; None if that failed.
+        pays: whether the pattern's choice gains more than that at some measured size. If not, the
+            library does not recognise the pattern.
+    """
+
+    seconds: float | None
+    pays: bool
+
+
+@dataclass(frozen=True)
 class Spending:
     """How a budget for the whole tuning was spent.
 
@@ -232,6 +246,7 @@ class Table:
         unconverged: the measured sizes in bytes, ascending, at which the time of what serves them
             is not known to within the width that was asked for.
         estimates: if the time for tuning was limited: what may have been lost, by size.
+        agreement: if it is for a pattern that ranks recognise by telling each other what they have.
     """
 
     collective: str
@@ -244,6 +259,7 @@ class Table:
     confirmed: bool
     unconverged: tuple[int, ...] = ()
     estimates: tuple[Estimate, ...] = ()
+    agreement: Agreement | None = None
 
     def __post_init__(self) -> None:
         firsts = [rule.first for rule in self.rules]
@@ -400,6 +416,7 @@ def _table_json(table: Table) -> dict[str, Any]:
         "confirmed": table.confirmed,
         "unconverged": list(table.unconverged),
         **({"estimates": list(map(asdict, table.estimates))} if table.estimates else {}),
+        **({"agreement": asdict(table.agreement)} if table.agreement else {}),
         "rules": [
             {
                 "from": rule.first,
@@ -455,4 +472,5 @@ def _read_table(data: Mapping[str, Any], version: int) -> Table:
         data["confirmed"],
         tuple(data["unconverged"] if version > READ[0] else ()),
         tuple(Estimate(**form) for form in data.get("estimates", ())),
+        Agreement(**data["agreement"]) if "agreement" in data else None,
     )

@@ -46,6 +46,9 @@ REPETITIONS_MOST = 60
 FINALISTS = ((0.1, 3), (1.0, 2), (math.inf, 1))
 NEAR, NEAR_LONG = 1.15, 1.06
 
+#: The same number where another communicator's search has told what may win, besides native.
+FINALISTS_IF_TOLD = 1
+
 #: The number of the launch that scouts.
 SCOUTING = 0
 
@@ -133,7 +136,23 @@ def _leads_as_named(point: Point, scores: Mapping[Candidate, float]) -> bool:
     return bool(named) and min(named) <= NEAR_LONG * min(scores.values())
 
 
-def name_finalists(point: Point, neighbours: Sequence[Candidate]) -> None:
+def _leaders(point: Point, scores: Mapping[Candidate, float], near: float) -> list[Candidate]:
+    """Return the first candidates of each group that are near its best."""
+    most = next(count for limit, count in FINALISTS if point.lasts <= limit)
+    return point.field.nearest(scores, near, most)
+
+
+def _challengers(point: Point, scores: Mapping[Candidate, float], near: float) -> list[Candidate]:
+    """Return the first ones besides native, where another search has told what may win."""
+    others = {
+        candidate: seconds
+        for candidate, seconds in scores.items()
+        if candidate != NATIVE_CANDIDATE and seconds <= near * point.field.rival(scores, candidate)
+    }
+    return point.field.nearest(others, math.inf, FINALISTS_IF_TOLD)
+
+
+def name_finalists(point: Point, neighbours: Sequence[Candidate], *, is_told: bool = False) -> None:
     """Choose the finalists: the leaders of the groups, and what holds the nearby sizes.
 
     A look at candidates that were named before any call of this size favours none of them. If the
@@ -142,10 +161,11 @@ def name_finalists(point: Point, neighbours: Sequence[Candidate]) -> None:
     Args:
         point: what scouting saw.
         neighbours: what may be chosen at the neighbouring sizes.
+        is_told: as of the plan.
     """
     scores = least(point.tried)
-    most = next(count for limit, count in FINALISTS if point.lasts <= limit)
-    leading = point.field.nearest(scores, NEAR_LONG if point.is_long else NEAR, most)
+    near = NEAR_LONG if point.is_long else NEAR
+    leading = _challengers(point, scores, near) if is_told else _leaders(point, scores, near)
     best = min(scores.values())
     within = NEAR_LONG if point.is_long else SCOUT_FACTOR
     holding = {c for c in neighbours if scores.get(c, math.inf) <= within * best}

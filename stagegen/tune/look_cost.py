@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from stagegen.tune.sizes import octaves
 from stagegen.tune.subject import Subject
 
 #: The first look of a search costs so many times others like it: it tunes all parameters.
@@ -49,8 +50,3 @@ def _plain_cost(subject: Subject, size: int) -> float:
     seconds = subject.plan.bound(size) + LATENCY + subject.plan.late(size)
     calls = next(calls for most, calls in CALLS if seconds <= most)
     return seconds * max(calls, ALL if subject.plan.one_rule else 0.0)
-
-
-def octaves(one: int, other: int) -> float:
-    """Return by how many octaves two sizes in bytes differ."""
-    return abs(math.log2(max(one, 1)) - math.log2(max(other, 1)))

@@ -6,7 +6,7 @@ A look is scouting at one size (:mod:`stagegen.tune.scouting`). What looks found
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -81,6 +81,10 @@ class Looks:
     def take(self, hints: Mapping[int, tuple[Candidate, ...]], *, thrifty: bool) -> None:
         """Take in what other searches say of the candidates, and whether to be thrifty."""
         self._scout.plan = replace(self._scout.plan, hints=hints, thrifty=thrifty)
+
+    def learn_from(self, other: Looks) -> None:
+        """Predict what compositions take by those on another communicator."""
+        self._composing.learn_from(other._composing)
 
     def at(self, size: int) -> None:
         """Look at one of the sizes that are pending."""
@@ -178,12 +182,44 @@ class Looks:
             self._at_all_sizes()
 
     def _tune_before(self, size: int) -> None:
-        """Tune the parameters of one rule for all sizes, if calls of the largest are dear."""
+        """Tune the parameters of one rule for all sizes, if calls of the largest are dear.
+
+        If one of the hinted routines is faster than native there, no other is looked at.
+        """
         tuned = self._plan.tuning_size
-        if tuned != size and tuned not in self._quick:
-            able = self._able(tuned)
-            nothing = Prediction(self._plan.bound)
-            self._quick[tuned] = self._scout.quickly(tuned, able, nothing, len(able))
+        if tuned == size:
+            return
+        if self._hinted and not self._leads_as_hinted(tuned):
+            self._go_on_without_hints(tuned)
+        if tuned not in self._quick:
+            self._quick[tuned] = self._look_at_all(tuned, self._able(tuned))
+
+    def _leads_as_hinted(self, tuned: int) -> bool:
+        """Look at the hinted routines and native; return whether one of them is faster than it."""
+        named = [a for a in self._able(tuned) if a.name in self._hinted | {NATIVE}]
+        if len(named) == 1:
+            return False
+        if tuned not in self._quick:
+            self._quick[tuned] = self._look_at_all(tuned, named)
+        best = least(self._quick[tuned])
+        return min(best, key=best.__getitem__) != NATIVE_CANDIDATE
+
+    def _go_on_without_hints(self, tuned: int) -> None:
+        """Look at all routines at the sizes that were looked at, where hints named few."""
+        self.take({}, thrifty=self._scout.plan.thrifty)
+        self._quick.pop(tuned, None)
+        for size, point in self.points.items():
+            self._scout.also_all(size, point, self._able(size))
+
+    def _look_at_all(self, size: int, algorithms: Sequence[Algorithm]) -> Times:
+        """Look at algorithms at a size that is not tuned itself, whatever may be predicted."""
+        nothing = Prediction(self._plan.bound)
+        return self._scout.quickly(size, algorithms, nothing, len(algorithms))
+
+    @property
+    def _hinted(self) -> set[str]:
+        """The algorithms that hints name at any size."""
+        return {c.algorithm for few in self._scout.plan.hints.values() for c in few}
 
     def _at_all_sizes(self) -> None:
         """Look at what was looked at with the longest messages with shorter ones, too."""
@@ -207,8 +243,7 @@ class Looks:
         known = [times for smaller, times in sorted(seen.items()) if smaller < size]
         slower = {name for times in known for name in slower_than_native(times)}
         is_dear = size in self._plan.sizes and self._plan.tuning_size < size
-        hinted = {c.algorithm for few in self._scout.plan.hints.values() for c in few}
-        wanted = foremost(known, self._kinds) | hinted if is_dear else {a.name for a in able}
+        wanted = foremost(known, self._kinds) | self._hinted if is_dear else {a.name for a in able}
         return [a for a in able if a.name in wanted - slower or a.name == NATIVE]
 
     def below(self, size: int) -> Prediction:

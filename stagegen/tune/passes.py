@@ -5,7 +5,7 @@ What fails in a pass is left out of all that comes after it, on all communicator
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -44,6 +44,30 @@ class Topic:
     def collective(self) -> str:
         """The collective's name."""
         return self.described.name
+
+
+def teacher_of(topic: Topic, before: Iterable[Topic]) -> Topic | None:
+    """Return the topic whose search tells most about another one; None if none does.
+
+    It is of the same collective, and its communicator is nearest in shape. One host is nothing like
+    several. The whole cluster and named groups have schedules of their own, which no other search
+    knows.
+
+    Args:
+        topic: that is searched now.
+        before: what was searched before it, in this order.
+    """
+    if topic.communicator.group is not None or topic.communicator.pattern is not None:
+        return None
+    shape = topic.communicator.shape
+    known = (
+        other
+        for other in before
+        if other.collective == topic.collective
+        and other.communicator.pattern is None
+        and (other.communicator.hosts == 1) == (topic.communicator.hosts == 1)
+    )
+    return min(known, key=lambda other: other.communicator.shape.distance(shape), default=None)
 
 
 class Passes:
@@ -87,9 +111,14 @@ class Passes:
         }
 
     def compose(self, composed: Mapping[Topic, BySize]) -> None:
-        """Look at compositions."""
+        """Look at compositions; what those of one search took tells what others may take."""
+        before: list[Topic] = []
         for topics in self._sets:
             self._leave_out(topics)
+            for topic in topics:
+                if (teacher := teacher_of(topic, before)) is not None:
+                    self.searches[topic].learn_from(self.searches[teacher])
+            before += topics
             steps = {
                 topic: partial(
                     self.searches[topic].compose,

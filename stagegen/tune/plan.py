@@ -29,8 +29,9 @@ class Plan:
         kinds: of the tables to make, the most special first.
         protocol: how often is measured, and what difference counts.
         hints: by size, the candidates that another communicator's search found to be best, the best
-            first. A size is *confirmed* by those for the nearest size: the first two are timed
-            against the native routine alone. If neither wins, all candidates are looked at.
+            first, with their parameters. A size is *confirmed* by those for the nearest size: the
+            first two are timed against the native routine alone. If neither wins, all candidates
+            are looked at. Parameters are tuned unless a hinted one wins that is not native.
         bound: the lower bound in seconds for a size, at the links' nominal rates; 0 if there is
             none.
         hosts: on how many hosts the ranks are; None: on one each.
@@ -38,7 +39,7 @@ class Plan:
             nominal rates.
         one_rule: whether one rule serves calls of all sizes.
         is_told: whether another communicator's search says what may win: then crossovers follow
-            from the times at the sizes, where these are known.
+            from the times at the sizes, where these are known, and launches have fewer finalists.
         thrifty: whether only algorithms near the best one have their parameters tuned. Within a
             small budget it is so, because each value is checked before it is timed.
     """
@@ -85,7 +86,8 @@ class Outcome:
         communicator: its name.
         tables: one of each kind, for the shape that was measured.
         samples: at every size that was measured with all algorithms.
-        failures: routines that ended or hung the job at some size, and so were given up.
+        failures: routines that ended or hung the job at some size, or were wrong when they were
+            checked before it, and so were given up.
         width: the share of a median within which its interval was to be.
     """
 

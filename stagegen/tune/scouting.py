@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise, takewhile
-from math import log, sqrt
+from math import sqrt
 
 from stagegen.catalogue import Algorithm
 from stagegen.measure.records import Candidate, Request
@@ -26,6 +26,7 @@ from stagegen.tune.race import (
     look_quickly,
     try_short,
 )
+from stagegen.tune.sizes import octaves
 
 #: A size is confirmed by few candidates if the same algorithm won so many sizes before it, by a
 #: margin that grew from each to the next.
@@ -88,7 +89,7 @@ class Scout:
             seen: empty; gets what is seen, as soon as it is.
         """
         everyone = self._everyone(size, algorithms)
-        hinted = self._hinted(size)
+        hinted = self._hinted(size, everyone)
         expected = hinted or steady_winners(size, everyone, below, prediction)
         named: Times = {}
         if expected:
@@ -99,7 +100,7 @@ class Scout:
             late = self.plan.late(size)
             asked, gain = self._asked(size, everyone), self.plan.protocol.gain
             named = look(self.source, asked, everyone, prediction, seen, late, gain)
-        if self.plan.tunes(size):
+        if self.plan.tunes(size) and not (holds and self._has_values_of(size, hinted, seen)):
             self._tune(size, algorithms, everyone, seen)
         told = self._told(size, hinted, seen) if holds else frozenset()
         point = self._point(size, self.make_field(seen), seen, told)
@@ -137,13 +138,15 @@ class Scout:
     def _everyone(self, size: int, algorithms: Sequence[Algorithm]) -> Field:
         """Return the race of algorithms with the parameters that the last size left.
 
-        Where one rule serves all sizes, its values are the same at each.
+        What was not tuned here has those of the hints. Where one rule serves all sizes, its values
+        are the same at each.
         """
+        told = self._values_told(size)
+        usual = self.plan.tuning_size if self.plan.one_rule else size
         for algorithm in algorithms:
-            known = self.parameters.get(algorithm.name, default_candidate(algorithm))
-            if not self.plan.one_rule:
-                known = at_size(algorithm, known, size, self.plan.ranks)
-            self.parameters[algorithm.name] = known
+            left = self.parameters.get(algorithm.name, default_candidate(algorithm))
+            known = told.get(algorithm.name, left)
+            self.parameters[algorithm.name] = at_size(algorithm, known, usual, self.plan.ranks)
         return self.make_field(self.parameters[a.name] for a in algorithms)
 
     def also(self, size: int, point: Point, candidates: Sequence[Candidate]) -> None:
@@ -152,6 +155,12 @@ class Scout:
         look_at_few(self.source, self._asked(size, found), candidates, point.seen)
         point.tried |= {candidate: point.seen[candidate] for candidate in candidates}
         point.field = found
+
+    def also_all(self, size: int, point: Point, algorithms: Sequence[Algorithm]) -> None:
+        """Look at all algorithms that were not looked at at a size."""
+        everyone = self._everyone(size, algorithms).candidates
+        if more := [candidate for candidate in everyone if candidate not in point.seen]:
+            self.also(size, point, more)
 
     def between(self, size: int, candidates: Sequence[Candidate]) -> Point:
         """Look at some candidates at a size between two others."""
@@ -163,18 +172,41 @@ class Scout:
     def _asked(self, size: int, found: Field) -> Request:
         return in_random_order(self.request(size, found.candidates), self.plan.protocol.seed)
 
-    def _hinted(self, size: int) -> list[Candidate]:
+    def _hinted(self, size: int, everyone: Field) -> list[Candidate]:
         """Return the two best of the plan's hints for a size that can run here.
+
+        There are none if only the native routine is left of them: it would win against nobody.
+        """
+        names = [candidate.algorithm for candidate in self._hints(size)]
+        by_name = {candidate.algorithm: candidate for candidate in everyone.candidates}
+        hinted = [by_name[name] for name in names if name in by_name][:2]
+        return [] if set(hinted) == {NATIVE_CANDIDATE} else hinted
+
+    def _values_told(self, size: int) -> dict[str, Candidate]:
+        """Return what hints for a size within an octave name, without what was tuned here."""
+        hints = self._hints(size) if self._is_told_near(size) else ()
+        return {one.algorithm: one for one in hints if one.algorithm not in self.tuned}
+
+    def _has_values_of(self, size: int, hinted: Sequence[Candidate], seen: Times) -> bool:
+        """Whether the best look is of a hinted routine, with the values that were best elsewhere.
+
+        Where native is the best one, other values might beat it.
+        """
+        best = least(seen)
+        leader = min(best, key=best.__getitem__)
+        is_told = leader in hinted and leader != NATIVE_CANDIDATE and self._is_told_near(size)
+        return is_told and leader.algorithm not in self.tuned
+
+    def _hints(self, size: int) -> tuple[Candidate, ...]:
+        """Return the plan's hints for a size.
 
         If there are none for the size, those for the nearest one count: the size of the longest
         messages differs with the number of ranks.
         """
-        hints = self.plan.hints.get(self._nearest_hint(size), ())
-        hinted = (self.parameters.get(candidate.algorithm) for candidate in hints)
-        return [candidate for candidate in hinted if candidate is not None][:2]
+        return self.plan.hints.get(self._nearest_hint(size), ())
 
     def _nearest_hint(self, size: int) -> int:
-        return min(self.plan.hints, key=lambda one: (_apart(one, size), one), default=size)
+        return min(self.plan.hints, key=lambda one: (octaves(one, size), one), default=size)
 
     def _told(self, size: int, hinted: Sequence[Candidate], seen: Times) -> frozenset[str]:
         """Return the hinted algorithms that are ahead of native, if one of them had the best look.
@@ -185,8 +217,12 @@ class Scout:
         names = frozenset(candidate.algorithm for candidate in ahead)
         best = least(seen)
         leads = min(best, key=best.__getitem__).algorithm in names
-        near = _apart(self._nearest_hint(size), size) <= log(2)
-        return names if leads and near and not self.plan.one_rule else frozenset()
+        is_told = leads and self._is_told_near(size) and not self.plan.one_rule
+        return names if is_told else frozenset()
+
+    def _is_told_near(self, size: int) -> bool:
+        """Whether hints are for a size within an octave."""
+        return octaves(self._nearest_hint(size), size) <= 1
 
     @staticmethod
     def _holds(everyone: Field, expected: Sequence[Candidate], seen: Times) -> bool:
@@ -211,11 +247,14 @@ class Scout:
         not tuned again, as that takes as long as several races. It is not tuned at all on the
         rungs, within a small budget, or where its calls take seconds. One rule for all sizes is
         different: it is tuned at one size alone, so there long calls are tuned, too.
+
+        What has the values of hints counts as tuned before.
         """
+        told = self._values_told(size)
         contenders = set(everyone.nearest(least(seen), NEAR_FACTOR, NEAREST))
         for algorithm in algorithms:
             known = self.parameters[algorithm.name]
-            first = algorithm.name not in self.tuned
+            first = algorithm.name not in self.tuned and algorithm.name not in told
             if known not in seen or not choices(algorithm, size, self.plan.ranks):
                 continue
             seconds = min(seen[known])
@@ -248,11 +287,6 @@ def _has_lost_as_foreseen(named: Times, prediction: Prediction, size: int) -> bo
     if of_best is None or of_native is None:
         return False
     return native > CLEARLY * first[best] and of_native > CLEARLY * of_best
-
-
-def _apart(one: int, other: int) -> float:
-    """Return how far two sizes are apart: the logarithm of their ratio."""
-    return abs(log(max(one, 1) / max(other, 1)))
 
 
 def steady_winners(

@@ -110,6 +110,10 @@ class Search:
         self._looks.compositions = compositions
         self._until_none_fails(self._looks.all)
 
+    def learn_from(self, other: Search) -> None:
+        """Predict what compositions take by those on another communicator."""
+        self._looks.learn_from(other._looks)
+
     def confirm(self, launch: int) -> None:
         """Time the finalists of all sizes in one of the launches that decide.
 
@@ -243,7 +247,8 @@ class Search:
         sizes = sorted(self.points)
         place = sizes.index(size)
         around = [*sizes[max(0, place - 1) : place], *sizes[place + 1 : place + 2]]
-        name_finalists(self.points[size], [c for one in around for c in self._leaders(one)])
+        neighbours = [c for one in around for c in self._leaders(one)]
+        name_finalists(self.points[size], neighbours, is_told=self._plan.is_told)
 
     def _leaders(self, size: int) -> list[Candidate]:
         """Return what leads at a size by what was seen so far, of each kind."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from math import isqrt
+from math import isqrt, log
 
 
 @dataclass(frozen=True, order=True)
@@ -37,6 +37,11 @@ class Shape:
     def ranks(self) -> int:
         """How many ranks there are if all hosts have equally many."""
         return self.hosts * self.ranks_per_host
+
+    def distance(self, other: Shape) -> tuple[float, float]:
+        """Return how far two shapes are apart: by ratio in hosts, then in ranks per host."""
+        per_host = abs(log(self.ranks_per_host / other.ranks_per_host))
+        return abs(log(self.hosts / other.hosts)), per_host
 
     def __str__(self) -> str:
         return f"{self.hosts}x{self.ranks_per_host}"

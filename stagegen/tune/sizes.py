@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from stagegen.catalogue import Collective
@@ -13,6 +14,11 @@ from stagegen.tune.scope import Options
 #: Where a size is that of the whole message, sizes go on, as in other collectives each rank gets as
 #: much from every rank: up to the number of ranks times the largest size, at most so many times.
 WHOLE_MOST = 16
+
+
+def octaves(one: int, other: int) -> float:
+    """Return by how many octaves two sizes in bytes differ."""
+    return abs(math.log2(max(one, 1)) - math.log2(max(other, 1)))
 
 
 def sizes_of(

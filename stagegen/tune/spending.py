@@ -26,10 +26,11 @@ from dataclasses import dataclass, field, replace
 from stagegen.measure.records import Candidate
 from stagegen.tune.compositions import Compositions, LeastSeconds
 from stagegen.tune.field import least
-from stagegen.tune.look_cost import BEGIN, LATENCY, cost_of_look, octaves
+from stagegen.tune.look_cost import BEGIN, LATENCY, cost_of_look
 from stagegen.tune.plan import Outcome
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.purse import BudgetSpent, Purse
+from stagegen.tune.sizes import octaves
 from stagegen.tune.stated import estimated
 from stagegen.tune.subject import Subject
 

@@ -14,14 +14,15 @@ from stagegen.generate.pattern_templates import algorithm_names
 from stagegen.measure.records import Candidate, Check
 from stagegen.measure.source import Source
 from stagegen.topology import Topology
+from stagegen.tune.agreement import time_agreement, weigh
 from stagegen.tune.bounds import Least, bound_of_pattern
 from stagegen.tune.checking import CheckedSource, find_wrong, find_wrong_among
 from stagegen.tune.communicators import Communicator, as_seen_by, find_communicators, is_job
 from stagegen.tune.compositions import Compositions, LeastSeconds
 from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable, Spending
 from stagegen.tune.experiments import Experiments
-from stagegen.tune.hints import Known, hints_from
-from stagegen.tune.passes import BySize, Passes, Topic
+from stagegen.tune.hints import hints_from
+from stagegen.tune.passes import BySize, Passes, Topic, teacher_of
 from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.purse import PaidSource, Purse
 from stagegen.tune.ranges import of_all_shapes
@@ -114,9 +115,11 @@ def tune(
         spent = _within(topology, options, topics, source, least, progress)
         return _tuned(topology, catalogue, options, representative, *spent)
     source = CheckedSource(Experiments(source))
+    told = _time_telling(source, topics, options)
+    untold = [topic for topic in topics if not _is_told(topic.communicator, options)]
     wrong = tuple(
         check
-        for topic in topics
+        for topic in untold
         for check in find_wrong(
             source,
             topic.collective,
@@ -128,13 +131,13 @@ def tune(
     passes = Passes(_sets(topology, topics), run_searches, _algorithms_of(wrong))
 
     def search_for(topic: Topic, left: Sequence[Algorithm]) -> Search:
-        hints = _hints(topic, left, passes.scouted.items())
+        hints = _hints(topic, left, passes.scouted)
         plan = replace(_plan(topology, options, topic, least, progress), hints=hints)
         return Search(source, plan, topic.collective, left, topic.others)
 
     passes.scout(search_for)
     composed = passes.allowed(_compositions(passes.searches, passes.scouted, least))
-    wrong += _wrong_among(source, composed, progress)
+    wrong += _wrong_among(source, {topic: composed[topic] for topic in untold}, progress)
     passes.banned |= _algorithms_of(wrong)
     passes.compose(composed)
     for launch in range(1, options.protocol.launches + 1):
@@ -142,7 +145,7 @@ def tune(
     concluded = passes.conclude()
     outcomes = [concluded[topic] for topic in topics if not topic.is_part]
     parts = [passes.scouted[topic] for topic in topics if topic.is_part]
-    return _tuned(topology, catalogue, options, representative, (outcomes, parts), wrong)
+    return _tuned(topology, catalogue, options, representative, (outcomes, parts), told, wrong)
 
 
 def _algorithms_of(checks: Iterable[Check]) -> set[tuple[str, str]]:
@@ -166,11 +169,16 @@ def _within(
     source: Source,
     least: LeastSeconds,
     progress: Callable[[str], None],
-) -> tuple[_Outcomes, tuple[Check, ...], Spending]:
-    """Tune within the budget of the options; return outcomes, wrong checks, what was spent."""
+) -> tuple[_Outcomes, Mapping[str, float | None], tuple[Check, ...], Spending]:
+    """Tune within the budget of the options.
+
+    Returns:
+        Outcomes, what telling each other takes, wrong checks, what was spent.
+    """
     assert options.total is not None
     purse = Purse(options.total)
     paid = CheckedSource(Experiments(PaidSource(source, purse)))
+    told = _time_telling(paid, topics, options)
     subjects: list[Subject] = []
     for topic in topics:
         plan = _plan(topology, options, topic, least, progress)
@@ -183,14 +191,14 @@ def _within(
     outcomes = [outcome for outcome, subject in found if not subject.is_part]
     parts = [outcome for outcome, subject in found if subject.is_part]
     tables = [table for outcome in outcomes for table in outcome.tables]
-    return (outcomes, parts), (), spending_of(tables, purse)
+    return (outcomes, parts), told, (), spending_of(tables, purse)
 
 
 def _hints_within(
     topic: Topic, before: Sequence[tuple[Topic, Subject]]
 ) -> Mapping[int, tuple[Candidate, ...]]:
     """Return what the searches before a topic say of its candidates, by what is known so far."""
-    known = [(other, s.search.outcome()) for other, s in before if s.collective == topic.collective]
+    known = {other: s.search.outcome() for other, s in before if s.collective == topic.collective}
     return _hints(topic, topic.algorithms, known)
 
 
@@ -200,6 +208,7 @@ def _tuned(
     options: Options,
     representative: Callable[[], bool],
     found: _Outcomes,
+    told: Mapping[str, float | None],
     wrong: tuple[Check, ...],
     spending: Spending | None = None,
 ) -> Tuned:
@@ -221,25 +230,35 @@ def _tuned(
         patterns=options.patterns,
         spending=spending,
     )
-    return Tuned(decision, tuple(outcomes), wrong, tuple(parts))
+    weighed = weigh(decision, outcomes, told)
+    return Tuned(weighed, tuple(outcomes), wrong, tuple(parts))
+
+
+def _time_telling(
+    source: Source, topics: Iterable[Topic], options: Options
+) -> Mapping[str, float | None]:
+    """Return the collectives whose patterns ranks recognise by telling each other what they have.
+
+    With each come the seconds that this takes; None if it failed. Of other collectives, all ranks
+    know all counts.
+    """
+    names = {
+        topic.collective
+        for topic in topics
+        if topic.communicator.pattern is not None and topic.described.has_one_rule
+    }
+    return dict.fromkeys(sorted(names), time_agreement(source, options.timing)) if names else {}
 
 
 def _hints(
-    topic: Topic, left: Sequence[Algorithm], before: Iterable[tuple[Topic, Outcome]]
+    topic: Topic, left: Sequence[Algorithm], before: Mapping[Topic, Outcome]
 ) -> Mapping[int, tuple[Candidate, ...]]:
-    """Return what the searches before say of a topic's candidates.
-
-    The whole cluster and named groups have schedules of their own. No other search knows them.
-    """
-    if topic.communicator.group is not None or topic.communicator.pattern is not None:
+    """Return what the searches before say of a topic's candidates."""
+    teacher = teacher_of(topic, before)
+    if teacher is None:
         return {}
-    known = (
-        Known(other.communicator.shape, outcome)
-        for other, outcome in before
-        if other.collective == topic.collective and other.communicator.pattern is None
-    )
     names = {a.name for a in left}
-    return hints_from(known, topic.communicator.shape, names, one_rule=_has_one_rule(topic))
+    return hints_from(before[teacher], names, one_rule=_has_one_rule(topic))
 
 
 #: Outcomes of what has tables, and of what only serves parts.

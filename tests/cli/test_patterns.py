@@ -66,7 +66,7 @@ def test_a_name_is_checked():
             run("patterns", "make", "zipf", "--ranks", "8", "--name", name)
 
 
-def test_patterns_as_text_and_json(file):
+def test_text_and_json_tell_the_patterns_of_a_file(file):
     text = run("patterns", str(file), "--topology", CLUSTER)
     assert "patterns by threshold: 0: 1" in text
     assert "z: at least" in text

@@ -120,7 +120,7 @@ def test_a_result_without_some_trees_has_empty_cells():
         ((0.8, 0.9), (1.0, 0.90), [False, False]),
     ],
 )
-def test_targets_of_skew(late, nobody, met):
+def test_skew_says_which_targets_are_met(late, nobody, met):
     """The same is promised of the tree with one token and of the one with several."""
     for multicast in (False, True):
         found = {
@@ -162,7 +162,7 @@ SAME = two_sites.replace(two_sites.LARGE, late=two_sites.LATE, same=True).name
         ({SAME: sites(PRR=1.2, lanes=1.3)}, [None, None, None, False]),
     ],
 )
-def test_targets_of_two_sites(found, met):
+def test_two_sites_says_which_targets_are_met(found, met):
     assert [target.met for target in two_sites.EXPERIMENT.targets(found)] == met
 
 

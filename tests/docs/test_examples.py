@@ -97,7 +97,7 @@ def made_again(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.mpi
-def test_an_algorithm_and_a_timing_mechanism_in_folders(cluster, tmp_path):
+def test_an_algorithm_and_a_timing_mechanism_in_folders_serve_a_tuning(cluster, tmp_path):
     shutil.copytree(EXAMPLES / "algorithm" / "templates", cluster / "templates")
     shutil.copy(EXAMPLES / "timing" / "arrival.c", cluster)
     text = (EXAMPLES / "algorithm" / "stagegen.yaml").read_text()
@@ -119,7 +119,7 @@ def test_an_algorithm_and_a_timing_mechanism_in_folders(cluster, tmp_path):
 
 
 @pytest.mark.mpi
-def test_a_generator_and_a_launcher_of_packages(cluster, packages, tmp_path):
+def test_a_generator_and_a_launcher_of_packages_serve_a_tuning(cluster, packages, tmp_path):
     shutil.copytree(EXAMPLES / "generator" / "cluster", cluster, dirs_exist_ok=True)
     out, topology = tmp_path / "out", cluster / "topology.yaml"
     words = ["--algorithms", "greedy", "--launcher", "nice", *QUICK[2:], "--output", out]
@@ -137,7 +137,7 @@ def test_a_generator_and_a_launcher_of_packages(cluster, packages, tmp_path):
 
 
 @pytest.mark.mpi
-def test_templates_and_a_timing_mechanism_of_a_package(cluster, packages, tmp_path):
+def test_templates_and_a_timing_mechanism_of_a_package_serve_a_tuning(cluster, packages, tmp_path):
     out = tmp_path / "out"
     words = ["--algorithms", "star", "--timing", "arrival", "--computation", "1", *QUICK]
     tune = ["tune", "--topology", cluster / "topology.yaml", *words, "--output", out]

@@ -151,7 +151,7 @@ def test_parts_of_the_slowest_rank_are_those_of_calls_between_the_quartiles(tmp_
     assert typical["before and after the tree"] == us(0)
 
 
-def test_messages_as_halves_and_by_clocks(tmp_path):
+def test_halves_and_good_clocks_give_equal_ways_the_same_time(tmp_path):
     """If both ways take equally long, good clocks give the same as half of there and back."""
     uneven = [replace(one) for one in calls(1)]
     found = series(tmp_path, uneven)
@@ -176,7 +176,7 @@ def test_a_late_rank_is_found_as_arrival_waits_of_the_others(tmp_path):
     assert found.nodes[0].arrival_places[of_node(1)] == {2: 5}
 
 
-def test_order_of_arrivals_and_departures(tmp_path):
+def test_a_table_holds_the_order_of_arrivals_and_departures(tmp_path):
     table = tree_findings(series(tmp_path, calls(4))).nodes[0].order_table()
     # Arrivals at the root: itself, 1, 2. Departures: 2, 1, itself.
     assert table == [[0, 0, 1], [0, 1, 0], [1, 0, 0]]

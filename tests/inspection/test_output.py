@@ -90,7 +90,7 @@ def test_the_last_row_of_the_stages_is_the_time_of_a_call_on_that_rank(tmp_path,
     assert told["tree"]["ranks"][2]["call"]["max_s"] == us(113)
 
 
-def test_text_json_and_page_of_two_files(tmp_path, capsys):
+def test_text_json_and_page_tell_of_two_files(tmp_path, capsys):
     files = []
     for name, late in (("one", None), ("two", {1: 300.0})):
         files.append(

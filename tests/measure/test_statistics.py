@@ -75,7 +75,7 @@ def test_three_of_each_never_count_and_four_do():
 
 
 @given(st.lists(st.floats(1e-6, 1e-3), max_size=2), st.lists(st.floats(1.0, 9.0), max_size=40))
-def test_never_with_too_few_repetitions(few, many):
+def test_too_few_repetitions_are_never_significant(few, many):
     """Two of each are never significant, and neither is none of one."""
     assert not is_faster(few[:0], many)
     assert not is_faster(few, many[:0])

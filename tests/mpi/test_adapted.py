@@ -51,7 +51,7 @@ def test_entry_points_give_the_bytes_of_native_with_every_policy(policy, scratch
 @pytest.mark.slow
 @pytest.mark.timeout(1900)
 @pytest.mark.parametrize("policy", adapting.policies())
-def test_all_combinations_at_the_entry_points_with_every_policy(policy):
+def test_every_policy_serves_all_combinations_at_the_entry_points(policy):
     assert checked(2, "full", LIBCOLL_ADAPTIVE=f"{policy},{RESTLESS}") > 20_000
 
 

@@ -21,7 +21,7 @@ def test_thousands_of_communicators_leave_nothing_behind():
     passes("communicators.c", 3, "recreate", "2500")
 
 
-def test_more_live_communicators_than_contexts_for_private_ones():
+def test_more_live_communicators_than_contexts_for_private_ones_do_no_harm():
     passes("communicators.c", 2, "live", "1800")
 
 

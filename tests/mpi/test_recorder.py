@@ -135,7 +135,7 @@ def test_a_rank_keeps_its_own_counts_its_types_and_its_operation(tmp_path):
         assert (vector["received_bytes"], vector["recv_extent"]) == (8, 16)
 
 
-def test_threads_on_communicators_of_their_own(tmp_path):
+def test_calls_of_threads_are_told_apart_by_their_communicators(tmp_path):
     recording = recorded(tmp_path, "threads", "200")
     first, second = found(recording, "allreduce")
     assert first.communicator != second.communicator

@@ -228,7 +228,7 @@ def test_all_ranks_report_where_they_run_even_on_fewer_cpus(tmp_path):
 
 @pytest.mark.parametrize("timing", ["mpptest", "barrier", "computation"])
 @pytest.mark.parametrize("settle", [0, 1])
-def test_a_time_for_each_repetition_of_each_routine(timing, settle):
+def test_each_repetition_of_each_routine_has_a_time(timing, settle):
     begin = monotonic()
     (times,) = answers(f"measure bcast 8 {timing} 0.5 slowest {settle} 4 3 flat binomial")
     whole = monotonic() - begin

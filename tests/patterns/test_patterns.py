@@ -66,7 +66,7 @@ GOOD = """patterns:
 """
 
 
-def test_a_file_written_by_hand(tmp_path):
+def test_a_file_written_by_hand_is_read(tmp_path):
     file = tmp_path / "p.yaml"
     file.write_text(GOOD)
     (pattern,) = read_patterns(file)

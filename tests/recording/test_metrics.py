@@ -122,7 +122,7 @@ def test_phases_cover_the_series():
     assert len(phases) == 4
 
 
-def test_times_of_messages_between_and_beyond_the_measured_sizes():
+def test_messages_between_and_beyond_the_measured_sizes_are_on_lines():
     assert TIMES.of(500) == pytest.approx(0.0015)
     assert TIMES.of(3000) == pytest.approx(0.006)
 

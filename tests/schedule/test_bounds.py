@@ -215,7 +215,7 @@ def test_ranks_of_one_host_need_no_network(collective):
     assert (bound.seconds, bound.edges, bound.latency_seconds) == (0.0, (), 0.0)
 
 
-def test_gather_from_hosts_of_several_ranks():
+def test_the_ranks_of_the_root_s_host_do_not_count_in_the_bound_of_a_gather():
     topology = make_topology([2], [], slots={"n0": 3, "n1": 2})
     assert lower_bound(topology, "gather", 1000, 0).bytes == 2000
     assert lower_bound(topology, "gather", 1000, 4).bytes == 3000

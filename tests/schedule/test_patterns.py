@@ -188,7 +188,7 @@ def test_a_schedule_of_other_ranks_or_of_an_unknown_kind_is_refused():
 
 
 @pytest.mark.parametrize("value", [0, 5])
-def test_patterns_with_nothing_or_only_own_blocks(value):
+def test_patterns_with_nothing_or_only_own_blocks_need_no_phase(value):
     pattern = Pattern("p", "alltoallv", tuple(map(tuple, (value * np.eye(4, dtype=int)).tolist())))
     for kind in PATTERN_KINDS:
         schedule = schedule_of(star(4), pattern, kind)

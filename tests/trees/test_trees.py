@@ -220,7 +220,7 @@ def levels(topology, name):
     return tree.height, len(tree.nodes), len(roots)
 
 
-def test_the_configurations_of_the_paper():
+def test_the_configurations_of_the_paper_have_its_levels():
     """Section 6.1 on 4 hosts of 8, section 6.2 on 8 hosts of 4: levels and hosts of the root."""
     eights = ("nary8W", "quad8W", "binaryquad8W", "binary8W")
     assert [levels(FOUR_BY_EIGHT, name) for name in eights] == [

@@ -8,11 +8,14 @@ from dataclasses import replace
 import pytest
 
 from stagegen.catalogue import load_catalogue
-from stagegen.measure.records import Bound, Candidate, Request, Timing
+from stagegen.measure.records import Bound, Candidate, Check, Measurement, Request, Timing
+from stagegen.tune.communicators import Communicator
+from stagegen.tune.decision import DecisionTable
 from stagegen.tune.elimination import eliminate
 from stagegen.tune.field import Field, Sample
-from stagegen.tune.hints import Known, hints_from
-from stagegen.tune.launches import run_launch
+from stagegen.tune.hints import hints_from
+from stagegen.tune.launches import FINALISTS_IF_TOLD, name_finalists, run_launch
+from stagegen.tune.passes import Topic, teacher_of
 from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.point import Point
 from stagegen.tune.prediction import Prediction
@@ -39,37 +42,57 @@ def of(seconds: dict[Candidate, float]) -> Outcome:
     return Outcome("alltoall", "whole", (), {64: samples}, ())
 
 
-WHOLE = Known(Shape(16, 1), outcome(native=3, ring=1, tree=2, pair=4))
-PAIRS = Known(Shape(2, 1), outcome(native=1, ring=5, tree=4, pair=2))
+def topic(shape: str, collective: str = "bcast", group: int | None = None) -> Topic:
+    """Return a topic on the cluster, a group of it, or a job of some shape."""
+    hosts, per_host = map(int, shape.split("x"))
+    ranks = tuple(range(hosts * per_host))
+    communicator = Communicator(shape, ranks, hosts, group)
+    return Topic(CATALOGUE.collective(collective), communicator, (), (), {})
 
 
-def test_hints_come_from_the_nearest_shape():
-    assert hints_from([WHOLE, PAIRS], Shape(8, 1), ALL) == {64: (RING, TREE)}
-    assert hints_from([WHOLE, PAIRS], Shape(3, 1), ALL) == {64: (NATIVE, PAIR)}
-    assert hints_from([PAIRS, WHOLE], Shape(3, 1), ALL) == {64: (NATIVE, PAIR)}
+WHOLE, PAIRS, FULL, HOST = topic("16x1", group=0), topic("2x1"), topic("15x8"), topic("1x4")
 
 
-def test_hosts_count_before_ranks_per_host():
-    many = Known(Shape(15, 8), outcome(native=9, pair=1, tree=2))
-    assert hints_from([many, WHOLE], Shape(15, 1), ALL) == {64: (PAIR, TREE)}
+@pytest.mark.parametrize(
+    ("shape", "before", "teacher"),
+    [
+        pytest.param("8x1", [WHOLE, PAIRS], WHOLE, id="16 hosts are nearer"),
+        pytest.param("3x1", [WHOLE, PAIRS], PAIRS, id="2 hosts are nearer"),
+        pytest.param("3x1", [PAIRS, WHOLE], PAIRS, id="in another order"),
+        pytest.param("15x1", [FULL, WHOLE], FULL, id="hosts count before ranks per host"),
+        pytest.param("4x1", [topic("4x1", "reduce")], None, id="another collective"),
+        pytest.param("1x8", [WHOLE, FULL], None, id="one host is like no other"),
+        pytest.param("1x8", [FULL, HOST], HOST, id="another host"),
+        pytest.param("4x1", [], None, id="the first search"),
+    ],
+)
+def test_hints_come_from_the_nearest_shape(shape, before, teacher):
+    assert teacher_of(topic(shape), before) is teacher
+
+
+@pytest.mark.parametrize("group", [0, 1])
+def test_no_other_search_knows_the_schedules_of_the_cluster_and_of_groups(group):
+    assert teacher_of(topic("8x1", group=group), [WHOLE, PAIRS]) is None
 
 
 def test_what_cannot_run_there_is_left_out():
-    assert hints_from([WHOLE], Shape(8, 1), {"native", "tree"}) == {64: (TREE, NATIVE)}
+    found = outcome(native=3, ring=1, tree=2, pair=4)
+    assert hints_from(found, ALL) == {64: (RING, TREE)}
+    assert hints_from(found, {"native", "tree"}) == {64: (TREE, NATIVE)}
 
 
 def test_an_algorithm_is_passed_on_once_and_compositions_are_not():
     small, large = (Candidate("ring", (("segment_size", size),)) for size in (64, 4096))
     composed = Candidate("composed", (), (Bound("bcast", NATIVE),))
-    known = Known(Shape(4, 1), of({small: 2, large: 1, composed: 0.5, NATIVE: 3}))
-    assert hints_from([known], Shape(4, 1), ALL) == {64: (large, NATIVE)}
+    found = of({small: 2, large: 1, composed: 0.5, NATIVE: 3})
+    assert hints_from(found, ALL) == {64: (large, NATIVE)}
 
 
 def test_with_one_rule_for_all_sizes_what_serves_them_is_passed_on_at_each():
     short = {NATIVE: Sample((1.0,)), RING: Sample((4.0,)), TREE: Sample((0.9,))}
     long = {NATIVE: Sample((1.0,)), RING: Sample((0.2,)), TREE: Sample((0.8,))}
     found = Outcome("alltoallv", "whole", (), {1: short, 65536: long}, ())
-    passed_on = hints_from([Known(Shape(16, 1), found)], Shape(8, 1), ALL, one_rule=True)
+    passed_on = hints_from(found, ALL, one_rule=True)
     assert passed_on == {1: (TREE, NATIVE), 65536: (TREE,)}
 
 
@@ -114,10 +137,10 @@ def test_a_crossover_of_few_ranks_follows_from_the_times_at_the_sizes():
         assert any(request.size not in looked_at for request in asked) == has_duels
 
 
-def by_factor(factor: float) -> Callable[[Candidate, int], float]:
+def by_factor(factor: float, others: float = 3.0) -> Callable[[Candidate, int], float]:
     """Return seconds: binomial takes this share of native's, and all others take longer."""
     factors = {"native": 1.0, "binomial": factor}
-    return lambda candidate, size: factors.get(candidate.algorithm, 3.0) * (1e-3 + 1e-7 * size)
+    return lambda candidate, size: factors.get(candidate.algorithm, others) * (1e-3 + 1e-7 * size)
 
 
 @pytest.mark.parametrize("total", [None, 1000.0], ids=["all", "budget"])
@@ -193,8 +216,17 @@ def after_launches(point: Point, *times: dict[Candidate, float]) -> tuple[Candid
 
 def scouted(told_at: int) -> tuple[Scout, Point]:
     """Return what scouting finds with 1024 bytes, if binomial won with others elsewhere."""
-    model = Model(by_factor(0.8))
-    algorithms = [CATALOGUE.find("bcast", name) for name in ("native", "binomial")]
+    scout = scouting(Model(by_factor(0.8)), {told_at: (Candidate("binomial"), NATIVE)})
+    return scout, look_at_1024(scout, "native", "binomial")
+
+
+def look_at_1024(scout: Scout, *names: str) -> Point:
+    algorithms = [CATALOGUE.find("bcast", name) for name in names]
+    return scout.at(1024, algorithms, Prediction(scout.plan.bound), (), {})
+
+
+def scouting(model: Model, hints: dict[int, tuple[Candidate, ...]]) -> Scout:
+    """Return what scouts a bcast on four ranks."""
 
     def ask(size: int, candidates: tuple[Candidate, ...]) -> Request:
         return Request("bcast", size, Timing(), False, 2, 1, candidates)
@@ -202,16 +234,186 @@ def scouted(told_at: int) -> tuple[Scout, Point]:
     def field(candidates: Iterable[Candidate]) -> Field:
         return Field(everyone := tuple(candidates), (frozenset(everyone),))
 
-    hints = {told_at: (Candidate("binomial"), NATIVE)}
     plan = Plan(4, (1024,), Timing(), 1.0, lambda _: None, hints=hints)
-    scout = Scout(model, plan, ask, field)
-    return scout, scout.at(1024, algorithms, Prediction(plan.bound), (), {})
+    return Scout(model, plan, ask, field)
 
 
 @pytest.mark.parametrize(("told_at", "told"), [(1024, True), (2048, True), (4096, False)])
 def test_what_won_with_other_messages_is_confirmed_within_an_octave(told_at, told):
     _, point = scouted(told_at)
     assert point.told == ({"binomial"} if told else set())
+
+
+def in_segments(size: int) -> Candidate:
+    return Candidate("pipelined_linear", (("segment_size", size),))
+
+
+@pytest.mark.parametrize(
+    ("told", "at", "factor", "tried"),
+    [
+        pytest.param(512, 1024, 0.8, {512}, id="the hint wins"),
+        pytest.param(1 << 20, 1024, 0.8, {1024}, id="the hint wins, with the nearest value"),
+        pytest.param(512, 1024, 1.1, {512, 1024}, id="native wins"),
+        pytest.param(512, 8192, 0.8, {512, 1024}, id="the hint is for another size"),
+    ],
+)
+def test_values_that_were_best_elsewhere_are_tuned_only_where_they_do_not_win(
+    told, at, factor, tried
+):
+    """A segment of the whole message is the longest that is tried."""
+    factors = {"native": 1.0, "pipelined_linear": factor}
+    model = Model(lambda c, size: 1e-3 * factors[c.algorithm])
+    scout = scouting(model, {at: (in_segments(told), NATIVE)})
+    point = look_at_1024(scout, *factors)
+    asked = {c for request in model.asked for c in request.candidates}
+    assert asked - {NATIVE} == set(map(in_segments, tried))
+    assert bool(point.told) == (factor < 1 and at == 1024)
+
+
+def test_what_was_tuned_here_keeps_its_values_and_is_tuned_on():
+    scout = scouting(Model(lambda c, size: 1e-3), {1024: (in_segments(512), NATIVE)})
+    scout.parameters["pipelined_linear"] = in_segments(1024)
+    scout.tuned.add("pipelined_linear")
+    look_at_1024(scout, "native", "pipelined_linear")
+    assert scout.parameters["pipelined_linear"] == in_segments(1024)
+
+
+@pytest.mark.parametrize("hints", [(NATIVE,), (RING, NATIVE)])
+def test_all_routines_are_looked_at_if_only_native_is_left_of_the_hints(hints):
+    """Ring cannot run here."""
+    point = look_at_1024(scouting(Model(by_factor(0.8)), {1024: hints}), "native", "binomial")
+    assert Candidate("binomial") in point.seen
+
+
+def one_rule(model: Model) -> DecisionTable:
+    """Tune alltoallv for 8 ranks and for 4; calls of the largest size take seconds."""
+    sizes = (1, 1024, 1 << 27)
+    options = Options(("alltoallv",), sizes, Timing(), 1.0, ("whole", "4"))
+    return tune(make_topology([4, 4], [0]), CATALOGUE, options, model, lambda: True).decision
+
+
+def asked_on_four(model: Model) -> set[tuple[int, Candidate]]:
+    """Return the sizes and candidates that were timed on four ranks."""
+    return {
+        (request.size, candidate)
+        for request in model.asked
+        for candidate in request.candidates
+        if request.communicator == "4"
+    }
+
+
+class Elsewhere(Model):
+    """Ring and pair are the fastest of alltoallv; on four ranks they take so many times as long."""
+
+    def __init__(self, on_four: float):
+        factors = {"native": 1.0, "ring": 0.5, "pair": 0.7}
+        super().__init__(lambda c, size: factors.get(c.algorithm, 0.8) * (1e-4 + 1e-8 * size))
+        self.on_four = on_four
+
+    def measure(self, request: Request) -> Measurement:
+        made = super().measure(request)
+        if request.communicator == "whole":
+            return made
+        slower = [c.algorithm in ("ring", "pair") for c in request.candidates]
+        factors = [self.on_four if is_slower else 1.0 for is_slower in slower]
+        return replace(made, seconds=tuple(
+            tuple(factor * t for t in seconds)
+            for factor, seconds in zip(factors, made.seconds, strict=True)
+        ))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("on_four", "few"),
+    [
+        pytest.param(1.0, True, id="it wins"),
+        pytest.param(2.2, False, id="it is a little slower than native"),
+        pytest.param(3.0, False, id="it is much slower than native"),
+    ],
+)
+def test_one_rule_is_looked_for_among_what_serves_elsewhere_unless_that_loses(on_four, few):
+    """Between the short messages and the longest, one size tunes the parameters."""
+    model = Elsewhere(on_four)
+    decision = one_rule(model)
+    asked = asked_on_four(model)
+    between = {c.algorithm for size, c in asked if 1024 < size < 1 << 27}
+    assert (len(between) <= 3) == few
+    table = decision.table("alltoallv", "hosts", Shape(4, 1))
+    assert table is not None
+    assert (table.choice(0).algorithm == "ring") == few
+    assert table.choice(0) != NATIVE
+    longest = {c.algorithm for size, c in asked if size == 1 << 27}
+    assert {table.choice(0).algorithm, "native"} <= longest
+
+
+def test_one_rule_is_tuned_with_values_that_the_ranks_have():
+    model = Elsewhere(2.2)
+    one_rule(model)
+    barriers = {dict(c.parameters).get("barriers") for _, c in asked_on_four(model)} - {None}
+    assert barriers
+    assert max(barriers) <= 4 - 2
+
+
+class Recorded(Model):
+    """Knows on which ranks routines were checked; some are wrong on four ranks."""
+
+    def __init__(self, wrong_on_four: str, others: float = 3.0):
+        super().__init__(by_factor(0.5, others))
+        self.wrong_on_four = wrong_on_four
+        self.where: set[tuple[str, Candidate]] = set()
+
+    def check(
+        self, collective: str, candidates: tuple[Candidate, ...], communicator: str = "whole"
+    ) -> list[Check]:
+        self.where |= {(communicator, candidate) for candidate in candidates}
+        wrong = self.wrong_on_four if communicator == "4" else ""
+        self.wrong = frozenset({wrong})
+        return super().check(collective, candidates, communicator)
+
+
+def test_a_routine_is_checked_on_other_ranks_only_if_it_is_timed_there():
+    model = Recorded("")
+    tuned(model)
+    timed = {
+        candidate
+        for request in model.asked
+        for candidate in request.candidates
+        if request.communicator == "4" and candidate != NATIVE
+    }
+    assert {candidate for where, candidate in model.where if where == "4"} == timed
+    names = {candidate.algorithm for where, candidate in model.where if where == "whole"}
+    assert {c.algorithm for c in timed} < names
+
+
+@pytest.mark.parametrize("others", [3.0, 0.8], ids=["native is next", "another is next"])
+def test_a_routine_that_is_wrong_on_other_ranks_alone_serves_nowhere(others):
+    model = Recorded("binomial", others)
+    found = tuned(model)
+    serving = {r.candidate.algorithm for table in found.decision.tables for r in table.rules}
+    assert "binomial" not in serving
+    assert "binomial" in {f.candidate.algorithm for one in found.outcomes for f in one.failures}
+    table = found.decision.table("bcast", "hosts", Shape(4, 1))
+    assert table is not None
+    assert (table.choice(1024) == NATIVE) == (others > 1)
+
+
+@pytest.mark.parametrize("place", [0, 3, 6])
+@pytest.mark.parametrize("is_told", [False, True])
+def test_few_go_into_launches_where_another_search_has_told_what_may_win(is_told, place):
+    """Native has the best look, or one in the middle, or the worst."""
+    others = tuple(Candidate(f"c{number}") for number in range(6))
+    racers = (*others[:place], NATIVE, *others[place:])
+    seen = {c: [1e-3 * (1 + 0.01 * number)] for number, c in enumerate(racers)}
+    point = Point(Field(racers, (frozenset(racers),)), seen, dict(seen))
+    name_finalists(point, [], is_told=is_told)
+    first = others[:FINALISTS_IF_TOLD] if is_told else racers[:3]
+    assert set(point.finalists) == {*first, NATIVE}
+
+
+def test_what_is_far_from_the_best_look_goes_into_no_launch_either():
+    seen = {NATIVE: [1e-3], RING: [1.5e-3]}
+    point = Point(Field((NATIVE, RING), (frozenset(seen),)), seen, dict(seen))
+    name_finalists(point, [], is_told=True)
+    assert point.finalists == (NATIVE,)
 
 
 def test_looks_and_what_ranks_candidates_are_kept_apart():
@@ -252,7 +454,3 @@ def test_native_stays_where_a_kind_of_tables_has_no_challenger():
     """Ring uses tables of these hosts, and other hosts have none."""
     point = challenged(RING, NATIVE, groups=({RING, NATIVE}, {NATIVE}))
     assert NATIVE in after_launches(point, ALONE, ALONE)
-
-
-def test_the_first_search_has_no_hints():
-    assert hints_from([], Shape(4, 1), ALL) == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,13 +17,22 @@ from stagegen.generate import Renderer
 from stagegen.generate.build import library_build
 from stagegen.generate.pattern_templates import pattern_root
 from stagegen.library.rules import CPattern, c_patterns
-from stagegen.measure.records import Candidate, Timing
+from stagegen.measure.records import (
+    Candidate,
+    CandidateFailed,
+    Failure,
+    Measurement,
+    Request,
+    Timing,
+)
 from stagegen.patterns import Pattern, make_pattern
 from stagegen.schedule import lower_bound_of_sizes
 from stagegen.tune import DecisionTable, Rule, Table
+from stagegen.tune.agreement import TOLD_BYTES
 from stagegen.tune.bounds import bound_of_pattern
 from stagegen.tune.candidates import default_candidate
 from stagegen.tune.communicators import find_communicators, name_of
+from stagegen.tune.decision import NATIVE_CANDIDATE, Agreement
 from stagegen.tune.scope import Options
 from stagegen.tune.tuner import tune
 from tests.library.schemas import validate
@@ -122,6 +132,57 @@ def test_patterns_whose_rule_is_that_of_all_calls_are_not_recognised():
     decision = tune(TOPOLOGY, catalogue(), options(), Model(alike), lambda: True).decision
     routines = library_build(TOPOLOGY, catalogue(), catalogue().algorithms).routines
     assert not [one for one in c_patterns(decision, routines) if one.collective == "alltoallv"]
+
+
+def cost_of_telling(seconds: float) -> Callable[[Candidate, int], float]:
+    """Return a cost model in which an allreduce takes so many seconds."""
+    return lambda candidate, size: seconds if size == TOLD_BYTES else cost(candidate, size)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "kept"),
+    [
+        pytest.param(0.5e-3, {"keys", "rows"}, id="both gain more"),
+        pytest.param(1.5e-3, {"keys"}, id="the rows gain 1 ms, the keys 2 ms"),
+        pytest.param(3e-3, set(), id="both gain less"),
+    ],
+)
+def test_a_pattern_is_recognised_only_if_it_gains_more_than_ranks_pay_for_it(seconds, kept):
+    model = Model(cost_of_telling(seconds))
+    decision = tune(TOPOLOGY, catalogue(), options(), model, lambda: True).decision
+    tables = {t.communicator: t for t in decision.tables if t.communicator.startswith("pattern")}
+    agreed = {name: tables[f"pattern {name}"].agreement for name in ("keys", "rows")}
+    assert agreed == {name: Agreement(seconds, name in kept) for name in agreed}
+    assert tables["pattern keys"].choice(1000).algorithm == "pattern_keys"
+    assert tables["pattern long"].agreement is None  # of an allgatherv all ranks know all counts
+    validate("decision", decision.to_json())
+    routines = library_build(TOPOLOGY, catalogue(), catalogue().algorithms).routines
+    found = {one.name for one in c_patterns(decision, routines) if one.collective == "alltoallv"}
+    assert found == kept
+
+
+def test_no_pattern_is_recognised_if_ranks_cannot_tell_each_other_what_they_have():
+    class Failing(Model):
+        def measure(self, request: Request) -> Measurement:
+            if request.collective == "allreduce":
+                raise CandidateFailed(Failure("allreduce", TOLD_BYTES, NATIVE_CANDIDATE, "hung"))
+            return super().measure(request)
+
+    decision = tune(TOPOLOGY, catalogue(), options(), Failing(cost), lambda: True).decision
+    agreed = {t.agreement for t in decision.tables if t.communicator == "pattern keys"}
+    assert agreed == {Agreement(None, pays=False)}
+    assert DecisionTable.from_json(decision.to_json()) == decision
+    validate("decision", decision.to_json())
+
+
+@pytest.mark.parametrize("total", [None, 1000.0], ids=["all", "budget"])
+def test_what_ranks_tell_is_timed_once_and_only_for_alltoallv(total):
+    for names, times in (((), 0), ((VECTOR,), 0), ((MATRIX, OTHER, CLASS), 1)):
+        model = Model(cost)
+        communicators = ("whole", *map(name_of, names))
+        wanted = options(communicators=communicators, patterns=names, total=total)
+        tune(TOPOLOGY, catalogue(), wanted, model, lambda: True)
+        assert sum(asked.collective == "allreduce" for asked in model.asked) == times
 
 
 def with_rules(own: dict[str, tuple[str, ...]]) -> list[CPattern]:
