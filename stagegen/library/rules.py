@@ -104,23 +104,34 @@ ENTRIES_MOST = 64
 def c_patterns(decision: DecisionTable, routines: Sequence[Routine]) -> list[CPattern]:
     """Return the patterns and classes that calls are recognised by.
 
-    Where a pattern's rule is that of all other calls, nothing is gained if it is recognised. Where
-    it gains less than that costs, something is lost (:mod:`stagegen.tune.agreement`). But
+    Where a pattern's rule is that of all other calls, nothing is gained if it is recognised. But
     where a class of the collective has another rule, all patterns and classes stay: their calls
     would be taken for calls of this class.
+
+    Of a collective whose ranks must tell each other what they have, none is recognised unless one
+    of them pays for that (:mod:`stagegen.tune.agreement`). The ranks do it for every call of the
+    collective, so the others cost nothing more then.
 
     Raises:
         InputError: there are more of them than a word of 64 bits can tell.
     """
     index = {(r.collective, r.algorithm, r.group): r.index for r in routines}
+    tables = pattern_tables(decision)
+    worth = {
+        pattern.collective
+        for table, pattern in tables
+        if table.agreement is None or table.agreement.pays
+    }
     by_class = {
         pattern.collective
-        for table, pattern in pattern_tables(decision)
+        for table, pattern in tables
         if not pattern.has_order and _unusual(decision, table)
     }
     found: dict[str, CPattern] = {}
-    for table, pattern in pattern_tables(decision):
+    for table, pattern in tables:
         of = pattern.collective
+        if of not in worth:
+            continue
         kept = range(len(table.rules)) if of in by_class else _unusual(decision, table)
         entries = tuple(
             CEntry(table.rules[n].first, _c_end(table.last_of(n)), _first_row(table, n))
@@ -149,12 +160,7 @@ def c_patterns(decision: DecisionTable, routines: Sequence[Routine]) -> list[CPa
 
 
 def _unusual(decision: DecisionTable, table: Table) -> list[int]:
-    """Return the numbers of the rules of a pattern that are not those of all other calls.
-
-    There are none if the pattern gains less than it costs to recognise it.
-    """
-    if table.agreement is not None and not table.agreement.pays:
-        return []
+    """Return the numbers of the rules of a pattern that are not those of all other calls."""
     return [
         number
         for number, rule in enumerate(table.rules)

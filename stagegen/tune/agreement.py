@@ -1,8 +1,9 @@
 """What it costs that ranks tell each other what an alltoallv has, and which patterns pay for it.
 
 No rank knows the counts of all others. In a library with patterns, the ranks tell each other by an
-allreduce, in each of the first calls on a communicator (``templates/libcoll/recognition.c``). So a
-pattern is worth it only if its routine gains more than this allreduce takes.
+allreduce, in each of the first calls on a communicator (``templates/libcoll/recognition.c``). A
+pattern pays for it if its routine gains more than this allreduce takes: then a program gains from
+its first call on, and loses in no call that has the pattern.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from stagegen.measure.records import Candidate, CandidateFailed, Request
+from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.measure.timing import Timing
 from stagegen.tune.choose import Samples, median
@@ -28,27 +29,30 @@ TOLD_BYTES = 24
 REPETITIONS = 9
 
 
-def time_agreement(source: Source, timing: Timing) -> float | None:
-    """Return the median seconds of the allreduce; None if it fails.
+def time_agreement(source: Source, timing: Timing, communicator: str) -> float:
+    """Return the median seconds of the allreduce, with ranks that come together.
+
+    Ranks that come late wait in it for time that they would wait in the alltoallv after it.
 
     Args:
         source: makes measurements, or has them from a log.
         timing: how calls are timed.
+        communicator: of a pattern. So no reader of a log takes the times for those of an allreduce
+            that was tuned.
 
     Raises:
         MeasurementError: the measurement failed, or the log lacks it.
     """
+    together = Timing() if timing.arrivals else timing
+    calls = together.calls(TOLD_BYTES)
     native = (NATIVE_CANDIDATE,)
-    once = Request("allreduce", TOLD_BYTES, timing, False, timing.calls(TOLD_BYTES), 1, native)
-    try:
-        (seconds,) = source.measure(decisive(once, 0.0, REPETITIONS)).seconds
-    except CandidateFailed:
-        return None
+    once = Request("allreduce", TOLD_BYTES, together, False, calls, 1, native, communicator)
+    (seconds,) = source.measure(decisive(once, 0.0, REPETITIONS)).seconds
     return statistics.median(seconds)
 
 
 def weigh(
-    decision: DecisionTable, outcomes: Iterable[Outcome], told: Mapping[str, float | None]
+    decision: DecisionTable, outcomes: Iterable[Outcome], told: Mapping[str, float]
 ) -> DecisionTable:
     """Return the decision with what it costs to recognise patterns, and which of them pay for it.
 
@@ -56,7 +60,7 @@ def weigh(
         decision: with the tables of patterns.
         outcomes: that these were made of.
         told: the collectives of which ranks tell each other what they have, with the seconds that
-            this takes; None if it failed.
+            this takes.
     """
     samples = {(one.collective, one.communicator): one.samples for one in outcomes}
     patterns = set(map(name_of, decision.patterns))
@@ -73,33 +77,41 @@ def _agreement(
     decision: DecisionTable,
     table: Table,
     samples: Mapping[tuple[str, str], Mapping[int, Samples]],
-    seconds: float | None,
+    seconds: float,
 ) -> Agreement:
-    if seconds is None:
-        return Agreement(None, pays=False)
     measured = samples[table.collective, table.communicator]
     usual = usual_choice(decision, table, 0) or NATIVE_CANDIDATE
     gains = (
-        _seconds_of(usual, size, measured) - median(of_size[table.choice(size)])
+        seconds_of(usual, size, measured) - median(of_size[table.choice(size)])
         for size, of_size in measured.items()
         if table.choice(size) in of_size
     )
     return Agreement(seconds, any(gain > seconds for gain in gains))
 
 
-def _seconds_of(candidate: Candidate, size: int, measured: Mapping[int, Samples]) -> float:
+def seconds_of(candidate: Candidate, size: int, measured: Mapping[int, Samples]) -> float:
     """Return the seconds of a candidate at a size at which native was timed.
 
-    If it was not timed itself, it has the ratio to native of the nearest size at which it was; if
-    it was timed nowhere, it is taken for native.
+    If it was timed at other sizes only, the nearest of these tells its ratio to native. If it was
+    timed with other values of its parameters only, the best of these count. If it was timed
+    nowhere, it is taken for native.
     """
-    at = [one for one, of_size in measured.items() if candidate in of_size]
-    nearest = min(at, key=lambda one: (octaves(one, size), one), default=size)
-    if nearest == size:
-        return median(measured[size].get(candidate, measured[size][NATIVE_CANDIDATE]))
-    beside = measured[nearest]
-    ratio = median(beside[candidate]) / median(beside[NATIVE_CANDIDATE])
+    ratios = {
+        one: found / median(of_size[NATIVE_CANDIDATE])
+        for one, of_size in measured.items()
+        if (found := _median_of(candidate, of_size)) is not None
+    }
+    nearest = min(ratios, key=lambda one: (octaves(one, size), one), default=None)
+    ratio = 1.0 if nearest is None else ratios[nearest]
     return ratio * median(measured[size][NATIVE_CANDIDATE])
+
+
+def _median_of(candidate: Candidate, samples: Samples) -> float | None:
+    """Return the median seconds of a candidate, or of the best one of its algorithm."""
+    if candidate in samples:
+        return median(samples[candidate])
+    alike = (median(s) for c, s in samples.items() if c.algorithm == candidate.algorithm)
+    return min(alike, default=None)
 
 
 def usual_choice(decision: DecisionTable, table: Table, size: int) -> Candidate | None:

@@ -49,7 +49,8 @@ class Composing:
 
     def learn_from(self, other: Composing) -> None:
         """Predict by what looks on another communicator have seen; take its errors as larger."""
-        self._told_ratios = {**other._told_ratios, **other._ratios}
+        names = {*other._told_ratios, *other._ratios}
+        self._told_ratios = {name: other._known(name) for name in names}
         more = (ELSEWHERE * error for error in other._errors)
         self._told_errors = (*other._told_errors, *more)
 
@@ -116,9 +117,12 @@ class Composing:
 
         The look at the nearest size tells, here or on another communicator.
         """
-        told = self._told_ratios.get(candidate.algorithm, {})
-        known = {**told, **self._ratios.get(candidate.algorithm, {})} or {size: 1.0}
+        known = self._known(candidate.algorithm) or {size: 1.0}
         return known[min(known, key=lambda one: (octaves(one, size), -one))]
+
+    def _known(self, algorithm: str) -> dict[int, float]:
+        """Return the ratios of a composition that were told or seen, by size."""
+        return {**self._told_ratios.get(algorithm, {}), **self._ratios.get(algorithm, {})}
 
     def _learn(self, size: int, candidate: Candidate, seconds: float, predicted: float) -> None:
         """Take in what a composition took, and what its parts did."""

@@ -191,12 +191,12 @@ class Agreement:
     """What it costs to recognise the calls of a pattern.
 
     Attributes:
-        seconds: that ranks take to tell each other what they have; None if that failed.
-        pays: whether the pattern's choice gains more than that at some measured size. If not, the
-            library does not recognise the pattern.
+        seconds: that ranks take to tell each other what they have.
+        pays: whether the pattern's choice gains more than that at some measured size. If no pattern
+            or class of a collective does, the library recognises none of them.
     """
 
-    seconds: float | None
+    seconds: float
     pays: bool
 
 

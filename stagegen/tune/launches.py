@@ -46,7 +46,7 @@ REPETITIONS_MOST = 60
 FINALISTS = ((0.1, 3), (1.0, 2), (math.inf, 1))
 NEAR, NEAR_LONG = 1.15, 1.06
 
-#: The same number where another communicator's search has told what may win, besides native.
+#: How many finalists a group has besides native if another communicator's search told what may win.
 FINALISTS_IF_TOLD = 1
 
 #: The number of the launch that scouts.

@@ -205,11 +205,14 @@ class Looks:
         return min(best, key=best.__getitem__) != NATIVE_CANDIDATE
 
     def _go_on_without_hints(self, tuned: int) -> None:
-        """Look at all routines at the sizes that were looked at, where hints named few."""
+        """Drop the hints, and look at all routines at the sizes that were looked at.
+
+        The hints go last: if a routine fails in these looks, they begin again.
+        """
+        for size in sorted(self.points):
+            self._scout.also_all(size, self.points[size], self._able(size))
         self.take({}, thrifty=self._scout.plan.thrifty)
         self._quick.pop(tuned, None)
-        for size, point in self.points.items():
-            self._scout.also_all(size, point, self._able(size))
 
     def _look_at_all(self, size: int, algorithms: Sequence[Algorithm]) -> Times:
         """Look at algorithms at a size that is not tuned itself, whatever may be predicted."""

@@ -157,7 +157,7 @@ class Scout:
         point.field = found
 
     def also_all(self, size: int, point: Point, algorithms: Sequence[Algorithm]) -> None:
-        """Look at all algorithms that were not looked at at a size."""
+        """At a size, look at the algorithms that had no look there."""
         everyone = self._everyone(size, algorithms).candidates
         if more := [candidate for candidate in everyone if candidate not in point.seen]:
             self.also(size, point, more)
@@ -222,7 +222,7 @@ class Scout:
 
     def _is_told_near(self, size: int) -> bool:
         """Whether hints are for a size within an octave."""
-        return octaves(self._nearest_hint(size), size) <= 1
+        return octaves(self._nearest_hint(size), size) < 1 + 1e-9  # the logarithms are rounded
 
     @staticmethod
     def _holds(everyone: Field, expected: Sequence[Candidate], seen: Times) -> bool:

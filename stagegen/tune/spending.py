@@ -108,6 +108,7 @@ class Spender:
     ):
         self._subjects = subjects
         self._purse = purse
+        self._spent_before = purse.spent  # what is not for looks; the first look may take all else
         self._least = least
         self._protocol = protocol
 
@@ -151,7 +152,7 @@ class Spender:
             near = (worth * 2 ** (-octaves(size, s) / OCTAVES) for s, worth in worths.items())
             seconds = cost_of_look(subject, size, self._subjects)
             most = limit if subject.search.points else max(limit, UNKNOWN * self._purse.total)
-            if self._purse.spent + seconds <= most or not self._purse.spent:
+            if self._purse.spent + seconds <= most or self._purse.spent == self._spent_before:
                 yield _Step(sum(near), seconds, subject, size)
 
     def _points(self) -> frozenset[tuple[int, int]]:

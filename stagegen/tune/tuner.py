@@ -115,11 +115,11 @@ def tune(
         spent = _within(topology, options, topics, source, least, progress)
         return _tuned(topology, catalogue, options, representative, *spent)
     source = CheckedSource(Experiments(source))
-    told = _time_telling(source, topics, options)
-    untold = [topic for topic in topics if not _is_told(topic.communicator, options)]
+    told = _time_telling(source, topics, options, progress)
+    others = [topic for topic in topics if not _is_job(topic.communicator, options)]
     wrong = tuple(
         check
-        for topic in untold
+        for topic in others
         for check in find_wrong(
             source,
             topic.collective,
@@ -132,12 +132,13 @@ def tune(
 
     def search_for(topic: Topic, left: Sequence[Algorithm]) -> Search:
         hints = _hints(topic, left, passes.scouted)
-        plan = replace(_plan(topology, options, topic, least, progress), hints=hints)
+        plan = _plan(topology, options, topic, passes.scouted, least, progress)
+        plan = replace(plan, hints=hints)
         return Search(source, plan, topic.collective, left, topic.others)
 
     passes.scout(search_for)
     composed = passes.allowed(_compositions(passes.searches, passes.scouted, least))
-    wrong += _wrong_among(source, {topic: composed[topic] for topic in untold}, progress)
+    wrong += _wrong_among(source, {topic: composed[topic] for topic in others}, progress)
     passes.banned |= _algorithms_of(wrong)
     passes.compose(composed)
     for launch in range(1, options.protocol.launches + 1):
@@ -169,7 +170,7 @@ def _within(
     source: Source,
     least: LeastSeconds,
     progress: Callable[[str], None],
-) -> tuple[_Outcomes, Mapping[str, float | None], tuple[Check, ...], Spending]:
+) -> tuple[_Outcomes, Mapping[str, float], tuple[Check, ...], Spending]:
     """Tune within the budget of the options.
 
     Returns:
@@ -178,10 +179,10 @@ def _within(
     assert options.total is not None
     purse = Purse(options.total)
     paid = CheckedSource(Experiments(PaidSource(source, purse)))
-    told = _time_telling(paid, topics, options)
+    told = _time_telling(paid, topics, options, progress)
     subjects: list[Subject] = []
     for topic in topics:
-        plan = _plan(topology, options, topic, least, progress)
+        plan = _plan(topology, options, topic, topics[: len(subjects)], least, progress)
         search = Search(paid, plan, topic.collective, topic.algorithms, topic.others)
         first = next((one for one in subjects if one.collective == topic.collective), None)
         hints = partial(_hints_within, topic, tuple(zip(topics, subjects, strict=False)))
@@ -208,7 +209,7 @@ def _tuned(
     options: Options,
     representative: Callable[[], bool],
     found: _Outcomes,
-    told: Mapping[str, float | None],
+    told: Mapping[str, float],
     wrong: tuple[Check, ...],
     spending: Spending | None = None,
 ) -> Tuned:
@@ -235,19 +236,22 @@ def _tuned(
 
 
 def _time_telling(
-    source: Source, topics: Iterable[Topic], options: Options
-) -> Mapping[str, float | None]:
+    source: Source, topics: Iterable[Topic], options: Options, progress: Callable[[str], None]
+) -> Mapping[str, float]:
     """Return the collectives whose patterns ranks recognise by telling each other what they have.
 
-    With each come the seconds that this takes; None if it failed. Of other collectives, all ranks
-    know all counts.
+    With each come the seconds that this takes. Of other collectives, all ranks know all counts.
     """
-    names = {
-        topic.collective
+    telling = {
+        topic.collective: topic.communicator.name
         for topic in topics
         if topic.communicator.pattern is not None and topic.described.has_one_rule
     }
-    return dict.fromkeys(sorted(names), time_agreement(source, options.timing)) if names else {}
+    found = {}
+    for collective, communicator in sorted(telling.items()):
+        progress(f"{collective}: what ranks tell each other")
+        found[collective] = time_agreement(source, options.timing, communicator)
+    return found
 
 
 def _hints(
@@ -358,8 +362,8 @@ def _sizes(topic: Topic, options: Options) -> tuple[int, ...]:
     return sizes_of(topic.described, options, len(communicator.ranks), communicator.name)
 
 
-def _is_told(communicator: Communicator, options: Options) -> bool:
-    """Whether a communicator that is measured before says what may win on the ranks of a job."""
+def _is_job(communicator: Communicator, options: Options) -> bool:
+    """Whether it is a job on parts of the cluster, and not the first communicator of all."""
     name, first = communicator.name, options.communicators[0]
     return is_job(name) and communicator.group is None and name != first and not options.wanted
 
@@ -374,6 +378,7 @@ def _plan(
     topology: Topology,
     options: Options,
     topic: Topic,
+    before: Iterable[Topic],
     least: LeastSeconds,
     progress: Callable[[str], None],
 ) -> Plan:
@@ -403,7 +408,7 @@ def _plan(
         hosts=communicator.hosts,
         late=late,
         one_rule=_has_one_rule(topic),
-        is_told=_is_told(communicator, options),
+        is_told=_is_job(communicator, options) and teacher_of(topic, before) is not None,
     )
 
 

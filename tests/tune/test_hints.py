@@ -8,7 +8,16 @@ from dataclasses import replace
 import pytest
 
 from stagegen.catalogue import load_catalogue
-from stagegen.measure.records import Bound, Candidate, Check, Measurement, Request, Timing
+from stagegen.measure.records import (
+    Bound,
+    Candidate,
+    CandidateFailed,
+    Check,
+    Failure,
+    Measurement,
+    Request,
+    Timing,
+)
 from stagegen.tune.communicators import Communicator
 from stagegen.tune.decision import DecisionTable
 from stagegen.tune.elimination import eliminate
@@ -62,6 +71,7 @@ WHOLE, PAIRS, FULL, HOST = topic("16x1", group=0), topic("2x1"), topic("15x8"), 
         pytest.param("15x1", [FULL, WHOLE], FULL, id="hosts count before ranks per host"),
         pytest.param("4x1", [topic("4x1", "reduce")], None, id="another collective"),
         pytest.param("1x8", [WHOLE, FULL], None, id="one host is like no other"),
+        pytest.param("2x8", [HOST], None, id="several hosts are not like one"),
         pytest.param("1x8", [FULL, HOST], HOST, id="another host"),
         pytest.param("4x1", [], None, id="the first search"),
     ],
@@ -152,6 +162,39 @@ def test_few_ranks_need_more_gain_than_all_ranks(factor, on_few, total):
         table = decision.table("bcast", kind, Shape(ranks, 1))
         assert table is not None
         assert {rule.candidate.algorithm for rule in table.rules} == {chosen}
+
+
+@pytest.mark.parametrize(("factor", "on_few"), [(3.0, False), (0.5, True)])
+def test_compositions_that_were_slower_than_their_parts_are_not_looked_at_on_few_ranks(
+    factor, on_few
+):
+    """A call takes 1 ms, and a part of a composition half of it; the composition, a factor more.
+
+    At the smallest size, nothing is known of the parts, which are shorter.
+    """
+
+    def cost(candidate: Candidate, size: int) -> float:
+        return factor * 1e-3 if candidate.bound else 1e-3
+
+    class Parts(Model):
+        def measure(self, request: Request) -> Measurement:
+            made = super().measure(request)
+            if request.collective == "bcast":
+                return made
+            return replace(made, seconds=tuple(tuple(t / 2 for t in s) for s in made.seconds))
+
+    model = Parts(cost)
+    names = ("allgather", "bcast", "scatter")
+    options = Options(names, (64, 1024, 16384), Timing(), 1.0, ("whole", "4"))
+    tune(make_topology([4, 4], [0]), CATALOGUE, options, model, lambda: True)
+    composed = {
+        request.communicator
+        for request in model.asked
+        for candidate in request.candidates
+        if (request.collective, candidate.algorithm) == ("bcast", "of_scatter_and_allgather")
+        and request.size > 64
+    }
+    assert composed == ({"whole", "4"} if on_few else {"whole"})
 
 
 def launches(model: Model, communicator: str) -> set[int]:
@@ -267,15 +310,20 @@ def test_values_that_were_best_elsewhere_are_tuned_only_where_they_do_not_win(
     point = look_at_1024(scout, *factors)
     asked = {c for request in model.asked for c in request.candidates}
     assert asked - {NATIVE} == set(map(in_segments, tried))
+    first = in_segments(min(told, 1024) if at == 1024 else 1024)
+    assert first in model.asked[0].candidates
     assert bool(point.told) == (factor < 1 and at == 1024)
 
 
 def test_what_was_tuned_here_keeps_its_values_and_is_tuned_on():
-    scout = scouting(Model(lambda c, size: 1e-3), {1024: (in_segments(512), NATIVE)})
+    """Its value wins, but was best at another size: the next ones are tried."""
+    model = Model(lambda c, size: 1e-3 if c == NATIVE else 0.8e-3)
+    scout = scouting(model, {1024: (in_segments(512), NATIVE)})
     scout.parameters["pipelined_linear"] = in_segments(1024)
     scout.tuned.add("pipelined_linear")
-    look_at_1024(scout, "native", "pipelined_linear")
-    assert scout.parameters["pipelined_linear"] == in_segments(1024)
+    point = look_at_1024(scout, "native", "pipelined_linear")
+    assert in_segments(1024) in point.seen
+    assert in_segments(512) in {c for request in model.asked for c in request.candidates}
 
 
 @pytest.mark.parametrize("hints", [(NATIVE,), (RING, NATIVE)])
@@ -353,6 +401,20 @@ def test_one_rule_is_tuned_with_values_that_the_ranks_have():
     assert max(barriers) <= 4 - 2
 
 
+def test_one_rule_has_the_same_values_at_each_size():
+    """A window of 64 KiB is the default. At 1 byte, all windows are alike."""
+    model = Elsewhere(1.0)
+    one_rule(model)
+    windows = {
+        candidate.parameters
+        for request in model.asked
+        for candidate in request.candidates
+        if (request.communicator, request.size) == ("whole", 1)
+        if candidate.algorithm == "own_windows"
+    }
+    assert windows == {(("bytes_in_flight", 65536),)}
+
+
 class Recorded(Model):
     """Knows on which ranks routines were checked; some are wrong on four ranks."""
 
@@ -394,6 +456,43 @@ def test_a_routine_that_is_wrong_on_other_ranks_alone_serves_nowhere(others):
     table = found.decision.table("bcast", "hosts", Shape(4, 1))
     assert table is not None
     assert (table.choice(1024) == NATIVE) == (others > 1)
+
+
+class Breaking(Elsewhere):
+    """A routine cannot be timed on four ranks, with short messages either."""
+
+    def measure(self, request: Request) -> Measurement:
+        for candidate in request.candidates:
+            if (request.communicator, candidate.algorithm) == ("4", "simple"):
+                raise CandidateFailed(Failure("alltoallv", request.size, candidate, "hung", "4"))
+        return super().measure(request)
+
+
+def test_one_rule_is_looked_for_among_all_routines_even_if_one_fails_in_these_looks():
+    decision = one_rule(Breaking(2.2))
+    table = decision.table("alltoallv", "hosts", Shape(4, 1))
+    assert table is not None
+    assert table.choice(0).algorithm not in ("native", "simple", "ring", "pair")
+
+
+def test_only_jobs_that_another_search_tells_of_have_few_finalists():
+    """The first search on one host has no teacher: three routines go into launches, not one."""
+    lines = {"native": 1.0, "binomial": 0.8, "flat": 0.81, "pipelined_linear": 0.82}
+    model = Model(lambda c, size: 1e-3 * lines.get(c.algorithm, 3.0))
+    ranks = [name for name in ("n0", "n1", "n2", "n3") for _ in range(4)]
+    topology = make_topology([2, 2], [0], ranks, dict.fromkeys(("n0", "n1", "n2", "n3"), 4))
+    options = Options(("bcast",), (1024,), Timing(), 1.0, ("whole", "2x4", "1x4"))
+    tune(topology, CATALOGUE, options, model, lambda: True)
+    finalists = {
+        where: {
+            candidate.algorithm
+            for request in model.asked
+            for candidate in request.candidates
+            if (request.communicator, request.launch, request.size) == (where, 1, 1024)
+        }
+        for where in ("2x4", "1x4")
+    }
+    assert finalists == {"2x4": {"native", "binomial"}, "1x4": {*lines}}
 
 
 @pytest.mark.parametrize("place", [0, 3, 6])

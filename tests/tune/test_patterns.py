@@ -17,22 +17,17 @@ from stagegen.generate import Renderer
 from stagegen.generate.build import library_build
 from stagegen.generate.pattern_templates import pattern_root
 from stagegen.library.rules import CPattern, c_patterns
-from stagegen.measure.records import (
-    Candidate,
-    CandidateFailed,
-    Failure,
-    Measurement,
-    Request,
-    Timing,
-)
+from stagegen.measure.arrivals import Imbalance
+from stagegen.measure.records import Candidate, Timing
 from stagegen.patterns import Pattern, make_pattern
 from stagegen.schedule import lower_bound_of_sizes
 from stagegen.tune import DecisionTable, Rule, Table
-from stagegen.tune.agreement import TOLD_BYTES
+from stagegen.tune.agreement import TOLD_BYTES, seconds_of
 from stagegen.tune.bounds import bound_of_pattern
 from stagegen.tune.candidates import default_candidate
 from stagegen.tune.communicators import find_communicators, name_of
 from stagegen.tune.decision import NATIVE_CANDIDATE, Agreement
+from stagegen.tune.field import Sample
 from stagegen.tune.scope import Options
 from stagegen.tune.tuner import tune
 from tests.library.schemas import validate
@@ -140,39 +135,52 @@ def cost_of_telling(seconds: float) -> Callable[[Candidate, int], float]:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "kept"),
+    ("seconds", "paying"),
     [
         pytest.param(0.5e-3, {"keys", "rows"}, id="both gain more"),
         pytest.param(1.5e-3, {"keys"}, id="the rows gain 1 ms, the keys 2 ms"),
         pytest.param(3e-3, set(), id="both gain less"),
     ],
 )
-def test_a_pattern_is_recognised_only_if_it_gains_more_than_ranks_pay_for_it(seconds, kept):
+def test_patterns_are_recognised_only_if_one_gains_more_than_ranks_pay_for_it(seconds, paying):
+    """If the ranks tell each other what they have for one pattern, the others are free."""
     model = Model(cost_of_telling(seconds))
     decision = tune(TOPOLOGY, catalogue(), options(), model, lambda: True).decision
     tables = {t.communicator: t for t in decision.tables if t.communicator.startswith("pattern")}
     agreed = {name: tables[f"pattern {name}"].agreement for name in ("keys", "rows")}
-    assert agreed == {name: Agreement(seconds, name in kept) for name in agreed}
+    assert agreed == {name: Agreement(seconds, name in paying) for name in agreed}
     assert tables["pattern keys"].choice(1000).algorithm == "pattern_keys"
     assert tables["pattern long"].agreement is None  # of an allgatherv all ranks know all counts
     validate("decision", decision.to_json())
     routines = library_build(TOPOLOGY, catalogue(), catalogue().algorithms).routines
     found = {one.name for one in c_patterns(decision, routines) if one.collective == "alltoallv"}
-    assert found == kept
+    assert found == ({"keys", "rows"} if paying else set())
 
 
-def test_no_pattern_is_recognised_if_ranks_cannot_tell_each_other_what_they_have():
-    class Failing(Model):
-        def measure(self, request: Request) -> Measurement:
-            if request.collective == "allreduce":
-                raise CandidateFailed(Failure("allreduce", TOLD_BYTES, NATIVE_CANDIDATE, "hung"))
-            return super().measure(request)
+@pytest.mark.parametrize("pays", [False, True])
+def test_a_class_that_does_not_pay_is_recognised_only_beside_what_pays(pays):
+    found = with_rules({"one class": ("native",), "a pattern": ("simple",)}, {"a pattern": pays})
+    assert {one.name for one in found} == ({"one class", "a pattern"} if pays else set())
 
-    decision = tune(TOPOLOGY, catalogue(), options(), Failing(cost), lambda: True).decision
-    agreed = {t.agreement for t in decision.tables if t.communicator == "pattern keys"}
-    assert agreed == {Agreement(None, pays=False)}
-    assert DecisionTable.from_json(decision.to_json()) == decision
-    validate("decision", decision.to_json())
+
+def test_a_routine_with_other_values_is_what_its_algorithm_takes_beside_native():
+    """The usual one was timed at another size, or with other values, or nowhere."""
+    one, other = (Candidate("own", (("window", value),)) for value in (1, 2))
+    small = {NATIVE_CANDIDATE: Sample((4.0,)), one: Sample((2.0,)), other: Sample((3.0,))}
+    measured = {1: small, 1024: {NATIVE_CANDIDATE: Sample((8.0,))}}
+    assert seconds_of(one, 1, measured) == 2
+    assert seconds_of(one, 1024, measured) == 4
+    assert seconds_of(Candidate("own", (("window", 3),)), 1024, measured) == 4
+    assert seconds_of(Candidate("pair"), 1024, measured) == 8
+
+
+def test_ranks_that_come_late_do_not_make_recognition_dear():
+    """They would wait as long in the alltoallv."""
+    late = Timing("imbalance", metric="elapsed", arrivals=Imbalance(1000, False, 1))
+    model = Model(cost)
+    tune(TOPOLOGY, catalogue(), options(timing=late), model, lambda: True)
+    (telling,) = (asked for asked in model.asked if asked.collective == "allreduce")
+    assert telling.timing.arrivals is None
 
 
 @pytest.mark.parametrize("total", [None, 1000.0], ids=["all", "budget"])
@@ -185,8 +193,19 @@ def test_what_ranks_tell_is_timed_once_and_only_for_alltoallv(total):
         assert sum(asked.collective == "allreduce" for asked in model.asked) == times
 
 
-def with_rules(own: dict[str, tuple[str, ...]]) -> list[CPattern]:
-    """The rules in C for patterns that each have such algorithms at 0, 100, 200 … bytes."""
+def test_a_small_budget_has_a_look_after_the_time_for_telling_was_taken():
+    model = Model(cost)
+    tune(TOPOLOGY, catalogue(), options(total=1.0), model, lambda: True)
+    assert {asked.collective for asked in model.asked} > {"allreduce"}
+
+
+def with_rules(
+    own: dict[str, tuple[str, ...]], pays: dict[str, bool] | None = None
+) -> list[CPattern]:
+    """The rules in C for patterns that each have such algorithms at 0, 100, 200 … bytes.
+
+    If it is said of some whether they pay for recognition, the others do not.
+    """
     patterns = tuple(replace(CLASS, name=name, is_class="class" in name) for name in own)
     found = catalogue()
 
@@ -202,7 +221,9 @@ def with_rules(own: dict[str, tuple[str, ...]]) -> list[CPattern]:
         return Table.exactly("alltoallv", communicator, 6, 6, tuple(rules))
 
     tables = [table("cluster", ("pair",))]
-    tables += [table(name_of(one), own[one.name]) for one in patterns]
+    for one in patterns:
+        agreed = None if pays is None else Agreement(1e-3, pays.get(one.name, False))
+        tables.append(replace(table(name_of(one), own[one.name]), agreement=agreed))
     decision = DecisionTable(
         "x", TOPOLOGY.hash, found.hash, False, tuple(tables), patterns=patterns
     )
