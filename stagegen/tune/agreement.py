@@ -2,14 +2,14 @@
 
 No rank knows the counts of all others. In a library with patterns, the ranks tell each other by an
 allreduce, in each of the first calls on a communicator (``templates/libcoll/recognition.c``). A
-pattern pays for it if its routine gains more than this allreduce takes: then a program gains from
-its first call on, and loses in no call that has the pattern.
+pattern pays for it if its routine gains more than this allreduce takes at some size. A program with
+such calls gains from the first one on.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from stagegen.measure.records import Candidate, Request
@@ -18,6 +18,7 @@ from stagegen.measure.timing import Timing
 from stagegen.tune.choose import Samples, median
 from stagegen.tune.communicators import name_of
 from stagegen.tune.decision import CLUSTER, NATIVE_CANDIDATE, Agreement, DecisionTable, Table
+from stagegen.tune.passes import Topic
 from stagegen.tune.plan import Outcome
 from stagegen.tune.race import decisive
 from stagegen.tune.sizes import octaves
@@ -29,19 +30,40 @@ TOLD_BYTES = 24
 REPETITIONS = 9
 
 
-def time_agreement(source: Source, timing: Timing, communicator: str) -> float:
-    """Return the median seconds of the allreduce, with ranks that come together.
+def time_telling(
+    source: Source, topics: Iterable[Topic], timing: Timing, progress: Callable[[str], None]
+) -> Mapping[str, float]:
+    """Return the collectives whose patterns ranks recognise by telling each other what they have.
 
-    Ranks that come late wait in it for time that they would wait in the alltoallv after it.
+    With each come the seconds that this takes. Of other collectives, all ranks know all counts.
 
     Args:
         source: makes measurements, or has them from a log.
+        topics: what is tuned.
         timing: how calls are timed.
-        communicator: of a pattern. So no reader of a log takes the times for those of an allreduce
-            that was tuned.
+        progress: called with a text.
 
     Raises:
         MeasurementError: the measurement failed, or the log lacks it.
+    """
+    telling = {
+        topic.collective: topic.communicator.name
+        for topic in topics
+        if topic.communicator.pattern is not None and topic.described.has_one_rule
+    }
+    found = {}
+    for collective, communicator in sorted(telling.items()):
+        progress(f"{collective}: what ranks tell each other")
+        found[collective] = _time_allreduce(source, timing, communicator)
+    return found
+
+
+def _time_allreduce(source: Source, timing: Timing, communicator: str) -> float:
+    """Return the median seconds of the allreduce, with ranks that come together.
+
+    If ranks come late, the others wait in the allreduce; without it, they would wait as long in the
+    alltoallv. The communicator is that of a pattern: so no reader of a log takes the times for those
+    of an allreduce that was tuned.
     """
     together = Timing() if timing.arrivals else timing
     calls = together.calls(TOLD_BYTES)

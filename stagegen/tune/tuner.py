@@ -14,7 +14,7 @@ from stagegen.generate.pattern_templates import algorithm_names
 from stagegen.measure.records import Candidate, Check
 from stagegen.measure.source import Source
 from stagegen.topology import Topology
-from stagegen.tune.agreement import time_agreement, weigh
+from stagegen.tune.agreement import time_telling, weigh
 from stagegen.tune.bounds import Least, bound_of_pattern
 from stagegen.tune.checking import CheckedSource, find_wrong, find_wrong_among
 from stagegen.tune.communicators import Communicator, as_seen_by, find_communicators, is_job
@@ -115,7 +115,7 @@ def tune(
         spent = _within(topology, options, topics, source, least, progress)
         return _tuned(topology, catalogue, options, representative, *spent)
     source = CheckedSource(Experiments(source))
-    told = _time_telling(source, topics, options, progress)
+    told = time_telling(source, topics, options.timing, progress)
     others = [topic for topic in topics if not _is_job(topic.communicator, options)]
     wrong = tuple(
         check
@@ -179,7 +179,7 @@ def _within(
     assert options.total is not None
     purse = Purse(options.total)
     paid = CheckedSource(Experiments(PaidSource(source, purse)))
-    told = _time_telling(paid, topics, options, progress)
+    told = time_telling(paid, topics, options.timing, progress)
     subjects: list[Subject] = []
     for topic in topics:
         plan = _plan(topology, options, topic, topics[: len(subjects)], least, progress)
@@ -233,25 +233,6 @@ def _tuned(
     )
     weighed = weigh(decision, outcomes, told)
     return Tuned(weighed, tuple(outcomes), wrong, tuple(parts))
-
-
-def _time_telling(
-    source: Source, topics: Iterable[Topic], options: Options, progress: Callable[[str], None]
-) -> Mapping[str, float]:
-    """Return the collectives whose patterns ranks recognise by telling each other what they have.
-
-    With each come the seconds that this takes. Of other collectives, all ranks know all counts.
-    """
-    telling = {
-        topic.collective: topic.communicator.name
-        for topic in topics
-        if topic.communicator.pattern is not None and topic.described.has_one_rule
-    }
-    found = {}
-    for collective, communicator in sorted(telling.items()):
-        progress(f"{collective}: what ranks tell each other")
-        found[collective] = time_agreement(source, options.timing, communicator)
-    return found
 
 
 def _hints(
@@ -363,7 +344,7 @@ def _sizes(topic: Topic, options: Options) -> tuple[int, ...]:
 
 
 def _is_job(communicator: Communicator, options: Options) -> bool:
-    """Whether it is a job on parts of the cluster, and not the first communicator of all."""
+    """Whether it is a job on parts of the cluster: no group, not the first, not of `--for`."""
     name, first = communicator.name, options.communicators[0]
     return is_job(name) and communicator.group is None and name != first and not options.wanted
 
