@@ -62,8 +62,8 @@ def _time_allreduce(source: Source, timing: Timing, communicator: str) -> float:
     """Return the median seconds of the allreduce, with ranks that come together.
 
     If ranks come late, the others wait in the allreduce; without it, they would wait as long in the
-    alltoallv. The communicator is that of a pattern: so no reader of a log takes the times for those
-    of an allreduce that was tuned.
+    alltoallv. The communicator is that of a pattern: so no reader of a log takes the times for
+    those of an allreduce that was tuned.
     """
     together = Timing() if timing.arrivals else timing
     calls = together.calls(TOLD_BYTES)
