@@ -11,24 +11,18 @@ from stagegen.catalogue import load_catalogue
 from stagegen.measure.records import (
     Bound,
     Candidate,
-    CandidateFailed,
     Check,
-    Failure,
     Measurement,
     Request,
     Timing,
 )
 from stagegen.tune.communicators import Communicator
-from stagegen.tune.decision import DecisionTable
-from stagegen.tune.elimination import eliminate
 from stagegen.tune.field import Field, Sample
 from stagegen.tune.hints import hints_from
-from stagegen.tune.launches import FINALISTS_IF_TOLD, name_finalists, run_launch
 from stagegen.tune.passes import Topic, teacher_of
 from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.point import Point
 from stagegen.tune.prediction import Prediction
-from stagegen.tune.protocol import Protocol
 from stagegen.tune.scope import Options
 from stagegen.tune.scouting import Scout
 from stagegen.tune.shapes import Shape
@@ -235,28 +229,6 @@ def test_what_was_slower_than_native_elsewhere_is_not_confirmed_by_two_launches(
     assert launches(model, "4") == {1, 2, 3}
 
 
-def challenged(*finalists: Candidate, groups: tuple[set[Candidate], ...]) -> Point:
-    """Return a size at which ring was faster elsewhere, and leads."""
-    seconds = {RING: 1e-3, TREE: 1.05e-3, NATIVE: 1.3e-3}
-    seen = {c: [seconds[c]] for c in finalists}
-    point = Point(Field(finalists, tuple(map(frozenset, groups))), seen, dict(seen))
-    point.told = frozenset({"ring"})
-    point.finalists = finalists
-    point.holders = frozenset({NATIVE})
-    point.ranks = {c: seconds[c] for c in finalists}
-    return point
-
-
-def after_launches(point: Point, *times: dict[Candidate, float]) -> tuple[Candidate, ...]:
-    """Return what still runs after launches in which candidates took these seconds."""
-    for launch, seconds in enumerate(times, start=1):
-        for candidate in point.running:
-            point.raced.setdefault(candidate, {})[launch] = [seconds[candidate]] * 3
-        point.launches.append(launch)
-        eliminate(point, Protocol(gain=0.1), 0.1)
-    return point.running
-
-
 def scouted(told_at: int) -> tuple[Scout, Point]:
     """Return what scouting finds with 1024 bytes, if binomial won with others elsewhere."""
     scout = scouting(Model(by_factor(0.8)), {told_at: (Candidate("binomial"), NATIVE)})
@@ -333,88 +305,6 @@ def test_all_routines_are_looked_at_if_only_native_is_left_of_the_hints(hints):
     assert Candidate("binomial") in point.seen
 
 
-def one_rule(model: Model) -> DecisionTable:
-    """Tune alltoallv for 8 ranks and for 4; calls of the largest size take seconds."""
-    sizes = (1, 1024, 1 << 27)
-    options = Options(("alltoallv",), sizes, Timing(), 1.0, ("whole", "4"))
-    return tune(make_topology([4, 4], [0]), CATALOGUE, options, model, lambda: True).decision
-
-
-def asked_on_four(model: Model) -> set[tuple[int, Candidate]]:
-    """Return the sizes and candidates that were timed on four ranks."""
-    return {
-        (request.size, candidate)
-        for request in model.asked
-        for candidate in request.candidates
-        if request.communicator == "4"
-    }
-
-
-class Elsewhere(Model):
-    """Ring and pair are the fastest of alltoallv; on four ranks they take so many times as long."""
-
-    def __init__(self, on_four: float):
-        factors = {"native": 1.0, "ring": 0.5, "pair": 0.7}
-        super().__init__(lambda c, size: factors.get(c.algorithm, 0.8) * (1e-4 + 1e-8 * size))
-        self.on_four = on_four
-
-    def measure(self, request: Request) -> Measurement:
-        made = super().measure(request)
-        if request.communicator == "whole":
-            return made
-        slower = [c.algorithm in ("ring", "pair") for c in request.candidates]
-        factors = [self.on_four if is_slower else 1.0 for is_slower in slower]
-        return replace(made, seconds=tuple(
-            tuple(factor * t for t in seconds)
-            for factor, seconds in zip(factors, made.seconds, strict=True)
-        ))  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("on_four", "few"),
-    [
-        pytest.param(1.0, True, id="it wins"),
-        pytest.param(2.2, False, id="it is a little slower than native"),
-        pytest.param(3.0, False, id="it is much slower than native"),
-    ],
-)
-def test_one_rule_is_looked_for_among_what_serves_elsewhere_unless_that_loses(on_four, few):
-    """Between the short messages and the longest, one size tunes the parameters."""
-    model = Elsewhere(on_four)
-    decision = one_rule(model)
-    asked = asked_on_four(model)
-    between = {c.algorithm for size, c in asked if 1024 < size < 1 << 27}
-    assert (len(between) <= 3) == few
-    table = decision.table("alltoallv", "hosts", Shape(4, 1))
-    assert table is not None
-    assert (table.choice(0).algorithm == "ring") == few
-    assert table.choice(0) != NATIVE
-    longest = {c.algorithm for size, c in asked if size == 1 << 27}
-    assert {table.choice(0).algorithm, "native"} <= longest
-
-
-def test_one_rule_is_tuned_with_values_that_the_ranks_have():
-    model = Elsewhere(2.2)
-    one_rule(model)
-    barriers = {dict(c.parameters).get("barriers") for _, c in asked_on_four(model)} - {None}
-    assert barriers
-    assert max(barriers) <= 4 - 2
-
-
-def test_one_rule_has_the_same_values_at_each_size():
-    """A window of 64 KiB is the default. At 1 byte, all windows are alike."""
-    model = Elsewhere(1.0)
-    one_rule(model)
-    windows = {
-        candidate.parameters
-        for request in model.asked
-        for candidate in request.candidates
-        if (request.communicator, request.size) == ("whole", 1)
-        if candidate.algorithm == "own_windows"
-    }
-    assert windows == {(("bytes_in_flight", 65536),)}
-
-
 class Recorded(Model):
     """Knows on which ranks routines were checked; some are wrong on four ranks."""
 
@@ -458,98 +348,9 @@ def test_a_routine_that_is_wrong_on_other_ranks_alone_serves_nowhere(others):
     assert (table.choice(1024) == NATIVE) == (others > 1)
 
 
-class Breaking(Elsewhere):
-    """A routine cannot be timed on four ranks, with short messages either."""
-
-    def measure(self, request: Request) -> Measurement:
-        for candidate in request.candidates:
-            if (request.communicator, candidate.algorithm) == ("4", "simple"):
-                raise CandidateFailed(Failure("alltoallv", request.size, candidate, "hung", "4"))
-        return super().measure(request)
-
-
-def test_one_rule_is_looked_for_among_all_routines_even_if_one_fails_in_these_looks():
-    decision = one_rule(Breaking(2.2))
-    table = decision.table("alltoallv", "hosts", Shape(4, 1))
-    assert table is not None
-    assert table.choice(0).algorithm not in ("native", "simple", "ring", "pair")
-
-
-def test_only_jobs_that_another_search_tells_of_have_few_finalists():
-    """The first search on one host has no teacher: three routines go into launches, not one."""
-    lines = {"native": 1.0, "binomial": 0.8, "flat": 0.81, "pipelined_linear": 0.82}
-    model = Model(lambda c, size: 1e-3 * lines.get(c.algorithm, 3.0))
-    ranks = [name for name in ("n0", "n1", "n2", "n3") for _ in range(4)]
-    topology = make_topology([2, 2], [0], ranks, dict.fromkeys(("n0", "n1", "n2", "n3"), 4))
-    options = Options(("bcast",), (1024,), Timing(), 1.0, ("whole", "2x4", "1x4"))
-    tune(topology, CATALOGUE, options, model, lambda: True)
-    finalists = {
-        where: {
-            candidate.algorithm
-            for request in model.asked
-            for candidate in request.candidates
-            if (request.communicator, request.launch, request.size) == (where, 1, 1024)
-        }
-        for where in ("2x4", "1x4")
-    }
-    assert finalists == {"2x4": {"native", "binomial"}, "1x4": {*lines}}
-
-
-@pytest.mark.parametrize("place", [0, 3, 6])
-@pytest.mark.parametrize("is_told", [False, True])
-def test_few_go_into_launches_where_another_search_has_told_what_may_win(is_told, place):
-    """Native has the best look, or one in the middle, or the worst."""
-    others = tuple(Candidate(f"c{number}") for number in range(6))
-    racers = (*others[:place], NATIVE, *others[place:])
-    seen = {c: [1e-3 * (1 + 0.01 * number)] for number, c in enumerate(racers)}
-    point = Point(Field(racers, (frozenset(racers),)), seen, dict(seen))
-    name_finalists(point, [], is_told=is_told)
-    first = others[:FINALISTS_IF_TOLD] if is_told else racers[:3]
-    assert set(point.finalists) == {*first, NATIVE}
-
-
-def test_what_is_far_from_the_best_look_goes_into_no_launch_either():
-    seen = {NATIVE: [1e-3], RING: [1.5e-3]}
-    point = Point(Field((NATIVE, RING), (frozenset(seen),)), seen, dict(seen))
-    name_finalists(point, [], is_told=True)
-    assert point.finalists == (NATIVE,)
-
-
 def test_looks_and_what_ranks_candidates_are_kept_apart():
     """Compositions are looked at later, and those that lose must not be finalists."""
     scout, point = scouted(1024)
     for one in (point, scout.as_seen(1024, point.seen)):
         one.seen[RING] = [1.0]
         assert RING not in one.tried
-
-
-@pytest.mark.parametrize(("launches", "fewer"), [(5, True), (2, True), (1, False)])
-def test_launches_that_confirm_make_fewer_repetitions(launches, fewer):
-    """One launch alone cannot confirm."""
-    model = Model(lambda c, size: {RING: 1e-3, NATIVE: 1.2e-3}[c], noise=0.5)
-
-    def repetitions(told: frozenset[str]) -> int:
-        point = challenged(RING, NATIVE, groups=({RING, NATIVE},))
-        point.told = told
-        asked = Request("bcast", 1024, Timing(), False, 1, 1, (RING, NATIVE), "4", 1)
-        run_launch(model, asked, point, Protocol(launches=launches), 20.0)
-        return len(point.pooled(NATIVE))
-
-    assert (repetitions(frozenset({"ring"})) < repetitions(frozenset())) == fewer
-
-
-ALONE = {RING: 1e-3, TREE: 1.05e-3, NATIVE: 1.15e-3}
-
-
-def test_what_is_not_ahead_of_native_by_the_least_gain_goes_out_with_it():
-    everyone = (RING, TREE, NATIVE)
-    groups = (set(everyone),)
-    assert after_launches(challenged(*everyone, groups=groups), ALONE, ALONE) == (RING,)
-    close = {**ALONE, RING: 1.04e-3}
-    assert NATIVE in after_launches(challenged(*everyone, groups=groups), ALONE, close)
-
-
-def test_native_stays_where_a_kind_of_tables_has_no_challenger():
-    """Ring uses tables of these hosts, and other hosts have none."""
-    point = challenged(RING, NATIVE, groups=({RING, NATIVE}, {NATIVE}))
-    assert NATIVE in after_launches(point, ALONE, ALONE)
