@@ -123,3 +123,11 @@ def test_all_can_be_compared_on_the_fixed_cluster():
     named = {part.collective for one in GUIDELINES for part in one.right}
     named |= {one.left for one in GUIDELINES} | {"barrier"}
     assert named == set(load_catalogue().collectives)
+
+
+@pytest.mark.parametrize(("seconds", "is_below"), [(0.12, True), (0.13, False)])
+def test_a_right_side_below_the_bound_is_marked_as_such(seconds, is_below):
+    """The bound of made-up rows is 0.5 s; four shorter calls count four times."""
+    found = verdict([timed("gather", 64, 0.6), timed("gather", 16, seconds)], P)
+    (one,) = (one for one in found.broken if one.size == 64)
+    assert one.is_below_bound == is_below

@@ -126,6 +126,15 @@ class Comparison:
         return self.left.tuned.median / self.right_seconds[0]
 
     @property
+    def is_below_bound(self) -> bool:
+        """Whether the right side takes less than the left side's lower bound, so no routine can.
+
+        A link of the lab has a full token bucket when a call begins. So several short calls,
+        measured one by one, move more bytes than the rate says.
+        """
+        return self.right_seconds[0] < (self.left.bound or 0.0)
+
+    @property
     def is_broken(self) -> bool:
         """Whether the left side is slower by more than the tolerance, and the intervals apart.
 

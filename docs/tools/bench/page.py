@@ -177,8 +177,8 @@ def _verdict(congestion: str, verdict: Verdict) -> Iterator[str]:
         f"here{named}.\n"
     )
     if verdict.broken:
-        yield _line(["guideline", "bytes", "left ms", "right ms", "by"])
-        yield "|---|---:|---:|---:|---:|"
+        yield _line(["guideline", "bytes", "left ms", "right ms", "by", "right below the bound"])
+        yield "|---|---:|---:|---:|---:|---|"
         for one in verdict.broken:
             left = one.left.tuned
             yield _line(
@@ -188,6 +188,7 @@ def _verdict(congestion: str, verdict: Verdict) -> Iterator[str]:
                     _interval(left.median, left.low, left.high),
                     _interval(*one.right_seconds),
                     f"{one.ratio - 1:.1%}",
+                    "yes" if one.is_below_bound else "",
                 ]
             )
         yield ""

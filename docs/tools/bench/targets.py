@@ -141,6 +141,8 @@ def _of_guidelines(result: Result) -> Target:
     if verdict.broken:
         worst = verdict.broken[0]
         text += f", worst {worst.guideline} at {worst.size} B by {worst.ratio - 1:.1%}"
+        below = sum(one.is_below_bound for one in verdict.broken)
+        text += f"; {below} by calls that take less than the bound together" if below else ""
     return Target(not verdict.broken if verdict.compared else None, text)
 
 
