@@ -16,7 +16,7 @@ from itertools import chain
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import LAUNCHES_LEAST, MARGIN, is_faster_in_launches
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.field import DEAR_SECONDS, HICCUP_SECONDS, Sample
+from stagegen.tune.field import DEAR_SECONDS, HICCUP_SECONDS, LONG_SECONDS, Sample
 
 Samples = Mapping[Candidate, Sample]
 
@@ -103,17 +103,23 @@ def worthy(samples: Samples, gain: float = MARGIN) -> Samples:
 
     The challenger that scouting ranked best is tested first. If it fails, none replaces the native
     routine. So the probability that the test makes a false change is that of one test, however many
+    challenge. Where calls are long, each is tested for itself: noise is small beside them, and few
     challenge. A lead by far is no test, and counts for each candidate. If the native routine fell
     behind, or was replaced, all that still run beat it, but for those that another beats by far.
     """
     left = running(samples)
     native = left.pop(NATIVE_CANDIDATE, None)
     if native is not None:
-        first = challenger(samples)
+        first = None if _is_long(samples) else challenger(samples)
         passes = first is None or (first in left and _is_faster(left[first], native, gain))
         beats = _is_faster if passes else is_faster_by_far
         left = {one: sample for one, sample in left.items() if beats(sample, native, gain)}
     return unbeaten(left)
+
+
+def _is_long(samples: Samples) -> bool:
+    """Whether noise and hiccups are small beside a call, as :attr:`Point.is_long` says it."""
+    return min(min(*s.seconds, *s.scouted, math.inf) for s in samples.values()) > LONG_SECONDS
 
 
 def unbeaten(samples: Samples) -> dict[Candidate, Sample]:

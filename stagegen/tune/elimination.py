@@ -5,7 +5,7 @@
   but not all of them.
 - A challenger is *out of reach* if it could not pass the test against the native routine even with
   the best luck in the launches to come, or if the one that is tested first could not. That changes
-  no decision.
+  no decision. Where calls are long, each challenger is tested for itself.
 - The native routine is *replaced* before all launches are done if the challenger was faster on
   another communicator, and is ahead by the least gain in each of :data:`CONFIRMED` launches.
 - A challenger that is slower than the leader in two launches or more is *behind*: what replaces
@@ -19,6 +19,10 @@ scouting ranked best. A challenger that is no faster must be ahead in each of fi
 has a probability of at most 1 in 32, and its median gain must reach the least gain besides. The
 others may replace the native routine only if that one does, so the probability of a false change
 does not grow with their number. While it is on test, it is not taken out as beaten or behind.
+
+Where calls are long, the bound holds for each challenger. These are few (:data:`FINALISTS` of
+:mod:`stagegen.tune.launches`), noise is small beside the least gain, and a wrong choice costs most:
+two that looks cannot tell apart may differ in how they stand full queues.
 
 A challenger that was faster on another communicator needs fewer launches, as it has passed the
 looks on both. One that is no faster here is ahead in both launches with a probability of at most 1
@@ -147,6 +151,8 @@ def _replace_native(point: Point, protocol: Protocol) -> None:
 
 def _is_on_test(point: Point, candidate: Candidate) -> bool:
     """Whether it is the one by which others may replace the native routine, too."""
+    if point.is_long:
+        return False
     tested = {point.challenger(group) for group in point.field.groups}
     return candidate in tested and NATIVE_CANDIDATE in point.running
 
@@ -170,10 +176,12 @@ def _is_beaten(
 def _is_out_of_reach(point: Point, candidate: Candidate, protocol: Protocol) -> bool:
     """Whether it can no longer replace the native routine in any group.
 
-    It can if neither itself nor the one that is tested first has failed.
+    It can if neither itself nor, unless calls are long, the one that is tested first has failed.
     """
     if NATIVE_CANDIDATE not in point.running:
         return False
+    if point.is_long:
+        return not _is_open(point, candidate, NATIVE_CANDIDATE, protocol)
     groups = (group for group in point.field.groups if candidate in group)
     tested = {first for group in groups if (first := point.challenger(group)) is not None}
     return not any(

@@ -216,6 +216,21 @@ def test_if_the_first_challenger_fails_no_other_replaces_the_native_routine():
     assert choose(point.samples(), NATIVE) == NATIVE
 
 
+@pytest.mark.parametrize(("unit", "chosen"), [(1.0, "b"), (0.01, "native")], ids=["long", "short"])
+def test_each_challenger_is_tested_for_itself_where_calls_are_long(unit, chosen):
+    """Scouting cannot tell two of them apart. The first one gains 2 %, the second one 4 %."""
+    first, second = Candidate("a"), Candidate("b")
+    racers = (first, second, NATIVE)
+    seen = {first: [0.5027 * unit], second: [0.5028 * unit], NATIVE: [0.64 * unit]}
+    point = Point(Field(racers, (frozenset(racers),)), seen, seen)
+    name_finalists(point, [])
+    costs = {first: 0.514 * unit, second: 0.503 * unit, NATIVE: 0.5245 * unit}
+    model = Model(lambda c, size: costs[c])
+    for launch in range(1, Protocol().launches + 1):
+        run_launch(model, replace(request(*racers), launch=launch), point, Protocol(), 20.0)
+    assert choose(point.samples(), NATIVE).algorithm == chosen
+
+
 # Crossovers.
 
 
