@@ -55,6 +55,30 @@ def test_every_message_of_a_call_is_sent_and_received(tmp_path, name):
         assert sent == received
 
 
+def test_messages_of_plans_are_no_events_of_the_calls_that_carry_them_on(tmp_path):
+    """A call on two ranks has a peer of its own and no other, whatever goes on inside it."""
+    variables = {
+        "LIBCOLL_FORCE": "allreduce=recursive_doubling",
+        "LIBCOLL_PERSISTENT": "tokens",
+        "LIBCOLL_EVENTS": str(tmp_path / "e"),
+    }
+    run = support.run(tracing.RANKS, tracing.program("traced_plans.c"), variables=variables)
+    assert run.returncode == 0, run.stdout + run.stderr
+    trace = read_trace(tmp_path / "e")
+    chosen = trace.routines.index("allreduce/recursive_doubling")
+    for rank in trace.ranks:
+        own = np.flatnonzero(rank.calls["routine"] == chosen)
+        assert len(own) > 0
+        for call in own:
+            events = tracing.events_of(rank, int(call))
+            peers = [
+                int(event["a"])
+                for kind, event in zip(kinds(events), events, strict=True)
+                if kind is EventKind.SENT
+            ]
+            assert peers == [1 - rank.rank % 2]
+
+
 @pytest.mark.parametrize(
     ("name", "positions"),
     [

@@ -7,10 +7,10 @@
  *
  * An operation is a list of point-to-point steps, made at its init. The steps are persistent
  * requests of the MPI library, on a communicator that lives as long as they do, whatever the
- * application frees. Whenever the MPI library makes progress, in any of its functions
- * and for whatever request, it calls poll() below (MPIX_Async_start), and steps that can start do
- * so. The application waits for a native request. So no function that waits or tests has to be
- * intercepted, and none that blocks can keep an operation from its end.
+ * application frees. Whenever the MPI library makes progress for a request or a collective,
+ * whichever it is, it calls poll() below (MPIX_Async_start), and steps that can start do so. The
+ * application waits for a native request. So no function that waits or tests has to be
+ * intercepted. What waits for the synchronisation of a window does not call poll() in MPICH.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -24,6 +24,11 @@
 #include "plans.h"
 
 #ifdef COLL_PERSISTENT
+
+#ifdef COLL_TRACED /* messages of a plan are no events of the call that makes progress */
+#undef PMPI_Isend
+#undef PMPI_Wait
+#endif
 
 /* A library that was built with newer headers than the MPI library it runs with. */
 #pragma weak PMPIX_Async_start
