@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stagegen.adaptive.policies import Policy, Settings, Stage
@@ -132,7 +132,9 @@ class Replayed:
         }
 
 
-def replay(trace: Trace, name: str, settings: Settings | None = None) -> Replayed:
+def replay(
+    trace: Trace, name: str, settings: Settings | None = None, *, rooted: bool = False
+) -> Replayed:
     """Let a policy choose on a trace.
 
     A policy of the source gets only the candidates with a group, as in a library.
@@ -141,11 +143,15 @@ def replay(trace: Trace, name: str, settings: Settings | None = None) -> Replaye
         trace: the times.
         name: of the policy.
         settings: of the policy.
+        rooted: whether the collective has a root. Then the maximum over the ranks counts, for the
+            policy and in all results, as in a library.
 
     Raises:
         InputError: there is no such policy.
         GenerateError: the policies cannot be built.
     """
+    if rooted:
+        trace = replace(trace, mean_s=trace.max_s)
     settings = settings or Settings(meeting_s=trace.meeting_s)
     policy = Policy(name, trace.entrants, settings)
     own = trace

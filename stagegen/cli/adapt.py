@@ -117,11 +117,18 @@ def replay_command(
         meeting_s=trace.meeting_s,
     )
     names = policy_names() if policies == "all" else policies.split(",")
-    played = [replay(trace, name, settings) for name in names]
+    rooted = _is_rooted(trace.collective)
+    played = [replay(trace, name, settings, rooted=rooted) for name in names]
     if output_format == "json":
         print_json({"replays": [one.to_json() for one in played]})
     else:
         _print_replays(played)
+
+
+def _is_rooted(collective: str) -> bool:
+    """Whether a collective has a root; one that the catalogue does not have counts as without."""
+    catalogue = load_catalogue()
+    return collective in catalogue.collectives and catalogue.collective(collective).rooted
 
 
 def _print_replays(played: Sequence[Replayed]) -> None:
@@ -249,7 +256,8 @@ def _measure(
     words = ["--topology", topology_file, "--collective", collective, "--algorithms", algorithms]
     repetitions = calls + -(-calls // 4)  # a fifth of these is for what is known
     words += ["--sizes", str(size), "--repetitions", str(repetitions), "--iterations", "1"]
-    words += ["--metric", "mean", "--output", str(folder)]
+    metric = "slowest" if _is_rooted(collective) else "mean"  # what policies decide by
+    words += ["--metric", metric, "--output", str(folder)]
     words += [] if launcher is None else ["--launcher", launcher]
     compare.command.main(words, standalone_mode=False)
 

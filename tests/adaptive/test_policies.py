@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from docs.tools import adaptive_policies
 from stagegen.adaptive.policies import Entrant, Policy, Settings, default_policy, policy_names
 from stagegen.adaptive.replay import replay
-from stagegen.adaptive.trace import KINDS, SOURCE_GROUPS, source_entrants, synthetic
+from stagegen.adaptive.trace import KINDS, SOURCE_GROUPS, Trace, source_entrants, synthetic
 from stagegen.catalogue import load_catalogue
 from stagegen.errors import InputError
 from tests.strategies import examples
@@ -202,6 +202,54 @@ def test_guard_searches_nothing_while_the_choice_is_as_measured():
     assert {stage.candidate for stage in played.stages} == {0}
 
 
+def tried(entrants, seconds):
+    """The candidates that the default policy tries before it has selected, in their order."""
+    _, _, order = calls_until_selected("star", entrants, seconds)
+    return list(dict.fromkeys(order))
+
+
+NEAR = [1 + 0.015 * i for i in range(13)]
+
+
+def test_trials_that_confirm_what_is_known_leave_out_what_is_known_to_be_slower():
+    entrants = [Entrant(known_s=seconds) for seconds in NEAR]
+    off = [1.3, 1.32, *[1.3] * 11]
+    seconds = [factor * known for factor, known in zip(off, NEAR, strict=True)]
+    assert tried(entrants, seconds) == [0, 1, 2]
+
+
+def test_the_more_known_times_err_the_more_is_tried():
+    entrants = [Entrant(known_s=seconds) for seconds in NEAR]
+    off = [1.3, 1.4, *[1.3] * 11]
+    seconds = [factor * known for factor, known in zip(off, NEAR, strict=True)]
+    assert tried(entrants, seconds) == list(range(8))
+
+
+def test_what_every_process_adds_to_each_call_is_no_error_of_what_is_known():
+    entrants = [Entrant(known_s=seconds) for seconds in NEAR]
+    assert tried(entrants, [seconds + 5.0 for seconds in NEAR]) == [0, 1, 2]
+
+
+def test_trials_that_contradict_what_is_known_leave_out_nothing():
+    entrants = [Entrant(known_s=seconds) for seconds in NEAR]
+    assert sorted(tried(entrants, NEAR[::-1])) == list(range(len(NEAR)))
+
+
+def test_the_native_routine_is_tried_however_slow_it_is_known_to_be():
+    entrants = [*(Entrant(known_s=s) for s in NEAR[:4]), Entrant(known_s=1.4, is_native=True)]
+    assert tried(entrants, [*NEAR[:4], 0.5])[:4] == [0, 1, 2, 4]
+
+
+def test_a_replay_of_a_collective_with_a_root_goes_by_the_maximum():
+    """The first candidate lets most ranks go early, and the last one late."""
+    calls, entrants = 400, (Entrant(), Entrant())
+    mean, most = ((1.0,) * calls, (1.5,) * calls), ((3.0,) * calls, (2.0,) * calls)
+    trace = Trace("made", "bcast", 8, ("early", "even"), entrants, mean, most)
+    by_mean, by_maximum = (replay(trace, "star-basic", rooted=one) for one in (False, True))
+    assert (by_mean.last, by_mean.best, by_mean.best_s) == ("early", "early", calls)
+    assert (by_maximum.last, by_maximum.best, by_maximum.best_s) == ("even", "even", 2 * calls)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_seeds_make_equal_traces_and_others_do_not(kind):
     assert synthetic(kind, calls=50) == synthetic(kind, calls=50)
@@ -217,5 +265,5 @@ def test_an_unknown_policy_is_refused_with_the_names_of_all():
 def test_the_page_has_the_rows_that_the_policies_make_now():
     text = adaptive_policies.PAGE.read_text(encoding="utf-8")
     assert f"`star` stands for `{default_policy()}`" in text
-    for row in adaptive_policies.rows(["degraded"]):
+    for row in adaptive_policies.rows(["degraded", "heavy-tail"]):
         assert row in text

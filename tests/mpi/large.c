@@ -5,6 +5,7 @@
  *   large small         all functions, small counts
  *   large in_place      an alltoallv in place, which has no counts to send
  *   large many          more elements than INT_MAX of a type that has no bytes
+ *   large init          a persistent broadcast of as many, made and freed
  *   large data MIB      broadcasts of so many MiB: as many elements, and as few long ones
  */
 #include "program.h"
@@ -95,6 +96,18 @@ static void add_nothing(void *in, void *inout, int *count, MPI_Datatype *type) {
 }
 
 /* Elements of nothing, more of them than an int counts. */
+/* A persistent form calls nothing until it starts. */
+static void init_of_nothing(void) {
+    MPI_Datatype empty;
+    MPI_Request request;
+    MPI_Type_contiguous(0, MPI_INT, &empty);
+    MPI_Type_commit(&empty);
+    EXPECT(MPI_Bcast_init_c(NULL, (MPI_Count)INT_MAX + 5, empty, 0, MPI_COMM_WORLD, MPI_INFO_NULL,
+                            &request) == MPI_SUCCESS);
+    EXPECT(MPI_Request_free(&request) == MPI_SUCCESS);
+    MPI_Type_free(&empty);
+}
+
 static void many_of_nothing(void) {
     MPI_Datatype empty;
     MPI_Op op;
@@ -149,6 +162,8 @@ int main(int argc, char **argv) {
         small();
     else if (strcmp(mode, "in_place") == 0)
         in_place();
+    else if (strcmp(mode, "init") == 0)
+        init_of_nothing();
     else if (strcmp(mode, "many") == 0)
         many_of_nothing();
     else if (argc > 2)

@@ -62,6 +62,10 @@ def test_more_elements_than_an_int_counts_are_native():
     assert {"allgather", "alltoall", "bcast", "gather", "scatter"} <= large
 
 
+def test_a_persistent_form_with_more_elements_than_an_int_counts_is_no_call():
+    assert run("init") == []
+
+
 @pytest.mark.slow
 def test_more_bytes_than_an_int_counts_are_native():
     """2.1 GB on each of two ranks, with one count above INT_MAX and with a small one."""

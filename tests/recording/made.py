@@ -41,16 +41,25 @@ def recording(
     compared: Sequence[float] = (0.0, 100.0),
     error: float = 20e-6,
     size: int = 4,
+    wrong_by: Sequence[float] | None = None,
 ) -> Recording:
-    """A recording on MPI_COMM_WORLD; ranks with a dial of their own were `compared` then."""
+    """A recording on MPI_COMM_WORLD; ranks with a dial of their own were `compared` then.
+
+    Each comparison states the `error`, and is `wrong_by` these seconds.
+    """
+    samples = tuple(zip(compared, wrong_by or [0.0] * len(compared), strict=True))
     dials = dials or [Dial()] * size
     world = Communicator(tuple(range(size)), (), 0)
-    ranks = [_rank(number, calls, dial, compared, error) for number, dial in enumerate(dials)]
+    ranks = [_rank(number, calls, dial, samples, error) for number, dial in enumerate(dials)]
     return Recording(size, FUNCTIONS, ("", "sum"), (world,), tuple(ranks))
 
 
 def _rank(
-    number: int, calls: Sequence[Call], dial: Dial, compared: Sequence[float], error: float
+    number: int,
+    calls: Sequence[Call],
+    dial: Dial,
+    compared: Sequence[tuple[float, float]],
+    error: float,
 ) -> Rank:
     events = np.zeros(len(calls), EVENT)
     for sequence, (event, call) in enumerate(zip(events, calls, strict=True)):
@@ -63,7 +72,7 @@ def _rank(
         event["flags"] = RECEIVES
         event["site"] = call.site
     own = dial != Dial()
-    samples = [Sample(dial.shown(at), dial.shown(at) - at, error) for at in compared]
+    samples = [Sample(dial.shown(at), dial.shown(at) - at + by, error) for at, by in compared]
     return Rank(
         rank=number,
         host=f"n{number}",

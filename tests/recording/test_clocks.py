@@ -39,11 +39,12 @@ def test_offset_and_even_drift_are_taken_out(offset, drift):
     assert clocks.error == pytest.approx(40e-6)
 
 
-def test_comparisons_with_an_error_leave_no_more_than_it():
+@pytest.mark.parametrize("off", [(1, 1), (-1, -1), (1, -1), (-1, 1)])
+def test_comparisons_that_are_wrong_by_their_error_leave_no_more_than_is_stated(off):
     dials = [made.Dial(), made.Dial(0.5, 10e-6), made.Dial(), made.Dial()]
-    recording = made.recording(made.steps(90, DELAYS), dials, error=50e-6)
-    clocks = align(recording).clocks
-    assert clocks.error >= 50e-6
+    by = [50e-6 * sign for sign in off]
+    clocks, error = aligned(dials, made.steps(90, DELAYS), error=50e-6, wrong_by=by)
+    assert 30e-6 < error <= clocks.error + 1e-8
 
 
 def test_a_bent_clock_is_found_by_the_calls_on_the_way():

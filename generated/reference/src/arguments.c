@@ -177,11 +177,16 @@ MPI_Count coll_with_data(MPI_Count count, MPI_Datatype type) {
 }
 
 /*
- * A call with counts of 64 bits (mpi4py makes no others). More than INT_MAX elements are more
- * bytes than that or, of an empty type, none: native on all ranks.
+ * Counts of 64 bits (mpi4py makes no others). More than INT_MAX elements are more bytes than that
+ * or, of an empty type, none: native on all ranks.
  */
-int coll_fits(enum coll_collective collective, MPI_Count sendcount, MPI_Count recvcount) {
-    if (is_counted(sendcount) && is_counted(recvcount))
+int coll_fits(MPI_Count sendcount, MPI_Count recvcount) {
+    return is_counted(sendcount) && is_counted(recvcount);
+}
+
+/* The same for a call: one that does not fit is counted as native. */
+int coll_call_fits(enum coll_collective collective, MPI_Count sendcount, MPI_Count recvcount) {
+    if (coll_fits(sendcount, recvcount))
         return 1;
     if (!coll_off(MPI_COMM_NULL))
         coll_trace_count(coll_native[collective], (MPI_Aint)INT_MAX + 1);

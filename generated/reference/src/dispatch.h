@@ -53,7 +53,8 @@ void coll_cache_native_call(const struct coll_call *call);
 int coll_valid(const struct coll_call *call, int *told);
 MPI_Count coll_at_root(MPI_Count count, int root, MPI_Comm comm);
 MPI_Count coll_with_data(MPI_Count count, MPI_Datatype type);
-int coll_fits(enum coll_collective collective, MPI_Count sendcount, MPI_Count recvcount);
+int coll_fits(MPI_Count sendcount, MPI_Count recvcount);
+int coll_call_fits(enum coll_collective collective, MPI_Count sendcount, MPI_Count recvcount);
 
 /*
  * scratch.c: bytes that a call allocates at most on any rank, if that routine serves it, and

@@ -28,7 +28,7 @@ LIBCOLL_EXPORT int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI
                                    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                                    MPI_Comm comm) {
     const MPI_Count sent = sendbuf == MPI_IN_PLACE ? 0 : sendcount;
-    if (!coll_fits(COLL_ALLGATHER, sent, recvcount))
+    if (!coll_call_fits(COLL_ALLGATHER, sent, recvcount))
         return PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     struct coll_call call = {
         .collective = COLL_ALLGATHER,

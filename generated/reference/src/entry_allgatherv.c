@@ -29,7 +29,7 @@ LIBCOLL_EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MP
                                     void *recvbuf, const MPI_Count recvcounts[],
                                     const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
     const MPI_Count sent = sendbuf == MPI_IN_PLACE ? 0 : coll_with_data(sendcount, sendtype);
-    if (!coll_fits(COLL_ALLGATHERV, sent, 0))
+    if (!coll_call_fits(COLL_ALLGATHERV, sent, 0))
         return PMPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                                  recvtype, comm);
     struct coll_call call = {

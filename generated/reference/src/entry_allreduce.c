@@ -24,7 +24,7 @@ LIBCOLL_EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count,
 #if MPI_VERSION >= 4
 LIBCOLL_EXPORT int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
                                    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-    if (!coll_fits(COLL_ALLREDUCE, 0, count))
+    if (!coll_call_fits(COLL_ALLREDUCE, 0, count))
         return PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
     struct coll_call call = {
         .collective = COLL_ALLREDUCE,

@@ -23,7 +23,7 @@ LIBCOLL_EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int
 #if MPI_VERSION >= 4
 LIBCOLL_EXPORT int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
                                MPI_Comm comm) {
-    if (!coll_fits(COLL_BCAST, 0, count))
+    if (!coll_call_fits(COLL_BCAST, 0, count))
         return PMPI_Bcast_c(buffer, count, datatype, root, comm);
     struct coll_call call = {
         .collective = COLL_BCAST,

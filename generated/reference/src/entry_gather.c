@@ -30,7 +30,7 @@ LIBCOLL_EXPORT int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
                                 MPI_Comm comm) {
     const MPI_Count sent = sendbuf == MPI_IN_PLACE ? 0 : sendcount;
     const MPI_Count received = coll_at_root(recvcount, root, comm);
-    if (!coll_fits(COLL_GATHER, sent, received))
+    if (!coll_call_fits(COLL_GATHER, sent, received))
         return PMPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                              comm);
     struct coll_call call = {

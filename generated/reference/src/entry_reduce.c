@@ -25,7 +25,7 @@ LIBCOLL_EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI
 #if MPI_VERSION >= 4
 LIBCOLL_EXPORT int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
                                 MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-    if (!coll_fits(COLL_REDUCE, 0, count))
+    if (!coll_call_fits(COLL_REDUCE, 0, count))
         return PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
     struct coll_call call = {
         .collective = COLL_REDUCE,

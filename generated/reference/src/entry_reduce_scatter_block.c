@@ -25,7 +25,7 @@ LIBCOLL_EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, 
 LIBCOLL_EXPORT int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf,
                                               MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
                                               MPI_Comm comm) {
-    if (!coll_fits(COLL_REDUCE_SCATTER_BLOCK, 0, recvcount))
+    if (!coll_call_fits(COLL_REDUCE_SCATTER_BLOCK, 0, recvcount))
         return PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
     struct coll_call call = {
         .collective = COLL_REDUCE_SCATTER_BLOCK,

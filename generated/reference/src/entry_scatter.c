@@ -30,7 +30,7 @@ LIBCOLL_EXPORT int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_D
                                  int root, MPI_Comm comm) {
     const MPI_Count sent = coll_at_root(sendcount, root, comm);
     const MPI_Count received = recvbuf == MPI_IN_PLACE ? 0 : recvcount;
-    if (!coll_fits(COLL_SCATTER, sent, received))
+    if (!coll_call_fits(COLL_SCATTER, sent, received))
         return PMPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                               comm);
     struct coll_call call = {

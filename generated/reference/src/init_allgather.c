@@ -35,7 +35,7 @@ LIBCOLL_EXPORT int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount
                                         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
                                         MPI_Request *request) {
     const MPI_Count sent = sendbuf == MPI_IN_PLACE ? 0 : sendcount;
-    if (!coll_fits(COLL_ALLGATHER, sent, recvcount))
+    if (!coll_fits(sent, recvcount))
         return PMPI_Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                      comm, info, request);
     struct coll_call call = {

@@ -38,7 +38,7 @@ LIBCOLL_EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcoun
                                          MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
                                          MPI_Request *request) {
     const MPI_Count sent = sendbuf == MPI_IN_PLACE ? 0 : coll_with_data(sendcount, sendtype);
-    if (!coll_fits(COLL_ALLGATHERV, sent, 0))
+    if (!coll_fits(sent, 0))
         return PMPI_Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                                       recvtype, comm, info, request);
     struct coll_call call = {

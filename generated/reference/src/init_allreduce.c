@@ -31,7 +31,7 @@ LIBCOLL_EXPORT int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int co
 LIBCOLL_EXPORT int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
                                         MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                                         MPI_Info info, MPI_Request *request) {
-    if (!coll_fits(COLL_ALLREDUCE, 0, count))
+    if (!coll_fits(0, count))
         return PMPI_Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
     struct coll_call call = {
         .collective = COLL_ALLREDUCE,

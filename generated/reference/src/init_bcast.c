@@ -28,7 +28,7 @@ LIBCOLL_EXPORT int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype
 
 LIBCOLL_EXPORT int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
                                     MPI_Comm comm, MPI_Info info, MPI_Request *request) {
-    if (!coll_fits(COLL_BCAST, 0, count))
+    if (!coll_fits(0, count))
         return PMPI_Bcast_init_c(buffer, count, datatype, root, comm, info, request);
     struct coll_call call = {
         .collective = COLL_BCAST,

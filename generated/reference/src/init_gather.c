@@ -37,7 +37,7 @@ LIBCOLL_EXPORT int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount,
                                      MPI_Request *request) {
     const MPI_Count sent = sendbuf == MPI_IN_PLACE ? 0 : sendcount;
     const MPI_Count received = coll_at_root(recvcount, root, comm);
-    if (!coll_fits(COLL_GATHER, sent, received))
+    if (!coll_fits(sent, received))
         return PMPI_Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                                   comm, info, request);
     struct coll_call call = {

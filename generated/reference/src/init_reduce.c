@@ -32,7 +32,7 @@ LIBCOLL_EXPORT int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count
 LIBCOLL_EXPORT int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
                                      MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
                                      MPI_Info info, MPI_Request *request) {
-    if (!coll_fits(COLL_REDUCE, 0, count))
+    if (!coll_fits(0, count))
         return PMPI_Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
     struct coll_call call = {
         .collective = COLL_REDUCE,

@@ -33,7 +33,7 @@ LIBCOLL_EXPORT int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *re
                                                    MPI_Count recvcount, MPI_Datatype datatype,
                                                    MPI_Op op, MPI_Comm comm, MPI_Info info,
                                                    MPI_Request *request) {
-    if (!coll_fits(COLL_REDUCE_SCATTER_BLOCK, 0, recvcount))
+    if (!coll_fits(0, recvcount))
         return PMPI_Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm,
                                                 info, request);
     struct coll_call call = {

@@ -37,7 +37,7 @@ LIBCOLL_EXPORT int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount,
                                       MPI_Request *request) {
     const MPI_Count sent = coll_at_root(sendcount, root, comm);
     const MPI_Count received = recvbuf == MPI_IN_PLACE ? 0 : recvcount;
-    if (!coll_fits(COLL_SCATTER, sent, received))
+    if (!coll_fits(sent, received))
         return PMPI_Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                                    comm, info, request);
     struct coll_call call = {

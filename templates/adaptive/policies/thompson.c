@@ -4,12 +4,16 @@
  * candidate; the least wins. So a candidate is tried as often as it is likely to be the best,
  * whatever the distribution of the times. Older calls count less. Candidates that what is known
  * leaves out have their known times for means, plus what the program adds to those that entered.
+ * After a few trials, what is known leaves out more: it has then shown how far it errs here.
  */
 #include "policy.h"
 
 /* Calls of the first trial of a candidate, and of a later stage at least: the first one after a
  * meeting does not count. */
 enum { MEANS = 16, TRIAL = 3, CALLS = 2 };
+
+/* So many trials show by how much known times err. */
+enum { SHOWN = 3 };
 
 /* What a call of before counts after each later one of the same candidate. */
 static const double memory_of_calls = 0.98;
@@ -76,12 +80,48 @@ static void add(struct state *state, struct arm *arm, double time) {
     arm->calls += arm->calls < 1 << 20;
 }
 
+/*
+ * What a call takes longer in the program than tune measured: the least and the most of those that
+ * were tried. Late ranks add about the same to each candidate. Returns how many were known.
+ */
+static int added_by_program(const struct state *state, double *least, double *most) {
+    int count = 0;
+    *least = *most = 0;
+    for (int i = 0; i < state->problem->candidates; ++i) {
+        const double known = state->problem->candidate[i].known_s;
+        if (state->arm[i].calls == 0 || known <= 0)
+            continue;
+        const double added = state->arm[i].first - known;
+        *least = count == 0 || added < *least ? added : *least;
+        *most = count == 0 || added > *most ? added : *most;
+        ++count;
+    }
+    return count;
+}
+
+/*
+ * Whether trials have shown that a candidate is slower than the best one that was tried: even if
+ * its known time errs as luckily as the luckiest, and by as much again as these differ.
+ */
+static int is_excluded(const struct state *state, int candidate) {
+    const struct coll_candidate *one = &state->problem->candidate[candidate];
+    double least, most, best = -1;
+    if (candidate == 0 || one->is_native || one->known_s <= 0 ||
+        added_by_program(state, &least, &most) < SHOWN)
+        return 0;
+    for (int i = 0; i < state->problem->candidates; ++i)
+        if (state->arm[i].calls > 0 && (best < 0 || state->arm[i].first < best))
+            best = state->arm[i].first;
+    return one->known_s + least - (most - least) > best;
+}
+
 /* The next that enters and was not tried; -1: all were. Those known to be fast come first. */
 static int untried(const struct state *state) {
     const struct coll_problem *problem = state->problem;
     int next = -1;
     for (int i = 0; i < problem->candidates; ++i) {
-        if (state->arm[i].calls > 0 || !coll_enters(problem, i, coll_margin(problem)))
+        if (state->arm[i].calls > 0 || !coll_enters(problem, i, coll_margin(problem)) ||
+            is_excluded(state, i))
             continue;
         const double time = problem->candidate[i].known_s;
         if (next < 0 || (time > 0 && (problem->candidate[next].known_s <= 0 ||
@@ -91,21 +131,10 @@ static int untried(const struct state *state) {
     return next;
 }
 
-/* What a call takes longer in the program than tune measured: the least of those that entered. */
-static double added_by_program(const struct state *state) {
-    double least = -1;
-    for (int i = 0; i < state->problem->candidates; ++i) {
-        const double known = state->problem->candidate[i].known_s;
-        if (state->arm[i].calls == 0 || known <= 0)
-            continue;
-        const double added = state->arm[i].first > known ? state->arm[i].first - known : 0;
-        least = least < 0 || added < least ? added : least;
-    }
-    return least < 0 ? 0 : least;
-}
-
 static void get_ready(struct state *state) {
-    const double added = added_by_program(state);
+    double least, most;
+    added_by_program(state, &least, &most);
+    const double added = least > 0 ? least : 0;
     for (int i = 0; i < state->problem->candidates; ++i) {
         const double known = state->problem->candidate[i].known_s;
         if (state->arm[i].calls > 0 || known <= 0)
