@@ -1,4 +1,4 @@
-"""``--budget``: seconds for each size, or a duration with a unit for the whole tuning."""
+"""``--budget``: seconds for each size, a duration for the whole tuning, or ``auto``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import click
 
 #: Seconds of measured time for a size after which no repetitions are added.
 PER_SIZE = 20.0
+
+#: The default: the whole tuning has what :mod:`stagegen.tune.allowance` says.
+AUTO = "auto"
 
 #: A day: more is taken for a mistake, and JSON cannot hold infinity.
 MOST = 86_400.0
@@ -25,14 +28,18 @@ class Budget:
     Attributes:
         per_size: seconds of measured time for a size after which no repetitions are added.
         total: seconds for the whole tuning; None for no limit.
+        is_auto: whether stagegen says how many these are.
     """
 
     per_size: float = PER_SIZE
     total: float | None = None
+    is_auto: bool = False
 
 
 def parse_budget(_ctx: click.Context, _param: click.Parameter, text: str) -> Budget:
     """Return the budget that ``20`` (for a size) or ``10m``, ``1h30m`` (in all) stands for."""
+    if text == AUTO:
+        return Budget(is_auto=True)
     try:
         if _DURATION.fullmatch(text):
             seconds = sum(float(n) * _UNITS[unit] for n, unit in _ITEM.findall(text))
@@ -42,8 +49,8 @@ def parse_budget(_ctx: click.Context, _param: click.Parameter, text: str) -> Bud
         seconds = float(text)
     except ValueError:
         raise click.BadParameter(
-            f"'{text}' is neither a number of seconds for each size, nor a duration such as 10m "
-            "or 1h30m for the whole tuning"
+            f"'{text}' is neither {AUTO}, nor a number of seconds for each size, nor a duration "
+            "such as 10m or 1h30m for the whole tuning"
         ) from None
     if not 0 <= seconds <= MOST:
         raise click.BadParameter(f"{text} is not in the range 0 to {MOST:.0f} seconds")

@@ -7,13 +7,14 @@ report.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from stagegen.catalogue import load_catalogue
 from stagegen.cli._arrivals import fitting
-from stagegen.cli._budget import MOST, PER_SIZE, Budget, parse_budget
+from stagegen.cli._budget import AUTO, MOST, PER_SIZE, Budget, parse_budget
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import (
     catalogue_selecting,
@@ -44,9 +45,11 @@ from stagegen.measure.iterations import Iterations
 from stagegen.measure.launch.base import Launcher, stays_here
 from stagegen.measure.watchdog import PATIENCE
 from stagegen.topology import Topology, load_topology
+from stagegen.tune.allowance import allowance
 from stagegen.tune.communicators import default_names, find_communicators, name_of
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.scope import Options
+from stagegen.tune.together import together
 
 
 @click.command()
@@ -75,12 +78,13 @@ from stagegen.tune.scope import Options
 @click.option(
     "--budget",
     callback=parse_budget,
-    default=f"{PER_SIZE:g}",
+    default=AUTO,
     show_default=True,
     metavar="S|DURATION",
-    help="A number: the seconds of measured time for a size, after which no repetitions are "
-    "added. A duration with a unit, such as 90s, 10m or 1h30m: the time of the whole tuning, spent "
-    "where the most is to gain.",
+    help="A duration with a unit, such as 90s, 10m or 1h30m: the time of the whole tuning, spent "
+    "where the most is to gain; auto: what the cluster and the sizes need, but no limit if groups "
+    "are timed at once. A number: no limit for the whole; the seconds of measured time for a size, "
+    f"after which no repetitions are added (with a duration, {PER_SIZE:g}).",
 )
 @click.option(
     "--adaptive",
@@ -213,9 +217,12 @@ def command(
         from_log(run, options, log_file, display)
     else:
         found = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
+        is_at_once = _at_once(at_once, options, found[0])
+        if budget.is_auto and not (at_once or (is_at_once and _some_apart(topology, options))):
+            options = replace(options, total=allowance(topology, run.catalogue, options))
         measure(
             *(run, options, *found, timing, resume, patience, display),
-            at_once=_at_once(at_once, options, found[0]),
+            at_once=is_at_once and options.total is None,
         )
     click.echo(f"{folder}: make && make install PREFIX=…; see {folder / 'report.html'}")
 
@@ -233,6 +240,12 @@ def _at_once(asked: bool | None, options: Options, launcher: Launcher) -> bool:
     if asked is not None:
         return asked
     return not (late or launcher.emulates or stays_here(launcher))
+
+
+def _some_apart(topology: Topology, options: Options) -> bool:
+    """Whether any communicators share no link, so that they can be timed at once."""
+    found = find_communicators(topology, options.communicators, options.patterns)
+    return any(len(some) > 1 for some in together(topology, found))
 
 
 def _write_script(path: Path, text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TypeVar
@@ -244,6 +244,39 @@ def _hints(
         return {}
     names = {a.name for a in left}
     return hints_from(before[teacher], names, one_rule=_has_one_rule(topic))
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What a search times at one of its sizes.
+
+    Attributes:
+        seconds: that a repetition takes at least: the lower bounds of its calls, what ranks compute
+            before them, and how late they may come.
+        learns: whether the search may learn from another one.
+    """
+
+    seconds: float
+    learns: bool
+
+
+def calls_of(topology: Topology, catalogue: Catalogue, options: Options) -> Iterator[Calls]:
+    """Yield what each search times, size by size; nothing is measured.
+
+    Args:
+        topology: the cluster.
+        catalogue: all algorithms.
+        options: what to tune.
+    """
+    found = kinds_of(find_communicators(topology, options.communicators, options.patterns))
+    topics = _topics(topology, catalogue, options, found)
+    least = _least(topology, catalogue, topics)
+    computing = options.timing.computation_ms / 1000
+    for place, topic in enumerate(topics):
+        plan = _plan(topology, options, topic, topics[:place], least, lambda _: None)
+        for size in plan.sizes:
+            call = plan.bound(size) + plan.late(size) + computing
+            yield Calls(options.timing.calls(size, call) * call, plan.is_told)
 
 
 #: Outcomes of what has tables, and of what only serves parts.

@@ -251,7 +251,7 @@ WRONG_USAGE = {
     "budget of nothing": (["--budget", "0m"], "not above 0"),
     "budget of two days": (["--budget", "48h"], "at most a day"),
     "budget of a size": (["--budget", "100000"], "not in the range"),
-    "budget of no unit": (["--budget", "10x"], "neither a number of seconds"),
+    "budget of no unit": (["--budget", "10x"], "neither auto, nor a number of seconds"),
     "budget of no number": (["--budget", "nan"], "not in the range"),
     "communicator": (["--communicators", "whole,left"], "unknown communicator 'left'; choose from"),
     "too many ranks": (["--communicators", "8"], "or a number from 2 to 7"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 import stagegen.cli.tune as cli
 from stagegen.catalogue import Catalogue, load_catalogue
@@ -18,6 +19,7 @@ from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.launch.registry import make_launcher
 from stagegen.topology import load_topology
 from stagegen.tune import DecisionTable
+from stagegen.tune.allowance import allowance
 from stagegen.tune.shapes import Shape
 from tests.cli.test_tune import stagegen
 from tests.library.schemas import validate
@@ -143,6 +145,42 @@ def test_only_hosts_that_are_machines_are_measured_at_once_unless_asked(name, tm
             result = stagegen("tune", "--topology", topology, *words)
             assert result.returncode == 0, result.stderr
     assert asked == [name not in ("lab", "local"), True, False]
+
+
+#: Groups that share no link, and groups that do.
+APART, CROSSED = "{left: [n0, n1], right: [n4, n5]}", "{one: [n0, n4], other: [n1, n5]}"
+
+
+@pytest.mark.parametrize(
+    ("name", "groups", "words", "limited"),
+    [
+        ("local", APART, [], True),
+        ("hydra", "{}", [], True),
+        ("hydra", CROSSED, [], True),
+        ("hydra", APART, [], False),
+        ("hydra", APART, ["--in-turn"], True),
+        ("local", APART, ["--at-once"], False),
+        ("local", "{}", ["--budget", "20"], False),
+    ],
+)
+def test_a_tuning_has_a_budget_unless_groups_are_timed_at_once(
+    name, groups, words, limited, tmp_path
+):
+    asked = []
+    file = tmp_path / "two-switch.yaml"
+    document = yaml.safe_load(TOPOLOGY)
+    document["groups"] = yaml.safe_load(groups)
+    file.write_text(yaml.safe_dump(document), encoding="utf-8")
+    launcher = make_launcher(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "launcher_and_toolchain", lambda *_: (launcher, None, "asked for"))
+        patch.setattr(cli, "measure", lambda _, options, *__, **___: asked.append(options))
+        result = stagegen("tune", "--topology", file, *words)
+        assert result.returncode == 0, result.stderr
+    (options,) = asked
+    topology, catalogue = load_topology(file), load_catalogue()
+    expected = allowance(topology, catalogue, replace(options, total=None)) if limited else None
+    assert options.total == expected
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_with_little_time_few_values_of_parameters_are_tried_at_every_size():
 
 
 def test_a_budget_that_is_more_than_enough_is_not_spent():
-    assert within(FEW, 2, 3.0)["seconds"] < 1.5 * modelled(FEW, 2)._full.seconds
+    assert within(FEW, 2, 3.0)["seconds"] < 1.5 * modelled(FEW, 2)._unlimited.seconds
 
 
 def test_with_no_time_at_all_native_serves_and_the_loss_is_unknown():

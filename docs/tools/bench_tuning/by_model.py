@@ -19,6 +19,7 @@ from docs.tools.bench_tuning.truth import CatalogueCluster, CatalogueTruth
 from stagegen.measure.records import Candidate
 from stagegen.measure.statistics import MARGIN
 from stagegen.topology import WHOLE
+from stagegen.tune.allowance import allowance
 from stagegen.tune.decision import CLUSTER, HOSTS, NATIVE_CANDIDATE, ONE_HOST, DecisionTable
 from stagegen.tune.loss import Loss, total
 from stagegen.tune.program import options_for, program_of
@@ -110,11 +111,15 @@ class Modelled:
         }
 
     def _budget(self) -> dict[str, Any]:
-        return {"full_seconds": self._full.seconds, "steps": list(map(self._within, SHARES))}
+        return {"full_seconds": self._unlimited.seconds, "steps": list(map(self._within, SHARES))}
+
+    @cached_property
+    def _unlimited(self) -> Tuning:
+        return self._tune(self.setting.unlimited())
 
     def _within(self, share: float) -> dict[str, Any]:
-        """Return the result of a tuning within a share of the full time."""
-        budget = share * self._full.seconds
+        """Return the result of a tuning within a share of the time without a budget."""
+        budget = share * self._unlimited.seconds
         tuned = self._tune(replace(self.setting.options(), total=budget))
         losses = {
             name: self._loss(name, tuned, partial(self._best, name))
@@ -146,7 +151,8 @@ class Modelled:
         )
         program = program_of(calls, self._topology)
         options = options_for(program, self.setting.options(), CATALOGUE, self._topology)
-        tuned = self._tune(options)
+        total = allowance(self._topology, CATALOGUE, options)
+        tuned = self._tune(replace(options, total=total))
         used, full = (
             sum(
                 count * self._seconds(tuning, name, size)

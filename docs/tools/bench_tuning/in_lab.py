@@ -14,7 +14,7 @@ from typing import Any
 
 from docs.tools.bench_tuning.drawn import Job, draw_jobs, draw_program, trace_of, whole_calls
 from docs.tools.bench_tuning.exhaustive import MEETING, Exhaustive
-from docs.tools.bench_tuning.plan import CATALOGUE, Setting
+from docs.tools.bench_tuning.plan import BUDGET, CATALOGUE, Setting
 from docs.tools.bench_tuning.plan import SHARES_IN_LAB as SHARES
 from docs.tools.bench_tuning.results import Row, summary
 from docs.tools.bench_tuning.runs import Clock, kept, listed, stagegen, tuned
@@ -126,14 +126,15 @@ class InLab:
         }
 
     def _budget(self) -> dict[str, Any]:
-        full = self._full()["seconds"]
+        words = ("--communicators", WHOLE, "--budget", BUDGET)
+        full = self._tuned("unlimited", *words)["seconds"]
         return {"full_seconds": full, "steps": [self._within(share, full) for share in SHARES]}
 
     def _within(self, share: float, full: float) -> dict[str, Any]:
-        """Return what a tuning within a share of the full time loses by the full one's times."""
+        """Return what a tuning within a share of the full one's time loses by its times."""
         name, budget = f"budget-{share:g}", round(share * full)
         found = self._tuned(name, "--communicators", WHOLE, "--budget", f"{budget}s")
-        words = ["diff", self._folder / "whole", self._folder / name, "--format", "json"]
+        words = ["diff", self._folder / "unlimited", self._folder / name, "--format", "json"]
         lost = json.loads(stagegen(self._clock, *words))["total"]["b_in_a"]
         decision = self._recorded(name).decision
         spending = decision.spending if decision else None

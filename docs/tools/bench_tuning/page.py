@@ -194,7 +194,7 @@ _COLUMNS: Mapping[str, tuple[list[str], Callable[[Mapping[str, Any]], list[str]]
     "whole": (["tuning", "the least", "tuning over the least", "runs"], _whole),
     "exhaustive": (["loss", "the most"], _exhaustive),
     "twice": (["first in second", "second in first", "the most", "first", "second"], _twice),
-    "budget": (["full", "half", "loss within half"], _budget),
+    "budget": (["without a budget", "half", "loss within half"], _budget),
     "program": (["calls", "with --for", "full", "share", "loss"], _program),
     "shapes": (["communicators", "all", "whole cluster", "all over whole"], _shapes),
     "jobs": (["jobs", "calls", f"below {SLOWER}", "the least speed-up"], _jobs),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from stagegen.catalogue import load_catalogue
 from stagegen.data import TOPOLOGIES
 from stagegen.measure.timing import Timing
 from stagegen.topology import WHOLE, Topology, load_topology
+from stagegen.tune.allowance import allowance
 from stagegen.tune.communicators import Communicator, default_names, find_communicators
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.scope import Options, grid
@@ -109,12 +110,17 @@ class Setting:
         return find_communicators(self.topology, default_names(self.topology))
 
     def options(self, communicators: tuple[str, ...] = (WHOLE,), seed: int = 1) -> Options:
-        """Return what to tune.
+        """Return what to tune, in the time that ``stagegen tune`` takes unless told otherwise.
 
         Args:
             communicators: by name.
             seed: of the order in which candidates take turns.
         """
+        options = self.unlimited(communicators, seed)
+        return replace(options, total=allowance(self.topology, CATALOGUE, options))
+
+    def unlimited(self, communicators: tuple[str, ...] = (WHOLE,), seed: int = 1) -> Options:
+        """Return what to tune, in any time, with the arguments of :meth:`options`."""
         protocol = Protocol(seed=seed)
         return Options(
             self.collectives, self.sizes, Timing(), BUDGET, communicators, protocol=protocol
@@ -123,7 +129,7 @@ class Setting:
     def sizes_of(self, collective: str) -> tuple[int, ...]:
         """Return the sizes at which a collective is tuned on the whole cluster."""
         described, ranks = CATALOGUE.collective(collective), self.topology.rank_count
-        return sizes_of(described, self.options(), ranks)
+        return sizes_of(described, self.unlimited(), ranks)
 
     @property
     def names(self) -> str:

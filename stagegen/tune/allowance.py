@@ -1,0 +1,44 @@
+"""The time that a tuning may take unless the user says otherwise.
+
+A full tuning of all collectives on 16 hosts at 20 Mbit/s took 20 to 30 minutes, and half of its
+time loses 2 % (``docs/bench-tuning.md``). How long it takes is mostly chance: one call may take
+minutes. So there is a budget by default. It grows with what cannot be saved: the lower bounds of
+calls, and the number of sizes.
+
+The constants are such that this tuning has 18 minutes, of the 20 that it may take.
+"""
+
+from __future__ import annotations
+
+from stagegen.catalogue import Catalogue
+from stagegen.topology import Topology
+from stagegen.tune.scope import Options
+from stagegen.tune.tuner import Calls, calls_of
+
+#: Seconds for the launches of the job, and for each size.
+START, SIZE = 120.0, 2.0
+
+#: Repetitions of calls at the lower bound, for each size.
+REPETITIONS = 16
+
+#: The share of this that a search has which learns from another one, as of a job on fewer hosts.
+LEARNS = 0.5
+
+#: The constants are for so many launches; more take more.
+LAUNCHES = 5
+
+
+def allowance(topology: Topology, catalogue: Catalogue, options: Options) -> float:
+    """Return the seconds for a whole tuning with these options.
+
+    Args:
+        topology: the cluster.
+        catalogue: all algorithms.
+        options: what to tune.
+    """
+    searches = sum(map(_seconds, calls_of(topology, catalogue, options)))
+    return float(round(START + searches * max(1.0, options.protocol.launches / LAUNCHES)))
+
+
+def _seconds(calls: Calls) -> float:
+    return (LEARNS if calls.learns else 1.0) * (SIZE + REPETITIONS * calls.seconds)
