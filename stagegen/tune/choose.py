@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import chain
 
 from stagegen.measure.records import Candidate
@@ -29,6 +30,9 @@ RESOLUTION = 1 / 8
 #: alone.
 FAR = {1: 1.3, 2: 1.12, 3: 1.06}
 FAR_IF_SHORT = {1: 1.5, 2: 1.2, 3: 1.1}
+
+#: Looks tell no smaller difference than these: the first one where calls are long, else the second.
+SEEN, SEEN_IF_SHORT = 1.06, 1.15
 
 #: So few times of a candidate may all have met a hiccup. Unless calls are dear, a hiccup is added
 #: to what such times must exceed.
@@ -115,6 +119,28 @@ def worthy(samples: Samples, gain: float = MARGIN) -> Samples:
         beats = _is_faster if passes else is_faster_by_far
         left = {one: sample for one, sample in left.items() if beats(sample, native, gain)}
     return unbeaten(left)
+
+
+def without_doubtful(samples: Samples) -> Samples:
+    """Return the samples of a size for its final choice.
+
+    If no launch timed it, as a budget had no time for that, the candidates are out that looks do
+    not tell from the native routine (:data:`SEEN`): the least of many looks is often luck.
+    """
+    if NATIVE_CANDIDATE not in samples or any(one.launches for one in samples.values()):
+        return samples
+    native = min(samples[NATIVE_CANDIDATE].seconds)
+
+    def leads(sample: Sample) -> bool:
+        fast = min(sample.seconds)
+        return native > (SEEN if fast > LONG_SECONDS else SEEN_IF_SHORT) * fast
+
+    return {
+        candidate: replace(one, dropped=one.dropped or not leads(one))
+        if candidate != NATIVE_CANDIDATE
+        else one
+        for candidate, one in samples.items()
+    }
 
 
 def _is_long(samples: Samples) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from stagegen.measure.records import Failure
-from stagegen.tune.choose import Samples
+from stagegen.tune.choose import Samples, without_doubtful
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import NATIVE_CANDIDATE, Rule, Table
 from stagegen.tune.kinds import TableKinds
@@ -54,6 +54,8 @@ def _table(
 ) -> Table:
     """Choose among the algorithms that may serve a kind of communicators."""
     of_kind = {size: kinds.of(kind, given) for size, given in samples.items()}
+    if crossovers is not None:  # else this is preliminary
+        of_kind = {size: without_doubtful(given) for size, given in of_kind.items()}
     gain = plan.protocol.gain
     if not plan.one_rule:
         rules = tuple(make_rules(of_kind, kinds.known, gain, crossovers))

@@ -51,7 +51,7 @@ UNKNOWN = 0.95
 FIRST_LAUNCH, LATER = 0.4, 1.5
 
 #: The share of the budget that starts of launches may take, and that duels have.
-STARTS, DUELS = 0.1, 0.06
+STARTS, DUELS = 0.25, 0.06
 
 #: A look at a size also tells of sizes near it; half as much for each factor of so many octaves.
 OCTAVES = 2.0

@@ -19,7 +19,7 @@ from stagegen.tune.bounds import Least, bound_of_pattern
 from stagegen.tune.checking import CheckedSource, find_wrong, find_wrong_among
 from stagegen.tune.communicators import Communicator, as_seen_by, find_communicators, is_job
 from stagegen.tune.compositions import Compositions, LeastSeconds
-from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable, Spending
+from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable, Spending, Table
 from stagegen.tune.experiments import Experiments
 from stagegen.tune.hints import hints_from
 from stagegen.tune.passes import BySize, Passes, Topic, teacher_of
@@ -223,9 +223,7 @@ def _tuned(
         tables=tuple(
             table
             for name in options.collectives
-            for table in of_all_shapes(
-                name, [t for one in outcomes if one.collective == name for t in one.tables]
-            )
+            for table in of_all_shapes(name, _measured(name, outcomes))
         ),
         timing=options.timing if options.timing.arrivals else None,
         patterns=options.patterns,
@@ -233,6 +231,15 @@ def _tuned(
     )
     weighed = weigh(decision, outcomes, told)
     return Tuned(weighed, tuple(outcomes), wrong, tuple(parts))
+
+
+def _measured(collective: str, outcomes: Sequence[Outcome]) -> list[Table]:
+    """Return the tables of a collective's outcomes.
+
+    One without any measurement, for which a budget had no time, leaves its shape to the others.
+    """
+    own = [one for one in outcomes if one.collective == collective]
+    return [t for one in [one for one in own if one.samples] or own for t in one.tables]
 
 
 def _hints(

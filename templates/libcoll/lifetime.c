@@ -167,6 +167,8 @@ LIBCOLL_EXPORT int MPI_Finalize(void) {
 #ifdef COLL_ADAPTIVE
     coll_learn_write();
 #endif
+    if (atomic_load(&sessions) <= 0)
+        coll_persistent_abandon();
     const int error = COLL_NEXT(MPI_Finalize)();
     end_of_mpi();
     return error;

@@ -64,7 +64,7 @@ static void print_row(int rank, int collective, const char *name, atomic_ulong r
 enum { NOTHING, WITHOUT_TWIN, WITH_TWIN, FOR_NATIVE };
 
 static int state_of(const struct coll_comm *cc) {
-    if (cc->kind == COLL_KIND_NATIVE)
+    if (cc->kind == COLL_KIND_NATIVE || coll_settings()->gpu_support != NULL)
         return FOR_NATIVE;
     return cc->comm == MPI_COMM_NULL ? WITHOUT_TWIN : WITH_TWIN;
 }
@@ -87,6 +87,9 @@ static void describe(const struct coll_comm *cc, char *text, size_t room) {
                  cc->odd_rank, cc->odd_name, coll_cluster_name);
     else if (cc->kind == COLL_KIND_NATIVE)
         snprintf(text, room, "native: %s", reasons[cc->why]);
+    else if (coll_settings()->gpu_support != NULL)
+        snprintf(text, room, "native: buffers may be on a GPU, says %s",
+                 coll_settings()->gpu_support);
     else if (cc->group >= 0)
         snprintf(text, room, "cluster, group %s", coll_cluster_group_names[cc->group]);
     else
@@ -105,7 +108,7 @@ static void place(const struct coll_comm *cc, char *text, size_t room) {
  * duplicate later, or cannot have one.
  */
 void coll_trace_communicator(MPI_Comm comm, struct coll_comm *cc) {
-    char name[MPI_MAX_OBJECT_NAME] = "", what[128], where[32] = "", rules[48];
+    char name[MPI_MAX_OBJECT_NAME] = "", what[128], where[32] = "", rules[64];
     int length;
     const int state = state_of(cc);
     if (!prints() || cc->told == state)

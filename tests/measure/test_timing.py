@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.errors import MeasurementError
+from stagegen.generate.timings import BUILT_IN
 from stagegen.measure.arrivals import Imbalance, Lateness
 from stagegen.measure.iterations import PRESETS, Iterations
 from stagegen.measure.records import Candidate, Measurement
 from stagegen.measure.source import LogSource
-from stagegen.measure.timing import METRICS_PLAIN, Timing
+from stagegen.measure.timing import _HABITS, METRICS_PLAIN, Timing
 from stagegen.topology import parse_size
 from tests.library.schemas import validate
 from tests.measure.fakes import late_timings, request
@@ -39,6 +40,10 @@ def test_without_barriers_a_repetition_is_several_calls_also_in_a_first_look(
     mechanism, size, seconds
 ):
     assert 5 <= Timing(mechanism).calls(size, seconds) <= 8
+
+
+def test_each_mechanism_of_stagegen_says_what_it_does_between_calls():
+    assert set(_HABITS) == set(BUILT_IN)
 
 
 def test_a_first_look_with_barriers_is_one_call():

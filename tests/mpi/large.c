@@ -95,7 +95,6 @@ static void add_nothing(void *in, void *inout, int *count, MPI_Datatype *type) {
     (void)type;
 }
 
-/* Elements of nothing, more of them than an int counts. */
 /* A persistent form calls nothing until it starts. */
 static void init_of_nothing(void) {
     MPI_Datatype empty;
@@ -108,6 +107,7 @@ static void init_of_nothing(void) {
     MPI_Type_free(&empty);
 }
 
+/* Elements of nothing, more of them than an int counts. */
 static void many_of_nothing(void) {
     MPI_Datatype empty;
     MPI_Op op;

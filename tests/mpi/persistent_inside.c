@@ -284,6 +284,8 @@ static void look_at_kinds(void) {
                                   &request);
     end_planned(comm, &request);
     const struct blocks uneven = blocks_of(LITTLE);
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     comm = fresh();
     MPI_Reduce_scatter_init(send, recv, uneven.counts, MPI_INT, MPI_MAX, comm, MPI_INFO_NULL,
                             &request);
@@ -294,6 +296,16 @@ static void look_at_kinds(void) {
     comm = fresh();
     MPI_Scatter_init(send, LITTLE, MPI_INT, recv, LITTLE, MPI_INT, 1, comm, MPI_INFO_NULL,
                      &request);
+    end_planned(comm, &request);
+    comm = fresh();
+    MPI_Allgather_init(send, LITTLE, MPI_INT, recv, LITTLE, MPI_INT, comm, MPI_INFO_NULL, &request);
+    end_planned(comm, &request);
+    comm = fresh();
+    MPI_Allgatherv_init(send, uneven.counts[rank], MPI_INT, recv, uneven.counts,
+                        uneven.displacements, MPI_INT, comm, MPI_INFO_NULL, &request);
+    end_planned(comm, &request);
+    comm = fresh();
+    MPI_Allreduce_init(send, recv, LITTLE, MPI_INT, MPI_MAX, comm, MPI_INFO_NULL, &request);
     end_planned(comm, &request);
     comm = fresh();
     MPI_Barrier_init(comm, MPI_INFO_NULL, &request);

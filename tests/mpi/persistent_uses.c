@@ -4,7 +4,7 @@
  * their way when an operation fails; and types with gaps that differ.
  *
  *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late|types|counted|barriers|
- *   "fortran barriers"|alone
+ *   "fortran barriers"|alone|unfinished
  */
 #include "program.h"
 
@@ -532,6 +532,17 @@ static void start_alone(void) {
     free(data);
 }
 
+/* All wait for rank 0, which never comes: a mistake, by which MPI_Finalize must not hang. */
+static void leave_unfinished(void) {
+    static int data;
+    int rank;
+    MPI_Request request;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Bcast_init(&data, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    if (rank != 0)
+        MPI_Start(&request);
+}
+
 int main(int argc, char **argv) {
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -550,7 +561,8 @@ int main(int argc, char **argv) {
                 {"types", use_two_types},
                 {"counted", start_some},
                 {"barriers", use_barriers},
-                {"alone", start_alone}};
+                {"alone", start_alone},
+                {"unfinished", leave_unfinished}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

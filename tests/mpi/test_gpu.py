@@ -63,6 +63,8 @@ def test_all_is_native_where_buffers_may_be_on_a_gpu(library_that, says, how):
     assert algorithms == {"native"}
     reason = f"all calls are native: buffers may be on a GPU, says {SAYS[says]}"
     assert said.count(reason) == RANKS
+    of_communicator = f"native: buffers may be on a GPU, says {SAYS[says]}; no private duplicate"
+    assert of_communicator in said
 
 
 @pytest.mark.parametrize("how", [preloaded, linked])

@@ -152,6 +152,15 @@ def test_the_trace_says_that_ranks_share_one_host():
     assert ("MPI_COMM_WORLD", "4", " on one host", "hosts", "a") in found
 
 
+def test_the_trace_says_that_nothing_was_tuned_for_such_ranks():
+    program = support.compiled("unlike.c", RANKS)
+    settings = {"LIBCOLL_TRACE": "1", "LIBCOLL_SHORT_CALLS": "0"}
+    result = support.run(RANKS, program, hosts=["n1"] * RANKS, variables=settings, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+    line = "'MPI_COMM_WORLD': 4 ranks on one host: hosts; no private duplicate; native: nothing"
+    assert f"{line} was tuned for 1x4\n" in result.stderr
+
+
 def test_the_trace_says_that_ranks_differ():
     library = support.library(RANKS) / "libcoll.so"
     _, errors = run("export LIBCOLL_SCRATCH=0", library=library, variables={"LIBCOLL_TRACE": "1"})

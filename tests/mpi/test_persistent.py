@@ -58,14 +58,14 @@ CASES = [("window", 0, 1), ("tokens", 1, 2), ("auto", 0, 3), ("native", 1, 4)]
 
 
 @lru_cache
-def library(*flags: str) -> Path:
+def library(*flags: str, ranks: int = RANKS) -> Path:
     """A library with what `FORCED` and `BESIDE` name."""
     mpi = builds.Mpi.of_environment()
     wanted = {(name, algorithm) for way in FORCED for name, algorithm in way.items()}
     wanted |= {("allreduce", name) for name, _ in BESIDE}
     wanted |= {("barrier", name) for _, name in BESIDE}
     chosen = [a for a in support.CATALOGUE.algorithms if (a.collective, a.name) in wanted]
-    return builds.of_catalogue(mpi, RANKS, "persistent", support.few(chosen), *flags)
+    return builds.of_catalogue(mpi, ranks, "persistent", support.few(chosen), *flags)
 
 
 def run(
@@ -77,15 +77,16 @@ def run(
     options=(),
     variables=None,
     under=(),
+    ranks=RANKS,
 ):
     mpi = builds.Mpi.of_environment()
-    program = builds.c_program(mpi, library(*flags), source, *flags, *options)
+    program = builds.c_program(mpi, library(*flags, ranks=ranks), source, *flags, *options)
     settings = {
         "LIBCOLL_PERSISTENT": kind,
         "LIBCOLL_FORCE": ",".join("=".join(pair) for pair in FORCED[way].items()),
         **(variables or {}),
     }
-    result = builds.run(mpi, RANKS, *under, program, *arguments, variables=settings)
+    result = builds.run(mpi, ranks, *under, program, *arguments, variables=settings)
     assert result.returncode == 0, result.stdout + result.stderr
     return result
 
@@ -95,6 +96,12 @@ def test_random_programs_get_the_bytes_of_native(kind, way, seed):
     """With `served`, the program makes calls that would be errors in MPICH's own form."""
     served = ["served"] if kind in ("window", "tokens") else []
     run("persistent.c", 600, seed, *served, kind=kind, way=way)
+
+
+@pytest.mark.parametrize(("kind", "way", "seed"), CASES[:2])
+@pytest.mark.parametrize("ranks", [3, 5])
+def test_random_programs_on_odd_numbers_of_ranks_get_the_bytes_of_native(ranks, kind, way, seed):
+    run("persistent.c", 300, seed, "served", kind=kind, way=way, ranks=ranks)
 
 
 @pytest.mark.slow
@@ -132,6 +139,10 @@ def test_no_message_comes_into_freed_memory_after_an_error():
 @pytest.mark.parametrize("use", ["nested", "unhooked"])
 def test_progress_is_made_in_error_handlers_and_after_a_refusal(use):
     run("persistent_inside.c", use, kind="window", options=WRAPS)
+
+
+def test_what_never_ends_does_not_keep_mpi_from_ending():
+    run("persistent_uses.c", "unfinished", kind="window")
 
 
 def test_a_start_waits_for_no_other_rank():

@@ -64,7 +64,7 @@ NATIVE = {f"{name}_native" for name in support.CATALOGUE.collectives}
 def test_any_order_of_the_hosts_is_the_cluster(hosts):
     found = choices(hosts)
     assert found["world"] == found["reversed"] == routines("cluster")
-    assert found["part"] == NATIVE  # nothing was tuned for five ranks
+    assert found["part"] == NATIVE  # nothing was tuned for three ranks
     assert found["self"] == NATIVE
 
 

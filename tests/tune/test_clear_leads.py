@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from stagegen.measure.records import Candidate
-from stagegen.tune.choose import choose
+from stagegen.tune.choose import choose, without_doubtful
 from stagegen.tune.field import DEAR_SECONDS, Sample
 from stagegen.tune.one_rule import choose_one
 
@@ -29,6 +29,20 @@ def timed(seconds: float, launches: int) -> Sample:
 def test_few_launches_tell_a_large_difference_of_long_calls(factor, launches, expected):
     samples = {NATIVE: timed(factor, launches), PLAIN: timed(1.0, launches)}
     assert choose(samples, NATIVE).algorithm == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "factor", "expected"),
+    [(1.0, 1.08, "plain"), (1.0, 1.05, "native"), (1e-3, 1.18, "plain"), (1e-3, 1.12, "native")],
+)
+def test_looks_alone_replace_native_only_by_more_than_they_may_err(seconds, factor, expected):
+    looks = {NATIVE: Sample((factor * seconds,)), PLAIN: Sample((seconds, 1.3 * seconds))}
+    assert choose(without_doubtful(looks), NATIVE).algorithm == expected
+
+
+def test_launches_decide_what_looks_do_not_tell():
+    samples = {NATIVE: of_calls(1.1, 5, 3), PLAIN: of_calls(1.0, 5, 3)}
+    assert without_doubtful(samples) == samples
 
 
 def test_a_routine_that_is_faster_by_far_serves_whatever_the_look_ranked_first():

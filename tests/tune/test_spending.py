@@ -15,7 +15,7 @@ from docs.tools.bench_tuning.truth import CatalogueCluster, CatalogueTruth
 from stagegen.measure.records import Candidate, CandidateFailed, Check, Failure
 from stagegen.measure.source import LogSource
 from stagegen.topology import WHOLE
-from stagegen.tune.decision import CLUSTER, NATIVE_CANDIDATE, DecisionTable
+from stagegen.tune.decision import CLUSTER, HOSTS, NATIVE_CANDIDATE, DecisionTable
 from stagegen.tune.purse import BudgetSpent, PaidSource, Purse
 from stagegen.tune.shapes import Shape
 from stagegen.tune.tuner import tune
@@ -256,3 +256,17 @@ def test_commands_are_paid_and_none_begins_without_money():
     with pytest.raises(BudgetSpent):
         paid.check("bcast", (NATIVE_CANDIDATE,))
     assert math.isclose(purse.spent, 4.0)
+
+
+def test_a_shape_that_there_was_no_time_for_is_predicted_from_one_that_was_measured():
+    asked = setting("bcast")
+    half = asked.communicators[1]
+    table = None
+    for total in (6.0, 8.0, 10.0, 14.0, 20.0):
+        source = Watched(asked)
+        decision = tuned(asked, source, total, (WHOLE, half.name)).decision
+        if not any(r.communicator == half.name for r in source.cluster.asked):
+            table = decision.table("bcast", HOSTS, Shape.of(half.hosts, len(half.ranks)))
+            assert table is not None
+            assert not table.confirmed
+    assert table is not None

@@ -164,6 +164,8 @@ LIBCOLL_EXPORT int MPI_Finalize(void) {
     coll_trace_print();
     coll_histogram_write();
     coll_events_write();
+    if (atomic_load(&sessions) <= 0)
+        coll_persistent_abandon();
     const int error = COLL_NEXT(MPI_Finalize)();
     end_of_mpi();
     return error;

@@ -43,6 +43,7 @@ enum { SLOTS = 256, ROOM = 64 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct coll_operation *slots[SLOTS]; /* by handle */
 static struct coll_operation *active;       /* those that have started and not ended */
+static struct coll_operation *abandoned;    /* those that had not ended in MPI_Finalize */
 static int is_hooked;                       /* whether poll() is called */
 static atomic_int live;                     /* operations in the table */
 static struct coll_failure *failures;       /* that are to be told, the latest first */
@@ -779,12 +780,32 @@ static void forget(struct coll_operation *operation) {
     discard(operation);
 }
 
-/* MPI has ended, and with it all requests. Those that were freed while active are in one list. */
-void coll_persistent_restart(void) {
-    pthread_mutex_lock(&lock);
+static void abandon_all(void) {
     while (active != NULL) {
         struct coll_operation *one = active;
         active = one->next_active;
+        one->next_active = abandoned;
+        abandoned = one;
+    }
+}
+
+/*
+ * In MPI_Finalize, where a correct program has nothing active: what has not ended waits for a rank
+ * that does not come, and the MPI library would call poll() until all has ended.
+ */
+void coll_persistent_abandon(void) {
+    pthread_mutex_lock(&lock);
+    abandon_all();
+    pthread_mutex_unlock(&lock);
+}
+
+/* MPI has ended, and with it all requests. Those that were freed while active are in one list. */
+void coll_persistent_restart(void) {
+    pthread_mutex_lock(&lock);
+    abandon_all();
+    while (abandoned != NULL) {
+        struct coll_operation *one = abandoned;
+        abandoned = one->next_active;
         if (one->is_freed)
             forget(one);
     }
@@ -800,6 +821,9 @@ void coll_persistent_restart(void) {
 }
 
 #else
+
+void coll_persistent_abandon(void) {
+}
 
 void coll_persistent_restart(void) {
 }

@@ -11,9 +11,12 @@
 
 #include "coll.h"
 
-/* MPIX_Async_start, by which MPICH calls us whenever it makes progress. Others have no such call.
+/*
+ * MPIX_Async_start, by which MPICH calls us whenever it makes progress. Others have no such call.
+ * Without our functions for Fortran, a program with mpi_f08 makes plans that it cannot start.
  */
-#if MPI_VERSION >= 4 && defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 40300300
+#if MPI_VERSION >= 4 && defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 40300300 &&               \
+    !defined(LIBCOLL_NO_FORTRAN)
 #define COLL_PERSISTENT
 #endif
 
@@ -151,6 +154,7 @@ void coll_cluster_tree(struct pattern_tree *tree, int *first_host);
  */
 int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Request *request,
                          int *error);
+void coll_persistent_abandon(void);
 void coll_persistent_restart(void);
 
 #endif

@@ -139,8 +139,8 @@ static void add_block(struct coll_operation *operation, const struct scattered *
     MPI_Aint start = 0;
     for (int other = 0; other < rank; ++other)
         start += (MPI_Aint)coll_recv_count(call, other);
-    for (int first = 0; first < count; first += scattered->most) {
-        const int length = count - first < scattered->most ? count - first : scattered->most;
+    for (MPI_Aint first = 0; first < count; first += scattered->most) {
+        const int length = count - first < scattered->most ? (int)(count - first) : scattered->most;
         const MPI_Aint at = (start + first) * scattered->size;
         char *room = after == MPI_PROC_NULL ? (char *)call->recvbuf + first * scattered->size
                                             : scattered->room + at;

@@ -292,9 +292,18 @@ const struct coll_rule *coll_find_rule(enum coll_collective collective, struct c
 /* The rules that some call has asked for; all collectives were tuned on the same shapes. */
 void coll_describe_rules(const struct coll_comm *cc, char *text, size_t room) {
     text[0] = '\0';
-    for (int i = 0; i < COLL_COLLECTIVES && text[0] == '\0'; ++i)
-        if (cc->tables[i] != NULL && cc->tables[i]->count > 0)
-            snprintf(text, room, "; rules %s %dx%d",
-                     cc->tables[i]->confirmed ? "measured on" : "predicted from",
-                     cc->tables[i]->hosts, cc->tables[i]->ranks_per_host);
+    for (int i = 0; i < COLL_COLLECTIVES; ++i) {
+        const struct coll_table *table = cc->tables[i];
+        if (table == NULL)
+            continue;
+        if (table->count == 0) { /* unless another collective has rules */
+            snprintf(text, room, "; native: nothing was tuned for %dx%d", cc->hosts,
+                     cc->ranks_per_host);
+            continue;
+        }
+        snprintf(text, room, "; rules %s %dx%d",
+                 table->confirmed ? "measured on" : "predicted from", table->hosts,
+                 table->ranks_per_host);
+        return;
+    }
 }
