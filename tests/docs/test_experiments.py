@@ -83,10 +83,10 @@ def test_a_new_point_changes_only_its_row(tmp_path, monkeypatch):
     before = path.read_bytes()
     page = with_report(page, one.name, one.report(results.found(one, top)))
     assert not results.is_measured(one, point, top)
-    results.keep(one, point, {"whole": 1.5, "after": 1.25, "table_s": 0.0125,
+    results.keep(one, point, {"whole": 1.5, "after": 1.25, "pairs": 1.125, "table_s": 0.0125,
                               "selected_after": 50, "chosen": "ring"}, top)  # fmt: skip
     assert results.is_measured(one, point, top)
-    row = f"| {point} | 12.5 | 1.500 | 1.250 | 50 | `ring` |"
+    row = f"| {point} | 12.5 | 1.500 | 1.250 | 1.125 | 50 | `ring` |"
     told = with_report(page, one.name, one.report(results.found(one, top))).splitlines()
     assert [line for line in told if line != row] == page.splitlines()
     lines = [line.rstrip(",") for line in path.read_text(encoding="utf-8").splitlines()]

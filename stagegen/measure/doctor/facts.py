@@ -18,7 +18,7 @@ class Facts:
         name: what the library takes for the host's name: LIBCOLL_HOST, else gethostname().
         slurm: the name of Slurm's node, or nothing.
         machine: differs between machines, and between boots of one.
-        cpus: how many are in use.
+        cpus: how many cores are in use.
         token: what the file in the shared folder says there; nothing where it is not.
         loads: `yes`, or what the loader says of the MPI program.
         governor: of the CPUs' frequency; nothing where the kernel does not tell.

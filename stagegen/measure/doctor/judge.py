@@ -179,7 +179,7 @@ def _cores(case: Case) -> Finding:
     if not full:
         return Finding("cores", OK, "at least one for each rank")
     first = facts[full[0]]
-    what = f"{ranks[first.machine]} ranks on {first.cpus} CPUs: {_list(full)}"
+    what = f"{ranks[first.machine]} ranks on {first.cpus} cores: {_list(full)}"
     return Finding("cores", WARN, what, "lower the hosts' slots: waiting ranks take CPUs", full)
 
 
