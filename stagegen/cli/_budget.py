@@ -10,7 +10,7 @@ import click
 #: Seconds of measured time for a size after which no repetitions are added.
 PER_SIZE = 20.0
 
-#: The default: the whole tuning has what :mod:`stagegen.tune.allowance` says.
+#: The whole tuning has what :mod:`stagegen.tune.allowance` says.
 AUTO = "auto"
 
 #: A day: more is taken for a mistake, and JSON cannot hold infinity.

@@ -78,13 +78,14 @@ from stagegen.tune.together import together
 @click.option(
     "--budget",
     callback=parse_budget,
-    default=AUTO,
+    default=f"{PER_SIZE:g}",
     show_default=True,
-    metavar="S|DURATION",
-    help="A duration with a unit, such as 90s, 10m or 1h30m: the time of the whole tuning, spent "
-    "where the most is to gain; auto: what the cluster and the sizes need, but no limit if groups "
-    "are timed at once. A number: no limit for the whole; the seconds of measured time for a size, "
-    f"after which no repetitions are added (with a duration, {PER_SIZE:g}).",
+    metavar="S|DURATION|auto",
+    help="A number: the seconds of measured time for a size, after which no repetitions are added; "
+    "no limit for the whole. A duration with a unit, such as 90s, 10m or 1h30m: the time of the "
+    f"whole tuning, spent where the most is to gain; {AUTO}: some 18 minutes for all collectives "
+    "on 16 hosts at 20 Mbit/s, more or less by sizes and rates, but no limit if groups are timed "
+    "at once.",
 )
 @click.option(
     "--adaptive",

@@ -1,9 +1,9 @@
-"""The time that a tuning may take unless the user says otherwise.
+"""The time that a tuning has with ``--budget auto``.
 
 A full tuning of all collectives on 16 hosts at 20 Mbit/s took 20 to 30 minutes, and half of its
 time loses 2 % (``docs/bench-tuning.md``). How long it takes is mostly chance: one call may take
-minutes. So there is a budget by default. It grows with what cannot be saved: the lower bounds of
-calls, and the number of sizes.
+minutes. This budget grows with what cannot be saved: the lower bounds of calls, and the number of
+sizes.
 
 The constants are such that this tuning has 18 minutes, of the 20 that it may take.
 """

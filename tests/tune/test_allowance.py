@@ -1,4 +1,4 @@
-"""The time that a tuning may take unless the user says otherwise."""
+"""The time that a tuning has with `--budget auto`."""
 
 from __future__ import annotations
 

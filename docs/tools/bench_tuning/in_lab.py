@@ -70,6 +70,8 @@ class InLab:
         """Tune into a folder of this name; return the seconds and the number of runs."""
         asked = self.setting
         more: list[object] = ["--topology", asked.file, "--launcher", "lab", *words]
+        if "--budget" not in words:
+            more += ["--budget", "auto"]
         if "--for" not in words:
             more += ["--collectives", listed(asked.collectives), "--sizes", listed(asked.sizes)]
         return tuned(self._clock, self._folder / name, *more)

@@ -110,7 +110,7 @@ class Setting:
         return find_communicators(self.topology, default_names(self.topology))
 
     def options(self, communicators: tuple[str, ...] = (WHOLE,), seed: int = 1) -> Options:
-        """Return what to tune, in the time that ``stagegen tune`` takes unless told otherwise.
+        """Return what to tune, within the time of ``--budget auto``.
 
         Args:
             communicators: by name.
