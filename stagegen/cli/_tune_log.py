@@ -126,6 +126,8 @@ def _require_as_logged(wished: Options, logged: Options, path: Path) -> None:
     asked = _named(wished, context.params["computation"] if computes else milliseconds)
     for name, value in _named(logged, milliseconds).items():
         given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if name == "budget" and context.params[name].is_auto and logged.total is not None:
+            continue  # how long that is follows from what the log was begun with
         if given and asked[name] != value:
             option = _OPTIONS.get(name, name.replace("_", "-"))
             raise click.UsageError(

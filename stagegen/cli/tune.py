@@ -219,7 +219,7 @@ def command(
     else:
         found = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
         is_at_once = _at_once(at_once, options, found[0])
-        if budget.is_auto and not (at_once or (is_at_once and _some_apart(topology, options))):
+        if budget.is_auto and not (is_at_once and _some_apart(topology, options)):
             options = replace(options, total=allowance(topology, run.catalogue, options))
         measure(
             *(run, options, *found, timing, resume, patience, display),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from stagegen.measure.records import Failure
-from stagegen.tune.choose import Samples, without_doubtful
+from stagegen.tune.choose import SEEN_IF_SHORT, Samples, without_doubtful
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.decision import NATIVE_CANDIDATE, Rule, Table
 from stagegen.tune.kinds import TableKinds
@@ -23,6 +23,8 @@ def outcome_of(
     points: Mapping[int, Point],
     failures: tuple[Failure, ...],
     crossovers: Crossovers | None,
+    *,
+    final: bool,
 ) -> Outcome:
     """Return the outcome of a search.
 
@@ -33,15 +35,21 @@ def outcome_of(
         points: what is known of each size; of those that are missing, nothing is.
         failures: what ended or hung the job.
         crossovers: finds where choices change; if None, they change at measured sizes.
+        final: whether the choices serve in the end; else they only lead to what is measured next.
 
     Raises:
         MeasurementError: a duel failed, or the log lacks it.
     """
     samples: dict[int, Samples] = {size: points[size].samples() for size in sorted(points)}
     tables = tuple(
-        _table(collective, plan, kind, kinds, samples, crossovers) for kind in kinds.names
+        _table(collective, plan, kind, kinds, samples, crossovers, final=final)
+        for kind in kinds.names
     )
     return Outcome(collective, plan.communicator, tables, samples, failures, plan.protocol.width)
+
+
+def _has_launches(samples: Mapping[int, Samples]) -> bool:
+    return any(one.launches for of_size in samples.values() for one in of_size.values())
 
 
 def _table(
@@ -51,12 +59,16 @@ def _table(
     kinds: TableKinds,
     samples: Mapping[int, Samples],
     crossovers: Crossovers | None,
+    *,
+    final: bool,
 ) -> Table:
     """Choose among the algorithms that may serve a kind of communicators."""
     of_kind = {size: kinds.of(kind, given) for size, given in samples.items()}
-    if crossovers is not None:  # else this is preliminary
+    if final:
         of_kind = {size: without_doubtful(given) for size, given in of_kind.items()}
     gain = plan.protocol.gain
+    if final and plan.one_rule and not _has_launches(of_kind):
+        gain = max(gain, 1 - 1 / SEEN_IF_SHORT)
     if not plan.one_rule:
         rules = tuple(make_rules(of_kind, kinds.known, gain, crossovers))
     elif set(plan.sizes) <= of_kind.keys():

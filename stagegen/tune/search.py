@@ -133,7 +133,7 @@ class Search:
 
         def end() -> None:
             self._confirm_all()
-            outcomes.append(self._outcome(self._crossovers()))
+            outcomes.append(self._outcome(self._crossovers(), final=True))
 
         self._until_none_fails(end)
         return outcomes[-1]
@@ -190,15 +190,19 @@ class Search:
         self._plan = replace(self._plan, protocol=protocol)
         self._until_none_fails(lambda: self._confirm(size) if size in self.points else None)
 
-    def outcome(self, *, duels: bool = False) -> Outcome:
+    def outcome(self, *, duels: bool = False, final: bool = False) -> Outcome:
         """Return the outcome of what is known so far, with duels for the crossovers or without.
+
+        With duels, or if it is final, its choices are what would serve.
 
         Raises:
             MeasurementError: a duel failed, or the log lacks it.
         """
         outcomes: list[Outcome] = []
         crossovers = self._crossovers() if duels else None
-        self._until_none_fails(lambda: outcomes.append(self._outcome(crossovers)))
+        self._until_none_fails(
+            lambda: outcomes.append(self._outcome(crossovers, final=final or duels))
+        )
         return outcomes[-1]
 
     def stakes(self, kind: str) -> Stakes:
@@ -255,9 +259,10 @@ class Search:
         samples = self.points[size].samples()
         return [fastest(self._kinds.of(kind, samples)) for kind in self._plan.kinds]
 
-    def _outcome(self, crossovers: Crossovers | None) -> Outcome:
+    def _outcome(self, crossovers: Crossovers | None, *, final: bool = False) -> Outcome:
+        known = self.points, self.failures
         return outcome_of(
-            self._collective, self._plan, self._kinds, self.points, self.failures, crossovers
+            self._collective, self._plan, self._kinds, *known, crossovers, final=final
         )
 
     def _handles(self, candidate: Candidate, size: int) -> bool:

@@ -74,4 +74,4 @@ class Subject:
 
     def choices(self) -> Table:
         """Return what serves by what is known so far, for the first kind of tables."""
-        return self.search.outcome().tables[0]
+        return self.search.outcome(final=True).tables[0]

@@ -168,7 +168,7 @@ LIBCOLL_EXPORT int MPI_Finalize(void) {
     coll_learn_write();
 #endif
     if (atomic_load(&sessions) <= 0)
-        coll_persistent_abandon();
+        coll_persistent_finalize();
     const int error = COLL_NEXT(MPI_Finalize)();
     end_of_mpi();
     return error;

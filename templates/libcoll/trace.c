@@ -79,7 +79,10 @@ static void describe(const struct coll_comm *cc, char *text, size_t room) {
         [COLL_WHY_CONTEXTS] = "the MPI library has no room for a private duplicate",
     };
     static const char *const kinds[] = {"native", "other", "hosts", "cluster"};
-    if (cc->why == COLL_WHY_UNLIKE)
+    if (coll_settings()->gpu_support != NULL)
+        snprintf(text, room, "native: buffers may be on a GPU, says %s",
+                 coll_settings()->gpu_support);
+    else if (cc->why == COLL_WHY_UNLIKE)
         snprintf(text, room, "native: rank %d and rank 0 differ in build or settings",
                  cc->odd_rank);
     else if (cc->why == COLL_WHY_STRANGER)
@@ -87,9 +90,6 @@ static void describe(const struct coll_comm *cc, char *text, size_t room) {
                  cc->odd_rank, cc->odd_name, coll_cluster_name);
     else if (cc->kind == COLL_KIND_NATIVE)
         snprintf(text, room, "native: %s", reasons[cc->why]);
-    else if (coll_settings()->gpu_support != NULL)
-        snprintf(text, room, "native: buffers may be on a GPU, says %s",
-                 coll_settings()->gpu_support);
     else if (cc->group >= 0)
         snprintf(text, room, "cluster, group %s", coll_cluster_group_names[cc->group]);
     else

@@ -165,7 +165,7 @@ LIBCOLL_EXPORT int MPI_Finalize(void) {
     coll_histogram_write();
     coll_events_write();
     if (atomic_load(&sessions) <= 0)
-        coll_persistent_abandon();
+        coll_persistent_finalize();
     const int error = COLL_NEXT(MPI_Finalize)();
     end_of_mpi();
     return error;

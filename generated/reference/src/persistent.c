@@ -36,6 +36,9 @@
 
 enum { SLOTS = 256, ROOM = 64 };
 
+/* In MPI_Finalize, so many seconds without any step are the end of what has not ended. */
+static const double rest_most = 10;
+
 /*
  * One lock for all operations of the process. The MPI library calls poll() with a lock of its own,
  * so poll() never waits for this lock, and no thread that holds it asks for poll() to be called.
@@ -43,7 +46,10 @@ enum { SLOTS = 256, ROOM = 64 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct coll_operation *slots[SLOTS]; /* by handle */
 static struct coll_operation *active;       /* those that have started and not ended */
-static struct coll_operation *abandoned;    /* those that had not ended in MPI_Finalize */
+static struct coll_operation *abandoned;    /* those that did not end in MPI_Finalize */
+static int is_ending;                       /* in MPI_Finalize */
+static long left_before;                    /* steps of active operations, at the last change */
+static double rests_since;                  /* when that was */
 static int is_hooked;                       /* whether poll() is called */
 static atomic_int live;                     /* operations in the table */
 static struct coll_failure *failures;       /* that are to be told, the latest first */
@@ -424,6 +430,29 @@ static void carry_all_on(void) {
     }
 }
 
+static void abandon_all(void) {
+    while (active != NULL) {
+        struct coll_operation *one = active;
+        active = one->next_active;
+        one->next_active = abandoned;
+        abandoned = one;
+    }
+}
+
+/* In MPI_Finalize: abandon all where nothing has gone on for some seconds. */
+static void abandon_what_rests(void) {
+    const double now = PMPI_Wtime();
+    long left = 0;
+    for (const struct coll_operation *one = active; one != NULL; one = one->next_active)
+        left += one->left;
+    if (left != left_before) {
+        left_before = left;
+        rests_since = now;
+    } else if (now - rests_since > rest_most) {
+        abandon_all();
+    }
+}
+
 /*
  * Called by the MPI library as part of its progress. So are error handlers: nothing else of ours is
  * called while the application waits. They may start operations, and make progress, which calls
@@ -434,6 +463,8 @@ static int poll(MPIX_Async_thing thing) {
     if (pthread_mutex_trylock(&lock) != 0)
         return MPIX_ASYNC_NOPROGRESS;
     carry_all_on();
+    if (is_ending)
+        abandon_what_rests();
     struct coll_failure *failed = take_failures();
     const int is_over = active == NULL && failed == NULL && atomic_load(&telling) == 0;
     if (is_over)
@@ -780,22 +811,11 @@ static void forget(struct coll_operation *operation) {
     discard(operation);
 }
 
-static void abandon_all(void) {
-    while (active != NULL) {
-        struct coll_operation *one = active;
-        active = one->next_active;
-        one->next_active = abandoned;
-        abandoned = one;
-    }
-}
-
-/*
- * In MPI_Finalize, where a correct program has nothing active: what has not ended waits for a rank
- * that does not come, and the MPI library would call poll() until all has ended.
- */
-void coll_persistent_abandon(void) {
+/* In MPI_Finalize, the MPI library calls poll() until all has ended. */
+void coll_persistent_finalize(void) {
     pthread_mutex_lock(&lock);
-    abandon_all();
+    is_ending = 1;
+    left_before = -1;
     pthread_mutex_unlock(&lock);
 }
 
@@ -815,14 +835,14 @@ void coll_persistent_restart(void) {
             slots[slot] = one->next;
             forget(one);
         }
-    is_hooked = 0;
+    is_hooked = is_ending = 0;
     pthread_mutex_unlock(&lock);
     atomic_store(&live, 0);
 }
 
 #else
 
-void coll_persistent_abandon(void) {
+void coll_persistent_finalize(void) {
 }
 
 void coll_persistent_restart(void) {

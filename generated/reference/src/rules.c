@@ -289,21 +289,26 @@ const struct coll_rule *coll_find_rule(enum coll_collective collective, struct c
     return first < table->count ? &table->rules[first] : NULL;
 }
 
-/* The rules that some call has asked for; all collectives were tuned on the same shapes. */
+static int are_served(const struct coll_comm *cc) {
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; ++i)
+        if (serves(&tables[i], cc))
+            return 1;
+    return 0;
+}
+
+/* The rules that some call has asked for, or that no call can find any. */
 void coll_describe_rules(const struct coll_comm *cc, char *text, size_t room) {
+    int asked = 0;
     text[0] = '\0';
-    for (int i = 0; i < COLL_COLLECTIVES; ++i) {
+    for (int i = 0; i < COLL_COLLECTIVES && text[0] == '\0'; ++i) {
         const struct coll_table *table = cc->tables[i];
-        if (table == NULL)
-            continue;
-        if (table->count == 0) { /* unless another collective has rules */
-            snprintf(text, room, "; native: nothing was tuned for %dx%d", cc->hosts,
-                     cc->ranks_per_host);
-            continue;
-        }
-        snprintf(text, room, "; rules %s %dx%d",
-                 table->confirmed ? "measured on" : "predicted from", table->hosts,
-                 table->ranks_per_host);
-        return;
+        asked += table != NULL;
+        if (table != NULL && table->count > 0)
+            snprintf(text, room, "; rules %s %dx%d",
+                     table->confirmed ? "measured on" : "predicted from", table->hosts,
+                     table->ranks_per_host);
     }
+    if (asked > 0 && !are_served(cc))
+        snprintf(text, room, "; native: nothing was tuned for %dx%d", cc->hosts,
+                 cc->ranks_per_host);
 }

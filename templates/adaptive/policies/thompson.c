@@ -33,7 +33,7 @@ struct state {
     const struct coll_problem *problem;
     uint64_t random;
     int current, in_a_row; /* stages that it was drawn for in turn */
-    int is_ready;          /* each that enters was tried */
+    int is_ready;          /* each that enters was tried, or is left out */
     const char *why;
     struct arm arm[]; /* [candidate] */
 };
