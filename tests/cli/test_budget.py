@@ -50,3 +50,14 @@ def test_a_run_within_a_budget_is_killed_and_goes_on_with_what_is_left(tmp_path)
     assert "of the budget of 6 s were spent" in report
     assert "What may have been lost by the budget" in report
     tuning.require_same_from_log()
+
+
+def test_auto_is_taken_from_the_log_whatever_else_is_left_out(tmp_path):
+    tuning = Tuning(tmp_path, (*OPTIONS[:-1], "auto"))
+    tuning.interrupt(signal.SIGKILL, 3)
+    limit = json.loads(tuning.log.read_text().splitlines()[0])["total_budget"]
+    tuning.options = ("--launcher", "model", "--budget", "auto")
+    result = tuning.run("--resume")
+    assert result.returncode == 0, result.stderr
+    decision = json.loads((tuning.output / "decision.json").read_text())
+    assert decision["budget"]["seconds"] == limit

@@ -147,8 +147,8 @@ def test_only_hosts_that_are_machines_are_measured_at_once_unless_asked(name, tm
     assert asked == [name not in ("lab", "local"), True, False]
 
 
-#: Groups that share no link, and groups that do.
 AUTO = ["--budget", "auto"]
+#: Groups that share no link, and groups that do.
 APART, CROSSED = "{left: [n0, n1], right: [n4, n5]}", "{one: [n0, n4], other: [n1, n5]}"
 
 
