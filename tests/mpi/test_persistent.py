@@ -186,6 +186,37 @@ def test_a_setting_that_means_nothing_is_reported_once():
 #: MPICH keeps memory to its end.
 NO_LEAKS = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
 
+#: A setting of the last rank, and which of all kinds counts then; None: settings differ.
+UNLIKE = [
+    ("LIBCOLL_PERSISTENT=native", "native"),
+    ("LIBCOLL_PERSISTENT=tokens", "window"),
+    ("LIBCOLL_FORCE=allreduce=native", None),
+    ("LIBCOLL_DISABLE=1", None),
+]
+
+
+@pytest.mark.parametrize(("setting", "counts"), UNLIKE)
+def test_ranks_whose_settings_differ_get_the_bytes_of_native_and_it_is_said_once(setting, counts):
+    """With `window`, all alltoalls of all ranks have plans."""
+    last = f'[ "$PMI_RANK" = {RANKS - 1} ] && export {setting}; exec "$0" "$@"'
+    words = {"under": ("/bin/sh", "-c", last), "variables": {"LIBCOLL_TRACE": "1"}}
+    told = run("persistent.c", 40, 3, kind="window", **words).stderr
+    assert told.count("differ") == 1
+    if counts is None:
+        assert f"differs from rank 0 in {setting.partition('=')[0]}:" in told
+    else:
+        assert f"LIBCOLL_PERSISTENT differs between ranks: {counts} counts for all" in told
+    assert ("persistent, planned" in told) == (counts == "window")
+
+
+def test_an_init_for_which_a_rank_has_no_memory_is_native_on_all_ranks():
+    """Each allocation of each init fails once, on the first rank and on the last."""
+    wraps = [f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "realloc")]
+    for way in (0, 1):
+        told = run("persistent_lacking.c", kind="tokens", way=way, options=wraps).stdout
+        assert int(told.split()[0]) > 200
+
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "way"), [("window", 0), ("tokens", 1)])
