@@ -296,6 +296,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_blocking_collectives_of_the_library_are_right_meanwhile[token_tree_several-*]",
         "test_persistent_calls_are_right_in_threads_beside_blocking_ones_and_in_fortran[threads-window]",
         "test_persistent_calls_are_right_in_threads_beside_blocking_ones_and_in_fortran[fortran-window]",
+        "test_what_never_ends_does_not_keep_mpi_from_ending[sessions.c]",
     ),
     "mpi/test_programs": (
         "test_attribute_functions_of_the_application_are_not_called[5]",

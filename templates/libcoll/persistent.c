@@ -32,7 +32,7 @@
 
 enum { SLOTS = 256, ROOM = 64 };
 
-/* In MPI_Finalize, so many seconds without any step are the end of what has not ended. */
+/* While MPI ends, so many seconds without any step are the end of what has not ended. */
 static const double rest_most = 10;
 
 /*
@@ -42,8 +42,8 @@ static const double rest_most = 10;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct coll_operation *slots[SLOTS]; /* by handle */
 static struct coll_operation *active;       /* those that have started and not ended */
-static struct coll_operation *abandoned;    /* those that did not end in MPI_Finalize */
-static int is_ending;                       /* in MPI_Finalize */
+static struct coll_operation *abandoned;    /* those that had not ended when MPI did */
+static int is_ending;                       /* in MPI_Finalize, or that of the last session */
 static long left_before;                    /* steps of active operations, at the last change */
 static double rests_since;                  /* when that was */
 static int is_hooked;                       /* whether poll() is called */
@@ -435,7 +435,7 @@ static void abandon_all(void) {
     }
 }
 
-/* In MPI_Finalize: abandon all where nothing has gone on for some seconds. */
+/* While MPI ends: abandon all where nothing has gone on for some seconds. */
 static void abandon_what_rests(void) {
     const double now = PMPI_Wtime();
     long left = 0;
@@ -807,10 +807,10 @@ static void forget(struct coll_operation *operation) {
     discard(operation);
 }
 
-/* In MPI_Finalize, the MPI library calls poll() until all has ended. */
-void coll_persistent_finalize(void) {
+/* While it ends, the MPI library calls poll() until all has ended; unless it cannot end yet. */
+void coll_persistent_finalize(int ends) {
     pthread_mutex_lock(&lock);
-    is_ending = 1;
+    is_ending = ends;
     left_before = -1;
     pthread_mutex_unlock(&lock);
 }
@@ -838,7 +838,8 @@ void coll_persistent_restart(void) {
 
 #else
 
-void coll_persistent_finalize(void) {
+void coll_persistent_finalize(int ends) {
+    (void)ends;
 }
 
 void coll_persistent_restart(void) {

@@ -150,7 +150,7 @@ void coll_cluster_tree(struct pattern_tree *tree, int *first_host);
  */
 int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Request *request,
                          int *error);
-void coll_persistent_finalize(void);
+void coll_persistent_finalize(int ends);
 void coll_persistent_restart(void);
 
 #endif

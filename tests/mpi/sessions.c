@@ -3,6 +3,8 @@
  *
  *   sessions again     MPI ends and begins again, with other attributes under the same numbers
  *   sessions outlive   a thread's session goes on while MPI_Finalize comes, at different times
+ *   sessions unfinished   all wait for rank 0, which never starts a broadcast: a mistake, by which
+ *                      the end of the last session must not hang
  *
  * With -DOF_FORTRAN, sessions and their communicators are made as mpi_f08 makes them.
  */
@@ -125,12 +127,29 @@ static void outlive(void) {
     pthread_join(thread, NULL);
 }
 
+static void leave_unfinished(void) {
+    static int data;
+    int rank;
+    MPI_Request request;
+    MPI_Session session;
+    begin(MPI_INFO_NULL, &session);
+    MPI_Comm comm = everyone(session);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Bcast_init(&data, 1, MPI_INT, 0, comm, MPI_INFO_NULL, &request);
+    if (rank != 0)
+        MPI_Start(&request);
+    MPI_Comm_free(&comm);
+    end(&session);
+}
+
 int main(int argc, char **argv) {
-    const int ends = argc > 1 && strcmp(argv[1], "again") == 0;
-    for (int times = 0; times < TIMES && ends; ++times)
+    const char *use = argc > 1 ? argv[1] : "outlive";
+    for (int times = 0; times < TIMES && strcmp(use, "again") == 0; ++times)
         again(times);
-    if (!ends)
+    if (strcmp(use, "outlive") == 0)
         outlive();
+    if (strcmp(use, "unfinished") == 0)
+        leave_unfinished();
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 #else

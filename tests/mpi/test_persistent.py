@@ -141,8 +141,9 @@ def test_progress_is_made_in_error_handlers_and_after_a_refusal(use):
     run("persistent_inside.c", use, kind="window", options=WRAPS)
 
 
-def test_what_never_ends_does_not_keep_mpi_from_ending():
-    run("persistent_uses.c", "unfinished", kind="window")
+@pytest.mark.parametrize("source", ["persistent_uses.c", "sessions.c"])
+def test_what_never_ends_does_not_keep_mpi_from_ending(source):
+    run(source, "unfinished", kind="window")
 
 
 def test_a_start_waits_for_no_other_rank():
