@@ -123,7 +123,9 @@ int coll_add_send(struct coll_operation *operation, int lane, enum coll_stream s
 
 int coll_add_receive(struct coll_operation *operation, int lane, enum coll_stream stream,
                      void *data, MPI_Count count, MPI_Datatype type, int from) {
-    struct coll_step step = {.request = MPI_REQUEST_NULL, .receives = 1};
+    struct coll_step step = {.request = MPI_REQUEST_NULL,
+                             .receives = 1,
+                             .row = from * COLL_STREAMS + (int)stream};
     if (operation->error == MPI_SUCCESS)
         operation->error = PMPI_Recv_init_c(data, count, type, from, operation->tag + (int)stream,
                                             operation->plans->comm, &step.request);
@@ -181,6 +183,28 @@ static int sort_needs(struct coll_operation *operation) {
     return MPI_SUCCESS;
 }
 
+/* Put each receive behind the one before it from the same rank in the same stream. */
+static int put_in_rows(struct coll_operation *operation) {
+    const size_t rows = (size_t)operation->cc->size * COLL_STREAMS;
+    int *last = malloc(rows * sizeof *last);
+    if (last == NULL)
+        return MPI_ERR_NO_MEM;
+    for (size_t row = 0; row < rows; ++row)
+        last[row] = -1;
+    for (int i = 0; i < operation->count; ++i) {
+        struct coll_step *step = &operation->steps[i];
+        step->before = step->next = -1;
+        if (!step->receives)
+            continue;
+        step->before = last[step->row];
+        last[step->row] = i;
+        if (step->before >= 0)
+            operation->steps[step->before].next = i;
+    }
+    free(last);
+    return MPI_SUCCESS;
+}
+
 static void discard(struct coll_operation *operation) {
     for (int i = 0; i < operation->count; ++i)
         free_request(&operation->steps[i].request);
@@ -233,7 +257,9 @@ static int begin(struct coll_operation *operation, int number) {
         return MPI_SUCCESS;
     }
     COLL_TRY(PMPI_Start(&step->request));
-    operation->running[operation->running_count++] = number;
+    step->is_started = 1;
+    if (step->before < 0 || operation->steps[step->before].is_done)
+        operation->running[operation->running_count++] = number;
     return MPI_SUCCESS;
 }
 
@@ -258,19 +284,30 @@ static int begin_all(struct coll_operation *operation, int *some) {
     return MPI_SUCCESS;
 }
 
-/* Complete the messages that have ended. None of these calls waits, so none makes progress. */
+/* The receive behind one that is complete, if it has started; else -1. */
+static int follower(const struct coll_operation *operation, int number) {
+    const int next = operation->steps[number].next;
+    return next >= 0 && operation->steps[next].is_started ? next : -1;
+}
+
+/*
+ * Complete the messages that have ended. None of these calls waits, so none makes progress. A plan
+ * may have thousands of receives, and messages of a row come in order: of each row, only the first
+ * receive is looked at. It ends without those behind it, as its sender has started it before them.
+ */
 static int end_messages(struct coll_operation *operation, int *some) {
     int kept = 0, error = MPI_SUCCESS;
     for (int i = 0; i < operation->running_count; ++i) {
-        const int number = operation->running[i];
-        struct coll_step *step = &operation->steps[number];
-        if (error != MPI_SUCCESS || !PMPIX_Request_is_complete(step->request)) {
-            operation->running[kept++] = number;
-            continue;
+        int number = operation->running[i];
+        while (number >= 0 && error == MPI_SUCCESS &&
+               PMPIX_Request_is_complete(operation->steps[number].request)) {
+            error = PMPI_Wait(&operation->steps[number].request, MPI_STATUS_IGNORE);
+            complete(operation, &operation->steps[number]);
+            number = follower(operation, number);
+            *some = 1;
         }
-        error = PMPI_Wait(&step->request, MPI_STATUS_IGNORE);
-        complete(operation, step);
-        *some = 1;
+        if (number >= 0)
+            operation->running[kept++] = number;
     }
     operation->running_count = kept;
     return error;
@@ -279,8 +316,12 @@ static int end_messages(struct coll_operation *operation, int *some) {
 /* After an error: nothing starts any more, and receives end as far as they can be cancelled. */
 static void give_up(struct coll_operation *operation, int error) {
     operation->error = error;
-    for (int i = 0; i < operation->running_count; ++i) {
-        struct coll_step *step = &operation->steps[operation->running[i]];
+    operation->running_count = 0;
+    for (int i = 0; i < operation->count; ++i) {
+        struct coll_step *step = &operation->steps[i];
+        if (!step->is_started || step->is_done)
+            continue;
+        operation->running[operation->running_count++] = i;
         if (step->receives)
             PMPI_Cancel(&step->request);
     }
@@ -509,7 +550,7 @@ static int start(struct coll_operation *operation, int *hook) {
     COLL_TRY(PMPI_Start(&operation->handle));
     for (int i = 0; i < operation->count; ++i) {
         operation->steps[i].missing = operation->steps[i].needs;
-        operation->steps[i].is_done = 0;
+        operation->steps[i].is_started = operation->steps[i].is_done = 0;
     }
     for (int i = 0; i < COLL_LANES; ++i)
         operation->lanes[i].next = operation->lanes[i].oldest = 0;
@@ -690,6 +731,7 @@ static int build(struct coll_operation *operation, const struct coll_routine *ro
         return MPI_SUCCESS;
     COLL_TRY(operation->error);
     COLL_TRY(sort_needs(operation));
+    COLL_TRY(put_in_rows(operation));
     operation->rank = operation->cc->rank;
     return PMPI_Recv_init(NULL, 0, MPI_BYTE, operation->rank, operation->tag + COLL_STREAM_END,
                           operation->plans->comm, &operation->handle);

@@ -56,11 +56,13 @@ struct coll_step {
     void *to;
     MPI_Aint count; /* of elements or bytes, as the work understands it */
 
-    int receives; /* whether the message is one that comes */
+    int receives;     /* whether the message is one that comes */
+    int row;          /* of such a message: its source and its stream */
+    int before, next; /* its neighbours in its row; -1: none, or no such message */
 
     int needs;   /* how many other steps have to be complete before it starts */
     int missing; /* of these, in this run */
-    int is_done;
+    int is_started, is_done;
     int first_then, thens; /* the steps that need this one: so many of operation->thens */
 };
 
@@ -111,7 +113,7 @@ struct coll_operation {
     char *scratch;
     MPI_Datatype own_types[2]; /* of a rank's block for itself, as it is sent and received */
 
-    int *running, running_count; /* messages that have started */
+    int *running, running_count; /* messages that have started, but those behind another one */
     int left;                    /* steps that are not complete */
     int is_active, is_freed;
     int error;   /* an operation that has one ends, and does not start again */

@@ -3,7 +3,7 @@
  * MPI library, how much memory it takes, and what an init calls. Link with WRAPS of
  * test_persistent.py.
  *
- *   persistent_inside nested|unhooked|places|inits|kinds
+ *   persistent_inside nested|unhooked|places|inits|kinds|looks
  */
 #include "program.h"
 
@@ -24,9 +24,10 @@ static void probe(void) {
 
 /* The function that the MPI library calls for progress: how deep, and how often to refuse it. */
 static MPIX_Async_poll_function *polled;
-static int depth, refusals;
+static int depth, refusals, polls;
 
 static int watch(MPIX_Async_thing thing) {
+    ++polls;
     ++depth;
     const int result = polled(thing);
     --depth;
@@ -142,6 +143,56 @@ static void start_unhooked(void) {
     EXPECT(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
     for (int i = 0; i < 2; ++i)
         MPI_Request_free(&requests[i]);
+}
+
+/* How often it asks whether a message has ended. */
+static int looks;
+
+int __real_PMPIX_Request_is_complete(MPI_Request request);
+int __wrap_PMPIX_Request_is_complete(MPI_Request request);
+int __wrap_PMPIX_Request_is_complete(MPI_Request request) {
+    ++looks;
+    return __real_PMPIX_Request_is_complete(request);
+}
+
+static void make_progress(double seconds) {
+    for (const double end = MPI_Wtime() + seconds; MPI_Wtime() < end;)
+        probe();
+}
+
+/*
+ * While nothing comes from rank 0, the others look at a message or two from each rank, and at few
+ * that they send; not at the hundreds that rank 0 has for them.
+ */
+static void count_looks(void) {
+    enum { COUNT = 1 << 20, SENDS = 16 };
+    int rank, size;
+    MPI_Request request;
+    MPI_Comm_rank(quiet, &rank);
+    MPI_Comm_size(quiet, &size);
+    const size_t room = (size_t)size * COUNT;
+    char *send = malloc(room), *recv = calloc(room, 1);
+    for (size_t i = 0; i < room; ++i)
+        send[i] = (char)(i / COUNT * 31 + i % COUNT / 7 + (size_t)rank);
+    MPI_Alltoall_init(send, COUNT, MPI_BYTE, recv, COUNT, MPI_BYTE, quiet, MPI_INFO_NULL, &request);
+    EXPECT(coll_comm_plans_twin(quiet) != MPI_COMM_NULL);
+    if (rank != 0) {
+        MPI_Start(&request);
+        make_progress(0.3);
+        polls = looks = 0;
+        make_progress(0.05);
+        EXPECT(polls > 0 && looks <= polls * (2 * size + SENDS));
+    }
+    PMPI_Barrier(quiet);
+    if (rank == 0)
+        MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (size_t i = 0; i < room; ++i)
+        if (recv[i] != (char)((size_t)rank * 31 + i % COUNT / 7 + i / COUNT))
+            ++failures;
+    MPI_Request_free(&request);
+    free(send);
+    free(recv);
 }
 
 static size_t largest;
@@ -323,7 +374,8 @@ int main(int argc, char **argv) {
                 {"unhooked", start_unhooked},
                 {"places", use_far_places},
                 {"inits", look_at_inits},
-                {"kinds", look_at_kinds}};
+                {"kinds", look_at_kinds},
+                {"looks", count_looks}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

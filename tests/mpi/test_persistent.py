@@ -52,8 +52,11 @@ BESIDE = (
 #: Links a program that looks inside: the library's calls of these come there first.
 WRAPS = tuple(
     f"-Wl,--wrap={name}"
-    for name in ("PMPIX_Async_start", "PMPI_Comm_create", "PMPI_Gather", "PMPI_Allreduce", "malloc")
-)
+    for name in (
+        "PMPIX_Async_start", "PMPIX_Request_is_complete", "PMPI_Comm_create", "PMPI_Gather",
+        "PMPI_Allreduce", "malloc",
+    )
+)  # fmt: skip
 CASES = [("window", 0, 1), ("tokens", 1, 2), ("auto", 0, 3), ("native", 1, 4)]
 
 
@@ -155,6 +158,10 @@ def test_empty_blocks_may_be_anywhere():
     run("persistent_inside.c", "places", kind="window", options=WRAPS)
 
 
+def test_a_plan_looks_at_few_messages_while_nothing_comes():
+    run("persistent_inside.c", "looks", kind="tokens", options=WRAPS)
+
+
 @pytest.mark.parametrize("kind", ["auto", "native"])
 def test_native_inits_make_no_communicators(kind):
     """The token tree has no steps."""
@@ -178,14 +185,6 @@ def test_the_trace_counts_the_starts_of_operations_that_have_a_plan(kind, starts
     line = r"rank 0: \w+ +persistent, planned +(\d+)\.\.\d+ +bytes +(\d+) starts"
     assert [(int(first), int(count)) for first, count in re.findall(line, told)] == starts
 
-
-def test_a_setting_that_means_nothing_is_reported_once():
-    told = run("persistent.c", 20, 1, kind="tokenz").stderr
-    assert told.count("LIBCOLL_PERSISTENT: 'tokenz' is ignored: expected auto, window,") == 1
-
-
-#: MPICH keeps memory to its end.
-NO_LEAKS = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
 
 #: A setting of the last rank, and which of all kinds counts then; None: settings differ.
 UNLIKE = [
@@ -217,6 +216,14 @@ def test_an_init_for_which_a_rank_has_no_memory_is_native_on_all_ranks():
         told = run("persistent_lacking.c", kind="tokens", way=way, options=wraps).stdout
         assert int(told.split()[0]) > 200
 
+
+def test_a_setting_that_means_nothing_is_reported_once():
+    told = run("persistent.c", 20, 1, kind="tokenz").stderr
+    assert told.count("LIBCOLL_PERSISTENT: 'tokenz' is ignored: expected auto, window,") == 1
+
+
+#: MPICH keeps memory to its end.
+NO_LEAKS = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
 
 
 @pytest.mark.slow
