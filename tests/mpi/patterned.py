@@ -22,14 +22,13 @@ def patterns(ranks: int, average: int = 300) -> list[Pattern]:
     return [replace(make_pattern(kind, ranks, average, 3), name=kind) for kind in KINDS]
 
 
-def catalogue(topology: Topology, own: list[Pattern]) -> Catalogue:
-    """The routines of patterns, and what every library has."""
+def catalogue(topology: Topology, own: list[Pattern], others: tuple[str, ...] = ()) -> Catalogue:
+    """The routines of patterns, what every library has, and others by their full names."""
     whole = load_catalogue(added=(pattern_root(topology, own, "patterns.yaml"),))
     gathers = (f"allgatherv/{EVEN}", f"allgatherv/{SKEWED}")
     classes = (*gathers, f"alltoallv/{GENERAL}", f"alltoallv/{ONE_LONG}")
-    chosen = [
-        a for a in whole.algorithms if a.name.startswith("pattern_") or a.full_name in classes
-    ]
+    named = {*classes, *others}
+    chosen = [a for a in whole.algorithms if a.name.startswith("pattern_") or a.full_name in named]
     return replace(whole, algorithms=with_native(whole, chosen))
 
 
@@ -59,6 +58,8 @@ SAME_FOR_ALL = Pattern("same for all", "allgatherv", ((100,) * RANKS,))
 #: What serves alltoallv: calls of no pattern with about even blocks, those with few blocks, and
 #: those with one that is much longer than the others. FEW serves even blocks, too, if all are long.
 GENERAL, FEW, ONE_LONG = "bruck_and_direct", "native", "own_windows"
+#: What competes with GENERAL where calls adapt.
+ADAPTS = ("pair", "ring", "simple")
 
 
 def rules_of_classes(topology: Topology) -> tuple[Table, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from stagegen.adaptive.known import NOTHING_KNOWN
 from stagegen.audit import audit_folder
 from stagegen.errors import InputError, ScheduleError
 from stagegen.generate import run_make
@@ -23,6 +24,7 @@ from stagegen.tune.communicators import name_of
 from tests.mpi import support
 from tests.mpi.conformance import BOTH, PLAIN, built
 from tests.mpi.patterned import (
+    ADAPTS,
     EVEN,
     FEW,
     GENERAL,
@@ -40,17 +42,22 @@ pytestmark = pytest.mark.mpi
 
 
 @lru_cache
-def library(ranks: int, slots: int = 1, classes: bool = False) -> Path:
-    """The folder of a library with a routine for each pattern, and maybe classes of alltoallv."""
+def library(ranks: int, slots: int = 1, classes: bool = False, adapts: bool = False) -> Path:
+    """The folder of a library with a routine for each pattern, and maybe classes of alltoallv.
+
+    Its calls may adapt, too.
+    """
     topology = support.cluster(ranks, slots)
     own = patterns(ranks) if slots == 1 else patterns(ranks, 40000)[:2]
-    found = catalogue(topology, own)
-    folder = support.scratch() / f"patterns-{ranks}-{slots}-{classes}"
+    others = tuple(f"alltoallv/{name}" for name in ADAPTS) if adapts else ()
+    found = catalogue(topology, own, others)
+    folder = support.scratch() / f"patterns-{ranks}-{slots}-{classes}-{adapts}"
     rules = decision(topology, found, own)
     kept = tuple(one for one in rules.patterns if classes or not one.is_class)
     left = {name_of(one) for one in rules.patterns if one not in kept}
     tables = tuple(table for table in rules.tables if table.communicator not in left)
-    write_library(folder, topology, found, replace(rules, tables=tables, patterns=kept), {})
+    chosen = replace(rules, tables=tables, patterns=kept)
+    write_library(folder, topology, found, chosen, {}, NOTHING_KNOWN if adapts else None)
     return folder
 
 
@@ -147,12 +154,20 @@ def served(
     seed: int = 11,
     collective: str = "alltoallv",
     classes: bool = False,
+    adapts: str | None = None,
 ) -> dict[str, int]:
-    """Which routines served how many calls of a plan, each checked byte by byte."""
+    """Which routines served how many calls of a plan, each checked byte by byte.
+
+    With `adapts`, a policy and its settings, what was learned is in `learned.json`.
+    """
+    variables = {"LIBCOLL_TRACE": f"json:{tmp_path / 'trace-%r.json'}"}
+    if adapts is not None:
+        learned = str(tmp_path / "learned.json")
+        variables |= {"LIBCOLL_ADAPTIVE": adapts, "LIBCOLL_LEARN": learned}
+    folder = library(RANKS, classes=classes, adapts=adapts is not None)
     result = support.run(
-        RANKS, program(library(RANKS, classes=classes)), seed, calls, plan, *words,
-        variables={"LIBCOLL_TRACE": f"json:{tmp_path / 'trace-%r.json'}"}, timeout=900,
-    )  # fmt: skip
+        RANKS, program(folder), seed, calls, plan, *words, variables=variables, timeout=900
+    )
     assert result.returncode == 0, result.stdout + result.stderr
     counts: Counter[str] = Counter()
     for trace in tmp_path.glob("trace-*.json"):  # rank 0 of each communicator counts its calls
@@ -291,6 +306,32 @@ def test_a_class_is_found_on_every_communicator_of_all_ranks(tmp_path):
     found = served(tmp_path, "h", 2000, "communicators", classes=True)
     assert 1400 < found.pop(ONE_LONG) < 1600
     assert found, "a half of the ranks has no class"
+
+
+#: Settings with which a stage has few calls.
+POLICIES = ["star,iter=2,bound=4", "guard,iter=2,bound=4"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_calls_of_a_pattern_keep_their_routine_where_others_adapt(tmp_path, policy):
+    """They count for no stage; other calls, which take turns with them, do: up to the last one."""
+    found = served(tmp_path, "av", 240, adapts=policy)
+    assert found.pop("pattern_zipf") == 120
+    assert found.keys() <= {GENERAL, "native", *ADAPTS}
+    assert len(found) > 1
+    situations = json.loads((tmp_path / "learned.json").read_text())["situations"]
+    learned = [one for one in situations if one["collective"] == "alltoallv"]
+    assert 100 < sum(one["calls"] for one in learned if one["site"] is None) <= 120
+    names = {one["algorithm"] for each in learned for one in each["candidates"]}
+    assert set(ADAPTS) <= names <= {GENERAL, "native", *ADAPTS}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_ranks_that_disagree_neither_hang_nor_corrupt_where_calls_adapt(tmp_path, policy):
+    """Patterns and classes, on communicators that come and go."""
+    found = served(tmp_path, "?", 700, "communicators", classes=True, adapts=policy)
+    assert len([name for name in found if name.startswith("pattern_")]) > 1
+    assert set(ADAPTS) & found.keys()
 
 
 @pytest.mark.parametrize(("calls", "most"), [(24, 24), (768, 84), (1536, 96)])
