@@ -123,9 +123,8 @@ int coll_add_send(struct coll_operation *operation, int lane, enum coll_stream s
 
 int coll_add_receive(struct coll_operation *operation, int lane, enum coll_stream stream,
                      void *data, MPI_Count count, MPI_Datatype type, int from) {
-    struct coll_step step = {.request = MPI_REQUEST_NULL,
-                             .receives = 1,
-                             .row = from * COLL_STREAMS + (int)stream};
+    struct coll_step step = {
+        .request = MPI_REQUEST_NULL, .receives = 1, .row = from * COLL_STREAMS + (int)stream};
     if (operation->error == MPI_SUCCESS)
         operation->error = PMPI_Recv_init_c(data, count, type, from, operation->tag + (int)stream,
                                             operation->plans->comm, &step.request);

@@ -370,12 +370,9 @@ int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)(void);
-    } uses[] = {{"nested", use_nested_handlers},
-                {"unhooked", start_unhooked},
-                {"places", use_far_places},
-                {"inits", look_at_inits},
-                {"kinds", look_at_kinds},
-                {"looks", count_looks}};
+    } uses[] = {{"nested", use_nested_handlers}, {"unhooked", start_unhooked},
+                {"places", use_far_places},      {"inits", look_at_inits},
+                {"kinds", look_at_kinds},        {"looks", count_looks}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

@@ -212,8 +212,9 @@ def test_ranks_whose_settings_differ_get_the_bytes_of_native_and_it_is_said_once
 def test_an_init_for_which_a_rank_has_no_memory_is_native_on_all_ranks():
     """Each allocation of each init fails once, on the first rank and on the last."""
     wraps = [f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "realloc")]
-    for way in (0, 1):
-        told = run("persistent_lacking.c", kind="tokens", way=way, options=wraps).stdout
+    for way, ranks in ((0, 3), (1, 2)):
+        how = {"way": way, "ranks": ranks, "options": wraps}
+        told = run("persistent_lacking.c", kind="tokens", **how).stdout
         assert int(told.split()[0]) > 200
 
 

@@ -165,7 +165,7 @@ LIBCOLL_EXPORT int MPI_Finalize(void) {
     coll_histogram_write();
     coll_events_write();
     if (atomic_load(&sessions) <= 0)
-        coll_persistent_finalize();
+        coll_persistent_finalize(1);
     const int error = COLL_NEXT(MPI_Finalize)();
     end_of_mpi();
     return error;
@@ -189,8 +189,14 @@ LIBCOLL_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_S
     return error;
 }
 
+/* MPI ends with the last session, unless the world goes on. */
 LIBCOLL_EXPORT int MPI_Session_finalize(MPI_Session *session) {
+    const int is_last = atomic_load(&sessions) == 1 && !world_is_active();
+    if (is_last)
+        coll_persistent_finalize(1);
     const int error = COLL_NEXT(MPI_Session_finalize)(session);
+    if (is_last && error != MPI_SUCCESS)
+        coll_persistent_finalize(0);
     atomic_fetch_sub(&sessions, error == MPI_SUCCESS);
     end_of_mpi();
     return error;

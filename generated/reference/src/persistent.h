@@ -60,11 +60,13 @@ struct coll_step {
     void *to;
     MPI_Aint count; /* of elements or bytes, as the work understands it */
 
-    int receives; /* whether the message is one that comes */
+    int receives;     /* whether the message is one that comes */
+    int row;          /* of such a message: its source and its stream */
+    int before, next; /* its neighbours in its row; -1: none, or no such message */
 
     int needs;   /* how many other steps have to be complete before it starts */
     int missing; /* of these, in this run */
-    int is_done;
+    int is_started, is_done;
     int first_then, thens; /* the steps that need this one: so many of operation->thens */
 };
 
@@ -115,7 +117,7 @@ struct coll_operation {
     char *scratch;
     MPI_Datatype own_types[2]; /* of a rank's block for itself, as it is sent and received */
 
-    int *running, running_count; /* messages that have started */
+    int *running, running_count; /* messages that have started, but those behind another one */
     int left;                    /* steps that are not complete */
     int is_active, is_freed;
     int error;   /* an operation that has one ends, and does not start again */
@@ -154,7 +156,7 @@ void coll_cluster_tree(struct pattern_tree *tree, int *first_host);
  */
 int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Request *request,
                          int *error);
-void coll_persistent_finalize(void);
+void coll_persistent_finalize(int ends);
 void coll_persistent_restart(void);
 
 #endif

@@ -4,6 +4,8 @@
  */
 /* What all plans share, and the plans of allgather and allgatherv. */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,18 +19,20 @@ enum { CHUNKS = 2048 };
 
 static const char VARIABLE[] = "LIBCOLL_PERSISTENT";
 
+/* Its values, by enum coll_plan_kind. */
+static const char *const kinds[] = {"native", "auto", "window", "tokens"};
+
 static void complain(void) {
     coll_complain(VARIABLE, getenv(VARIABLE), "expected auto, window, tokens or native");
 }
 
 enum coll_plan_kind coll_plan_kind(void) {
-    static const char *const names[] = {"native", "auto", "window", "tokens"};
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const char *value = getenv(VARIABLE);
     if (value == NULL || value[0] == '\0')
         return COLL_PLAN_AUTO;
-    for (int i = 0; i < (int)(sizeof names / sizeof *names); ++i)
-        if (strcmp(value, names[i]) == 0)
+    for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); ++i)
+        if (strcmp(value, kinds[i]) == 0)
             return (enum coll_plan_kind)i;
     pthread_once(&once, complain);
     return COLL_PLAN_AUTO;
@@ -66,6 +70,15 @@ enum coll_plan_kind coll_least_kind(const double *sums) {
     return (enum coll_plan_kind)kind;
 }
 
+/* Said by one process, the first time that these ranks see it. */
+static void complain_of_difference(const struct coll_comm *cc, const double *sums) {
+    static atomic_int seen;
+    const enum coll_plan_kind least = coll_least_kind(sums);
+    if (sums[COLL_SUM_KINDS + (int)least] < cc->size && !atomic_exchange(&seen, 1) && cc->rank == 0)
+        fprintf(stderr, "libcoll: %s differs between ranks: %s counts for all\n", VARIABLE,
+                kinds[least]);
+}
+
 /* Over the private communicator, or that of the application until there is one. */
 static int add_up(MPI_Comm comm, const struct coll_comm *cc, double *sums) {
     MPI_Errhandler handler;
@@ -87,6 +100,7 @@ int coll_sum_up(const struct coll_call *call, const struct coll_comm *cc, coll_p
         sums[COLL_SUM_UNABLE] = 1;
     *possible = 0;
     COLL_TRY(add_up(call->comm, cc, sums));
+    complain_of_difference(cc, sums);
     const enum coll_plan_kind kind =
         exchanges ? coll_judge_exchange(cc, sums) : coll_least_kind(sums);
     *possible = sums[COLL_SUM_UNABLE] == 0 && kind != COLL_PLAN_NATIVE;
