@@ -18,7 +18,8 @@ def format_seconds(seconds: float) -> str:
     """Return a time with three digits, such as ``12.3 ms``; it may be below 0."""
     if seconds < 0:
         return f"−{format_seconds(-seconds)}"
+    rounded = float(f"{seconds:.3g}")  # 999.9 µs are 1 ms
     for factor, unit in _SECOND_UNITS:
-        if seconds >= factor:
-            return f"{seconds / factor:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
+        if rounded >= factor:
+            return f"{rounded / factor:g} {unit}"
+    return f"{rounded / 1e-9:g} ns"
