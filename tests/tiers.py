@@ -334,6 +334,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_the_libraries_have_every_routine_and_engine_together",
     ),
     "mpi/test_threads": ("test_*",),
+    "mpi/test_unmodified": ("test_*",),
     "report/test_pictures": (
         "test_a_tree_has_an_arrow_for_each_edge_and_shows_its_height[many*]",
         "test_a_tree_has_an_arrow_for_each_edge_and_shows_its_height[three*]",
