@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
-from docs.tools.experiments.arrival import skew, two_sites
+from docs.tools.experiments.arrival import overhead, skew, two_sites
 
 #: What the fixed tree takes, in seconds, in eight experiments of unequal luck.
 FIXED = (0.020, 0.022, 0.018, 0.030, 0.020, 0.021, 0.019, 0.020)
@@ -177,3 +179,51 @@ def test_two_sites_reports_paired_ratios_with_intervals():
     text = two_sites.EXPERIMENT.report({PLAIN: sites(HR1=1.6)})
     assert "| 1 MiB, ē | 1.00 [1.00, 1.00] |" in text
     assert "1.60 [1.60, 1.60]" in text
+
+
+#: What `stagegen record --overhead` prints, of two collectives.
+PRINTED = """\
+ns                       direct     called   overhead
+barrier                    12.0      151.5      139.5
+scatter                    40.1      264.3      {:5.1f}
+"""
+
+
+def overheads(*scatter: float) -> dict[str, Any]:
+    """Results of runs in which recording a scatter costs so many nanoseconds."""
+    return {
+        f"run {number}": overhead.nanoseconds(PRINTED.format(ns))
+        for number, ns in enumerate(scatter, start=1)
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "met", "told"),
+    [
+        ({}, None, "at most 0.3: "),
+        (overheads(224.2, 250.0, 199.0), True, "of 3 runs, at most 0.3: barrier 0.140, sc"),
+        (overheads(224.2, 300.4, 199.0), False, "scatter 0.300"),
+    ],
+)
+def test_the_greatest_overhead_of_the_recorder_is_judged(found, met, told):
+    (target,) = overhead.EXPERIMENT.targets(found)
+    assert target.met is met
+    assert told in target.text
+
+
+def test_the_overhead_of_the_recorder_is_reported_in_nanoseconds():
+    text = overhead.EXPERIMENT.report(overheads(224.2, 250.0, 199.0))
+    _, _, *rows = text.splitlines()
+    assert rows == ["| barrier | 140 | 140 | 140 |", "| scatter | 224 | 199 | 250 |"]
+
+
+def test_a_run_records_the_benchmark_on_one_rank(monkeypatch, tmp_path):
+    asked = []
+
+    def answered(*words: object) -> CompletedProcess[bytes]:
+        asked.append([Path(str(word)).name for word in words])
+        return CompletedProcess((), 0, PRINTED.format(224.2).encode())
+
+    monkeypatch.setattr(overhead, "stagegen", answered)
+    assert overhead.EXPERIMENT.points["run 1"](tmp_path) == {"barrier": 139.5, "scatter": 224.2}
+    assert asked == [["record", "--overhead", "--", "mpiexec", "-n", "1"]]
