@@ -108,13 +108,14 @@ def test_without_times_of_messages_imbalances_are_seconds(tmp_path):
 
 
 def test_a_long_series_shows_the_greatest_of_several_calls(tmp_path):
-    """A single late call must not be lost between the points."""
-    late, count = 3001, 4100
+    """A single late call must not be lost. Where a line hardly bends, matplotlib has no point."""
+    count, step = 4100, 3  # so there are at most 2000 points
     factors = [4.0 + 7 * call % 11 for call in range(count)]
-    factors[late] = 500.0
+    factors[3001] = 500.0
     plot = drawings(page_of(tmp_path, late_calls([("alltoall", 8, 0, factors)])))[-1]
-    points = plot.lines["worst case"]
-    assert 1000 < len(points) <= 2000
-    assert (points[0][0], points[-1][0]) == pytest.approx((0, count - 1), abs=3.5)
-    high = [(x, y) for x, y in points if y > 50]
-    assert high == [(pytest.approx(late, abs=3.5), pytest.approx(500, rel=1e-2))]
+    points = [(round(x / step) * step, x, y) for x, y in plot.lines["worst case"]]
+    assert [x for _, x, _ in points] == pytest.approx([first for first, _, _ in points], abs=0.01)
+    greatest = [max(factors[first : first + step]) for first, _, _ in points]
+    assert [y for *_, y in points] == pytest.approx(greatest, rel=1e-3)
+    assert 500.0 in greatest
+    assert (points[0][0], points[-1][0]) == (0, count - count % step)
