@@ -191,7 +191,7 @@ def _within(
     found = tuple(zip(spender.run(), subjects, strict=True))
     outcomes = [outcome for outcome, subject in found if not subject.is_part]
     parts = [outcome for outcome, subject in found if subject.is_part]
-    tables = [table for outcome in outcomes for table in outcome.tables]
+    tables = [table for name in options.collectives for table in _measured(name, outcomes)]
     return (outcomes, parts), told, (), spending_of(tables, purse)
 
 

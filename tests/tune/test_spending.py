@@ -15,10 +15,11 @@ from docs.tools.bench_tuning.truth import CatalogueCluster, CatalogueTruth
 from stagegen.measure.records import Candidate, CandidateFailed, Check, Failure
 from stagegen.measure.source import LogSource
 from stagegen.topology import WHOLE
+from stagegen.tune.communicators import Communicator
 from stagegen.tune.decision import CLUSTER, HOSTS, NATIVE_CANDIDATE, DecisionTable
 from stagegen.tune.purse import BudgetSpent, PaidSource, Purse
 from stagegen.tune.shapes import Shape
-from stagegen.tune.tuner import tune
+from stagegen.tune.tuner import Tuned, tune
 from tests.library.schemas import validate
 from tests.tune.recorder import Recorder
 
@@ -258,15 +259,35 @@ def test_commands_are_paid_and_none_begins_without_money():
     assert math.isclose(purse.spent, 4.0)
 
 
-def test_a_shape_that_there_was_no_time_for_is_predicted_from_one_that_was_measured():
+@cache
+def half_measured() -> tuple[Communicator, list[Tuned]]:
+    """A communicator, and tunings of the whole one and it that had no time for it."""
     asked = setting("bcast")
     half = asked.communicators[1]
-    table = None
+    found = []
     for total in (6.0, 8.0, 10.0, 14.0, 20.0):
         source = Watched(asked)
-        decision = tuned(asked, source, total, (WHOLE, half.name)).decision
+        result = tuned(asked, source, total, (WHOLE, half.name))
         if not any(r.communicator == half.name for r in source.cluster.asked):
-            table = decision.table("bcast", HOSTS, Shape.of(half.hosts, len(half.ranks)))
-            assert table is not None
-            assert not table.confirmed
-    assert table is not None
+            found.append(result)
+    assert found
+    return half, found
+
+
+def test_a_shape_that_there_was_no_time_for_is_predicted_from_one_that_was_measured():
+    half, found = half_measured()
+    for one in found:
+        table = one.decision.table("bcast", HOSTS, Shape.of(half.hosts, len(half.ranks)))
+        assert table is not None
+        assert not table.confirmed
+
+
+def test_what_may_be_lost_is_said_of_measured_shapes_alone():
+    """A shape that there was no time for has no table of its own that something could be lost by."""
+    for one in half_measured()[1]:
+        whole, half = one.outcomes
+        assert not half.samples
+        estimates = [estimate for table in whole.tables for estimate in table.estimates]
+        unknown = sum(estimate.loss is None for estimate in estimates)
+        assert unknown < len(estimates)
+        assert one.decision.spending.unknown == unknown
