@@ -80,6 +80,7 @@ MEASURED = {
 
 @pytest.mark.parametrize(("result", "missed", "unknown"), MEASURED.values(), ids=MEASURED)
 def test_targets_are_judged(result, missed, unknown, capsys):
+    unknown += (result.cluster, result.congestion) == (FIXED.name, "cubic")  # of an earlier run
     met = [target.met for target in targets(result)]
     assert (met.count(False), met.count(None)) == (missed, unknown)
     assert judge([result]) is (missed == 0)
@@ -180,6 +181,14 @@ def test_the_page_lists_what_is_broken_and_what_is_missed():
     assert " guidelines not comparable here.\n" in text
     assert "MISSED       no guideline broken" in text
     assert "| cubic | 32768 | aapc_receiver | 0.99 | ring | 1.00 | 0.990 [0.980, 1.000] |" in text
+
+
+def test_the_page_says_where_there_is_no_earlier_run_to_compare_with():
+    text = page(f"{PAGE_BEGIN}\n{PAGE_END}\n", [good(), good(congestion="bbr"), good(RANDOM)])
+    lines = [line for line in text.splitlines() if "slower than before" in line]
+    what = "no row slower than before by more than 5% and the noise"
+    assert lines[0] == f"- not measured {what}: no earlier run to compare with"
+    assert [line.startswith(f"- MISSED       {what}: ") for line in lines] == [False, True]
 
 
 PAGES = {

@@ -94,7 +94,7 @@ def targets(result: Result) -> Iterator[Target]:
     yield from _of_families(result)
     yield _of_guidelines(result)
     if result.cluster == FIXED.name:
-        yield from _of_before(result)
+        yield _of_before(result)
         yield _of_overhead(result)
 
 
@@ -146,26 +146,26 @@ def _of_guidelines(result: Result) -> Target:
     return Target(not verdict.broken if verdict.compared else None, text)
 
 
-def _of_before(result: Result) -> Iterator[Target]:
-    """Yield one promise: no row is slower than before, where something is known of before."""
-    known = json.loads(BEFORE.read_text(encoding="utf-8")).get(result.congestion)
-    if known is None:
-        return
+def _of_before(result: Result) -> Target:
+    """Return the promise that no row is slower than before."""
+    known = json.loads(BEFORE.read_text(encoding="utf-8")).get(result.congestion, [])
     before = {(collective, size): seconds for collective, size, seconds in known}
     pairs = [
         (row, before[row.collective, row.size])
         for row in result.rows
         if (row.collective, row.size) in before
     ]
+    what = f"no row slower than before by more than {SLOWER_AT_MOST:.0%} and the noise"
+    if not pairs:
+        return Target(None, f"{what}: no earlier run to compare with")
     slower = sorted(
         ((row.tuned.median / then, f"{row.collective} {row.size} B")
          for row, then in pairs if row.tuned.low > (1 + SLOWER_AT_MOST) * then),
         reverse=True,
     )  # fmt: skip
     worst = ", ".join(f"{name} {factor:.2f} ×" for factor, name in slower[:WORST_NAMED])
-    what = f"no row slower than before by more than {SLOWER_AT_MOST:.0%} and the noise"
     text = f"{what}: {len(slower)} of {len(pairs)}{f', worst {worst}' if worst else ''}"
-    yield Target(not slower if pairs else None, text)
+    return Target(not slower, text)
 
 
 def _of_overhead(result: Result) -> Target:
