@@ -283,7 +283,7 @@ def test_a_shape_that_there_was_no_time_for_is_predicted_from_one_that_was_measu
 
 
 def test_what_may_be_lost_is_said_of_measured_shapes_alone():
-    """A shape that there was no time for has no table of its own that something could be lost by."""
+    """A shape that there was no time for has no table of its own, so nothing is lost by one."""
     for one in half_measured()[1]:
         whole, half = one.outcomes
         assert not half.samples
