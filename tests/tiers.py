@@ -143,6 +143,9 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_a_routine_that_fails_when_timed_is_recorded_and_left_out[exit*]",
         "test_a_full_disk_ends_a_run_and_it_goes_on_when_there_is_room",
     ),
+    "faults/test_lab_hosts": (
+        "test_a_host_that_dies_always_ends_a_run_and_once_only_costs_a_new_lab",
+    ),
     "faults/test_real_jobs": ("test_nothing_is_left_of_a_run_that_is_killed",),
     "generate/test_generate": (
         "test_generated_c_is_formatted[*-*]",
