@@ -291,8 +291,9 @@ static int follower(const struct coll_operation *operation, int number) {
 
 /*
  * Complete the messages that have ended. None of these calls waits, so none makes progress. A plan
- * may have thousands of receives, and messages of a row come in order: of each row, only the first
- * receive is looked at. It ends without those behind it, as its sender has started it before them.
+ * may have thousands of receives, and messages of a row are matched in order: of each row, only the
+ * first receive is looked at. It ends without those behind it, as its sender has started it before
+ * them.
  */
 static int end_messages(struct coll_operation *operation, int *some) {
     int kept = 0, error = MPI_SUCCESS;

@@ -96,7 +96,8 @@ int coll_sum_up(const struct coll_call *call, const struct coll_comm *cc, coll_p
         sums[COLL_SUM_UNABLE] = 1;
     *possible = 0;
     COLL_TRY(add_up(call->comm, cc, sums));
-    complain_of_difference(cc, sums);
+    if (sums[COLL_SUM_UNABLE] == 0)
+        complain_of_difference(cc, sums);
     const enum coll_plan_kind kind =
         exchanges ? coll_judge_exchange(cc, sums) : coll_least_kind(sums);
     *possible = sums[COLL_SUM_UNABLE] == 0 && kind != COLL_PLAN_NATIVE;

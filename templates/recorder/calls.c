@@ -23,11 +23,17 @@ static int64_t size_of(MPI_Datatype type) {
     return size;
 }
 
-static int64_t extent_of(MPI_Datatype type) {
+/* What an element of one side is; of datatypes that differ by block, nothing is kept. */
+struct element {
+    int64_t bytes, extent;
+};
+
+static struct element element_of(const struct recorder_side *side) {
     MPI_Aint lower, extent = 0;
-    if (coll_is_type(type))
-        PMPI_Type_get_extent(type, &lower, &extent);
-    return extent;
+    if (side->types != NULL || !coll_is_type(side->type))
+        return (struct element){0};
+    PMPI_Type_get_extent(side->type, &lower, &extent);
+    return (struct element){size_of(side->type), extent};
 }
 
 static int64_t count_of(const struct recorder_side *side, int block) {
@@ -62,13 +68,9 @@ struct amount {
     uint32_t counts;
 };
 
-static struct amount amount_of(const struct recorder_side *side, int blocks,
+static struct amount amount_of(const struct recorder_side *side, struct element element, int blocks,
                                _Atomic uint32_t *kept_before) {
-    struct amount amount = {0};
-    if (side->types == NULL) {
-        amount.extent = extent_of(side->type);
-        amount.bytes = size_of(side->type);
-    }
+    struct amount amount = {.bytes = element.bytes, .extent = element.extent};
     if (side->counts == NULL && side->large_counts == NULL) {
         amount.elements = (int64_t)side->count;
         amount.bytes *= amount.elements;
@@ -116,16 +118,22 @@ static void describe(struct recorder_event *event, const struct recorder_call *c
                      const struct recorder_communicator *one, struct recorder_place *place) {
     const unsigned flags = recorder_functions[call->function].flags;
     const int blocks = blocks_of(one, flags);
+    const struct recorder_side *send = &call->send, *recv = &call->recv;
+    struct element element = {0};
     event->flags = sides_of(call, flags, one);
     if (event->flags & RECORDER_SENDS) {
-        const struct amount sent = amount_of(&call->send, blocks, &place->send_counts);
+        element = element_of(send);
+        const struct amount sent = amount_of(send, element, blocks, &place->send_counts);
         event->sent = sent.elements;
         event->sent_bytes = sent.bytes;
         event->send_extent = sent.extent;
         event->send_counts = sent.counts;
     }
     if (event->flags & RECORDER_RECEIVES) {
-        const struct amount received = amount_of(&call->recv, blocks, &place->recv_counts);
+        /* Most calls have one datatype, which is asked once. */
+        if (!(event->flags & RECORDER_SENDS) || recv->type != send->type)
+            element = element_of(recv);
+        const struct amount received = amount_of(recv, element, blocks, &place->recv_counts);
         event->received = received.elements;
         event->received_bytes = received.bytes;
         event->recv_extent = received.extent;

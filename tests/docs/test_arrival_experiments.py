@@ -201,8 +201,8 @@ def overheads(*scatter: float) -> dict[str, Any]:
     ("found", "met", "told"),
     [
         ({}, None, "at most 0.3: "),
-        (overheads(224.2, 250.0, 199.0), True, "of 3 runs, at most 0.3: barrier 0.140, sc"),
-        (overheads(224.2, 300.4, 199.0), False, "scatter 0.300"),
+        (overheads(224.2, 250.0, 199.0), True, "of 3 runs, at most 300: barrier 139.500, sc"),
+        (overheads(224.2, 300.4, 199.0), False, "scatter 300.400"),
     ],
 )
 def test_the_greatest_overhead_of_the_recorder_is_judged(found, met, told):

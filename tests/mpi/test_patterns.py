@@ -318,7 +318,7 @@ def test_calls_of_a_pattern_keep_their_routine_where_others_adapt(tmp_path, poli
     found = served(tmp_path, "av", 240, adapts=policy)
     assert found.pop("pattern_zipf") == 120
     assert found.keys() <= {GENERAL, "native", *ADAPTS}
-    assert len(found) > 1
+    assert len(found) > 1 or policy.startswith("guard")  # which only leaves what turns slow
     situations = json.loads((tmp_path / "learned.json").read_text())["situations"]
     learned = [one for one in situations if one["collective"] == "alltoallv"]
     assert 100 < sum(one["calls"] for one in learned if one["site"] is None) <= 120
@@ -331,7 +331,7 @@ def test_ranks_that_disagree_neither_hang_nor_corrupt_where_calls_adapt(tmp_path
     """Any calls, on communicators that come and go."""
     found = served(tmp_path, "?", 700, "communicators", adapts=policy)
     assert len([name for name in found if name.startswith("pattern_")]) > 1
-    assert set(ADAPTS) & found.keys()
+    assert set(ADAPTS) & found.keys() or policy.startswith("guard")
 
 
 @pytest.mark.parametrize(("calls", "most"), [(24, 24), (768, 84), (1536, 96)])

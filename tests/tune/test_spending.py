@@ -287,6 +287,7 @@ def test_what_may_be_lost_is_said_of_measured_shapes_alone():
     for one in half_measured()[1]:
         whole, half = one.outcomes
         assert not half.samples
+        assert any(one.loss is None for table in half.tables for one in table.estimates)
         estimates = [estimate for table in whole.tables for estimate in table.estimates]
         unknown = sum(estimate.loss is None for estimate in estimates)
         assert unknown < len(estimates)

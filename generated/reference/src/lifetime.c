@@ -191,13 +191,13 @@ LIBCOLL_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_S
 
 /* MPI ends with the last session, unless the world goes on. */
 LIBCOLL_EXPORT int MPI_Session_finalize(MPI_Session *session) {
-    const int is_last = atomic_load(&sessions) == 1 && !world_is_active();
+    const int is_last = atomic_fetch_sub(&sessions, 1) == 1 && !world_is_active();
     if (is_last)
         coll_persistent_finalize(1);
     const int error = COLL_NEXT(MPI_Session_finalize)(session);
-    if (is_last && error != MPI_SUCCESS)
+    atomic_fetch_add(&sessions, error != MPI_SUCCESS);
+    if (is_last) /* it failed, or another thread has begun a session meanwhile */
         coll_persistent_finalize(0);
-    atomic_fetch_sub(&sessions, error == MPI_SUCCESS);
     end_of_mpi();
     return error;
 }

@@ -126,7 +126,10 @@ struct coll_operation {
     struct coll_operation *next_active;
 };
 
-/* persistent.c: make an operation of steps; an error stays in it, and no step after it is made. */
+/*
+ * persistent.c: make an operation of steps; an error stays in it, and no step after it is made. All
+ * receives are in one lane, so those of a row start in the order in which they are matched.
+ */
 int coll_add_send(struct coll_operation *operation, int lane, enum coll_stream stream,
                   const void *data, MPI_Count count, MPI_Datatype type, int to);
 int coll_add_receive(struct coll_operation *operation, int lane, enum coll_stream stream,

@@ -1,4 +1,4 @@
-"""Faraj 2006, Figs. 4.21 and 4.22: alltoall algorithms while the imbalance factor grows."""
+"""Faraj 2006, Fig. 4.22: alltoall algorithms while the imbalance factor grows."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _cell(times: Mapping[str, float], is_best: bool) -> str:
 
 EXPERIMENT = Experiment(
     "fig_4_22",
-    "alltoall algorithms while the imbalance factor grows (Faraj 2006, Figs. 4.21 and 4.22)",
+    "alltoall algorithms while the imbalance factor grows (Faraj 2006, Fig. 4.22)",
     _points(),
     _report,
     Path("docs/arrival.md"),
