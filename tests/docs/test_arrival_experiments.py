@@ -200,7 +200,7 @@ def overheads(*scatter: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("found", "met", "told"),
     [
-        ({}, None, "at most 0.3: "),
+        ({}, None, "at most 300: "),
         (overheads(224.2, 250.0, 199.0), True, "of 3 runs, at most 300: barrier 139.500, sc"),
         (overheads(224.2, 300.4, 199.0), False, "scatter 300.400"),
     ],
