@@ -169,6 +169,7 @@ WIDE: dict[str, tuple[str, ...]] = {
     ),
     "launch/test_openmpi_tune": ("test_a_tuning_by_mpirun_measures_open_mpi",),
     "launch/test_slurm": (
+        "test_a_tuning_that_reaches_its_jobs_time_limit_goes_on_when_submitted_again",
         "test_a_rank_that_crashes_ends_the_job",
         "test_ranks_stand_on_the_nodes_in_the_topologys_order[openmpi5]",
         "test_the_script_of_sbatch_tunes_and_may_be_submitted_again",
@@ -300,6 +301,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_persistent_calls_are_right_in_threads_beside_blocking_ones_and_in_fortran[threads-window]",
         "test_persistent_calls_are_right_in_threads_beside_blocking_ones_and_in_fortran[fortran-window]",
         "test_what_never_ends_does_not_keep_mpi_from_ending[sessions.c]",
+        "test_random_programs_on_odd_numbers_of_ranks_get_the_bytes_of_native[3-window-0-1]",
     ),
     "mpi/test_programs": (
         "test_attribute_functions_of_the_application_are_not_called[5]",
