@@ -88,8 +88,11 @@ LIBCOLL_EXPORT int MPI_Comm_disconnect(MPI_Comm *comm) {
     return end(comm, COLL_NEXT(MPI_Comm_disconnect));
 }
 
-/* Sessions that are open, and whether the world model has come to its end. */
-static atomic_int sessions, world_over;
+/*
+ * Sessions that are open; those of them that are in MPI_Session_finalize; and whether the world
+ * model has come to its end.
+ */
+static atomic_int sessions, leaving, world_over;
 
 static int world_is_active(void) {
     int begun = 0, over = 0;
@@ -167,7 +170,7 @@ LIBCOLL_EXPORT int MPI_Finalize(void) {
 #ifdef COLL_ADAPTIVE
     coll_learn_write();
 #endif
-    if (atomic_load(&sessions) <= 0)
+    if (atomic_load(&sessions) <= atomic_load(&leaving))
         coll_persistent_finalize(1);
     const int error = COLL_NEXT(MPI_Finalize)();
     end_of_mpi();
@@ -194,11 +197,13 @@ LIBCOLL_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_S
 
 /* MPI ends with the last session, unless the world goes on. */
 LIBCOLL_EXPORT int MPI_Session_finalize(MPI_Session *session) {
-    const int is_last = atomic_fetch_sub(&sessions, 1) == 1 && !world_is_active();
+    const int left = atomic_fetch_add(&leaving, 1) + 1;
+    const int is_last = atomic_load(&sessions) <= left && !world_is_active();
     if (is_last)
         coll_persistent_finalize(1);
     const int error = COLL_NEXT(MPI_Session_finalize)(session);
-    atomic_fetch_add(&sessions, error != MPI_SUCCESS);
+    atomic_fetch_sub(&sessions, error == MPI_SUCCESS);
+    atomic_fetch_sub(&leaving, 1);
     if (is_last) /* it failed, or another thread has begun a session meanwhile */
         coll_persistent_finalize(0);
     end_of_mpi();
