@@ -64,6 +64,11 @@ RETURNED = {
         compared("native", "spreading_simple", "bruck:radix=2", "pair", "ring"),
         "| 9 | **2 ± 1, 1** | 4 ± 2, 2 | 6 ± 3, 3 | 8 ± 4, 4 | 10 ± 5, 5 | 2.0 | 3 |",
     ),
+    "arrival/fig_4_21": (
+        "64 KiB factor 257",
+        compared("native", "spreading_simple", "bruck:radix=2", "pair", "ring"),
+        "| 257 | **2 ± 1, 1** | 4 ± 2, 2 | 6 ± 3, 3 | 8 ± 4, 4 | 10 ± 5, 5 | 2.0 | 3 |",
+    ),
     "arrival/classes": (
         "alltoall factor 4",
         compared("native", "pair", "ring", "bruck", "spreading_simple"),

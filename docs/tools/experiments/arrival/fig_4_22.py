@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
-from pathlib import Path
-from typing import Any
-
-from docs.tools.experiments.experiment import Experiment, Found
-from docs.tools.experiments.page import milliseconds, table
-from docs.tools.experiments.stagegen import answer
+from docs.tools.experiments.arrival._alltoalls import alltoalls
 
 #: One switch with 16 hosts, as the source's Beowulf cluster; 20 Mbit/s, which two CPUs can emulate.
 TOPOLOGY = """\
@@ -20,87 +13,12 @@ switches:
   s0: {hosts: "n[0-15]"}
 """
 
-#: The algorithms of §4.2.4. Its *simple* is the spreading one of §4.1.1.1.
-ALGORITHMS = ("native", "spreading_simple", "bruck", "pair", "ring")
-
-#: MAX_IMBALANCE_FACTOR of the figures; with 1, no rank is late.
-FACTORS = (1, 2, 3, 5, 9, 17, 33, 65, 129, 257)
-
-SIZES = {"1 B": 1, "64 KiB": 64 << 10}
-
-#: Experiments, and calls of each; the source has 32 of 100. A call of 64 KiB takes a second here.
+#: A call of 64 KiB takes a second here.
 EXPERIMENTS = {"1 B": (32, 10), "64 KiB": (16, 1)}
 
-
-def _measure(size: str, factor: int, folder: Path) -> Any:
-    path = folder / "topology.yaml"
-    path.write_text(TOPOLOGY, encoding="utf-8")
-    many, calls = EXPERIMENTS[size]
-    return answer(
-        "compare",
-        *("--topology", path, "--collective", "alltoall", "--sizes", SIZES[size]),
-        *("--algorithms", ",".join(ALGORITHMS), "--timing", f"imbalance:{factor}"),
-        *("--repetitions", many, "--iterations", calls, "--output", folder.parent / "build"),
-    )
-
-
-def _points() -> Mapping[str, Any]:
-    return {
-        f"{size} factor {factor}": partial(_measure, size, factor)
-        for size in SIZES
-        for factor in FACTORS
-    }
-
-
-def _summary(result: Any) -> Any:
-    """Return for each algorithm ē, half of its interval and the last exit; ω / T; experiments."""
-    of = {row["routine"].partition(":")[0]: row["late"] for row in result["rows"]}
-    first = of[ALGORITHMS[0]]
-    return {
-        "algorithms": {name: _times(of[name]) for name in ALGORITHMS},
-        "omega": first["spread_s"] / first["message_s"],
-        "experiments": len(first["rounds"]["mean"]),
-    }
-
-
-def _times(late: Mapping[str, Any]) -> dict[str, float]:
-    low, high = late["mean_interval_s"]
-    return {"mean_s": late["mean_s"], "half_s": (high - low) / 2, "last_s": late["last_s"]}
-
-
-def _report(found: Found) -> str:
-    sections = [_section(size, found) for size in SIZES]
-    return "\n\n".join(section for section in sections if section)
-
-
-def _section(size: str, found: Found) -> str:
-    """Return the table of a size."""
-    rows = []
-    for factor in FACTORS:
-        result = found.get(f"{size} factor {factor}")
-        if result is None:
-            continue
-        of = result["algorithms"]
-        best = min(of[name]["mean_s"] for name in ALGORITHMS)
-        cells = [_cell(of[name], of[name]["mean_s"] == best) for name in ALGORITHMS]
-        rows.append([str(factor), *cells, f"{result['omega']:.1f}", str(result["experiments"])])
-    if not rows:
-        return ""
-    titles = ["MAX", *ALGORITHMS, "ω / T", "experiments"]
-    return f"{size}: ē ± half of its 95 % interval | last exit, ms\n\n{table(titles, rows)}"
-
-
-def _cell(times: Mapping[str, float], is_best: bool) -> str:
-    mean, half, last = (milliseconds(times[name]) for name in ("mean_s", "half_s", "last_s"))
-    text = f"{mean} ± {half}, {last}"
-    return f"**{text}**" if is_best else text
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = alltoalls(
     "fig_4_22",
     "alltoall algorithms while the imbalance factor grows (Faraj 2006, Fig. 4.22)",
-    _points(),
-    _report,
-    Path("docs/arrival.md"),
-    summary=_summary,
+    TOPOLOGY,
+    EXPERIMENTS,
 )
