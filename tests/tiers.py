@@ -51,12 +51,22 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_tables_are_made_and_compared_under_imbalance_and_under_a_replay",
     ),
     "cli/test_bench": ("test_what_intercepting_costs_is_measured_for_every_collective",),
-    "cli/test_budget": ("test_a_run_within_a_budget_is_killed_and_goes_on_with_what_is_left",),
+    "cli/test_budget": (
+        "test_a_run_within_a_budget_is_killed_and_goes_on_with_what_is_left",
+        "test_auto_is_taken_from_the_log_whatever_else_is_left_out",
+    ),
     "cli/test_compare": (
         "test_configured_trees_are_candidates_of_compare",
         "test_candidates_are_timed_in_turn",
     ),
     "cli/test_diff": (
+        "test_without_logs_only_the_choices_are_compared",
+        "test_one_log_is_enough_for_one_direction",
+        "test_a_log_alone_chooses_what_was_fastest",
+        "test_a_log_without_its_topology_asks_for_it",
+        "test_other_topologies_are_compared_only_if_asked_for",
+        "test_a_damaged_table_is_reported_with_its_file",
+        "test_a_folder_with_neither_and_a_file_that_is_not_there_are_reported",
         "test_a_tuning_loses_nothing_against_itself",
         "test_choosing_native_is_as_much_slower_as_the_log_says",
     ),
@@ -71,17 +81,29 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_events_show_what_nodes_take_and_where_two_trees_differ",
         "test_a_search_has_its_log_its_tree_and_its_race_and_resumes",
     ),
+    "cli/test_tune": (
+        "test_a_log_gives_the_same_bytes_twice",
+    ),
     "cli/test_tune_communicators": (
         "test_groups_that_share_nothing_are_timed_at_once",
     ),
     "cli/test_tune_cut_off": (
+        "test_a_folder_that_needs_no_change_keeps_its_times",
         "test_a_folder_that_is_written_half_cannot_be_built_and_is_mended",
+    ),
+    "cli/test_tune_log": (
+        "test_a_damaged_header_is_reported_with_file_and_line[changes1*]",
+        "test_a_damaged_header_is_reported_with_file_and_line[changes2*]",
     ),
     "cli/test_tune_trees": (
         "test_trees_compete_with_native_and_the_folder_has_their_files",
     ),
     "cli/test_validate": (
         "test_decisions_are_measured_again_for_real",
+    ),
+    "cli/test_verify": (
+        "test_each_routine_is_in_its_file_and_no_other",
+        "test_verify_reads_no_code_but_names_and_includes",
     ),
     "cli/test_verify_damage": (
         "test_*[fig-3-2-alltoall_aapc_barrier*]",
@@ -111,6 +133,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_the_sample_gives_the_same_bytes_as_native",
     ),
     "docs/test_bench_trials": (
+        "test_a_real_launcher_ends_with_a_table",
         "test_a_real_tuning_survives_a_signal",
     ),
     "docs/test_bench_tuning": (
@@ -164,6 +187,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_one_flow_has_a_link_to_itself[0:1]",
     ),
     "launch/test_lab_recorder": (
+        "test_a_program_that_aborts_leaves_a_recording",
         "test_injected_delays_come_back_within_the_stated_error[one clock]",
         "test_calls_that_a_preloaded_library_serves_are_recorded",
     ),
@@ -185,11 +209,20 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_clean_leaves_the_sources",
     ),
     "library/test_reference": ("test_the_report_is_the_same_twice",),
+    "measure/test_session": (
+        "test_answers_that_lack_something_are_unexpected[answers1*]",
+        "test_answers_that_lack_something_are_unexpected[answers2]",
+        "test_answers_that_lack_something_are_unexpected[answers3]",
+        "test_answers_that_lack_something_are_unexpected[answers4]",
+    ),
     "measure/test_wrong_routines": (
         "test_every_mistake_is_noticed_and_nothing_else",
         "test_a_live_search_never_times_a_wrong_routine",
     ),
-    "mpi/test_adaptive": ("test_guard_leaves_a_routine_that_turns_slow_and_says_so",),
+    "mpi/test_adaptive": (
+        "test_guard_leaves_a_routine_that_turns_slow_and_says_so",
+        "test_random_calls_are_right_and_alike_on_all_ranks[guard]",
+    ),
     "mpi/test_compositions": (
         "test_a_library_serves_calls_with_them[openmpi]",
         "test_a_session_*",
@@ -225,6 +258,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_*",
     ),
     "mpi/test_early_ranks": (
+        "test_a_chain_is_right_if_ranks_cannot_keep_which_one_coordinates",
         "test_the_token_goes_to_the_late_rank_in_the_call_or_in_the_next_ones[token_tree_semi*]",
         "test_the_token_goes_to_the_late_rank_in_the_call_or_in_the_next_ones[token_tree_rem*]",
         "test_early_ranks_have_a_tree_and_forget_which_rank_was_late[reduce-*]",
@@ -252,7 +286,10 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_lines_of_a_fortran_program_adapt_apart",
     ),
     "mpi/test_groups": ("test_*",),
-    "mpi/test_inspected_trees": ("test_*shared]",),
+    "mpi/test_inspected_trees": (
+        "test_*shared]",
+        "test_where_all_share_memory_no_message_is_sent",
+    ),
     "mpi/test_interposers": ("test_*[openmpi*]",),
     "mpi/test_large": (
         "test_elements_that_an_int_does_not_count_are_one_of_a_type",
@@ -263,6 +300,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_the_trace_says_that_there_is_no_context_for_a_private_duplicate",
     ),
     "mpi/test_multicast": (
+        "test_late_ranks_get_what_they_should_on_many_communicators[fixed_tree]",
         "test_tokens_go_down_deep_trees_and_ranks_answer[lose again-flags1]",
         "test_tokens_go_down_deep_trees_and_ranks_answer[-*]",
         "test_conformance_sanitizers_and_sends_without_buffers",
@@ -281,6 +319,8 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_every_value_gives_the_same_bytes_as_native",
     ),
     "mpi/test_patterns": (
+        "test_calls_of_a_pattern_keep_their_routine_where_others_adapt[star*]",
+        "test_ranks_ask_each_other_as_often_as_the_documentation_says[a-1536-96]",
         "test_random_counts_arrive_whatever_the_pattern_is[*-1-3000]",
         "test_messages_of_more_elements_than_one_may_have_are_cut",
         "test_random_counts_arrive_whatever_the_pattern_is[6-2-400]",
@@ -293,6 +333,8 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_a_program_may_begin_another_cycle[aab*]",
     ),
     "mpi/test_persistent": (
+        "test_what_never_ends_does_not_keep_mpi_from_ending[persistent_uses.c]",
+        "test_an_init_for_which_a_rank_has_no_memory_is_native_on_all_ranks",
         "test_random_programs_get_the_bytes_of_native[auto-*]",
         "test_random_programs_get_the_bytes_of_native[tokens-*]",
         "test_blocking_collectives_of_the_library_are_right_meanwhile[lanes-*]",
@@ -304,6 +346,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_random_programs_on_odd_numbers_of_ranks_get_the_bytes_of_native[3-window-0-1]",
     ),
     "mpi/test_programs": (
+        "test_what_cannot_be_freed_is_reported_once_and_nothing_is_lost[world]",
         "test_attribute_functions_of_the_application_are_not_called[5]",
         "test_calls_back_to_back_do_not_mix[4-1000]",
         "test_correct_calls_that_differ_between_ranks_are_right[5]",
@@ -325,6 +368,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_every_value_of_every_parameter_gives_the_bytes_of_native",
     ),
     "mpi/test_scratch": (
+        "test_no_routine_takes_more_than_it_says[3]",
         "test_leaders_take_no_more_than_they_say",
         "test_no_routine_takes_more_than_it_says[4]",
         "test_results_are_right_under_a_limit[0]",
@@ -360,6 +404,9 @@ WIDE: dict[str, tuple[str, ...]] = {
     "trees/test_trees": (
         "test_random_files_are_trees_or_refused_with_a_line[3000]",
         "test_thousands_of_damaged_files_are_trees_or_refused_with_a_line",
+    ),
+    "tune/test_spending": (
+        "test_more_time_loses_less_and_half_of_it_loses_little",
     ),
 }  # fmt: skip
 

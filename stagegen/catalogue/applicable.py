@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stagegen.catalogue.algorithm import NATIVE, Algorithm
-from stagegen.catalogue.cluster_schedules import schedules_of
+from stagegen.catalogue.cluster_schedules import ClusterSchedules, schedules_of
 from stagegen.catalogue.load import Catalogue
 from stagegen.catalogue.rank_groups import groups_of
 from stagegen.topology import Topology
@@ -20,23 +20,27 @@ def applicable(catalogue: Catalogue, topology: Topology) -> tuple[Algorithm, ...
     return tuple(
         schedules.narrowed(algorithm)
         for algorithm in catalogue.algorithms
-        if catalogue.selection.admits(algorithm) and why_not(algorithm, topology) is None
+        if catalogue.selection.admits(algorithm) and _reason(algorithm, schedules) is None
     )
 
 
 def runnable(catalogue: Catalogue, topology: Topology) -> tuple[Algorithm, ...]:
     """Return what all ranks of the topology, or of a group, can run; it need not compete."""
-    groups = groups_of(topology)
+    schedules = [schedules_of(group.topology) for group in groups_of(topology)]
     return tuple(
         algorithm
         for algorithm in catalogue.algorithms
-        if any(why_not(algorithm, group.topology) is None for group in groups)
+        if any(_reason(algorithm, some) is None for some in schedules)
     )
 
 
 def why_not(algorithm: Algorithm, topology: Topology) -> str | None:
     """Return why all ranks of the topology together cannot run an algorithm; None if they can."""
-    return algorithm.why_not_for(topology.rank_count) or schedules_of(topology).why_not(algorithm)
+    return _reason(algorithm, schedules_of(topology))
+
+
+def _reason(algorithm: Algorithm, schedules: ClusterSchedules) -> str | None:
+    return algorithm.why_not_for(schedules.topology.rank_count) or schedules.why_not(algorithm)
 
 
 def with_native(catalogue: Catalogue, chosen: Sequence[Algorithm]) -> tuple[Algorithm, ...]:

@@ -32,10 +32,8 @@ _OF_C = re.compile(rf"{_TEXT} | \w+ | [^\w\s]", re.VERBOSE)
 
 def hash_of(parts: Iterable[str]) -> str:
     """Return the SHA-256 of texts, each delimited from the next."""
-    total = hashlib.sha256()
-    for part in parts:
-        total.update(f"{len(part)}:{part}\n".encode())
-    return total.hexdigest()
+    delimited = "".join(f"{len(part)}:{part}\n" for part in parts)
+    return hashlib.sha256(delimited.encode()).hexdigest()
 
 
 @lru_cache(maxsize=4096)

@@ -67,10 +67,9 @@ def tables(topology: Topology, catalogue: Catalogue = CATALOGUE) -> tuple[Table,
     """
     count = topology.rank_count
     several = range(2, count + 1)
+    candidates = applicable(catalogue, topology)
     return tuple(
-        Table.exactly(
-            name, kind, count, hosts, tuple(_rules(serving(topology, name, kind, catalogue)))
-        )
+        Table.exactly(name, kind, count, hosts, tuple(_rules(_of(candidates, name, kind))))
         for name in catalogue.collectives
         for kind, numbers in (
             ("cluster", (len(set(topology.ranks)),)), ("hosts", several), ("other", several)
@@ -83,11 +82,11 @@ def serving(
     topology: Topology, collective: str, kind: str = "cluster", catalogue: Catalogue = CATALOGUE
 ) -> list[Algorithm]:
     """The algorithms of the rules for a collective, in their order."""
-    return [
-        algorithm
-        for algorithm in applicable(catalogue, topology)
-        if algorithm.collective == collective and eligible(kind, algorithm)
-    ]
+    return _of(applicable(catalogue, topology), collective, kind)
+
+
+def _of(candidates: Iterable[Algorithm], collective: str, kind: str) -> list[Algorithm]:
+    return [one for one in candidates if one.collective == collective and eligible(kind, one)]
 
 
 def _rules(algorithms: Iterable[Algorithm]) -> Iterable[Rule]:

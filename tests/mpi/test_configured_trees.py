@@ -66,7 +66,7 @@ def test_random_trees_get_the_bytes_of_native(tmp_path, count, level):
 @pytest.mark.parametrize(
     ("files", "seed", "variables"),
     [
-        (60, 29, {}),
+        (20, 29, {}),
         (500, 29, {}),
         (24, 30, support.MEMORY),
         pytest.param(2000, 31, {}, marks=[pytest.mark.slow, pytest.mark.timeout(1800)]),

@@ -1,4 +1,4 @@
-"""Alltoall algorithms while the imbalance factor grows (Faraj 2006, §4.2.4, Figs. 4.21 and 4.22)."""
+"""Alltoall algorithms while the imbalance factor grows (Faraj 2006, Figs. 4.21 and 4.22)."""
 
 from __future__ import annotations
 
