@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +65,15 @@ class Run:
         """The build of all that can run: the session and the library are parts of it."""
         return Build.of_all(self.topology, self.catalogue)
 
-    def bound(self, collective: str, size: int) -> float:
-        """Return the seconds that a call's time is compared with: its lower bound, or a higher."""
+    @cached_property
+    def bound(self) -> Callable[[str, int], float]:
+        """The seconds that a call's time is compared with: its lower bound, or a higher one.
+
+        It is found once for each collective and size, as each command asks for it.
+        """
+        return cache(self._bound)
+
+    def _bound(self, collective: str, size: int) -> float:
         return bounds.patience(self.topology, self.catalogue.collective(collective), size)
 
 
