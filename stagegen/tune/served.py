@@ -41,7 +41,7 @@ class Served:
     Attributes:
         contestant: the times of the choice.
         over_native: its time over native's, from pairs of the same round.
-        over_first: its time over that of the first table's choice, likewise.
+        over_first: its time over the time of the first table's choice, likewise.
     """
 
     contestant: Contestant
