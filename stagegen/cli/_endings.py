@@ -23,7 +23,7 @@ ENDINGS = (
     signal.SIGXCPU,
 )
 
-#: What a signal does before anybody has asked for something else.
+#: What a signal does by default.
 _DEFAULTS = (signal.SIG_DFL, signal.default_int_handler)
 
 
