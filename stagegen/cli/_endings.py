@@ -73,7 +73,7 @@ def endings() -> Iterator[Endings]:
     """Take the signals that ask for the end, but none that the starter has set to be ignored.
 
     Raises:
-        StoppedError: a signal ended what is inside.
+        StoppedError: a signal ended the body of the `with`.
     """
     taken = Endings()
     before = {}

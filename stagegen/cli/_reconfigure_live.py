@@ -276,7 +276,7 @@ def repetitions_of(seconds: float, least: int) -> int:
     """Return the repetitions of a launch.
 
     Args:
-        seconds: what a repetition of all candidates takes.
+        seconds: of one repetition of all candidates.
         least: repetitions that there are however long they take.
     """
     return max(least, min(REPETITIONS_MOST, int(LAUNCH_SECONDS / max(seconds, 1e-9))))

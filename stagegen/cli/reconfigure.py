@@ -139,8 +139,9 @@ def command(
 ) -> None:
     """Change a tree step by step, measure each change, and keep what is faster.
 
-    The changes are tried first where the events of the tree's calls say that time goes. What is
-    found becomes a tree file, and a rule of a library where it is faster than what serves there.
+    The changes are tried first where the events of the tree's calls say that time goes. The best
+    tree becomes a tree file, and a rule of a library if it is faster than the routine that serves
+    there.
     """
     topology = load_topology(topology_file)
     tree = read_tree(file, topology)

@@ -192,7 +192,7 @@ def _timing(recorded: Recorded, given: Chosen | None, console: Console) -> tuple
     A log has neither the C file of a user's own mechanism nor the delays of a replay.
 
     Raises:
-        InputError: what was given is another timing than the log's.
+        InputError: the given timing differs from the log's.
     """
     options = _options(recorded)
     if options is None:

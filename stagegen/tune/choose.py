@@ -91,7 +91,7 @@ def choose(samples: Samples, incumbent: Candidate, gain: float = MARGIN) -> Cand
 
     Args:
         samples: of its candidates, the native routine among them.
-        incumbent: what serves a neighbouring size; the native routine if nothing does.
+        incumbent: the candidate that serves a neighbouring size; the native routine if none does.
         gain: smaller differences do not count.
     """
     left = worthy(samples, gain)
@@ -107,11 +107,10 @@ def worthy(samples: Samples, gain: float = MARGIN) -> Samples:
     """Return the samples of the candidates that beat the native routine in the launches.
 
     The challenger that scouting ranked best is tested first. If it fails, none replaces the native
-    routine. So the probability that the test makes a false change is that of one test, however many
-    challenge. Where calls are long, each is tested for itself: noise is small beside them, and few
-    challenge. A lead by far needs no test, and counts for each candidate. If the native routine
-    fell behind, or was replaced, all running candidates beat it, except those that another one
-    beats by far.
+    routine. So the probability of a false change does not grow with the number of challengers.
+    Where calls are long, each is tested for itself: noise is small beside them, and few challenge.
+    A lead by far needs no test, and counts for each candidate. If the native routine fell behind,
+    or was replaced, all running candidates beat it, except those that another one beats by far.
     """
     left = running(samples)
     native = left.pop(NATIVE_CANDIDATE, None)
@@ -185,7 +184,7 @@ def steadier(samples: Samples, chosen: Candidate, gain: float = MARGIN) -> Candi
 
 
 def far(launches: int, is_long: bool) -> float:
-    """Return by what factor a candidate loses by far after so many launches (:data:`FAR`).
+    """Return the factor by which a candidate loses by far after some launches (:data:`FAR`).
 
     ``is_long`` says whether hiccups and noise are small beside a call.
     """
@@ -195,7 +194,7 @@ def far(launches: int, is_long: bool) -> float:
 def is_faster_by_far(challenger: Sample, incumbent: Sample, gain: float = 0.0) -> bool:
     """Whether a difference is clear after few launches, and not below the least gain.
 
-    Launches are few where calls are dear, where a budget ends, or if the options ask for few.
+    Launches are few if calls are dear, if a budget ends, or if the options ask for few.
     """
     shared = challenger.launches.keys() & incumbent.launches.keys()
     if not 0 < len(shared) < LAUNCHES_LEAST:
@@ -223,7 +222,7 @@ def crossover(
     above_wins: Callable[[int], bool],
     resolution: float = RESOLUTION,
 ) -> tuple[int, int]:
-    """Find by binary search where the choice of ``low`` gives way to that of ``high``.
+    """Find by binary search where the choice of ``low`` gives way to the choice of ``high``.
 
     Args:
         low: a size in bytes at which the lower choice serves.

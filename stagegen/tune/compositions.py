@@ -128,7 +128,8 @@ def _seconds_of(outcome: Outcome, table: Table, size: int) -> float:
 def on_line(times: Mapping[int, float], size: int) -> float:
     """Return the seconds at a size by the line through two of the times: around it, or the last.
 
-    Below the first size, a call may take any time up to that of the first size: 0 is the least.
+    Below the first size, a call takes no longer than there, but how long is unknown: 0 is the
+    least.
 
     Args:
         times: seconds by size in bytes, ascending; at least one.

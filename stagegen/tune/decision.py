@@ -47,7 +47,7 @@ class Lesson:
         policies: the names of the policies that searched, sorted.
         calls: their number in all situations together.
         seconds: the median of a call of the rule's candidate.
-        instead_of: what served before, as the session's commands write it.
+        instead_of: the candidate that served before, as the session's commands write it.
         instead_of_seconds: the median of its calls in the same programs.
     """
 
@@ -91,7 +91,7 @@ class Reconfigured:
         tried: how many changes it tried.
         kept: the changes that it kept, in words.
         seconds: the median of a call of the rule's candidate.
-        instead_of: what served before, as the session's commands write it.
+        instead_of: the candidate that served before, as the session's commands write it.
         instead_of_seconds: the median of its calls in the same launches.
     """
 
@@ -172,7 +172,7 @@ def with_rule(rules: Sequence[Rule], rule: Rule) -> tuple[Rule, ...]:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a table's choice may lose at a size, where the time for tuning was limited.
+    """What a table's choice may lose at a size, if the time for tuning was limited.
 
     Attributes:
         size: in bytes.
@@ -243,8 +243,8 @@ class Table:
         hosts: numbers of hosts of the communicators that it serves.
         ranks_per_host: their numbers of ranks per host, as in a shape.
         confirmed: whether what it serves was measured; else it is predicted from ``shape``.
-        unconverged: the measured sizes in bytes, ascending, at which the time of what serves them
-            is not known to within the width that was asked for.
+        unconverged: the measured sizes in bytes, ascending, at which the interval of the choice's
+            time is wider than was asked for.
         estimates: by size, what may have been lost, if the time for tuning was limited.
         agreement: the cost of recognising its pattern, if ranks tell each other what they have.
     """

@@ -121,7 +121,7 @@ def eliminate(point: Point, protocol: Protocol, noise: float) -> None:
 
     Args:
         point: what is known of a size; learns which finalists are out.
-        protocol: what a difference must be.
+        protocol: which differences count.
         noise: as :func:`stagegen.tune.point.noise_of` has it.
     """
     for candidate in sorted(point.running, key=point.median, reverse=True):

@@ -22,8 +22,8 @@ from stagegen.tune.point import Point
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.race import SCOUT_FACTOR, decisive, in_random_order
 
-#: The repetitions of each candidate that a launch adds at a time, by the seconds that a call takes
-#: at the most.
+#: The repetitions of each candidate that a launch adds at a time, by the most seconds that a call
+#: takes.
 CHUNKS = ((0.15, 3), (math.inf, 1))
 
 #: A launch goes on if at least this share of the times of a candidate are above its median in all
@@ -40,8 +40,8 @@ WIDER_IF_TOLD = 3
 #: The most repetitions of a candidate in all launches together.
 REPETITIONS_MOST = 60
 
-#: How many candidates of a group are finalists, by the seconds that a call takes at the most, and
-#: within which factor of the best. The second factor is for long calls; there, it also limits the
+#: How many candidates of a group are finalists, by the most seconds that a call takes, and within
+#: which factor of the best. The second factor is for long calls; there, it also limits the
 #: candidates that hold the nearby sizes.
 FINALISTS = ((0.1, 3), (1.0, 2), (math.inf, 1))
 NEAR, NEAR_LONG = 1.15, 1.06

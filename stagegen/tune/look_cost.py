@@ -11,7 +11,7 @@ from stagegen.tune.subject import Subject
 #: The first look of a search costs this many times as much as others: it tunes all parameters.
 BEGIN = 4.0
 
-#: How many calls a look takes, by the seconds of a call at the most; the longer a call, the fewer
+#: How many calls a look takes, by the most seconds of a call; the longer a call, the fewer
 #: candidates are looked at. To its lower bound a call adds :data:`LATENCY` seconds.
 CALLS, LATENCY = ((0.05, 80.0), (0.1, 40.0), (1.0, 10.0), (math.inf, 4.0)), 0.02
 

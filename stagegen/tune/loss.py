@@ -24,7 +24,7 @@ from stagegen.measure.records import Candidate, Measurement
 from stagegen.measure.timing import Timing
 from stagegen.tune.decision import DecisionTable, Table
 
-#: Returns the candidate for a message of so many bytes.
+#: Returns the candidate for a message, by its size in bytes.
 Choice: TypeAlias = Callable[[int], Candidate]
 
 #: How repetitions were made: timing mechanism, settled or not, calls. Only equal ones are compared.
@@ -66,7 +66,7 @@ class Times:
     def ratio(
         self, collective: str, communicator: str, size: int, used: Candidate, other: Candidate
     ) -> float | None:
-        """Return the median time of one candidate over that of another; None if not measured.
+        """Return the ratio of the median times of two candidates; None if not measured.
 
         If several protocols timed both, the one with the most repetitions counts.
         """

@@ -110,8 +110,8 @@ def make_one_rule(
     """Yield the rule for all calls; its alternatives, too, are nowhere slower than native.
 
     Args:
-        samples: at each size, of the candidates that may serve.
-        algorithms: of these candidates, as for :func:`stagegen.tune.candidates.algorithms_of`.
+        samples: by size, the samples of the candidates that may serve.
+        algorithms: those of the candidates, as for :func:`stagegen.tune.candidates.algorithms_of`.
         gain: smaller differences do not count.
     """
     if samples:

@@ -73,7 +73,7 @@ def _table(
         rules = tuple(make_rules(of_kind, kinds.known, gain, crossovers))
     elif set(plan.sizes) <= of_kind.keys():
         rules = tuple(make_one_rule(of_kind, kinds.known, gain))
-    else:  # there was no time for all sizes, and nobody knows whether it is slow at others
+    else:  # there was no time for all sizes: it may be slow at the others
         rules = ()
     hosts = plan.hosts or plan.ranks
     unseen = (Rule(0, NATIVE_CANDIDATE),)

@@ -100,10 +100,10 @@ class Outcome:
 
 
 def unconverged(table: Table, samples: Mapping[int, Samples], width: float) -> tuple[int, ...]:
-    """Return the sizes at which the time of what serves them is not known to within ``width``.
+    """Return the sizes at which the interval of the choice's time is wider than ``width``.
 
     Args:
-        table: says what serves.
+        table: with the choices.
         samples: of the sizes that were measured.
         width: the share of a median within which its 95 % interval must be.
     """

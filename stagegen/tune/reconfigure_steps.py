@@ -93,7 +93,7 @@ class Challenger:
         change: in words.
         node: that it is about; empty if it is about none.
         setup: after the change.
-        times: what it took.
+        times: of this setup.
     """
 
     change: str

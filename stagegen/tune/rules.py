@@ -38,8 +38,8 @@ def make_rules(
     """Yield the rules for the measured sizes, with their alternatives.
 
     Args:
-        samples: at each size, of the candidates that may serve.
-        algorithms: of these candidates, as for :func:`stagegen.tune.candidates.algorithms_of`.
+        samples: by size, the samples of the candidates that may serve.
+        algorithms: those of the candidates, as for :func:`stagegen.tune.candidates.algorithms_of`.
         gain: smaller differences do not count.
         crossovers: finds where the choice changes; if None, it changes at a measured size.
 

@@ -53,7 +53,7 @@ FIRST_LAUNCH, LATER = 0.4, 1.5
 #: The share of the budget that starts of launches may take, and that duels have.
 STARTS, DUELS = 0.25, 0.06
 
-#: A look at a size also tells of sizes near it; half as much for every so many octaves of distance.
+#: A look at a size also tells of sizes near it; half as much for every OCTAVES octaves of distance.
 OCTAVES = 2.0
 
 #: What may be lost at a size that was confirmed as well as can be: the noise.

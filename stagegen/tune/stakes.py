@@ -1,7 +1,7 @@
 """What a choice may lose: estimates from what is known of a size and of the sizes beside it.
 
-The loss of a choice is its time over that of the best candidate, less 1. What may be lost is the
-largest loss that cannot be excluded:
+The loss of a choice is its time over the time of the best candidate, less 1. What may be lost is
+the largest loss that cannot be excluded:
 
 - Where the launches timed the choice, its median is at most the upper end of its 95 % interval, and
   each rival's at least the lower end of its own. A few hiccups can be that upper end. So if less
