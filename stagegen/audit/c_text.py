@@ -46,7 +46,8 @@ def read_source(path: Path) -> str:
     text = code if guarded is None else guarded[2]
     lines = [line for line in text.split("\n") if not _is_include(line, path.parent)]
     if (found := _UNREADABLE.search("\n".join(lines))) is not None:
-        raise ScheduleError(f"{path}: {found[0].strip()!r} hides what is compiled; take it out")
+        problem = f"{found[0].strip()!r} changes what the compiler sees; take it out"
+        raise ScheduleError(f"{path}: {problem}")
     return code
 
 
@@ -73,7 +74,7 @@ def require_as_written(path: Path, names: Set[str]) -> None:
         code = read_text(file).replace("\\\n", "")
         for found in _DEFINE.finditer(code):
             if found[1] in names or found[1] in _C_WORDS:
-                problem = f"{found[0].strip()!r} hides what is compiled; take it out"
+                problem = f"{found[0].strip()!r} changes what the compiler sees; take it out"
                 raise ScheduleError(f"{file}: {problem}")
         beside = {file.parent / name for name in included(code)} - seen
         seen |= beside

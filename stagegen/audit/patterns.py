@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from stagegen.audit.routine import BuildRoutine
@@ -81,10 +82,13 @@ def _phases(
             problem = f"no message has place {missing}, expected 0 to {len(given) - 1}"
             raise ScheduleError(f"phase {phase}: places[] does not number its messages: {problem}")
         for piece in sorted(taken.symmetric_difference(given.values())):
-            does, lacks = ("receive", "send") if piece in taken else ("send", "receive")
-            raise ScheduleError(
-                f"phase {phase}: one end does {does} {piece}, and the other does not {lacks} it"
+            sender, receiver = f"rank {piece.source}", f"rank {piece.destination}"
+            problem = (
+                f"{receiver} receives {piece}, but {sender} does not send it"
+                if piece in taken
+                else f"{sender} sends {piece}, but {receiver} does not receive it"
             )
+            raise ScheduleError(f"phase {phase}: {problem}")
     messages = sum(step.to != NOBODY for step in steps)
     if sum(map(len, sent)) != messages:
         problem = f"{messages} messages have {sum(map(len, sent))} places"
@@ -105,11 +109,13 @@ def _waits(steps: Sequence[Step], phases: Sequence[Sequence[Piece]]) -> list[Wai
                 raise ScheduleError(f"rank {step.rank}, phase {step.phase}: {problem}")
         given += [(step.rank, step.phase, end.peer, end.other_phase) for end in step.owed]
         taken += [(end.peer, end.other_phase, step.rank, step.phase) for end in step.awaited]
-    if sorted(given) != sorted(taken) or len(set(given)) < len(given):
-        alone = sorted(set(given).symmetric_difference(taken)) or sorted(given)
-        giver, first, taker, then = alone[0]
-        token = f"the token of rank {giver} in phase {first} for rank {taker} in phase {then}"
-        raise ScheduleError(f"{token} is given and awaited a different number of times, or twice")
+    gifts, waits_for = Counter(given), Counter(taken)
+    for token in sorted({*gifts, *waits_for}):
+        if gifts[token] != 1 or waits_for[token] != 1:
+            giver, first, taker, then = token
+            which = f"the token of rank {giver} in phase {first} for rank {taker} in phase {then}"
+            often = f"is given {gifts[token]} times and awaited {waits_for[token]} times"
+            raise ScheduleError(f"{which} {often}; expected once each")
     waits: list[Wait] = []
     for giver, first, taker, then in sorted(given, key=lambda token: (token[3], token[2], token)):
         if not (0 <= first < len(phases) and giver in come[first]):

@@ -19,9 +19,14 @@ def ring_of(topology: Topology, tables: Tables, function: str) -> Ring:
         ScheduleError: the tables contradict each other, or the name of the function.
     """
     named = function.partition("_group_")[0].rpartition("_")[2]
-    kind = f"lr{tables.constants.get('LOGICAL_RING')}"
-    if kind not in RING_KINDS or set(tables.constants) != {"LOGICAL_RING"}:
-        raise ScheduleError(f"the constants are {dict(tables.constants)}, not LOGICAL_RING alone")
+    number = tables.constants.get("LOGICAL_RING")
+    kind = f"lr{number}"
+    if kind not in RING_KINDS:
+        expected = ", ".join(one.removeprefix("lr") for one in RING_KINDS)
+        found = "missing" if number is None else number
+        raise ScheduleError(f"LOGICAL_RING is {found}, expected one of {expected}")
+    if others := sorted(set(tables.constants) - {"LOGICAL_RING"}):
+        raise ScheduleError(f"a ring has no constant {', '.join(others)}; expected LOGICAL_RING")
     if named in RING_KINDS and named != kind:
         raise ScheduleError(f"the tables are of the ring {kind}, not of {named}")
     return around(topology, _circle(topology, tables), kind)

@@ -124,8 +124,12 @@ def read_pattern_rules(path: Path, routines: Sequence[BuildRoutine]) -> Iterator
         for after, rule in enumerate(rows, 1):
             last = _checked_end(where, rule["last"], last, ends)
             index = int(rule["index"])
-            if index >= len(routines) or routines[index].collective != of[name]:
-                raise ScheduleError(f"{where}: coll_routines[{index}] is of no {of[name]}")
+            if index >= len(routines):
+                problem = f"does not exist; the last one is coll_routines[{len(routines) - 1}]"
+                raise ScheduleError(f"{where}: coll_routines[{index}] {problem}")
+            if (other := routines[index].collective) != of[name]:
+                problem = f"is a routine of {other}, not of {of[name]}"
+                raise ScheduleError(f"{where}: coll_routines[{index}] {problem}")
             ends = routines[index].is_native
             begins += [after] if ends else []
             for routine, use in _uses(path, where, rule, routines):

@@ -62,7 +62,7 @@ def scheme_name(tables: Tables, function: str) -> str:
             raise ScheduleError(f"schedule.{name} is {members[name]}, not {name}")
     names = [name for name, scheme in CHECKED_SCHEMES.items() if _facts(scheme) == told]
     if not names:
-        raise ScheduleError(f"this is no scheme of synchronisation: {told}")
+        raise ScheduleError(f"no scheme of synchronisation has these facts: {_in_words(told)}")
     named = function.partition("_group_")[0].removeprefix("alltoall_aapc_")
     by_name = named.removesuffix("_window").replace("_", "-")
     if _NAMED.get(by_name, names[0]) != names[0]:
@@ -111,6 +111,13 @@ def check_engine(headers: Sequence[str], scheme: str) -> None:
 def _facts(scheme: CheckedScheme) -> Mapping[str, str | bool | None]:
     """Return what tables say of themselves, for one of the checker's schemes."""
     return {name: getattr(scheme, name) for name in ("giver", "blocks", "barriers", "dummies")}
+
+
+def _in_words(facts: Mapping[str, str | bool | None]) -> str:
+    """Return what tables say of themselves, as a list in words."""
+    giver, *others = facts.items()
+    tokens = f"tokens by the {giver[1]}" if giver[1] else "no tokens"
+    return ", ".join([tokens, *(name if has else f"no {name}" for name, has in others)])
 
 
 def _members(tables: Tables) -> Mapping[str, str]:

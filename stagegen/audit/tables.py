@@ -63,10 +63,15 @@ class Tables:
         """Check that the constants are these and no others.
 
         Raises:
-            ScheduleError: they are not.
+            ScheduleError: they are not; names those that differ.
         """
-        if self.constants != wanted:
-            raise ScheduleError(f"the constants are {dict(self.constants)}, not {dict(wanted)}")
+        wrong = [
+            f"{name} is {self.constants.get(name, 'missing')}, expected {wanted.get(name, 'none')}"
+            for name in sorted({*self.constants, *wanted})
+            if self.constants.get(name) != wanted.get(name)
+        ]
+        if wrong:
+            raise ScheduleError(f"wrong constants: {'; '.join(wrong)}")
 
     def array(self, name: str) -> Record:
         """Return a table of numbers.

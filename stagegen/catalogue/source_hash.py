@@ -32,12 +32,12 @@ TABLES_TEMPLATE = "_tables.h.j2"
 
 @dataclass(frozen=True)
 class _File:
-    """What counts of one file.
+    """The parts of a file that count.
 
     Attributes:
-        hash: of its tokens.
-        names: in it.
-        taken_in: how it names the templates that it takes in.
+        hash: the hash of its tokens.
+        names: the names that occur in it.
+        taken_in: the names of the templates that it takes in, as it writes them.
         included: the names of the headers beside it that it includes.
         has_tables: whether it includes the tables of the routine.
     """

@@ -39,7 +39,7 @@ def group() -> None:
 
 
 def main() -> None:
-    """Run the command line; typed errors become one line on stderr and an exit status.
+    """Run the command line; typed errors become one line on standard error and an exit status.
 
     So do errors of the system, such as a full disk behind standard output. Signals that were
     ignored at the start, as under ``nohup`` and in the background of a script, stay ignored:

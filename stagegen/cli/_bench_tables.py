@@ -1,7 +1,7 @@
-"""``stagegen bench`` for several libraries, or for ranks that come late: what tables choose.
+"""``stagegen bench`` for several libraries, or for late ranks: the routines that tables choose.
 
-The routines that the tables choose are timed in turn in one measuring session, with the native one.
-So any number of tables can be compared in one job, call by call; a program can have one library.
+A program can have only one library. So a measuring session times the routines in turn, with the
+native one. Thus one job can compare any number of tables, call by call.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def read_tables(libraries: Sequence[Path], topology: Topology) -> tuple[Decision
 
 
 def bench_tables(asked: Asked, launcher: str | None, mpicc: str | None, as_json: bool) -> None:
-    """Compare what the tables choose with the native routine and with each other, and print it.
+    """Compare the choices of the tables with the native routine and with each other; print it.
 
     Raises:
         InputError: a folder is no library of this cluster, or a collective is unknown.
@@ -224,7 +224,7 @@ def _measure(
 def _candidates(
     points: Mapping[tuple[str, int], tuple[Candidate, ...]], collective: str
 ) -> tuple[Candidate, ...]:
-    """Return what the tables choose of a collective, each once."""
+    """Return the routines that the tables choose for a collective, each once."""
     of = (c for (name, _), choices in points.items() if name == collective for c in choices)
     return tuple(dict.fromkeys(of))
 

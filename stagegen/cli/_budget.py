@@ -10,10 +10,10 @@ import click
 #: Seconds of measured time for a size after which no repetitions are added.
 PER_SIZE = 20.0
 
-#: The whole tuning has what :mod:`stagegen.tune.allowance` says.
+#: The whole tuning has the time that :mod:`stagegen.tune.allowance` gives it.
 AUTO = "auto"
 
-#: A day: more is taken for a mistake, and JSON cannot hold infinity.
+#: A day: more counts as a mistake, and JSON cannot hold infinity.
 MOST = 86_400.0
 
 _UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
@@ -28,7 +28,7 @@ class Budget:
     Attributes:
         per_size: seconds of measured time for a size after which no repetitions are added.
         total: seconds for the whole tuning; None for no limit.
-        is_auto: whether stagegen says how many these are.
+        is_auto: whether stagegen chooses the total.
     """
 
     per_size: float = PER_SIZE

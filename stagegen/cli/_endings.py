@@ -23,7 +23,7 @@ ENDINGS = (
     signal.SIGXCPU,
 )
 
-#: What a signal does before anybody has asked for something else.
+#: What a signal does by default.
 _DEFAULTS = (signal.SIG_DFL, signal.default_int_handler)
 
 
@@ -73,7 +73,7 @@ def endings() -> Iterator[Endings]:
     """Take the signals that ask for the end, but none that the starter has set to be ignored.
 
     Raises:
-        StoppedError: a signal ended what is inside.
+        StoppedError: a signal ended the body of the `with`.
     """
     taken = Endings()
     before = {}

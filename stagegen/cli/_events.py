@@ -1,4 +1,4 @@
-"""The events of a run: they go to a log file, and to whoever watches the run."""
+"""The events of a run: they go to a log file, and to the display of the run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Watcher(logging.Handler):
 
 @contextmanager
 def events(file: Path | None, say: Callable[[str, str], None], level: int) -> Iterator[None]:
-    """Append events to a file, and tell those of a level and above as they happen.
+    """Append events to a file, and say those of a level and above as they happen.
 
     Args:
         file: the log file; None or one that cannot be written gets none.

@@ -1,4 +1,4 @@
-"""What starts the ranks of a command, and what builds their program: both of one MPI library."""
+"""The launcher of a command, and the compiler of its program: both for one MPI library."""
 
 from __future__ import annotations
 

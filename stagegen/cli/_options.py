@@ -101,7 +101,7 @@ def catalogue_selecting(
 
 
 def collectives_of(catalogue: Catalogue, names: str | None) -> tuple[str, ...]:
-    """Return the collectives of an option, sorted; without it, those that a selection is about.
+    """Return the collectives of an option, sorted; without it, those of a selection.
 
     Raises:
         click.UsageError: one is unknown.

@@ -1,4 +1,4 @@
-"""Options that say where a command's output goes and in which form, and what writes it there."""
+"""Options for the place and form of a command's output, and the functions that write it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def form_option(choices: Sequence[str], about: str) -> Callable[[_Command], _Command]:
-    """Return what adds `--format`; the first choice is the default."""
+    """Return a decorator that adds `--format`; the first choice is the default."""
     return click.option(
         "--format",
         "output_format",
@@ -36,7 +36,7 @@ def output_option(command: _Command) -> _Command:
 
 
 def json_options(command: _Command) -> _Command:
-    """Add `--json`, and `--format` for those who expect it."""
+    """Add `--json`, and `--format`, as other commands have it."""
     command = form_option(("text", "json"), "`json` is `--json`.")(command)
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(
         command

@@ -13,7 +13,7 @@ from stagegen.tune.program import Program, program_of, read_trace
 from stagegen.tune.program import options_for as program_options
 from stagegen.tune.scope import Options
 
-#: What a trace says, so that it cannot be asked for otherwise.
+#: The options that a trace decides, so that they cannot be given.
 _SAID = ("collectives", "communicators", "sizes")
 
 program_option = click.option(
@@ -34,7 +34,7 @@ def options_for(
 
     Raises:
         InputError: a trace cannot be read, or no table can serve its calls.
-        click.UsageError: options say what the traces say.
+        click.UsageError: the command line has options that the traces decide.
     """
     if not traces:
         return options

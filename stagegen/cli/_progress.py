@@ -1,4 +1,4 @@
-"""What is shown of a tuning run while it goes on: a bar, lines, JSON lines, or nothing."""
+"""The display of a tuning run while it goes on: a bar, lines, JSON lines, or nothing."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class State:
 
 
 class _Forgiving:
-    """A text stream. Once it cannot be written, it drops what it is given: the run goes on."""
+    """A text stream. Once it cannot be written, it drops all further text: the run goes on."""
 
     def __init__(self, stream: TextIO):
         self._stream = stream
@@ -95,7 +95,7 @@ class _Forgiving:
 class Display(Protocol):
     """A way to show a run."""
 
-    #: The least level of events to say.
+    #: The lowest level of events to say.
     level: int
 
     def show(self, state: State) -> None:
@@ -257,7 +257,7 @@ def choose_display(quiet: bool, descriptor: int | None, *, lasting: bool) -> Dis
 
 
 class Watch:
-    """Watches a run: what it asks for, and how long the answers take.
+    """Watches a run: its requests, and how long the answers take.
 
     Args:
         display: shows it.

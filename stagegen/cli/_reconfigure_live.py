@@ -1,4 +1,4 @@
-"""What ``stagegen reconfigure`` measures: trees in turn, and what the nodes of one take."""
+"""The measurements of ``stagegen reconfigure``: trees in turn, and the times of nodes."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from stagegen.tune.reconfigure import Timed
 from stagegen.tune.reconfigure_steps import Nodes, Setup
 from stagegen.tune.scope import Options
 
-#: Calls of which events are kept; the first ones are left out.
+#: Calls whose events are kept; the first SKIPPED ones are left out.
 CALLS, SKIPPED = 160, 10
 
-#: Jobs that tell where a gain is from, and turns of the setups in a job.
+#: Jobs that find where a gain comes from, and turns of the setups in a job.
 EXPLAINING, TURNS = 3, 4
 
 #: Bytes of an element where the driver reduces doubles (drivers/message.h).
@@ -54,8 +54,8 @@ REAL = 8
 LOOKS = 4
 
 #: Single short calls differ by more than what a change gains, and a launch takes seconds anyway. So
-#: the candidates of a launch have more repetitions, up to a number, as long as all of them together
-#: take less than so many seconds.
+#: the candidates of a launch have more repetitions, up to REPETITIONS_MOST, as long as all of them
+#: together take less than LAUNCH_SECONDS.
 LAUNCH_SECONDS, REPETITIONS_MOST = 1.0, 200
 
 _COMMAND = "stagegen reconfigure"
@@ -72,7 +72,7 @@ class Bed:
         folder: where programs are built.
         launcher: starts them.
         toolchain: builds them.
-        collective: that is timed.
+        collective: the one that is timed.
         size: of the message, in bytes.
         repetitions: of each candidate in a launch, at least (:func:`repetitions_of`).
     """
@@ -112,7 +112,7 @@ class Bed:
         return Live(self, catalogue, tuple(candidates))
 
     def nodes(self, setup: Setup) -> Nodes:
-        """Return what the nodes of a tree take, from the events of its library with TRACE=1.
+        """Return the times of the nodes of a tree, from the events of its library with TRACE=1.
 
         Raises:
             GenerateError, MeasurementError: it cannot be built or run.
@@ -128,7 +128,7 @@ class Bed:
 
         One launch differs from the next, so the setups take turns in one job: they serve messages
         of slightly different sizes. Barriers have no size; their setups have jobs of their own, in
-        turn. A setup whose calls have no events has none here.
+        turn. A setup whose calls have no events is left out.
 
         Raises:
             GenerateError, MeasurementError: one cannot be built or run.
@@ -157,7 +157,7 @@ class Bed:
         return [self.size, other][:count]
 
     def _traced(self, setups: Sequence[Setup], name: str) -> list[TreeFindings | None]:
-        """Return what the events of one job tell of one or two setups; None if there are none."""
+        """Return the times of one or two setups by the events of one job; None without events."""
         topology, folder, sizes = self.topology, self.folder / name, self._sizes(len(setups))
         served = sorted(zip(sizes, setups, strict=True), key=lambda pair: pair[0])
         starts = [0, *(size for size, _ in served[1:])]
@@ -264,8 +264,8 @@ def seconds_by_name(tree: ConfiguredTree, seconds: Mapping[int, float]) -> dict[
 
     Args:
         tree: the tree.
-        seconds: of nodes by the numbers that events tell: those of the tree come after the ranks.
-            Others are ranks, and the call's root where it is outside of the tree.
+        seconds: of nodes by their numbers in the events. The tree's nodes come after the ranks.
+            Other numbers are ranks, and the call's root if it is outside of the tree.
     """
     return {
         node.name: seconds.get(tree.ranks + place, 0.0) for place, node in enumerate(tree.nodes)
@@ -276,7 +276,7 @@ def repetitions_of(seconds: float, least: int) -> int:
     """Return the repetitions of a launch.
 
     Args:
-        seconds: what a repetition of all candidates takes.
+        seconds: of one repetition of all candidates.
         least: repetitions that there are however long they take.
     """
     return max(least, min(REPETITIONS_MOST, int(LAUNCH_SECONDS / max(seconds, 1e-9))))

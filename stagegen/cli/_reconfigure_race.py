@@ -57,7 +57,7 @@ class Race:
 
     @property
     def verdict(self) -> str:
-        """What comes of it, in words."""
+        """Its outcome, in words."""
         if not self.not_beaten:
             return "a rule: it is faster than all others beyond doubt"
         return f"no rule: it is not faster than {self.not_beaten[0].spec} beyond doubt"

@@ -49,8 +49,8 @@ class Target:
         folder: the library; None if it is new.
         decision: its table; None if it is new.
         roots: its templates besides stagegen's.
-        present: what serves the size now.
-        known: what tuning measured, if calls of the library can adapt; else None.
+        present: the routine that serves the size now.
+        known: the times of tuning, if calls of the library can adapt; else None.
     """
 
     folder: Path | None
@@ -89,7 +89,7 @@ def target_of(
 def require_the_cluster(
     target: Target, topology: Topology, launcher: Launcher, toolchain: Toolchain
 ) -> None:
-    """Check that a table of the cluster itself gets no rule from elsewhere.
+    """Check that a table with times of the cluster gets no rule measured elsewhere.
 
     Raises:
         InputError: the launcher does not start ranks on the cluster.
@@ -97,7 +97,9 @@ def require_the_cluster(
     if target.decision is None or not target.decision.representative:
         return
     if not launcher.environment(topology, toolchain.flavour).representative:
-        problem = f"its times are of the cluster, and those by --launcher {launcher.name} are not"
+        problem = (
+            f"its times are of the cluster, but --launcher {launcher.name} does not measure it"
+        )
         advice = "give another --launcher, or leave out --library"
         raise InputError(f"{problem}; {advice}", target.folder)
 
@@ -123,11 +125,11 @@ def make_rule(
     """Race the tree against what serves now and against native; if it wins, make it a rule.
 
     Args:
-        bed: what times it.
+        bed: where it is timed.
         target: the library that gets the rule.
         new: the folder of a new library, if the target has none.
-        record: the file that gets the times of the race, and what came of it.
-        tree: what was found.
+        record: the file that gets the times of the race, and its outcome.
+        tree: the one that was found.
         on_host: how its ranks of a host hand over data.
         gain: the least share by which it must be faster.
         launches: of the race.
@@ -177,7 +179,7 @@ def _made_by(bed: Bed, collective: Collective, start: str, name: str, target: Ta
 
 
 def _known_times(library: Path) -> Known | None:
-    """Return what a library whose calls can adapt knows; None if they cannot."""
+    """Return the known times of a library whose calls can adapt; None if they cannot."""
     file = library / KNOWN
     return read_known(file) if file.is_file() else None
 

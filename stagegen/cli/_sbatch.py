@@ -12,7 +12,7 @@ from stagegen.measure.launch.base import stays_here
 from stagegen.measure.launch.registry import make_launcher
 from stagegen.topology import Topology
 
-#: Seconds before the limit at which the job is told to end: what was measured is safe by then.
+#: Seconds before the limit at which the job is told to end, so that all measurements are safe.
 NOTICE = 120
 
 _LIMIT = re.compile(r"(\d+-)?\d+(:\d+){0,2}", re.ASCII)
@@ -88,7 +88,7 @@ def _for_the_job(words: Sequence[str]) -> list[str]:
 
 
 def _without_own(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words but for the options that are about the script itself."""
+    """Yield the words, without the options about the script itself."""
     rest = iter(words)
     for word in rest:
         option, equals, _ = word.partition("=")

@@ -30,7 +30,7 @@ def parse_sizes(_ctx: click.Context, _param: click.Parameter, text: str) -> tupl
 
 
 def sizes_option(default: str | None = None) -> Callable[[_Command], _Command]:
-    """Return what adds ``--sizes``, which must be given if there is no default."""
+    """Return a decorator that adds ``--sizes``, which must be given if there is no default."""
     return click.option(
         "--sizes",
         callback=parse_sizes,
@@ -42,5 +42,5 @@ def sizes_option(default: str | None = None) -> Callable[[_Command], _Command]:
 
 
 def timed(collective: Collective, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the sizes at which a collective is timed: a barrier has none but 0."""
+    """Return the sizes at which a collective is timed: for a barrier, only 0."""
     return sizes if collective.has_data else (0,)

@@ -21,7 +21,7 @@ from stagegen.measure.timing import IDLE, METRICS, Timing, mechanisms_help, metr
 #: Milliseconds of computation; the source took 25 (Faraj 2006, §4.1.2.4).
 COMPUTATION = 25.0
 
-#: A minute: more is taken for a mistake.
+#: A minute: more counts as a mistake.
 COMPUTATION_MOST = 60_000.0
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -33,7 +33,7 @@ class Chosen:
 
     Attributes:
         mechanism: of stagegen, or a user's own.
-        arrivals: how late ranks come, if the mechanism is about that.
+        arrivals: how late ranks come, if the mechanism makes them late.
     """
 
     mechanism: Mechanism
@@ -184,8 +184,8 @@ def to_resume(given: Chosen, logged: Timing, path: Path) -> Chosen:
     """Return the mechanism with which a log goes on; the options were compared with it before.
 
     Raises:
-        InputError: it is a user's own, or replays a recording, and its file was not named; or it
-            computed by the number of operations.
+        InputError: it is a user's own, or replays a recording, and its file was not named; or the
+            log gives the computation in operations.
     """
     if isinstance(logged.arrivals, Replay) and given.arrivals != logged.arrivals:
         raise InputError(
@@ -211,7 +211,7 @@ def to_resume(given: Chosen, logged: Timing, path: Path) -> Chosen:
 
 
 def as_logged(given: Chosen, logged: Timing, path: Path) -> tuple[Timing, Mechanism]:
-    """Return the timing of a log, with what the log does not have: a C file, or recorded delays.
+    """Return the timing of a log, with the C file or the recorded delays that the log lacks.
 
     Raises:
         InputError: the log was measured with another timing than the given one.

@@ -1,4 +1,4 @@
-"""What ``stagegen tune`` leaves in its folder: library, report, and a copy of the log."""
+"""Writes the folder of ``stagegen tune``: library, report, and a copy of the log."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def write_folder(
     Args:
         folder: to write.
         build: of all that can run.
-        tuned: the decision, and what it was made from.
+        tuned: the decision, and its measurements.
         records: of the log.
         adaptive: whether the library's calls can adapt.
     """

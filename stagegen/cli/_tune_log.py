@@ -42,7 +42,7 @@ class Tuning:
     """The valid part of a log.
 
     Attributes:
-        options: the ones that it was begun with.
+        options: those that it was begun with.
         catalogue: the algorithms to search among.
         records: its records of routines that have not changed since.
         restated: records to write before the log goes on: today's hashes, if they changed.
@@ -64,7 +64,7 @@ def read_tuning(
 
     Raises:
         InputError: it is no log, or one of another topology; its routines have changed.
-        click.UsageError: the command line asks for something else than the log was begun with.
+        click.UsageError: options on the command line differ from those of the log.
     """
     header, records = read_log(path)
     if header.get("topology_hash") != topology.hash:
@@ -93,7 +93,7 @@ def read_tuning(
 
 
 def _is_of(options: Options, routine: str) -> bool:
-    """Tell whether a routine is of a collective that is tuned."""
+    """Whether a routine belongs to a collective that is tuned."""
     return routine.partition("/")[0] in options.collectives
 
 

@@ -16,7 +16,7 @@ from stagegen.topology import Topology
 
 #: The collectives whose patterns are tuned for.
 TUNED = ("allgatherv", "alltoallv")
-#: As --communicators: no others than those of the patterns.
+#: The value of --communicators that means only those of the patterns.
 ALONE = "patterns"
 
 patterns_option = click.option(
@@ -36,7 +36,7 @@ def _read_scales(_context: object, _parameter: object, text: str) -> tuple[float
     except ValueError:
         found = ()
     if not found or not 0 < found[0] <= found[-1] < math.inf:
-        raise click.BadParameter(f"{text} is no list of numbers above 0")
+        raise click.BadParameter(f"{text!r} is not a list of numbers above 0, such as 0.25,1,4")
     return found
 
 
@@ -69,7 +69,7 @@ def patterns_of(file: Path | None, topology: Topology) -> tuple[Pattern, ...]:
     if left:
         names = ", ".join(left)
         click.echo(
-            f"{file}: left out, as no alltoallv or allgatherv with data on all "
+            f"{file}: left out, as they are not an alltoallv or allgatherv with data on all "
             f"{topology.rank_count} ranks: {names}",
             err=True,
         )

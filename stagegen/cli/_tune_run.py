@@ -106,7 +106,7 @@ def measure(
     *,
     at_once: bool,
 ) -> None:
-    """Measure what the search asks for and a log to resume does not hold; generate."""
+    """Measure what the search asks for, unless a log to resume holds it; generate."""
     path = run.output / LOG
     with endings() as ends, alone_in(run.output):
         known: list[dict[str, Any]] = []
@@ -170,7 +170,7 @@ def _admission(records: Sequence[Mapping[str, Any]], mix: bool) -> Admission:
 
 @contextmanager
 def _resumable(log: LogWriter, path: Path) -> Iterator[None]:
-    """Say in the error, or the signal, that ends the run how to go on, if there is a log of it.
+    """Add to the error or signal that ends a run how to go on, if there is a log of it.
 
     Raises:
         MeasurementError, StoppedError: with that advice.
@@ -226,7 +226,7 @@ def _live(
 
 
 def _members(topology: Topology, options: Options) -> dict[str, Members]:
-    """Return the ranks of each communicator, and what they have for each other."""
+    """Return the ranks of each communicator, and the blocks that they have for each other."""
     found = find_communicators(topology, options.communicators, options.patterns)
     return {
         one.name: Members(one.ranks) if one.pattern is None else Members((), one.pattern.sizes)

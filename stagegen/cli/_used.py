@@ -1,4 +1,4 @@
-"""What candidates need of the catalogue; a measuring program has only that."""
+"""The algorithms that candidates need; a measuring program has only these."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ from stagegen.topology import WHOLE, load_topology
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
-#: A meeting of the ranks is a reduce and a broadcast of about so many bytes: it takes as long as an
-#: allreduce of them, which is timed so often.
+#: A meeting of the ranks is a reduce and a broadcast of about this many bytes. An allreduce of them
+#: takes as long, and is timed this often.
 _MEETING_BYTES, _MEETINGS = 96, 40
 
 
@@ -232,7 +232,7 @@ def trace_command(
 
 
 def _competing(topology_file: str, collective: str, size: int) -> list[Algorithm]:
-    """Return what competes on a cluster at a size; compositions are left out."""
+    """Return the algorithms that compete on a cluster at a size; compositions are left out."""
     topology = load_topology(topology_file)
     catalogue = load_catalogue(added=added_to(topology_file, topology))
     catalogue.collective(collective)

@@ -85,7 +85,8 @@ class _Row:
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The generated folder; several times: what their tables choose, against each other.",
+    help="The generated folder. If given several times, compare the routines that the tables of "
+    "these folders choose.",
 )
 @launcher_option
 @click.option("--collectives", metavar="A,B", help="Collectives to compare; default: all.")
@@ -93,8 +94,8 @@ class _Row:
 @click.option(
     "--repetitions",
     type=click.IntRange(min=1),
-    help=f"Repetitions of each; default: {REPETITIONS}, more if a call takes milliseconds, fewer "
-    f"if seconds. With --arrivals: experiments, default {EXPERIMENTS}.",
+    help=f"Repetitions of each routine; default: {REPETITIONS}, more if a call takes milliseconds, "
+    f"fewer if it takes seconds. With --arrivals: experiments, default {EXPERIMENTS}.",
 )
 @click.option(
     "--arrivals",

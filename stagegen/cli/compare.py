@@ -101,8 +101,9 @@ class _Row:
 @click.option(
     "--repetitions",
     type=click.IntRange(min=1),
-    help=f"Repetitions of each; default: {REPETITIONS}, more if a call takes milliseconds, fewer "
-    f"if seconds. If ranks come late: experiments, default {EXPERIMENTS}.",
+    help=f"Repetitions of each candidate; default: {REPETITIONS}, more if a call takes "
+    "milliseconds, fewer if it takes seconds. If ranks come late: experiments, default "
+    f"{EXPERIMENTS}.",
 )
 @timing_options
 @delays_seed_option

@@ -1,4 +1,4 @@
-"""``stagegen diff``: two tables or logs side by side, by the time that one's choices cost."""
+"""``stagegen diff``: two tables or logs side by side, by the time that their choices lose."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def command(
     """Compare two tunings by lost time.
 
     A and B are generated folders, decision tables (decision.json) or logs (measurements.jsonl). A
-    log alone chooses what it measured as fastest. "A in B" is the share of time that A's choices
-    lose by the times of B's log.
+    log alone chooses the fastest candidate that it measured. "A in B" is the share of time that A's
+    choices lose by the times of B's log.
     """
     one, two = read_recorded(a, topology_file), read_recorded(b, topology_file)
     if one.topology_hash != two.topology_hash and not any_topology:

@@ -62,7 +62,7 @@ def command(
 def _findings(
     launcher: Launcher, why: str, topology: Topology, folder: Path, mpicc: str | None
 ) -> Iterator[Finding]:
-    """Yield what is found, up to what makes further checks impossible."""
+    """Yield the findings, up to one that makes further checks impossible."""
     try:
         toolchain = Toolchain.find(mpicc, launcher.flavours)
         launcher = with_mpi_of(launcher, toolchain)

@@ -68,7 +68,7 @@ def command(files: tuple[Path, ...], library: Path, output: Path | None) -> None
 
 
 def _bytes_of(file: Path) -> bytes | None:
-    """Return what a file holds; None if there is none."""
+    """Return the content of a file; None if there is none."""
     return file.read_bytes() if file.is_file() else None
 
 

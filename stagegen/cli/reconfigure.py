@@ -80,7 +80,7 @@ _DAMAGED = "no line of a log of `stagegen reconfigure`, or a damaged one"
     type=click.IntRange(min=3),
     default=9,
     show_default=True,
-    help="Repetitions of each tree in a launch, at least; of short calls there are more.",
+    help="The least number of repetitions of each tree in a launch; short calls have more.",
 )
 @click.option(
     "--gain",
@@ -139,8 +139,9 @@ def command(
 ) -> None:
     """Change a tree step by step, measure each change, and keep what is faster.
 
-    The changes are tried first where the events of the tree's calls say that time goes. What is
-    found becomes a tree file, and a rule of a library where it is faster than what serves there.
+    The changes are tried first where the events of the tree's calls say that time goes. The best
+    tree becomes a tree file, and a rule of a library if it is faster than the routine that serves
+    there.
     """
     topology = load_topology(topology_file)
     tree = read_tree(file, topology)
@@ -198,7 +199,7 @@ def _tell(step: Step) -> None:
 
 
 def _routine(topology: Topology, setup: Setup, name: str) -> str:
-    """Return which routine a setup is once its tree has a name, and what this means, in words."""
+    """Return the routine of a setup once its tree has a name, and its meaning in words."""
     routine = algorithm_of(name)
     if not shares(topology, setup.tree):
         return f"{routine}; no rank hands over data to another one of its host"
@@ -236,7 +237,7 @@ def _known(path: Path, header: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the steps of a log that was made with the same options; a last line may be cut.
 
     Raises:
-        InputError: it was made with other options or elsewhere, is no log, or cannot be read; with
+        InputError: it was made with other options or elsewhere, is no log, or cannot be read; names
             the line.
     """
     try:
@@ -274,7 +275,7 @@ def _write(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _keep(path: Path, header: Mapping[str, Any], known: list[dict[str, Any]], step: Step) -> None:
-    """Put a step into the log that has the known ones, and into these.
+    """Put a step into the log, and into the steps known so far.
 
     If the log has another step in its place, that one and all later ones go: they are of another
     search, such as one with fewer changes.

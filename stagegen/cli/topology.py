@@ -175,7 +175,7 @@ def _text(facts: _Facts) -> Iterator[str]:
 
 
 def _names(edges: tuple[Edge, ...] | list[Edge]) -> str:
-    """Return the first edges, and that there are more."""
+    """Return the names of the first edges, with … if there are more."""
     named = [f"{one}→{other}" for one, other in edges[:_EDGES_NAMED]]
     return ", ".join(named + ["…"] * (len(edges) > _EDGES_NAMED)) or "none"
 

@@ -28,10 +28,10 @@ from stagegen.trees.cost import hotspots, node_seconds, seconds_up
 from stagegen.trees.model import LEVELS_MOST, NODES_MOST
 from stagegen.trees.moves import moves
 
-#: Links that the text names.
+#: How many links the text names.
 _LINKS = 4
 
-#: Nodes with the most time on the longest way up that it names.
+#: How many nodes it names: those with the most time on the longest way up.
 _HOTSPOTS = 3
 
 
@@ -180,7 +180,7 @@ def changes(
 
 
 def _quotient(after: float, before: float) -> str:
-    """Return how many times as long it takes; a tree of one rank takes no time."""
+    """Return the ratio of two times; a tree of one rank takes no time."""
     return f"{after / before:.2f} ×" if before > 0 else "–"
 
 
@@ -275,7 +275,7 @@ def _drawn(
 
 
 def _mark(topology: Topology, giver: int, worker: int) -> str:
-    """Return what stands before a contributor: ``=`` the worker, ``»`` over the network."""
+    """Return the mark before a contributor: ``=`` is the worker, ``»`` one over the network."""
     if giver == worker:
         return "= "
     return "- " if topology.ranks[giver] == topology.ranks[worker] else "» "

@@ -82,10 +82,10 @@ from stagegen.tune.together import together
     show_default=True,
     metavar="S|DURATION|auto",
     help="A number: the seconds of measured time for a size, after which no repetitions are added; "
-    "no limit for the whole. A duration with a unit, such as 90s, 10m or 1h30m: the time of the "
-    f"whole tuning, spent where the most is to gain; {AUTO}: some 18 minutes for all collectives "
-    "on 16 hosts at 20 Mbit/s, more or less by sizes and rates, but no limit if groups are timed "
-    "at once.",
+    "the whole tuning has no limit. A duration with a unit, such as 90s, 10m or 1h30m: the time of "
+    f"the whole tuning, spent where it gains most. {AUTO}: a duration that fits the sizes and the "
+    "rates of links, such as 18 minutes for all collectives on 16 hosts at 20 Mbit/s; no limit if "
+    "groups are timed at once.",
 )
 @click.option(
     "--adaptive",

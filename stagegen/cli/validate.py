@@ -62,8 +62,8 @@ _BY_BARRIER = (Timing(), BUILT_IN[Timing().mechanism])
     "--timing",
     "timing_text",
     metavar="FILE.c|PLAN",
-    help="How the folder was tuned, if its log does not have all of it: the C file, or the "
-    "replay:FILE#SITE. Default: what the log has, or barrier.",
+    help="How the folder was tuned, if its log lacks a part of that: the C file, or "
+    "replay:FILE#SITE. Default: the timing in the log, or else barrier.",
 )
 @click.option(
     "--sample",
@@ -84,7 +84,8 @@ _BY_BARRIER = (Timing(), BUILT_IN[Timing().mechanism])
     type=click.IntRange(min=4),
     default=9,
     show_default=True,
-    help="Repetitions of each; more if a call takes milliseconds, fewer if seconds.",
+    help="Repetitions of each routine; more if a call takes milliseconds, fewer if it takes "
+    "seconds.",
 )
 @mpicc_option
 @format_option
@@ -186,12 +187,12 @@ def _decisions(recorded: Recorded, topology: Topology, catalogue: Catalogue) -> 
 
 
 def _timing(recorded: Recorded, given: Chosen | None, console: Console) -> tuple[Timing, Mechanism]:
-    """Return the timing that the table was made with; by barrier, if that lacks something.
+    """Return the timing that the table was made with; if part of it is missing, that by barrier.
 
     A log has neither the C file of a user's own mechanism nor the delays of a replay.
 
     Raises:
-        InputError: what was given is another timing than the log's.
+        InputError: the given timing differs from the log's.
     """
     options = _options(recorded)
     if options is None:

@@ -39,6 +39,7 @@ def with_features(text: str, wanted: Set[str], name: str) -> str:
 def _kept(lines: list[str], wanted: Set[str], name: str) -> Iterator[str]:
     """Yield the lines that stay."""
     part: bool | None = None
+    begun = 0
     for number, line in enumerate(lines, 1):
         word, _, rest = line.strip().partition(" ")
         if word == "#ifdef" and rest in FEATURES:
@@ -46,7 +47,7 @@ def _kept(lines: list[str], wanted: Set[str], name: str) -> Iterator[str]:
                 raise GenerateError(
                     f"{name}:{number}: a feature inside a feature; end the first one before"
                 )
-            part = rest in wanted
+            part, begun = rest in wanted, number
         elif part is None:
             yield line
         elif word == "#else":
@@ -58,4 +59,4 @@ def _kept(lines: list[str], wanted: Set[str], name: str) -> Iterator[str]:
         elif part:
             yield line
     if part is not None:
-        raise GenerateError(f"{name}: a feature has no #endif; add it")
+        raise GenerateError(f"{name}:{begun}: the feature that begins here has no #endif; add it")

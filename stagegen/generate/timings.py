@@ -104,7 +104,8 @@ def require_sound(mechanism: Mechanism, toolchain: Toolchain) -> None:
         sources = map(str, (probe, own, compute))
         if said := _complaints([*compiler, "-o", str(whole), *sources, "-lpthread", "-lm"]):
             raise InputError(
-                f"does not define by_{mechanism.name}, or uses what no mechanism has; "
+                f"does not define by_{mechanism.name}, or calls a function that is neither its own "
+                "nor MPI's nor one of timing.h; "
                 f"{_expected(mechanism.name)}:\n{said}",
                 mechanism.file,
             )

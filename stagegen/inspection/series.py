@@ -23,8 +23,8 @@ class Event:
 
     Attributes:
         kind: what it is.
-        a: first number; of messages the other rank, in the communicator.
-        b: second number; of messages the tag, of a schedule's messages the phase.
+        a: the first number; for messages, the other rank in the communicator.
+        b: the second number; for messages the tag, for messages of a schedule the phase.
         at: seconds of the reference clock.
     """
 

@@ -1,6 +1,6 @@
 """Makes checks and measurements in a session and logs them; survives failures.
 
-Each launch that requests name is a job of its own; after a failure a launch goes on in a new job.
+Each launch is a job of its own; after a failure, it goes on in a new job.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What it costs that ranks tell each other what an alltoallv has, and which patterns pay for it.
+"""What it costs to recognise the pattern of an alltoallv, and which patterns gain more than that.
 
 No rank knows the counts of all others. In a library with patterns, the ranks tell each other by an
 allreduce, in each of the first calls on a communicator (``templates/libcoll/recognition.c``). A
@@ -35,7 +35,7 @@ def time_telling(
 ) -> Mapping[str, float]:
     """Return the collectives whose patterns ranks recognise by telling each other what they have.
 
-    With each come the seconds that this takes. Of other collectives, all ranks know all counts.
+    The values are the seconds that this takes. In other collectives, all ranks know all counts.
 
     Args:
         source: makes measurements, or has them from a log.
@@ -62,8 +62,8 @@ def _time_allreduce(source: Source, timing: Timing, communicator: str) -> float:
     """Return the median seconds of the allreduce, with ranks that come together.
 
     If ranks come late, the others wait in the allreduce; without it, they would wait as long in the
-    alltoallv. The communicator is that of a pattern: so no reader of a log takes the times for
-    those of an allreduce that was tuned.
+    alltoallv. The request names the communicator of a pattern, so that no reader of a log takes
+    these times for the times of a tuned allreduce.
     """
     together = Timing() if timing.arrivals else timing
     calls = together.calls(TOLD_BYTES)
@@ -76,13 +76,12 @@ def _time_allreduce(source: Source, timing: Timing, communicator: str) -> float:
 def weigh(
     decision: DecisionTable, outcomes: Iterable[Outcome], told: Mapping[str, float]
 ) -> DecisionTable:
-    """Return the decision with what it costs to recognise patterns, and which of them pay for it.
+    """Return the decision with the cost of recognising patterns, and which patterns pay for it.
 
     Args:
         decision: with the tables of patterns.
-        outcomes: that these were made of.
-        told: the collectives of which ranks tell each other what they have, with the seconds that
-            this takes.
+        outcomes: from which these tables were made.
+        told: by collective, the seconds in which its ranks tell each other what they have.
     """
     samples = {(one.collective, one.communicator): one.samples for one in outcomes}
     patterns = set(map(name_of, decision.patterns))
@@ -116,7 +115,7 @@ def seconds_of(candidate: Candidate, size: int, measured: Mapping[int, Samples])
 
     If it was timed at other sizes only, the nearest of these tells its ratio to native. If it was
     timed with other values of its parameters only, the best of these count. If it was timed
-    nowhere, it is taken for native.
+    nowhere, it counts as fast as native.
     """
     ratios = {
         one: found / median(of_size[NATIVE_CANDIDATE])
@@ -137,9 +136,9 @@ def _median_of(candidate: Candidate, samples: Samples) -> float | None:
 
 
 def usual_choice(decision: DecisionTable, table: Table, size: int) -> Candidate | None:
-    """Return what serves other calls of all ranks of the cluster from a size on.
+    """Return the routine for other calls of all ranks of the cluster, from a size on.
 
-    None if several rules do. An alltoallv has one rule for all sizes.
+    None if several rules serve them. An alltoallv has one rule for all sizes.
     """
     usual = decision.table(table.collective, CLUSTER, table.shape)
     if usual is None:

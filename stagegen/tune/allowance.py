@@ -2,8 +2,8 @@
 
 A full tuning of all collectives on 16 hosts at 20 Mbit/s took 20 to 30 minutes, and half of its
 time loses 2 % (``docs/bench-tuning.md``). How long it takes is mostly chance: one call may take
-minutes. This budget grows with what cannot be saved: the lower bounds of calls, and the number of
-sizes.
+minutes. This budget grows with the costs that no tuning avoids: the lower bounds of calls, and the
+number of sizes.
 
 The constants are such that this tuning has 18 minutes, of the 20 that it may take.
 """
@@ -21,10 +21,10 @@ START, SIZE = 120.0, 2.0
 #: Repetitions of calls at the lower bound, for each size.
 REPETITIONS = 16
 
-#: The share of this that a search has which learns from another one, as of a job on fewer hosts.
+#: A search that learns from another one, such as of a job on fewer hosts, has this share of it.
 LEARNS = 0.5
 
-#: The constants are for so many launches; more take more.
+#: The constants are for this many launches; more launches take more time.
 LAUNCHES = 5
 
 

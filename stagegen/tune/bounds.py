@@ -55,9 +55,9 @@ class Least:
 
 
 def size_of_pattern(pattern: Pattern) -> float:
-    """Return the size of a pattern in bytes, as rules have it.
+    """Return the size of a pattern in bytes, as rules count it.
 
-    Of an alltoallv it is the mean block between different ranks, else all blocks together.
+    For an alltoallv, it is the mean block between different ranks, else all blocks together.
     """
     return pattern.average if pattern.is_matrix else pattern.total
 

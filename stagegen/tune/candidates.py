@@ -42,7 +42,8 @@ def at_size(algorithm: Algorithm, candidate: Candidate, size: int, ranks: int) -
 def variants(algorithm: Algorithm, size: int, ranks: int) -> Iterator[Candidate]:
     """Yield candidates of an algorithm: the default, and values of one parameter at a time.
 
-    Of a list, these are all; of a range, some (:func:`stagegen.catalogue.values.sample`).
+    If the values are a list, these are all; if they are a range, some
+    (:func:`stagegen.catalogue.values.sample`).
 
     Args:
         algorithm: the algorithm.
@@ -91,7 +92,7 @@ def handles(
 ) -> bool:
     """Return whether a candidate, and the routines of its parts, can do ``size`` bytes.
 
-    Args as for :func:`algorithms_of`; ``ranks`` are those of the communicator.
+    Args as for :func:`algorithms_of`; ``ranks`` is the number of ranks of the communicator.
     """
     own, *served = algorithms_of(candidate, algorithms)
     sizes = [part_size(part, size, ranks) for part in own.parts]

@@ -27,9 +27,9 @@ class CandidateWrong(CandidateFailed):
 class CheckedSource:
     """A source that times no candidate before it has been checked on the same ranks.
 
-    Most routines are checked with the defaults of their parameters before the search begins. What
-    the search chooses besides is checked here, right before it is timed for the first time: other
-    values, and in jobs on parts of the cluster all routines.
+    Most routines are checked with the defaults of their parameters before the search begins.
+    Anything else is checked here, right before it is timed for the first time: other values, and
+    all routines in jobs on parts of the cluster.
 
     A check that does not end takes minutes, and its routine is left out everywhere. So from then on
     the routine is not checked: neither with other values of its parameters nor on other ranks.
@@ -61,7 +61,7 @@ class CheckedSource:
         return checks
 
     def measure(self, request: Request) -> Measurement:
-        """Check what was not checked yet, and time all.
+        """Check the candidates that were not checked yet, and time all.
 
         Raises:
             CandidateWrong: one of the candidates is wrong, or does not end when it is checked.
@@ -131,7 +131,7 @@ def find_wrong_among(
 ) -> tuple[Check, ...]:
     """Compare candidates, compositions with their parts included, with the native routine.
 
-    Once a check did not end, :class:`CheckedSource` makes no other one of that routine.
+    After a check that did not end, :class:`CheckedSource` makes no other check of its routine.
     Results and errors are the same as for :func:`find_wrong`.
     """
     distinct = tuple(dict.fromkeys(candidates))

@@ -1,9 +1,9 @@
 """From samples to choices: which candidate replaces another one, and between which sizes.
 
-The native routine comes first: what replaces it must be faster by what the launches say
-(:func:`stagegen.measure.statistics.is_faster_in_launches`). Among those that are, what serves the
-neighbouring sizes stays unless the leader is faster than it in the same way. So noise makes no
-rule.
+The native routine comes first: a candidate replaces it only if the test on the launches says that
+it is faster (:func:`stagegen.measure.statistics.is_faster_in_launches`). Among the candidates that
+are, the one that serves the neighbouring sizes stays unless the leader beats it by the same test.
+So noise makes no rule.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Samples = Mapping[Candidate, Sample]
 #: A crossover is known when its interval is this share of its lower end, or one byte.
 RESOLUTION = 1 / 8
 
-#: After so many launches of both, a candidate loses by far if even the least of its times, looks
-#: included, is above the other's median by a factor: the first one where hiccups and noise are
-#: small beside a call, else the second. With as many launches as a test needs, the test decides
-#: alone.
+#: By the number of launches of both: a candidate loses by far if even the least of its times, looks
+#: included, is above the other's median by this factor. The first table is for calls beside which
+#: hiccups and noise are small, the second for all others. With as many launches as a test needs,
+#: the test decides alone.
 FAR = {1: 1.3, 2: 1.12, 3: 1.06}
 FAR_IF_SHORT = {1: 1.5, 2: 1.2, 3: 1.1}
 
-#: Looks tell no smaller difference than these: the first one where calls are long, else the second.
+#: Looks cannot tell smaller differences: the first is for long calls, the second for others.
 SEEN, SEEN_IF_SHORT = 1.06, 1.15
 
-#: So few times of a candidate may all have met a hiccup. Unless calls are dear, a hiccup is added
-#: to what such times must exceed.
+#: If a candidate has no more times than this, all may have met a hiccup. Unless calls are dear, a
+#: hiccup is added to the time that they must exceed.
 FEW = 3
 
 #: A candidate is steadier than another one that is as fast if its mean is lower by this factor.
@@ -64,7 +64,8 @@ def fastest(samples: Samples) -> Candidate:
 def choose_all(samples: Mapping[int, Samples], gain: float = MARGIN) -> dict[int, Candidate]:
     """Return the choice for each size, ascending.
 
-    Sizes are visited upwards, then downwards: what serves the size before, and after, has a say.
+    Sizes are visited upwards, then downwards, so the choices at the sizes before and after have a
+    say.
     """
     choices: dict[int, Candidate] = {}
     before = NATIVE_CANDIDATE
@@ -90,8 +91,8 @@ def choose(samples: Samples, incumbent: Candidate, gain: float = MARGIN) -> Cand
 
     Args:
         samples: of its candidates, the native routine among them.
-        incumbent: what serves a neighbouring size; the native routine if nothing does.
-        gain: a smaller difference is none.
+        incumbent: the candidate that serves a neighbouring size; the native routine if none does.
+        gain: smaller differences do not count.
     """
     left = worthy(samples, gain)
     if not left:
@@ -103,13 +104,13 @@ def choose(samples: Samples, incumbent: Candidate, gain: float = MARGIN) -> Cand
 
 
 def worthy(samples: Samples, gain: float = MARGIN) -> Samples:
-    """Return the samples of candidates that beat the native routine, by what the launches say.
+    """Return the samples of the candidates that beat the native routine in the launches.
 
     The challenger that scouting ranked best is tested first. If it fails, none replaces the native
-    routine. So the probability that the test makes a false change is that of one test, however many
-    challenge. Where calls are long, each is tested for itself: noise is small beside them, and few
-    challenge. A lead by far is no test, and counts for each candidate. If the native routine fell
-    behind, or was replaced, all that still run beat it, but for those that another beats by far.
+    routine. So the probability of a false change does not grow with the number of challengers.
+    Where calls are long, each is tested for itself: noise is small beside them, and few challenge.
+    A lead by far needs no test, and counts for each candidate. If the native routine fell behind,
+    or was replaced, all running candidates beat it, except those that another one beats by far.
     """
     left = running(samples)
     native = left.pop(NATIVE_CANDIDATE, None)
@@ -124,8 +125,8 @@ def worthy(samples: Samples, gain: float = MARGIN) -> Samples:
 def without_doubtful(samples: Samples) -> Samples:
     """Return the samples of a size for its final choice.
 
-    If no launch timed it, as a budget had no time for that, the candidates are out that looks do
-    not tell from the native routine (:data:`SEEN`): the least of many looks is often luck.
+    If a budget left no time for launches at this size, the candidates that looks cannot tell from
+    the native routine (:data:`SEEN`) are out: the least of many looks is often luck.
     """
     if NATIVE_CANDIDATE not in samples or any(one.launches for one in samples.values()):
         return samples
@@ -149,7 +150,7 @@ def _is_long(samples: Samples) -> bool:
 
 
 def unbeaten(samples: Samples) -> dict[Candidate, Sample]:
-    """Return the samples without those that another beats by far, which may lack later launches."""
+    """Return the samples without those beaten by far, which may lack later launches."""
     return {
         candidate: sample
         for candidate, sample in samples.items()
@@ -173,7 +174,7 @@ def steadier(samples: Samples, chosen: Candidate, gain: float = MARGIN) -> Candi
     Programs pay the mean of all calls. A routine that loses frames now and then may have as good a
     median as one that never does. Only the launches that decide tell: each candidate has several
     times there. In the one or two looks of scouting, a single lost frame would be most of the mean.
-    They count only as long as there was no launch, as for any choice.
+    As for any choice, they count only as long as there was no launch.
     """
     left = {c: s for c, s in running(samples).items() if c != NATIVE_CANDIDATE}
     steady = min(sorted(left), key=lambda candidate: left[candidate].mean)
@@ -183,7 +184,7 @@ def steadier(samples: Samples, chosen: Candidate, gain: float = MARGIN) -> Candi
 
 
 def far(launches: int, is_long: bool) -> float:
-    """Return by what factor a candidate loses by far after so many launches (:data:`FAR`).
+    """Return the factor by which a candidate loses by far after some launches (:data:`FAR`).
 
     ``is_long`` says whether hiccups and noise are small beside a call.
     """
@@ -191,9 +192,9 @@ def far(launches: int, is_long: bool) -> float:
 
 
 def is_faster_by_far(challenger: Sample, incumbent: Sample, gain: float = 0.0) -> bool:
-    """Whether a difference is so large that few launches tell it, and at least the least gain.
+    """Whether a difference is clear after few launches, and not below the least gain.
 
-    Launches are few where calls are dear, where a budget ends, or if the options ask for few.
+    Launches are few if calls are dear, if a budget ends, or if the options ask for few.
     """
     shared = challenger.launches.keys() & incumbent.launches.keys()
     if not 0 < len(shared) < LAUNCHES_LEAST:
@@ -207,7 +208,7 @@ def is_faster_by_far(challenger: Sample, incumbent: Sample, gain: float = 0.0) -
 
 
 def _is_faster(challenger: Sample, incumbent: Sample, gain: float) -> bool:
-    """Whether a difference counts; scouting alone, which no launch followed, goes by the least."""
+    """Whether a difference counts; if either has no launches, the least times decide."""
     if challenger.launches and incumbent.launches:
         return is_faster_in_launches(
             challenger.launches, incumbent.launches, gain
@@ -221,7 +222,7 @@ def crossover(
     above_wins: Callable[[int], bool],
     resolution: float = RESOLUTION,
 ) -> tuple[int, int]:
-    """Find by binary search where the choice of ``low`` gives way to that of ``high``.
+    """Find by binary search where the choice of ``low`` gives way to the choice of ``high``.
 
     Args:
         low: a size in bytes at which the lower choice serves.

@@ -21,7 +21,7 @@ from stagegen.tune.shapes import Shape
 
 T = TypeVar("T")
 
-#: How the names of communicators begin on which only calls of one pattern are made.
+#: The prefix in the name of a communicator on which only calls of one pattern are made.
 PATTERN = "pattern"
 
 
@@ -34,8 +34,8 @@ class Communicator:
         ranks: of the topology; they are numbered in this order.
         hosts: on how many hosts they are.
         group: 0 for the whole cluster, k for its k-th group, else None.
-        pattern: what its ranks, all of the cluster, have for each other, if calls of just this
-            pattern are tuned for; else None.
+        pattern: the blocks that its ranks, all of the cluster, have for each other, if just calls
+            of this pattern are tuned for; else None.
     """
 
     name: str
@@ -116,8 +116,8 @@ def job_shapes(topology: Topology) -> tuple[Shape, ...]:
 def job_of(topology: Topology, shape: Shape) -> str | None:
     """Return the name of the job that is measured for a shape; None if there are too few hosts.
 
-    If hosts have different numbers of ranks, the cluster may not have as many hosts with as many
-    ranks as the mean, rounded up; then those of fewer ranks count.
+    If hosts have different numbers of ranks, too few of them may have the mean number, rounded up.
+    Then the job has fewer ranks on each host.
     """
     for ranks in range(shape.ranks_per_host, 0, -1):
         if shape.hosts * ranks > 1 and _job(topology, Shape(shape.hosts, ranks)):
@@ -174,7 +174,7 @@ def _find(topology: Topology, name: str) -> Communicator:
         known = ", ".join([*groups, *_GENERIC])
         raise InputError(
             f"unknown communicator '{name}'; choose from {known}, or a number from 2 to "
-            f"{len(order) - 1}, or hosts and ranks on each, such as 2x1, which the cluster has"
+            f"{len(order) - 1}, or a shape that fits into the cluster, such as 2x1"
         )
     if len(ranks) < 2:
         raise InputError(f"the communicator {name} has {len(ranks)} rank, but needs at least 2")

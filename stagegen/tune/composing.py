@@ -1,8 +1,8 @@
 """Looks at compositions beside the best of the other routines.
 
-What a composition takes is predicted from its parts, which were timed separately, and from how far
-off such predictions were at the sizes before. Where calls are long, only those that may win by this
-are looked at.
+The time of a composition is predicted from the times of its parts, which were timed separately, and
+from the error of such predictions at the sizes before. Where calls are long, only compositions that
+may win by this prediction are looked at.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stagegen.tune.prediction import REMEMBERED, usual_error
 from stagegen.tune.race import SHORT_SECONDS, look_at_few, try_short
 from stagegen.tune.sizes import octaves
 
-#: The error of a prediction counts so many times if looks on another communicator told it.
+#: If a prediction is from looks on another communicator, its error counts this many times.
 ELSEWHERE = 2.0
 
 #: The most compositions of a group that are looked at, by the seconds that a call takes at the
@@ -48,7 +48,7 @@ class Composing:
     _told_errors: Sequence[float] = ()
 
     def learn_from(self, other: Composing) -> None:
-        """Predict by what looks on another communicator have seen; take its errors as larger."""
+        """Predict from looks on another communicator; the errors of such predictions count more."""
         names = {*other._told_ratios, *other._ratios}
         self._told_ratios = {name: other._known(name) for name in names}
         more = (ELSEWHERE * error for error in other._errors)
@@ -57,7 +57,7 @@ class Composing:
     def look(self, size: int, point: Point, given: Mapping[Candidate, float]) -> None:
         """Look at compositions; only those that beat the others go on.
 
-        A table of fewer routines is better, and among many candidates one is lucky.
+        A table with fewer routines is better, and among many candidates, one may just be lucky.
 
         Args:
             size: in bytes.
@@ -115,7 +115,7 @@ class Composing:
     def _ratio(self, candidate: Candidate, size: int) -> float:
         """Return how many times as long as its parts a composition is expected to take.
 
-        The look at the nearest size tells, here or on another communicator.
+        The look at the nearest size says it, here or on another communicator.
         """
         known = self._known(candidate.algorithm) or {size: 1.0}
         return known[min(known, key=lambda one: (octaves(one, size), -one))]
@@ -125,7 +125,7 @@ class Composing:
         return {**self._told_ratios.get(algorithm, {}), **self._ratios.get(algorithm, {})}
 
     def _learn(self, size: int, candidate: Candidate, seconds: float, predicted: float) -> None:
-        """Take in what a composition took, and what its parts did."""
+        """Take in the times of a composition and of its parts."""
         if predicted > 0:
             ratio = seconds / predicted
             self._errors.append(abs(ratio / self._ratio(candidate, size) - 1))
@@ -133,7 +133,7 @@ class Composing:
 
 
 def _rival(race: Field, seconds: Mapping[Candidate, float], candidate: Candidate) -> float:
-    """Return what a composition must beat to win in some group; 0 if it may serve in none."""
+    """Return the time that a composition must beat to win in some group; 0 if it may serve none."""
     groups = (group for group in race.groups if candidate in group)
     return max((min((seconds[c] for c in group if c in seconds), default=inf) for group in groups),
                default=0.0)  # fmt: skip

@@ -22,8 +22,8 @@ from stagegen.tune.plan import Outcome
 LeastSeconds: TypeAlias = Callable[[str, str, int], float]
 
 #: A composition is not measured if its parts, timed separately, took together more than TOO_SLOW
-#: times as long as the routine that serves there without compositions. Parts that were not timed
-#: take their lower bound.
+#: times as long as the routine that serves there without compositions. For parts that were not
+#: timed, their lower bound counts.
 TOO_SLOW = 1.2
 
 
@@ -90,7 +90,7 @@ class Compositions:
     def _seconds(self, outcome: Outcome, table: Table, part: Part, size: int) -> float:
         """Return the seconds of a part: by the line through the measured sizes around its own.
 
-        Of a collective that is not tuned, nothing is known: 0.
+        For a collective that is not tuned, nothing is known: 0.
         """
         found = self._table_of(outcome, table, part)
         if found is None:
@@ -102,8 +102,8 @@ class Compositions:
     def _least_of(self, outcome: Outcome, table: Table, part: Part, size: int) -> float:
         """Return the least seconds of a part of a collective that is not tuned; 0 if it is.
 
-        Links may be faster than their nominal rates. So the bound counts as far as the call itself
-        has kept its own.
+        Links may be faster than their nominal rates. So if the call itself took less than its own
+        bound, the bound of the part is scaled down by the same factor.
         """
         if self._table_of(outcome, table, part) is not None:
             return 0.0
@@ -128,7 +128,8 @@ def _seconds_of(outcome: Outcome, table: Table, size: int) -> float:
 def on_line(times: Mapping[int, float], size: int) -> float:
     """Return the seconds at a size by the line through two of the times: around it, or the last.
 
-    Below the first size, nothing is known but that it takes no longer: 0 is the least.
+    Below the first size, a call takes no longer than there, but how long is unknown: 0 is the
+    least.
 
     Args:
         times: seconds by size in bytes, ascending; at least one.

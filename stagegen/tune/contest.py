@@ -29,7 +29,7 @@ class Contestant:
         seconds: its median time, with the interval.
         ratio: its time over the first candidate's, from pairs of the same round.
         repetitions: the seconds of each round.
-        late: what else is known if ranks come late; else None.
+        late: further times if ranks come late; else None.
     """
 
     candidate: Candidate
@@ -41,14 +41,14 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Late:
-    """What else is known of a candidate if ranks come late; of each round, in seconds.
+    """Further times of a candidate if ranks come late: of each round, in seconds.
 
     Attributes:
         mean: the elapsed time, a mean over the ranks.
         last: from the last arrival to the last exit.
         spread: from the first arrival to the last.
         message: the time of a message of the operation's size; None if it was not needed.
-        behind: by how much any rank came later than planned at the most.
+        behind: the most by which any rank came later than planned.
         clock_error: of the clock that the ranks share.
     """
 
@@ -166,7 +166,7 @@ def time_in_turn(
         size: in bytes.
         candidates: the first is the reference for the others.
         repetitions: of each; fewer if a call takes seconds, more if milliseconds. If ranks come
-            late, so many experiments.
+            late, it is the number of experiments.
         communicator: the name of the ranks that call.
         timing: how; the default mechanism if None.
 
@@ -189,7 +189,7 @@ def time_in_turn(
 
 
 def _late(measurement: Measurement) -> Sequence[Late | None]:
-    """Return what is known of each candidate if ranks come late."""
+    """Return the further times of each candidate if ranks come late."""
     known = measurement.lateness
     if known is None:
         return [None] * len(measurement.seconds)

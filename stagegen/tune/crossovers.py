@@ -22,8 +22,9 @@ from stagegen.tune.purse import BudgetSpent
 #: costs little, as the two are nearly equal around it.
 DUEL_SECONDS = 0.05
 
-#: The resolution of crossovers on communicators that others tell of. No duels are fought there
-#: between sizes at which both routines were timed, or which are no further apart.
+#: The resolution of crossovers on communicators whose searches learn from another one. There, no
+#: duels are fought between sizes at which both routines were timed, or which are no further apart
+#: than this.
 OCTAVE = 1.0
 
 
@@ -34,7 +35,7 @@ class Crossovers:
     Attributes:
         duels: of the collective.
         handles: whether a candidate can do messages of a size.
-        gain: a smaller difference is none.
+        gain: smaller differences do not count.
         is_told: whether another communicator's search says what may win: then times at both sizes
             tell where a choice changes.
     """
@@ -117,9 +118,10 @@ class Crossovers:
 
 
 def _filled(faster: Mapping[int, bool | None], native: bool | None) -> dict[int, bool]:
-    """Return whether the upper choice serves at each size. If neither is faster, nothing changes.
+    """Return whether the upper choice serves at each size.
 
-    There, what serves on both sides stays. Where that differs, native serves, or the choice below.
+    Where neither is faster, the choice that serves on both sides stays. If the sides differ, native
+    serves, or else the choice below.
 
     Args:
         faster: whether the upper choice is faster, or the lower one; None: neither.
@@ -147,7 +149,7 @@ def _last_known(faster: Mapping[int, bool | None], sizes: Sequence[int]) -> dict
 def _has_changed(
     faster: Callable[[int], bool | None], goes_up: bool, to_native: bool, size: int
 ) -> bool:
-    """Whether the new choice serves at a size: if it is faster, or native if the old one is not."""
+    """Whether the new choice serves: if it is faster, or is native and the old one is not."""
     known, new, old = faster(size), goes_up, not goes_up
     return known is not old if to_native else known is new
 
@@ -162,8 +164,8 @@ def _crossing(
 ) -> int:
     """Return the first size at which the upper choice's gain counts, by lines through the times.
 
-    If the upper choice is the native routine, it is where the lower one's gain counts no longer. If
-    one of the two was not timed at both sizes, it is the upper size.
+    If the upper choice is the native routine, it is the first size at which the lower one's gain no
+    longer counts. If one of the two was not timed at both sizes, it is the upper size.
     """
     if upper not in samples[low] or lower not in samples[high]:
         return high

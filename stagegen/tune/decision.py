@@ -23,7 +23,7 @@ from stagegen.tune.shapes import Range, Shape
 
 VERSION = 4
 
-#: Versions that are read; in the first, nothing says which times are not known well.
+#: Versions that are read; tables of the first do not say which times are not known well.
 READ = (3, VERSION)
 
 #: The communicators that tables serve, the most special first: all ranks of the cluster, all ranks
@@ -31,7 +31,7 @@ READ = (3, VERSION)
 #: some unknown host.
 CLUSTER, GROUP, ONE_HOST, HOSTS, OTHER = "cluster", "group", "one-host", "hosts", "other"
 
-#: Those whose tables serve all ranks of a shape, and shapes that are near.
+#: Communicators whose tables serve all ranks of a shape, and shapes that are near.
 GENERIC = (ONE_HOST, HOSTS, OTHER)
 
 #: The native routine as a candidate.
@@ -40,14 +40,14 @@ NATIVE_CANDIDATE = Candidate(NATIVE)
 
 @dataclass(frozen=True)
 class Lesson:
-    """Where a rule comes from that programs learned (:mod:`stagegen.adaptive.merge`).
+    """The origin of a rule that programs learned (:mod:`stagegen.adaptive.merge`).
 
     Attributes:
         files: the names of the learned files, sorted.
-        policies: that searched, sorted.
-        calls: of all situations together.
+        policies: the names of the policies that searched, sorted.
+        calls: their number in all situations together.
         seconds: the median of a call of the rule's candidate.
-        instead_of: what served before, as the session's commands write it.
+        instead_of: the candidate that served before, as the session's commands write it.
         instead_of_seconds: the median of its calls in the same programs.
     """
 
@@ -84,14 +84,14 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Reconfigured:
-    """Where a rule comes from that ``stagegen reconfigure`` made.
+    """The origin of a rule that ``stagegen reconfigure`` made.
 
     Attributes:
         began: the name of the tree that it began with.
         tried: how many changes it tried.
         kept: the changes that it kept, in words.
         seconds: the median of a call of the rule's candidate.
-        instead_of: what served before, as the session's commands write it.
+        instead_of: the candidate that served before, as the session's commands write it.
         instead_of_seconds: the median of its calls in the same launches.
     """
 
@@ -123,8 +123,8 @@ class Rule:
             was kept, first at which this one won); None for the first rule.
         alternatives: the ones that serve where the candidate cannot, in this order; after the
             last one comes the native routine.
-        learned: where it is from, if programs learned it; else None.
-        reconfigured: where it is from, if ``stagegen reconfigure`` made it; else None.
+        learned: its origin, if programs learned it; else None.
+        reconfigured: its origin, if ``stagegen reconfigure`` made it; else None.
     """
 
     first: int
@@ -141,14 +141,14 @@ class Rule:
         return (self.candidate, *self.alternatives, *native)
 
 
-#: A rule that is added has so many alternatives at the most, besides the native routine.
+#: The most alternatives of a rule that is added, besides the native routine.
 _ALTERNATIVES = 3
 
 
 def with_rule(rules: Sequence[Rule], rule: Rule) -> tuple[Rule, ...]:
     """Return rules with one more, for messages of its size alone.
 
-    What served such messages before are its alternatives.
+    The candidates that served such messages before are its alternatives.
     """
     found: list[Rule] = []
     ends = [*(one.first for one in rules[1:]), None]
@@ -172,13 +172,13 @@ def with_rule(rules: Sequence[Rule], rule: Rule) -> tuple[Rule, ...]:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a table's choice may lose at a size, where the time for tuning was limited.
+    """What a table's choice may lose at a size, if the time for tuning was limited.
 
     Attributes:
         size: in bytes.
         loss: by how much the choice may be slower than the best candidate, as a share of the best
             one's time; None if unknown.
-        basis: what the estimate is from: `launches`, `scouting`, `neighbours` or `nothing`.
+        basis: the basis of the estimate: `launches`, `scouting`, `neighbours` or `nothing`.
     """
 
     size: int
@@ -222,7 +222,7 @@ class Spending:
         """What was spent, and what may have been lost, in words."""
         spent = f"{self.spent:.0f} s of the budget of {self.seconds:.0f} s were spent"
         if self.loss is None:
-            return f"{spent}; nothing was measured that tells what a longer budget may save"
+            return f"{spent}; no measurement tells what a longer budget may save"
         saved = 1 - 1 / (1 + self.loss)
         lost = f"a longer budget may save up to {saved:.0%} of the time of calls, mostly far less"
         sizes = "size of a table" if self.unknown == 1 else "sizes of tables"
@@ -243,10 +243,10 @@ class Table:
         hosts: numbers of hosts of the communicators that it serves.
         ranks_per_host: their numbers of ranks per host, as in a shape.
         confirmed: whether what it serves was measured; else it is predicted from ``shape``.
-        unconverged: the measured sizes in bytes, ascending, at which the time of what serves them
-            is not known to within the width that was asked for.
-        estimates: if the time for tuning was limited: what may have been lost, by size.
-        agreement: if it is for a pattern that ranks recognise by telling each other what they have.
+        unconverged: the measured sizes in bytes, ascending, at which the interval of the choice's
+            time is wider than was asked for.
+        estimates: by size, what may have been lost, if the time for tuning was limited.
+        agreement: the cost of recognising its pattern, if ranks tell each other what they have.
     """
 
     collective: str
@@ -316,11 +316,11 @@ class DecisionTable:
         topology_hash: of the topology.
         catalogue_hash: of the catalogue of algorithms.
         representative: whether the cluster itself was measured.
-        tables: sorted by collective; of each the most special communicators first.
+        tables: sorted by collective; for each, the most special communicators come first.
         mixed: facts in which the environments that were measured differ, as the user allowed.
         timing: how calls were timed, if ranks came late to them; else None.
-        spending: if the time for the whole tuning was limited; else None.
-        patterns: of the tables that serve calls of one pattern.
+        spending: of the budget, if the time for the whole tuning was limited; else None.
+        patterns: those with tables that serve only their calls.
     """
 
     cluster: str

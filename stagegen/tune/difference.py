@@ -17,10 +17,10 @@ class Range:
     Attributes:
         first: the smallest message in bytes.
         last: the largest one, None for no end.
-        a: the choice of the one table.
-        b: the choice of the other.
-        a_in_b: what a's choice costs by the times of the other log; nothing known without one.
-        b_in_a: what b's choice costs by the times of the one log.
+        a: the choice of the first table.
+        b: the choice of the second.
+        a_in_b: what a's choice costs by the times of b's log; unknown without that log.
+        b_in_a: what b's choice costs by the times of a's log.
     """
 
     first: int
@@ -33,13 +33,13 @@ class Range:
 
 @dataclass(frozen=True)
 class Difference:
-    """A table of one tuning beside the same one of the other.
+    """A table of one tuning beside the same table of another.
 
     Attributes:
         key: collective, kind of communicators, measured ranks and hosts of both.
         ranges: ascending, from 0 bytes without a gap; neighbours differ in a choice.
-        a_in_b: what the table of a costs by the times of the other log.
-        b_in_a: what the table of b costs by the times of the one log.
+        a_in_b: what the table of a costs by the times of b's log.
+        b_in_a: what the table of b costs by the times of a's log.
     """
 
     key: Key
@@ -104,14 +104,14 @@ def _common_ranges(
 
 
 def total_of(differences: tuple[Difference, ...]) -> tuple[float | None, float | None]:
-    """Return what all tables of a cost in b, and those of b in a."""
+    """Return what all tables of a cost in b, and all tables of b in a."""
     return total(d.a_in_b for d in differences), total(d.b_in_a for d in differences)
 
 
 def table_of_fastest(
     times: Times, key: Key, communicator: str, may_serve: Callable[[Candidate], bool]
 ) -> Table | None:
-    """Return the table that chooses the fastest candidate at each measured size, as a log has none.
+    """Return a table for a log, which has none: it chooses the fastest candidate at each size.
 
     Args:
         times: of the log.

@@ -15,8 +15,8 @@ from stagegen.tune.race import SETTLE_SECONDS, decisive
 #: Short calls vary by more than the difference at stake, and cost next to nothing.
 SHORT_REPETITIONS, LONG_REPETITIONS = 5, 4
 
-#: A duel that noise leaves open goes on once, with PROLONGED times the repetitions. The probability
-#: of seeing a difference that is not there is that of both tests together.
+#: A duel that noise leaves open goes on once, with PROLONGED times the repetitions. A false
+#: difference has the probability that both tests show it.
 PROLONGED = 2
 
 Times = dict[Candidate, tuple[float, ...]]
@@ -50,7 +50,7 @@ class Duels:
         return self._beats(challenger, holder, times, (size, holder, challenger))
 
     def stays_faster(self, size: int, holder: Candidate, challenger: Candidate) -> bool:
-        """Whether what serves smaller messages still beats another by more than the noise.
+        """Whether the candidate for smaller messages still beats another by more than the noise.
 
         Raises:
             MeasurementError: the duel failed, or the log lacks it.
@@ -61,8 +61,8 @@ class Duels:
     def _beats(
         self, one: Candidate, other: Candidate, times: Times, key: tuple[int, Candidate, Candidate]
     ) -> bool:
-        """Whether one is faster, after more repetitions if that counts but may be chance."""
-        # Native need not gain more than it takes to be seen: what is slower must not serve.
+        """Whether one is faster; if its lead counts but may be chance, after more repetitions."""
+        # For native, any gain that shows is enough: a slower routine must not serve.
         gain = min(self.gain, MARGIN) if one == NATIVE_CANDIDATE else self.gain
         if is_lower(times[one], times[other], gain) and not is_faster(
             times[one], times[other], gain

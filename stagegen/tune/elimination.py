@@ -1,4 +1,4 @@
-"""What needs no further launch: candidates that cannot be chosen, and sizes that are decided.
+"""Saves launches: leaves out candidates that cannot be chosen, and sizes that are decided.
 
 - A candidate is *beaten* if even its least time, scouting included, is above the median of a rival
   by :func:`stagegen.tune.choose.far`, and by more than the noise. A hiccup can cause one long time,
@@ -8,17 +8,18 @@
   no decision. Where calls are long, each challenger is tested for itself.
 - The native routine is *replaced* before all launches are done if the challenger was faster on
   another communicator, and is ahead by the least gain in each of :data:`CONFIRMED` launches.
-- A challenger that is slower than the leader in two launches or more is *behind*: what replaces
-  it is the better of two that both beat the native routine.
-- Where calls are dear, launches go on for the first group alone. What another beats *by far*
-  (:func:`stagegen.tune.choose.is_faster_by_far`) is not timed again, but stays: the tables of other
-  groups may have it.
+- A challenger that is slower than the leader in two launches or more is *behind*: the leader that
+  replaces it is the better of two that both beat the native routine.
+- Where calls are dear, launches go on for the first group alone. A candidate that another one beats
+  *by far* (:func:`stagegen.tune.choose.is_faster_by_far`) is not timed again, but stays: the tables
+  of other groups may have it.
 
 The error of the race: in each group, the native routine is tested against one challenger, which
 scouting ranked best. A challenger that is no faster must be ahead in each of five launches, which
 has a probability of at most 1 in 32, and its median gain must reach the least gain besides. The
 others may replace the native routine only if that one does, so the probability of a false change
-does not grow with their number. While it is on test, it is not taken out as beaten or behind.
+does not grow with their number. While that challenger is on test, it is not taken out as beaten or
+behind.
 
 Where calls are long, the bound holds for each challenger. These are few (:data:`FINALISTS` of
 :mod:`stagegen.tune.launches`), noise is small beside the least gain, and a wrong choice costs most:
@@ -28,10 +29,10 @@ A challenger that was faster on another communicator needs fewer launches, as it
 looks on both. One that is no faster here is ahead in both launches with a probability of at most 1
 in 4, and by the least gain in both with a lower one.
 
-The bound of 1 in 32 does not cover what is decided by far, which is asked of every candidate where
-there were fewer than five launches: calls are dear, a budget is spent, or the options ask for few.
-There, no time of the native routine, looks included, comes near the other's median: where calls are
-dear, all are 30 % above it after one launch, 12 % after two; else 50 % and 20 %.
+The bound of 1 in 32 does not cover decisions by far. They are made for every candidate if there
+were fewer than five launches: calls are dear, a budget is spent, or the options ask for few. There,
+no time of the native routine, looks included, comes near the other's median: where calls are dear,
+all are 30 % above it after one launch, 12 % after two; else 50 % and 20 %.
 """
 
 from __future__ import annotations
@@ -49,15 +50,15 @@ from stagegen.tune.field import least
 from stagegen.tune.point import Point
 from stagegen.tune.protocol import Protocol
 
-#: So many launches confirm what was faster on another communicator.
+#: This many launches confirm a routine that was faster on another communicator.
 CONFIRMED = 2
 
-#: The logarithm of the factor is also at least so many times the noise.
+#: The logarithm of the factor is also at least this many times the noise.
 NOISE_FACTOR = 4
 
 
 def is_settled(point: Point, protocol: Protocol) -> bool:
-    """Whether further launches cannot change the choice of any group, or hardly its time."""
+    """Whether further launches can no longer change the choice of any group."""
     if not point.launches:
         return len(point.running) <= 1
     return all(_is_settled(point, group, protocol) for group in _contested(point))
@@ -76,12 +77,12 @@ def worth_timing(point: Point) -> tuple[Candidate, ...]:
 
 
 def _contested(point: Point) -> tuple[frozenset[Candidate], ...]:
-    """Return the groups that further launches are for: where calls are dear, the first alone."""
+    """Return the groups that further launches are for: where calls are dear, only the first."""
     return point.field.without_dear(least(point.seen)).groups
 
 
 def _left(point: Point, group: frozenset[Candidate]) -> list[Candidate]:
-    """Return what still runs of a group, without those that lost by far if calls are dear."""
+    """Return the running candidates of a group; if calls are dear, only those not beaten by far."""
     running = [candidate for candidate in point.running if candidate in group]
     if not point.is_dear:
         return running
@@ -120,7 +121,7 @@ def eliminate(point: Point, protocol: Protocol, noise: float) -> None:
 
     Args:
         point: what is known of a size; learns which finalists are out.
-        protocol: what a difference must be.
+        protocol: which differences count.
         noise: as :func:`stagegen.tune.point.noise_of` has it.
     """
     for candidate in sorted(point.running, key=point.median, reverse=True):
@@ -135,7 +136,7 @@ def eliminate(point: Point, protocol: Protocol, noise: float) -> None:
 
 
 def _replace_native(point: Point, protocol: Protocol) -> None:
-    """Take out native if launches confirm what was faster elsewhere, and all that is not ahead."""
+    """If launches confirm what was faster elsewhere, take out native and all that is not ahead."""
     if not point.is_told or NATIVE_CANDIDATE not in point.running:
         return
     native = point.raced[NATIVE_CANDIDATE]
@@ -150,7 +151,7 @@ def _replace_native(point: Point, protocol: Protocol) -> None:
 
 
 def _is_on_test(point: Point, candidate: Candidate) -> bool:
-    """Whether it is the one by which others may replace the native routine, too."""
+    """Whether it is tested first, so that others replace the native routine only if it does."""
     if point.is_long:
         return False
     tested = {point.challenger(group) for group in point.field.groups}
@@ -176,7 +177,8 @@ def _is_beaten(
 def _is_out_of_reach(point: Point, candidate: Candidate, protocol: Protocol) -> bool:
     """Whether it can no longer replace the native routine in any group.
 
-    It can if neither itself nor, unless calls are long, the one that is tested first has failed.
+    It can as long as it has not failed itself, and, unless calls are long, neither has the one that
+    is tested first.
     """
     if NATIVE_CANDIDATE not in point.running:
         return False
@@ -194,7 +196,7 @@ def _is_out_of_reach(point: Point, candidate: Candidate, protocol: Protocol) -> 
 def _is_behind(
     point: Point, candidate: Candidate, rivals: Mapping[Candidate, float], protocol: Protocol
 ) -> bool:
-    """Whether a challenger lost to the leader in all of two launches or more, by what counts."""
+    """Whether a challenger lost to the leader in each of several launches, by what counts."""
     if candidate in point.holders and not point.is_long:
         return False
     inner = [group for group in point.field.groups if candidate in group][-1]

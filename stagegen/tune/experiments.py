@@ -19,7 +19,7 @@ from stagegen.topology import WHOLE
 
 
 class Experiments:
-    """Numbers the experiments of requests. What is asked before decides, so a log answers alike.
+    """Numbers the experiments of requests by the requests before, so that a log answers alike.
 
     Args:
         source: of checks and measurements.
@@ -36,7 +36,7 @@ class Experiments:
         return self._source.check(collective, candidates, communicator)
 
     def measure(self, request: Request) -> Measurement:
-        """Measure in experiments that equal requests have not had."""
+        """Measure in experiments that no equal request had before."""
         if request.timing.arrivals is None:
             return self._source.measure(request)
         if request.look:

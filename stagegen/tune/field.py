@@ -31,7 +31,7 @@ class Sample:
     Attributes:
         seconds: of the repetitions that count for decisions; if there are none, of scouting.
         dropped: whether it fell behind and can no longer be chosen.
-        scouted: what scouting saw, if that is not what ``seconds`` are.
+        scouted: the times of scouting, unless ``seconds`` are these.
         launches: ``seconds`` by the launch that made them; empty after scouting alone.
         rank: the least seconds of scouting, by which challengers of the native routine were
             ranked; infinite if unknown.
@@ -97,7 +97,7 @@ class Field:
         return Field(self.candidates, (first, *(g for g in inner if best(g) <= DEAR_SECONDS)))
 
     def leaders(self, times: Mapping[Candidate, float]) -> list[Candidate]:
-        """Return the best of each group that has a time."""
+        """Return the best candidate of each group, among those that have a time."""
         members = ([(times[c], c) for c in group if c in times] for group in self.groups)
         return [min(timed)[1] for timed in members if timed]
 

@@ -29,7 +29,7 @@ LATENCY = 0.2
 SHARES = {"first": 1.0, "composed": 0.16, "launch 1": 0.55, "launch 2": 0.28, "later": 0.12}
 DUELS = 0.15
 
-#: What races of a kind have cost counts fully only once this share of them is done.
+#: The cost of races of a kind counts fully only once this share of them is done.
 TRUSTED = 0.1
 
 
@@ -103,7 +103,7 @@ def race_of(request: Request) -> Race:
 
 
 class BudgetForecast:
-    """Says how much of a budget is left; which races it is for, tuning decides as it goes.
+    """Says how much of a budget is left; tuning decides as it goes which races it is for.
 
     Args:
         expected: the races that there may be.
@@ -144,11 +144,11 @@ class BudgetForecast:
 class Forecast:
     """Says how much is done, and how long the rest will take.
 
-    A first look that is still to come costs, per second of its lower bound and :data:`LATENCY`,
-    what the first looks at its collective have cost, or those at all collectives while few of its
-    own are done. A race of another kind costs a share of that: what its kind has shown so far, or
-    else :data:`SHARES`. What is measured between the sizes counts as a part of the races there.
-    Races that were passed over are done, and have cost nothing.
+    A first look that is still to come costs, per second of its lower bound and :data:`LATENCY`, as
+    much as the first looks at its collective did, or at all collectives while few of its own are
+    done. A race of another kind costs a share of that: the share of its kind so far, or else
+    :data:`SHARES`. Measurements between the sizes count as parts of the races there. Races that
+    were passed over are done, and have cost nothing.
 
     Args:
         expected: the races, in their order.
@@ -235,7 +235,7 @@ class Forecast:
         return (self._spent[own] + trust * of_all) / (self._passed[own] + trust)
 
     def _share(self, kind: str) -> float:
-        """Return what races of a kind cost of first looks of the same weight."""
+        """Return the cost of races of a kind, as a share of first looks of the same weight."""
         if kind == "first":
             return 1.0
         firsts = {key: self._first(key[1]) for key in self._of_kind if key[0] == kind}

@@ -1,8 +1,8 @@
 """What one communicator tells about another: the candidates to confirm there.
 
 Communicators that differ in hosts and ranks per host have most of their winners in common. So a
-search begins with those of the communicator that is nearest in shape, and looks at all candidates
-only where these lose.
+search begins with the winners on the communicator that is nearest in shape, and looks at all
+candidates only where these lose.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def hints_from(
 
     Args:
         found: for the same collective, on the communicator that is nearest in shape.
-        algorithms: the names of those that can run on the communicator to tune for.
-        one_rule: whether one rule serves all sizes. Then what does so is passed on at each; with
-            long messages it must win, and with others native may be as fast.
+        algorithms: the names of the algorithms that can run on the communicator to tune for.
+        one_rule: whether one rule serves all sizes. Then the candidates for this rule are passed on
+            at each size; with long messages they must win, and with others native may be as fast.
     """
     samples = found.samples
     if one_rule:

@@ -1,7 +1,7 @@
 """The launches that decide: the finalists of a size are timed anew in several jobs.
 
 In each launch the finalists take turns, so what changes with the launch or with time hits all
-alike. What is beyond doubt, or can no longer change the choice, is not timed again
+alike. Candidates that are beyond doubt, or can no longer change the choice, are not timed again
 (:mod:`stagegen.tune.elimination`).
 """
 
@@ -22,27 +22,27 @@ from stagegen.tune.point import Point
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.race import SCOUT_FACTOR, decisive, in_random_order
 
-#: The repetitions of each candidate that a launch adds at a time, by the seconds that a call takes
-#: at the most.
+#: The repetitions of each candidate that a launch adds at a time, by the most seconds that a call
+#: takes.
 CHUNKS = ((0.15, 3), (math.inf, 1))
 
 #: A launch goes on if at least this share of the times of a candidate are above its median in all
 #: launches by this factor. Beside dear calls, a hiccup is small: they are not repeated.
 DISTURBED_SHARE, DISTURBED = 0.4, 1.25
 
-#: So many repetitions have a median that one hiccup cannot move, and are made whatever they cost.
+#: One hiccup cannot move the median of this many repetitions; they are made whatever they cost.
 THREE = 3
 
-#: While launches confirm what was faster on another communicator, the interval of a median may be
-#: wider by this factor: what is left to find is whether native is as fast.
+#: While launches confirm a routine that was faster on another communicator, the interval of a
+#: median may be wider by this factor: the only open question is whether native is as fast.
 WIDER_IF_TOLD = 3
 
 #: The most repetitions of a candidate in all launches together.
 REPETITIONS_MOST = 60
 
-#: How many candidates of a group are finalists, by the seconds that a call takes at the most, and
-#: within which factor of the best; the second factor if calls are long, also for what holds the
-#: nearby sizes.
+#: How many candidates of a group are finalists, by the most seconds that a call takes, and within
+#: which factor of the best. The second factor is for long calls; there, it also limits the
+#: candidates that hold the nearby sizes.
 FINALISTS = ((0.1, 3), (1.0, 2), (math.inf, 1))
 NEAR, NEAR_LONG = 1.15, 1.06
 
@@ -67,7 +67,7 @@ def run_launch(
         source: makes measurements, or has them from a log.
         request: for one look at candidates, in this launch.
         point: what is known of the size; learns more.
-        protocol: how often, and what counts.
+        protocol: how often to measure, and which differences count.
         cap: seconds of measured time after which no repetitions are added.
         noise: as :func:`stagegen.tune.point.noise_of` has it; None if all go on to the end.
     """
@@ -114,7 +114,7 @@ def _worth_repeating(point: Point, turn: Request) -> tuple[Candidate, ...]:
 
 
 def _is_disturbed(point: Point, candidate: Candidate, launch: int) -> bool:
-    """Whether hiccups may have made the median of a launch: so many of its times are odd."""
+    """Whether so many times of a launch are odd that hiccups may have moved its median."""
     usual = statistics.median([*point.seen[candidate], *point.pooled(candidate)])
     times = point.raced[candidate][launch]
     odd = sum(seconds > DISTURBED * usual for seconds in times)
@@ -128,9 +128,9 @@ def _chunk(lasts: float, protocol: Protocol) -> int:
 
 
 def _leads_as_named(point: Point, scores: Mapping[Candidate, float]) -> bool:
-    """Whether the best of what predictions named is within :data:`NEAR_LONG` of all others.
+    """Whether the best candidate that predictions named is within :data:`NEAR_LONG` of all others.
 
-    A single look tells no smaller difference.
+    A single look cannot tell a smaller difference.
     """
     named = [scores[candidate] for candidate in point.named]
     return bool(named) and min(named) <= NEAR_LONG * min(scores.values())
@@ -143,7 +143,7 @@ def _leaders(point: Point, scores: Mapping[Candidate, float], near: float) -> li
 
 
 def _challengers(point: Point, scores: Mapping[Candidate, float], near: float) -> list[Candidate]:
-    """Return the first ones besides native, where another search has told what may win."""
+    """Return the first candidates besides native, if another search has told what may win."""
     others = {
         candidate: seconds
         for candidate, seconds in scores.items()
@@ -153,15 +153,15 @@ def _challengers(point: Point, scores: Mapping[Candidate, float], near: float) -
 
 
 def name_finalists(point: Point, neighbours: Sequence[Candidate], *, is_told: bool = False) -> None:
-    """Choose the finalists: the leaders of the groups, and what holds the nearby sizes.
+    """Choose the finalists: the leaders of the groups, and the holders of the nearby sizes.
 
     A look at candidates that were named before any call of this size favours none of them. If the
-    best is among them, it is a launch like the others (:attr:`Point.named`).
+    best is among them, this look counts as a launch (:attr:`Point.named`).
 
     Args:
         point: what scouting saw.
-        neighbours: what may be chosen at the neighbouring sizes.
-        is_told: as of the plan.
+        neighbours: the candidates that may be chosen at the neighbouring sizes.
+        is_told: as in the plan.
     """
     scores = least(point.tried)
     near = NEAR_LONG if point.is_long else NEAR

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from stagegen.tune.sizes import octaves
 from stagegen.tune.subject import Subject
 
-#: The first look of a search costs so many times others like it: it tunes all parameters.
+#: The first look of a search costs this many times as much as others: it tunes all parameters.
 BEGIN = 4.0
 
-#: How many calls a look takes, by the seconds of a call at the most; the longer a call, the fewer
+#: How many calls a look takes, by the most seconds of a call; the longer a call, the fewer
 #: candidates are looked at. To its lower bound a call adds :data:`LATENCY` seconds.
 CALLS, LATENCY = ((0.05, 80.0), (0.1, 40.0), (1.0, 10.0), (math.inf, 4.0)), 0.02
 
-#: With one rule for all sizes, nothing is ruled out by predictions, so it is at least so many.
+#: With one rule for all sizes, predictions rule out nothing: a look takes at least so many calls.
 ALL = 20.0
 
 
@@ -23,10 +23,10 @@ def cost_of_look(subject: Subject, size: int, everyone: Sequence[Subject]) -> fl
     """Return the seconds that a look is expected to take, by looks before it.
 
     Args:
-        subject: of which search.
+        subject: the search.
         size: in bytes.
-        everyone: all subjects; if neither this one nor its collective's first one was looked at,
-            their looks tell.
+        everyone: all subjects; their looks tell if neither this one nor its collective's first one
+            had any.
     """
     plain = _plain_cost(subject, size)
     known = subject.costs or (subject.first.costs if subject.first else {})
@@ -41,7 +41,7 @@ def cost_of_look(subject: Subject, size: int, everyone: Sequence[Subject]) -> fl
 
 
 def _beginning(known: Mapping[int, float], size: int) -> float:
-    """Return by what factor a look was dearer because it was the first one."""
+    """Return the factor by which a look took longer because it was the first one."""
     return BEGIN if size == next(iter(known)) else 1.0
 
 

@@ -1,6 +1,6 @@
 """The looks of one search: which sizes and candidates launch 0 looks at, and in which order.
 
-A look is scouting at one size (:mod:`stagegen.tune.scouting`). What looks found is kept here: a
+A look is scouting at one size (:mod:`stagegen.tune.scouting`). The results are kept here: a
 :class:`stagegen.tune.point.Point` for each size. The launches that decide go on with these.
 """
 
@@ -34,8 +34,8 @@ LADDER_SECONDS = 0.5
 RUNG_SECONDS = 0.15
 STEP = 4
 
-#: How many candidates of a group are looked at there, whatever is predicted of them, from the
-#: smallest size on. At that one nothing is predicted, so all are looked at.
+#: How many candidates of a group are looked at there, whatever their predictions, from the smallest
+#: size on. At the smallest size there are no predictions, so all are looked at.
 LADDER = (0, 24, 8)
 
 
@@ -83,7 +83,7 @@ class Looks:
         self._scout.plan = replace(self._scout.plan, hints=hints, thrifty=thrifty)
 
     def learn_from(self, other: Looks) -> None:
-        """Predict what compositions take by those on another communicator."""
+        """Predict the times of compositions from those on another communicator."""
         self._composing.learn_from(other._composing)
 
     def at(self, size: int) -> None:
@@ -94,7 +94,7 @@ class Looks:
             self._between(size)
 
     def pending(self) -> tuple[int, ...]:
-        """Return the sizes that a look may be worth: of the plan, and middles of odd ones."""
+        """Return the sizes that may be worth a look: of the plan, and middles of odd ones."""
         left = [size for size in self._plan.sizes if size not in self.points]
         known = sorted(self.points)
         middles = [m for m in self._middles() if known and known[0] < m < known[-1]]
@@ -104,7 +104,7 @@ class Looks:
         return (*left, *free)
 
     def forget(self, collective: str, name: str) -> bool:
-        """Go on without a routine, and without the compositions of which it serves a part.
+        """Go on without a routine, and without the compositions in which it serves a part.
 
         Sizes where these led are looked at again, as others have lost to them. At other sizes, what
         is known of the others stays. Returns whether any was timed.
@@ -129,7 +129,7 @@ class Looks:
         return timed
 
     def _banned_of(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Return the candidates that are left out, for themselves or for a part."""
+        """Return the candidates that are left out, because of themselves or of a part."""
         return [c for c in candidates if routines_of(self._collective, c) & self.banned]
 
     def all(self) -> None:
@@ -149,7 +149,7 @@ class Looks:
     def _at(self, size: int) -> None:
         """Look at all that may win at a size of the plan.
 
-        If the time ends before any was looked at, the largest smaller size tells what serves.
+        If the time ends before any candidate had a look, the largest smaller size says what serves.
         """
         try:
             self._climb_to(size)
@@ -169,7 +169,7 @@ class Looks:
             self._tune_before(size)
         self._plan.progress(f"{self._collective} {size} B")
         below = [self.points[s] for s in sorted(self.points) if s < size]
-        # With one rule for all sizes, a routine may serve that is the best at none.
+        # One rule for all sizes may choose a routine that is the best at no single size.
         known = Prediction(self._plan.bound) if self._plan.one_rule else self.below(size)
         seen: Times = {}
         try:
@@ -195,7 +195,7 @@ class Looks:
             self._quick[tuned] = self._look_at_all(tuned, self._able(tuned))
 
     def _leads_as_hinted(self, tuned: int) -> bool:
-        """Look at the hinted routines and native; return whether one of them is faster than it."""
+        """Look at the hinted routines and native; return whether a hinted one is faster."""
         named = [a for a in self._able(tuned) if a.name in self._hinted | {NATIVE}]
         if len(named) == 1:
             return False
@@ -207,7 +207,7 @@ class Looks:
     def _go_on_without_hints(self, tuned: int) -> None:
         """Drop the hints, and look at all routines at the sizes that were looked at.
 
-        The hints go last: if a routine fails in these looks, they begin again.
+        The hints are dropped last: if a routine fails in these looks, the looks begin again.
         """
         for size in sorted(self.points):
             self._scout.also_all(size, self.points[size], self._able(size))
@@ -215,7 +215,7 @@ class Looks:
         self._quick.pop(tuned, None)
 
     def _look_at_all(self, size: int, algorithms: Sequence[Algorithm]) -> Times:
-        """Look at algorithms at a size that is not tuned itself, whatever may be predicted."""
+        """Look at algorithms at a size that is not tuned itself, whatever their predictions."""
         nothing = Prediction(self._plan.bound)
         return self._scout.quickly(size, algorithms, nothing, len(algorithms))
 
@@ -225,7 +225,7 @@ class Looks:
         return {c.algorithm for few in self._scout.plan.hints.values() for c in few}
 
     def _at_all_sizes(self) -> None:
-        """Look at what was looked at with the longest messages with shorter ones, too."""
+        """Look at all candidates of the longest messages with shorter ones, too."""
         *smaller, largest = self._plan.sizes
         if set(self._plan.sizes) <= self.points.keys():
             for size in smaller:
@@ -236,8 +236,9 @@ class Looks:
     def _able(self, size: int) -> list[Algorithm]:
         """Return the algorithms without parts that can do a size.
 
-        With one rule for all sizes, these are not slower than native at smaller ones. If calls of
-        this size are dear, they are the best few at smaller sizes, and what hints name.
+        With one rule for all sizes, only those count that are not slower than native at smaller
+        sizes. If calls of this size are dear, they are the best few at smaller sizes, and those
+        that hints name.
         """
         able = [a for a in self._algorithms.values() if not a.parts and a.handles(size)]
         if not self._plan.one_rule:
@@ -259,11 +260,11 @@ class Looks:
         return prediction
 
     def rungs(self) -> Mapping[int, int]:
-        """Return sizes below the smallest one, if that takes so long that predictions pay.
+        """Return sizes below the smallest one, if its calls take so long that predictions pay.
 
-        With each comes how many candidates of a group are looked at, whatever is predicted of them.
-        A size where a call is more than half as long as at the next one does not pay: if delays are
-        given as times, they are as long there.
+        The values are how many candidates of a group are looked at, whatever their predictions. A
+        size does not pay if its calls take more than half as long as at the next one: delays that
+        are given as times are as long there.
         """
         sizes = [self._plan.sizes[0]]
         if self._seconds(sizes[0]) <= LADDER_SECONDS:

@@ -2,12 +2,12 @@
 
 At one size, the loss of a choice is its time over that of the reference's choice, both measured in
 the same way. Over sizes, it is the geometric mean of these ratios. A size weighs as many octaves as
-it stands for: half of those to the next smaller size, and half of those to the next larger one. So
-a finer grid does not change the mean, and no size outweighs others by its seconds. Over several
-tables, it is the geometric mean of theirs, each as much as any other.
+it stands for: half of the octaves to the next smaller size, and half of the octaves to the next
+larger one. So a finer grid does not change the mean, and no size outweighs others by its seconds.
+Over several tables, it is the geometric mean of their losses; all tables weigh the same.
 
-A reference that is worse than what it is compared with makes a loss below 0. The loss of A against
-B and that of B against A, by the same times, cancel out.
+If the reference is the worse one, the loss is below 0. By the same times, the loss of A against B
+and the loss of B against A cancel out.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from stagegen.measure.records import Candidate, Measurement
 from stagegen.measure.timing import Timing
 from stagegen.tune.decision import DecisionTable, Table
 
-#: Returns the candidate for a message of so many bytes.
+#: Returns the candidate for a message, by its size in bytes.
 Choice: TypeAlias = Callable[[int], Candidate]
 
-#: How repetitions were made: timing mechanism, settled or not, calls. Only alike ones compare.
+#: How repetitions were made: timing mechanism, settled or not, calls. Only equal ones are compared.
 _Protocol: TypeAlias = tuple[Timing, bool, int]
 
 
-#: As few repetitions can show that one candidate is faster than another
+#: This many repetitions are enough to show that one candidate is faster than another
 #: (:func:`stagegen.measure.statistics.is_faster`).
 ENOUGH = 4
 
@@ -66,9 +66,9 @@ class Times:
     def ratio(
         self, collective: str, communicator: str, size: int, used: Candidate, other: Candidate
     ) -> float | None:
-        """Return the median time of one candidate over that of another; None if not measured.
+        """Return the ratio of the median times of two candidates; None if not measured.
 
-        Of several protocols that timed both, the one with the most repetitions counts.
+        If several protocols timed both, the one with the most repetitions counts.
         """
         if used == other:
             return 1.0
@@ -84,9 +84,9 @@ class Times:
     ) -> Candidate | None:
         """Return the candidate with the least median; None if there is none.
 
-        It is the best of those that were timed most thoroughly, by the protocol with the most
-        repetitions; or a candidate that was faster than that one by another protocol, with at least
-        :data:`ENOUGH` repetitions of each. Of equals it is the first by name.
+        The protocol with the most repetitions names the best of its candidates. Another candidate
+        replaces this one if it was faster by another protocol, with at least :data:`ENOUGH`
+        repetitions of each. Of equals, the first by name counts.
         """
         rounds = [
             {candidate: times[candidate] for candidate in sorted(times) if may_serve(candidate)}
@@ -200,8 +200,8 @@ def lost(used: Choice, reference: Choice, times: Times, collective: str, communi
     return Loss(ratios, tuple(unmeasured))
 
 
-#: What tells apart what tables are made from: collective, kind of communicators, and
-#: how many ranks and hosts were measured.
+#: Identifies what a table is made from: the collective, the kind of communicators, and how many
+#: ranks and hosts were measured.
 Key: TypeAlias = tuple[str, str, int, int]
 
 #: By kind of tables, ranks and hosts: the name of the communicator that was measured for them.
@@ -209,17 +209,17 @@ Measured: TypeAlias = Mapping[tuple[str, int, int], str]
 
 
 def key_of(table: Table) -> Key:
-    """Return the key of a table; one that predicts has that of what it is made from."""
+    """Return the key of a table; a table that predicts has the key of its measurements."""
     return table.collective, table.communicator, table.ranks, table.shape.hosts
 
 
 def by_key(decision: DecisionTable) -> dict[Key, Table]:
-    """Return one table of each key: those with the same key have the same rules."""
+    """Return one table of each key: tables with the same key have the same rules."""
     return {key_of(table): table for table in decision.tables}
 
 
 def total(losses: Iterable[Loss]) -> float | None:
-    """Return the share of time lost over several tables, each as much as any other.
+    """Return the share of time lost over several tables, which all weigh the same.
 
     None if nothing is known of any.
     """

@@ -15,7 +15,7 @@ def communicators_of_tables(
 ) -> dict[tuple[str, int, int], Communicator]:
     """Return the communicator of each table, by its kind, and by the ranks and hosts measured.
 
-    Tables of patterns are not among them: what calls they serve does not follow from ranks.
+    Tables of patterns are not among them: which calls they serve does not follow from their ranks.
 
     Args:
         topology: the cluster.

@@ -2,7 +2,7 @@
 
 A rank of an alltoallv knows its own blocks only, so the ranks cannot choose by size. A ring that
 wins with long blocks may take four times as long as the native routine with short ones. So the
-choice must be slower than the native routine at none of a few sizes, from the smallest to the
+choice must not be slower than the native routine at any of a few sizes, from the smallest to the
 largest.
 
 A search looks at short calls first, and leaves out the routines that are slower there. It tunes
@@ -28,8 +28,9 @@ from stagegen.tune.point import Point
 from stagegen.tune.race import NEAR_FACTOR
 from stagegen.tune.rules import alternatives
 
-#: How many candidates of each kind are timed in launches, besides the native routine. Scouting may
-#: show them slower than it by the share NEARLY, as its few times are noisy; others come first.
+#: How many candidates of each kind are timed in launches, besides the native routine. As the few
+#: times of scouting are noisy, they may be slower there by the share NEARLY; those that are not
+#: come first.
 FINALISTS, NEARLY = 3, 0.25
 
 #: How many algorithms of each kind are looked at with the longest messages if calls are dear there,
@@ -48,7 +49,7 @@ def slower_than_native(times: Times) -> set[str]:
 def foremost(known: Iterable[Times], kinds: TableKinds) -> set[str]:
     """Return the algorithms with the least times at all known sizes, the first ones of each kind.
 
-    The geometric mean of what each takes, over what the native routine takes, is what counts.
+    The geometric mean of their times over the native routine's decides.
     """
     sizes = list(known)
     first: set[str] = set()
@@ -71,7 +72,7 @@ def foremost(known: Iterable[Times], kinds: TableKinds) -> set[str]:
 def ranked(samples: Mapping[int, Samples], margin: float) -> list[Candidate]:
     """Return the candidates that are nowhere slower than the native routine, the fastest first.
 
-    A share of time below ``margin`` is no difference. The order is by the geometric mean over the
+    Differences below the share ``margin`` do not count. The order is by the geometric mean over the
     sizes. The native routine is one of them.
     """
     ratios = {
@@ -84,16 +85,16 @@ def ranked(samples: Mapping[int, Samples], margin: float) -> list[Candidate]:
 
 
 def _margin(gain: float) -> float:
-    """Return what is no difference where a gain counts: what must gain more may lose nothing."""
+    """Return the share of time that may be lost; 0 if a gain must be above the usual one."""
     return gain if gain <= MARGIN else 0.0
 
 
 def choose_one(samples: Mapping[int, Samples], gain: float) -> Candidate:
-    """Return the first of these that beats the native routine; else that one.
+    """Return the first candidate that beats the native routine; else the native routine.
 
-    Each is tested at one size: where its first look was ahead by most. Launches made the times that
-    are tested, so the look does not favour it. At most :data:`FINALISTS` are tested: if launches
-    timed any, what they did not time is not chosen.
+    Each is tested at one size: where its first look was furthest ahead. The test is on the times of
+    launches, so this look does not favour it. At most :data:`FINALISTS` are tested: if launches
+    timed any candidate, one that they did not time is not chosen.
     """
     timed = {c for of_size in samples.values() for c, sample in of_size.items() if sample.launches}
     for candidate in ranked(samples, _margin(gain)):
@@ -109,9 +110,9 @@ def make_one_rule(
     """Yield the rule for all calls; its alternatives, too, are nowhere slower than native.
 
     Args:
-        samples: at each size, of the candidates that may serve.
-        algorithms: of these candidates, as for :func:`stagegen.tune.candidates.algorithms_of`.
-        gain: a smaller difference is none.
+        samples: by size, the samples of the candidates that may serve.
+        algorithms: those of the candidates, as for :func:`stagegen.tune.candidates.algorithms_of`.
+        gain: smaller differences do not count.
     """
     if samples:
         largest = samples[max(samples)]
@@ -126,9 +127,9 @@ def name_finalists_of_all(points: Mapping[int, Point], kinds: TableKinds, gain: 
     Args:
         points: what is known of each size; those without launches get finalists.
         kinds: the tables to make; each has its own best.
-        gain: a smaller difference is none.
+        gain: smaller differences do not count.
     """
-    # Some had more calls than others, whose least is lower for that alone. The looks were equal.
+    # More calls alone make the least time lower, so only first looks count: all have one.
     samples = {size: _looks(point) for size, point in points.items()}
     best = {NATIVE_CANDIDATE}
     for kind in kinds.names:
@@ -147,7 +148,7 @@ def _looks(point: Point) -> Samples:
 
 
 def _ratio(sample: Sample, samples: Samples) -> float:
-    """Return the time over that of the native routine: within launches, if both have some."""
+    """Return the time over the native routine's: within launches, if both have some."""
     native = samples[NATIVE_CANDIDATE]
     ratios = launch_ratios(sample.launches, native.launches)
     return statistics.median(ratios) if ratios else median(sample) / median(native)
@@ -159,7 +160,7 @@ def _look(sample: Sample) -> float:
 
 
 def _wins(candidate: Candidate, samples: Mapping[int, Samples], gain: float) -> bool:
-    """Whether it beats the native routine: by what launches say, or by looks if there are none.
+    """Whether it beats the native routine: in launches, or in looks if there are none.
 
     A native routine that fell so far behind that it was not timed again is beaten, too.
     """

@@ -32,10 +32,10 @@ def outcome_of(
         collective: which one.
         plan: what was tuned.
         kinds: the tables to make.
-        points: what is known of each size; of those that are missing, nothing is.
+        points: what is known of each size; a size that is missing is unknown.
         failures: what ended or hung the job.
         crossovers: finds where choices change; if None, they change at measured sizes.
-        final: whether the choices serve in the end; else they only lead to what is measured next.
+        final: whether the choices serve in the end; else they only decide what is measured next.
 
     Raises:
         MeasurementError: a duel failed, or the log lacks it.
@@ -73,7 +73,7 @@ def _table(
         rules = tuple(make_rules(of_kind, kinds.known, gain, crossovers))
     elif set(plan.sizes) <= of_kind.keys():
         rules = tuple(make_one_rule(of_kind, kinds.known, gain))
-    else:  # there was no time for all sizes, and nobody knows whether it is slow at others
+    else:  # there was no time for all sizes: it may be slow at the others
         rules = ()
     hosts = plan.hosts or plan.ranks
     unseen = (Rule(0, NATIVE_CANDIDATE),)

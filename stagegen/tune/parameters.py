@@ -45,7 +45,7 @@ class Tuner:
         scout: returns the request for one look at candidates at a size.
         size: in bytes.
         ranks: of the communicator.
-        late: by how many seconds ranks come late to a call at the most.
+        late: the most seconds by which ranks come late to a call.
         for_larger: whether the size is looked at for the sake of larger ones.
     """
 
@@ -94,7 +94,7 @@ class Tuner:
     def _time(
         self, best: Candidate, name: str, values: Iterable[int], seconds: float
     ) -> dict[Candidate, list[float]]:
-        """Return the seconds of ``best`` and of what it is with other values of a parameter."""
+        """Return the seconds of ``best`` with its own and with other values of a parameter."""
         own = dict(best.parameters)[name]
         lasts = seconds + self.late
         is_short, is_long = lasts < SHORT_SECONDS, lasts > LONG_SECONDS
@@ -126,7 +126,7 @@ class Tuner:
 
         Args:
             best: the candidate so far.
-            parameter: whose values were tried.
+            parameter: the one whose values were tried.
             times: seconds of ``best`` and of the candidates with these values.
             fastest: the least seconds with any value of the parameter so far.
         """

@@ -18,11 +18,11 @@ from stagegen.tune.candidates import part_size
 from stagegen.tune.communicators import as_seen_by, find_communicators
 from stagegen.tune.scope import Wanted
 
-#: A size of a part is served by what was seen at another one within this factor. A wrong routine
-#: costs less here than in a call: the composition must win with it.
+#: Looks at a size of a part also serve other sizes within this factor. A wrong routine costs less
+#: here than in a call: the composition must win with it.
 NEAR = 2.0
 
-#: Nobody looks at parts whose lower bounds together are above the bound of the call itself by more
+#: Parts have no look if their lower bounds together are above the bound of the call itself by more
 #: than this factor, and :data:`LATENCY` seconds: other routines are hardly so far from the bound.
 DEARER, LATENCY = 1.3, 0.005
 
@@ -30,9 +30,9 @@ DEARER, LATENCY = 1.3, 0.005
 def part_subjects(
     wanted: Sequence[Wanted], catalogue: Catalogue, topology: Topology
 ) -> tuple[Wanted, ...]:
-    """Return the subjects that are there for parts alone, in the order of what they serve.
+    """Return the subjects that are there for parts alone, in the order of the calls they serve.
 
-    A collective that is called on the same communicator is none of them: its own table serves.
+    A collective that is called on the same communicator is not among them: its own table serves.
 
     Args:
         wanted: what a program calls.

@@ -1,6 +1,6 @@
 """The passes of all searches of a tuning: scouting, compositions, launches, and the conclusion.
 
-What fails in a pass is left out of all that comes after it, on all communicators.
+A routine that fails in a pass is left out of all later ones, on all communicators.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def teacher_of(topic: Topic, before: Iterable[Topic]) -> Topic | None:
     knows.
 
     Args:
-        topic: that is searched now.
-        before: what was searched before it, in this order.
+        topic: the one that is searched now.
+        before: the topics that were searched before it, in this order.
     """
     if topic.communicator.group is not None or topic.communicator.pattern is not None:
         return None
@@ -71,7 +71,7 @@ def teacher_of(topic: Topic, before: Iterable[Topic]) -> Topic | None:
 
 
 class Passes:
-    """The passes of all searches, set by set: what fails in a set is left out of all after it.
+    """The passes of all searches, set by set: a routine that fails in one is left out of all later.
 
     Args:
         sets: of topics whose searches may go on at the same time.
@@ -111,7 +111,7 @@ class Passes:
         }
 
     def compose(self, composed: Mapping[Topic, BySize]) -> None:
-        """Look at compositions; what those of one search took tells what others may take."""
+        """Look at compositions; their times in one search predict their times in others."""
         before: list[Topic] = []
         for topics in self._sets:
             self._leave_out(topics)
@@ -129,20 +129,20 @@ class Passes:
             self._run_each(steps)
 
     def confirm(self, launch: int) -> None:
-        """Time finalists in a launch; not of what only serves parts."""
+        """Time finalists in a launch, but not those of searches that only serve parts."""
         for topics in self._called():
             self._leave_out(topics)
             self._run(lambda search: search.confirm(launch), topics)
 
     def conclude(self) -> Mapping[Topic, Outcome]:
-        """Return the outcomes; none of what only serves parts."""
+        """Return the outcomes, but not those of searches that only serve parts."""
         found: dict[Topic, Outcome] = {}
         left = list(self._called())
         while left:
             for topics in left:
                 self._leave_out(topics)
                 found |= self._run(lambda search: search.conclude(), topics)
-            # What fails in a duel may serve in what was concluded before.
+            # A routine that fails in a duel may serve in an outcome from before.
             left = [late for topics in self._called() if (late := self._leave_out(topics))]
         return found
 
@@ -170,7 +170,7 @@ class Passes:
 
 
 def _without(banned: Set[tuple[str, str]], collective: str, by_size: BySize) -> BySize:
-    """Return the compositions that are not banned, and of which no part is."""
+    """Return the compositions that are not banned themselves, and have no banned part."""
     return {
         size: {c: s for c, s in candidates.items() if not routines_of(collective, c) & banned}
         for size, candidates in by_size.items()

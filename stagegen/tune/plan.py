@@ -27,7 +27,7 @@ class Plan:
         progress: called with a text at every step.
         communicator: its name.
         kinds: of the tables to make, the most special first.
-        protocol: how often is measured, and what difference counts.
+        protocol: how often to measure, and which differences count.
         hints: by size, the candidates that another communicator's search found to be best, the best
             first, with their parameters. A size is *confirmed* by those for the nearest size: the
             first two are timed against the native routine alone. If neither wins, all candidates
@@ -35,8 +35,8 @@ class Plan:
         bound: the lower bound in seconds for a size, at the links' nominal rates; 0 if there is
             none.
         hosts: on how many hosts the ranks are; None: on one each.
-        late: by how many seconds ranks come late to a call of a size at the most, at the links'
-            nominal rates.
+        late: the most seconds by which ranks come late to a call of a size, at the links' nominal
+            rates.
         one_rule: whether one rule serves calls of all sizes.
         is_told: whether another communicator's search says what may win: then crossovers follow
             from the times at the sizes, where these are known, and launches have fewer finalists.
@@ -68,8 +68,8 @@ class Plan:
     def tuning_size(self) -> int:
         """The size in bytes at which parameters are tuned if one rule serves calls of all sizes.
 
-        It is the largest size at which calls are not dear by their lower bound: short ones would
-        ask for values that are bad with long ones, which take most of the time.
+        It is the largest size at which calls are not dear by their lower bound: short messages
+        would ask for values that are bad for long ones, which take most of the time.
         """
         *smaller, size = self.sizes
         shorter = max(smaller, default=0)
@@ -100,10 +100,10 @@ class Outcome:
 
 
 def unconverged(table: Table, samples: Mapping[int, Samples], width: float) -> tuple[int, ...]:
-    """Return the sizes at which the time of what serves them is not known to within ``width``.
+    """Return the sizes at which the interval of the choice's time is wider than ``width``.
 
     Args:
-        table: says what serves.
+        table: with the choices.
         samples: of the sizes that were measured.
         width: the share of a median within which its 95 % interval must be.
     """

@@ -21,17 +21,17 @@ class Point:
         field: the candidates that were scouted, and their groups.
         seen: what looks saw of each.
         tried: the times that rank them.
-        late: by how many seconds ranks come late to a call at the most.
+        late: the most seconds by which ranks come late to a call.
         told: the algorithms that were faster than native on another communicator at such a size, if
             one of them had the best look here.
         named: the first times of the candidates that predictions named before any call of this
             size, if calls are dear and the native routine lost clearly, as it was predicted to.
         finalists: the candidates that are timed in the launches that decide.
-        holders: those of them that stay unless the difference counts: what may be chosen at the
+        holders: the finalists that stay unless a difference counts: those that may be chosen at the
             neighbouring sizes, and the native routine.
         raced: the times of each finalist, by launch.
         out: finalists that are no longer timed and cannot be chosen.
-        launches: those that are done with this size.
+        launches: the ones that are done with this size.
         ranks: what scouting saw of each finalist, the least seconds.
     """
 
@@ -93,9 +93,9 @@ class Point:
         return min(others, key=lambda c: (self.ranks[c], c), default=None)
 
     def has_led(self, candidate: Candidate) -> bool:
-        """Whether a candidate was the first of a group: in looks, in launches, or to be tested.
+        """Whether a candidate led a group: in looks, in launches, or as the first to be tested.
 
-        Others may have lost to such a one.
+        Others may have lost to it.
         """
         timed = {one: self.median(one) for one in self.running if one in self.raced}
         return candidate in (

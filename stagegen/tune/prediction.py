@@ -2,11 +2,12 @@
 
 The cost formulas of Faraj 2006, section 4.1.1.1, are sums of terms in α and terms in βn, so a call
 of n bytes takes a + bn. Each algorithm's a and b are fitted to its own times. The two times that
-give b are far apart where they can be: between near ones, noise makes the line steep.
+give b are of sizes that are far apart if possible: between near sizes, noise makes the line steep.
 
-What is certain is less: more bytes take more time, and at least as much more as the lower bound
-grows. The bound is of the links' nominal rates. If the best routine was faster at the last sizes,
-the bound is scaled down to that: links may be faster, and buffers may take whole messages.
+Only this is certain: more bytes take more time, by at least the growth of the lower bound. The
+bound assumes the links' nominal rates. If the best routine was faster than the bound at the last
+sizes, the bound is scaled down to its time: links may be faster, and buffers may take whole
+messages.
 """
 
 from __future__ import annotations
@@ -16,23 +17,23 @@ import statistics
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-#: Lines rule out candidates up to this factor beyond the last size; farther, only what is certain
-#: does: protocols change between short and long messages, and slopes with them.
+#: Lines rule out candidates up to this factor beyond the last size; farther away, only what is
+#: certain does: protocols change between short and long messages, and slopes change with them.
 NEAR = 8
 
-#: The line through two times is through sizes that differ at least by this factor, where it can.
+#: The line goes through the times at two sizes that differ at least by this factor, if possible.
 APART = 4
 
-#: The error of predictions, as a share, is taken for at least the first and at most the second.
+#: The error of predictions, as a share, counts as at least the first and at most the second.
 ERROR_LEAST, ERROR_MOST = 0.05, 0.4
 
 #: The error of one time in seconds is at least this: the ranks do not begin at the same instant.
 ERROR_SECONDS = 2e-4
 
-#: A time tells of an algorithm's bytes if the lower bound is this share of it.
+#: A time tells what an algorithm's bytes take if the lower bound is at least this share of it.
 TELLING = 0.2
 
-#: Bytes are most of a call if the lower bound is this share of its time.
+#: Bytes are most of a call if the lower bound is at least this share of its time.
 MOSTLY = 0.5
 
 #: Long messages may take less than the line through short ones says, as protocols change, but not
@@ -40,15 +41,15 @@ MOSTLY = 0.5
 #: up to twice.
 DOUBT = 2.0
 
-#: So many times the bound the bytes may take beyond the last size that was looked at.
+#: Beyond the last size that was looked at, the bytes may take this many times the bound.
 DEARER = 2.0
 
-#: How near the best routine came to the bound counts at this many sizes, the last ones.
+#: How near the best routine came to the bound counts at this many of the last sizes.
 HELD = 3
 
-#: If the best routine comes within this factor of the bound, headers are taken for the rest. They
-#: are the same share of longer messages, so no routine is hoped to come nearer with these. Frames
-#: of 1,500 bytes have 6 % of headers. Where they have less, the hope may be too high by the
+#: If the best routine comes within this factor of the bound, the rest counts as headers. They are
+#: the same share of longer messages, so no routine is expected to come nearer with these. Headers
+#: are 6 % of frames of 1,500 bytes. Where they are less, the expected time may be too high by the
 #: difference.
 REACHED = 1.1
 
@@ -90,16 +91,16 @@ class Prediction:
         self._has_told |= are_many and bound > MOSTLY * fastest
 
     def is_fresh(self, name: str) -> bool:
-        """Whether an algorithm was seen at the last size; predictions from farther are hopes."""
+        """Whether an algorithm was seen at the last size; predictions from farther are guesses."""
         return name in self._seen and self._seen[name][-1][0] == self._last
 
     def begins_to_tell(self, size: int, seconds: float) -> bool:
-        """Whether bytes are most of calls that take so long, as in no look at many before."""
+        """Whether bytes are most of such calls, for the first time in a look at many candidates."""
         return not self._has_told and self._bound(size) > MOSTLY * seconds
 
     @property
     def error(self) -> float:
-        """The share by which predictions were off, for three of four."""
+        """The share by which three of four predictions were off at most."""
         return usual_error(self._errors)
 
     def expected(self, name: str, size: int) -> float | None:
@@ -113,7 +114,7 @@ class Prediction:
     def least(self, name: str, size: int) -> float:
         """Return the predicted seconds less their error; 0 if the algorithm was not seen yet.
 
-        The error is in each of the times that the line goes through, so it tells more the farther
+        Each of the times that the line goes through has this error, so it counts more the farther
         the line goes.
         """
         if name not in self._seen:
@@ -159,13 +160,14 @@ class Prediction:
         return expected is None or seconds > (1 + self.error) * expected
 
     def _slope(self, name: str, error: float) -> float:
-        """Return the seconds per byte that the times of an algorithm tell, as :func:`_line`."""
+        """Return the seconds per byte by the times of an algorithm, as :func:`_line` has them."""
         return _line(self._seen[name], error)
 
     def _usual(self, name: str) -> float:
         """Return the factor by which the time of an algorithm grows faster than the bound.
 
-        It is 1 if its own times tell. If bytes had little part in these, it is that of others.
+        It is 1 if its own times tell. If bytes had little part in these, it is the median factor of
+        all algorithms.
         """
         last, seconds = self._seen[name][-1]
         if self._bound(last) > TELLING * seconds or not self._factors:
@@ -173,7 +175,7 @@ class Prediction:
         return statistics.median(self._factors)
 
     def _nearest(self) -> float:
-        """Return the factor of the bound below which no long call is hoped to be."""
+        """Return the factor of the bound below which no long call is expected."""
         nearest = min(self._held)
         return nearest if nearest <= REACHED else 1.0
 
@@ -183,7 +185,7 @@ class Prediction:
 
 
 def usual_error(errors: Collection[float]) -> float:
-    """Return the share by which three of four predictions were off at the most.
+    """Return the share by which three of four predictions were off at most.
 
     It is at least :data:`ERROR_LEAST` and at most :data:`ERROR_MOST`, which is also taken until
     four predictions are known.

@@ -27,10 +27,10 @@ from stagegen.tune.shapes import Shape
 
 VERSION = 1
 
-#: What takes the last share of the time in collectives is not tuned for.
+#: Calls that take the last share of the time in collectives are not tuned for.
 LEFT_OUT = 0.005
 
-#: A size is served by what was measured at a more important one that is so near.
+#: A size is not measured itself if a more important one is within this factor.
 NEAR = 1.15
 
 
@@ -63,9 +63,9 @@ class Program:
 
     Attributes:
         wanted: the subjects, those that take the most time first.
-        seconds: what the traces' calls took in all.
-        covered: what those took that the subjects are for.
-        unknown: what those took that no table can serve: on hosts that the topology lacks.
+        seconds: of all calls of the traces.
+        covered: seconds of the calls that the subjects are for.
+        unknown: seconds of the calls that no table can serve, on hosts that the topology lacks.
     """
 
     wanted: tuple[Wanted, ...]
@@ -171,7 +171,7 @@ def options_for(
 def _most_important(
     seconds: Mapping[tuple[str, str, int], float],
 ) -> Iterator[tuple[str, str, int]]:
-    """Yield what takes the most time first, until little of the time is left."""
+    """Yield the calls that take the most time first, until little of the time is left."""
     left = total = sum(seconds.values())
     for key in sorted(seconds, key=lambda key: (-seconds[key], key)):
         if left > LEFT_OUT * total or left == total:

@@ -12,7 +12,7 @@ from stagegen.measure.statistics import MARGIN, WIDTH
 #: The launches that decide. With five, a rank test on launch medians can reach 5 % (1 in 32).
 LAUNCHES = 5
 
-#: The least gain on hosts that stand for others: by how much one routine is faster than another
+#: The least gain on hosts that stand for others: how much faster one routine is than another
 #: differs between hosts.
 GAIN_ELSEWHERE = 0.1
 
@@ -24,7 +24,7 @@ class Protocol:
     Attributes:
         launches: of the job that decide; another one before them scouts.
         width: repetitions go on until the interval of the median is within this share of it.
-        gain: a difference below this share is none.
+        gain: differences below this share do not count.
         seed: of the random order in which candidates take turns.
     """
 

@@ -1,7 +1,7 @@
 """The time of a whole tuning: counts what commands take, and says when none is left.
 
-What a command took is in its record of the log. So a search on a log spends its time as the live
-one did, and ends with the same tables.
+Each record of the log says how long its command took. So a search on a log spends its time as the
+live one did, and ends with the same tables.
 """
 
 from __future__ import annotations
@@ -49,11 +49,12 @@ class Purse:
 class PaidSource:
     """A source whose commands take time from a purse.
 
-    A check or measurement of an old log, which does not say how long it took, costs its calls.
+    Old logs do not say how long a command took. There, a measurement costs the time of its calls,
+    and a check nothing.
 
     Args:
         source: of checks and measurements.
-        purse: pays.
+        purse: the one that pays.
     """
 
     def __init__(self, source: Source, purse: Purse):

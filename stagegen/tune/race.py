@@ -1,11 +1,11 @@
 """Scouting: time all candidates of a size in one launch, few times, to find those that may win.
 
-A candidate is not timed if its predicted time, less the error of predictions, is above the best
-one seen (:mod:`stagegen.tune.prediction`). Looks come twice, as one unlucky call must not drop a
-winner. What scouting sees decides which candidates are timed in the launches to come
-(:mod:`stagegen.tune.launches`). It counts for no choice, but for looks at dear calls that show what
-was foreseen (:attr:`stagegen.tune.point.Point.named`). Only the measurements decide, so a search
-on a log runs as it ran live.
+A candidate is not timed if its predicted time, less the error of predictions, is above the best one
+seen (:mod:`stagegen.tune.prediction`). Looks come twice, as one unlucky call must not drop a
+winner. Scouting decides which candidates are timed in the launches to come
+(:mod:`stagegen.tune.launches`). It counts for no choice, except for looks at dear calls that
+confirm a prediction (:attr:`stagegen.tune.point.Point.named`). Only measurements decide, so a
+search on a log runs as it ran live.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ STALE = 4
 #: there: how long ranks wait for each other grows with the size, too.
 LOOKED_AT_IF_LATE = ((0.1, 1000), (2.0, 4), (float("inf"), 2))
 
-#: So many more are looked at if the best one takes longer than predicted: others may now be better.
+#: This many more are looked at if the best one takes longer than predicted: others may be better.
 SURPRISED = 2
 
-#: A look goes on while candidates without one may take less than the best one by this factor, by
-#: their predictions less the error; so often at most, each time with so many of a group. Where
-#: calls are longer than DEAR_SECONDS, it goes on with one of a group at a time, until all of it has
-#: taken MORE_SECONDS.
+#: A look goes on as long as candidates without a look may be faster than the best one by this
+#: factor, by their predictions less the error. It goes on MORE_LOOKS times at most, each time with
+#: MORE_AT_A_TIME candidates of a group. Where calls are longer than DEAR_SECONDS, it goes on with
+#: one candidate of a group at a time, until the whole look has taken MORE_SECONDS.
 WORTH_MORE = 1.25
 MORE_LOOKS, MORE_AT_A_TIME = 3, 4
 MORE_SECONDS = 60.0
@@ -62,11 +62,11 @@ AGAIN = ((0.1, 1000), (1.0, 2), (float("inf"), 0))
 NEAR_FACTOR = 1.5
 NEAREST = 3
 
-#: So many candidates are in a part of a look if ranks come late.
+#: How many candidates are in a part of a look if ranks come late.
 LATE_TOGETHER = 4
 
-#: Two looks tell calls shorter than this many seconds apart only by luck. The best ones, up to
-#: TRIED of each group, have a trial of TRIAL repetitions.
+#: Two looks rank calls shorter than this many seconds only by luck. The best ones, up to TRIED of
+#: each group, have a trial of TRIAL repetitions.
 SHORT_SECONDS = 0.05
 TRIED = 4
 TRIAL = 3
@@ -106,27 +106,27 @@ def look(
 ) -> Times:
     """Time every candidate that may win once, then those that still may, in the opposite order.
 
-    Those with the best predictions come first: what they take rules out others. A call may leave
-    traces in the network for the next one, so the least time counts.
+    Those with the best predictions come first: their times rule out others. A call may leave traces
+    in the network for the next one, so the least time counts.
 
-    - At the smallest size where bytes are most of a call, and it is short, all have a look: what
-      each takes for its bytes predicts its time with long messages, as latency does not.
-    - As long as the best one is far above what others may take, some of these have a look. If most
-      of a call is the wait for late ranks, each look takes that wait, so there are no more.
+    - At the smallest size where bytes are most of a call, if calls are short, all have a look:
+      unlike latencies, the times for bytes predict the times of long messages.
+    - As long as the best time is far above what others may take, some of these have a look. If most
+      of a call is the wait for late ranks, there are no more looks, as each takes that wait.
 
     Args:
         source: makes measurements, or has them from a log.
         request: for one look at the candidates of ``field``.
         field: the candidates.
         prediction: of their times.
-        times: gets what is seen, as soon as it is, in place of what is there.
-        late: by how many seconds ranks come late at the most. Calls take as much longer than what
-            is measured of them, and fewer candidates are looked at.
-        gain: a difference below this share is none. Where calls are long, a candidate that may gain
-            less than this, or less than the usual least gain, has no look.
+        times: gets each time as soon as it is measured, in place of the times that it has.
+        late: the most seconds by which ranks come late. Calls take that much longer than their
+            measured times, and fewer candidates are looked at.
+        gain: differences below this share do not count. Where calls are long, a candidate that may
+            gain less than this, or less than the usual least gain, has no look.
 
     Returns:
-        The first times of those that the predictions named, not a look at this size.
+        The first times of the candidates that the predictions named, and not a look at this size.
     """
     named, unknown = _first(request, field, prediction, late)
     first = tuple(c for c in request.candidates if c in named or c in unknown)
@@ -246,9 +246,9 @@ def look_quickly(
         request: for one look at the candidates of ``field``.
         field: the candidates.
         prediction: of their times.
-        at_least: so many of each group are timed, whatever is predicted of them, as one that is
-            behind at a small size may win at a large one.
-        late: by how many seconds ranks come late at the most.
+        at_least: this many of each group are timed, whatever their predictions, as a candidate that
+            is behind at a small size may win at a large one.
+        late: the most seconds by which ranks come late.
     """
     times: Times = {}
     named, unknown = _first(request, field, prediction, late)
@@ -284,8 +284,8 @@ def look_at_few(
 ) -> Times:
     """Time expected winners and their rivals twice, in opposite orders; adds to ``times``.
 
-    ``rival`` is the least time in seconds of others, which are not timed again. Returns the first
-    times of each.
+    ``rival`` is the least time in seconds of all other candidates, which are not timed again.
+    Returns the first times of each.
     """
     few = tuple(candidate for candidate in request.candidates if candidate in expected)
     found: Times = {}
@@ -304,7 +304,7 @@ def look_at_few(
 def _first(
     request: Request, field: Field, prediction: Prediction, late: float
 ) -> tuple[set[Candidate], set[Candidate]]:
-    """Return native with the best predictions of each group, and the candidates without one."""
+    """Return native and the best predicted ones of each group; and those without a prediction."""
     expected = {c: prediction.expected(c.algorithm, request.size) for c in request.candidates}
     known = {c: seconds for c, seconds in expected.items() if seconds is not None}
     fresh = {c: seconds for c, seconds in known.items() if prediction.is_fresh(c.algorithm)}
@@ -358,7 +358,7 @@ def _worth_another_look(
 
 
 def try_short(source: Source, request: Request, field: Field, times: Times) -> Times:
-    """Return the times that rank candidates: of short calls, a trial of the best ones.
+    """Return the times that rank candidates; if calls are short, a trial of the best ones.
 
     Args:
         source: makes measurements, or has them from a log.
@@ -377,7 +377,7 @@ def try_short(source: Source, request: Request, field: Field, times: Times) -> T
 
 
 def _most(table: Sequence[tuple[float, int]], seconds: float) -> int:
-    """Return the number that a table has for calls of so many seconds."""
+    """Return the number that a table has for calls of this many seconds."""
     return next(count for limit, count in table if seconds <= limit)
 
 

@@ -1,7 +1,7 @@
 """From measured shapes to all: which measurements serve a shape that was not measured.
 
 The measured shape that is nearest serves (:func:`stagegen.tune.shapes.nearest_shape`). On hosts of
-the cluster it serves however far it is. Of other hosts nothing is known: there, a measurement
+the cluster it serves however far it is. About other hosts, nothing is known: there, a measurement
 serves up to a factor of :data:`REACH` in hosts and in ranks per host, in either direction, and
 beyond that the native routine does.
 """
@@ -58,7 +58,7 @@ def _predicted(kind: str, measured: Sequence[Table]) -> Iterator[Table]:
 
 
 def _served(kind: str, hosts: int, near: Range) -> Range:
-    """Return the numbers of hosts that a measured one serves: one, or several."""
+    """Return the numbers of hosts that a measured number serves: one, or several."""
     if kind == ONE_HOST:
         return Range(1, 1)
     several = near.within(2, None)

@@ -27,11 +27,11 @@ from stagegen.tune.reconfigure_steps import (
     ratio_of,
 )
 
-#: A challenger whose first look took longer than the present time, times this, is not raced.
+#: A challenger is not raced if its first look took longer than this many times the present time.
 NEAR = 1.1
 
-#: So many challengers, those with the best first looks, are looked at in further launches: one look
-#: of a call of microseconds says little.
+#: The FINALISTS challengers with the best first looks are looked at in LOOKS further launches: one
+#: look at a call of microseconds says little.
 FINALISTS, LOOKS = 3, 5
 
 
@@ -67,17 +67,17 @@ def reconfigure(
 ) -> Iterator[Step]:
     """Yield the steps of a search; the last one that accepted a change has its result.
 
-    After a change that is accepted, the nodes are looked at anew. The search ends if no change of
-    a tree is faster, or after so many changes. Nothing is tried twice on the same setup.
+    After a change that is accepted, the nodes are looked at anew. The search ends if no change of a
+    tree is faster, or after ``most`` changes. Nothing is tried twice on the same setup.
 
     Args:
         topology: the cluster.
-        start: to begin with.
+        start: the setup to begin with.
         look: makes setups ready to be timed.
         nodes: times of a setup's nodes.
         gain: the least share by which a setup must be faster.
-        most: changes.
-        at_once: changes of a step.
+        most: how many changes to try at most.
+        at_once: how many changes a step tries.
         launches: of a race.
         records: of a log to go on with; steps that it has are not measured.
     """
@@ -125,7 +125,7 @@ def shares(topology: Topology, tree: ConfiguredTree) -> bool:
 
 
 def _challengers(topology: Topology, present: Setup, nodes: Nodes) -> Iterator[Challenger]:
-    """Yield the other way on hosts, then the changes, those of the hottest nodes first."""
+    """Yield the other way to hand over data on hosts, then changes, at the hottest nodes first."""
     nothing = Times({}, {})
     if shares(topology, present.tree):
         other = SHARED if present.on_host == MESSAGES else MESSAGES
@@ -189,7 +189,7 @@ def _look_again(
 def _launched(
     timed: Timed, best: int, gain: float, launches: int
 ) -> dict[int, dict[int, tuple[float, ...]]]:
-    """Return the times of the best one by launch, and under -1 those of the setup before.
+    """Return the times by launch of the best one and, with the number -1, of the setup before.
 
     It ends when the best one cannot win any more.
     """

@@ -23,7 +23,7 @@ def check_record(record: Mapping[str, Any]) -> None:
                 raise ValueError(f"tried: {key} is missing or wrong")
         for key in ("looked_s", "raced_s"):
             if not one["times"][key].keys() <= old[key].keys():
-                raise ValueError(f"tried: {key} has a launch in which the tree before was not")
+                raise ValueError(f"tried: {key} has a launch that the tree before lacks")
 
 
 def _is_number(value: object) -> bool:
@@ -67,7 +67,7 @@ _FIELDS: Mapping[str, Callable[[object], bool]] = {
     "times": _are_times,
     "tried": lambda value: isinstance(value, list) and bool(value),
 }
-"""What a record has, besides what follows from it."""
+"""What a record must have; all else in it follows from this."""
 
 _TRIED_FIELDS: Mapping[str, Callable[[object], bool]] = {
     "change": lambda value: isinstance(value, str),

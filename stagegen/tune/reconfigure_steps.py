@@ -16,7 +16,7 @@ from stagegen.trees import ConfiguredTree, tree_yaml
 #: How ranks of a host hand over data: the parameter `on_host` of a tree's routines.
 MESSAGES, SHARED = 1, 2
 
-#: What they hand it over by, in words.
+#: The same in words.
 HANDED_BY = {MESSAGES: "messages", SHARED: "shared memory"}
 
 
@@ -76,7 +76,7 @@ class Nodes:
 
     Attributes:
         seconds: of each node's work.
-        measured: whether they were measured, or are of :mod:`stagegen.trees.cost`.
+        measured: whether they were measured; else :mod:`stagegen.trees.cost` predicts them.
         parts: seconds of a call by parts of its slowest rank's path; empty if nothing was measured.
     """
 
@@ -93,7 +93,7 @@ class Challenger:
         change: in words.
         node: that it is about; empty if it is about none.
         setup: after the change.
-        times: what it took.
+        times: of this setup.
     """
 
     change: str
@@ -113,8 +113,8 @@ class Step:
 
     Attributes:
         number: counted from 1.
-        before: what was changed.
-        nodes: what its nodes took, for which the changes were chosen.
+        before: the setup that was changed.
+        nodes: the times of its nodes, by which the changes were chosen.
         old: its times.
         challengers: the changes, the best ones by the looks first.
         accepted: the change that is kept; None if there is none.

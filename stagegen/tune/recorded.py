@@ -24,7 +24,7 @@ DECISION, LOG, TOPOLOGY = "decision.json", "measurements.jsonl", "topology.yaml"
 
 @dataclass(frozen=True)
 class Recorded:
-    """A tuning, or the part of it that there is.
+    """A tuning, or those parts of it that exist.
 
     Attributes:
         path: the folder or file that was asked for.
@@ -55,7 +55,7 @@ class Recorded:
     def times(self) -> Times | None:
         """Return the times of all candidates that are right and never failed; None without a log.
 
-        What was wrong or failed at one size serves at none.
+        A candidate that was wrong or failed at one size serves at none.
         """
         if self.header is None:
             return None

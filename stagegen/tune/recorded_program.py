@@ -1,7 +1,8 @@
 """What a recorded program calls, as a histogram of calls that tuning reads.
 
-The file is that of ``LIBCOLL_TRACE=json:FILE``, but for the routines, which a recording does not
-know. What counts is the time of the operations: no table shortens the waiting for a late rank.
+The form is that of the file of ``LIBCOLL_TRACE=json:FILE``, except for the routines, which a
+recording does not know. Only the time of the operations counts: no table shortens the waiting for a
+late rank.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from stagegen.recording.profile import Profile, Row, profile_of
 from stagegen.topology import Topology
 from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, ONE_HOST, OTHER
 
-#: What stands for the routine, which is unknown.
+#: The name in place of the routine, which is unknown.
 UNKNOWN = "unknown"
 
 _SIZELESS = ("none", "unknown")

@@ -11,12 +11,12 @@ LINEAR_MOST = 4
 
 
 def coarse(values: Sequence[int]) -> tuple[int, ...]:
-    """Return the values to try first: all if they are few, else ever fewer from the first on."""
+    """Return the values to try first: all if they are few, else ever sparser ones."""
     return tuple(values) if len(values) <= LINEAR_MOST else sample(values)
 
 
 def between(values: Sequence[int], tried: Sequence[int], best: int) -> tuple[int, ...]:
-    """Return the values to try next: those between the best one and what was tried beside it.
+    """Return the values to try next: those between the best one and the tried ones beside it.
 
     If they are many, these are again some of them. If there are none, the search is at its end.
 

@@ -38,9 +38,9 @@ def make_rules(
     """Yield the rules for the measured sizes, with their alternatives.
 
     Args:
-        samples: at each size, of the candidates that may serve.
-        algorithms: of these candidates, as for :func:`stagegen.tune.candidates.algorithms_of`.
-        gain: a smaller difference is none.
+        samples: by size, the samples of the candidates that may serve.
+        algorithms: those of the candidates, as for :func:`stagegen.tune.candidates.algorithms_of`.
+        gain: smaller differences do not count.
         crossovers: finds where the choice changes; if None, it changes at a measured size.
 
     Raises:
@@ -61,8 +61,8 @@ def _with_ruled_out(
 ) -> Samples:
     """Return the samples of a size, with those of algorithms that were ruled out before it.
 
-    They may be alternatives. Of each the largest smaller size counts; its time is to the native
-    routine's as it was there.
+    They may be alternatives. For each, the largest smaller size counts; its ratio to the native
+    routine is the same as there.
     """
     found = dict(samples[size])
     names = {candidate.algorithm for candidate in found}

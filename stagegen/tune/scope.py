@@ -55,12 +55,12 @@ class Options:
         budget: seconds of measured time for a size after which no repetitions are added.
         communicators: names of the ones to tune for, as in :mod:`stagegen.tune.communicators`.
         selection: the algorithms that compete.
-        protocol: how often is measured, and what difference counts.
+        protocol: how often to measure, and which differences count.
         wanted: what a program calls, if only that is to be tuned; empty for all sizes of all
             collectives on all communicators.
         total: seconds for the whole tuning; None for no limit.
         patterns: each is tuned for besides all else; the communicators name them.
-        scales: of the patterns: each is measured with blocks of so many times their length.
+        scales: the factors by which the blocks of each pattern are made longer or shorter.
     """
 
     collectives: tuple[str, ...]
@@ -163,7 +163,7 @@ def _communicators(data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def pattern_form(pattern: Pattern) -> dict[str, Any]:
-    """Return what is kept of a pattern: what it is, and not where it is from."""
+    """Return what is kept of a pattern: its content, and not its origin."""
     return {
         "name": pattern.name,
         "collective": pattern.collective,

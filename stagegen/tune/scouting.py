@@ -28,16 +28,16 @@ from stagegen.tune.race import (
 )
 from stagegen.tune.sizes import octaves
 
-#: A size is confirmed by few candidates if the same algorithm won so many sizes before it, by a
-#: margin that grew from each to the next.
+#: Few candidates confirm a size if the same algorithm won at this many sizes before it, by a margin
+#: that grew from each to the next.
 STEADY_SIZES = 3
 
 #: The middle of two sizes is measured if the winner's time at one is above the line through its
 #: neighbours, or grows between them against the bound, by more than this factor. A time below the
-#: line adds no middle: what is odd then is the growth to the next size, which the bound tells.
+#: line adds no middle: then the growth to the next size is odd, and the bound shows that.
 ODD = 1.25
 
-#: Sizes nearer to each other than this factor have no middle; those of the bound's slope need more.
+#: Sizes nearer to each other than this factor have no middle; the test by the bound needs more.
 APART = 1.9
 APART_BY_BOUND = 2.1
 
@@ -58,7 +58,7 @@ class Scout:
         plan: what is tuned.
         request: returns the request for one look at candidates at a size.
         make_field: returns the race of candidates, with their groups.
-        parameters: of each algorithm, as the last size left them.
+        parameters: each algorithm with the values that the last size left.
         tuned: the algorithms whose parameters were searched at some size.
         on_rungs: whether smaller sizes than those of the plan were looked at first.
     """
@@ -86,7 +86,7 @@ class Scout:
             algorithms: that can do the size.
             prediction: from the sizes below.
             below: what is known of these, ascending.
-            seen: empty; gets what is seen, as soon as it is.
+            seen: empty; gets each time as soon as it is measured.
         """
         everyone = self._everyone(size, algorithms)
         hinted = self._hinted(size, everyone)
@@ -138,8 +138,8 @@ class Scout:
     def _everyone(self, size: int, algorithms: Sequence[Algorithm]) -> Field:
         """Return the race of algorithms with the parameters that the last size left.
 
-        What was not tuned here has those of the hints. Where one rule serves all sizes, its values
-        are the same at each.
+        An algorithm that was not tuned here has the values of the hints. Where one rule serves all
+        sizes, its values are the same at each.
         """
         told = self._values_told(size)
         usual = self.plan.tuning_size if self.plan.one_rule else size
@@ -175,7 +175,7 @@ class Scout:
     def _hinted(self, size: int, everyone: Field) -> list[Candidate]:
         """Return the two best of the plan's hints for a size that can run here.
 
-        There are none if only the native routine is left of them: it would win against nobody.
+        There are none if only the native routine is left of them: it would have no rival.
         """
         names = [candidate.algorithm for candidate in self._hints(size)]
         by_name = {candidate.algorithm: candidate for candidate in everyone.candidates}
@@ -183,7 +183,7 @@ class Scout:
         return [] if set(hinted) == {NATIVE_CANDIDATE} else hinted
 
     def _values_told(self, size: int) -> dict[str, Candidate]:
-        """Return what hints for a size within an octave name, without what was tuned here."""
+        """Return the candidates of hints within an octave, except what was tuned here."""
         hints = self._hints(size) if self._is_told_near(size) else ()
         return {one.algorithm: one for one in hints if one.algorithm not in self.tuned}
 
@@ -226,7 +226,7 @@ class Scout:
 
     @staticmethod
     def _holds(everyone: Field, expected: Sequence[Candidate], seen: Times) -> bool:
-        """Whether one of the expected winners won, and each group has someone."""
+        """Whether one of the expected winners won, and each group has a candidate."""
         best = least(seen)
         if any(not group & best.keys() for group in everyone.groups):
             return False
@@ -248,7 +248,7 @@ class Scout:
         rungs, within a small budget, or where its calls take seconds. One rule for all sizes is
         different: it is tuned at one size alone, so there long calls are tuned, too.
 
-        What has the values of hints counts as tuned before.
+        An algorithm with the values of hints counts as tuned before.
         """
         told = self._values_told(size)
         contenders = set(everyone.nearest(least(seen), NEAR_FACTOR, NEAREST))
@@ -276,7 +276,7 @@ class Scout:
 
 
 def _has_lost_as_foreseen(named: Times, prediction: Prediction, size: int) -> bool:
-    """Whether native lost clearly to the best of what was named, as it was predicted to."""
+    """Whether native clearly lost to the best named candidate, as predicted."""
     first = least(named)
     native = first.pop(NATIVE_CANDIDATE, 0.0)
     if not first:
@@ -292,7 +292,7 @@ def _has_lost_as_foreseen(named: Times, prediction: Prediction, size: int) -> bo
 def steady_winners(
     size: int, everyone: Field, below: Sequence[Point], prediction: Prediction
 ) -> list[Candidate]:
-    """Return the winners of each group at the last sizes by a growing margin, with challengers.
+    """Return for each group the winner by a growing margin at the last sizes, and a challenger.
 
     A challenger has the best prediction after the winner's, if this does not rule it out. The list
     is empty if some group has no such winner.

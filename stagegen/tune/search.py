@@ -102,7 +102,7 @@ class Search:
         return self._outcome(None)
 
     def compose(self, compositions: Mapping[int, Mapping[Candidate, float]]) -> None:
-        """After :meth:`scout`, look at these at each size, too; given are the parts' seconds.
+        """After :meth:`scout`, look at compositions by size; each comes with its parts' seconds.
 
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.
@@ -111,7 +111,7 @@ class Search:
         self._until_none_fails(self._looks.all)
 
     def learn_from(self, other: Search) -> None:
-        """Predict what compositions take by those on another communicator."""
+        """Predict the times of compositions from those on another communicator."""
         self._looks.learn_from(other._looks)
 
     def confirm(self, launch: int) -> None:
@@ -141,14 +141,15 @@ class Search:
     def leave_out(self, routines: Set[tuple[str, str]]) -> bool:
         """Go on without algorithms that failed elsewhere, each with its collective.
 
-        Compositions of which one serves a part are left out, too. Returns whether any was timed.
+        Compositions in which one of them serves a part are left out, too. Returns whether any was
+        timed.
         """
         new = sorted(routines - self._looks.banned)
         timed = [self._looks.forget(*routine) for routine in new]
         return any(timed)
 
     def pending(self) -> tuple[int, ...]:
-        """Return the sizes that a look may be worth: of the plan, and middles of odd ones."""
+        """Return the sizes that may be worth a look: of the plan, and middles of odd ones."""
         return self._looks.pending()
 
     def rungs(self) -> Mapping[int, int]:
@@ -158,7 +159,7 @@ class Search:
     def look_at(
         self, size: int, hints: Mapping[int, tuple[Candidate, ...]], *, thrifty: bool = False
     ) -> None:
-        """Look at one of the sizes that are pending; :class:`Plan` says what is thrifty.
+        """Look at one of the sizes that are pending; :class:`Plan` explains ``thrifty``.
 
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.
@@ -180,7 +181,7 @@ class Search:
         )
 
     def confirm_at(self, size: int, launch: int, launches: int) -> None:
-        """Time the finalists of a size in one of so many launches; the plan may have more of them.
+        """Time the finalists of a size in one of ``launches`` launches; the plan may have more.
 
         Raises:
             MeasurementError: a measurement failed, or the log lacks one.
@@ -240,7 +241,7 @@ class Search:
             request = self._request(size, point.finalists)
             cap = self._plan.budget / self._plan.protocol.launches
             alike = [p for p in self.points.values() if p.is_long == point.is_long]
-            # Whether a routine is slower than native with short calls needs all launches.
+            # Only all launches tell whether a routine is slower than native with short calls.
             eliminates = point.is_long or not self._plan.one_rule
             noise = noise_of(alike) if eliminates else None
             run_launch(self._source, request, point, self._plan.protocol, cap, noise)
@@ -255,7 +256,7 @@ class Search:
         name_finalists(self.points[size], neighbours, is_told=self._plan.is_told)
 
     def _leaders(self, size: int) -> list[Candidate]:
-        """Return what leads at a size by what was seen so far, of each kind."""
+        """Return the leader of each kind at a size, as far as it is known."""
         samples = self.points[size].samples()
         return [fastest(self._kinds.of(kind, samples)) for kind in self._plan.kinds]
 

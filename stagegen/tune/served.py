@@ -17,7 +17,7 @@ from stagegen.tune.shapes import Shape
 def choice_of(
     decision: DecisionTable, serving: Serving, topology: Topology, collective: str, size: int
 ) -> Candidate:
-    """Return what serves a call of a size on all ranks, as the library would choose it.
+    """Return the candidate for a call of a size on all ranks, as the library would choose it.
 
     It is the first choice that can do the size, and native where nothing was tuned.
     """
@@ -41,7 +41,7 @@ class Served:
     Attributes:
         contestant: the times of the choice.
         over_native: its time over native's, from pairs of the same round.
-        over_first: its time over that of the first table's choice, likewise.
+        over_first: its time over the time of the first table's choice, likewise.
     """
 
     contestant: Contestant

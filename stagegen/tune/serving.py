@@ -11,7 +11,7 @@ from stagegen.tune.rules import eligible
 
 
 class Serving:
-    """Answers for the algorithms of a catalogue; what it lacks may serve nothing.
+    """Answers for the algorithms of a catalogue; an algorithm that it lacks may serve nothing.
 
     Args:
         catalogue: all algorithms.
@@ -26,7 +26,7 @@ class Serving:
         return bool(algorithms) and all(eligible(kind, algorithm) for algorithm in algorithms)
 
     def handles(self, collective: str, candidate: Candidate, size: int, ranks: int) -> bool:
-        """Whether a candidate can do a message of ``size`` bytes on so many ranks."""
+        """Whether a candidate can do a message of ``size`` bytes on ``ranks`` ranks."""
         if not self._algorithms(collective, candidate):
             return False
         return handles(candidate, size, ranks, self._of(collective, candidate))

@@ -58,7 +58,7 @@ class Range:
         return self.first <= number and (self.last is None or number <= self.last)
 
     def within(self, first: int, last: int | None) -> Range:
-        """Return what it shares with another range, which must be something."""
+        """Return the part that it shares with another range; there must be one."""
         ends = [end for end in (self.last, last) if end is not None]
         return Range(max(self.first, first), min(ends, default=None))
 

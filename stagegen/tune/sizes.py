@@ -11,8 +11,8 @@ from stagegen.topology import WHOLE
 from stagegen.tune.bounds import size_of_pattern
 from stagegen.tune.scope import Options
 
-#: Where a size is that of the whole message, sizes go on, as in other collectives each rank gets as
-#: much from every rank: up to the number of ranks times the largest size, at most so many times.
+#: If a size counts the whole message, sizes go on up to the largest one times the number of ranks,
+#: but at most this many times: in other collectives, each rank gets as much from every rank.
 WHOLE_MOST = 16
 
 

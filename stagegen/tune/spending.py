@@ -1,4 +1,4 @@
-"""Tuning within a budget: the time goes where it makes what may be lost smallest.
+"""Tuning within a budget: time goes to the steps that reduce the possible loss most.
 
 Every step that tuning can do next has a *worth*: what the choices of a table may lose at a size
 (:mod:`stagegen.tune.stakes`), by the octaves that the size stands for. It is divided by the seconds
@@ -34,8 +34,8 @@ from stagegen.tune.sizes import octaves
 from stagegen.tune.stated import estimated
 from stagegen.tune.subject import Subject
 
-#: The share of the budget for launch 0, that of it for first communicators if there are others, and
-#: that of compositions.
+#: The share of the budget for launch 0; the share of that for first communicators, if there are
+#: others; and the share of the budget for compositions.
 SCOUTING, FIRST, COMPOSED = 0.6, 0.6, 0.1
 
 #: The share of the time for looks that first looks may take if they tune the parameters of all
@@ -45,15 +45,15 @@ BEGUN = 0.2
 #: First looks may begin until this share of the budget is spent.
 UNKNOWN = 0.95
 
-#: The share of what is left after launch 0 that the first of the other launches may take: it times
-#: all finalists, and those after it only what is still open. Each of these may take so many times
-#: its equal share of what is left, so that the last one has some.
+#: The share of the time left after launch 0 that the first of the other launches may take: it times
+#: all finalists, and later launches only the sizes that are still open. Each of the later ones may
+#: take this many times its equal share of the time left, so that the last one has some.
 FIRST_LAUNCH, LATER = 0.4, 1.5
 
 #: The share of the budget that starts of launches may take, and that duels have.
 STARTS, DUELS = 0.25, 0.06
 
-#: A look at a size also tells of sizes near it; half as much for each factor of so many octaves.
+#: A look at a size also tells of sizes near it; half as much for every OCTAVES octaves of distance.
 OCTAVES = 2.0
 
 #: What may be lost at a size that was confirmed as well as can be: the noise.
@@ -65,11 +65,12 @@ class _Step:
     """Something to do next.
 
     Attributes:
-        worth: by how much less may be lost then, at most, as a logarithm over all sizes of a table.
+        worth: the most by which it reduces the possible loss, as a logarithm over all sizes of a
+            table.
         seconds: that it is expected to take.
-        subject: of which search.
+        subject: the search.
         size: in bytes.
-        given: the compositions to look at, if it is that.
+        given: the compositions to look at, if it is such a look.
     """
 
     worth: float
@@ -95,7 +96,7 @@ class Spender:
     Args:
         subjects: the searches, in the order of the options.
         purse: the time.
-        protocol: how often is measured if there is time enough.
+        protocol: how often to measure if there is time enough.
         least: the lower bounds of calls.
     """
 
@@ -125,7 +126,7 @@ class Spender:
         self._scout(others, SCOUTING * total)
         limit = (SCOUTING + COMPOSED) * total
         lost = self._compose(limit, self._points())
-        while lost:  # what led there has failed beside compositions
+        while lost:  # the leader there failed beside compositions
             self._scout(self._subjects, limit)
             lost = self._compose(limit, lost)
         self._confirm()
@@ -156,7 +157,7 @@ class Spender:
                 yield _Step(sum(near), seconds, subject, size)
 
     def _points(self) -> frozenset[tuple[int, int]]:
-        """Return where was looked: number of the subject, and size."""
+        """Return the places that were looked at: the number of the subject, and the size."""
         return frozenset((n, s) for n, one in enumerate(self._subjects) for s in one.search.points)
 
     def _compose(
@@ -169,7 +170,7 @@ class Spender:
             wanted: where to look, as :meth:`_points` says it.
 
         Returns:
-            Where to look again, as what led there has failed meanwhile.
+            The places to look at again, as their leaders have failed meanwhile.
         """
         before = self._points()
         for step in sorted(self._compositions(wanted), key=lambda step: -step.quotient):
@@ -201,7 +202,7 @@ class Spender:
         return steps
 
     def _confirm(self) -> None:
-        """Time finalists in launches: in the first one what is worth most, and that to the end."""
+        """Time finalists in launches: the sizes that are worth most, and these to the end."""
         purse = self._purse
         starts = purse.start * self._protocol.launches
         share = 1.0 if starts <= STARTS * purse.total else STARTS * purse.total / starts
@@ -248,7 +249,7 @@ class Spender:
                 tables = tuple(map(estimated(one), outcome.tables))
                 outcomes[place] = replace(outcome, tables=tables)
                 late |= self._leave_out_what_failed(one)
-            # What fails in a duel may serve in what was concluded before.
+            # A routine that fails in a duel may serve in an outcome from before.
             left = sorted(late)
         return tuple(outcomes[place] for place in range(len(self._subjects)))
 

@@ -1,16 +1,16 @@
 """What a choice may lose: estimates from what is known of a size and of the sizes beside it.
 
-The loss of a choice is its time over that of the best candidate, less 1. What may be lost is the
-most of it that cannot be excluded:
+The loss of a choice is its time over the time of the best candidate, less 1. What may be lost is
+the largest loss that cannot be excluded:
 
 - Where the launches timed the choice, its median is at most the upper end of its 95 % interval, and
   each rival's at least the lower end of its own. A few hiccups can be that upper end. So if less
   than :data:`stagegen.tune.launches.DISTURBED_SHARE` of the times are odd, these do not count.
-- What only scouting saw is known to within :data:`LOOK` or :data:`NOISES` times what two looks at
-  one candidate differ by, whichever is more.
+- A time that only scouting saw is known to within :data:`LOOK`, or to within :data:`NOISES` times
+  the difference between two looks at one candidate, whichever is more.
 - At a size that was not looked at, a line through the times at the sizes on both sides tells the
-  time of each candidate that both have, and the model of :mod:`stagegen.tune.prediction` that of
-  the others, each to within the error of the search's predictions.
+  time of each candidate that both have. The model of :mod:`stagegen.tune.prediction` tells the
+  times of the others. Both hold to within the error of the search's predictions.
 - Where nothing was measured, the native routine serves, and the loss is unknown.
 
 Values of parameters that were not tried at a size take no part. Those that were tried at other
@@ -31,13 +31,13 @@ from stagegen.tune.launches import DISTURBED, DISTURBED_SHARE
 from stagegen.tune.point import Point, noise_of
 from stagegen.tune.prediction import ERROR_SECONDS, Prediction
 
-#: A look tells a time to within this share at the best, or so many times the noise.
+#: A look tells a time to within this share at the best, or this many times the noise.
 LOOK, NOISES = 0.05, 3
 
-#: What is taken for the loss, as a factor, where it is unknown. It only decides what comes first.
+#: The factor that stands for a loss that is unknown. It only decides what comes first.
 UNKNOWN = 2.0
 
-#: What the estimate is from, the surest first.
+#: The bases of estimates, the surest first.
 LAUNCHES, SCOUTING, NEIGHBOURS, NOTHING = "launches", "scouting", "neighbours", "nothing"
 
 
@@ -136,7 +136,7 @@ def _interval(point: Point, candidate: Candidate, off: float) -> tuple[float, fl
 
 
 def _interval_in_launches(seconds: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of the median's interval, without times that hiccups explain, if few are."""
+    """Return the ends of the median's interval, without times of hiccups if these are few."""
     summary = summarize(seconds)
     usual = [one for one in seconds if one <= DISTURBED * summary.median]
     if len(seconds) - len(usual) >= DISTURBED_SHARE * len(seconds):

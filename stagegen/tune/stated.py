@@ -13,7 +13,7 @@ from stagegen.tune.subject import Subject
 
 
 def estimated(subject: Subject) -> Callable[[Table], Table]:
-    """Return what adds to a table of a subject what its choices may lose at each size."""
+    """Return a function that adds to a table what its choices may lose at each size."""
 
     def add(table: Table) -> Table:
         stakes = subject.search.stakes(table.communicator)
@@ -27,8 +27,8 @@ def estimated(subject: Subject) -> Callable[[Table], Table]:
 def spending_of(tables: Sequence[Table], purse: Purse) -> Spending:
     """Return what was spent, and what may have been lost over all tables.
 
-    As losses are weighed (:mod:`stagegen.tune.loss`): over sizes by octaves, and each table as much
-    as any other.
+    Losses are weighed as in :mod:`stagegen.tune.loss`: sizes by their octaves, and all tables
+    alike.
     """
     logs = [log for table in tables if (log := _log_of(table.estimates)) is not None]
     unknown = sum(one.loss is None for table in tables for one in table.estimates)

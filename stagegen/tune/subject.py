@@ -12,7 +12,7 @@ from stagegen.tune.loss import weights
 from stagegen.tune.plan import Plan
 from stagegen.tune.search import Search
 
-#: No look is farther beyond the largest size that was looked at than this factor, or the next size.
+#: A look goes beyond the largest size so far by at most this factor, or to the next size.
 REACH = 8
 
 
@@ -26,7 +26,8 @@ class Subject:
         plan: of the search.
         hints: returns what other searches say of its candidates.
         first: the search of the collective's first communicator; None if that is this one.
-        is_part: whether it only serves parts of what a program calls: it is looked at, no more.
+        is_part: whether it only serves parts of what a program calls: then it has looks, and no
+            launches.
         costs: the seconds that looks took, by size.
         thrifty: whether its last look tuned the parameters of few algorithms only.
         worths: what may be lost at each size that is pending; None until it is known anew.
@@ -73,5 +74,5 @@ class Subject:
         return found[size] / (sum(found.values()) or 1.0)
 
     def choices(self) -> Table:
-        """Return what serves by what is known so far, for the first kind of tables."""
+        """Return the choices by what is known so far, for the first kind of tables."""
         return self.search.outcome(final=True).tables[0]

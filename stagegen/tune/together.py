@@ -30,8 +30,9 @@ def together(
 ) -> list[tuple[Communicator, ...]]:
     """Return the communicators in sets that may be timed at the same time.
 
-    Of named groups that follow each other, each is in the first set in which it shares nothing with
-    any member, as the checker finds. All others are alone: their searches learn from each other.
+    Among named groups that follow each other, each joins the first set in which it shares nothing
+    with any member, as the checker finds. All others are alone: their searches learn from each
+    other.
 
     Args:
         topology: the cluster.

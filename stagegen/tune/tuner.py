@@ -174,7 +174,8 @@ def _within(
     """Tune within the budget of the options.
 
     Returns:
-        Outcomes, what telling each other takes, wrong checks, what was spent.
+        The outcomes, the seconds of the allreduce that recognises patterns, the wrong checks, and
+        what was spent.
     """
     assert options.total is not None
     purse = Purse(options.total)
@@ -236,7 +237,7 @@ def _tuned(
 def _measured(collective: str, outcomes: Sequence[Outcome]) -> list[Table]:
     """Return the tables of a collective's outcomes.
 
-    One without any measurement, for which a budget had no time, leaves its shape to the others.
+    If a budget had no time for any measurement of an outcome, others serve its shape.
     """
     own = [one for one in outcomes if one.collective == collective]
     return [t for one in [one for one in own if one.samples] or own for t in one.tables]
@@ -307,7 +308,7 @@ def _compositions(
 ) -> dict[Topic, BySize]:
     """Return the compositions for each search, given its outcome without them.
 
-    A part is no composition itself, so what only serves parts has none.
+    A part is no composition itself, so a search that only serves parts has none.
     """
     found = Compositions(list(outcomes.values()), least)
     return {
@@ -438,7 +439,8 @@ def _algorithms(
 ) -> tuple[Algorithm, ...]:
     """Return the algorithms that can run on a communicator.
 
-    On some hosts, one that uses its tables on all of them is what others are without tables.
+    An algorithm with tables needs all hosts: on some of them, it would be the same as others
+    without tables.
 
     Args:
         can_run: what all ranks of the topology, and of each of its groups, can run.

@@ -1,4 +1,4 @@
-"""Measures decisions again: a sample of them, each against what it was preferred to."""
+"""Measures decisions again: a sample of them, each choice against its rivals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Decision:
         communicator: the name of the ranks to measure on.
         size: of the message, in bytes.
         choice: what the table chooses.
-        rivals: the native routine and the best alternative, as far as they are others.
+        rivals: the native routine and the best alternative, without the choice itself.
         weight: how likely it is drawn, beside others.
         gain: the least share by which a rival of the choice had to be faster.
     """
@@ -149,7 +149,7 @@ def judge(
 ) -> Verdict:
     """Measure a decision again, and once more if a rival is faster: one look may be bad luck.
 
-    A rival that is wrong or fails is none. A choice that is wrong or fails does not hold.
+    A rival that is wrong or fails is left out. A choice that is wrong or fails does not hold.
 
     Raises:
         MeasurementError: a measurement failed, through no candidate's fault.
@@ -178,7 +178,7 @@ def judge(
 
 
 def _faster(contestants: Sequence[Contestant], gain: float) -> tuple[Candidate, ...]:
-    """Return those that beat the first by more than the noise, and by what a change needs.
+    """Return those that beat the first by more than the noise, and by the gain that a change needs.
 
     A choice must not be slower than the native routine, however much a change to it had to gain.
     """

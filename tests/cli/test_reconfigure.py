@@ -277,7 +277,7 @@ def test_a_table_of_the_cluster_gets_no_rule_from_elsewhere(tmp_path, made, clus
     file = folder / "decision.json"
     file.write_text(file.read_text().replace('"representative": false', '"representative": true'))
     looks, options = len(made["looks"]), ("--library", str(folder), "--name", "second")
-    with pytest.raises(InputError, match="by --launcher local are not; give another --launcher"):
+    with pytest.raises(InputError, match="local does not measure it; give another --launcher"):
         run(tmp_path, "--steps", "8", *options)
     assert len(made["looks"]) == looks
     assert representative(folder)
@@ -365,8 +365,8 @@ def test_a_file_whose_tree_has_no_such_choice_says_so():
         (r"\n.*\n", "\n{\n", 2, "a damaged one: Expecting"),
         (r'("looked_s": \{"0": \[)[^,]*', r"\g<1>0", 2, "times is missing or wrong"),
         (r'"change": "[^"]*"', '"change": 1', 2, "tried: change is missing or wrong"),
-        (r'("tried": .*"raced_s": \{"1")', r'\1: [1.0], "9"', 2, "raced_s has a launch in which"),
-        (r'("tried": .*"looked_s": \{"0")', r'\1: [1.0], "9"', 2, "looked_s has a launch in which"),
+        (r'("tried": .*"raced_s": \{"1")', r'\1: [1.0], "9"', 2, "raced_s has a launch that"),
+        (r'("tried": .*"looked_s": \{"0")', r'\1: [1.0], "9"', 2, "looked_s has a launch that"),
         (r'"looked_s": \{"0"', r'"looked_s": {"1"', 2, "times is missing or wrong"),
     ],
 )

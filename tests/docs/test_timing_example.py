@@ -133,11 +133,11 @@ WRONG = {
         "int x(void) { return by_mine.each_call; }",
         "does not define by_mine",
     ),
-    "uses what no mechanism has": (
+    "calls a function that it does not have": (
         "mine.c",
         '#include "timing.h"\nint other(const struct timed *timed, double *seconds);\n'
         'const struct timing by_mine = {.name = "mine", .repeat = other};',
-        "does not define by_mine, or uses what no mechanism has",
+        "does not define by_mine, or calls a function",
     ),
     "is no C": ("mine.c", "Time everything twice.", "does not compile"),
     "name of another": ("barrier.c", "", "none of barrier"),

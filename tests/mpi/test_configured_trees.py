@@ -271,7 +271,7 @@ def test_verify_proves_each_tree_and_names_what_was_changed(tmp_path):
         ("0, 1, 2, 3", "0, 1, 2, 2", "rank 2 contributes to two nodes"),
         ("worker[] = {\n    0,", "worker[] = {\n    7,", "there is no rank 7"),
         ("0, 7,\n", "0, 6,\n", "first[] does not divide the 7 contributors"),
-        ("NODES = 1", "NODES = 2", "the constants are {'NODES': 2}, not {'NODES': 1}"),
+        ("NODES = 1", "NODES = 2", "wrong constants: NODES is 2, expected 1"),
     ):
         text = file.read_text()
         assert text.count(old) == 1, old

@@ -137,7 +137,7 @@ def test_with_no_time_at_all_native_serves_and_the_loss_is_unknown():
     assert all(table.is_native for table in decision.tables)
     assert all(one.loss is None for table in decision.tables for one in table.estimates)
     assert decision.spending.loss is None
-    assert "nothing was measured" in decision.spending.text
+    assert "no measurement tells" in decision.spending.text
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3])

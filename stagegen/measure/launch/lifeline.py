@@ -102,7 +102,8 @@ def start_child(
                 )
         except OSError as error:
             os.close(write_end)
-            raise LaunchError(f"cannot start a job: {error}") from error
+            advice = "check that this program is installed, and that processes and memory are left"
+            raise LaunchError(f"cannot start a job: {error}; {advice}") from error
         finally:
             os.close(read_end)
         child = ChildProcess(popen, write_end)

@@ -37,9 +37,9 @@ class Bound:
 
     Attributes:
         collective: one of `COLLECTIVES`.
-        size: bytes for each pair of ranks (alltoall); from or to each rank (allgather, gather,
-            scatter, reduce_scatter_block); of the whole message (bcast, reduce, allreduce).
-            None where ranks have sizes of their own.
+        size: bytes of a block. By the row of the collective in `FORMULAS`, a block belongs to a
+            pair of ranks (`pairs`) or to a rank (`per_rank`), or else it is the whole message.
+            None if ranks have sizes of their own.
         seconds: for the data to cross the limiting edges.
         latency_seconds: for one bit between the two ranks furthest apart (with a root: between
             the root and the rank furthest from it). It is a separate bound, not to be added to
