@@ -24,8 +24,8 @@ _WIDTH = 96
 
 #: Stands for a blank that must not end a line, until the lines are made.
 _TIED = "\N{NO-BREAK SPACE}"
-_OPERATOR = re.compile(r" ([-+*/=<>≤≥·]|//) ")
-_BRACKETS = re.compile(r"\([^()]*\)")
+_OPERATOR = re.compile(r" ([-+*/=<>≤≥·×]|//) ")
+_BRACKETS = re.compile(r"\([^()]*\)|⌈[^⌈⌉]*⌉|⌊[^⌊⌋]*⌋")
 
 
 def unbroken(text: str) -> str:
