@@ -32,8 +32,8 @@ class InputError(StagegenError):
         self.message = message
         self.file = file
         self.line = line
-        place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
-        super().__init__(place + message)
+        where = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
+        super().__init__(where + message)
 
 
 class NotFoundError(StagegenError):

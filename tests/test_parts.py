@@ -66,7 +66,7 @@ def test_templates_of_a_folder_are_in_the_catalogue_with_their_place(tmp_path):
     catalogue = catalogue_of(*find_parts(tmp_path, FOUR).roots)
     mine = catalogue.find("bcast", "mine")
     assert mine in applicable(catalogue, FOUR)
-    assert catalogue.templates.place("bcast/mine.c.j2") == str(tmp_path / "mine/bcast/mine.c.j2")
+    assert catalogue.templates.where("bcast/mine.c.j2") == str(tmp_path / "mine/bcast/mine.c.j2")
     assert set(catalogue.hashes) - set(load_catalogue().hashes) == {"bcast/mine"}
     shared = {name: catalogue.hashes[name] for name in load_catalogue().hashes}
     assert shared == load_catalogue().hashes, "the repository's own are what they were"

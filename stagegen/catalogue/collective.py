@@ -200,7 +200,7 @@ def collectives_of(templates: Templates) -> tuple[Collective, ...]:
         InputError: a description is wrong.
     """
     return tuple(
-        _read_collective(path.partition("/")[0], templates.text(path), templates.place(path))
+        _read_collective(path.partition("/")[0], templates.text(path), templates.where(path))
         for path in templates.matching(f"*/{FILE}")
     )
 
@@ -215,13 +215,13 @@ def sizes_in_words(collectives: Iterable[Collective]) -> str:
     return " or ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
 
 
-def _read_collective(name: str, text: str, place: str) -> Collective:
-    """Read a description from its text; messages name its place.
+def _read_collective(name: str, text: str, where: str) -> Collective:
+    """Read a description from its text; messages name its file.
 
     Raises:
         InputError: it is not YAML, has unknown keys or values, or contradicts itself.
     """
-    keys = Keys(read_mapping(text, _WHAT, place), _WHAT, place, text)
+    keys = Keys(read_mapping(text, _WHAT, where), _WHAT, where, text)
     collective = Collective(
         name=name,
         summary=keys.take("summary", text_of),
@@ -255,16 +255,16 @@ def _sends(one: Collective) -> bool:
     wanted = set()
     if one.send != NOTHING:
         wanted = {"input"} if one.reduces else {"input", "count or counts", "type"}
-    return wanted == _kinds(one, "send") - {"displacements"}
+    return wanted == _roles(one, "send") - {"displacements"}
 
 
 def _receives(one: Collective) -> bool:
     wanted = set() if one.recv == NOTHING else {"output", "count or counts", "type"}
-    return wanted == _kinds(one, "recv") - {"displacements"}
+    return wanted == _roles(one, "recv") - {"displacements"}
 
 
-def _kinds(one: Collective, side: str) -> set[str]:
-    """Return the kinds of the arguments of one side."""
+def _roles(one: Collective, side: str) -> set[str]:
+    """Return the roles of the arguments of one side."""
     found = {
         ARGUMENTS[name].role for name in one.arguments if ARGUMENTS[name].member.startswith(side)
     }

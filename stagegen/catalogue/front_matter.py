@@ -49,31 +49,31 @@ def read_algorithms(path: str, templates: Templates) -> tuple[Algorithm, ...]:
     Raises:
         InputError: the front matter is missing, is not YAML, or has unknown keys or values.
     """
-    text, place = templates.text(path), templates.place(path)
-    values = _parse(text, place)
+    text, where = templates.text(path), templates.where(path)
+    values = _parse(text, where)
     return tuple(
         _read_algorithm(collective, name, own, path, templates)
-        for collective, name, own in _rows(values, path, place, text)
+        for collective, name, own in _rows(values, path, where, text)
     )
 
 
 def _rows(
-    values: Mapping[str, Any], path: str, place: str, text: str
+    values: Mapping[str, Any], path: str, where: str, text: str
 ) -> Iterator[tuple[str, str, Keys]]:
     """Yield collective, name and keys of each algorithm of a file."""
     folder, _, file = path.partition("/")
     common = {key: value for key, value in values.items() if key != _VARIANTS}
     if _VARIANTS not in values:
-        yield folder, file.removesuffix(".c.j2"), Keys(common, _WHAT, place, text)
+        yield folder, file.removesuffix(".c.j2"), Keys(common, _WHAT, where, text)
         return
     rows = values[_VARIANTS]
     readable = isinstance(rows, dict) and all(isinstance(o, dict | None) for o in rows.values())
     if not rows or not readable:
         message = f"{_WHAT}'s `variants`: expected a mapping from names to the keys of each"
-        raise InputError(message, place, line_of(_VARIANTS, text.splitlines()))
+        raise InputError(message, where, line_of(_VARIANTS, text.splitlines()))
     for full_name, own in rows.items():
         collective, _, name = str(full_name).rpartition("/")
-        keys = Keys({**common, **(own or {})}, _WHAT, place, text, row=str(full_name))
+        keys = Keys({**common, **(own or {})}, _WHAT, where, text, row=str(full_name))
         yield collective or folder, name, keys
 
 
@@ -81,7 +81,7 @@ def _read_algorithm(
     collective: str, name: str, values: Keys, path: str, templates: Templates
 ) -> Algorithm:
     """Read an algorithm from its keys."""
-    place = templates.place(path)
+    where = templates.where(path)
     parameters = values.take("parameters", _parameters, default=())
     names = [parameter.name for parameter in parameters]
     algorithm = Algorithm(
@@ -113,28 +113,28 @@ def _read_algorithm(
     values.done()
     if not _NAME.match(algorithm.name):
         rule = "use a-z, 0-9 and _, beginning with a letter"
-        raise InputError(f"`{algorithm.name}` is no name of an algorithm: {rule}", place)
+        raise InputError(f"`{algorithm.name}` is no name of an algorithm: {rule}", where)
     if "dense" in algorithm.constraints and not _packs(collective, templates):
         message = f"`dense`: {algorithm.collective}/view.c has no pack and unpack for it; add them"
-        raise InputError(message, place, values.line("constraints"))
+        raise InputError(message, where, values.line("constraints"))
     if algorithm.parts and (algorithm.parameters or algorithm.uses or algorithm.needs):
         message = "`parts`: a composition has no parameters, uses or needs of its own"
-        raise InputError(f"{message}; leave them out", place, values.line("parts"))
+        raise InputError(f"{message}; leave them out", where, values.line("parts"))
     for parameter in parameters:
         if isinstance(parameter.values, ValueRange) and parameter.name in OF_TABLES.get(
             algorithm.needs or "", ()
         ):
             message = f"each value of `{parameter.name}` has a table here: list them"
-            raise InputError(message, place, values.line("parameters"))
+            raise InputError(message, where, values.line("parameters"))
     if (algorithm.needs == OWN_TABLES) != (algorithm.topology is not None):
         message = f"`topology` belongs to `needs: {OWN_TABLES}`, and only to it"
-        raise InputError(message, place, values.line("topology"))
+        raise InputError(message, where, values.line("topology"))
     kinds = SCHEDULES.get(algorithm.needs or "", (None,))
     if algorithm.kind not in kinds:
         has_kinds = algorithm.needs in SCHEDULES
         listed = ", ".join(map(str, kinds)) if has_kinds else "nothing without a schedule"
         message = f"`kind` is {algorithm.kind}, but has to be {listed}"
-        raise InputError(message, place, values.line("kind"))
+        raise InputError(message, where, values.line("kind"))
     return algorithm
 
 
@@ -240,10 +240,10 @@ def _list(name: str, entry: Any) -> tuple[int, ...]:
 def _range(name: str, entry: dict[str, Any]) -> ValueRange:
     if not {"from", "to"} <= set(entry) <= _RANGE:
         raise ValueError(f"the values of `{name}` need from and to, and maybe times")
-    start, times = _natural(entry["from"]), _natural(entry.get("times", 2))
-    if not 1 <= start <= INT_MOST:
+    first, times = _natural(entry["from"]), _natural(entry.get("times", 2))
+    if not 1 <= first <= INT_MOST:
         raise ValueError(f"the values of `{name}` must begin `from` 1 or more")
     if times < 2:
         raise ValueError(f"`times` of `{name}` must be 2 or more; steps of 1 need none")
     end = read_formula(entry["to"], (), NAMES)
-    return ValueRange(start, end, times if "times" in entry else 1)
+    return ValueRange(first, end, times if "times" in entry else 1)

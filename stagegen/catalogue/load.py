@@ -148,11 +148,11 @@ def _catalogue_of(templates: Templates) -> Catalogue:
     for algorithm in ordered:
         if algorithm.collective not in known:
             message = f"the collective {algorithm.collective} has no {FILE}; write one"
-            raise InputError(message, _place(catalogue, algorithm))
+            raise InputError(message, _where(catalogue, algorithm))
     for one, other in pairwise(ordered):
         if one.full_name == other.full_name:
-            message = f"there is a second {one.full_name}, in {_place(catalogue, one)}"
-            raise InputError(f"{message}; rename one of them", _place(catalogue, other))
+            message = f"there is a second {one.full_name}, in {_where(catalogue, one)}"
+            raise InputError(f"{message}; rename one of them", _where(catalogue, other))
     _check_meanings(catalogue)
     for algorithm in catalogue.algorithms:
         _check_used(catalogue, algorithm)
@@ -167,9 +167,9 @@ def _is_apart(path: str) -> bool:
     return folder in RESERVED or name.startswith("_")
 
 
-def _place(catalogue: Catalogue, algorithm: Algorithm) -> str:
+def _where(catalogue: Catalogue, algorithm: Algorithm) -> str:
     """Return what messages call the template of an algorithm."""
-    return catalogue.templates.place(algorithm.template.as_posix())
+    return catalogue.templates.where(algorithm.template.as_posix())
 
 
 def _natives(descriptions: Iterable[Collective], templates: Templates) -> Iterator[Algorithm]:
@@ -186,20 +186,20 @@ def _check_meanings(catalogue: Catalogue) -> None:
         for parameter in algorithm.parameters:
             meaning, other = first.setdefault(parameter.name, (parameter.meaning, algorithm))
             if meaning != parameter.meaning:
-                message = f"`{parameter.name}` has another meaning in {_place(catalogue, other)}"
+                message = f"`{parameter.name}` has another meaning in {_where(catalogue, other)}"
                 advice = "rename the parameter, or give it the same meaning"
-                raise InputError(f"{message}; {advice}", _place(catalogue, algorithm))
+                raise InputError(f"{message}; {advice}", _where(catalogue, algorithm))
 
 
 def _check_used(catalogue: Catalogue, algorithm: Algorithm) -> None:
     """Check that the algorithms that an algorithm uses can serve all of its calls."""
     for name, used in zip(algorithm.uses, catalogue.used_by(algorithm), strict=True):
-        place = _place(catalogue, algorithm)
+        where = _where(catalogue, algorithm)
         if used.uses:
-            raise InputError(f"`uses`: {name} uses others itself; name these instead", place)
+            raise InputError(f"`uses`: {name} uses others itself; name these instead", where)
         if algorithm.serves_more_than(used):
             problem = f"`uses`: {name} asks for more than this algorithm does"
-            raise InputError(f"{problem}; ask for as much here, or use another one", place)
+            raise InputError(f"{problem}; ask for as much here, or use another one", where)
 
 
 def _check_parts(catalogue: Catalogue, algorithm: Algorithm) -> None:
@@ -208,7 +208,7 @@ def _check_parts(catalogue: Catalogue, algorithm: Algorithm) -> None:
         if part.collective not in catalogue.collectives:
             listed = ", ".join(catalogue.collectives)
             message = f"`parts`: there is no collective {part.collective}; choose from {listed}"
-            raise InputError(message, _place(catalogue, algorithm))
+            raise InputError(message, _where(catalogue, algorithm))
 
 
 def _check_persistent(catalogue: Catalogue, algorithm: Algorithm) -> None:
@@ -218,7 +218,7 @@ def _check_persistent(catalogue: Catalogue, algorithm: Algorithm) -> None:
     if algorithm.persistent is not None and algorithm.persistent not in known:
         there = f"choose from {', '.join(known)}" if known else "leave it out"
         message = f"`persistent`: no {algorithm.persistent} for {algorithm.collective}; {there}"
-        raise InputError(message, _place(catalogue, algorithm))
+        raise InputError(message, _where(catalogue, algorithm))
 
 
 def _with_hashes(catalogue: Catalogue) -> Catalogue:

@@ -59,17 +59,17 @@ def works_of(templates: Templates) -> Mapping[str, Work]:
     """
     works: dict[str, Work] = {}
     for root in templates.roots:
-        for name, work in _works(root.files.get(_FILE, ""), root.place(_FILE)).items():
+        for name, work in _works(root.files.get(_FILE, ""), root.where(_FILE)).items():
             works.setdefault(name, work)
     return works
 
 
-def _works(text: str, place: str) -> Mapping[str, Work]:
+def _works(text: str, where: str) -> Mapping[str, Work]:
     try:
         entries = yaml.safe_load(text) or {}
         return {name: Work(name, entry["work"], entry.get("at")) for name, entry in entries.items()}
     except (yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
-        raise InputError(f"expected `Authors YEAR: {{work: …, at: …}}`: {error}", place) from error
+        raise InputError(f"expected `Authors YEAR: {{work: …, at: …}}`: {error}", where) from error
 
 
 def cited_in(reference: str) -> tuple[str, ...]:

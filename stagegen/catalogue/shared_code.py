@@ -118,7 +118,7 @@ class _Piece(NamedTuple):
 
     Attributes:
         tokens: of it.
-        heads: of a function the places where a body begins, several if branches share the body.
+        heads: of a function where its body begins in them; several if branches share the body.
     """
 
     tokens: list[str]
@@ -249,9 +249,9 @@ def _variables(of: list[str]) -> Iterator[str]:
 def _constants(of: list[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield the constants that count, each with the tokens that do."""
     plain = _plain(of)
-    for place, token in enumerate(plain):
+    for at, token in enumerate(plain):
         if token == "enum":
-            opening = next((n for n in (place + 1, place + 2) if plain[n : n + 1] == ["{"]), None)
+            opening = next((n for n in (at + 1, at + 2) if plain[n : n + 1] == ["{"]), None)
             if opening is not None:
                 yield from _counted(_parts(plain[opening + 1 : _partner(plain, opening)], ","))
 
@@ -287,36 +287,36 @@ def _declared(head: list[str]) -> str:
 
 def _at_last_brackets(of: list[str]) -> tuple[list[str], list[str]]:
     """Return what stands before the brackets at the end, and within."""
-    place = _partner(of, len(of) - 1)
-    return of[:place], of[place + 1 : -1]
+    at = _partner(of, len(of) - 1)
+    return of[:at], of[at + 1 : -1]
 
 
 def _plain(of: list[str]) -> list[str]:
     """Return a declaration without attributes and such, which have brackets of their own."""
     plain: list[str] = []
-    place = 0
-    while place < len(of):
-        if _SPECIFIER.fullmatch(of[place]) and of[place + 1 : place + 2] == ["("]:
-            place = _partner(of, place + 1)
+    at = 0
+    while at < len(of):
+        if _SPECIFIER.fullmatch(of[at]) and of[at + 1 : at + 2] == ["("]:
+            at = _partner(of, at + 1)
         else:
-            plain.append(of[place])
-        place += 1
+            plain.append(of[at])
+        at += 1
     return plain
 
 
-def _partner(of: list[str], place: int) -> int:
-    """Return the place of the bracket that belongs to a bracket.
+def _partner(of: list[str], at: int) -> int:
+    """Return where the bracket is that belongs to a bracket.
 
     Raises:
         _NotUnderstoodError: there is none.
     """
-    step = 1 if of[place] in _OPENS else -1
+    step = 1 if of[at] in _OPENS else -1
     depth = 0
-    while 0 <= place < len(of):
-        depth += _opened(of[place])
+    while 0 <= at < len(of):
+        depth += _opened(of[at])
         if depth == 0:
-            return place
-        place += step
+            return at
+        at += step
     raise _NotUnderstoodError(f"a bracket has no other one in `{_beginning(of)}`")
 
 

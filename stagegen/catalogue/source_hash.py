@@ -125,7 +125,7 @@ class SourceHashes:
         tables = f"{collective}/{TABLES_TEMPLATE}"
         if not self._templates.has(tables):
             problem = f"there is no {tables} for its tables; write it, or use {{% tables %}}"
-            raise InputError(problem, self._templates.place(path))
+            raise InputError(problem, self._templates.where(path))
         return tables
 
     def _engines(self, file: _File) -> Iterator[str]:
@@ -145,7 +145,7 @@ class SourceHashes:
                 return found
         problem = f"includes {name}, which is no template"
         advice = "name a file of templates/ between quotation marks"
-        raise InputError(f"{problem}; {advice}", self._templates.place(path))
+        raise InputError(f"{problem}; {advice}", self._templates.where(path))
 
 
 def _shared_files(templates: Templates) -> Iterator[str]:

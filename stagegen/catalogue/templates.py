@@ -58,7 +58,7 @@ class Root:
         """Of the names alone: roots that differ in a text alone are rare."""
         return hash((self.name, self.label, frozenset(self.files)))
 
-    def place(self, path: str) -> str:
+    def where(self, path: str) -> str:
         """Return what messages call a file."""
         return str(Path(self.name) / path)
 
@@ -119,19 +119,19 @@ class Templates:
         first, *added = self.roots
         seen = dict.fromkeys(first.files, first)
         taken = {path.name: str(path) for path in DRIVERS.iterdir()}
-        taken |= {_name_in_c(p): first.place(p) for p in first.files if _is_beside_engines(p)}
+        taken |= {_name_in_c(p): first.where(p) for p in first.files if _is_beside_engines(p)}
         for root in added:
             for path in root.files:
                 folder, _, name = path.partition("/")
                 if path in seen and name:
-                    message = f"is also in {seen[path].place(path)}; give one of them another name"
-                    raise InputError(message, root.place(path))
+                    message = f"is also in {seen[path].where(path)}; give one of them another name"
+                    raise InputError(message, root.where(path))
                 if folder in RESERVED and name:
                     message = f"`{folder}` is a folder of stagegen's own templates; rename it"
-                    raise InputError(message, root.place(path))
+                    raise InputError(message, root.where(path))
                 if folder == ENGINES and name in taken:
                     message = f"has the name of {taken[name]}; rename it"
-                    raise InputError(message, root.place(path))
+                    raise InputError(message, root.where(path))
                 seen[path] = root
 
     @cached_property
@@ -150,9 +150,9 @@ class Templates:
         """
         return self._root_of[path].files[path]
 
-    def place(self, path: str) -> str:
+    def where(self, path: str) -> str:
         """Return what messages call a file; of one that is missing, where it would be."""
-        return self._root_of.get(path, self.roots[0]).place(path)
+        return self._root_of.get(path, self.roots[0]).where(path)
 
     def matching(self, pattern: str) -> tuple[str, ...]:
         """Return the paths that a pattern such as ``*/*.c.j2`` matches, sorted."""

@@ -32,7 +32,7 @@ def added_to(
         try:
             register(one.name, one.value)
         except InputError as error:
-            raise InputError(error.message, one.place) from error
+            raise InputError(error.message, one.where) from error
     return (*parts.roots, *trees_root(trees, topology))
 
 

@@ -19,7 +19,7 @@ from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
 from stagegen.generate import Toolchain
 from stagegen.generate.write import write_file
-from stagegen.library import write_library
+from stagegen.library import read_manifest, require_unchanged, write_library
 from stagegen.library.tree import candidate_of
 from stagegen.measure.launch.base import Launcher
 from stagegen.measure.records import Candidate
@@ -66,7 +66,8 @@ def target_of(
     """Return the library that gets the rule, before anything is measured.
 
     Raises:
-        InputError: it is of another cluster or catalogue, or has a tree of that name.
+        InputError: it is of another cluster, one of its routines has changed, or it has a tree of
+            that name.
     """
     if library is None:
         return Target(None, None, (), NATIVE_CANDIDATE)
@@ -75,8 +76,7 @@ def target_of(
         raise InputError("is of another topology; give the folder of this cluster", library)
     roots = added_to(str(library / TOPOLOGY), topology)
     catalogue = load_catalogue(TEMPLATES, roots)
-    if catalogue.hash != decision.catalogue_hash:
-        raise InputError("is of another catalogue of algorithms; tune anew", library)
+    require_unchanged(library, read_manifest(library), catalogue)
     try:
         require_free(name, "--name", catalogue)
     except InputError as error:

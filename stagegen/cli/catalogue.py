@@ -29,7 +29,7 @@ class _Row:
     """An algorithm that competes, and why it cannot run on the whole cluster or on a group."""
 
     algorithm: Algorithm
-    place: str
+    file: str
     obstacles: Mapping[str, str | None] | None
 
     def to_json(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class _Row:
             "uses": list(one.uses),
             "parts": [part.collective for part in one.parts],
             "template": one.template.as_posix(),
-            "file": self.place,
+            "file": self.file,
             "hash": one.hash,
         }
         if self.obstacles is None:
@@ -113,9 +113,9 @@ def _rows(catalogue: Catalogue, topology: Topology | None, names: str | None) ->
     wanted = collectives_of(catalogue, names)
     for algorithm in catalogue.algorithms:
         if algorithm.collective in wanted and catalogue.selection.admits(algorithm):
-            place = catalogue.templates.place(algorithm.template.as_posix())
+            file = catalogue.templates.where(algorithm.template.as_posix())
             obstacles = None if topology is None else _obstacles(algorithm, topology)
-            yield _Row(algorithm, place, obstacles)
+            yield _Row(algorithm, file, obstacles)
 
 
 def _obstacles(algorithm: Algorithm, topology: Topology) -> Mapping[str, str | None]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,8 +16,7 @@ from stagegen.catalogue import load_catalogue
 from stagegen.cli._parts import added_to
 from stagegen.cli._report import remove_report
 from stagegen.data import TEMPLATES
-from stagegen.errors import InputError
-from stagegen.library import write_library
+from stagegen.library import read_manifest, require_unchanged, write_library
 from stagegen.topology import load_topology
 from stagegen.tune.recorded import DECISION, read_decision
 
@@ -35,7 +34,7 @@ def command(files: tuple[Path, ...], library: Path, output: Path | None) -> None
     The rules say where they are from: `learned` in decision.json. If the library's calls can adapt,
     they still can, and start from the times that programs measured: `learned` in known.json.
     """
-    manifest, before = _read(library / "manifest.json"), read_decision(library / DECISION)
+    manifest, before = read_manifest(library), read_decision(library / DECISION)
     command, listed = manifest.get("command"), manifest.get("files")
     adapts = isinstance(listed, dict) and KNOWN in listed
     known = read_known(library / KNOWN) if adapts else None
@@ -50,8 +49,8 @@ def command(files: tuple[Path, ...], library: Path, output: Path | None) -> None
     file = library / "topology.yaml"
     topology = load_topology(str(file))
     catalogue = load_catalogue(TEMPLATES, added_to(str(file), topology))
-    if catalogue.hash != merged.decision.catalogue_hash:
-        raise InputError("is of another catalogue of algorithms; tune anew", library)
+    require_unchanged(library, manifest, catalogue)
+    decision = replace(merged.decision, catalogue_hash=catalogue.hash)
     if known is not None:
         catalogue = catalogue.selecting(known.selection)
     for line in left_out:
@@ -62,7 +61,7 @@ def command(files: tuple[Path, ...], library: Path, output: Path | None) -> None
         made_by = None if command is None else str(command)
         folder = output or library
         earlier = _bytes_of(folder / DECISION)
-        write_library(folder, topology, catalogue, merged.decision, {}, known, made_by)
+        write_library(folder, topology, catalogue, decision, {}, known, made_by)
         if _bytes_of(folder / DECISION) != earlier:
             remove_report(folder, "what was learned")
 
@@ -80,20 +79,3 @@ def _build_of(library: Path) -> str | None:
         return None
     found = _BUILD.search(text)
     return found[1] if found else None
-
-
-def _read(file: Path) -> dict[str, object]:
-    """Return the JSON object of a file.
-
-    Raises:
-        InputError: there is none.
-    """
-    try:
-        form = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{error.strerror}; give a generated folder", file) from error
-    except ValueError as error:
-        raise InputError(f"is no JSON: {error}; make the folder again", file) from error
-    if not isinstance(form, dict):
-        raise InputError("is no JSON object: expected {…}; make the folder again", file)
-    return form

@@ -276,14 +276,14 @@ def _open(
     sizes = tuple(sorted({max(1, decision.size) for decision in drawn}))
     names = tuple(dict.fromkeys(decision.communicator for decision in drawn))
     options = Options(collectives, sizes, timing, 0.0, names)
-    place = folder / "build" / "validate"
-    log = LogWriter(place / LOG, new_header(topology, catalogue, options))
+    build = folder / "build" / "validate"
+    log = LogWriter(build / LOG, new_header(topology, catalogue, options))
     hashes = (topology.hash, catalogue.hash)
     renderer = Renderer(_COMMAND, topology.name, *hashes, catalogue.templates)
     needed = tuple(sorted({algorithm.collective for algorithm in catalogue.algorithms}))
     files = measuring_sources(session_build(topology, catalogue, needed), renderer, (mechanism,))
     starter = SessionStarter(
-        place,
+        build,
         files,
         toolchain,
         chosen,

@@ -15,7 +15,7 @@ _WIDTH = 100
 #: Stands for a blank at which no line breaks.
 _GLUE = "\0"
 
-#: The C declaration of each kind of argument; and in the large-count form, where it differs.
+#: The C declaration of each role of an argument; and in the large-count form, where it differs.
 _TYPES = {
     "input": "const void *{}",
     "output": "void *{}",
@@ -46,7 +46,7 @@ _IN_CALLS = {
     "recv_blocks.displacements": "recv_displacements",
 }
 
-#: The members of ``struct large`` in calls.h, by the kinds of arguments.
+#: The members of ``struct large`` in calls.h, by the roles of arguments.
 _IN_LARGE = {"count": "count", "counts": "counts", "displacements": "displacements"}
 
 _SIDES = {NOTHING: "COLL_NOTHING", ONE: "COLL_ONE", ALL: "COLL_ALL"}

@@ -24,8 +24,8 @@ _WIDTH = 96
 
 #: Stands for a blank that must not end a line, until the lines are made.
 _TIED = "\N{NO-BREAK SPACE}"
-_OPERATOR = re.compile(r" ([-+*/=<>≤≥·]|//) ")
-_BRACKETS = re.compile(r"\([^()]*\)")
+_OPERATOR = re.compile(r" ([-+*/=<>≤≥·×]|//) ")
+_BRACKETS = re.compile(r"\([^()]*\)|⌈[^⌈⌉]*⌉|⌊[^⌊⌋]*⌋")
 
 
 def unbroken(text: str) -> str:
@@ -72,10 +72,10 @@ def _environment(templates: Templates) -> jinja2.Environment:
     """Return Jinja's environment of templates, which compiles each of them once."""
 
     def source(name: str) -> tuple[str, str, Callable[[], bool]] | None:
-        """Return a template's text and place; the text never changes."""
+        """Return a template's text and what messages call it; the text never changes."""
         if not templates.has(name):
             return None
-        return templates.text(name), templates.place(name), lambda: True
+        return templates.text(name), templates.where(name), lambda: True
 
     return jinja2.Environment(
         loader=jinja2.FunctionLoader(source),

@@ -118,10 +118,10 @@ def _in_steps(messages: Iterable[Message]) -> list[Message]:
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
     """Return the length of the union of spans."""
-    total, end = 0.0, -np.inf
-    for start, stop in sorted(spans):
-        total += max(0.0, stop - max(start, end))
-        end = max(end, stop)
+    total, until = 0.0, -np.inf
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
     return float(total)
 
 
@@ -235,8 +235,8 @@ def step_findings(series: Series, most: int = 500) -> StepFindings | None:
 def _within(
     spans: Sequence[tuple[float, float]], begun: float, ended: float
 ) -> list[tuple[float, float]]:
-    clipped = [(max(start, begun), min(stop, ended)) for start, stop in spans]
-    return [(start, stop) for start, stop in clipped if stop > start]
+    clipped = [(max(start, begun), min(end, ended)) for start, end in spans]
+    return [(start, end) for start, end in clipped if end > start]
 
 
 @dataclass(frozen=True)

@@ -193,10 +193,10 @@ def read_trace(path: Path) -> Trace:
 
 
 def _read(data: bytes) -> Trace:
-    place = 0
+    offset = 0
     parts: list[dict[str, Any]] = []
-    while place < len(data) or not parts:
-        part, place = _part(data, place)
+    while offset < len(data) or not parts:
+        part, offset = _part(data, offset)
         parts.append(part)
     parts.sort(key=lambda part: int(part["head"]["rank"]))
     ranks = len(parts)
@@ -213,10 +213,10 @@ def _read(data: bytes) -> Trace:
     return Trace(_text(parts[0]["head"]["cluster"]), routines, tuple(places), traces)
 
 
-def _part(data: bytes, place: int) -> tuple[dict[str, Any], int]:
-    if len(data) - place < _PART.itemsize:
+def _part(data: bytes, offset: int) -> tuple[dict[str, Any], int]:
+    if len(data) - offset < _PART.itemsize:
         raise ValueError("it ends too early")
-    head = np.frombuffer(data, _PART, 1, place)[0]
+    head = np.frombuffer(data, _PART, 1, offset)[0]
     if bytes(head["magic"]) != MAGIC:
         raise ValueError("it does not begin as one")
     if int(head["endian"]) != ENDIAN:
@@ -226,14 +226,14 @@ def _part(data: bytes, place: int) -> tuple[dict[str, Any], int]:
             f"its version is {int(head['version'])}, and {VERSION} is needed; make the library "
             "with this stagegen and run the program again"
         )
-    place += _PART.itemsize
+    offset += _PART.itemsize
     part: dict[str, Any] = {"head": head}
     for (name, kind), count in zip(_SECTIONS, head["counts"], strict=True):
-        if int(count) * kind.itemsize > len(data) - place:
+        if int(count) * kind.itemsize > len(data) - offset:
             raise ValueError("it ends too early")
-        part[name] = np.frombuffer(data, kind, int(count), place)
-        place += int(count) * kind.itemsize
-    return part, place
+        part[name] = np.frombuffer(data, kind, int(count), offset)
+        offset += int(count) * kind.itemsize
+    return part, offset
 
 
 def _rank(part: dict[str, Any], routines: int, places: dict[Communicator, int]) -> RankTrace:

@@ -5,5 +5,6 @@ measuring; this stage makes the library from the decision table that measuring y
 """
 
 from stagegen.library.folder import library_files, write_library
+from stagegen.library.manifest import read_manifest, require_unchanged
 
-__all__ = ["library_files", "write_library"]
+__all__ = ["library_files", "read_manifest", "require_unchanged", "write_library"]

@@ -21,7 +21,9 @@ from stagegen.generate.links import link_tables
 from stagegen.generate.sources import build_source, calls_of, check_sources, runtime_values
 from stagegen.generate.tables import numbers
 from stagegen.library.adaptive import FORTRAN_SITE, adapting, adaptive_sources
+from stagegen.library.manifest import MANIFEST, routines_in
 from stagegen.library.rules import c_patterns, c_tables, chosen_algorithms
+from stagegen.measure.validity import ROUTINES
 from stagegen.parts.find import parts_file
 from stagegen.topology import Topology, topology_yaml
 from stagegen.tune import DecisionTable
@@ -223,6 +225,7 @@ def write_library(
         "topology_hash": topology.hash,
         "catalogue_hash": catalogue.hash,
         "representative": decision.representative,
+        ROUTINES: routines_in(files, catalogue),
         "files": {name: _sha256(text) for name, text in sorted(files.items())},
     }
     makefile = folder / "Makefile"
@@ -231,7 +234,7 @@ def write_library(
     _remove_stale(folder, set(files))
     write_files(folder, {n: t for n, t in {**files, **extra}.items() if n != makefile.name})
     write_files(folder, {makefile.name: files[makefile.name]})
-    write_files(folder, {"manifest.json": json.dumps(manifest, indent=2) + "\n"})
+    write_files(folder, {MANIFEST: json.dumps(manifest, indent=2) + "\n"})
 
 
 def _holds(path: Path, text: str) -> bool:
@@ -249,7 +252,7 @@ def _sha256(text: str) -> str:
 def _remove_stale(folder: Path, names: set[str]) -> None:
     """Remove files that an earlier manifest lists and this one will not; no others are ours."""
     try:
-        earlier = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["files"]
+        earlier = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         stale = [folder / name for name in earlier if name not in names]
     except (OSError, ValueError, KeyError, TypeError):
         return  # there is none, or it is not ours

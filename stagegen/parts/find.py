@@ -81,7 +81,7 @@ def _root(part: Named[Path]) -> Root:
     if not root.files:
         raise InputError(
             f"there are no templates in {part.value}; expected COLLECTIVE/ALGORITHM.c.j2",
-            part.place,
+            part.where,
         )
     return replace(root, label=_label(part.name))
 
@@ -100,7 +100,7 @@ def _run(
         if part.name not in generators:
             known = ", ".join(generators) or "none"
             message = f"no installed package has a generator {part.name} (there is {known})"
-            raise InputError(f"{message}; add `call: FILE.py:NAME`", part.place)
+            raise InputError(f"{message}; add `call: FILE.py:NAME`", part.where)
         function = generators[part.name].value
     try:
         files = function(topology, part.value.description)
@@ -108,7 +108,7 @@ def _run(
         raise
     except Exception as error:
         what = f"the generator {part.name} failed: {type(error).__name__}: {error}"
-        raise GenerateError(f"{part.place}: {what}") from error
+        raise GenerateError(f"{part.where}: {what}") from error
     return Root(f"made by {part.name}", _checked(files, part), _label(part.name))
 
 
@@ -119,7 +119,7 @@ def _checked(files: object, part: Named[Run]) -> Mapping[str, str]:
         if named and all(isinstance(text, str) for text in files.values()):
             return dict(sorted(files.items()))
     expected = "a mapping from paths such as alltoall/mine.c.j2 to texts"
-    raise GenerateError(f"{part.place}: the generator {part.name} has to return {expected}")
+    raise GenerateError(f"{part.where}: the generator {part.name} has to return {expected}")
 
 
 def _label(name: str) -> str:

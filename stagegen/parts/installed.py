@@ -49,11 +49,11 @@ def _load(point: EntryPoint, convert: Callable[[Any], Any]) -> Named[Any]:
     Raises:
         InputError: it cannot be loaded, or is something else than it has to be.
     """
-    place = f"package {_package(point)}, {point.group}: {point.name} = {point.value}"
+    where = f"package {_package(point)}, {point.group}: {point.name} = {point.value}"
     try:
-        return Named(point.name, convert(point.load()), place)
+        return Named(point.name, convert(point.load()), where)
     except Exception as error:  # whatever a package raises when it is imported
-        raise InputError(f"cannot be loaded: {type(error).__name__}: {error}", place) from error
+        raise InputError(f"cannot be loaded: {type(error).__name__}: {error}", where) from error
 
 
 def _folder(value: Any) -> Path:

@@ -22,12 +22,12 @@ class Named(Generic[T]):
     Attributes:
         name: of the part.
         value: the part.
-        place: where it is named: a file with its line, or a package.
+        where: where it is named: a file with its line, or a package.
     """
 
     name: str
     value: T
-    place: str
+    where: str
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def by_name(parts: Iterable[Named[T]], what: str) -> Mapping[str, Named[T]]:
         other = found.setdefault(one.name, one)
         if other is not one:
             raise InputError(
-                f"there is already a {what} named {one.name}, of {other.place}; rename one of them",
-                one.place,
+                f"there is already a {what} named {one.name}, of {other.where}; rename one of them",
+                one.where,
             )
     return found
 

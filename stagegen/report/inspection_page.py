@@ -296,10 +296,10 @@ def timeline(look: Look) -> str:
             f'<rect x="{first:.1f}" y="{y:.1f}" width="{last - first:.1f}" height="10" '
             f'fill="{EMPTY}"/>'
         )
-        for start, stop in use.spans:
-            x, end = axis.x(start - zero), axis.x(stop - zero)
+        for start, end in use.spans:
+            x, right = axis.x(start - zero), axis.x(end - zero)
             parts.append(
-                f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(end - x, 0.5):.1f}" height="10" '
+                f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(right - x, 0.5):.1f}" height="10" '
                 f'fill="{INK}" fill-opacity="0.7"><title>{escape(use.name)}: idle '
                 f"{use.idle:.0%} of the time from the first message to the last</title></rect>"
             )

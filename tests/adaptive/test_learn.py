@@ -167,21 +167,10 @@ def test_a_file_of_another_cluster_or_build_is_refused(changes, build):
         merge(decision(TABLE), [learned(situation(), **changes)], build)
 
 
-@pytest.mark.parametrize(
-    ("adaptive", "made_by"), [(None, None), (NOTHING_KNOWN, "stagegen reconfigure …")]
-)
-def test_the_command_makes_the_library_anew(tmp_path, adaptive, made_by):
-    """A library whose calls adapt still does so, whatever command made it."""
-    topology, catalogue = support.cluster(4), load_catalogue()
-    catalogue = catalogue.selecting(Selection(("allgather/ring", "allgather/spreading_simple")))
-    library, file = tmp_path / "library", tmp_path / "learned.json"
-    hashes = {"topology_hash": topology.hash, "catalogue_hash": catalogue.hash}
-    tuned = decision(TABLE, **hashes)
-    write_library(library, topology, catalogue, tuned, {}, adaptive, made_by)
-    command = json.loads((library / "manifest.json").read_text())["command"]
-    assert command == made_by or made_by is None
+def learned_file(topology):
+    """What a program leaves that found ring faster than spreading_simple."""
     row = {"parameters": {}, "group": 0, "is_representative": False, "known_s": None}
-    form = {
+    return {
         "version": 1, "library": "0", "cluster": topology.name, "topology_hash": topology.hash,
         "policy": "halving", "settings": {}, "left_out": 0,
         "situations": [{
@@ -196,6 +185,22 @@ def test_the_command_makes_the_library_anew(tmp_path, adaptive, made_by):
             ],
         }],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("adaptive", "made_by"), [(None, None), (NOTHING_KNOWN, "stagegen reconfigure …")]
+)
+def test_the_command_makes_the_library_anew(tmp_path, adaptive, made_by):
+    """A library whose calls adapt still does so, whatever command made it."""
+    topology, catalogue = support.cluster(4), load_catalogue()
+    catalogue = catalogue.selecting(Selection(("allgather/ring", "allgather/spreading_simple")))
+    library, file = tmp_path / "library", tmp_path / "learned.json"
+    hashes = {"topology_hash": topology.hash, "catalogue_hash": catalogue.hash}
+    tuned = decision(TABLE, **hashes)
+    write_library(library, topology, catalogue, tuned, {}, adaptive, made_by)
+    command = json.loads((library / "manifest.json").read_text())["command"]
+    assert command == made_by or made_by is None
+    form = learned_file(topology)
     file.write_text(json.dumps(form))
     words = ["learn", str(file), "--library", str(library)]
     (library / "report.html").write_text("the old table")
@@ -213,6 +218,59 @@ def test_the_command_makes_the_library_anew(tmp_path, adaptive, made_by):
     assert (library / "known.json").is_file() == (adaptive is not None)
     file.write_text(json.dumps(form | {"build_hash": "0" * 16}))
     assert "another build" in str(CliRunner().invoke(group, words).exception)
+
+
+def tuned_library(folder, algorithms):
+    """Write a library of a catalogue with these algorithms; return the command that learns."""
+    topology = support.cluster(4)
+    catalogue = replace(load_catalogue(), algorithms=tuple(algorithms))
+    hashes = {"topology_hash": topology.hash, "catalogue_hash": catalogue.hash}
+    table = Table.exactly("allgather", "cluster", 4, 4, (Rule(0, SIMPLE, alternatives=(RING,)),))
+    write_library(folder / "library", topology, catalogue, decision(table, **hashes), {})
+    file = folder / "learned.json"
+    file.write_text(json.dumps(learned_file(topology)))
+    return ["learn", str(file), "--library", str(folder / "library")]
+
+
+def with_hash(name, value):
+    """Return all algorithms, one of them with the hash of another source."""
+    for one in load_catalogue().algorithms:
+        yield replace(one, hash=value) if one.full_name == name else one
+
+
+def test_an_algorithm_that_was_added_since_is_no_obstacle(tmp_path):
+    before = [one for one in load_catalogue().algorithms if one.full_name != "alltoall/ring"]
+    done = CliRunner().invoke(group, tuned_library(tmp_path, before), catch_exceptions=False)
+    assert "learned: " in done.output
+    made = json.loads((tmp_path / "library" / "decision.json").read_text())
+    manifest = json.loads((tmp_path / "library" / "manifest.json").read_text())
+    assert made["catalogue_hash"] == manifest["catalogue_hash"] == load_catalogue().hash
+    validate("manifest", manifest)
+
+
+def test_a_change_of_a_routine_that_the_library_lacks_is_no_obstacle(tmp_path):
+    words = tuned_library(tmp_path, with_hash("allgather/bruck", "0" * 64))
+    assert "learned: " in CliRunner().invoke(group, words, catch_exceptions=False).output
+
+
+@pytest.mark.parametrize("name", ["allgather/ring", "allgather/spreading_simple"])
+def test_a_routine_of_the_library_that_has_changed_since_is_named(tmp_path, name):
+    words = tuned_library(tmp_path, with_hash(name, "0" * 64))
+    before = (tmp_path / "library" / "decision.json").read_bytes()
+    wrong = f"changed since they were measured: {name}; measure them anew with `stagegen tune --re"
+    with pytest.raises(InputError, match=wrong):
+        CliRunner().invoke(group, words, catch_exceptions=False)
+    assert (tmp_path / "library" / "decision.json").read_bytes() == before
+
+
+def test_a_manifest_without_routines_says_how_to_make_it_again(tmp_path):
+    words = tuned_library(tmp_path, load_catalogue().algorithms)
+    file = tmp_path / "library" / "manifest.json"
+    form = json.loads(file.read_text())
+    del form["routines"]
+    file.write_text(json.dumps(form))
+    with pytest.raises(InputError, match=r"lists no `routines`.* `stagegen tune --from-log`"):
+        CliRunner().invoke(group, words, catch_exceptions=False)
 
 
 def known(*rows):

@@ -88,9 +88,8 @@ def test_parameters_that_the_source_gives_as_ranges_are_ranges():
     parameters = {
         a.full_name: {p.name: p for p in a.parameters} for a in load_catalogue().algorithms
     }
-    barriers = [own["barriers"] for own in parameters.values() if "barriers" in own]
-    assert len(barriers) == 8
-    assert all(one.values == BARRIERS for one in barriers)
+    for name in ("alltoall/ring", "alltoall/pair", "allgather/ring_direct", "allgather/pair"):
+        assert parameters[f"{name}_n_mpi_barriers"]["barriers"].values == BARRIERS
     for collective in ("bcast", "reduce"):
         for name in ("pipelined_linear", "pipelined_binary", "topology_linear", "topology_binary"):
             assert parameters[f"{collective}/{name}"]["segment_size"].values == SEGMENTS

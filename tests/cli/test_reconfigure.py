@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from stagegen.inspection.parts import SlowestRank
 from stagegen.inspection.stages import CORE, LATENCY, Stage
 from stagegen.library import write_library
 from stagegen.measure.launch import registry
+from stagegen.measure.records import Candidate
 from stagegen.parts.trees import algorithm_of
 from stagegen.report.units import format_seconds
 from stagegen.topology import load_topology
@@ -208,6 +210,35 @@ def test_files_name_the_command_that_made_them(tmp_path, made):
         for file in filter(Path.is_file, folder.rglob("*")):
             assert "from-log measurements" not in file.read_text()
             assert str(tmp_path) not in file.read_text()
+
+
+def tuned_library(folder, algorithms):
+    """Write a library of a catalogue with these algorithms, whose allreduces are recursive."""
+    catalogue = replace(load_catalogue(), algorithms=tuple(algorithms))
+    rules = (Rule(0, Candidate("recursive_doubling")),)
+    hosts = len(set(TOPOLOGY.ranks))
+    table = Table.exactly("allreduce", CLUSTER, TOPOLOGY.rank_count, hosts, rules)
+    decision = DecisionTable(TOPOLOGY.name, TOPOLOGY.hash, catalogue.hash, False, (table,))
+    write_library(folder, TOPOLOGY, catalogue, decision, {})
+    return folder
+
+
+def test_an_algorithm_that_was_added_since_is_no_obstacle(tmp_path, made):
+    made["recursive_doubling"] = 1.0
+    before = [one for one in load_catalogue().algorithms if one.full_name != "alltoall/ring"]
+    folder = tuned_library(tmp_path / "tuned", before)
+    said, *_ = run(tmp_path, "--steps", "8", "--library", str(folder))
+    assert "a rule for allreduce of 4 bytes" in said
+
+
+def test_a_routine_of_the_library_that_has_changed_since_is_named(tmp_path, made):
+    name = "allreduce/recursive_doubling"
+    every = load_catalogue().algorithms
+    other = [replace(one, hash="0" * 64) if one.full_name == name else one for one in every]
+    folder = tuned_library(tmp_path / "tuned", other)
+    with pytest.raises(InputError, match=f"changed since they were measured: {name}; measure"):
+        run(tmp_path, "--library", str(folder))
+    assert not made["looks"]
 
 
 def test_calls_that_adapt_try_the_same_algorithms_as_before(tmp_path, made):

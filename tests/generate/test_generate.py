@@ -126,10 +126,12 @@ def test_every_routine_says_at_its_head_once_what_it_is(files):
             assert bare(found_in_call(algorithm)) in bare(comment), name
 
 
-@pytest.mark.parametrize("shift", range(0, 60, 7))
-def test_no_line_cuts_a_formula(shift):
-    formula = "(p - 1)(α + nβ) + (p - 2)θ"
-    text = f"Cost: {'a' * shift} {formula} for every single message, and then {formula} again"
+@pytest.mark.parametrize("shift", range(0, 60, 3))
+@pytest.mark.parametrize(
+    "formula", ["(p - 1)(α + nβ) + (p - 2)θ", "2⌈lg p⌉α", "⌊log_k p⌋ × (Xα + (n/m)(β + γ))"]
+)
+def test_no_line_cuts_a_formula(shift, formula):
+    text = f"Cost: {'a' * shift} {formula} for every single message {'b' * 50} and {formula} again"
     lines = c_comment([unbroken(text)]).splitlines()[1:-1]
     assert len(lines) > 1
     assert sum(line.count(formula) for line in lines) == 2

@@ -203,7 +203,7 @@ def test_a_collective_that_is_not_tuned_is_left_to_the_mpi_library():
 
 @pytest.mark.parametrize("total", [None, 1e6])
 def test_parts_that_are_not_tuned_take_their_lower_bound_at_least(total):
-    """An allreduce by an allgather of whole vectors is hopeless where they are long."""
+    """An allreduce by an allgather of whole vectors cannot win where they are long."""
     few, many = 64, 1 << 20
     wanted = {"allreduce/native", "allreduce/ring", "allreduce/of_allgather", "allgather/native"}
     chosen = tuple(one for one in CATALOGUE.algorithms if one.full_name in wanted)

@@ -68,7 +68,7 @@ def test_an_unknown_algorithm_has_no_prediction():
 
 @pytest.mark.parametrize("unlucky", [None, *SIZES[3:-1]])
 def test_hope_for_a_far_size_is_near_the_line_whichever_call_lost_a_packet(unlucky):
-    """A call that took 0.3 s more rules out no winner; 15 times the bound is hopeless."""
+    """A call that took 0.3 s more rules out no winner; a time of 15 times the bound does."""
     times = {n: 2e-3 + 6e-6 * n + 0.3 * (n == unlucky) for n in SIZES[:-1]}
     prediction = seen(times, lambda size: 4e-7 * size)
     true = 2e-3 + 6e-6 * SIZES[-1]

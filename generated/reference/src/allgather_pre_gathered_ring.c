@@ -1,7 +1,7 @@
 /*
  * allgather_pre_gathered_ring: Blocks of the ranks that usually arrive early travel around a ring
- *   of these. A late rank sends each rank its block when it comes, and gets the blocks of the
- *   early ones from one of them, as far as they are there.
+ *   of these. A late rank sends its block to every rank, and gets the blocks of the early ones
+ *   from one of them.
  *
  * Wins: One or few ranks that come late call after call: when the last one comes, the others have
  *   each other's blocks, and nothing is forwarded. It takes as long as spreading_simple then;

@@ -4,9 +4,11 @@
  *
  * Wins: Where the links between switches are slow or far, as each carries a message once each way;
  *   with many ranks at a switch, hr2_switches has one part less to wait for.
- * Cost: in segments 2(α_w + nβ) within a part, each and the hops of m-1 segments more, and
- *   α_b + nβ for 2 parts, else 2(h-1)(α_b + (n/h)β); whole 2⌈lg m⌉(α_w + nβ) + ⌈lg h⌉(α_b + nβ),
- *   for h parts of up to m ranks with latencies α_w within and α_b between them.
+ * Cost: the sum of two. Within parts of up to m ranks with latency α_w,
+ *   2⌈lg m⌉(α_w + nβ) + ⌈lg m⌉nγ for a whole message, and (X + m - 2)(2α_w + (n/X)(2β + γ)) for X
+ *   segments. Between h parts with latency α_b, 2(h-1)(⌈X/h⌉α_b + (n/h)β) + ((h-1)/h)nγ for X
+ *   segments; ⌊lg h⌋(α_b + nβ + nγ) for a whole message or h = 2, and 2α_b + 2nβ + nγ more where h
+ *   is no power of two.
  * Asks for: commutative, ranks at several switches of the cluster, more than one at some, in any
  *   order.
  * Parameter segment_size: bytes of a segment.

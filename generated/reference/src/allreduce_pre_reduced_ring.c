@@ -1,7 +1,7 @@
 /*
  * allreduce_pre_reduced_ring: Ranks that usually arrive early combine their operands around a ring
- *   of their own while they wait, and late ones send each of these a block. The result goes around
- *   the ring of all ranks, in the order of their usual arrivals.
+ *   of their own. Late ones send each of these a block, and the result goes around the ring of all
+ *   ranks.
  *
  * Wins: Long messages where the same ranks come late call after call: when the last one arrives,
  *   one half of the ring's steps is done; without late ranks it is the parallel ring.

@@ -4,7 +4,7 @@
  *
  * Wins: Messages from 32 KiB on, on any ranks and without the topology, if ports queue 128 KiB or
  *   more: links stay busy and queues short; else tokens win.
- * Cost: (p-1)(Xα + nβ) + γ for X segments, with less contention than spreading simple.
+ * Cost: (p-1)(Xα + nβ) + γ for X segments.
  * Asks for: dense.
  * Parameter in_flight: messages that a rank sends and receives at a time.
  * Parameter segment_size: bytes of a segment.

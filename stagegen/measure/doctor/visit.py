@@ -57,12 +57,12 @@ def visit(launcher: Launcher, topology: Topology, toolchain: Toolchain, folder: 
         GenerateError: the MPI program does not build.
     """
     hosts = tuple(dict.fromkeys(topology.ranks))
-    with _place(folder) as place:
-        program = _build(toolchain, place)
+    with _own_folder(folder) as own:
+        program = _build(toolchain, own)
         token = secrets.token_hex(8)
-        (place / "token").write_text(token, encoding="utf-8")
+        (own / "token").write_text(token, encoding="utf-8")
         script = (DRIVERS / "doctor.sh").read_text(encoding="utf-8")
-        words = ("sh", "-c", script, "doctor", str(place / "token"), str(program))
+        words = ("sh", "-c", script, "doctor", str(own / "token"), str(program))
 
         def ask(some: Sequence[str], patience: float) -> tuple[dict[str, Facts], str]:
             job = Job(words, mpi=toolchain.flavour, hosts=tuple(some))
@@ -88,22 +88,22 @@ def visit(launcher: Launcher, topology: Topology, toolchain: Toolchain, folder: 
 
 
 @contextmanager
-def _place(folder: Path) -> Iterator[Path]:
-    """Make a place in the folder, which the hosts may see, and leave the folder as it was."""
+def _own_folder(folder: Path) -> Iterator[Path]:
+    """Make a folder in this one that all hosts may read; afterwards, this one is as it was."""
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with tempfile.TemporaryDirectory(prefix=".doctor-", dir=folder) as place:
-            Path(place).chmod(0o755)
-            yield Path(place).absolute()
+        with tempfile.TemporaryDirectory(prefix=".doctor-", dir=folder) as own:
+            Path(own).chmod(0o755)
+            yield Path(own).absolute()
     finally:
         for path in made:
             with suppress(OSError):  # another process uses it by now
                 path.rmdir()
 
 
-def _build(toolchain: Toolchain, place: Path) -> Path:
-    program = place / "doctor"
+def _build(toolchain: Toolchain, folder: Path) -> Path:
+    program = folder / "doctor"
     words = ["-O1", "-std=c11", "-D_GNU_SOURCE", "-o", str(program), str(DRIVERS / "doctor.c")]
     built = subprocess.run([toolchain.mpicc, *words], capture_output=True, text=True, check=False)
     if built.returncode != 0:
