@@ -264,7 +264,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_early_ranks_have_a_tree_and_forget_which_rank_was_late[reduce-*]",
     ),
     "mpi/test_events": (
-        "test_a_call_that_is_not_kept_costs_less_than_an_event_may",
+        "test_a_call_that_is_not_kept_costs_less_than_half_of_one_that_is",
         "test_ranks_with_another_library_do_not_wait_for_events",
         "test_the_fast_library_has_nothing_of_it",
         "test_calls_on_too_many_communicators_are_reported_and_counted",

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
+from stagegen.data import DRIVERS
+from stagegen.generate import Toolchain
 from stagegen.generate.timings import read_mechanism
 from tests.cli.test_tune import contents, stagegen
 from tests.library.schemas import validate
@@ -16,6 +20,8 @@ from tests.library.schemas import validate
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "timing" / "arrival.c"
 PAGE = ROOT / "docs" / "timing.md"
+HEADER = "timing.h"
+INCLUDED = f'#include "{HEADER}"\nextern int nothing;\n'
 
 CLUSTER = """\
 name: three
@@ -183,15 +189,54 @@ def test_iterations_that_are_none_are_a_usage_error(cluster, tmp_path, text):
     assert "1:100,8KiB:50" in " ".join(result.stderr.split())
 
 
-#: Structs, macros with arguments and functions that a header defines or declares.
-OFFERED = re.compile(
-    r"^(struct \w+) \{|^(?:#define|(?:static inline )?(?:int|void)) (\w+)\(", re.MULTILINE
-)
+def listed(title: str) -> list[str]:
+    """The names in the first column of a table of the page."""
+    lines = PAGE.read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(f"| {title} |"))
+    rows = takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
+    return [name for row in rows for name in re.findall(r"`(\w+)", row.split("|")[1])]
 
 
-def test_the_page_names_all_that_the_header_offers():
-    header = (ROOT / "drivers" / "timing.h").read_text()
-    page = PAGE.read_text()
-    names = [found[1] or found[2] for found in OFFERED.finditer(header)]
-    assert len(names) > 3
-    assert [name for name in names if name not in page] == []
+def compiled(folder: Path, text: str, *options: str | Path) -> subprocess.CompletedProcess[str]:
+    probe = folder / "probe.c"
+    probe.write_text(text)
+    words = [Toolchain.find().mpicc, "-std=c11", f"-I{DRIVERS}", *options, probe]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("struct", ["struct timing", "struct timed"])
+def test_the_page_lists_all_members_and_only_these(tmp_path, struct):
+    """The compiler complains of more zeros than there are members, and of fewer."""
+    members = listed(f"member of `{struct}`")
+    assert len(members) == len(set(members)) > 1
+    offsets = ", ".join(f"offsetof({struct}, {name})" for name in members)
+    zeros = ", ".join("0" for _ in members)
+    text = (
+        '#include <stddef.h>\n#include "timing.h"\n'
+        f"const size_t offsets[] = {{{offsets}}};\nconst {struct} all = {{{zeros}}};\n"
+    )
+    options = "-Werror", "-Wmissing-field-initializers", "-c", "-o", tmp_path / "probe.o"
+    result = compiled(tmp_path, text, *options)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.mpi
+def test_the_page_lists_all_functions_and_macros_and_only_these(tmp_path):
+    """Those that the compiler finds in the header, but for the macro that guards it."""
+    found, lists, file = set(), tmp_path / "lists", ""
+    for line in compiled(tmp_path, INCLUDED, "-E", "-dD").stdout.splitlines():
+        words = line.split(maxsplit=2)
+        if line.startswith("# "):
+            file = words[2].split('"')[1]
+        elif line.startswith("#define ") and Path(file).name == HEADER and len(words) > 2:
+            found.add(words[1].partition("(")[0])
+    assert found
+    options = "-aux-info", lists, "-c", "-o", tmp_path / "probe.o"
+    if compiled(tmp_path, INCLUDED, *options).returncode != 0:
+        pytest.skip("the compiler does not list what is declared (-aux-info), as gcc does")
+    for line in lists.read_text().splitlines():
+        where, _, declaration = line.removeprefix("/* ").partition(" */ ")
+        if Path(where.partition(":")[0]).name == HEADER:
+            found.add(declaration.partition(" (")[0].split()[-1].lstrip("*"))
+    assert set(listed("function")) == found

@@ -62,16 +62,31 @@ def test_calls_prints_the_times_of_delayed_calls(collective):
     assert max(told["elapsed"][:3]) > 0.002, "no process came late"
 
 
+def delayed(*words: str) -> tuple[list[float], list[list[float]]]:
+    """The seconds of calls, and of each process the milliseconds that it was to sleep before."""
+    result = support.run(RANKS, programs() / "calls", "alltoall", "64", "12", "message=10", *words)
+    told = json.loads(result.stdout)
+    delays = told["delays"]
+    calls = len(delays) // RANKS
+    return told["elapsed"], [delays[i : i + calls] for i in range(0, len(delays), calls)]
+
+
 def test_calls_with_a_factor_draws_the_delay_of_a_process_once():
-    """Fig. 4.20: with a barrier before each call, a process waits as long for others each time."""
-    words = ("alltoall", "64", "12", "factor=8", "message=10", "seed=3")
-    told = json.loads(support.run(RANKS, programs() / "calls", *words).stdout)
-    waits = sorted(told["elapsed"][1:])
-    assert waits[0] > 0.002, "no process came late"
-    assert waits[-3] - waits[0] < 0.01, "a delay is drawn anew"
-    others = ("alltoall", "64", "12", "factor=1", "message=10", "seed=3")
-    balanced = json.loads(support.run(RANKS, programs() / "calls", *others).stdout)
-    assert sorted(balanced["elapsed"])[6] < waits[0], "r is below MAX"
+    """Fig. 4.20: r times the time of a message. After a barrier, processes wait for the latest."""
+    elapsed, delays = delayed("factor=8", "seed=3")
+    assert len(delays) == RANKS
+    assert all(len(own) == 12 and len(set(own)) == 1 for own in delays), "a delay is drawn anew"
+    drawn = [own[0] for own in delays]
+    assert len(set(drawn)) > 1
+    assert {milliseconds % 10 for milliseconds in drawn} == {0}
+    waits = sum(max(drawn) - milliseconds for milliseconds in drawn) / RANKS / 1e3
+    assert sorted(elapsed)[6] > waits / 2, "no process came late"
+    assert [own[0] for own in delayed("factor=8", "seed=8")[1]] != drawn
+
+
+def test_calls_with_a_factor_draws_r_below_it():
+    drawn = {own[0] for seed in range(4) for own in delayed("factor=2", f"seed={seed}")[1]}
+    assert drawn == {0, 10}
 
 
 def test_calls_carries_out_a_command_before_a_call(tmp_path):

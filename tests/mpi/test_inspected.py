@@ -28,19 +28,20 @@ def series(tmp_path, name, *words, size=4):
 @pytest.mark.parametrize("name", ["allreduce/fixed_tree", "allreduce/reduce_bcast"])
 def test_an_injected_delay_is_found_back(tmp_path, name):
     """The others wait for the late rank, at the node to which it contributes and above."""
-    found = tree_findings(series(tmp_path, name, LATE, round(DELAY * 1e6)))
+    one = series(tmp_path, name, LATE, round(DELAY * 1e6))
+    found = tree_findings(one)
     waits = {
-        rank: sum(one.mean(stage) for stage in one.stages if stage.what == ARRIVAL_WAIT)
-        for rank, one in found.ranks.items()
+        rank: sum(own.mean(stage) for stage in own.stages if stage.what == ARRIVAL_WAIT)
+        for rank, own in found.ranks.items()
     }
-    assert waits[LATE] < DELAY / 4
     assert waits[0] > 0.9 * DELAY
+    assert waits[LATE] < waits[0] / 2
     mine = [node for node in found.nodes.values() if of_node(LATE) in node.contributors]
     (above,) = mine
     last = len(above.contributors) - 1
     assert above.arrival_places[of_node(LATE)][last] >= 0.9 * (CALLS - SKIPPED)
     mean = sum(above.arrival_waits[above.rank]) / (CALLS - SKIPPED)
-    assert 0.9 * DELAY < mean < 2 * DELAY
+    assert 0.9 * DELAY < mean <= (one.ended - one.begun)[:, above.rank].mean()
     assert "arrival wait" not in found.hotspots()[0].title
 
 
@@ -71,7 +72,7 @@ def test_parts_of_the_slowest_rank_take_as_long_as_its_call(tmp_path, name):
     assert sorted(call.seconds for call in found.slowest_ranks) == pytest.approx(times)
     parts = typical_parts(found.slowest_ranks)
     assert times[0] <= parts["the call"] <= times[-1]
-    assert -5e-6 < parts["before and after the tree"] < 0.5 * parts["the call"]
+    assert -0.05 < parts["before and after the tree"] / parts["the call"] < 0.5
     assert parts["messages within hosts"] + parts["messages between hosts"] > 0
 
 

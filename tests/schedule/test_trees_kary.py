@@ -14,7 +14,7 @@ from stagegen.schedule import Message, broadcast_tree
 from stagegen.schedule.model import least_height
 from stagegen.schedule.trees.edges import height_of, in_sending_order
 from stagegen.schedule.trees.kary import KaryTrees
-from stagegen.schedule.trees.orders import ORDERS, depth_first_orders
+from stagegen.schedule.trees.orders import depth_first_orders
 from stagegen.schedule.trees.range_max import RangeMax
 from tests.schedule.oracle import Oracle
 from tests.schedule.tree_oracle import figure_3_28, interval_trees, least_height_of_any
@@ -108,16 +108,31 @@ def test_no_subtree_is_higher_than_it_must_be(arity, topology):
 @given(clusters, st.data())
 def test_orders_are_depth_first(topology, data):
     root = data.draw(st.integers(0, topology.rank_count - 1))
-    orders = list(depth_first_orders(topology.tree, root))
-    assert len(orders) == ORDERS
     paths = Oracle(topology).paths
-    for order in orders:
+    for order in depth_first_orders(topology.tree, root):
         assert order.ranks[0] == root
         assert sorted(order.ranks) == list(range(topology.rank_count))
         # Around the order every edge is used once in a direction: what is beyond it is together.
         around = zip(order.ranks, (*order.ranks[1:], root), strict=True)
         used = [edge for pair in around if pair in paths for edge in paths[pair]]
         assert len(used) == len(set(used))
+
+
+def test_orders_of_an_uneven_cluster_are_as_described_and_all_differ():
+    # s0 has ranks 0 to 3, s1 behind it 4 to 6, s2 behind it 7, and s3 behind s1 has 8 and 9.
+    topology = make_topology([4, 3, 1, 2], [0, 0, 1])
+    described = [
+        (0, 1, 2, 3, 4, 5, 6, 8, 9, 7),  # as in the file
+        (0, 6, 9, 8, 4, 5, 1, 2, 3, 7),  # one rank, then larger before smaller
+        (0, 8, 9, 4, 5, 6, 1, 2, 3, 7),  # larger before smaller
+        (0, 1, 2, 3, 7, 4, 5, 6, 8, 9),  # smaller before larger
+        (0, 7, 9, 8, 6, 5, 4, 3, 2, 1),  # the reverse of the first
+    ]
+    orders, again = ([o.ranks for o in depth_first_orders(topology.tree, 0)] for _ in range(2))
+    assert orders[: len(described)] == described
+    assert len(set(orders)) == len(orders) > len(described)
+    assert orders == again
+    assert [o.ranks for o in depth_first_orders(topology.tree, 0, 2)] == described[:2]
 
 
 @given(small_orders())

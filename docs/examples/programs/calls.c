@@ -14,7 +14,9 @@
  *   at=CALL       before this call, process 0 carries out command=COMMAND, once
  *
  * `elapsed` is the mean over the processes, `last` the time from the last arrival to the last exit,
- * in seconds; the latter needs processes that share a clock, as those of one machine do.
+ * in seconds; the latter needs processes that share a clock, as those of one machine do. With
+ * factor=MAX, `delays` are the milliseconds that each process was to sleep before each call: those
+ * of process 0, then those of process 1, and so on.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +31,10 @@ struct options {
     long bytes, calls, beside, then, at, seed, factor;
 };
 
-/* Of each call: where it began and ended on this process, in seconds. */
+/* Of each call: when it began and ended on this process, in seconds. */
 struct times {
     double *begin, *end;
+    double *delay; /* for how many milliseconds it was to sleep before */
 };
 
 static int rank, size;
@@ -118,13 +121,15 @@ static double fixed_delay(const struct options *options, unsigned *state) {
     return options->message * (double)times;
 }
 
-static void wait_for(const struct options *options, long call, double fixed, unsigned *state) {
+/* Return how many milliseconds it was to sleep. */
+static double wait_for(const struct options *options, long call, double fixed, unsigned *state) {
     const double late = call < options->calls / 2 ? options->late : options->then_late;
     const double milliseconds = options->rest + fixed + draw(late, state);
     if (options->factor > 0)
         PMPI_Barrier(MPI_COMM_WORLD);
     if (milliseconds > 0)
         usleep((useconds_t)(milliseconds * 1e3));
+    return milliseconds;
 }
 
 static long longest(const struct options *options) {
@@ -188,6 +193,14 @@ static void report(const char *prefix, const struct times *own, long calls) {
     free(left);
 }
 
+static void report_delays(const double *own, long calls) {
+    double *all = numbers(size * calls);
+    PMPI_Gather(own, (int)calls, MPI_DOUBLE, all, (int)calls, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        print_numbers("delays", all, size * calls);
+    free(all);
+}
+
 static void run(const struct options *options, struct times *own, struct times *beside) {
     unsigned state = (unsigned)options->seed * 7919U + (unsigned)rank;
     for (int i = 0; i < 8; ++i)
@@ -200,12 +213,10 @@ static void run(const struct options *options, struct times *own, struct times *
         for (int turn = 0; turn < 2; ++turn) {
             if (turn != call % 2 && options->beside == 0)
                 continue;
-            wait_for(options, call, fixed, &state);
-            if (turn == call % 2)
-                carry_out(options->collective, bytes, &own->begin[call], &own->end[call]);
-            else
-                carry_out(options->collective, options->beside, &beside->begin[call],
-                          &beside->end[call]);
+            struct times *times = turn == call % 2 ? own : beside;
+            times->delay[call] = wait_for(options, call, fixed, &state);
+            carry_out(options->collective, times == own ? bytes : options->beside,
+                      &times->begin[call], &times->end[call]);
         }
     }
 }
@@ -222,19 +233,22 @@ int main(int argc, char **argv) {
         return 2;
     }
     make_buffers(&options);
-    struct times own = {numbers(options.calls), numbers(options.calls)};
-    struct times beside = {numbers(options.calls), numbers(options.calls)};
+    const long calls = options.calls;
+    struct times own = {numbers(calls), numbers(calls), numbers(calls)};
+    struct times beside = {numbers(calls), numbers(calls), numbers(calls)};
     PMPI_Barrier(MPI_COMM_WORLD);
     run(&options, &own, &beside);
     /* Calls beside come first in every other pair; the last call has left its results. */
-    const int own_is_last = options.beside == 0 || options.calls % 2 == 0;
+    const int own_is_last = options.beside == 0 || calls % 2 == 0;
     int right = !own_is_last || is_right(&options), all;
     PMPI_Allreduce(&right, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     if (rank == 0)
         printf("{\"right\": %s", all ? "true" : "false");
-    report("", &own, options.calls);
+    report("", &own, calls);
     if (options.beside > 0)
-        report("beside_", &beside, options.calls);
+        report("beside_", &beside, calls);
+    if (options.factor > 0)
+        report_delays(own.delay, calls);
     if (rank == 0)
         printf("}\n");
     MPI_Finalize();
