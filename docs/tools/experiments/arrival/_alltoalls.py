@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,19 +23,26 @@ SIZES = {"1 B": 1, "64 KiB": 64 << 10}
 Experiments = Mapping[str, tuple[int, int]]
 
 
-def alltoalls(name: str, what: str, topology: str, experiments: Experiments) -> Experiment:
+def alltoalls(
+    name: str,
+    what: str,
+    topology: str,
+    experiments: Experiments,
+    factors: Sequence[int] = FACTORS,
+) -> Experiment:
     """Return the experiment of a figure: a point for each size and factor.
 
     Args:
-        name: that of its file.
+        name: the name of its file.
         what: a line about it.
         topology: the text of the topology file.
         experiments: how many, and calls of each.
+        factors: some of :data:`FACTORS`.
     """
     points = {
         f"{size} factor {factor}": partial(_measure, topology, size, factor, experiments[size])
         for size in SIZES
-        for factor in FACTORS
+        for factor in factors
     }
     return Experiment(name, what, points, _report, Path("docs/arrival.md"), summary=_summary)
 
