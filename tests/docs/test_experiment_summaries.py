@@ -65,9 +65,9 @@ RETURNED = {
         "| 9 | **2 ± 1, 1** | 4 ± 2, 2 | 6 ± 3, 3 | 8 ± 4, 4 | 10 ± 5, 5 | 2.0 | 3 |",
     ),
     "arrival/fig_4_21": (
-        "64 KiB factor 257",
+        "64 KiB factor 129",
         compared("native", "spreading_simple", "bruck:radix=2", "pair", "ring"),
-        "| 257 | **2 ± 1, 1** | 4 ± 2, 2 | 6 ± 3, 3 | 8 ± 4, 4 | 10 ± 5, 5 | 2.0 | 3 |",
+        "| 129 | **2 ± 1, 1** | 4 ± 2, 2 | 6 ± 3, 3 | 8 ± 4, 4 | 10 ± 5, 5 | 2.0 | 3 |",
     ),
     "arrival/classes": (
         "alltoall factor 4",
