@@ -88,8 +88,15 @@ def test_parameters_that_the_source_gives_as_ranges_are_ranges():
     parameters = {
         a.full_name: {p.name: p for p in a.parameters} for a in load_catalogue().algorithms
     }
-    for name in ("alltoall/ring", "alltoall/pair", "allgather/ring_direct", "allgather/pair"):
-        assert parameters[f"{name}_n_mpi_barriers"]["barriers"].values == BARRIERS
+    for collective, ring in (
+        ("alltoall", "ring"),
+        ("alltoallv", "ring"),
+        ("allgather", "ring_direct"),
+        ("allgatherv", "ring_direct"),
+    ):
+        for name in (ring, "pair"):
+            algorithm = f"{collective}/{name}_n_mpi_barriers"
+            assert parameters[algorithm]["barriers"].values == BARRIERS
     for collective in ("bcast", "reduce"):
         for name in ("pipelined_linear", "pipelined_binary", "topology_linear", "topology_binary"):
             assert parameters[f"{collective}/{name}"]["segment_size"].values == SEGMENTS
