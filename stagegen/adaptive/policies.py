@@ -14,7 +14,7 @@ from pathlib import Path
 
 from stagegen.data import TEMPLATES
 from stagegen.errors import InputError
-from stagegen.generate import Toolchain, run_make, write_files
+from stagegen.generate import Toolchain, build_once
 from stagegen.measure.launch.cache import cache_folder
 
 _FOLDER = TEMPLATES / "adaptive"
@@ -153,10 +153,7 @@ def _library() -> ctypes.CDLL:
     for name, text in files.items():
         digest.update(f"{name}\0{text}\0".encode())
     folder = cache_folder() / f"policies-{digest.hexdigest()[:16]}"
-    if not (folder / _OBJECT).exists():
-        write_files(folder, files)
-        run_make(folder, toolchain, _OBJECT)
-    return ctypes.CDLL(str(folder / _OBJECT))
+    return ctypes.CDLL(str(build_once(folder, files, toolchain, _OBJECT)))
 
 
 class Policy:

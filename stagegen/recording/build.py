@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stagegen.catalogue import Catalogue, load_catalogue
 from stagegen.data import DRIVERS
-from stagegen.generate import Renderer, Toolchain, run_make, write_files
+from stagegen.generate import Renderer, Toolchain, build_once
 from stagegen.generate.fortran import FortranFunction, Noted, fortran_function, noted, with_site
 from stagegen.generate.sources import CALLS, calls_header
 from stagegen.recording.functions import Function, functions_of
@@ -85,7 +85,4 @@ def built(target: str, cache: Path, toolchain: Toolchain) -> Path:
     for text in (str(Path(toolchain.mpicc).resolve()), *files, *files.values()):
         digest.update(text.encode() + b"\0")
     folder = cache / f"recorder-{digest.hexdigest()[:16]}"
-    if not (folder / target).exists():
-        write_files(folder, files)
-        run_make(folder, toolchain, target)
-    return folder / target
+    return build_once(folder, files, toolchain, target)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stagegen.generate import Toolchain, run_make
+from stagegen.generate import Toolchain, build_once, run_make
 from stagegen.generate.lock import HeldError, take
 
 MAKEFILE = """
@@ -22,6 +22,8 @@ made: source
 \t@{slowly}
 \t@cp source made
 """
+#: The rule of a compiler that leaves half a file for a while.
+SLOWLY = {"Makefile": "made:\n\t@echo half >made; sleep 1; echo whole >made; echo >>said\n"}
 HERE = Path(__file__).parents[2]
 
 
@@ -108,6 +110,38 @@ def test_a_build_waits_for_one_whose_starter_was_killed(tmp_path):
     start(folder(tmp_path, "sleep 1; echo end >>said"), signal.SIGKILL)
     run_make(tmp_path, toolchain())
     assert (tmp_path / "said").read_text().split() == ["begin", "end"] * 2
+
+
+def build_slowly(path: Path) -> subprocess.Popen[bytes]:
+    """Begin to build in another process, and return when half of the target is written."""
+    script = (
+        "import sys; from pathlib import Path; from tests.generate.test_building import *\n"
+        "build_once(Path(sys.argv[1]), SLOWLY, toolchain(), 'made')"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], cwd=HERE, stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(HERE)},
+    )  # fmt: skip
+    end = time.monotonic() + 30
+    while not (path / "made").exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return process
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_is_built_once_is_whole(tmp_path, killed):
+    """Another process still builds it, or was killed with all that it started."""
+    other = build_slowly(tmp_path)
+    if killed:
+        children = Path(f"/proc/{other.pid}/task/{other.pid}/children")
+        os.killpg(int(children.read_text()), signal.SIGKILL)
+        other.kill()
+    for _ in range(2):
+        made = build_once(tmp_path, SLOWLY, toolchain(), "made")
+        assert made.read_text() == "whole\n"
+    other.wait(30)
+    assert (tmp_path / "said").read_text() == "\n"
 
 
 def test_a_file_is_held_until_it_is_released(tmp_path):
