@@ -51,6 +51,7 @@ CHECK_DRIVERS = (
     "conformance.c",
     "conformance.h",
     "definition.h",
+    "expected.h",
     "layouts.h",
     "numbers.h",
     "operands.h",
