@@ -225,9 +225,9 @@ static int run(struct test *test, struct conformance_report *report) {
     return MPI_SUCCESS;
 }
 
-int conformance_check(enum coll_collective collective, const struct coll_routine *routine,
-                      const struct coll_parameters *parameters, MPI_Comm comm,
-                      enum conformance_level level, struct conformance_report *report) {
+static int check(enum coll_collective collective, const struct coll_routine *routine,
+                 const struct coll_parameters *parameters, MPI_Comm comm,
+                 enum conformance_level level, int times, struct conformance_report *report) {
     struct test test = {.caller = {.kind = &coll_shapes[collective], .comm = comm},
                         .collective = collective,
                         .routine = routine,
@@ -247,5 +247,18 @@ int conformance_check(enum coll_collective collective, const struct coll_routine
         .turn = caller->size + (routine == NULL ? 0 : (int)(routine - coll_routines)),
     };
     list_trials(&test.trials, &series);
+    leave_out(&test.trials, times);
     return run(&test, report);
+}
+
+int conformance_check(enum coll_collective collective, const struct coll_routine *routine,
+                      const struct coll_parameters *parameters, MPI_Comm comm,
+                      enum conformance_level level, struct conformance_report *report) {
+    return check(collective, routine, parameters, comm, level, 0, report);
+}
+
+int conformance_check_again(enum coll_collective collective, const struct coll_routine *routine,
+                            const struct coll_parameters *parameters, MPI_Comm comm, int times,
+                            struct conformance_report *report) {
+    return check(collective, routine, parameters, comm, CONFORMANCE_QUICK, times, report);
 }

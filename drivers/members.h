@@ -17,6 +17,7 @@ struct members {
     int communicators;
     int *first;  /* of each communicator: the rank of the job that is its rank 0 */
     char *words; /* of the command that made them; NULL for all ranks of the job */
+    int *right;  /* by number of a routine: how many of its checks found nothing wrong */
 };
 
 static struct members members, kept_members[SETS_KEPT];
@@ -26,19 +27,27 @@ static int is_member(void) {
     return members.comm != MPI_COMM_NULL;
 }
 
-static void members_are_all(void) {
-    static int first = 0;
-    members = (struct members){.comm = MPI_COMM_WORLD, .communicators = 1, .first = &first};
-    PMPI_Comm_rank(MPI_COMM_WORLD, &members.rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &members.size);
+static int *no_checks(void) {
+    return calloc((size_t)coll_routine_count, sizeof(int));
+}
+
+static int members_are_all(void) {
+    static int first = 0, *right = NULL;
+    if (right == NULL && (right = no_checks()) == NULL)
+        return MPI_ERR_NO_MEM;
+    members = (struct members){
+        .comm = MPI_COMM_WORLD, .communicators = 1, .first = &first, .right = right};
+    COLL_TRY(PMPI_Comm_rank(MPI_COMM_WORLD, &members.rank));
+    return PMPI_Comm_size(MPI_COMM_WORLD, &members.size);
 }
 
 /* All ranks forget in the same order. */
 static int forget_members(void) {
-    members_are_all();
+    COLL_TRY(members_are_all());
     for (int i = 0; i < kept_count; ++i) {
         free(kept_members[i].first);
         free(kept_members[i].words);
+        free(kept_members[i].right);
         if (kept_members[i].comm != MPI_COMM_NULL)
             COLL_TRY(PMPI_Comm_free(&kept_members[i].comm));
     }
@@ -103,8 +112,9 @@ static int make_members(const char *words, const int *ranks, const int *starts, 
         COLL_TRY(forget_members());
     struct members made = {.communicators = communicators,
                            .first = malloc((size_t)communicators * sizeof *made.first),
-                           .words = strdup(words)};
-    if (made.first == NULL || made.words == NULL)
+                           .words = strdup(words),
+                           .right = no_checks()};
+    if (made.first == NULL || made.words == NULL || made.right == NULL)
         return MPI_ERR_NO_MEM;
     const int place = find_own(ranks, starts, &made), takes_part = made.own >= 0;
     const int of = takes_part ? made.own : 0;
@@ -138,7 +148,7 @@ static int choose_members(const char *words) {
     if (communicators == 0)
         complain("not a communicator command", "expected different ranks of the job");
     else if (starts[1] == 0)
-        members_are_all();
+        error = members_are_all();
     else
         error = make_members(words, ranks, starts, communicators);
     free(ranks);

@@ -16,6 +16,7 @@ from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.live import start_session
 from stagegen.measure.live_source import LiveSource
 from stagegen.measure.log import LogWriter, read_log
+from stagegen.measure.session import Members
 from stagegen.tune.candidates import default_candidate
 from stagegen.tune.scope import Options
 from stagegen.tune.tuner import tune
@@ -52,13 +53,18 @@ MISTAKES = [
 ]  # fmt: skip
 
 
+#: A mistake with another value of a parameter than the default.
+OTHER_VALUE = ("allgather/bruck.c.j2", "PMPI_Type_contiguous(bytes,",
+               "PMPI_Type_contiguous(bytes - (radix > 2 && bytes > 9),")  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory):
     """A measuring session of a catalogue with all the mistakes, and that catalogue."""
     folder = tmp_path_factory.mktemp("broken")
     root = folder / "templates"
     shutil.copytree(TEMPLATES, root)
-    for name, right, mistake, _ in MISTAKES:
+    for name, right, mistake in (*(row[:3] for row in MISTAKES), OTHER_VALUE):
         text = (root / name).read_text(encoding="utf-8")
         assert right in text, f"{name} has changed: make another mistake in it"
         (root / name).write_text(text.replace(right, mistake), encoding="utf-8")
@@ -93,6 +99,20 @@ def test_every_mistake_is_noticed_and_nothing_else(broken):
                     wrong.add(f"{name} {check.candidate.algorithm}")
     expected = set().union(*(routines for *_, routines in MISTAKES))
     assert wrong == expected | users_of(expected, catalogue)
+
+
+def test_a_routine_that_was_right_is_checked_with_a_part_of_the_trials_others_each_time(broken):
+    folder, catalogue = broken
+    (bruck,) = (a for a in catalogue.of("allgather") if a.name == "bruck")
+    values = [replace(default_candidate(bruck), parameters=(("radix", k),)) for k in (2, 3, 2, 2)]
+    with closing(start(folder)) as session:
+        first, wrong, *again = session.check("allgather", values, 120)
+        session.use({"three": Members((0, 1, 2))})
+        (elsewhere,) = session.check("allgather", values[:1], 120)
+    assert first.wrong == 0 < first.cases // 4 <= wrong.cases < first.cases // 3
+    assert wrong.wrong
+    assert not any(check.wrong for check in again)
+    assert elsewhere.cases > 3 * again[0].cases
 
 
 def test_a_live_search_never_times_a_wrong_routine(broken, tmp_path):

@@ -22,6 +22,9 @@ enum { SPARSE_BLOCKS = 7 };
 /* A quick check takes every SHARE-th of MPI's own operations and types, others each time. */
 enum { PREDEFINED_BLOCKS = 7, SHARE = 40 };
 
+/* If a routine was right before, a check has one of this many short trials, others each time. */
+enum { AGAIN_SHARE = 4 };
+
 /* The most ranks on which a full check tries all roots and sends the longest messages. */
 enum { SMALL = 8 };
 
@@ -222,6 +225,15 @@ static inline void list_trials(struct trials *trials, const struct series *start
         add_predefined_operations(trials, start);
     if (start->kind->rooted && start->level == CONFORMANCE_FULL && start->size <= SMALL)
         add_every_root(trials, start);
+}
+
+/* Leave out short trials if the routine was right so many times before. */
+static inline void leave_out(struct trials *trials, int times) {
+    int kept = 0;
+    for (int i = 0; i < trials->count; ++i)
+        if (times == 0 || trials->list[i].blocks >= LONG_BLOCKS || (i + times) % AGAIN_SHARE == 0)
+            trials->list[kept++] = trials->list[i];
+    trials->count = kept;
 }
 
 #endif
