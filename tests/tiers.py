@@ -241,6 +241,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_what_ranks_free_together_does_not_wait_for_an_attribute[False]",
     ),
     "mpi/test_conformance": (
+        "test_a_check_has_the_same_cases_without_room_for_all_results_of_native",
         "test_all_ranks_of_a_cluster_get_the_bytes_of_native[4-quick]",
         "test_all_ranks_of_a_cluster_get_the_bytes_of_native[6-quick]",
         "test_make_check_passes_with_plain_mpiexec[address, undefined; synchronous]",

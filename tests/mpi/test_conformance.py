@@ -230,15 +230,19 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
-def test_mistakes_are_found(name, tmp_path):
-    """A routine that is damaged: otherwise these tests could not fail."""
-    way, file, text, damage, found = MISTAKES[name]
+def small_library(folder: Path) -> None:
     topology = support.cluster(2)
     wanted = [("allgather", "simple"), ("bcast", "pipelined_linear")]
     catalogue = support.few([support.CATALOGUE.find(*names) for names in wanted])
     decision = support.decision(topology, catalogue)
-    support.write_library(tmp_path, topology, catalogue, decision, {})
+    support.write_library(folder, topology, catalogue, decision, {})
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_found(name, tmp_path):
+    """A routine that is damaged: otherwise these tests could not fail."""
+    way, file, text, damage, found = MISTAKES[name]
+    small_library(tmp_path)
     source = f"src/{file}.c"
     head, end = (tmp_path / source).read_text().rsplit(text, 1)
     write_files(tmp_path, {source: f"{head}{damage}{end}"})
@@ -247,6 +251,18 @@ def test_mistakes_are_found(name, tmp_path):
     )
     assert result.returncode != 0
     assert found in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("room", [0, 1000])
+def test_a_check_has_the_same_cases_without_room_for_all_results_of_native(room, tmp_path):
+    small_library(tmp_path)
+    said = [support.run(2, built(tmp_path, PLAIN), "quick", timeout=100).stdout]
+    head, limit, end = (tmp_path / "check/expected.h").read_text().partition("32 << 20")
+    assert limit
+    write_files(tmp_path, {"check/expected.h": f"{head}{room}{end}"})
+    said.append(support.run(2, built(tmp_path, PLAIN), "quick", timeout=100).stdout)
+    assert "2 ranks: " in said[0]
+    assert said[1] == said[0]
 
 
 def make_check(*words: str) -> str:
