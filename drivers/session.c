@@ -8,6 +8,7 @@
  *   communicator RANK... | RANK...
  *   blocks RANK TO BYTES TO BYTES...
  *   check COLLECTIVE ROUTINE...
+ *   check_again COLLECTIVE ROUTINE...
  *   calibrate
  *   message COLLECTIVE BYTES
  *   delays CALL RANK DELAY...
@@ -28,6 +29,9 @@
  * unit may be. The routines take turns: each is timed once per repetition, and every repetition
  * begins with another one, so that a drift of the machine hits all alike.
  *
+ * `check` makes all trials of a quick check. `check_again` leaves out some of them if the routine,
+ * with whatever values, was right on these ranks before.
+ *
  * Commands after `communicator` check and time on these ranks of the job, in that order; without
  * ranks, on all. The others wait for the next command meanwhile, and send nothing. `blocks`, which
  * comes after it, gives the lengths of the blocks in proportion to each other: for an alltoallv
@@ -36,7 +40,7 @@
  *
  * Bars stand between the ranks of several communicators, which time at the same time; all other
  * ranks wait in a barrier. `measure` then has what follows its name once for each of them, with
- * bars between. `check`, `message` and `blocks` are for one communicator, and so are mechanisms in
+ * bars between. Checks, `message` and `blocks` are for one communicator, and so are mechanisms in
  * which ranks come late. Communicators are kept, as a program asks for the same ones again and
  * again.
  */
@@ -397,25 +401,24 @@ static int measure(const struct request *requests) {
     return error;
 }
 
-/* All trials of a quick check, and of a routine that was found right a part of them. */
 static int check_members(enum coll_collective collective, const struct candidate *candidate,
-                         struct conformance_report *report) {
+                         int again, struct conformance_report *report) {
     struct coll_comm *cc;
     COLL_TRY(coll_comm_get(members.comm, &cc));
     const struct coll_routine *routine = coll_routine_for(candidate->routine, cc);
     int *right = &members.right[routine - coll_routines];
     COLL_TRY(conformance_check_again(collective, routine, &candidate->parameters, members.comm,
-                                     *right, report));
+                                     again ? *right : 0, report));
     *right += report->wrong == 0;
     return MPI_SUCCESS;
 }
 
-static int check(struct request *request) {
+static int check(struct request *request, int again) {
     for (int i = 0; i < request->candidate_count; ++i) {
         struct conformance_report report = {0};
         const struct candidate *candidate = &request->candidates[i];
         if (is_member())
-            COLL_TRY(check_members(request->collective, candidate, &report));
+            COLL_TRY(check_members(request->collective, candidate, again, &report));
         COLL_TRY(bring(0, &report, sizeof report));
         if (world_rank == 0)
             printf("{\"routine\": \"%s\", \"cases\": %d, \"wrong\": %d, \"first_wrong\": \"%s\"}\n",
@@ -529,8 +532,8 @@ static int obey_measure(char *words) {
     return error;
 }
 
-/* Carry out `check COLLECTIVE ROUTINE...`; the words are those after `check`. */
-static int obey_check(char *words) {
+/* Carry out a check, perhaps one again; the words are those after the command's name. */
+static int obey_check(char *words, int again) {
     struct request request = {0};
     char collective[64];
     int rest = 0, error = MPI_SUCCESS;
@@ -538,14 +541,14 @@ static int obey_check(char *words) {
         complain("not a check command", "see the head of session.c");
     else if (parse_collective(collective, &request.collective) &&
              parse_candidates(words + rest, &request))
-        error = check(&request);
+        error = check(&request, again);
     release_request(&request);
     return error;
 }
 
 /* Whether a command is for one communicator, and there are several. */
 static int is_for_one(const char *line) {
-    static const char *const names[] = {"check ", "message ", "blocks "};
+    static const char *const names[] = {"check ", "check_again ", "message ", "blocks "};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
         if (strncmp(line, names[i], strlen(names[i])) == 0)
             return members.communicators > 1;
@@ -569,7 +572,9 @@ static int obey(char *line) {
     if (strncmp(line, "measure ", 8) == 0)
         return obey_measure(line + 8);
     if (strncmp(line, "check ", 6) == 0)
-        return obey_check(line + 6);
+        return obey_check(line + 6, 0);
+    if (strncmp(line, "check_again ", 12) == 0)
+        return obey_check(line + 12, 1);
     if (strncmp(line, "communicator", 12) == 0) {
         block_table_forget();
         return choose_members(line + 12);
@@ -581,9 +586,10 @@ static int obey(char *line) {
         if (!arrivals_keep(line + 7))
             complain("not delays", "see arrivals.h");
     } else {
-        complain("unknown command",
-                 "expected hello, environment, communicator, blocks, check, calibrate, message, "
-                 "delays, measure or quit, on one line");
+        complain(
+            "unknown command",
+            "expected hello, environment, communicator, blocks, check, check_again, calibrate, "
+            "message, delays, measure or quit, on one line");
     }
     return MPI_SUCCESS;
 }

@@ -114,7 +114,7 @@ class LiveSource:
             try:
                 session.use({communicator: self._members[communicator]})
                 begin = time.monotonic()
-                (answer,) = session.check(collective, [candidate], limit)
+                (answer,) = session.check(collective, [candidate], limit, again=True)
             except SessionError as error:
                 self._checking.close()
                 _tell(error)

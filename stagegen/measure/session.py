@@ -159,9 +159,21 @@ class Session:
         return name
 
     def check(
-        self, collective: str, candidates: Sequence[Candidate], timeout: float
+        self,
+        collective: str,
+        candidates: Sequence[Candidate],
+        timeout: float,
+        *,
+        again: bool = False,
     ) -> list[Check]:
         """Compare each candidate with the native routine.
+
+        Args:
+            collective: of the candidates.
+            candidates: to compare.
+            timeout: for all of them, in seconds.
+            again: leave out some trials of a routine that was right, with whatever values of its
+                parameters, on these ranks in this session.
 
         Raises:
             SessionError: the job ended or did not answer within ``timeout`` seconds.
@@ -173,7 +185,7 @@ class Session:
             told = {"collective": collective, "communicator": self._communicator}
             return [Check.from_json({**told, **answer}) for answer in answers]
 
-        command = " ".join(["check", collective, *specs])
+        command = " ".join(["check_again" if again else "check", collective, *specs])
         return self._ask(command, f"checking {collective}", timeout, read)
 
     def make_late(self, request: Request) -> float:

@@ -106,13 +106,15 @@ def test_a_routine_that_was_right_is_checked_with_a_part_of_the_trials_others_ea
     (bruck,) = (a for a in catalogue.of("allgather") if a.name == "bruck")
     values = [replace(default_candidate(bruck), parameters=(("radix", k),)) for k in (2, 3, 2, 2)]
     with closing(start(folder)) as session:
-        first, wrong, *again = session.check("allgather", values, 120)
+        first, wrong, *again = session.check("allgather", values, 120, again=True)
+        (whole,) = session.check("allgather", values[:1], 120)
         session.use({"three": Members((0, 1, 2))})
-        (elsewhere,) = session.check("allgather", values[:1], 120)
+        (elsewhere,) = session.check("allgather", values[:1], 120, again=True)
     assert first.wrong == 0 < first.cases // 4 <= wrong.cases < first.cases // 3
     assert wrong.wrong
     assert not any(check.wrong for check in again)
     assert elsewhere.cases > 3 * again[0].cases
+    assert whole.cases == first.cases
 
 
 def test_a_live_search_never_times_a_wrong_routine(broken, tmp_path):
