@@ -108,7 +108,7 @@ def test_a_run_that_is_killed_after_a_failure_goes_on(tuning):
 @pytest.mark.parametrize("does", ["crash", "hang"])
 def test_a_routine_that_fails_when_checked_is_recorded_and_left_out(tuning, does):
     tuning.options += ("--patience", "12")
-    faults(tuning, {"words": ["check", "flat"], "does": does})
+    faults(tuning, {"words": ["check_again", "flat"], "does": does})
     result = tuning.run()
     wrong = [one for one in tuning.records("check") if one["wrong"]]
     assert [(one["routine"], one["wrong"]) for one in wrong] == [("flat", -1)]
@@ -121,7 +121,7 @@ def test_a_failure_that_does_not_come_again_costs_no_routine(tuning, tmp_path):
     faults(
         tuning,
         {"words": ["measure", *CALL], "does": "crash", "once": str(tmp_path / "a")},
-        {"words": ["check", "flat"], "does": "crash", "once": str(tmp_path / "b")},
+        {"words": ["check_again", "flat"], "does": "crash", "once": str(tmp_path / "b")},
     )
     result = tuning.run()
     assert tuning.records("failure") == []
