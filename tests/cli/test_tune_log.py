@@ -137,7 +137,7 @@ class Starter:
     def use(self, communicators):
         pass
 
-    def check(self, collective, candidates, timeout):
+    def check(self, collective, candidates, timeout, *, again=False):
         return self.model.check(collective, candidates)
 
     def measure(self, request, timeout):
