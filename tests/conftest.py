@@ -77,8 +77,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.wide)
         elif item.get_closest_marker("mpi") and not item.get_closest_marker("slow"):
             jobs[item.nodeid.partition("[")[0]].append(item)
-    for _, *between, _ in (values for values in jobs.values() if len(values) > 1):
-        for item in between:
+    for _, *others in jobs.values():
+        for item in others:
             item.add_marker(pytest.mark.wide)
     are_whole = not config.getoption("lf", False) and not any("::" in word for word in config.args)
     stale = [f"{f}::{entry}" for f in names for entry in unmatched(f, names[f]) if are_whole]

@@ -5,7 +5,7 @@
 - what is in WIDE: tests that take long, if `make test` has a similar one (the same property on
   another cluster, for another value, with another MPI library), or if few changes can break what
   they test,
-- of a test that starts MPI processes for several values, all but the first and the last one,
+- of a test that starts MPI processes for several values, all but the first one,
 - of a property test, three of four examples (the profile `few` in `conftest.py`). `make test-wide`
   runs all of them.
 

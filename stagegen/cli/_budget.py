@@ -10,7 +10,7 @@ import click
 #: Seconds of measured time for a size after which no repetitions are added.
 PER_SIZE = 20.0
 
-#: The whole tuning has the time that :mod:`stagegen.tune.allowance` gives it.
+#: The default: the whole tuning has the time that :mod:`stagegen.tune.allowance` gives it.
 AUTO = "auto"
 
 #: A day: more counts as a mistake, and JSON cannot hold infinity.

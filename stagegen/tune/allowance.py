@@ -1,9 +1,9 @@
-"""The time that a tuning has with ``--budget auto``.
+"""The time that a tuning has unless told otherwise (``--budget auto``).
 
-A full tuning of all collectives on 16 hosts at 20 Mbit/s took 20 to 30 minutes, and half of its
-time loses 2 % (``docs/bench-tuning.md``). How long it takes is mostly chance: one call may take
-minutes. This budget grows with the costs that no tuning avoids: the lower bounds of calls, and the
-number of sizes.
+Without a limit, a tuning of all collectives on 16 hosts at 20 Mbit/s took 20 to 33 minutes, mostly
+by chance: one call may take minutes. Its tables were no faster than those of 18 minutes
+(``docs/bench-tuning.md``). This budget grows with the costs that no tuning avoids: the lower bounds
+of calls, and the number of sizes.
 
 The constants are such that this tuning has 18 minutes, of the 20 that it may take.
 """

@@ -22,6 +22,10 @@ from stagegen.tune.purse import BudgetSpent
 #: costs little, as the two are nearly equal around it.
 DUEL_SECONDS = 0.05
 
+#: Bytes are nearly all of a call that takes at most this many times its lower bound. At another
+#: size, it takes as many times the bound there.
+ALL_BYTES = 1.25
+
 #: The resolution of crossovers on communicators whose searches learn from another one. There, no
 #: duels are fought between sizes at which both routines were timed, or which are no further apart
 #: than this.
@@ -38,12 +42,14 @@ class Crossovers:
         gain: smaller differences do not count.
         is_told: whether another communicator's search says what may win: then times at both sizes
             tell where a choice changes.
+        bound: the lower bound in seconds for a size in bytes.
     """
 
     duels: Duels
     handles: Callable[[Candidate, int], bool]
     gain: float
     is_told: bool = False
+    bound: Callable[[int], float] = lambda _: 0.0
 
     def rules(
         self, choices: Mapping[int, Candidate], samples: Mapping[int, Samples]
@@ -62,14 +68,13 @@ class Crossovers:
             if self._can_both(low, high, choices) and self._needs_no_duel(
                 low, high, choices, samples
             ):
-                first = _crossing(low, high, lower, upper, samples, self.gain)
-                yield Rule(first, upper, (low, high))
+                yield Rule(self._crossing(low, high, choices, samples), upper, (low, high))
                 continue
             try:
                 yield from list(self._between(low, high, lower, upper))
             except BudgetSpent:
                 can = self._can_both(low, high, choices)
-                first = _crossing(low, high, lower, upper, samples, self.gain) if can else high
+                first = self._crossing(low, high, choices, samples) if can else high
                 yield Rule(first, upper, (low, high))
 
     def _can_both(self, low: int, high: int, choices: Mapping[int, Candidate]) -> bool:
@@ -91,6 +96,48 @@ class Crossovers:
         if self.is_told and (timed or high <= (1 + OCTAVE) * low):
             return True
         return median(samples[high][choices[high]]) > DUEL_SECONDS
+
+    def _crossing(
+        self,
+        low: int,
+        high: int,
+        choices: Mapping[int, Candidate],
+        samples: Mapping[int, Samples],
+    ) -> int:
+        """Return the first size at which the upper choice's gain counts, by lines through times.
+
+        If the upper choice is the native routine, it is the first size at which the lower one's
+        gain no longer counts. If the time of one of the two is unknown at a size, it is the upper
+        size.
+        """
+        lower, upper = choices[low], choices[high]
+        of_upper, of_lower = (
+            (1 - self.gain, 1.0) if upper == NATIVE_CANDIDATE else (1.0, 1 - self.gain)
+        )
+        upper_below = self._seconds(upper, low, high, samples)
+        lower_above = self._seconds(lower, high, low, samples)
+        if upper_below is None or lower_above is None:
+            return high
+        here = of_upper * upper_below - of_lower * median(samples[low][lower])
+        there = of_upper * median(samples[high][upper]) - of_lower * lower_above
+        if here <= 0:
+            return low + 1
+        if there >= 0:
+            return high
+        return min(high, max(low + 1, round(low + (high - low) * here / (here - there))))
+
+    def _seconds(
+        self, candidate: Candidate, size: int, other: int, samples: Mapping[int, Samples]
+    ) -> float | None:
+        """Return the seconds of a candidate that was timed at another size, or at both.
+
+        Where bytes are nearly all of a call, the bound tells what it takes with more or less of
+        them. Otherwise, its time at a size where it was not timed is unknown: None.
+        """
+        if candidate in samples[size]:
+            return median(samples[size][candidate])
+        seconds, bound = median(samples[other][candidate]), self.bound(other)
+        return seconds * self.bound(size) / bound if seconds <= ALL_BYTES * bound else None
 
     def _between(self, low: int, high: int, lower: Candidate, upper: Candidate) -> Iterator[Rule]:
         def faster(size: int) -> bool | None:
@@ -152,30 +199,3 @@ def _has_changed(
     """Whether the new choice serves: if it is faster, or is native and the old one is not."""
     known, new, old = faster(size), goes_up, not goes_up
     return known is not old if to_native else known is new
-
-
-def _crossing(
-    low: int,
-    high: int,
-    lower: Candidate,
-    upper: Candidate,
-    samples: Mapping[int, Samples],
-    gain: float,
-) -> int:
-    """Return the first size at which the upper choice's gain counts, by lines through the times.
-
-    If the upper choice is the native routine, it is the first size at which the lower one's gain no
-    longer counts. If one of the two was not timed at both sizes, it is the upper size.
-    """
-    if upper not in samples[low] or lower not in samples[high]:
-        return high
-    of_upper, of_lower = (1 - gain, 1.0) if upper == NATIVE_CANDIDATE else (1.0, 1 - gain)
-    here, there = (
-        of_upper * median(samples[size][upper]) - of_lower * median(samples[size][lower])
-        for size in (low, high)
-    )
-    if here <= 0:
-        return low + 1
-    if there >= 0:
-        return high
-    return min(high, max(low + 1, round(low + (high - low) * here / (here - there))))

@@ -71,6 +71,12 @@ class Field:
     candidates: tuple[Candidate, ...]
     groups: tuple[frozenset[Candidate], ...]
 
+    @property
+    def scheduled(self) -> frozenset[Candidate]:
+        """The candidates of the first group alone: they have tables of the measured ranks."""
+        first, *inner = self.groups
+        return first.difference(*inner) if inner else frozenset()
+
     def nearest(
         self, times: Mapping[Candidate, float], factor: float, most: int
     ) -> list[Candidate]:

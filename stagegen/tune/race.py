@@ -111,6 +111,9 @@ def look(
 
     - At the smallest size where bytes are most of a call, if calls are short, all have a look:
       unlike latencies, the times for bytes predict the times of long messages.
+    - Where calls are long, a routine with tables of the topology has a look if it may win. Its
+      messages share no link, so it is sure of its time. Others are lucky in one call and lose
+      frames in the next.
     - As long as the best time is far above what others may take, some of these have a look. If most
       of a call is the wait for late ranks, there are no more looks, as each takes that wait.
 
@@ -140,12 +143,13 @@ def look(
     times.clear()
     times.update({candidate: list(seconds) for candidate, seconds in found.items()})
     fastest = min(least(times).values())
+    scheduled = field.scheduled
     field = field.without_dear(least(times))
     explores = fastest + late <= LONG_SECONDS and prediction.begins_to_tell(request.size, fastest)
     wanted = (
         set(request.candidates)
         if explores
-        else _promising(request, field, prediction, times, late, min(gain, MARGIN))
+        else _promising(request, field, prediction, times, late, min(gain, MARGIN), scheduled)
     )
     others = tuple(c for c in request.candidates if c in wanted and c not in times)
     if others:
@@ -166,10 +170,12 @@ def _promising(
     times: Times,
     late: float,
     gain: float,
+    scheduled: frozenset[Candidate],
 ) -> set[Candidate]:
     """Return the candidates with the best predictions among those that may win.
 
-    Where calls are long, to win is to be faster than the best one so far by the gain.
+    Where calls are long, to win is to be faster than the best one so far by the gain, and one of
+    the candidates ``scheduled`` is among them, unless one was timed.
     """
     best = least(times)
     fastest = min(best.values())
@@ -188,9 +194,12 @@ def _promising(
     surprised = _is_surprised(prediction, request, best)
     table = LOOKED_AT_IF_LATE if late > fastest else LOOKED_AT
     most = _most(table, fastest + late) + SURPRISED * surprised
+    sure = fastest > LONG_SECONDS and not scheduled & times.keys()
+    own = {c: time for c, time in possible.items() if sure and c in scheduled}
     return {
         *field.nearest(fresh, float("inf"), most),
         *field.nearest(stale, float("inf"), max(most // STALE, 1)),
+        *field.nearest(own, float("inf"), 1),
     }
 
 

@@ -214,7 +214,7 @@ class Search:
     def _crossovers(self) -> Crossovers:
         gain = self._plan.protocol.gain
         duels = Duels(self._source, self._request, self._plan.progress, gain)
-        return Crossovers(duels, self._handles, gain, self._plan.is_told)
+        return Crossovers(duels, self._handles, gain, self._plan.is_told, self._plan.bound)
 
     def _until_none_fails(self, attempt: Callable[[], None]) -> None:
         """Try until no candidate fails any more; what was measured is not measured again."""

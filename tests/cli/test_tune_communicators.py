@@ -147,7 +147,6 @@ def test_only_hosts_that_are_machines_are_measured_at_once_unless_asked(name, tm
     assert asked == [name not in ("lab", "local"), True, False]
 
 
-AUTO = ["--budget", "auto"]
 #: Groups that share no link, and groups that do.
 APART, CROSSED = "{left: [n0, n1], right: [n4, n5]}", "{one: [n0, n4], other: [n1, n5]}"
 
@@ -155,16 +154,19 @@ APART, CROSSED = "{left: [n0, n1], right: [n4, n5]}", "{one: [n0, n4], other: [n
 @pytest.mark.parametrize(
     ("name", "groups", "words", "limited"),
     [
-        ("local", APART, AUTO, True),
-        ("hydra", "{}", AUTO, True),
-        ("hydra", CROSSED, AUTO, True),
-        ("hydra", APART, AUTO, False),
-        ("hydra", APART, [*AUTO, "--in-turn"], True),
-        ("local", APART, [*AUTO, "--at-once"], False),
-        ("local", "{}", [], False),
+        ("local", APART, [], True),
+        ("hydra", "{}", [], True),
+        ("hydra", CROSSED, [], True),
+        ("hydra", APART, [], False),
+        ("hydra", APART, ["--in-turn"], True),
+        ("local", APART, ["--at-once"], False),
+        ("local", "{}", ["--budget", "auto"], True),
+        ("local", "{}", ["--budget", "20"], False),
     ],
 )
-def test_auto_is_a_budget_unless_groups_are_timed_at_once(name, groups, words, limited, tmp_path):
+def test_a_tuning_has_a_budget_unless_groups_are_timed_at_once(
+    name, groups, words, limited, tmp_path
+):
     asked = []
     file = tmp_path / "two-switch.yaml"
     document = yaml.safe_load(TOPOLOGY)

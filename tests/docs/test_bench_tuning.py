@@ -249,6 +249,43 @@ def test_the_lab_part_reports_what_the_folder_has(monkeypatch, tmp_path):
     assert not (REFERENCE / DONE).exists()
 
 
+def test_two_tunings_meet_in_pairs_where_their_choices_differ(monkeypatch, tmp_path):
+    setting = replace(reference(), part="twice")
+    (tmp_path / "whole").symlink_to(REFERENCE.resolve())
+    other = tmp_path / "twice"
+    other.mkdir()
+    for name in ("topology.yaml", "measurements.jsonl"):
+        (other / name).symlink_to((REFERENCE / name).resolve())
+    decision = json.loads((REFERENCE / "decision.json").read_text(encoding="utf-8"))
+    for table in decision["tables"]:
+        if table["collective"] == "bcast":
+            native = {"algorithm": "native", "parameters": {}, "crossover": None}
+            table["rules"] = [{"from": 0, **native, "alternatives": []}]
+    (other / "decision.json").write_text(json.dumps(decision), encoding="utf-8")
+    monkeypatch.setattr(in_lab, "tuned", lambda *_: {"seconds": 100.0, "runs": 1})
+    met = []
+
+    def compare(clock, *words):
+        options = dict(zip(words[1::2], map(str, words[2::2]), strict=True))
+        met.append((options["--collective"], int(options["--sizes"])))
+        first, second = options["--algorithms"].split(",")
+        assert first == "native" != second
+        return json.dumps(
+            {"rows": [{"routine": first, "ratio": 1}, {"routine": second, "ratio": 0.5}]}
+        )
+
+    monkeypatch.setattr("docs.tools.bench_tuning.exhaustive.stagegen", compare)
+    found = InLab(setting, Clock(), tmp_path).result()
+    known, lab = read_recorded(REFERENCE).decision, InLab(setting, Clock(), tmp_path)
+    tuned = {size: lab._chosen(known, "bcast", size) for size in setting.sizes_of("bcast")}
+    differ = [size for size, one in tuned.items() if one != NATIVE_CANDIDATE]
+    assert met == [("bcast", size) for size in differ]
+    shares = found["paired_by_collective"]
+    assert [name for name, share in shares.items() if share] == ["bcast"]
+    assert -0.5 <= shares["bcast"] < 0, "each pair takes half of the time"
+    assert found["paired"] == pytest.approx((1 + shares["bcast"]) ** (1 / len(shares)) - 1)
+
+
 def test_results_replace_those_of_the_same_setting(tmp_path):
     first, second = (result_of(model("whole"), {"seconds": s}) for s in (1.0, 2.0))
     other = result_of(model("twice"), {"a_in_b": 0.123456})

@@ -1,4 +1,4 @@
-"""The time that a tuning has with `--budget auto`."""
+"""The time that a tuning has unless told otherwise."""
 
 from __future__ import annotations
 

@@ -74,6 +74,40 @@ def test_duels_decide_where_launches_have_not_timed_both_at_both_sizes(known):
     assert duels
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "over", "first"),
+    [
+        # Seconds over the bound: of ring at both sizes, and of tree above.
+        (1.1, 1.5, 1.08, 1057),
+        (1.05, 1.5, 1.08, 1180),
+        # A good part of what tree takes is no bytes.
+        (1.1, 1.5, 1.3, HIGH),
+        # Tree gains less than what counts.
+        (1.05, 1.1, 1.08, HIGH),
+    ],
+)
+def test_where_bytes_are_nearly_all_the_bound_tells_the_time_of_a_long_call(
+    lower, upper, over, first
+):
+    """Tree was timed at the upper size alone."""
+    model = Model(seconds)
+
+    def ask(size, candidates):
+        return replace(request(*candidates), size=size)
+
+    def bound(size):
+        return 1e-4 * size
+
+    crossovers = Crossovers(Duels(model, ask, lambda _: None), lambda *_: True, 0.03, bound=bound)
+    samples = {
+        LOW: {RING: Sample((lower * bound(LOW),))},
+        HIGH: {RING: Sample((upper * bound(HIGH),)), TREE: Sample((over * bound(HIGH),))},
+    }
+    _, rule = crossovers.rules({LOW: RING, HIGH: TREE}, samples)
+    assert rule.first == first
+    assert not model.asked
+
+
 #: At 2 to 16 times the lower size: which of two is faster, or neither, and what serves.
 CHANGES = [
     (RING, TREE, "lower neither upper neither", "lower lower upper upper"),

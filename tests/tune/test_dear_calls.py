@@ -25,6 +25,8 @@ from tests.measure.fakes import TIMING, Model, request
 from tests.tune.test_race_search import algorithm
 
 NATIVE, AWARE, PLAIN = map(Candidate, ("native", "aware", "plain"))
+OTHER = Candidate("other")
+RACERS = frozenset((NATIVE, AWARE, PLAIN, OTHER))
 SIZE = 1 << 20
 
 
@@ -281,6 +283,39 @@ def test_long_calls_have_no_look_for_less_than_the_least_gain(best, gain, expect
     assert 1.04 <= prediction.hope("plain", SIZE) / bound(SIZE) <= 1.05
     look(Model(seconds), asked, everyone, prediction, found, 0.0, gain)
     assert (PLAIN in found) == expected
+
+
+@pytest.mark.parametrize(
+    ("groups", "plain", "expected"),
+    [
+        ((RACERS, RACERS - {AWARE}), 1.6, True),
+        ((RACERS,), 1.6, False),
+        # No routine has come nearer to the bound.
+        ((RACERS, RACERS - {AWARE}), 1.05, False),
+    ],
+    ids=["with tables", "without tables", "nothing to gain"],
+)
+def test_a_routine_with_tables_of_the_topology_has_a_look_if_it_may_win(groups, plain, expected):
+    """``plain`` was the best so far and may lose frames; ``other`` has a better prediction."""
+
+    def bound(size: int) -> float:
+        return size / 1e6
+
+    def seconds(candidate: Candidate, size: int) -> float:
+        own = plain if size == SIZE else 1.05
+        overs = {"native": 1.3, "aware": 1.15, "plain": own, "other": 1.12}
+        return overs[candidate.algorithm] * bound(size)
+
+    prediction = Prediction(bound)
+    for smaller in (SIZE >> octaves for octaves in range(8, 0, -1)):
+        seen = RACERS if 8 * smaller < SIZE else {NATIVE, PLAIN}
+        prediction.observe(smaller, {c.algorithm: seconds(c, smaller) for c in sorted(seen)})
+    found: Times = {}
+    racers = tuple(sorted(RACERS))
+    look(Model(seconds), request(*racers, size=SIZE), Field(racers, groups), prediction, found)
+    assert {NATIVE, PLAIN} <= found.keys()
+    assert (AWARE in found) == expected
+    assert (OTHER in found) == (plain > 1.3)
 
 
 def test_groups_whose_best_call_is_dear_are_left_out_but_the_first():

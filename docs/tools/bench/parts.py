@@ -36,6 +36,9 @@ GENERATED = Path("generated")
 LOG, DECISION = "measurements.jsonl", "decision.json"
 FAMILIES, OVERHEAD = "families.json", "overhead.json"
 
+#: Seconds of measured time for a size: the tunings of the benchmark have no limit of time.
+BUDGET = 20
+
 #: The name of a tuning of all collectives.
 ALL = "all"
 
@@ -91,6 +94,7 @@ class Tuning:
         words: list[object] = ["--collectives", ",".join(self.collectives), "--sizes", sizes]
         words += ["--output", self.folder]
         words += ["--communicators", "whole"]  # only its calls are compared
+        words += ["--budget", BUDGET]
         resume = (self.folder / LOG).exists() and not anew
         self.stagegen("tune", *words, *(["--resume"] if resume else []))
 

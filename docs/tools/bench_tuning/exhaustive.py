@@ -91,6 +91,12 @@ class Exhaustive:
             answer = kept(path, make)
         return {Candidate.from_spec(spec): ratio for spec, ratio in answer.items()}
 
+    def of_pair(self, collective: str, size: int, used: Candidate, reference: Candidate) -> float:
+        """Return the time of one candidate over another's, timed in turn; 1 if they are one."""
+        if used == reference:
+            return 1.0
+        return self.ratios(collective, size, (reference, used), MEETING, "pair")[used]
+
     def _groups(self, collective: str, size: int) -> list[list[Candidate]]:
         everyone = plain_candidates(self._setting, collective, size)
         described = CATALOGUE.collective(collective)

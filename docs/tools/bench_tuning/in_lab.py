@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from docs.tools.bench_tuning.drawn import Job, draw_jobs, draw_program, trace_of, whole_calls
-from docs.tools.bench_tuning.exhaustive import MEETING, Exhaustive
+from docs.tools.bench_tuning.exhaustive import Exhaustive
 from docs.tools.bench_tuning.plan import BUDGET, CATALOGUE, Setting
 from docs.tools.bench_tuning.plan import SHARES_IN_LAB as SHARES
 from docs.tools.bench_tuning.results import Row, summary
@@ -24,7 +24,7 @@ from stagegen.measure.comparison import Bench
 from stagegen.measure.records import Candidate
 from stagegen.topology import WHOLE
 from stagegen.tune.bounds import patience
-from stagegen.tune.decision import CLUSTER, NATIVE_CANDIDATE
+from stagegen.tune.decision import CLUSTER, NATIVE_CANDIDATE, DecisionTable
 from stagegen.tune.loss import Loss, Times, total
 from stagegen.tune.recorded import Recorded, read_recorded
 from stagegen.tune.shapes import Shape
@@ -70,8 +70,6 @@ class InLab:
         """Tune into a folder of this name; return the seconds and the number of runs."""
         asked = self.setting
         more: list[object] = ["--topology", asked.file, "--launcher", "lab", *words]
-        if "--budget" not in words:
-            more += ["--budget", "auto"]
         if "--for" not in words:
             more += ["--collectives", listed(asked.collectives), "--sizes", listed(asked.sizes)]
         return tuned(self._clock, self._folder / name, *more)
@@ -88,32 +86,23 @@ class InLab:
 
     def _exhaustive(self) -> dict[str, Any]:
         self._full()
-        log = self._recorded("whole")
+        decision = self._recorded("whole").decision
         measured = Exhaustive(self.setting, self._folder / "exhaustive", self._clock)
-        losses = {name: self._lost(log, measured, name) for name in self.setting.collectives}
+
+        def loss(collective: str) -> Loss:
+            """Return how much slower the table's choices are than the best of all candidates."""
+            ratios: dict[int, float] = {}
+            for size in self.setting.sizes_of(collective):
+                choice = self._chosen(decision, collective, size)
+                met = measured.meeting(collective, size, (choice,))
+                ratios[size] = max(1.0, met[choice] / min(met.values()))
+            return Loss(ratios)
+
+        losses = {name: loss(name) for name in self.setting.collectives}
         return {
             "loss": total(losses.values()),
             "by_collective": {name: loss.share for name, loss in losses.items()},
-            "unmeasured": sum(len(loss.unmeasured) for loss in losses.values()),
         }
-
-    def _lost(self, log: Recorded, measured: Exhaustive, collective: str) -> Loss:
-        """Return how much slower the table's choices are than the best of all candidates."""
-        times = log.times()
-        ratios: dict[int, float] = {}
-        unmeasured: list[int] = []
-        for size in self.setting.sizes_of(collective):
-            choice = self._choice("whole", collective, size)
-            plain = () if choice.bound else (choice,)
-            met = measured.meeting(collective, size, plain)
-            ours = met.get(choice)
-            if ours is None and times is not None:  # a composition, by the tuning's own log
-                ours = times.ratio(collective, WHOLE, size, choice, NATIVE_CANDIDATE)
-            if ours is None:
-                unmeasured.append(size)
-            else:
-                ratios[size] = max(1.0, ours / min(met.values()))
-        return Loss(ratios, tuple(unmeasured))
 
     def _twice(self) -> dict[str, Any]:
         first = self._full()
@@ -121,11 +110,33 @@ class InLab:
         words = ["diff", self._folder / "whole", self._folder / "twice", "--format", "json"]
         found = json.loads(stagegen(self._clock, *words))
         shares = [table[way] for table in found["tables"] for way in ("a_in_b", "b_in_a")]
+        pairs = self._in_pairs("whole", "twice")
         return {
             **found["total"],
+            "paired": total(pairs.values()),
+            "paired_by_collective": {name: loss.share for name, loss in pairs.items()},
             "worst": max((abs(share) for share in shares if share is not None), default=None),
             "seconds": [first["seconds"], second["seconds"]],
         }
+
+    def _in_pairs(self, used: str, reference: str) -> dict[str, Loss]:
+        """Return what the choices of one tuning cost beside those of another, by collective.
+
+        Where they differ, both are timed anew, in turn in one job. The times of the two logs do not
+        count: each favours the choices that were made by it.
+        """
+        folder = self._folder / f"pairs-{used}-{reference}"
+        measured = Exhaustive(self.setting, folder, self._clock)
+        ours, theirs = (self._recorded(name).decision for name in (used, reference))
+
+        def loss(collective: str) -> Loss:
+            ratios: dict[int, float] = {}
+            for size in self.setting.sizes_of(collective):
+                one, other = (self._chosen(of, collective, size) for of in (ours, theirs))
+                ratios[size] = measured.of_pair(collective, size, one, other)
+            return Loss(ratios)
+
+        return {name: loss(name) for name in self.setting.collectives}
 
     def _budget(self) -> dict[str, Any]:
         words = ("--communicators", WHOLE, "--budget", BUDGET)
@@ -138,6 +149,7 @@ class InLab:
         found = self._tuned(name, "--communicators", WHOLE, "--budget", f"{budget}s")
         words = ["diff", self._folder / "unlimited", self._folder / name, "--format", "json"]
         lost = json.loads(stagegen(self._clock, *words))["total"]["b_in_a"]
+        pairs = self._in_pairs(name, "unlimited")
         decision = self._recorded(name).decision
         spending = decision.spending if decision else None
         return {
@@ -145,6 +157,7 @@ class InLab:
             "budget": budget,
             "seconds": found["seconds"],
             "loss": lost,
+            "paired": total(pairs.values()),
             "stated": spending.loss if spending else None,
             "unknown": spending.unknown if spending else 0,
             "held": None,
@@ -166,42 +179,19 @@ class InLab:
         kept(trace, lambda: json.loads(trace_of(calls, asked.topology)))
         part = self._tuned("program", "--for", trace)
         measured = Exhaustive(asked, self._folder / "program-compared", self._clock)
-        times_of_part = self._recorded("program").times()
-        used = full_seconds = left_out = 0.0
+        ours, theirs = (self._recorded(name).decision for name in ("program", "whole"))
+        used = full_seconds = 0.0
         for (name, size), count in whole_calls(calls).items():
-            ours = self._choice("program", name, size)
-            other = self._choice("whole", name, size)
-            ratio = self._over(measured, times_of_part, name, size, ours, other)
+            one, other = (self._chosen(of, name, size) for of in (ours, theirs))
             seconds = count * natives(name, size)
-            if ratio is None:
-                left_out += seconds
-            else:
-                used += seconds * ratio
-                full_seconds += seconds
+            used += seconds * measured.of_pair(name, size, one, other)
+            full_seconds += seconds
         return {
             "seconds": part["seconds"],
             "full_seconds": full["seconds"],
             "loss": used / full_seconds - 1,
             "called": len(calls),
-            "left_out": left_out / (left_out + full_seconds),
         }
-
-    @staticmethod
-    def _over(
-        measured: Exhaustive,
-        times: Times | None,
-        collective: str,
-        size: int,
-        used: Candidate,
-        other: Candidate,
-    ) -> float | None:
-        """Return the time of one choice over another's, from a contest of the two, or the log."""
-        if used == other:
-            return 1.0
-        if not used.bound and not other.bound:
-            pair = (other, used)
-            return measured.ratios(collective, size, pair, MEETING, "pair")[used]
-        return times.ratio(collective, WHOLE, size, used, other) if times else None
 
     def _shapes(self) -> dict[str, Any]:
         whole = self._full()
@@ -243,9 +233,8 @@ class InLab:
     def _recorded(self, name: str) -> Recorded:
         return read_recorded(self._folder / name, None)
 
-    def _choice(self, name: str, collective: str, size: int) -> Candidate:
+    def _chosen(self, decision: DecisionTable | None, collective: str, size: int) -> Candidate:
         """Return what a tuning's table chooses for all ranks of the cluster."""
-        decision = self._recorded(name).decision
         ranks = self.setting.topology.ranks
         shape = Shape.of(len(set(ranks)), len(ranks))
         table = decision.table(collective, CLUSTER, shape) if decision else None

@@ -32,6 +32,9 @@ EXPERIMENTS = 32
 #: growing part of ē.
 METRIC = "last"
 
+#: Seconds of measured time for a size: the tunings have no limit of time.
+BUDGET = 20
+
 #: Further options of ``stagegen tune``, for shorter runs: --budget 2 --launches 2, for instance.
 MORE = os.environ.get("BENCH_ARRIVAL_TUNE", "").split()
 
@@ -52,7 +55,8 @@ def _tune(timing: str, size: int, folder: Path) -> Any:
     resume = ("--resume",) if (library / "measurements.jsonl").exists() else ()
     stagegen(
         *("tune", "--topology", TOPOLOGY, "--collectives", "allreduce", "--sizes", size),
-        *("--communicators", "whole", "--output", library, "--timing", *how, *MORE, *resume),
+        *("--communicators", "whole", "--output", library, "--timing", *how),
+        *("--budget", BUDGET, *MORE, *resume),
     )
     return {"library": library.name}
 
