@@ -22,8 +22,7 @@ from stagegen.tune.purse import BudgetSpent
 #: costs little, as the two are nearly equal around it.
 DUEL_SECONDS = 0.05
 
-#: Bytes are nearly all of a call that takes at most this many times its lower bound. At another
-#: size, it takes as many times the bound there.
+#: Bytes are nearly all of a call that takes at most this many times its lower bound.
 ALL_BYTES = 1.25
 
 #: The resolution of crossovers on communicators whose searches learn from another one. There, no
@@ -131,13 +130,16 @@ class Crossovers:
     ) -> float | None:
         """Return the seconds of a candidate that was timed at another size, or at both.
 
-        Where bytes are nearly all of a call, the bound tells what it takes with more or less of
-        them. Otherwise, its time at a size where it was not timed is unknown: None.
+        Where bytes are nearly all of a call, the bound tells what it takes at most with more or
+        less of them: what it takes beyond the bound may grow with the bound, or be the same for all
+        sizes. Otherwise, its time at a size where it was not timed is unknown: None.
         """
         if candidate in samples[size]:
             return median(samples[size][candidate])
         seconds, bound = median(samples[other][candidate]), self.bound(other)
-        return seconds * self.bound(size) / bound if seconds <= ALL_BYTES * bound else None
+        if seconds > ALL_BYTES * bound:
+            return None
+        return self.bound(size) + (seconds - bound) * max(1.0, self.bound(size) / bound)
 
     def _between(self, low: int, high: int, lower: Candidate, upper: Candidate) -> Iterator[Rule]:
         def faster(size: int) -> bool | None:

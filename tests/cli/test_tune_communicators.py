@@ -142,7 +142,7 @@ def test_only_hosts_that_are_machines_are_measured_at_once_unless_asked(name, tm
         patch.setattr(cli, "launcher_and_toolchain", lambda *_: (launcher, None, "asked for"))
         patch.setattr(cli, "measure", lambda *_, at_once: asked.append(at_once))
         for words in ([], ["--at-once"], ["--in-turn"]):
-            result = stagegen("tune", "--topology", topology, *words)
+            result = stagegen("tune", "--topology", topology, "--budget", "20", *words)
             assert result.returncode == 0, result.stderr
     assert asked == [name not in ("lab", "local"), True, False]
 

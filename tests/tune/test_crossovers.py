@@ -75,21 +75,21 @@ def test_duels_decide_where_launches_have_not_timed_both_at_both_sizes(known):
 
 
 @pytest.mark.parametrize(
-    ("lower", "upper", "over", "first"),
+    ("low", "high", "first"),
     [
-        # Seconds over the bound: of ring at both sizes, and of tree above.
-        (1.1, 1.5, 1.08, 1057),
-        (1.05, 1.5, 1.08, 1180),
+        # What tree takes beyond the bound above, it takes below, too.
+        ({RING: 1.1}, {RING: 1.5, TREE: 1.08}, 3607),
+        ({RING: 1.05}, {RING: 1.5, TREE: 1.08}, 3692),
+        # What ring takes beyond the bound below grows with it.
+        ({RING: 1.1, TREE: 1.2}, {TREE: 1.05}, 6067),
         # A good part of what tree takes is no bytes.
-        (1.1, 1.5, 1.3, HIGH),
+        ({RING: 1.1}, {RING: 1.5, TREE: 1.3}, HIGH),
         # Tree gains less than what counts.
-        (1.05, 1.1, 1.08, HIGH),
+        ({RING: 1.05}, {RING: 1.1, TREE: 1.08}, HIGH),
     ],
 )
-def test_where_bytes_are_nearly_all_the_bound_tells_the_time_of_a_long_call(
-    lower, upper, over, first
-):
-    """Tree was timed at the upper size alone."""
+def test_where_bytes_are_nearly_all_the_bound_tells_the_time_of_a_long_call(low, high, first):
+    """One of two was timed at one size alone; times are given over the bound."""
     model = Model(seconds)
 
     def ask(size, candidates):
@@ -100,11 +100,11 @@ def test_where_bytes_are_nearly_all_the_bound_tells_the_time_of_a_long_call(
 
     crossovers = Crossovers(Duels(model, ask, lambda _: None), lambda *_: True, 0.03, bound=bound)
     samples = {
-        LOW: {RING: Sample((lower * bound(LOW),))},
-        HIGH: {RING: Sample((upper * bound(HIGH),)), TREE: Sample((over * bound(HIGH),))},
+        size: {one: Sample((over * bound(size),)) for one, over in overs.items()}
+        for size, overs in ((LOW, low), (HIGH, high))
     }
     _, rule = crossovers.rules({LOW: RING, HIGH: TREE}, samples)
-    assert rule.first == first
+    assert rule.first == pytest.approx(first, abs=5)
     assert not model.asked
 
 

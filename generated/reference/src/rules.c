@@ -142,10 +142,10 @@ static const struct coll_rule reduce_other_4x1[] = {
 
 static const struct coll_rule reduce_scatter_cluster[] = {
     {30047, &coll_routines[51] /* native */, {0}},
-    {89021, &coll_routines[50] /* logical_ring */, {.segment_size = 1024}},
-    {89021, &coll_routines[52] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}, {&coll_routines[51], {0}}}}},
-    {89021, &coll_routines[49] /* circulant */, {0}},
-    {89021, &coll_routines[51] /* native */, {0}},
+    {173536, &coll_routines[50] /* logical_ring */, {.segment_size = 1024}},
+    {173536, &coll_routines[52] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}, {&coll_routines[51], {0}}}}},
+    {173536, &coll_routines[49] /* circulant */, {0}},
+    {173536, &coll_routines[51] /* native */, {0}},
     {INT_MAX, &coll_routines[52] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[50], {.segment_size = 1024}}, {&coll_routines[50], {.segment_size = 1024}}}}},
     {INT_MAX, &coll_routines[50] /* logical_ring */, {.segment_size = 1024}},
     {INT_MAX, &coll_routines[49] /* circulant */, {0}},
