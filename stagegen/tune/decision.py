@@ -200,6 +200,10 @@ class Agreement:
     pays: bool
 
 
+#: If less than this share of a budget was spent, nothing was left to measure.
+ENOUGH = 0.9
+
+
 @dataclass(frozen=True)
 class Spending:
     """How a budget for the whole tuning was spent.
@@ -224,7 +228,9 @@ class Spending:
         if self.loss is None:
             return f"{spent}; no measurement tells what a longer budget may save"
         saved = 1 - 1 / (1 + self.loss)
-        lost = f"a longer budget may save up to {saved:.0%} of the time of calls, mostly far less"
+        left = "nothing was left to measure: other choices"
+        who = left if self.spent < ENOUGH * self.seconds else "a longer budget"
+        lost = f"{who} may save up to {saved:.0%} of the time of calls, mostly far less"
         sizes = "size of a table" if self.unknown == 1 else "sizes of tables"
         unknown = f"; this is unknown at {self.unknown} {sizes}" if self.unknown else ""
         return f"{spent}; {lost}{unknown}"
