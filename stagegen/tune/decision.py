@@ -200,10 +200,6 @@ class Agreement:
     pays: bool
 
 
-#: If less than this share of a budget was spent, nothing was left to measure.
-ENOUGH = 0.9
-
-
 @dataclass(frozen=True)
 class Spending:
     """How a budget for the whole tuning was spent.
@@ -226,11 +222,9 @@ class Spending:
         """What was spent, and what may have been lost, in words."""
         spent = f"{self.spent:.0f} s of the budget of {self.seconds:.0f} s were spent"
         if self.loss is None:
-            return f"{spent}; no measurement tells what a longer budget may save"
+            return f"{spent}; no measurement tells what other choices may save"
         saved = 1 - 1 / (1 + self.loss)
-        left = "nothing was left to measure: other choices"
-        who = left if self.spent < ENOUGH * self.seconds else "a longer budget"
-        lost = f"{who} may save up to {saved:.0%} of the time of calls, mostly far less"
+        lost = f"other choices may save up to {saved:.0%} of the time of calls, mostly far less"
         sizes = "size of a table" if self.unknown == 1 else "sizes of tables"
         unknown = f"; this is unknown at {self.unknown} {sizes}" if self.unknown else ""
         return f"{spent}; {lost}{unknown}"
