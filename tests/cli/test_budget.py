@@ -48,7 +48,7 @@ def test_a_run_within_a_budget_is_killed_and_goes_on_with_what_is_left(tmp_path)
     assert decision["budget"]["spent"] < 6 + max(record["took"] for record in records)
     report = (tuning.output / "report.html").read_text()
     assert "of the budget of 6 s were spent" in report
-    assert "What may have been lost by the budget" in report
+    assert "What other choices may save" in report
     tuning.require_same_from_log()
 
 

@@ -50,7 +50,7 @@ class Exhaustive:
         Args:
             collective: which one.
             size: in bytes.
-            also: plain candidates that meet the best.
+            also: other candidates that meet the best, such as compositions.
         """
         ratios = self.looks(collective, size)
         best = sorted(ratios, key=lambda one: (ratios[one], one))[:BEST]

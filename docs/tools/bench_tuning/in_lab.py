@@ -89,16 +89,13 @@ class InLab:
         decision = self._recorded("whole").decision
         measured = Exhaustive(self.setting, self._folder / "exhaustive", self._clock)
 
-        def loss(collective: str) -> Loss:
-            """Return how much slower the table's choices are than the best of all candidates."""
-            ratios: dict[int, float] = {}
-            for size in self.setting.sizes_of(collective):
-                choice = self._chosen(decision, collective, size)
-                met = measured.meeting(collective, size, (choice,))
-                ratios[size] = max(1.0, met[choice] / min(met.values()))
-            return Loss(ratios)
+        def over_best(collective: str, size: int) -> float:
+            """Return the time of the table's choice over that of the best of all candidates."""
+            choice = self._chosen(decision, collective, size)
+            met = measured.meeting(collective, size, (choice,))
+            return max(1.0, met[choice] / min(met.values()))
 
-        losses = {name: loss(name) for name in self.setting.collectives}
+        losses = self._losses(over_best)
         return {
             "loss": total(losses.values()),
             "by_collective": {name: loss.share for name, loss in losses.items()},
@@ -129,14 +126,18 @@ class InLab:
         measured = Exhaustive(self.setting, folder, self._clock)
         ours, theirs = (self._recorded(name).decision for name in (used, reference))
 
-        def loss(collective: str) -> Loss:
-            ratios: dict[int, float] = {}
-            for size in self.setting.sizes_of(collective):
-                one, other = (self._chosen(of, collective, size) for of in (ours, theirs))
-                ratios[size] = measured.of_pair(collective, size, one, other)
-            return Loss(ratios)
+        def of_pair(collective: str, size: int) -> float:
+            one, other = (self._chosen(of, collective, size) for of in (ours, theirs))
+            return measured.of_pair(collective, size, one, other)
 
-        return {name: loss(name) for name in self.setting.collectives}
+        return self._losses(of_pair)
+
+    def _losses(self, ratio: Callable[[str, int], float]) -> dict[str, Loss]:
+        """Return what is lost by collective, from a ratio of times at each of its sizes."""
+        return {
+            name: Loss({size: ratio(name, size) for size in self.setting.sizes_of(name)})
+            for name in self.setting.collectives
+        }
 
     def _budget(self) -> dict[str, Any]:
         words = ("--communicators", WHOLE, "--budget", BUDGET)
