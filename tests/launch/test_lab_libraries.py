@@ -129,8 +129,9 @@ def ring(mpi: Mpi, folder: Path) -> str:
 
 
 def output(launcher, job: Job, topology, folder: Path) -> list[str]:
+    """Return the words that a job prints; its input stays open, as Hydra needs."""
     with (folder / "output").open("w+b") as file:
-        asked = Job(job.program, mpi=job.mpi, streams=Streams(-3, file, None))
+        asked = Job(job.program, mpi=job.mpi, streams=Streams(subprocess.PIPE, file, None))
         with launcher.start(asked, topology) as running:
             assert running.wait(60) == 0
         file.seek(0)

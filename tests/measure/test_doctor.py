@@ -10,7 +10,9 @@ import pytest
 
 from stagegen.measure.doctor.facts import Clocks, Facts, read_clocks, read_facts
 from stagegen.measure.doctor.judge import Case, judge
-from stagegen.measure.doctor.visit import Visit
+from stagegen.measure.doctor.visit import Visit, run_job
+from stagegen.measure.launch.base import Job
+from stagegen.measure.launch.local import LocalLauncher
 from stagegen.topology import Host, Link, RankMap, Switch, Topology
 from tests.measure.fakes import ENVIRONMENT
 
@@ -148,3 +150,11 @@ def test_clocks_are_found_among_what_a_launcher_says():
     output = 'hello\n{"other": 1}\n{"mpi": "MPICH", "clocks": [[0, 0], [0.5, 0.1]]}\n'
     assert read_clocks(output) == Clocks("MPICH", (0.0, 0.5), (0.0, 0.1))
     assert read_clocks("hello\n[1]\n") is None
+
+
+@pytest.mark.mpi
+def test_a_job_s_input_stays_open_while_it_runs():
+    """Hydra passes the end of input on, and dies of SIGPIPE if the host has ended by then."""
+    words = ("sh", "-c", "timeout 0.5 cat; echo status $?")
+    output, _ = run_job(LocalLauncher(), TOPOLOGY, Job(words), 60)
+    assert output.splitlines() == ["status 124"] * TOPOLOGY.rank_count  # still waiting

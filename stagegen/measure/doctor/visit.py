@@ -66,7 +66,7 @@ def visit(launcher: Launcher, topology: Topology, toolchain: Toolchain, folder: 
 
         def ask(some: Sequence[str], patience: float) -> tuple[dict[str, Facts], str]:
             job = Job(words, mpi=toolchain.flavour, hosts=tuple(some))
-            output, complaint = _run(launcher, topology, job, patience)
+            output, complaint = run_job(launcher, topology, job, patience)
             return _by_host(some, read_facts(output)), complaint
 
         facts, complaint = ask(hosts, ALL)
@@ -82,7 +82,7 @@ def visit(launcher: Launcher, topology: Topology, toolchain: Toolchain, folder: 
         clocks, failure = None, ""
         if not silent and all(one.loads == "yes" for one in facts.values()):
             job = Job((str(program),), mpi=toolchain.flavour)
-            output, failure = _run(launcher, topology, job, ALL)
+            output, failure = run_job(launcher, topology, job, ALL)
             clocks = read_clocks(output)
         return Visit(token, facts, silent, clocks, "" if clocks else failure)
 
@@ -111,10 +111,12 @@ def _build(toolchain: Toolchain, folder: Path) -> Path:
     return program
 
 
-def _run(launcher: Launcher, topology: Topology, job: Job, patience: float) -> tuple[str, str]:
+def run_job(launcher: Launcher, topology: Topology, job: Job, patience: float) -> tuple[str, str]:
     """Run a job; return its output, and what went wrong in one line."""
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-        streams = Streams(subprocess.DEVNULL, stdout, stderr)
+        # Its input stays open: Hydra passes the end of input on, and dies of SIGPIPE if the host
+        # has ended by then.
+        streams = Streams(subprocess.PIPE, stdout, stderr)
         why = ""
         try:
             with launcher.start(replace(job, streams=streams), topology) as running:
