@@ -327,6 +327,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_leaders_without_room_for_long_blocks_leave_them_to_their_ranks",
         "test_the_pattern_serves_the_first_calls_of_every_round",
         "test_ranks_that_disagree_neither_hang_nor_corrupt[*-words1-*]",
+        "test_ranks_that_disagree_neither_hang_nor_corrupt_where_calls_adapt",
         "test_ranks_ask_each_other_as_often_as_the_documentation_says[a-768-*]",
         "test_ranks_ask_each_other_as_often_as_the_documentation_says[h-*]",
         "test_a_program_may_begin_another_cycle[aab*]",

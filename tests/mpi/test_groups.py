@@ -120,7 +120,7 @@ def program() -> Path:
         for a in support.CATALOGUE.algorithms
         if a.topology_specific or a.name == NATIVE or a.deterministic or a.routine in _used()
     ]
-    catalogue = replace(support.CATALOGUE, algorithms=tuple(algorithms))
+    catalogue = support.part(algorithms)
     tables = (*_rules(TOPOLOGY), *_holding(runnable(catalogue, TOPOLOGY)))
     name = (TOPOLOGY.name, TOPOLOGY.hash, catalogue.hash)
     write_library(folder, TOPOLOGY, support.CATALOGUE, DecisionTable(*name, False, tables), {})

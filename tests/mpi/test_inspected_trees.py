@@ -66,8 +66,7 @@ def program(way: str) -> str:
     """The program of calls, with a library of the trees that hand over data on hosts in one way."""
     whole = load_catalogue(added=[root_of(trees().values(), TOPOLOGY)])
     mine = [a for a in whole.algorithms if a.name.startswith("configured_tree_")]
-    kept = with_native(whole, mine)
-    catalogue = type(whole)(kept, whole.descriptions, whole.templates)
+    catalogue = support.part(with_native(whole, mine), whole)
     folder = support.scratch() / f"trees-{way}"
     write_library(folder, TOPOLOGY, catalogue, support.decision(TOPOLOGY, catalogue), {})
     if way == SHARED:

@@ -21,7 +21,7 @@ from stagegen.generate.pattern_templates import pattern_root
 from stagegen.library import write_library
 from stagegen.patterns import Pattern, make_pattern
 from stagegen.tune.communicators import name_of
-from tests.mpi import support
+from tests.mpi import builds, support
 from tests.mpi.conformance import BOTH, PLAIN, built
 from tests.mpi.patterned import (
     ADAPTS,
@@ -121,10 +121,7 @@ def test_routines_of_patterns_give_the_bytes_of_native(ranks, slots, way):
 def with_flags(made: Path, folder: Path, flags: str) -> Path:
     """Copy a library's folder, to be built with other flags."""
     shutil.copytree(made, folder, ignore=shutil.ignore_patterns("build", "*.a", "*.so"))
-    makefile = folder / "Makefile"
-    text = makefile.read_text(encoding="utf-8")
-    assert text.count("CFLAGS ?= -O2") == 1
-    makefile.write_text(text.replace("CFLAGS ?= -O2", f"CFLAGS = -O1 {flags}"), encoding="utf-8")
+    builds.add_flags(folder, flags)
     return folder
 
 

@@ -26,8 +26,7 @@ def library_of_trees(mpi: builds.Mpi) -> tuple[Path, Catalogue]:
     trees = [make_tree(topology, shape_of(name), name) for name in ("flat", "binary", "linked")]
     catalogue = load_catalogue(added=[root_of(trees, topology)])
     mine = [a for a in catalogue.algorithms if a.name.startswith("configured_tree_")]
-    kept = with_native(catalogue, mine)
-    trimmed = Catalogue(kept, catalogue.descriptions, catalogue.templates)
+    trimmed = support.part(with_native(catalogue, mine), catalogue)
     return builds.of_catalogue(mpi, RANKS, "trees", trimmed, slots=SLOTS), trimmed
 
 

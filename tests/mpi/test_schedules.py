@@ -7,7 +7,6 @@ in place, and with different types on the two sides; see `drivers/conformance.c`
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, product
 from pathlib import Path
@@ -49,13 +48,10 @@ CLUSTERS = {
 SEGMENTS = (100, 5000)
 SPECIFIC = [a for a in support.CATALOGUE.algorithms if a.topology_specific]
 USED = {name.replace("/", "_") for algorithm in SPECIFIC for name in algorithm.uses}
-FROM_SCHEDULES = replace(
-    support.CATALOGUE,
-    algorithms=tuple(
-        a
-        for a in support.CATALOGUE.algorithms
-        if a in SPECIFIC or a.name == NATIVE or a.routine in USED
-    ),
+FROM_SCHEDULES = support.part(
+    a
+    for a in support.CATALOGUE.algorithms
+    if a in SPECIFIC or a.name == NATIVE or a.routine in USED
 )
 
 

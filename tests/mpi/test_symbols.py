@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import defaultdict
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -53,7 +52,7 @@ def with_files() -> Path:
     pattern = make_pattern("zipf", 4, 300, 3)
     whole = load_catalogue(added=[trees, pattern_root(topology, [pattern], "a test")])
     own = [a for a in whole.algorithms if a.name.startswith(("configured_tree_", "pattern_"))]
-    catalogue = replace(whole, algorithms=with_native(whole, own))
+    catalogue = support.part(with_native(whole, own), whole)
     folder = support.scratch() / "of-files"
     write_library(folder, topology, catalogue, support.decision(topology, catalogue), {})
     run_make(folder, support.toolchain(), "libcoll.a")
