@@ -3,7 +3,8 @@
 All algorithms compete: each with its defaults, and with other values of one parameter at a time.
 They are timed in groups, each group beside the native routine, so that a group takes minutes; the
 ratio to the native routine of the same group makes groups comparable. The least of many ratios is
-partly luck. So the best and the tuned choice meet once more, and only this meeting counts.
+partly luck. So the best and the tuned choice meet in one job. If another one wins there, it and the
+choice are timed once more, and only this pair counts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from docs.tools.bench_tuning.plan import CATALOGUE, Setting
+from docs.tools.bench_tuning.plan import CATALOGUE, EXHAUSTIVE_BOUND, Setting
 from docs.tools.bench_tuning.runs import Clock, kept, listed, stagegen
 from stagegen.catalogue import applicable
 from stagegen.catalogue.algorithm import NATIVE
@@ -58,6 +59,12 @@ class Exhaustive:
         met = [native, *dict.fromkeys(c for c in (*also, *best) if c != native)]
         return self.ratios(collective, size, met, MEETING, "meeting")
 
+    def loss(self, collective: str, size: int, choice: Candidate) -> float:
+        """Return the time of a choice over that of the best of all candidates."""
+        met = self.meeting(collective, size, (choice,))
+        best = min(met, key=lambda one: (met[one], one != choice, one))
+        return self.of_pair(collective, size, choice, best)
+
     def looks(self, collective: str, size: int) -> dict[Candidate, float]:
         """Return the ratios of the first look at all candidates."""
         found: dict[Candidate, float] = {}
@@ -99,9 +106,7 @@ class Exhaustive:
 
     def _groups(self, collective: str, size: int) -> list[list[Candidate]]:
         everyone = plain_candidates(self._setting, collective, size)
-        described = CATALOGUE.collective(collective)
-        bound = patience(self._setting.topology, described, size) if described.has_data else 0.0
-        call = max(LATENCY, SLOW * bound)
+        call = max(LATENCY, SLOW * _bound(self._setting, collective, size))
         count = max(1, int(GROUP_SECONDS / (CALLS * LOOK * call)) - 1)
         return [everyone[first : first + count] for first in range(0, len(everyone), count)]
 
@@ -121,3 +126,15 @@ def plain_candidates(setting: Setting, collective: str, size: int) -> list[Candi
             for candidate in variants(algorithm, size, ranks)
         )
     )
+
+
+def quick_sizes(setting: Setting, collective: str) -> tuple[int, ...]:
+    """Return the sizes at which all candidates can be timed in minutes."""
+    sizes = setting.sizes_of(collective)
+    return tuple(size for size in sizes if _bound(setting, collective, size) <= EXHAUSTIVE_BOUND)
+
+
+def _bound(setting: Setting, collective: str, size: int) -> float:
+    """Return the seconds of the lower bound; 0 without data."""
+    described = CATALOGUE.collective(collective)
+    return patience(setting.topology, described, size) if described.has_data else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from docs.tools.bench_tuning.drawn import Job, draw_jobs, draw_program, trace_of, whole_calls
-from docs.tools.bench_tuning.exhaustive import Exhaustive
+from docs.tools.bench_tuning.exhaustive import Exhaustive, quick_sizes
 from docs.tools.bench_tuning.plan import BUDGET, CATALOGUE, Setting
 from docs.tools.bench_tuning.plan import SHARES_IN_LAB as SHARES
 from docs.tools.bench_tuning.results import Row, summary
@@ -91,14 +91,16 @@ class InLab:
 
         def over_best(collective: str, size: int) -> float:
             """Return the time of the table's choice over that of the best of all candidates."""
-            choice = self._chosen(decision, collective, size)
-            met = measured.meeting(collective, size, (choice,))
-            return max(1.0, met[choice] / min(met.values()))
+            return measured.loss(collective, size, self._chosen(decision, collective, size))
 
-        losses = self._losses(over_best)
+        setting = self.setting
+        sizes = {name: quick_sizes(setting, name) for name in setting.collectives}
+        losses = self._losses(over_best, sizes)
         return {
             "loss": total(losses.values()),
             "by_collective": {name: loss.share for name, loss in losses.items()},
+            "compared": sum(map(len, sizes.values())),
+            "of": sum(len(setting.sizes_of(name)) for name in setting.collectives),
         }
 
     def _twice(self) -> dict[str, Any]:
@@ -132,11 +134,20 @@ class InLab:
 
         return self._losses(of_pair)
 
-    def _losses(self, ratio: Callable[[str, int], float]) -> dict[str, Loss]:
-        """Return what is lost by collective, from a ratio of times at each of its sizes."""
+    def _losses(
+        self,
+        ratio: Callable[[str, int], float],
+        sizes: Mapping[str, Sequence[int]] | None = None,
+    ) -> dict[str, Loss]:
+        """Return what is lost by collective, from a ratio of times at each of its sizes.
+
+        Args:
+            ratio: of a collective and a size.
+            sizes: by collective; all those that are tuned if None.
+        """
+        asked = sizes or {name: self.setting.sizes_of(name) for name in self.setting.collectives}
         return {
-            name: Loss({size: ratio(name, size) for size in self.setting.sizes_of(name)})
-            for name in self.setting.collectives
+            name: Loss({size: ratio(name, size) for size in some}) for name, some in asked.items()
         }
 
     def _budget(self) -> dict[str, Any]:

@@ -153,7 +153,8 @@ def _whole(values: Mapping[str, Any]) -> list[str]:
 def _exhaustive(values: Mapping[str, Any]) -> list[str]:
     shares = {name: share for name, share in values["by_collective"].items() if share is not None}
     worst = max(shares, key=lambda name: shares[name])
-    return [_percent(values["loss"]), f"{worst} {_percent(shares[worst])}"]
+    sizes = f"{values['compared']} of {values['of']}" if "of" in values else "all"
+    return [sizes, _percent(values["loss"]), f"{worst} {_percent(shares[worst])}"]
 
 
 def _twice(values: Mapping[str, Any]) -> list[str]:
@@ -206,7 +207,7 @@ def _jobs(values: Mapping[str, Any]) -> list[str]:
 
 _COLUMNS: Mapping[str, tuple[list[str], Callable[[Mapping[str, Any]], list[str]]]] = {
     "whole": (["tuning", "the least", "tuning over the least", "runs"], _whole),
-    "exhaustive": (["loss", "the most"], _exhaustive),
+    "exhaustive": (["compared at", "loss", "the most"], _exhaustive),
     "twice": (
         ["in pairs", "first in second", "second in first", "the most", "first", "second"],
         _twice,
