@@ -1,5 +1,5 @@
 # make quickstart   set up, tune the cluster of topologies/quickstart.yaml in the lab, show the result
-# make test         set up, lint, and run the tests; 7 to 14 minutes on two cores
+# make test         set up, lint, and run the tests; 7 to 12 minutes on two cores
 # make test-wide    more of the same: other clusters, values and MPI libraries; 20 minutes more
 # make check-all    all tests, with slow cross products; their totals in docs/conformance.md
 # make conformance  the conformance tests of it, and the page

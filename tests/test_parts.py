@@ -61,7 +61,7 @@ def test_without_a_file_there_are_no_parts(tmp_path):
     assert load_catalogue(added=()).hash == load_catalogue().hash
 
 
-def test_templates_of_a_folder_are_in_the_catalogue_with_their_place(tmp_path):
+def test_templates_of_a_folder_are_in_the_catalogue_with_their_file(tmp_path):
     write(tmp_path, **{"stagegen.yaml": "templates: [mine]\n", "mine/bcast/mine.c.j2": MINE})
     catalogue = catalogue_of(*find_parts(tmp_path, FOUR).roots)
     mine = catalogue.find("bcast", "mine")
@@ -108,7 +108,7 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("files", TAKEN.values(), ids=TAKEN)
-def test_a_file_whose_name_is_taken_is_reported_with_both_places(files):
+def test_a_file_whose_name_is_taken_is_reported_with_both_files(files):
     (path,) = files
     with pytest.raises(InputError) as caught:
         catalogue_of(Root("mine", files))
@@ -118,7 +118,7 @@ def test_a_file_whose_name_is_taken_is_reported_with_both_places(files):
     assert advice in ("give one of them another name", "rename it")
 
 
-def test_an_algorithm_whose_name_is_taken_is_reported_with_both_places():
+def test_an_algorithm_whose_name_is_taken_is_reported_with_both_files():
     text = MINE.replace("{#---\n", "{#---\nvariants:\n  bcast/linear:\n    wins: Never.\n")
     with pytest.raises(InputError) as caught:
         catalogue_of(Root("mine", {"allgather/other.c.j2": text}))
@@ -133,7 +133,7 @@ def test_two_folders_must_not_have_one_name_either():
         catalogue_of(Root("one", root), Root("two", root))
 
 
-def test_a_parameter_with_another_meaning_is_reported_with_both_places():
+def test_a_parameter_with_another_meaning_is_reported_with_both_files():
     parameter = "parameters:\n  radix: {meaning: apples, values: [1], default: 1}\n"
     text = MINE.replace("scratch", f"{parameter}scratch")
     with pytest.raises(InputError, match=r"`radix` has another meaning in .*\.c\.j2") as caught:
@@ -240,7 +240,7 @@ def test_a_generator_gets_topology_and_description_and_makes_templates(tmp_path)
     "body",
     ["return 5", "return {}", "return {'../x': 'y'}", "return {'bcast/x.c.j2': 5}", "return 1 / 0"],
 )
-def test_a_generator_that_fails_is_reported_with_its_place(tmp_path, body):
+def test_a_generator_that_fails_is_reported_with_its_file(tmp_path, body):
     with pytest.raises(GenerateError, match=r"stagegen\.yaml:2: the generator mine"):
         generated(tmp_path, body)
 

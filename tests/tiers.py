@@ -77,12 +77,20 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_what_is_broken_in_a_host_is_found[folder not shared]",
         "test_what_is_broken_in_a_host_is_found[no answer]",
     ),
+    "cli/test_record": (
+        "test_the_cost_of_recording_is_measured",
+        "test_times_of_messages_are_measured",
+    ),
     "cli/test_reconfigure": ("test_damaged_logs_are_gone_on_with_or_refused[1200]",),
     "cli/test_reconfigure_jobs": (
         "test_setups_are_timed_in_turn",
         "test_barriers_have_no_size_so_each_tree_has_a_job",
         "test_events_show_what_nodes_take_and_where_two_trees_differ",
         "test_a_search_has_its_log_its_tree_and_its_race_and_resumes",
+    ),
+    "cli/test_tree": (
+        "test_hosts_with_long_names_have_nodes_that_can_be_read[*W]",
+        "test_hosts_with_long_names_have_nodes_that_can_be_read[*Blade]",
     ),
     "cli/test_tune": (
         "test_a_log_gives_the_same_bytes_twice",
@@ -118,6 +126,8 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_*[groups-alltoall_aapc_receiver]",
         "test_*[slots-alltoall_aapc_sender]",
         "test_every_other_declaration_is_seen[slots-bcast_topology_kary]",
+        "test_every_other_declaration_is_seen[*-*_topology_binary]",
+        "test_every_changed_number_is_seen[*-*_topology_binary]",
         "test_every_other_declaration_is_seen[capacity 2-*]",
         "test_every_changed_number_is_seen[capacity 2-*]",
         "test_every_changed_number_is_seen[slots-bcast_topology_kary]",
@@ -141,6 +151,8 @@ WIDE: dict[str, tuple[str, ...]] = {
     ),
     "docs/test_bench_tuning": (
         "test_a_part_on_the_model_has_the_same_result_again_and_a_row_on_the_page[budget]",
+        "test_a_part_on_the_model_has_the_same_result_again_and_a_row_on_the_page[jobs]",
+        "test_a_part_on_the_model_has_the_same_result_again_and_a_row_on_the_page[shapes]",
     ),
     "docs/test_catalogue": (
         "test_check_finds_a_stale_page_and_the_script_makes_it_anew",
@@ -158,7 +170,7 @@ WIDE: dict[str, tuple[str, ...]] = {
     "faults/test_faults": (
         "test_a_failure_that_does_not_come_again_costs_no_routine",
         "test_a_job_that_is_slow_but_lives_is_not_given_up",
-        "test_a_routine_that_fails_when_checked_is_recorded_and_left_out[hang]",
+        "test_a_routine_that_fails_when_checked_is_recorded_and_left_out",
         "test_a_routine_that_fails_when_timed_is_recorded_and_left_out[crash*]",
         "test_a_routine_that_fails_when_timed_is_recorded_and_left_out[hang*]",
         "test_a_run_that_is_killed_after_a_failure_goes_on",
@@ -175,7 +187,7 @@ WIDE: dict[str, tuple[str, ...]] = {
     "faults/test_real_jobs": ("test_nothing_is_left_of_a_run_that_is_killed",),
     "generate/test_generate": (
         "test_generated_c_is_formatted[*-*]",
-        "test_files_have_no_dates_and_no_places[*-*]",
+        "test_files_have_no_dates_and_no_paths[*-*]",
         "test_every_c_file_says_what_made_it_and_one_for_which_cluster[single-16]",
         "test_every_c_file_says_what_made_it_and_one_for_which_cluster[chain-4x4-cyclic]",
     ),
@@ -191,7 +203,7 @@ WIDE: dict[str, tuple[str, ...]] = {
     ),
     "launch/test_lab_recorder": (
         "test_a_program_that_aborts_leaves_a_recording",
-        "test_injected_delays_come_back_within_the_stated_error[one clock]",
+        "test_injected_delays_come_back_within_the_stated_error",
         "test_calls_that_a_preloaded_library_serves_are_recorded",
     ),
     "launch/test_openmpi_tune": ("test_a_tuning_by_mpirun_measures_open_mpi",),
@@ -229,11 +241,10 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_all_calls_give_the_same_bytes_as_native[openmpi]",
     ),
     "mpi/test_configured_trees": (
-        "test_every_random_file_is_refused_with_a_line_or_gives_right_results[500-*]",
+        "test_every_random_file_is_refused_with_a_line_or_gives_right_results",
         "test_random_files_give_right_results_with_events[12-35-variables1]",
         "test_a_barrier_that_releases_ranks_too_early_is_found[variables1]",
         "test_a_rank_that_can_keep_nothing_makes_no_rank_wait",
-        "test_every_random_file_is_refused_with_a_line_or_gives_right_results[24-30-*]",
         "test_random_files_give_right_results_with_events[60-34-variables0]",
         "test_random_trees_get_the_bytes_of_native[1-quick]",
         "test_random_trees_get_the_bytes_of_native[8-quick]",
@@ -267,12 +278,13 @@ WIDE: dict[str, tuple[str, ...]] = {
     "mpi/test_events": (
         "test_a_call_that_is_not_kept_costs_less_than_half_of_one_that_is",
         "test_ranks_with_another_library_do_not_wait_for_events",
+        "test_the_ring_keeps_the_latest_calls",
         "test_the_fast_library_has_nothing_of_it",
         "test_calls_on_too_many_communicators_are_reported_and_counted",
         "test_threads_that_have_ended_leave_their_memory_to_others",
     ),
     "mpi/test_example_programs": (
-        "test_what_fftw_calls_depends_on_its_plan[*-15-*]",
+        "test_what_fftw_calls_depends_on_its_plan",
     ),
     "mpi/test_fortran": (
         "test_a_disabled_library_serves_nothing[mpich]",
@@ -282,14 +294,12 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_*[openmpi*]",
         "test_a_linked_library_serves_fortran[*-fixed*]",
         "test_a_linked_library_serves_fortran[*-free_mpi*]",
-        "test_a_preloaded_library_serves_fortran[*-fixed*]",
-        "test_a_preloaded_library_serves_fortran[*-free_mpi*]",
+        "test_a_preloaded_library_serves_fortran",
         "test_lines_of_a_fortran_program_adapt_apart",
     ),
     "mpi/test_groups": ("test_*",),
     "mpi/test_inspected_trees": (
-        "test_*shared]",
-        "test_where_all_share_memory_no_message_is_sent",
+        "test_*",
     ),
     "mpi/test_interposers": ("test_*[openmpi*]",),
     "mpi/test_large": (
@@ -330,7 +340,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_ranks_that_disagree_neither_hang_nor_corrupt_where_calls_adapt",
         "test_ranks_ask_each_other_as_often_as_the_documentation_says[a-768-*]",
         "test_ranks_ask_each_other_as_often_as_the_documentation_says[h-*]",
-        "test_a_program_may_begin_another_cycle[aab*]",
+        "test_a_program_may_begin_another_cycle",
     ),
     "mpi/test_persistent": (
         "test_random_programs_get_the_bytes_of_native",
@@ -386,6 +396,8 @@ WIDE: dict[str, tuple[str, ...]] = {
     "report/test_pictures": (
         "test_a_tree_has_an_arrow_for_each_edge_and_shows_its_height[many*]",
         "test_a_tree_has_an_arrow_for_each_edge_and_shows_its_height[three*]",
+        "test_a_tree_has_an_arrow_for_each_edge_and_shows_its_height[two*]",
+        "test_every_message_of_an_alltoall_has_a_cell[two*]",
         "test_every_message_of_an_alltoall_has_a_cell[chain*]",
         "test_every_message_of_an_alltoall_has_a_cell[many*]",
         "test_every_message_of_an_alltoall_has_a_cell[three*]",
@@ -406,6 +418,8 @@ WIDE: dict[str, tuple[str, ...]] = {
     ),
     "tune/test_spending": (
         "test_more_time_loses_less_and_half_of_it_loses_little",
+        "test_the_loss_that_is_stated_is_seldom_exceeded[few sizes-0.5]",
+        "test_the_loss_that_is_stated_is_seldom_exceeded[few sizes-1.0]",
     ),
 }  # fmt: skip
 

@@ -240,7 +240,7 @@ def _situation(data: Mapping[str, Any]) -> Situation:
     rows = data["candidates"]
     current = int(data["current"])
     if not 0 <= current < len(rows):
-        raise ValueError("`current` is none of the candidates")
+        raise ValueError("`current` does not name a candidate")
     return Situation(
         str(data["collective"]),
         int(data["bytes"]),

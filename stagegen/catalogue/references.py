@@ -18,7 +18,7 @@ CITATION = re.compile(
     r"[A-ZÄÖÜ][\w-]+(?:(?:,| and| et| al\.) ?(?:[A-ZÄÖÜ][\w-]+|and|al\.)?)* \d{4}(?![\d.])"
 )
 _FILE = "references.yaml"
-_PLACES = {"doi": "https://doi.org/", "arXiv": "https://arxiv.org/abs/"}
+_ADDRESSES = {"doi": "https://doi.org/", "arXiv": "https://arxiv.org/abs/"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Work:
         if self.at is None:
             return None
         kind, _, number = self.at.partition(":")
-        return _PLACES[kind] + number
+        return _ADDRESSES[kind] + number
 
 
 def load_works(root: Path = TEMPLATES) -> Mapping[str, Work]:

@@ -196,7 +196,7 @@ def to_resume(given: Chosen, logged: Timing, path: Path) -> Chosen:
         )
     if logged.operations:
         raise InputError(
-            "this log gives the computation in operations, not in milliseconds; measure anew",
+            "this log gives the computation in operations, not in milliseconds; measure again",
             path,
             1,
         )

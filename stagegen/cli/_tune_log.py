@@ -68,14 +68,14 @@ def read_tuning(
     """
     header, records = read_log(path)
     if header.get("topology_hash") != topology.hash:
-        raise InputError("this log was measured with another topology; measure anew", path, 1)
+        raise InputError("this log was measured with another topology; measure again", path, 1)
     options = _options(header, topology, catalogue, path)
     catalogue = catalogue.selecting(options.selection)
     _require_as_logged(wished, options, path)
     hashes = last_routines(header, records)
     if hashes is None:
         if header.get("catalogue_hash") != catalogue.hash:
-            message = "this log was measured with another catalogue of algorithms; measure anew"
+            message = "this log was measured with another catalogue of algorithms; measure again"
             raise InputError(message, path, 1)
         return Tuning(options, catalogue, records)
     valid = still_valid(header, records, catalogue.hashes)
@@ -131,7 +131,7 @@ def _require_as_logged(wished: Options, logged: Options, path: Path) -> None:
         if given and asked[name] != value:
             option = _OPTIONS.get(name, name.replace("_", "-"))
             raise click.UsageError(
-                f"--{option} differs from what {path} was begun with; leave it out, or measure anew"
+                f"--{option} differs from what {path} was begun with; leave it out, or begin anew"
             )
 
 

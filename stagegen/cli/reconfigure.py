@@ -249,7 +249,9 @@ def _known(path: Path, header: Mapping[str, Any]) -> list[dict[str, Any]]:
     first, *steps = [_record(path, number, line) for number, line in enumerate(lines, 1)]
     for key, value in header.items():
         if key not in first:
-            raise InputError(f"it tells no {key}; leave out --resume to begin anew", path, 1)
+            raise InputError(
+                f"it does not say its {key}; leave out --resume to begin anew", path, 1
+            )
         if first[key] != value:
             raise InputError(f"it is of another {key}; leave out --resume to begin anew", path, 1)
     for number, step in enumerate(steps, 2):

@@ -16,7 +16,7 @@ _WIDTH = 100
 _GLUE = "\0"
 
 #: The C declaration of each role of an argument; and in the large-count form, where it differs.
-_TYPES = {
+TYPES = {
     "input": "const void *{}",
     "output": "void *{}",
     "count": "int {}",
@@ -27,7 +27,7 @@ _TYPES = {
     "root": "int {}",
     "communicator": "MPI_Comm {}",
 }
-_LARGE_TYPES = {
+LARGE_TYPES = {
     "count": "MPI_Count {}",
     "counts": "const MPI_Count {}[]",
     "displacements": "const MPI_Aint {}[]",
@@ -113,12 +113,12 @@ class CallInC:
     @property
     def head(self) -> str:
         """The head of the ``MPI_`` function."""
-        return self._head("", _TYPES)
+        return self._head("", TYPES)
 
     @property
     def large_head(self) -> str:
         """The head of its large-count form."""
-        return self._head("_c", {**_TYPES, **_LARGE_TYPES})
+        return self._head("_c", {**TYPES, **LARGE_TYPES})
 
     def _head(self, suffix: str, types: Mapping[str, str], more: Sequence[str] = ()) -> str:
         items = [types[ARGUMENTS[name].role].format(name) for name in self.arguments]
@@ -127,12 +127,12 @@ class CallInC:
     @property
     def init_head(self) -> str:
         """The head of the function that makes its persistent form."""
-        return self._head("_init", _TYPES, _OF_INIT)
+        return self._head("_init", TYPES, _OF_INIT)
 
     @property
     def init_large_head(self) -> str:
         """The head of the same in the large-count form."""
-        return self._head("_init_c", {**_TYPES, **_LARGE_TYPES}, _OF_INIT)
+        return self._head("_init_c", {**TYPES, **LARGE_TYPES}, _OF_INIT)
 
     @property
     def init_native(self) -> str:

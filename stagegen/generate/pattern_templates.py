@@ -215,7 +215,7 @@ def _tables(schedule: PatternSchedule) -> Iterator[str]:
     made = aapc_tables(rows)
     yield "/* Bytes of each block of the pattern, by senders. */"
     yield _array("sizes", numbers(size for row in schedule.sizes for size in row))
-    yield "/* Where the steps of each position begin, and where those of the last end. */"
+    yield "/* The first step of each position, and at the end the number of all steps. */"
     yield _array("first_step", made["first_step"])
     yield "/* Phase, to, from, number of awaited tokens, number of owed tokens. */"
     yield _array("steps", made["steps"], "struct aapc_step")
@@ -223,7 +223,7 @@ def _tables(schedule: PatternSchedule) -> Iterator[str]:
     yield _array("parts", rank_lines(map(_cut_lines, cuts)), "struct pattern_step")
     yield "/* The place of each step's message in its phase. */"
     yield _array("places", made["places"])
-    yield "/* Where the tokens of each position begin, and where those of the last end. */"
+    yield "/* The first token of each position, and at the end the number of all tokens. */"
     yield _array("first_token", made["first_token"])
     yield "/* Peer, phase of the message at the other end, windows. */"
     yield _array("tokens", made["tokens"], "struct aapc_token")

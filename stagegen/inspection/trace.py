@@ -203,7 +203,7 @@ def _read(data: bytes) -> Trace:
     if any(int(part["head"]["ranks"]) != ranks for part in parts) or (
         [int(part["head"]["rank"]) for part in parts] != list(range(ranks))
     ):
-        raise ValueError(f"its {ranks} parts are not those of all ranks")
+        raise ValueError(f"it has {ranks} parts, but not one of each rank")
     routines = tuple(_text(name) for name in parts[0]["routines"])
     for part in parts:
         if not np.array_equal(part["routines"], parts[0]["routines"]):

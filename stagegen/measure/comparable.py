@@ -222,5 +222,5 @@ def _require_none(found: Sequence[Difference]) -> None:
         told = "; ".join(one.text for one in found)
         raise InputError(
             f"environments are not mixed: the log was measured with {told}; go on as it was begun, "
-            "measure anew, or ask for --mix-environments"
+            "measure again, or ask for --mix-environments"
         )

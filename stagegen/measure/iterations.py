@@ -37,7 +37,7 @@ class Iterations:
 
     def at(self, size: int) -> int | None:
         """Return the calls of a repetition at a size in bytes; None if their time decides."""
-        below = [calls for start, calls in self.steps if start <= size]
+        below = [calls for least, calls in self.steps if least <= size]
         return below[-1] if below else self.steps[0][1] if self.steps else None
 
     @classmethod
@@ -50,7 +50,7 @@ class Iterations:
         if text in PRESETS:
             return PRESETS[text]
         steps = (step.rpartition(":") for step in text.split(","))
-        return cls(tuple((parse_size(start or "1"), int(calls)) for start, _, calls in steps))
+        return cls(tuple((parse_size(least or "1"), int(calls)) for least, _, calls in steps))
 
     def to_json(self) -> str | list[list[int]]:
         """Return the form of the log's header."""

@@ -202,7 +202,7 @@ def read_log(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     if records[0].get("version") != VERSION:
         found = records[0].get("version", "unknown")
         problem = f"its version is {found}, and version {VERSION} is needed"
-        raise InputError(f"{problem}; measure anew, or use the stagegen that wrote it", path, 1)
+        raise InputError(f"{problem}; measure again, or use the stagegen that wrote it", path, 1)
     for line, record in enumerate(records, start=1):
         try:
             read = _READERS[record["kind"]] if line > 1 else _read_header

@@ -52,9 +52,9 @@ def trees_root(files: Sequence[Path], topology: Topology) -> tuple[Root, ...]:
     trees: dict[str, tuple[ConfiguredTree, Path]] = {}
     for file in files:
         tree = read_tree(file, topology)
-        _, other = trees.setdefault(algorithm_of(tree.name), (tree, file))
+        first, other = trees.setdefault(algorithm_of(tree.name), (tree, file))
         if other is not file:
-            message = f"the name {tree.name!r} is like that of the tree in {other}; choose another"
+            message = f"the tree {first.name!r} in {other} has the same name in C; rename one"
             raise InputError(message, file, 1)
     return (root_of([tree for tree, _ in trees.values()], topology),) if trees else ()
 

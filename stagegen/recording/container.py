@@ -139,7 +139,7 @@ def _header(recording: Recording, tables: list[bytes]) -> dict[str, Any]:
 
 def _read(data: bytes) -> Recording:
     if not data.startswith(MAGIC):
-        raise ValueError("its first bytes are those of another kind of file")
+        raise ValueError("it does not begin like a recording")
     _, version, checksum, length = _START.unpack_from(data)
     if version != VERSION:
         raise ValueError(f"its version is {version}, and {VERSION} is needed; record again")

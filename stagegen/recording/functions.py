@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from stagegen.catalogue import Catalogue
-from stagegen.catalogue.collective import load_collectives
-from stagegen.generate.calls import hanging
+from stagegen.catalogue.collective import ARGUMENTS, load_collectives
+from stagegen.generate.calls import LARGE_TYPES, TYPES, hanging
 
 BLOCKING, NONBLOCKING, PERSISTENT = "blocking", "nonblocking", "persistent"
 #: How a call ends: with the operation, before it, or with nothing but a request.
@@ -39,31 +39,14 @@ _ARGUMENTS: Mapping[str, str] = {
 #: Collectives in which a rank needs data of the ranks before it only.
 _OF_RANKS_BEFORE = frozenset({"exscan", "scan"})
 
-#: Arguments of one form each.
-_TYPES: Mapping[str, str] = {
-    "sendbuf": "const void *{}",
-    "recvbuf": "void *{}",
-    "buffer": "void *{}",
-    "sendtype": "MPI_Datatype {}",
-    "recvtype": "MPI_Datatype {}",
-    "datatype": "MPI_Datatype {}",
+#: The C declarations of arguments that no collective of the catalogue has.
+_OWN_TYPES: Mapping[str, str] = {
     "sendtypes": "const MPI_Datatype {}[]",
     "recvtypes": "const MPI_Datatype {}[]",
-    "op": "MPI_Op {}",
-    "root": "int {}",
-    "comm": "MPI_Comm {}",
     "info": "MPI_Info {}",
     "request": "MPI_Request *{}",
     "sdispls_a": "const MPI_Aint {}[]",
     "rdispls_a": "const MPI_Aint {}[]",
-}
-_COUNT = {False: "int {}", True: "MPI_Count {}"}
-_COUNTS = {False: "const int {}[]", True: "const MPI_Count {}[]"}
-_DISPLACEMENTS = {False: "const int {}[]", True: "const MPI_Aint {}[]"}
-_SIZED: Mapping[str, Mapping[bool, str]] = {
-    **dict.fromkeys(("sendcount", "recvcount", "count"), _COUNT),
-    **dict.fromkeys(("sendcounts", "recvcounts"), _COUNTS),
-    **dict.fromkeys(("sdispls", "rdispls", "displs"), _DISPLACEMENTS),
 }
 
 #: The members of ``struct recorder_call``; for counts, also those of large ones.
@@ -163,7 +146,7 @@ class Function:
         """Its functions in C: with counts of ``int``, and with large ones if it has counts."""
         version = "MPI_VERSION >= 4" if self.mode == PERSISTENT else ""
         yield self._form(False, version)
-        if set(self.arguments) & set(_SIZED):
+        if _have_data(self.arguments):
             yield self._form(True, "MPI_VERSION >= 4")
 
     def _form(self, large: bool, condition: str) -> Form:
@@ -197,8 +180,10 @@ class Function:
 
 
 def _declaration(argument: str, large: bool) -> str:
-    form = _SIZED[argument][large] if argument in _SIZED else _TYPES[argument]
-    return form.format(argument.removesuffix("_a"))
+    if argument in _OWN_TYPES:
+        return _OWN_TYPES[argument].format(argument.removesuffix("_a"))
+    types = {**TYPES, **LARGE_TYPES} if large else TYPES
+    return types[ARGUMENTS[argument].role].format(argument)
 
 
 @lru_cache
@@ -210,7 +195,7 @@ def arguments_of(collective: str) -> tuple[str, ...]:
 
 def _have_data(arguments: Sequence[str]) -> bool:
     """Tell whether arguments say what is sent or received."""
-    return any(argument in _SIZED for argument in arguments)
+    return any(one in ARGUMENTS and ARGUMENTS[one].role in LARGE_TYPES for one in arguments)
 
 
 def has_data(name: str) -> bool:

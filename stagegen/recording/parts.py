@@ -117,7 +117,7 @@ def _part(data: bytes, start: int) -> tuple[Part, int]:
     """Return the part that begins at a place, and where it ends."""
     header = _array(data, start, _HEADER, 1)[0]
     if bytes(data[start : start + len(MAGIC)]) != MAGIC:
-        raise ValueError("its first bytes are those of another kind of file")
+        raise ValueError("it does not begin like a part of a recording")
     if header["endian"] != _NATIVE_ORDER:
         raise ValueError(
             "it was written by a processor of another byte order; read it on such a machine"

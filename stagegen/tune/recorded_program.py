@@ -21,8 +21,6 @@ from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, ONE_HOST, OTHER
 #: The name in place of the routine, which is unknown.
 UNKNOWN = "unknown"
 
-_SIZELESS = ("none", "unknown")
-
 
 def trace_form(profile: Profile, topology: Topology) -> dict[str, Any]:
     """Return the histogram of a profile for a cluster, in the form of the file."""
@@ -51,7 +49,7 @@ def _calls(profile: Profile, topology: Topology) -> Iterator[dict[str, Any]]:
     for row in profile.by_hosts:
         if row.collective in known and row.ranks > 1:
             kind, hosts = _kind(row, topology)
-            sizeless = known[row.collective].size in _SIZELESS
+            sizeless = known[row.collective].has_one_rule
             yield {
                 "collective": row.collective,
                 "communicator": kind,

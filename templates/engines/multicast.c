@@ -75,7 +75,7 @@ struct multicast {
     int from, low, high;
 };
 
-/* The group and the interface, 0 for that of the route. */
+/* The group and the interface; 0 leaves the interface to the route. */
 struct setting {
     int is_set, is_right;
     struct in_addr group;

@@ -12,7 +12,7 @@ enum { UNDER_WAY_MOST = 4 };
 /*
  * What a rank sends and receives. In step s it sends the block of the place s before its own, which
  * it received in the step before, and receives that of the place before that one. In the first
- * p - 1 steps blocks collect the operands of all, in another order than that of the ranks; in the
+ * p - 1 steps blocks collect the operands of all ranks, not in the order of the ranks; in the
  * others they are complete. A block goes as segments, and they are counted through all steps.
  */
 struct stream {

@@ -7,7 +7,7 @@
 
 /*
  * Blocks go twice around the ring, which may be of some of the ranks: first they collect all
- * operands, in another order than that of the ranks, then they bring the result to all.
+ * operands, not in the order of the ranks, then they bring the result to all.
  */
 int coll_ring_allreduce(const struct coll_call *call, const struct coll_comm *cc,
                         const struct ring_place *here, int segment_size);

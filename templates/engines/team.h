@@ -26,7 +26,7 @@ struct team coll_team_across(const struct coll_parted *parted, int number, int *
  * Combine the operands of a team: for all members, or for number 0. A message longer than
  * segment_size goes in segments around a ring, or along a chain; a shorter one goes whole, by
  * recursive doubling or along a binomial tree. Two members always exchange whole messages, as that
- * is one latency instead of two. Operands meet in another order than that of the ranks.
+ * is one latency instead of two. Operands do not meet in the order of the ranks.
  */
 int coll_team_allreduce(const struct coll_call *call, const struct coll_comm *cc,
                         const struct team *team, int segment_size);

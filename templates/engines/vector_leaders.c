@@ -194,7 +194,7 @@ static void find_members(const struct vector_leaders *leaders, int *at) {
 struct memory {
     int *numbers; /* all of these, and those of struct vector_leaders */
     int *lengths; /* of each member's blocks, by the members that they are for */
-    int *at;      /* where the bytes of each member begin, and where those of the last end */
+    int *at;      /* the first byte of each member, and at the end the number of all bytes */
     int *moved;   /* a copy of it, which sorting changes */
     char *gathered, *sorted;
     MPI_Request *requests;

@@ -25,7 +25,7 @@ int coll_parts_can(const struct coll_routine *routine, const struct coll_paramet
     return 1;
 }
 
-/* Whether operands meet in another order than that of the ranks, in the routine or in a part. */
+/* Whether operands do not meet in the order of the ranks, in the routine or in a part. */
 int coll_reorders(const struct coll_routine *routine, const struct coll_parameters *parameters) {
     int constraints = routine->constraints;
     for (int i = 0; i < COLL_PARTS_MOST && parameters->parts != NULL; ++i)

@@ -53,7 +53,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("old", "new", "line", "message"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_reported_with_its_place(tmp_path, old, new, line, message):
+def test_a_mistake_is_reported_with_its_file_and_line(tmp_path, old, new, line, message):
     path = tmp_path / "gather" / "collective.yaml"
     path.parent.mkdir()
     assert old in GOOD

@@ -179,7 +179,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("text", "line", "message"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_reported_with_its_place(tmp_path, text, line, message):
+def test_a_mistake_is_reported_with_its_file_and_line(tmp_path, text, line, message):
     with pytest.raises(InputError) as caught:
         load(tmp_path, text)
     place = f"{tmp_path / 'alltoall/mine.c.j2'}:{line}:"

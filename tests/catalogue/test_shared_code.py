@@ -57,7 +57,7 @@ def found(text: str, path: str = "libcoll/one.c") -> dict[str, bool]:
         ("#if X\nint f(void) { }\n#else\nint f(int a) { }\n#endif\nint g(void) {}", "fg"),
     ],
 )
-def test_a_file_defines(text, names):
+def test_what_a_file_defines_is_found(text, names):
     assert found(text) == (dict.fromkeys(names, False) if isinstance(names, str) else names)
 
 

@@ -218,7 +218,7 @@ def test_what_is_compiled_changes_the_hash_of_its_routines(before, tmp_path, cha
     assert {name for name, value in after.items() if value != before[name]} == changed
 
 
-def test_the_hash_does_not_depend_on_the_place(before, tmp_path):
+def test_the_hash_does_not_depend_on_the_folder(before, tmp_path):
     assert hashes(tmp_path / "elsewhere") == before
 
 

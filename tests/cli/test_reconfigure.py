@@ -360,7 +360,7 @@ def test_a_log_that_was_made_elsewhere_is_refused(tmp_path, made, cluster):
     with pytest.raises(InputError, match=r"steps\.jsonl:1: it is of another mpi; leave out"):
         run(tmp_path, "--steps", "1", "--resume", topology=cluster)
     log.write_text(text.replace(', "mpi": "mpich"', "", 1))
-    with pytest.raises(InputError, match=r"steps\.jsonl:1: it tells no mpi; leave out"):
+    with pytest.raises(InputError, match=r"steps\.jsonl:1: it does not say its mpi; leave out"):
         run(tmp_path, "--steps", "1", "--resume", topology=cluster)
     assert len(made["looks"]) == looks
 

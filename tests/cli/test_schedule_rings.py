@@ -55,7 +55,7 @@ def test_json_of_a_group_is_the_library_call(run, kind):
     assert Ring.from_json(json.loads(out)) == logical_ring(group, kind)
 
 
-def test_size_adds_the_time(run):
+def test_with_a_size_the_time_is_printed(run):
     options = ["--topology", BENCHMARK, "--size", "1MiB"]
     status, out, _ = run("allreduce", *options, "--format", "json")
     form = json.loads(out)

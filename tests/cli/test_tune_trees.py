@@ -45,7 +45,8 @@ def test_two_trees_whose_names_are_alike_are_refused(tmp_path, monkeypatch):
     result = tuned(monkeypatch, tmp_path / "out", *trees)
     assert result.returncode == 2
     said = " ".join(result.stderr.split())
-    assert said.startswith(f"{other}:1: the name 'my.Tree' is like that of the tree in {one}")
+    problem = f"{other}:1: the tree 'my-tree' in {one} has the same name in C"
+    assert said.startswith(problem)
     assert not (tmp_path / "out").exists()
 
 

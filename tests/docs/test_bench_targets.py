@@ -79,7 +79,7 @@ MEASURED = {
 
 
 @pytest.mark.parametrize(("result", "missed", "unknown"), MEASURED.values(), ids=MEASURED)
-def test_targets_are_judged(result, missed, unknown, capsys):
+def test_as_many_targets_are_missed_and_unknown_as_the_results_say(result, missed, unknown, capsys):
     unknown += (result.cluster, result.congestion) == (FIXED.name, "cubic")  # of an earlier run
     met = [target.met for target in targets(result)]
     assert (met.count(False), met.count(None)) == (missed, unknown)

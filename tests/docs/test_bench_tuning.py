@@ -17,7 +17,7 @@ from docs.tools.bench_tuning import in_lab, runs
 from docs.tools.bench_tuning.by_model import Modelled
 from docs.tools.bench_tuning.drawn import draw_jobs, draw_program, trace_of, whole_calls
 from docs.tools.bench_tuning.exhaustive import Exhaustive, plain_candidates, quick_sizes
-from docs.tools.bench_tuning.in_lab import InLab, Natives, least_seconds
+from docs.tools.bench_tuning.in_lab import InLab, Natives, least_seconds, row_of
 from docs.tools.bench_tuning.page import BEGIN, END, PAGE, page
 from docs.tools.bench_tuning.plan import (
     CATALOGUE,
@@ -38,6 +38,7 @@ from docs.tools.bench_tuning.results import (
 )
 from docs.tools.bench_tuning.runs import DONE, Clock, OutOfTime, seconds_of_runs
 from docs.tools.bench_tuning.truth import CatalogueTruth
+from stagegen.measure.comparison import Comparison
 from stagegen.topology import WHOLE
 from stagegen.tune.bounds import patience
 from stagegen.tune.decision import NATIVE_CANDIDATE
@@ -262,6 +263,8 @@ def test_all_candidates_are_timed_where_the_bound_is_short_and_the_row_says_at_h
     assert found["loss"] == pytest.approx(0.1)
     quick = {name: quick_sizes(setting, name) for name in setting.collectives}
     assert found["compared"] == sum(map(len, quick.values())) < found["of"]
+    assert quick.pop("alltoallv") == ()
+    assert quick["barrier"] == (0,)
     for name, sizes in quick.items():
         every = setting.sizes_of(name)
         assert sizes == every[: len(sizes)]
@@ -336,6 +339,22 @@ def test_a_summary_counts_slow_calls_and_names_the_slowest():
     found = summary(rows)
     assert (found["slower"], found["slower_by"]) == (2, {"barrier": 0, "bcast": 2})
     assert found["worst"]["bcast"]["job"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("speedups", "wanted", "again"),
+    [((0.98, 0.5), 0.98, False), ((0.9, 1.0, 1.0, 1.0, 0.8), 1.0, True), ((0.9,) * 5, 0.9, True)],
+)
+def test_a_call_that_seems_to_be_slow_is_timed_again_and_only_that_counts(speedups, wanted, again):
+    left = iter(speedups)
+
+    def compare() -> Comparison:
+        return Comparison("bcast", 8, "ring", (3.0, 3.0), (3.0 / next(left),) * 2)
+
+    row = row_of(compare, "two hosts")
+    assert (row.speedup, row.again) == (pytest.approx(wanted), again)
+    assert summary([row])["again"] == again
+    assert summary([row])["slower"] == (wanted < 0.97)
 
 
 def test_the_page_is_of_the_results():

@@ -71,7 +71,7 @@ def test_the_same_inputs_give_the_same_bytes(request):
     assert len(outputs[0]) > 10000
 
 
-def test_files_have_no_dates_and_no_places(files):
+def test_files_have_no_dates_and_no_paths(files):
     for name, text in files.items():
         assert not re.search(r"\b20[2-9]\d-\d\d-\d\d\b|__DATE__|__TIME__", text), name
         paths = re.findall(r"(?<![\w.$)}*])/(?:home|root|tmp|work|usr|var)/\S*", text)

@@ -71,7 +71,7 @@ def calls_of(recording: Recording) -> Counter[Call]:
     return found
 
 
-def test_hpcc_is_recorded_and_calls_at_the_same_places_again(tmp_path):
+def test_hpcc_is_recorded_and_calls_at_the_same_sites_again(tmp_path):
     """Some of its loops run for a time, so a few calls are made more often than before."""
     hpcc = shutil.which("hpcc")
     if hpcc is None or not INPUT.exists():

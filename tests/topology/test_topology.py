@@ -137,7 +137,7 @@ def test_bare_numbers_defaults_and_ranges_in_hosts_are_read(tmp_path):
     assert hosts["n02"].latency == 0.002
 
 
-def test_hash_is_of_what_matters():
+def test_the_hash_depends_on_all_but_the_name_and_the_launcher():
     topology = make_topology([2, 2], [0])
     other_name = replace(topology, name="other", launcher="lab")
     reordered = make_topology([2, 2], [0], ranks=["n1", "n0", "n2", "n3"])

@@ -252,7 +252,7 @@ def test_the_checker_finds_damage(damage):
         verify_configured(THREE, "allreduce", rows)
 
 
-def test_links_are_counted():
+def test_the_uses_of_each_link_are_counted():
     flat = facts_of(EIGHT_BY_FOUR, make_tree(EIGHT_BY_FOUR, shape_of("flat"), "t").rows)
     nary = facts_of(EIGHT_BY_FOUR, make_tree(EIGHT_BY_FOUR, shape_of("nary"), "t").rows)
     uses = {link.edge: (link.up, link.at_once, link.down) for link in nary.links}

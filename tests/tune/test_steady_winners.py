@@ -57,7 +57,7 @@ def test_only_the_three_sizes_before_count():
         ("the challenger wins now", (1.02, 1.03, 1.04, 0.95)),
     ],
 )
-def test_all_have_a_look_if(why, leads):
+def test_all_have_a_look_where_the_winner_is_not_steady(why, leads):
     assert looked_at(*leads) == EVERYONE, why
 
 

@@ -129,9 +129,13 @@ def plain_candidates(setting: Setting, collective: str, size: int) -> list[Candi
 
 
 def quick_sizes(setting: Setting, collective: str) -> tuple[int, ...]:
-    """Return the sizes at which all candidates can be timed in minutes."""
+    """Return the sizes at which all candidates can be timed in minutes.
+
+    Where one rule serves all sizes, it is chosen for all of them, so some of them say nothing.
+    """
     sizes = setting.sizes_of(collective)
-    return tuple(size for size in sizes if _bound(setting, collective, size) <= EXHAUSTIVE_BOUND)
+    quick = tuple(size for size in sizes if _bound(setting, collective, size) <= EXHAUSTIVE_BOUND)
+    return quick if quick == sizes or not CATALOGUE.collective(collective).has_one_rule else ()
 
 
 def _bound(setting: Setting, collective: str, size: int) -> float:

@@ -51,7 +51,7 @@ SHARES_ON_MODEL, SHARES_IN_LAB = (0.1, 0.25, 0.5, 0.75, 1.0), (0.5,)
 
 #: In the lab, sizes are compared with all candidates if their bound takes at most so many seconds.
 #: The others would take days.
-EXHAUSTIVE_BOUND = 0.03
+EXHAUSTIVE_BOUND = 0.01
 
 MODEL, LAB, HERE = "model", "lab", "here"
 

@@ -27,6 +27,7 @@ class Row:
         job: its ranks and hosts.
         routine: the algorithm that serves it.
         speedup: the native time over the tuned one.
+        again: whether this is a second measurement, as the first one was below :data:`SLOWER`.
     """
 
     collective: str
@@ -34,6 +35,7 @@ class Row:
     job: str
     routine: str
     speedup: float
+    again: bool = False
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
@@ -44,6 +46,7 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "jobs": len({row.job for row in rows}),
         "compared": len(rows),
+        "again": sum(row.again for row in rows),
         "slower": sum(row.speedup < SLOWER for row in rows),
         "slower_by": {
             name: sum(row.speedup < SLOWER for row in rows if row.collective == name)

@@ -6,7 +6,7 @@
  *   --from-log measurements.jsonl
  */
 /* clang-format off */
-/* Where the steps of each position begin, and where those of the last end. */
+/* The first step of each position, and at the end the number of all steps. */
 static const int first_step[] = {
     0, 4, 7, 11, 14,
 };

@@ -37,7 +37,7 @@ static int send_on(const struct coll_call *call, const struct coll_comm *cc,
 static int advance(const struct coll_call *call, const struct coll_comm *cc,
                    const struct tree_node *node, int segment_size, MPI_Aint s,
                    struct flight *flight) {
-    const MPI_Aint ahead = s + IN_FLIGHT; /* its receive takes the place of that of s */
+    const MPI_Aint ahead = s + IN_FLIGHT; /* its receive replaces the one of segment s */
     if (s >= 0) {
         COLL_TRY(PMPI_Wait(&flight->receives[s % IN_FLIGHT], MPI_STATUS_IGNORE));
         COLL_TRY(send_on(call, cc, node, segment_size, s, flight));

@@ -11,7 +11,7 @@
 
 /*
  * Leave the block of this place complete; the others are overwritten. Block blocks[i] is for place
- * i, or block i if there is no table. Operands meet in another order than that of the ranks.
+ * i, or block i if there is no table. Operands do not meet in the order of the ranks.
  */
 int coll_ring_reduce_scatter(const struct coll_call *call, const struct coll_comm *cc,
                              const struct ring_place *here, const int *blocks, int segment_size);
