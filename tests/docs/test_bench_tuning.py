@@ -38,6 +38,7 @@ from docs.tools.bench_tuning.results import (
 )
 from docs.tools.bench_tuning.runs import DONE, Clock, OutOfTime, seconds_of_runs
 from docs.tools.bench_tuning.truth import CatalogueTruth
+from stagegen.errors import InputError
 from stagegen.measure.comparison import Comparison
 from stagegen.topology import WHOLE
 from stagegen.tune.bounds import patience
@@ -284,6 +285,13 @@ def test_the_lab_part_reports_what_the_folder_has(monkeypatch, tmp_path):
     assert values["runs"] == 2
     assert 0 < values["least_seconds"] < values["seconds"]
     assert not (REFERENCE / DONE).exists()
+
+
+def test_before_anything_is_tuned_it_is_said_if_no_size_can_be_compared(tmp_path):
+    setting = replace(reference(), part="exhaustive", collectives=("alltoallv",))
+    with pytest.raises(InputError, match="alltoallv: at no size"):
+        InLab(setting, Clock(), tmp_path).result()
+    assert not list(tmp_path.iterdir())
 
 
 def test_two_tunings_meet_in_pairs_where_their_choices_differ(monkeypatch, tmp_path):

@@ -20,6 +20,7 @@ from docs.tools.bench_tuning.results import SLOWER, Row, summary
 from docs.tools.bench_tuning.runs import Clock, kept, listed, stagegen, tuned
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.cli._launch import launcher_and_toolchain
+from stagegen.errors import InputError
 from stagegen.measure.comparison import Bench, Comparison
 from stagegen.measure.records import Candidate
 from stagegen.topology import WHOLE
@@ -54,6 +55,7 @@ class InLab:
         """Return the result of the part, after all of its measurements.
 
         Raises:
+            InputError: the part cannot be done with these collectives and sizes.
             OutOfTime: the clock says so; start it again.
             subprocess.CalledProcessError: a command failed; it has said why.
             MeasurementError: a job failed.
@@ -88,6 +90,13 @@ class InLab:
         return {**found, "least_seconds": least_seconds(self.setting, log, times)}
 
     def _exhaustive(self) -> dict[str, Any]:
+        setting = self.setting
+        sizes = {name: quick_sizes(setting, name) for name in setting.collectives}
+        if not any(sizes.values()):
+            raise InputError(
+                f"{setting.names}: at no size can all candidates be compared in minutes; "
+                "ask for shorter messages, or for other collectives than alltoallv"
+            )
         self._full()
         decision = self._recorded("whole").decision
         measured = Exhaustive(self.setting, self._folder / "exhaustive", self._clock)
@@ -96,8 +105,6 @@ class InLab:
             """Return the time of the table's choice over that of the best of all candidates."""
             return measured.loss(collective, size, self._chosen(decision, collective, size))
 
-        setting = self.setting
-        sizes = {name: quick_sizes(setting, name) for name in setting.collectives}
         losses = self._losses(over_best, sizes)
         return {
             "loss": total(losses.values()),
@@ -148,9 +155,10 @@ class InLab:
             ratio: of a collective and a size.
             sizes: by collective; all those that are tuned if None.
         """
-        asked = sizes or {name: self.setting.sizes_of(name) for name in self.setting.collectives}
+        if sizes is None:
+            sizes = {name: self.setting.sizes_of(name) for name in self.setting.collectives}
         return {
-            name: Loss({size: ratio(name, size) for size in some}) for name, some in asked.items()
+            name: Loss({size: ratio(name, size) for size in some}) for name, some in sizes.items()
         }
 
     def _budget(self) -> dict[str, Any]:
