@@ -6,6 +6,7 @@ A look is scouting at one size (:mod:`stagegen.tune.scouting`). The results are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -14,7 +15,7 @@ from stagegen.catalogue import Algorithm
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
-from stagegen.tune.candidates import handles, routines_of
+from stagegen.tune.candidates import at_size, handles, routines_of
 from stagegen.tune.composing import Composing
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import Times, best_of_algorithms, distinct, least
@@ -142,6 +143,8 @@ class Looks:
         while middles := self._middles():
             for size in middles:
                 self._between(size)
+        while gains := self.gains_of_longer():
+            self.at_longer(max(gains))
         for size in sorted(self.points):
             if size not in self._composed and self.compositions:
                 self.at_compositions(size)
@@ -303,6 +306,42 @@ class Looks:
         ]
         self.points[size] = self._scout.between(size, able)
         self._depth.setdefault(size, deep + 1)
+
+    def gains_of_longer(self) -> dict[int, float]:
+        """Return the sizes at which more bytes take less time, and by which factor at the most.
+
+        No call should take longer than one with more bytes (Träff, Gropp and Thakur 2010). Where
+        one does, what leads at the next size is worth a look, if it had none.
+        """
+        return {size: max(gains.values()) for size in self.points if (gains := self._longer(size))}
+
+    def at_longer(self, size: int) -> None:
+        """Look at the candidates that take less time with more bytes."""
+        self._plan.progress(f"{self._collective} {size} B, as with more bytes")
+        self._scout.also(size, self.points[size], list(self._longer(size)))
+
+    def _longer(self, size: int) -> dict[Candidate, float]:
+        """Return what leads at the next size, takes less time there, and had no look at this one.
+
+        The values are by which factor it takes less time than the best one of a group here.
+        """
+        after = min((one for one in self.points if one > size), default=None)
+        if after is None or self._plan.one_rule:
+            return {}
+        here, there = (least(self.points[one].seen) for one in (size, after))
+        looked_at = {candidate.algorithm for candidate in here}
+        able = {algorithm.name: algorithm for algorithm in self._able(size)}
+        groups = zip(self.points[size].field.groups, self.points[after].field.groups, strict=False)
+        found: dict[Candidate, float] = {}
+        for ours, theirs in groups:
+            best = min((here[c] for c in here if c in ours), default=math.inf)
+            timed = ((there[c], c) for c in there if c in theirs and c.algorithm in able)
+            time, leader = min(timed, default=(math.inf, NATIVE_CANDIDATE))
+            is_new = leader.algorithm not in looked_at
+            if is_new and best > (1 + self._plan.protocol.gain) * time:
+                candidate = at_size(able[leader.algorithm], leader, size, self._plan.ranks)
+                found[candidate] = best / time
+        return found
 
     def at_compositions(self, size: int) -> None:
         """Look at the compositions that are left, beside the best of the others."""

@@ -169,6 +169,20 @@ class Search:
             lambda: self._looks.at(size) if size in self._looks.pending() else None
         )
 
+    def gains_of_longer(self) -> Mapping[int, float]:
+        """Return the sizes at which more bytes take less time, as :class:`Looks` has it."""
+        return self._looks.gains_of_longer()
+
+    def look_at_longer(self, size: int) -> None:
+        """Look at the candidates that take less time with more bytes.
+
+        Raises:
+            MeasurementError: a measurement failed, or the log lacks one.
+        """
+        self._until_none_fails(
+            lambda: self._looks.at_longer(size) if size in self.gains_of_longer() else None
+        )
+
     def compose_at(self, size: int, given: Mapping[Candidate, float]) -> None:
         """Look at compositions at a size that was looked at without them.
 

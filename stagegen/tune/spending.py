@@ -124,6 +124,7 @@ class Spender:
         others = [one for one in self._subjects if one.first is not None]
         self._scout(first, SCOUTING * total * (FIRST if others else 1.0))
         self._scout(others, SCOUTING * total)
+        self._scout_longer(SCOUTING * total)
         limit = (SCOUTING + COMPOSED) * total
         lost = self._compose(limit, self._points())
         while lost:  # the leader there failed beside compositions
@@ -139,6 +140,20 @@ class Spender:
             if not self._do(step, _look):
                 return
             step.subject.costs[step.size] = self._purse.spent - begin
+
+    def _scout_longer(self, limit: float) -> None:
+        """Where more bytes take less time, look at what leads with them; the largest gain first."""
+        while self._purse.spent < limit and (steps := list(self._looks_at_longer())):
+            step = max(steps, key=lambda step: step.quotient)
+            if not self._do(step, lambda s: s.subject.search.look_at_longer(s.size)):
+                return
+
+    def _looks_at_longer(self) -> Iterator[_Step]:
+        for one in self._subjects:
+            for size, factor in one.search.gains_of_longer().items():
+                seconds = min(least(one.search.points[size].seen).values()) / factor
+                worth = one.weight(size) * math.log(factor)
+                yield _Step(worth, LATENCY + seconds, one, size)
 
     def _is_thrifty(self, subjects: Sequence[Subject], limit: float) -> bool:
         """Whether tuning the parameters of all algorithms would take too much of the time."""
