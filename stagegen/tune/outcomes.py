@@ -14,6 +14,7 @@ from stagegen.tune.one_rule import make_one_rule
 from stagegen.tune.plan import Outcome, Plan, unconverged
 from stagegen.tune.point import Point
 from stagegen.tune.rules import make_rules
+from stagegen.tune.sight import within_sight
 
 
 def outcome_of(
@@ -71,6 +72,8 @@ def _table(
         gain = max(gain, 1 - 1 / SEEN_IF_SHORT)
     if not plan.one_rule:
         rules = tuple(make_rules(of_kind, kinds.known, gain, crossovers))
+        if rules and plan.is_told and crossovers is not None:  # these tables will serve
+            rules = within_sight(rules, of_kind, plan.sizes, plan.bound)
     elif set(plan.sizes) <= of_kind.keys():
         rules = tuple(make_one_rule(of_kind, kinds.known, gain))
     else:  # there was no time for all sizes: it may be slow at the others
