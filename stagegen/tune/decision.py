@@ -120,7 +120,8 @@ class Rule:
         first: smallest message in bytes.
         candidate: the one that serves them.
         crossover: the sizes between which the change lies: (last at which the rule before
-            was kept, first at which this one won); None for the first rule.
+            was kept, first at which this one won); None for the first rule, and where no look
+            tells anything of larger messages.
         alternatives: the ones that serve where the candidate cannot, in this order; after the
             last one comes the native routine.
         learned: its origin, if programs learned it; else None.

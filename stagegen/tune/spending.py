@@ -6,7 +6,7 @@ that the step is expected to take, and the largest quotient comes first. Steps b
 launches of the job, so they come in stages:
 
 1. In launch 0, looks at sizes, for the first communicator of each collective and then for the
-   others; and at compositions. They may take :data:`SCOUTING` of the budget; the first look of a
+   others; where more bytes take less time; and at compositions. They may take :data:`SCOUTING` of the budget; the first look of a
    search, without which its table is native, may begin until :data:`UNKNOWN` of it is spent.
 2. In the launches after it, the finalists of sizes, as many as there is time for. A size that was
    begun is timed in all launches. There are fewer launches if their starts alone would take more
@@ -142,7 +142,7 @@ class Spender:
             step.subject.costs[step.size] = self._purse.spent - begin
 
     def _scout_longer(self, limit: float) -> None:
-        """Where more bytes take less time, look at what leads with them; the largest gain first."""
+        """Where more bytes take less time, look at what leads with them."""
         while self._purse.spent < limit and (steps := list(self._looks_at_longer())):
             step = max(steps, key=lambda step: step.quotient)
             if not self._do(step, lambda s: s.subject.search.look_at_longer(s.size)):

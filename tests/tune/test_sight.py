@@ -51,7 +51,7 @@ def test_with_a_look_at_every_size_the_choices_stay():
 
 
 def test_the_whole_cluster_keeps_the_choice_of_the_last_look():
-    """Its large sizes get looks before other communicators get any."""
+    """On the model of the benchmark, a small budget would lose more with native there."""
     assert served("short", SIZES[:1], is_told=False) == [SHORT] * 4
 
 
