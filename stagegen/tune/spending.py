@@ -6,8 +6,9 @@ that the step is expected to take, and the largest quotient comes first. Steps b
 launches of the job, so they come in stages:
 
 1. In launch 0, looks at sizes, for the first communicator of each collective and then for the
-   others; where more bytes take less time; and at compositions. They may take :data:`SCOUTING` of the budget; the first look of a
-   search, without which its table is native, may begin until :data:`UNKNOWN` of it is spent.
+   others; where more bytes take less time; and at compositions. They may take :data:`SCOUTING` of
+   the budget; the first look of a search, without which its table is native, may begin until
+   :data:`UNKNOWN` of it is spent.
 2. In the launches after it, the finalists of sizes, as many as there is time for. A size that was
    begun is timed in all launches. There are fewer launches if their starts alone would take more
    than :data:`STARTS` of the budget.
