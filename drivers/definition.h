@@ -18,7 +18,7 @@ static inline int sends_to(const struct caller *caller, const struct coll_call *
 
 static inline MPI_Aint place_in(const struct coll_blocks *blocks, int of_all, int count, int rank) {
     if (coll_is_uneven(blocks))
-        return coll_place_of(blocks, rank);
+        return coll_displacement_of(blocks, rank);
     return of_all ? (MPI_Aint)rank * count : 0;
 }
 

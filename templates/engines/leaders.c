@@ -38,8 +38,8 @@ int coll_leaders_in_turn(const struct leaders *leaders) {
         const int to = (leaders->cc->host + step) % hosts;
         const int from = (leaders->cc->host - step + hosts) % hosts;
         COLL_TRY(PMPI_Sendrecv(
-            leaders->out + leaders_place(leaders, to), leaders_count(leaders, to), leaders->block,
-            leaders_rank(leaders, to), COLL_TAG_DATA, leaders->in + leaders_place(leaders, from),
+            leaders->out + leaders_offset(leaders, to), leaders_count(leaders, to), leaders->block,
+            leaders_rank(leaders, to), COLL_TAG_DATA, leaders->in + leaders_offset(leaders, from),
             leaders_count(leaders, from), leaders->block, leaders_rank(leaders, from),
             COLL_TAG_DATA, leaders->cc->comm, MPI_STATUS_IGNORE));
     }
@@ -72,7 +72,7 @@ static void sort_by_host(const struct leaders *leaders) {
 
 /* What the ranks of one host have for each other needs no network. */
 static void keep_own(const struct leaders *leaders) {
-    const MPI_Aint own = leaders_place(leaders, leaders->cc->host);
+    const MPI_Aint own = leaders_offset(leaders, leaders->cc->host);
     copy(leaders, leaders->in + own, leaders->out + own, leaders_count(leaders, leaders->cc->host));
 }
 

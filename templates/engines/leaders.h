@@ -42,7 +42,7 @@ static inline int leaders_count(const struct leaders *leaders, int host) {
 }
 
 /* Where these blocks are in `out`, and where those from that host belong in `in`. */
-static inline MPI_Aint leaders_place(const struct leaders *leaders, int host) {
+static inline MPI_Aint leaders_offset(const struct leaders *leaders, int host) {
     return leaders->ranks * leaders->cc->first_place[host] * leaders->call->bytes;
 }
 

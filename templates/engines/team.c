@@ -1,4 +1,6 @@
 /* Some of the ranks, and what they do among themselves: for hierarchies. */
+#include <stdlib.h>
+
 #include "pipeline_up.h"
 #include "recursive_multiplying.h"
 #include "reduction_tree.h"
@@ -25,12 +27,6 @@ struct team coll_team_of_part(const struct coll_comm *cc, const struct coll_part
     return team;
 }
 
-struct team coll_team_across(const struct coll_parted *parted, int number, int *ranks) {
-    for (int part = 0; part < parted->parts; ++part)
-        ranks[part] = parted->ranks[parted->first[part] + number];
-    return (struct team){parted->parts, parted->part, ranks};
-}
-
 static int is_long(const struct coll_call *call, int segment_size) {
     return call->bytes > segment_size;
 }
@@ -51,6 +47,19 @@ int coll_team_allreduce(const struct coll_call *call, const struct coll_comm *cc
     const struct ring_place here = {members, number, team->ranks[(number + 1) % members],
                                     team->ranks[(number - 1 + members) % members]};
     return coll_ring_allreduce(call, cc, &here, segment_size);
+}
+
+int coll_team_allreduce_across(const struct coll_call *call, const struct coll_comm *cc,
+                               const struct coll_parted *parted, int number, int segment_size) {
+    int *ranks = malloc((size_t)parted->parts * sizeof *ranks);
+    if (ranks == NULL)
+        return MPI_ERR_NO_MEM;
+    for (int part = 0; part < parted->parts; ++part)
+        ranks[part] = parted->ranks[parted->first[part] + number];
+    const struct team team = {parted->parts, parted->part, ranks};
+    const int error = coll_team_allreduce(call, cc, &team, segment_size);
+    free(ranks);
+    return error;
 }
 
 /* The member before or after this one on the chain from number 0 on; nobody beyond its ends. */

@@ -17,12 +17,6 @@ struct team coll_team_of_part(const struct coll_comm *cc, const struct coll_part
 struct coll_parted coll_team_hosts(const struct coll_comm *cc);
 
 /*
- * Write the ranks with a number in each part, from the first part on, to `ranks`, which has room
- * for all parts; return the team of them, in which this rank has the number of its part.
- */
-struct team coll_team_across(const struct coll_parted *parted, int number, int *ranks);
-
-/*
  * Combine the operands of a team: for all members, or for number 0. A message longer than
  * segment_size goes in segments around a ring, or along a chain; a shorter one goes whole, by
  * recursive doubling or along a binomial tree. Two members always exchange whole messages, as that
@@ -32,6 +26,10 @@ int coll_team_allreduce(const struct coll_call *call, const struct coll_comm *cc
                         const struct team *team, int segment_size);
 int coll_team_reduce(const struct coll_call *call, const struct coll_comm *cc,
                      const struct team *team, int segment_size);
+
+/* The allreduce of the ranks that have this number in their parts, of which this rank is one. */
+int coll_team_allreduce_across(const struct coll_call *call, const struct coll_comm *cc,
+                               const struct coll_parted *parted, int number, int segment_size);
 
 /* Bring the result of number 0 to all members: in segments along a chain, or whole down a tree. */
 int coll_team_broadcast(const struct coll_call *call, const struct coll_comm *cc,

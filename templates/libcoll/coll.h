@@ -557,18 +557,18 @@ static inline MPI_Count coll_count_of(const struct coll_blocks *blocks, int rank
 }
 
 /* In blocks from the start of the buffer, or in elements where blocks differ. */
-static inline MPI_Aint coll_place_of(const struct coll_blocks *blocks, int rank) {
+static inline MPI_Aint coll_displacement_of(const struct coll_blocks *blocks, int rank) {
     if (blocks->displacements != NULL)
         return blocks->displacements[rank];
     return blocks->large_displacements != NULL ? blocks->large_displacements[rank] : rank;
 }
 
 static inline const char *coll_send_block(const struct coll_call *call, int rank) {
-    return call->send + coll_place_of(&call->send_blocks, rank) * call->send_stride;
+    return call->send + coll_displacement_of(&call->send_blocks, rank) * call->send_stride;
 }
 
 static inline char *coll_recv_block(const struct coll_call *call, int rank) {
-    return call->recv + coll_place_of(&call->recv_blocks, rank) * call->recv_stride;
+    return call->recv + coll_displacement_of(&call->recv_blocks, rank) * call->recv_stride;
 }
 
 /* Elements of the block for, or from, a rank. */
