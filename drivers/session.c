@@ -71,15 +71,15 @@ struct buffers {
 
 /* Elements of 8 bytes if the size allows, since operations on bytes are slower. */
 static MPI_Datatype unit_of(const struct request *request, int *size) {
-    const int real = coll_shapes[request->collective].reduces && request->bytes % 8 == 0;
+    const int real = coll_descriptors[request->collective].reduces && request->bytes % 8 == 0;
     *size = real ? 8 : 1;
     return real ? MPI_DOUBLE : MPI_BYTE;
 }
 
 /* Whether the blocks of a call are those that `blocks` told. */
 static int uses_table(const struct request *request) {
-    const struct coll_shape *shape = &coll_shapes[request->collective];
-    return shape->uneven && !shape->rooted && !shape->reduces &&
+    const struct coll_descriptor *descriptor = &coll_descriptors[request->collective];
+    return descriptor->uneven && !descriptor->rooted && !descriptor->reduces &&
            block_table_ranks() == members.size;
 }
 
@@ -96,11 +96,12 @@ static struct coll_blocks tabled_vector(long all, int *counts, int *displacement
 }
 
 /* Blocks as even as can be, one after the other. */
-static void fill_blocks(const struct coll_shape *kind, int count, const struct buffers *buffers) {
+static void fill_blocks(const struct coll_descriptor *descriptor, int count,
+                        const struct buffers *buffers) {
     for (int rank = 0; rank < members.size; ++rank) {
         const long long first = (long long)count * rank, end = first + count;
-        buffers->displacements[rank] = (int)(kind->whole ? first / members.size : first);
-        buffers->counts[rank] = (int)(kind->whole ? end / members.size : end);
+        buffers->displacements[rank] = (int)(descriptor->whole ? first / members.size : first);
+        buffers->counts[rank] = (int)(descriptor->whole ? end / members.size : end);
         buffers->counts[rank] -= buffers->displacements[rank];
     }
 }
@@ -119,24 +120,25 @@ static struct coll_blocks tabled_blocks(long mean, int sends, int *counts, int *
 
 static int make_call(const struct request *request, const struct buffers *buffers,
                      struct coll_call *call) {
-    const struct coll_shape *kind = &coll_shapes[request->collective];
+    const struct coll_descriptor *descriptor = &coll_descriptors[request->collective];
     int size;
     const MPI_Datatype type = unit_of(request, &size);
     const int count = (int)request->bytes / size;
-    fill_blocks(kind, count, buffers);
-    *call = (struct coll_call){.collective = request->collective,
-                               .comm = members.comm,
-                               .sendbuf = buffers->send,
-                               .recvbuf = buffers->recv,
-                               .send_count = kind->uneven ? buffers->counts[members.rank] : count,
-                               .send_type = type,
-                               .recv_count = count,
-                               .recv_type = type,
-                               .op = size == 1 ? MPI_BXOR : MPI_SUM};
-    if (kind->uneven)
+    fill_blocks(descriptor, count, buffers);
+    *call =
+        (struct coll_call){.collective = request->collective,
+                           .comm = members.comm,
+                           .sendbuf = buffers->send,
+                           .recvbuf = buffers->recv,
+                           .send_count = descriptor->uneven ? buffers->counts[members.rank] : count,
+                           .send_type = type,
+                           .recv_count = count,
+                           .recv_type = type,
+                           .op = size == 1 ? MPI_BXOR : MPI_SUM};
+    if (descriptor->uneven)
         call->send_blocks = call->recv_blocks = (struct coll_blocks){
             .counts = buffers->counts, .displacements = buffers->displacements};
-    if (uses_table(request) && kind->whole) {
+    if (uses_table(request) && descriptor->whole) {
         call->recv_blocks = tabled_vector(request->bytes, buffers->counts, buffers->displacements);
         call->send_blocks = call->recv_blocks;
         call->send_count = buffers->counts[members.rank];
@@ -275,9 +277,9 @@ static void print_results(const struct request *request, const struct results *r
 }
 
 static int allocate(const struct request *request, struct buffers *buffers) {
-    const size_t copies = coll_shapes[request->collective].whole ? 1 : (size_t)members.size;
+    const size_t copies = coll_descriptors[request->collective].whole ? 1 : (size_t)members.size;
     size_t send = copies * (size_t)request->bytes + 1, recv = send;
-    if (uses_table(request) && !coll_shapes[request->collective].whole) {
+    if (uses_table(request) && !coll_descriptors[request->collective].whole) {
         send = 1 + block_table_all(members.rank, request->bytes, 1);
         recv = 1 + block_table_all(members.rank, request->bytes, 0);
     }
@@ -462,8 +464,8 @@ static int calibrate(void) {
 
 /* The bytes of a message of an operation; if blocks of a whole differ, their mean. */
 static long message_bytes(enum coll_collective collective, long bytes) {
-    const struct coll_shape *kind = &coll_shapes[collective];
-    return kind->whole && kind->uneven ? bytes / members.size : bytes;
+    const struct coll_descriptor *descriptor = &coll_descriptors[collective];
+    return descriptor->whole && descriptor->uneven ? bytes / members.size : bytes;
 }
 
 /* The time of a message of an operation's size, on the members. */

@@ -272,8 +272,8 @@ class CallInC:
         return textwrap.fill(words, _WIDTH, initial_indent=" *   ", subsequent_indent=" *       ")
 
     @property
-    def shape(self) -> str:
-        """The initialiser of a ``struct coll_shape``."""
+    def descriptor(self) -> str:
+        """The initialiser of a ``struct coll_descriptor``."""
         one = self.described
         members = {
             "send": _SIDES[one.send],

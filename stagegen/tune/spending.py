@@ -5,10 +5,10 @@ Every step that tuning can do next has a *worth*: what the choices of a table ma
 that the step is expected to take, and the largest quotient comes first. Steps belong to
 launches of the job, so they come in stages:
 
-1. In launch 0, looks at sizes, for the first communicator of each collective and then for the
-   others; where more bytes take less time; and at compositions. They may take :data:`SCOUTING` of
-   the budget; the first look of a search, without which its table is native, may begin until
-   :data:`UNKNOWN` of it is spent.
+1. In launch 0, looks at sizes and, where more bytes take less time, at what leads with them: for
+   the first communicator of each collective, and then for the others. After them, looks at
+   compositions. They may take :data:`SCOUTING` of the budget; the first look of a search, without
+   which its table is native, may begin until :data:`UNKNOWN` of it is spent.
 2. In the launches after it, the finalists of sizes, as many as there is time for. A size that was
    begun is timed in all launches. There are fewer launches if their starts alone would take more
    than :data:`STARTS` of the budget.
@@ -91,6 +91,10 @@ def _look(step: _Step) -> None:
     one.search.look_at(step.size, one.hints(), thrifty=one.thrifty)
 
 
+def _look_at_longer(step: _Step) -> None:
+    step.subject.search.look_at_longer(step.size)
+
+
 class Spender:
     """Tunes several subjects within a budget.
 
@@ -125,7 +129,6 @@ class Spender:
         others = [one for one in self._subjects if one.first is not None]
         self._scout(first, SCOUTING * total * (FIRST if others else 1.0))
         self._scout(others, SCOUTING * total)
-        self._scout_longer(SCOUTING * total)
         limit = (SCOUTING + COMPOSED) * total
         lost = self._compose(limit, self._points())
         while lost:  # the leader there failed beside compositions
@@ -138,23 +141,11 @@ class Spender:
         while steps := [step for one in subjects for step in self._looks(one, limit)]:
             step = max(steps, key=lambda step: step.quotient)
             begin, step.subject.thrifty = self._purse.spent, self._is_thrifty(subjects, limit)
-            if not self._do(step, _look):
+            is_anew = step.size in step.subject.search.points
+            if not self._do(step, _look_at_longer if is_anew else _look):
                 return
-            step.subject.costs[step.size] = self._purse.spent - begin
-
-    def _scout_longer(self, limit: float) -> None:
-        """Where more bytes take less time, look at what leads with them."""
-        while self._purse.spent < limit and (steps := list(self._looks_at_longer())):
-            step = max(steps, key=lambda step: step.quotient)
-            if not self._do(step, lambda s: s.subject.search.look_at_longer(s.size)):
-                return
-
-    def _looks_at_longer(self) -> Iterator[_Step]:
-        for one in self._subjects:
-            for size, factor in one.search.gains_of_longer().items():
-                seconds = min(least(one.search.points[size].seen).values()) / factor
-                worth = one.weight(size) * math.log(factor)
-                yield _Step(worth, LATENCY + seconds, one, size)
+            if not is_anew:
+                step.subject.costs[step.size] = self._purse.spent - begin
 
     def _is_thrifty(self, subjects: Sequence[Subject], limit: float) -> bool:
         """Whether tuning the parameters of all algorithms would take too much of the time."""
@@ -171,6 +162,10 @@ class Spender:
             most = limit if subject.search.points else max(limit, UNKNOWN * self._purse.total)
             if self._purse.spent + seconds <= most or self._purse.spent == self._spent_before:
                 yield _Step(sum(near), seconds, subject, size)
+        for size, factor in subject.gains_of_longer().items():
+            seconds = LATENCY + min(least(subject.search.points[size].seen).values()) / factor
+            if self._purse.spent + seconds <= limit:
+                yield _Step(subject.weight(size) * math.log(factor), seconds, subject, size)
 
     def _points(self) -> frozenset[tuple[int, int]]:
         """Return the places that were looked at: the number of the subject, and the size."""
@@ -276,7 +271,7 @@ class Spender:
         except BudgetSpent:
             return False
         finally:
-            step.subject.worths = None
+            step.subject.forget()
             self._leave_out_what_failed(step.subject)
         return True
 
@@ -288,5 +283,5 @@ class Spender:
         failed = {(subject.collective, f.candidate.algorithm) for f in subject.search.failures}
         touched = {p for p, one in enumerate(self._subjects) if one.search.leave_out(failed)}
         for place in touched:
-            self._subjects[place].worths = None
+            self._subjects[place].forget()
         return touched

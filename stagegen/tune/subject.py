@@ -31,6 +31,7 @@ class Subject:
         costs: the seconds that looks took, by size.
         thrifty: whether its last look tuned the parameters of few algorithms only.
         worths: what may be lost at each size that is pending; None until it is known anew.
+        longer: where more bytes take less time, as :meth:`gains_of_longer` says it; likewise.
     """
 
     search: Search
@@ -42,6 +43,11 @@ class Subject:
     costs: dict[int, float] = field(default_factory=dict)
     thrifty: bool = False
     worths: dict[int, float] | None = None
+    longer: Mapping[int, float] | None = None
+
+    def forget(self) -> None:
+        """Find out anew what is pending, as there was a look."""
+        self.worths = self.longer = None
 
     def pending(self) -> dict[int, float]:
         """Return the worth of knowing each size that is pending."""
@@ -55,6 +61,12 @@ class Subject:
                 if table
             }
         return self.worths
+
+    def gains_of_longer(self) -> Mapping[int, float]:
+        """Return the sizes where more bytes take less time, and by which factor at the most."""
+        if self.longer is None:
+            self.longer = self.search.gains_of_longer()
+        return self.longer
 
     def is_near(self, size: int) -> bool:
         """Whether smaller sizes tell enough to look at one.

@@ -27,7 +27,7 @@ const struct coll_pattern_entry *coll_find_class(enum coll_collective collective
             bytes > one->last)
             continue;
         const double apart = ratio_of(largest_over_mean, one->largest_over_mean);
-        if (is_nearer(apart, nearest, found == NULL, coll_shapes[collective].unsized)) {
+        if (is_nearer(apart, nearest, found == NULL, coll_descriptors[collective].unsized)) {
             nearest = apart;
             found = one;
         }

@@ -51,7 +51,7 @@ static int look_at(MPI_Datatype type, MPI_Count *size, int *plain) {
 }
 
 static int describe(const struct coll_call *call, struct sides *sides) {
-    const int uneven = coll_shapes[call->collective].uneven;
+    const int uneven = coll_descriptors[call->collective].uneven;
     *sides = (struct sides){.send = call->sendbuf,
                             .recv = call->recvbuf,
                             .send_type = call->send_type,
@@ -82,7 +82,7 @@ static int64_t bytes_from(const struct coll_call *call, const struct sides *side
 }
 
 static int is_even(const struct coll_call *call) {
-    return !coll_shapes[call->collective].uneven;
+    return !coll_descriptors[call->collective].uneven;
 }
 
 /* Whether there may be a plan, from what every rank knows of all: alike on all ranks. */

@@ -58,13 +58,13 @@ static int agree(MPI_Comm comm) {
 }
 
 /* Three lines that the same calls come from. */
-static __attribute__((noinline)) int from_site(int site, int kind, int bytes, int root,
+static __attribute__((noinline)) int from_site(int site, int collective, int bytes, int root,
                                                unsigned seed, MPI_Comm comm) {
     if (site == 0)
-        return differs(kind, bytes, root, seed, comm);
+        return differs(collective, bytes, root, seed, comm);
     if (site == 1)
-        return differs(kind, bytes, root, seed, comm);
-    return differs(kind, bytes, root, seed, comm);
+        return differs(collective, bytes, root, seed, comm);
+    return differs(collective, bytes, root, seed, comm);
 }
 
 static MPI_Comm make(unsigned number, int rank) {
@@ -105,7 +105,7 @@ static void stress(int calls, unsigned seed, int most, int rank) {
     int served = 0;
     for (int i = 0; i < calls && failures == 0; ++i) {
         const unsigned which = next_random(&state) % COMMS, line = next_random(&state) % 3;
-        const int kind = (int)(next_random(&state) % COLLECTIVES);
+        const int collective = (int)(next_random(&state) % COLLECTIVES);
         const int rare = next_random(&state) % 50 == 0;
         const int size =
             rare ? 2 + (int)(next_random(&state) % 2000) : bytes[next_random(&state) % SIZES];
@@ -131,7 +131,7 @@ static void stress(int calls, unsigned seed, int most, int rank) {
         if (most > 0 && next_random(&own) % SLEEP_EVERY == 0)
             usleep(next_random(&own) % LONG_EVERY == 0 ? LONG_SLEEP
                                                        : next_random(&own) % (unsigned)most);
-        EXPECT(!from_site((int)((line + (unsigned)rank * rare) % 3), kind, size,
+        EXPECT(!from_site((int)((line + (unsigned)rank * rare) % 3), collective, size,
                           (int)(root % (unsigned)ranks), seed + (unsigned)i, comms[which]));
         history[which] = history[which] * 31 + hash_of(libcoll_latest());
         if (++calls_of[which] % COMPARED_EVERY == 0)
@@ -146,18 +146,18 @@ static void stress(int calls, unsigned seed, int most, int rank) {
             MPI_Comm_free(&comms[i]);
 }
 
-static int kind_of(const char *name) {
-    for (int kind = 0; kind < COLLECTIVES; ++kind)
-        if (strcmp(collectives[kind].name, name) == 0)
-            return kind;
+static int collective_of(const char *name) {
+    for (int collective = 0; collective < COLLECTIVES; ++collective)
+        if (strcmp(collectives[collective].name, name) == 0)
+            return collective;
     EXPECT(!"a collective");
     return 0;
 }
 
 static void same(const char *name, int bytes, int calls) {
-    const int kind = kind_of(name);
+    const int collective = collective_of(name);
     for (int i = 0; i < calls && failures == 0; ++i) {
-        EXPECT(!differs(kind, bytes, 0, 1, MPI_COMM_WORLD));
+        EXPECT(!differs(collective, bytes, 0, 1, MPI_COMM_WORLD));
         EXPECT(agree(MPI_COMM_WORLD));
     }
 }

@@ -30,9 +30,9 @@ int main(int argc, char **argv) {
     MPI_Comm_create_keyval(copy, delete, &key, NULL);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_attr(comm, key, &value);
-    for (int kind = 0; kind < COLLECTIVES; ++kind)
+    for (int collective = 0; collective < COLLECTIVES; ++collective)
         for (int bytes = 1; bytes < 1200; bytes += 64)
-            EXPECT(!differs(kind, bytes, 0, 1, comm));
+            EXPECT(!differs(collective, bytes, 0, 1, comm));
     EXPECT(copies == 0 && deletions == 0);
     /* A duplicate that the application makes copies its attributes, and none of ours. */
     MPI_Comm_dup(comm, &twin);

@@ -18,9 +18,9 @@ const struct coll_rule *__wrap_coll_find_rule(enum coll_collective collective, s
 }
 
 /* How many rules a call asks for; it must be right. */
-static int rules_of_call(int kind, MPI_Comm comm) {
+static int rules_of_call(int collective, MPI_Comm comm) {
     asked = 0;
-    EXPECT(!differs(kind, 100, 0, 1, comm));
+    EXPECT(!differs(collective, 100, 0, 1, comm));
     return asked;
 }
 
@@ -28,11 +28,12 @@ int main(int argc, char **argv) {
     MPI_Comm twin;
     MPI_Init(&argc, &argv);
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
-    for (int kind = 0; kind < COLLECTIVES; ++kind) {
-        EXPECT(rules_of_call(kind, twin) == 1);
-        EXPECT(rules_of_call(kind, MPI_COMM_WORLD) == 1);
-        EXPECT(rules_of_call(kind, MPI_COMM_WORLD) <= 1); /* none if the first one was native */
-        EXPECT(rules_of_call(kind, MPI_COMM_SELF) == 0);
+    for (int collective = 0; collective < COLLECTIVES; ++collective) {
+        EXPECT(rules_of_call(collective, twin) == 1);
+        EXPECT(rules_of_call(collective, MPI_COMM_WORLD) == 1);
+        EXPECT(rules_of_call(collective, MPI_COMM_WORLD) <=
+               1); /* none if the first one was native */
+        EXPECT(rules_of_call(collective, MPI_COMM_SELF) == 0);
     }
     MPI_Comm_free(&twin);
     return finish();

@@ -320,9 +320,9 @@ int main(int argc, char **argv) {
     MPI_Datatype type = particle_type();
     for (int i = 0; i < coll_routine_count; ++i) {
         const struct coll_routine *routine = &coll_routines[i];
-        const struct coll_shape *shape = &coll_shapes[routine->collective];
-        if ((routine->constraints & COLL_UNPREPARED) || shape->uneven || shape->reduces ||
-            shape->recv == COLL_NOTHING)
+        const struct coll_descriptor *descriptor = &coll_descriptors[routine->collective];
+        if ((routine->constraints & COLL_UNPREPARED) || descriptor->uneven || descriptor->reduces ||
+            descriptor->recv == COLL_NOTHING)
             continue;
         tried += (routine->constraints & COLL_DENSE) != 0;
         expect_no_packing(routine, type, rank, size);

@@ -7,9 +7,9 @@
 static int called;
 
 static void call_all(MPI_Comm comm) {
-    for (int kind = 0; kind < COLLECTIVES; ++kind)
+    for (int collective = 0; collective < COLLECTIVES; ++collective)
         for (int bytes = 0; bytes < 1200; bytes += 400)
-            EXPECT(!differs(kind, bytes, 0, 1, comm));
+            EXPECT(!differs(collective, bytes, 0, 1, comm));
 }
 
 static int delete(MPI_Comm comm, int key, void *value, void *extra) {

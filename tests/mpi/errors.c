@@ -148,7 +148,7 @@ static const struct mistake {
 
 /* In what the MPI library crashes by itself, or waits for ever. */
 static const struct {
-    const char *kind, *mistake;
+    const char *collective, *mistake;
 } untold[] = {
 #ifdef OPEN_MPI /* 4.1 */
     {"allgatherv", "negative count"},
@@ -158,7 +158,7 @@ static const struct {
 #endif
 };
 
-static int is_untold(const struct collective *kind, const struct mistake *mistake) {
+static int is_untold(const struct collective *collective, const struct mistake *mistake) {
 #ifdef OPEN_MPI
     if (mistake->needs_checks)
         return 1;
@@ -166,7 +166,7 @@ static int is_untold(const struct collective *kind, const struct mistake *mistak
     if (size == 1 && mistake->make == same_buffers) /* MPICH 4.3 ends in an assertion */
         return 1;
     for (size_t i = 0; i < sizeof untold / sizeof *untold; ++i)
-        if (strcmp(untold[i].kind, kind->name) == 0 &&
+        if (strcmp(untold[i].collective, collective->name) == 0 &&
             strcmp(untold[i].mistake, mistake->name) == 0)
             return 1;
     return 0;
@@ -189,45 +189,45 @@ static int class_of(int error) {
     return class;
 }
 
-static void compare(const struct collective *kind, const char *name,
+static void compare(const struct collective *collective, const char *name,
                     const struct arguments *wrong) {
     handled = elsewhere = 0;
-    const int expected = class_of(call(kind, wrong, 1));
+    const int expected = class_of(call(collective, wrong, 1));
     const int by_native = handled;
-    const int actual = class_of(call(kind, wrong, 0));
+    const int actual = class_of(call(collective, wrong, 0));
     if (expected == actual && handled == 2 * by_native && elsewhere == 0)
         return;
     fprintf(stderr, "%s, %s: class %d in place of %d, handler told %d times in place of %d\n",
-            kind->name, name, actual, expected, handled - by_native, by_native);
+            collective->name, name, actual, expected, handled - by_native, by_native);
     ++failures;
 }
 
-static void compare_sides(const struct collective *kind, const struct mistake *mistake,
+static void compare_sides(const struct collective *collective, const struct mistake *mistake,
                           int receiving, int sending) {
     struct arguments wrong = correct();
     if (receiving)
         mistake->make(&wrong);
     if (sending)
         mistake->make_sending(&wrong);
-    compare(kind, mistake->name, &wrong);
+    compare(collective, mistake->name, &wrong);
     for (int k = 0; k < COLLECTIVES; ++k)
         EXPECT(!differs(k, 100, 0, 1, comm)); /* and it works on */
 }
 
 /* Every rank makes the mistake. With a root, both sides do: one side is not for all ranks to see.
  */
-static void compare_with(const struct collective *kind, const struct mistake *mistake) {
-    const int two_sides = (kind->has & SENDS) != 0 && (mistake->has & RECEIVES) != 0;
-    if ((kind->has & mistake->has) != mistake->has || is_untold(kind, mistake))
+static void compare_with(const struct collective *collective, const struct mistake *mistake) {
+    const int two_sides = (collective->has & SENDS) != 0 && (mistake->has & RECEIVES) != 0;
+    if ((collective->has & mistake->has) != mistake->has || is_untold(collective, mistake))
         return;
     const int sending = two_sides && mistake->make_sending != NULL;
-    const int together = two_sides && (kind->has & ROOTED);
+    const int together = two_sides && (collective->has & ROOTED);
     if (together && sending)
-        compare_sides(kind, mistake, 1, 1);
+        compare_sides(collective, mistake, 1, 1);
     if (!together)
-        compare_sides(kind, mistake, 1, 0);
-    if (!together && sending && (kind->has & TWO_TYPES))
-        compare_sides(kind, mistake, 0, 1);
+        compare_sides(collective, mistake, 1, 0);
+    if (!together && sending && (collective->has & TWO_TYPES))
+        compare_sides(collective, mistake, 0, 1);
 }
 
 static void compare_all(void) {
@@ -254,14 +254,15 @@ static void no_communicator(void) {
 
 #ifndef OPEN_MPI /* 4.1 reads what is freed */
 /* The handler is told once there, too. */
-static void call_with_large_counts(const struct collective *kind, const struct arguments *wrong) {
+static void call_with_large_counts(const struct collective *collective,
+                                   const struct arguments *wrong) {
     const MPI_Count counts[PEERS_MOST] = {0};
     const MPI_Aint displacements[PEERS_MOST] = {0};
     const struct large large = {.count = 1, .counts = counts, .displacements = displacements};
-    if (kind->call_large == NULL)
+    if (collective->call_large == NULL)
         return;
     handled = 0;
-    kind->call_large(wrong, &large, 0);
+    collective->call_large(wrong, &large, 0);
     EXPECT(handled == 1);
 }
 #endif
@@ -302,15 +303,15 @@ static const struct collective *find(const char *name) {
 }
 
 /* The last rank expects less than is sent, which it alone sees. */
-static int truncated(const struct collective *kind) {
+static int truncated(const struct collective *collective) {
     struct arguments arguments = correct();
     if (rank == size - 1)
         arguments.send_count = arguments.recv_count = COUNT / 2;
-    return call(kind, &arguments, 0);
+    return call(collective, &arguments, 0);
 }
 
-static void truncate_message(const struct collective *kind) {
-    EXPECT(class_of(truncated(kind)) == (rank == size - 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+static void truncate_message(const struct collective *collective) {
+    EXPECT(class_of(truncated(collective)) == (rank == size - 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
     EXPECT(handled == (rank == size - 1));
     EXPECT(elsewhere == 0);
 }
@@ -319,15 +320,15 @@ static void truncate_message(const struct collective *kind) {
  * A barrier can be called on no communicator only. A rank for which the mistake does not count, as
  * one that only sends, ends its call; the barrier holds it until the others end the program.
  */
-static void make_mistake(const struct collective *kind) {
+static void make_mistake(const struct collective *collective) {
     struct arguments wrong = correct();
-    if (kind->has & REDUCES)
+    if (collective->has & REDUCES)
         wrong.op = MPI_OP_NULL;
-    else if (kind->has & RECEIVES)
+    else if (collective->has & RECEIVES)
         wrong.recv_count = -1;
     else
         wrong.comm = MPI_COMM_NULL;
-    call(kind, &wrong, 0);
+    call(collective, &wrong, 0);
     PMPI_Barrier(comm);
 }
 
@@ -343,18 +344,18 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     const char *mode = argc == 3 ? argv[1] : "";
-    const struct collective *kind = find(argc == 3 ? argv[2] : "");
+    const struct collective *collective = find(argc == 3 ? argv[2] : "");
     for (int k = 0; k < COLLECTIVES; ++k)
         EXPECT(!differs(k, 100, 0, 1, comm));
     if (strcmp(mode, "fatal") == 0 || strcmp(mode, "fatal-inside") == 0) {
-        mode[5] == '\0' ? make_mistake(kind) : (void)truncated(kind);
+        mode[5] == '\0' ? make_mistake(collective) : (void)truncated(collective);
         go_on();
         return finish();
     }
     MPI_Comm_create_errhandler(note, &handler);
     MPI_Comm_set_errhandler(comm, handler);
     if (strcmp(mode, "truncate") == 0) {
-        truncate_message(kind);
+        truncate_message(collective);
     } else {
         compare_all();
         no_communicator();

@@ -21,8 +21,8 @@ static int take_all(void) {
 }
 
 static void use(MPI_Comm comm) {
-    for (int kind = 0; kind < COLLECTIVES; ++kind)
-        EXPECT(!differs(kind, BYTES, 1, (unsigned)kind, comm));
+    for (int collective = 0; collective < COLLECTIVES; ++collective)
+        EXPECT(!differs(collective, BYTES, 1, (unsigned)collective, comm));
 }
 
 int main(int argc, char **argv) {

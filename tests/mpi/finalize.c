@@ -9,9 +9,9 @@
 static int called;
 
 static void call_all(void) {
-    for (int kind = 0; kind < COLLECTIVES; ++kind)
+    for (int collective = 0; collective < COLLECTIVES; ++collective)
         for (int bytes = 0; bytes < 500; bytes += 100)
-            EXPECT(!differs(kind, bytes, 1, 5, MPI_COMM_WORLD));
+            EXPECT(!differs(collective, bytes, 1, 5, MPI_COMM_WORLD));
 }
 
 static int delete(MPI_Comm comm, int key, void *value, void *extra) {

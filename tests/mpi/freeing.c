@@ -15,8 +15,8 @@ static int class_of(int error) {
 }
 
 static void call_all(MPI_Comm comm) {
-    for (int kind = 0; kind < COLLECTIVES; ++kind)
-        EXPECT(!differs(kind, 400, 0, 1, comm));
+    for (int collective = 0; collective < COLLECTIVES; ++collective)
+        EXPECT(!differs(collective, 400, 0, 1, comm));
 }
 
 /* Errors of no communicator go to one of these, as the MPI library chooses. */

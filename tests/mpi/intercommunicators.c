@@ -19,11 +19,11 @@ static int root_of(int root_side) {
 }
 
 /* Where results are scattered, the ranks of either side have as many elements together. */
-static int count_of(const struct collective *kind) {
-    return strncmp(kind->name, "reduce_scatter", 14) == 0 ? 5 * there : COUNT;
+static int count_of(const struct collective *collective) {
+    return strncmp(collective->name, "reduce_scatter", 14) == 0 ? 5 * there : COUNT;
 }
 
-static void compare(const struct collective *kind, int root_side) {
+static void compare(const struct collective *collective, int root_side) {
     int *input = malloc(ROOM * sizeof *input), *expected = malloc(ROOM * sizeof *expected);
     int *actual = malloc(ROOM * sizeof *actual);
     for (int i = 0; i < ROOM; ++i) {
@@ -34,14 +34,14 @@ static void compare(const struct collective *kind, int root_side) {
                                   .send_count = COUNT,
                                   .send_type = MPI_INT,
                                   .recv = expected,
-                                  .recv_count = count_of(kind),
+                                  .recv_count = count_of(collective),
                                   .recv_type = MPI_INT,
                                   .op = MPI_SUM,
                                   .root = root_of(root_side),
                                   .comm = between};
-    EXPECT(call(kind, &arguments, 1) == MPI_SUCCESS);
+    EXPECT(call(collective, &arguments, 1) == MPI_SUCCESS);
     arguments.recv = actual;
-    EXPECT(call(kind, &arguments, 0) == MPI_SUCCESS);
+    EXPECT(call(collective, &arguments, 0) == MPI_SUCCESS);
     EXPECT(memcmp(expected, actual, ROOM * sizeof *actual) == 0);
     free(input);
     free(expected);
@@ -69,10 +69,10 @@ int main(int argc, char **argv) {
     MPI_Comm_size(between, &here);
     MPI_Comm_remote_size(between, &there);
     broadcast();
-    for (int kind = 0; kind < COLLECTIVES; ++kind) {
+    for (int collective = 0; collective < COLLECTIVES; ++collective) {
         for (int root_side = 0; root_side < 2; ++root_side)
-            compare(&collectives[kind], root_side);
-        EXPECT(strcmp(libcoll_choice(collectives[kind].name, 64, between), "native") == 0);
+            compare(&collectives[collective], root_side);
+        EXPECT(strcmp(libcoll_choice(collectives[collective].name, 64, between), "native") == 0);
     }
     MPI_Comm_free(&between);
     MPI_Comm_free(&local);

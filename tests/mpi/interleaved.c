@@ -13,12 +13,12 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const int calls = argc > 1 ? atoi(argv[1]) : 100;
     for (int call = 0; call < calls; ++call) {
-        const int kind = (int)(next_random(&state) % COLLECTIVES);
+        const int collective = (int)(next_random(&state) % COLLECTIVES);
         const int root = (int)(next_random(&state) % (unsigned)size);
         const int which = (int)(next_random(&state) % 3);
         const unsigned most = call % 50 == 0 ? 100000 : 1400;
         const int bytes = (int)(next_random(&state) % most);
-        EXPECT(!differs(kind, bytes, root, (unsigned)call, comms[which]));
+        EXPECT(!differs(collective, bytes, root, (unsigned)call, comms[which]));
     }
     MPI_Comm_free(&comms[1]);
     MPI_Comm_free(&comms[2]);

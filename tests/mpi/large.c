@@ -36,24 +36,24 @@ static struct large_blocks large_blocks_of(MPI_Count count) {
 }
 
 /* The call with large counts: `count` in place of both counts of the arguments. */
-static int call_large(int kind, const struct arguments *a, MPI_Count count, int native) {
+static int call_large(int collective, const struct arguments *a, MPI_Count count, int native) {
     const struct large_blocks each = large_blocks_of(count);
     const struct large large = {count, each.counts, each.displacements};
-    if (collectives[kind].call_large == NULL) /* a barrier has no count */
-        return call(&collectives[kind], a, native);
-    return collectives[kind].call_large(a, &large, native);
+    if (collectives[collective].call_large == NULL) /* a barrier has no count */
+        return call(&collectives[collective], a, native);
+    return collectives[collective].call_large(a, &large, native);
 }
 
 /* Both on buffers of so many bytes, filled alike. */
-static void compare(int kind, struct arguments *arguments, MPI_Count count, size_t bytes) {
+static void compare(int collective, struct arguments *arguments, MPI_Count count, size_t bytes) {
     char *input = malloc(bytes), *expected = malloc(bytes), *actual = malloc(bytes);
     for (size_t i = 0; i < bytes; ++i)
         input[i] = expected[i] = actual[i] = (char)((size_t)rank * 31 + i * 7);
     arguments->send = input;
     arguments->recv = expected;
-    EXPECT(call_large(kind, arguments, count, 1) == MPI_SUCCESS);
+    EXPECT(call_large(collective, arguments, count, 1) == MPI_SUCCESS);
     arguments->recv = actual;
-    EXPECT(call_large(kind, arguments, count, 0) == MPI_SUCCESS);
+    EXPECT(call_large(collective, arguments, count, 0) == MPI_SUCCESS);
     EXPECT(memcmp(expected, actual, bytes) == 0);
     free(input);
     free(expected);
@@ -62,14 +62,14 @@ static void compare(int kind, struct arguments *arguments, MPI_Count count, size
 
 static void small(void) {
     const size_t bytes = (size_t)(COUNT + 1) * sizeof(int) * (size_t)size;
-    for (int kind = 0; kind < COLLECTIVES; ++kind)
+    for (int collective = 0; collective < COLLECTIVES; ++collective)
         for (int root = 0; root < size; ++root) {
             struct arguments arguments = {.send_type = MPI_INT,
                                           .recv_type = MPI_INT,
                                           .op = MPI_SUM,
                                           .root = root,
                                           .comm = MPI_COMM_WORLD};
-            compare(kind, &arguments, COUNT, bytes);
+            compare(collective, &arguments, COUNT, bytes);
         }
 }
 
@@ -114,11 +114,11 @@ static void many_of_nothing(void) {
     MPI_Type_contiguous(0, MPI_INT, &empty);
     MPI_Type_commit(&empty);
     MPI_Op_create(add_nothing, 1, &op);
-    for (int kind = 0; kind < COLLECTIVES; ++kind) {
+    for (int collective = 0; collective < COLLECTIVES; ++collective) {
         struct arguments arguments = {
             .send_type = empty, .recv_type = empty, .op = op, .comm = MPI_COMM_WORLD};
-        if (!(collectives[kind].has & REDUCES))
-            compare(kind, &arguments, (MPI_Count)INT_MAX + 5, 64);
+        if (!(collectives[collective].has & REDUCES))
+            compare(collective, &arguments, (MPI_Count)INT_MAX + 5, 64);
     }
     MPI_Op_free(&op);
     MPI_Type_free(&empty);

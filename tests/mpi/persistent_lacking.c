@@ -129,10 +129,10 @@ int main(int argc, char **argv) {
     blocks = blocks_of(BYTES);
     libcoll_choice("bcast", BYTES, MPI_COMM_WORLD);
     int all = 0;
-    for (int kind = 0; kind < COLLECTIVES; ++kind)
+    for (int collective = 0; collective < COLLECTIVES; ++collective)
         for (int poor = 0; poor < size; poor += size - 1)
             for (is_lasting = 0; is_lasting < 2; ++is_lasting)
-                for (int number = 0; try(&collectives[kind], poor, number, data); ++number)
+                for (int number = 0; try(&collectives[collective], poor, number, data); ++number)
                     ++all;
     if (rank == 0)
         printf("%d allocations failed\n", all);

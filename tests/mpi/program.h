@@ -67,7 +67,7 @@ static inline unsigned next_random(unsigned *state) {
  * One call of a collective, by its number, through the library and the same one through PMPI; 1
  * if the results differ. Of `bytes` for, or from, each rank.
  */
-static inline int differs(int kind, int bytes, int root, unsigned seed, MPI_Comm comm) {
+static inline int differs(int collective, int bytes, int root, unsigned seed, MPI_Comm comm) {
     int rank, size;
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &size);
@@ -87,9 +87,9 @@ static inline int differs(int kind, int bytes, int root, unsigned seed, MPI_Comm
                                   .op = MPI_BXOR,
                                   .root = root,
                                   .comm = comm};
-    int failed = call(&collectives[kind], &arguments, 1) != MPI_SUCCESS;
+    int failed = call(&collectives[collective], &arguments, 1) != MPI_SUCCESS;
     arguments.recv = actual;
-    failed |= call(&collectives[kind], &arguments, 0) != MPI_SUCCESS;
+    failed |= call(&collectives[collective], &arguments, 0) != MPI_SUCCESS;
     failed |= memcmp(expected, actual, room) != 0;
     free(input);
     free(expected);

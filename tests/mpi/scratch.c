@@ -112,7 +112,7 @@ static void keep_left(void *left, void *right, int *count, MPI_Datatype *type) {
     memcpy(right, left, (size_t)*count * (size_t)extent);
 }
 
-static struct buffers make_buffers(const struct coll_shape *kind, int count, int size,
+static struct buffers make_buffers(const struct coll_descriptor *kind, int count, int size,
                                    const struct variant *variant) {
     const size_t room = 2 * (size_t)LARGE * (size_t)(count + 1) * (size_t)size;
     struct buffers b = {calloc(room, 1),
@@ -151,7 +151,7 @@ static void free_buffers(struct buffers *b) {
 
 static struct coll_call make_call(enum coll_collective collective, const struct buffers *b,
                                   int count, int rank, const struct variant *variant) {
-    const struct coll_shape *kind = &coll_shapes[collective];
+    const struct coll_descriptor *kind = &coll_descriptors[collective];
     const int uneven = kind->uneven;
     struct coll_call call = {.collective = collective,
                              .comm = MPI_COMM_WORLD,
@@ -243,7 +243,7 @@ static double taken(const struct candidate *candidate, struct coll_call *call, s
 /* Whether a collective and a routine have calls of that variant. */
 static int allows(enum coll_collective collective, const struct coll_routine *routine,
                   const struct variant *variant) {
-    const struct coll_shape *kind = &coll_shapes[collective];
+    const struct coll_descriptor *kind = &coll_descriptors[collective];
     const int reorders = (routine->constraints & COLL_COMMUTATIVE) != 0;
     return !(variant->in_place && kind->in_place == COLL_NEVER) &&
            !(variant->root > 0 && !kind->rooted) &&
@@ -257,9 +257,10 @@ static void try(enum coll_collective collective, const struct candidate *candida
         const struct variant variant = {bits & 1 ? cc->size - 1 : 0, bits & 2, bits & 4, bits & 8};
         if (!allows(collective, candidate->routine, &variant))
             continue;
-        const int large = coll_shapes[collective].reduces && variant.odd;
+        const int large = coll_descriptors[collective].reduces && variant.odd;
         const int count = large ? (bytes + LARGE - 1) / LARGE : bytes;
-        struct buffers buffers = make_buffers(&coll_shapes[collective], count, cc->size, &variant);
+        struct buffers buffers =
+            make_buffers(&coll_descriptors[collective], count, cc->size, &variant);
         struct coll_call call = make_call(collective, &buffers, count, cc->rank, &variant);
         const double here = taken(candidate, &call, cc, &bound);
         most = here > most ? here : most;

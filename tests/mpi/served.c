@@ -7,9 +7,9 @@ int main(int argc, char **argv) {
     int size;
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    for (int kind = 0; kind < COLLECTIVES; ++kind)
+    for (int collective = 0; collective < COLLECTIVES; ++collective)
         for (int bytes = 1; bytes < RULES * STEP; bytes += STEP / 4 - 1)
-            for (int root = 0; root < ((collectives[kind].has & ROOTED) ? size : 1); ++root)
-                EXPECT(!differs(kind, bytes, root, (unsigned)bytes, MPI_COMM_WORLD));
+            for (int root = 0; root < ((collectives[collective].has & ROOTED) ? size : 1); ++root)
+                EXPECT(!differs(collective, bytes, root, (unsigned)bytes, MPI_COMM_WORLD));
     return finish();
 }

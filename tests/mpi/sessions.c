@@ -82,8 +82,8 @@ static void again(int times) {
         MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);
         MPI_Comm_set_attr(comm, key, data);
     }
-    for (int kind = 0; kind < COLLECTIVES; ++kind)
-        EXPECT(!differs(kind, 400, 0, 1, comm));
+    for (int collective = 0; collective < COLLECTIVES; ++collective)
+        EXPECT(!differs(collective, 400, 0, 1, comm));
     if (times > 0) {
         MPI_Comm_get_attr(comm, key, &value, &found);
         EXPECT(found && value == data);

@@ -9,8 +9,8 @@
 enum { CHILDREN = 2, BYTES = 200 };
 
 static void use(MPI_Comm comm) {
-    for (int kind = 0; kind < COLLECTIVES; ++kind)
-        EXPECT(!differs(kind, BYTES, 0, 1, comm));
+    for (int collective = 0; collective < COLLECTIVES; ++collective)
+        EXPECT(!differs(collective, BYTES, 0, 1, comm));
     EXPECT(strcmp(libcoll_choice("bcast", BYTES, comm), "binomial") == 0);
 }
 

@@ -84,7 +84,8 @@ def test_several_ranks_on_a_host_get_the_bytes_of_native(ranks, slots, level):
 
 @pytest.mark.parametrize(("ranks", "cluster"), [(2, 3), (2, COMMON), slow(5, COMMON)])
 def test_ranks_that_share_memory_get_the_bytes_of_native(ranks, cluster):
-    assert min(check(ranks, cluster=cluster, shared=True).passed.values()) > 0
+    run = check(ranks, cluster=cluster, shared=True, timeout=30 * MINUTES)
+    assert min(run.passed.values()) > 0
 
 
 #: The layouts of the ranks, whether they share memory, and what MPICH 4.3 makes of it.

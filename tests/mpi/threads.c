@@ -29,10 +29,10 @@ static void *carry_out(void *argument) {
     int size;
     MPI_Comm_size(work->comm, &size);
     for (int call = 0; call < work->calls; ++call) {
-        const int kind = (int)(next_random(&state) % COLLECTIVES);
+        const int collective = (int)(next_random(&state) % COLLECTIVES);
         const int root = (int)(next_random(&state) % (unsigned)size);
         const int bytes = (int)(next_random(&state) % LONGEST);
-        work->wrong += differs(kind, bytes, root, state, work->comm);
+        work->wrong += differs(collective, bytes, root, state, work->comm);
         if (call % LIFE == LIFE - 1)
             renew(&work->comm);
     }

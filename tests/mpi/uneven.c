@@ -132,8 +132,8 @@ int main(int argc, char **argv) {
         MPI_Comm comm;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         tests[i](comm);
-        for (int kind = 0; kind < COLLECTIVES; ++kind)
-            EXPECT(!differs(kind, 100, 0, 1, comm));
+        for (int collective = 0; collective < COLLECTIVES; ++collective)
+            EXPECT(!differs(collective, 100, 0, 1, comm));
         MPI_Comm_free(&comm);
     }
     return finish();

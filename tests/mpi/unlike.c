@@ -10,9 +10,9 @@ extern const char *libcoll_choice(const char *collective, MPI_Aint bytes, MPI_Co
 
 static void use(const char *name, MPI_Comm comm) {
     int rank;
-    for (int kind = 0; kind < COLLECTIVES; ++kind)
+    for (int collective = 0; collective < COLLECTIVES; ++collective)
         for (int bytes = 40; bytes < 800; bytes += 64)
-            EXPECT(!differs(kind, bytes, 0, 1, comm));
+            EXPECT(!differs(collective, bytes, 0, 1, comm));
     MPI_Comm_rank(comm, &rank);
     const char *choice = libcoll_choice == NULL ? "?" : libcoll_choice("bcast", 500, comm);
     if (rank == 0)

@@ -6,7 +6,12 @@ import pytest
 
 from docs.tools.bench_tuning.model import Cluster
 from stagegen.measure.records import Candidate
-from tests.tune.test_synthetic import tuned
+from stagegen.tune.plan import Plan
+from stagegen.tune.purse import PaidSource, Purse
+from stagegen.tune.search import Search
+from stagegen.tune.spending import Spender
+from stagegen.tune.subject import Subject
+from tests.tune.test_synthetic import RATE, TIMING, algorithm, tuned
 
 SIZES = (1, 100, 200)
 NAMES = ("late", "native", "ring")
@@ -56,3 +61,17 @@ def test_looks_go_on_to_all_sizes_at_which_it_takes_less_time(sizes):
     found = cluster({1: 0.05, 400: 0.02}, native)
     outcome = tuned(found, NAMES, sizes)
     assert {outcome.tables[0].choice(size).algorithm for size in sizes[1:]} == {"late"}
+
+
+def test_within_a_budget_these_looks_do_not_wait_for_all_others():
+    """There may be no time left for them then."""
+    sizes = (1, 100, 200, 400, 800, 1600, 3200)
+    found = cluster({1: 0.05, 200: 0.02, 3200: 0.3}, {1: 0.01, 100: 0.03, 200: 0.06, 3200: 0.5})
+    purse = Purse(1e4)
+    plan = Plan(16, sizes, TIMING, 20.0, lambda what: None, bound=lambda size: RATE * size)
+    search = Search(PaidSource(found, purse), plan, "alltoall", [algorithm(name) for name in NAMES])
+    subject = Subject(search, "alltoall", plan, dict)
+    Spender([subject], purse, plan.protocol, lambda *call: 0.0).run()
+    order = [(one.size, {c.algorithm for c in one.candidates}) for one in found.asked]
+    longer = next(i for i, (size, names) in enumerate(order) if size == 100 and "late" in names)
+    assert longer < next(i for i, (size, _) in enumerate(order) if size == sizes[-1])
