@@ -33,8 +33,13 @@ from stagegen.tune.shapes import Shape
 #: Repetitions of each call in a job; short calls get more.
 REPETITIONS = 5
 
-#: How often a call that seems to be slow is compared again, with so many repetitions each.
-AGAIN = 4
+#: In how many other launches of a job a call that seems to be slow is compared again, and with how
+#: many repetitions in each.
+AGAIN, REPETITIONS_AGAIN = 5, 15
+
+
+#: The collective, and the size in bytes.
+Call = tuple[str, int]
 
 
 class InLab:
@@ -239,18 +244,24 @@ class InLab:
         asked = self.setting
         topology = job.topology(asked.topology)
         launcher, toolchain, _ = launcher_and_toolchain(topology, asked.file, "lab", None)
-        rows = []
         # Ranks find their places by their hosts' names, as in a user's job.
         named = {"LIBCOLL_PLACEMENT": ""}
         library = self._folder / "shapes"
-        with closing(Bench(launcher, topology, library, toolchain, named)) as bench:
-            for collective in asked.collectives:
-                described = CATALOGUE.collective(collective)
-                for size in asked.sizes if described.has_data else (0,):
+
+        def compare(calls: Sequence[Call], repetitions: int) -> list[Comparison]:
+            found = []
+            with closing(Bench(launcher, topology, library, toolchain, named)) as bench:
+                for collective, size in calls:
+                    described = CATALOGUE.collective(collective)
                     bound = patience(topology, described, size, 0) / bench.environment.scale
-                    compare = partial(bench.compare, collective, size, REPETITIONS, bound)
-                    rows.append(asdict(row_of(compare, job.name)))
-        return rows
+                    found.append(bench.compare(collective, size, repetitions, bound))
+            return found
+
+        collectives = map(CATALOGUE.collective, asked.collectives)
+        calls = [
+            (c.name, size) for c in collectives for size in (asked.sizes if c.has_data else (0,))
+        ]
+        return list(map(asdict, rows_of(compare, calls, job.name)))
 
     def _recorded(self, name: str) -> Recorded:
         return read_recorded(self._folder / name, None)
@@ -263,27 +274,36 @@ class InLab:
         return table.choice(size) if table else NATIVE_CANDIDATE
 
 
-def row_of(compare: Callable[[], Comparison], job: str) -> Row:
-    """Return the row of a call in a job, which is timed again if it seems to be slow.
+def rows_of(
+    compare: Callable[[Sequence[Call], int], Sequence[Comparison]],
+    calls: Sequence[Call],
+    job: str,
+) -> list[Row]:
+    """Return the rows of calls in a job; those that seem to be slow are timed again.
 
-    The least of hundreds of speed-ups is mostly luck: a native call differs from another one, too.
-    So only what is measured then counts.
+    The least of hundreds of speed-ups is mostly luck: a native call differs from another one, too,
+    and short calls differ from launch to launch. So only the median of further launches counts.
 
     Args:
-        compare: times native and tuned calls in turn.
+        compare: times native and tuned calls in turn in a launch, with so many repetitions.
+        calls: of the job.
         job: its ranks and hosts.
     """
-    first = compare()
-    row = Row(first.collective, first.size, job, first.routine, _speedup([first]))
-    if row.speedup >= SLOWER:
-        return row
-    return replace(row, speedup=_speedup([compare() for _ in range(AGAIN)]), again=True)
+    found = compare(calls, REPETITIONS)
+    rows = [Row(one.collective, one.size, job, one.routine, _speedup(one)) for one in found]
+    slow = [place for place, row in enumerate(rows) if row.speedup < SLOWER]
+    if slow:
+        again = [calls[place] for place in slow]
+        launches = [compare(again, REPETITIONS_AGAIN) for _ in range(AGAIN)]
+        for place, of_call in zip(slow, zip(*launches, strict=True), strict=True):
+            speedup = statistics.median(map(_speedup, of_call))
+            rows[place] = replace(rows[place], speedup=speedup, again=True)
+    return rows
 
 
-def _speedup(found: Sequence[Comparison]) -> float:
+def _speedup(found: Comparison) -> float:
     """Return the median native time over the median tuned one."""
-    native, tuned = ([t for one in found for t in getattr(one, of)] for of in ("native", "tuned"))
-    return statistics.median(native) / statistics.median(tuned)
+    return statistics.median(found.native) / statistics.median(found.tuned)
 
 
 class Natives:

@@ -27,7 +27,7 @@ class Row:
         job: its ranks and hosts.
         routine: the algorithm that serves it.
         speedup: the native time over the tuned one.
-        again: whether this is a second measurement, as the first one was below :data:`SLOWER`.
+        again: whether it is of other launches, as that of the first one was below :data:`SLOWER`.
     """
 
     collective: str
