@@ -2,8 +2,8 @@
  * Compares routines with the MPI library's own, byte by byte.
  *
  * The same input goes through PMPI, once, and through each routine; the whole buffers are then
- * compared, the gaps between the elements included. A collective's shape (coll.h) says which calls
- * it allows.
+ * compared, the gaps between the elements included. A collective's descriptor (coll.h) says which
+ * calls it allows.
  */
 #include "conformance.h"
 
@@ -31,10 +31,11 @@ struct test {
 static struct coll_call make_call(const struct test *test, const struct trial *trial,
                                   const struct side *send, const struct side *recv, MPI_Op op,
                                   char *sendbuf, char *recvbuf) {
-    const struct coll_shape *kind = test->caller.kind;
-    const int at_root = !kind->rooted || test->caller.rank == trial->root;
-    const int times =
-        kind->uneven && kind->send == COLL_ONE ? weight(trial, test->caller.rank, 0, 0) : 1;
+    const struct coll_descriptor *descriptor = test->caller.descriptor;
+    const int at_root = !descriptor->rooted || test->caller.rank == trial->root;
+    const int times = descriptor->uneven && descriptor->send == COLL_ONE
+                          ? weight(trial, test->caller.rank, 0, 0)
+                          : 1;
     struct coll_call call = {
         .collective = test->collective,
         .comm = test->caller.comm,
@@ -48,13 +49,13 @@ static struct coll_call make_call(const struct test *test, const struct trial *t
         .recv_blocks = {.counts = recv->counts, .displacements = recv->displacements},
         .op = op,
         .root = trial->root};
-    if (coll_is_from_root(kind) && !at_root)
+    if (coll_is_from_root(descriptor) && !at_root)
         call.sendbuf = NULL;
-    if (coll_is_to_root(kind) && !at_root)
+    if (coll_is_to_root(descriptor) && !at_root)
         call.recvbuf = NULL;
-    if (trial->in_place && at_root && kind->in_place == COLL_RECVBUF)
+    if (trial->in_place && at_root && descriptor->in_place == COLL_RECVBUF)
         call.recvbuf = MPI_IN_PLACE;
-    if (trial->in_place && at_root && kind->in_place == COLL_SENDBUF)
+    if (trial->in_place && at_root && descriptor->in_place == COLL_SENDBUF)
         call.sendbuf = MPI_IN_PLACE;
     return call;
 }
@@ -228,7 +229,7 @@ static int run(struct test *test, struct conformance_report *report) {
 static int check(enum coll_collective collective, const struct coll_routine *routine,
                  const struct coll_parameters *parameters, MPI_Comm comm,
                  enum conformance_level level, int times, struct conformance_report *report) {
-    struct test test = {.caller = {.kind = &coll_shapes[collective], .comm = comm},
+    struct test test = {.caller = {.descriptor = &coll_descriptors[collective], .comm = comm},
                         .collective = collective,
                         .routine = routine,
                         .parameters = parameters};
@@ -238,7 +239,7 @@ static int check(enum coll_collective collective, const struct coll_routine *rou
     COLL_TRY(PMPI_Comm_size(comm, &caller->size));
     COLL_TRY(expected_of(comm, collective, &test.expected));
     const struct series series = {
-        .kind = caller->kind,
+        .descriptor = caller->descriptor,
         .level = level,
         .size = caller->size,
         .reorders = routine != NULL && coll_reorders(routine, parameters),

@@ -24,7 +24,7 @@ struct side {
 
 /* The rank that makes the call. */
 struct caller {
-    const struct coll_shape *kind;
+    const struct coll_descriptor *descriptor;
     MPI_Comm comm;
     int rank, size;
 };
@@ -36,7 +36,7 @@ static inline const struct layout *layout_of(const struct caller *caller, const 
     const int odd = caller->rank % 2;
     if (trial->operand != NULL)
         return trial->operand->shapes[odd] != NULL ? trial->operand->shapes[odd]->layout : NULL;
-    if (caller->kind->send == COLL_NOTHING && odd)
+    if (caller->descriptor->send == COLL_NOTHING && odd)
         sends = 1;
     return sends ? trial->pair->send : trial->pair->recv;
 }
@@ -84,8 +84,8 @@ static inline int weight(const struct trial *trial, int from, int to, int symmet
  */
 static inline int make_blocks(const struct caller *caller, const struct trial *trial, int sends,
                               struct side *side) {
-    const struct coll_shape *kind = caller->kind;
-    const int one_to = kind->send != COLL_ALL, one_from = kind->recv != COLL_ALL;
+    const struct coll_descriptor *descriptor = caller->descriptor;
+    const int one_to = descriptor->send != COLL_ALL, one_from = descriptor->recv != COLL_ALL;
     side->counts = calloc(2 * (size_t)caller->size, sizeof *side->counts);
     if (side->counts == NULL)
         return MPI_ERR_NO_MEM;
@@ -102,15 +102,16 @@ static inline int make_blocks(const struct caller *caller, const struct trial *t
 
 static inline int make_side(const struct caller *caller, const struct trial *trial, int sends,
                             struct side *side) {
-    const struct coll_shape *kind = caller->kind;
-    const enum coll_side holds = sends ? kind->send : kind->recv;
-    const int all = holds == COLL_ALL || (trial->in_place && kind->send == COLL_ALL);
+    const struct coll_descriptor *descriptor = caller->descriptor;
+    const enum coll_side holds = sends ? descriptor->send : descriptor->recv;
+    const int all = holds == COLL_ALL || (trial->in_place && descriptor->send == COLL_ALL);
     *side = (struct side){0};
     COLL_TRY(make_type(trial->operand, layout_of(caller, trial, sends), trial->blocks, side));
-    if (kind->uneven)
+    if (descriptor->uneven)
         COLL_TRY(make_blocks(caller, trial, sends, side));
-    return measure_side(
-        (MPI_Aint)(all ? caller->size : 1) * (kind->uneven ? LONGEST : 1) * side->count, side);
+    return measure_side((MPI_Aint)(all ? caller->size : 1) * (descriptor->uneven ? LONGEST : 1) *
+                            side->count,
+                        side);
 }
 
 /*
@@ -119,10 +120,10 @@ static inline int make_side(const struct caller *caller, const struct trial *tri
  */
 static inline MPI_Aint defined_bytes(const struct caller *caller, const struct trial *trial,
                                      const struct side *recv) {
-    const struct coll_shape *kind = caller->kind;
-    if (!kind->reduces || kind->send != COLL_ALL || !trial->in_place)
+    const struct coll_descriptor *descriptor = caller->descriptor;
+    if (!descriptor->reduces || descriptor->send != COLL_ALL || !trial->in_place)
         return recv->bytes;
-    return GUARD + recv->extent * (kind->uneven ? recv->counts[caller->rank] : recv->count);
+    return GUARD + recv->extent * (descriptor->uneven ? recv->counts[caller->rank] : recv->count);
 }
 
 static inline int free_side(struct side *side) {

@@ -50,7 +50,7 @@ struct trials {
 
 /* The common part of trials that are listed together. */
 struct series {
-    const struct coll_shape *kind;
+    const struct coll_descriptor *descriptor;
     enum conformance_level level;
     int size;
     int reorders; /* for a routine that changes the order of operands */
@@ -84,16 +84,16 @@ static inline int native_leaves_other_data(const struct series *series) {
  * changes.
  */
 static inline int native_can(const struct series *series, int blocks) {
-    const struct coll_shape *kind = series->kind;
-    const int scatters = kind->send == COLL_ALL;
-    if (kind->reduces)
+    const struct coll_descriptor *descriptor = series->descriptor;
+    const int scatters = descriptor->send == COLL_ALL;
+    if (descriptor->reduces)
         return !scatters ||
                ((!series->in_place ||
                  (blocks <= LONG_BLOCKS && !native_leaves_other_data(series))) &&
                 !(is_ordered(series->operand) && series->operand->shapes[0] != &contiguous_shape));
     const struct layout *layout = pairs[series->data].recv;
-    if (kind->rooted)
-        return layout != &pair_layout || kind->send == COLL_NOTHING;
+    if (descriptor->rooted)
+        return layout != &pair_layout || descriptor->send == COLL_NOTHING;
     if (layout != &pair_layout && layout != &scattered_layout)
         return 1;
     return !scatters || !series->in_place;
@@ -120,7 +120,7 @@ static inline void add_trial(struct trials *trials, const struct series *series,
     if (series->native && by_definition)
         return;
     trials->list[trials->count++] = (struct trial){
-        .pair = series->kind->reduces ? NULL : &pairs[series->data],
+        .pair = series->descriptor->reduces ? NULL : &pairs[series->data],
         .operand = series->operand,
         .blocks = blocks,
         .root = series->root,
@@ -135,7 +135,7 @@ static inline void add_lengths(struct trials *trials, const struct series *serie
     const int *blocks = full ? full_blocks : quick_blocks;
     const int count = full ? sizeof full_blocks / sizeof *full_blocks
                            : sizeof quick_blocks / sizeof *quick_blocks;
-    const int one = series->kind->send != COLL_ALL && series->kind->recv != COLL_ALL;
+    const int one = series->descriptor->send != COLL_ALL && series->descriptor->recv != COLL_ALL;
     for (int i = 0; i < count; ++i)
         add_trial(trials, series, blocks[i]);
     if (full && series->size <= SMALL && series->data < LONG_KINDS)
@@ -157,7 +157,7 @@ static inline void add_roots(struct trials *trials, struct series *series) {
         add_lengths(trials, series);
     }
     series->root = series->size - 1;
-    series->in_place = series->kind->in_place != COLL_NEVER;
+    series->in_place = series->descriptor->in_place != COLL_NEVER;
     if (series->in_place)
         add_lengths(trials, series);
 }
@@ -167,28 +167,28 @@ static inline void add_lengths_and_sparse(struct trials *trials, const struct se
     struct series sparse = *series;
     sparse.sparse = 1;
     add_lengths(trials, series);
-    if (series->kind->uneven && !series->kind->reduces)
+    if (series->descriptor->uneven && !series->descriptor->reduces)
         add_trial(trials, &sparse, SPARSE_BLOCKS);
 }
 
 /* Without and with MPI_IN_PLACE. */
 static inline void add_both(struct trials *trials, struct series *series) {
     add_lengths_and_sparse(trials, series);
-    series->in_place = series->kind->in_place != COLL_NEVER;
+    series->in_place = series->descriptor->in_place != COLL_NEVER;
     if (series->in_place)
         add_lengths_and_sparse(trials, series);
 }
 
 /* All telling kinds of data, in all lengths. */
 static inline void add_telling(struct trials *trials, const struct series *start) {
-    const int reduces = start->kind->reduces;
+    const int reduces = start->descriptor->reduces;
     for (int data = 0; data < (reduces ? (int)OPERANDS : (int)PAIRS); ++data) {
         struct series series = *start;
         series.data = data;
         series.operand = reduces ? &operands[data] : NULL;
         if (!routine_can(&series) || (reduces && memory_misleads_native(&series)))
             continue;
-        if (start->kind->rooted)
+        if (start->descriptor->rooted)
             add_roots(trials, &series);
         else
             add_both(trials, &series);
@@ -201,7 +201,7 @@ static inline void add_predefined_operations(struct trials *trials, const struct
     for (int i = start->turn % every; i < count; i += every) {
         struct series series = *start;
         series.operand = &predefined[i];
-        series.root = start->kind->rooted ? i % start->size : 0;
+        series.root = start->descriptor->rooted ? i % start->size : 0;
         series.in_place = i / every % 2;
         add_trial(trials, &series, PREDEFINED_BLOCKS);
     }
@@ -210,20 +210,20 @@ static inline void add_predefined_operations(struct trials *trials, const struct
 /* From every root. */
 static inline void add_every_root(struct trials *trials, const struct series *start) {
     struct series series = *start;
-    series.operand = start->kind->reduces ? &operands[0] : NULL;
+    series.operand = start->descriptor->reduces ? &operands[0] : NULL;
     for (; series.root < series.size; ++series.root)
         add_trial(trials, &series, full_blocks[1]);
 }
 
 static inline void list_trials(struct trials *trials, const struct series *start) {
-    if (start->kind->send == COLL_NOTHING && start->kind->recv == COLL_NOTHING) {
+    if (start->descriptor->send == COLL_NOTHING && start->descriptor->recv == COLL_NOTHING) {
         add_trial(trials, start, 0);
         return;
     }
     add_telling(trials, start);
-    if (start->kind->reduces)
+    if (start->descriptor->reduces)
         add_predefined_operations(trials, start);
-    if (start->kind->rooted && start->level == CONFORMANCE_FULL && start->size <= SMALL)
+    if (start->descriptor->rooted && start->level == CONFORMANCE_FULL && start->size <= SMALL)
         add_every_root(trials, start);
 }
 

@@ -219,7 +219,7 @@ struct coll_events *coll_events_begin(const struct coll_routine *routine,
         .communicator = known->place - 1,
         .sequence = sequence,
         .routine = (int32_t)(routine - coll_routines),
-        .root = coll_shapes[call->collective].rooted ? call->root : -1,
+        .root = coll_descriptors[call->collective].rooted ? call->root : -1,
         .thread = own->thread,
     };
     own->cc = cc;
@@ -260,7 +260,7 @@ void coll_event_at(enum coll_event_kind kind, int a, int b, int64_t time) {
 int coll_traced_run(const struct coll_routine *routine, const struct coll_call *call,
                     struct coll_comm *cc, const struct coll_parameters *parameters) {
     if ((routine->constraints & COLL_UNPREPARED) ||
-        (call->bytes == 0 && !coll_shapes[call->collective].unsized))
+        (call->bytes == 0 && !coll_descriptors[call->collective].unsized))
         return coll_run(routine, call, cc, parameters);
     COLL_TRY(coll_comm_private(call->comm, cc));
     if (cc->kind == COLL_KIND_NATIVE)

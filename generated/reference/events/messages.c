@@ -16,7 +16,7 @@
 
 /*
  * Receives on their way, by their requests: where one ends, only the request tells whose message
- * has come. Where all places for a request are taken, one of them goes to the later receive; the
+ * has come. Where all entries for a request are taken, one of them goes to the later receive; the
  * earlier one is no event then.
  */
 enum { PROBES = 16, FEW = 64 };
@@ -28,11 +28,11 @@ static unsigned hash_of(MPI_Request request) {
 }
 
 /*
- * Where a request is or, if there is room asked for, where it can be. Its places are taken in their
+ * The entry of a request or, if there is room asked for, one for it. Its entries are taken in their
  * order, so it is in none after the first that this call has not used; what has ended leaves
- * MPI_REQUEST_NULL. *next says whether all places are used: then it may be in the other table.
+ * MPI_REQUEST_NULL. *next says whether all entries are used: then it may be in the other table.
  */
-static struct events_awaited *place_in(struct events_awaited *table, unsigned size, uint64_t call,
+static struct events_awaited *entry_in(struct events_awaited *table, unsigned size, uint64_t call,
                                        MPI_Request request, int room, int *next) {
     const unsigned first = hash_of(request);
     *next = 0;
@@ -47,21 +47,21 @@ static struct events_awaited *place_in(struct events_awaited *table, unsigned si
     return NULL;
 }
 
-static struct events_awaited *place_of(struct coll_events *events, MPI_Request request, int room) {
+static struct events_awaited *entry_of(struct coll_events *events, MPI_Request request, int room) {
     int next;
     const uint64_t call = events->call_count;
     struct events_awaited *one =
-        place_in(events->awaited, EVENTS_AWAITED, call, request, room, &next);
+        entry_in(events->awaited, EVENTS_AWAITED, call, request, room, &next);
     if (one != NULL || !next)
         return one;
-    return place_in(events->more, EVENTS_AWAITED_MORE, call, request, room, &next);
+    return entry_in(events->more, EVENTS_AWAITED_MORE, call, request, room, &next);
 }
 
 static void await(MPI_Request request, int from, int tag) {
     struct coll_events *events = coll_events_now;
     if (events == NULL || from == MPI_PROC_NULL || request == MPI_REQUEST_NULL)
         return;
-    struct events_awaited *one = place_of(events, request, 1);
+    struct events_awaited *one = entry_of(events, request, 1);
     if (one == NULL)
         one = &events->more[hash_of(request) % EVENTS_AWAITED_MORE];
     *one = (struct events_awaited){request, from, tag, events->call_count};
@@ -81,7 +81,7 @@ static void received(int from, int tag) {
 static void ended(MPI_Request request, const MPI_Status *status) {
     if (coll_events_now == NULL || request == MPI_REQUEST_NULL)
         return;
-    struct events_awaited *one = place_of(coll_events_now, request, 0);
+    struct events_awaited *one = entry_of(coll_events_now, request, 0);
     if (one == NULL)
         return;
     const int has_status = status != MPI_STATUS_IGNORE;

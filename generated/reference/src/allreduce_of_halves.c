@@ -11,20 +11,21 @@
  *   --from-log measurements.jsonl
  */
 #include "coll.h"
+#include "pieces.h"
 
 /* The same call, of the first or of the second half of its elements. */
 static int run_half(const struct coll_call *call, const struct coll_comm *cc,
                     const struct coll_parameters *parameters, int half) {
     const int has_result = call->collective == COLL_ALLREDUCE || cc->rank == call->root;
-    const int first = call->recv_count / 2;
+    const struct coll_half of = coll_half_of(call->recv_count, half);
     struct coll_call part = *call;
     MPI_Aint stride;
     COLL_TRY(coll_extent(1, call->recv_type, &stride));
-    part.recv_count = half == 0 ? first : call->recv_count - first;
-    if (half == 1 && call->sendbuf != MPI_IN_PLACE)
-        part.sendbuf = (const char *)call->sendbuf + first * stride;
-    if (half == 1 && has_result)
-        part.recvbuf = (char *)call->recvbuf + first * stride;
+    part.recv_count = (int)of.count;
+    if (call->sendbuf != MPI_IN_PLACE)
+        part.sendbuf = (const char *)call->sendbuf + of.first * stride;
+    if (has_result)
+        part.recvbuf = (char *)call->recvbuf + of.first * stride;
     return coll_run_part(parameters, half, part, cc);
 }
 

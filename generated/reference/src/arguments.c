@@ -66,59 +66,61 @@ static const char *block_at(const void *blocks, int rank, MPI_Count count, MPI_D
  * blocks may overlap what the root sends or receives of its own. That is forbidden, too, but MPICH
  * lets it pass on all ranks, and so the root may not be the only one to leave it to MPICH.
  */
-static int overlaps_own(const struct coll_call *call, const struct coll_shape *shape, int rank) {
+static int overlaps_own(const struct coll_call *call, const struct coll_descriptor *descriptor,
+                        int rank) {
     if (call->send_type != call->recv_type || call->send_count != call->recv_count ||
         call->send_count == 0)
         return 0;
-    const void *blocks = shape->send == COLL_ALL ? call->sendbuf : call->recvbuf;
-    const void *other = shape->send == COLL_ALL ? call->recvbuf : call->sendbuf;
+    const void *blocks = descriptor->send == COLL_ALL ? call->sendbuf : call->recvbuf;
+    const void *other = descriptor->send == COLL_ALL ? call->recvbuf : call->sendbuf;
     return overlap(other, call->send_type,
                    block_at(blocks, rank, call->recv_count, call->recv_type), call->recv_type);
 }
 
 /* What this rank of `size` sends. It is in the receive buffer if the call is in place. */
-static int valid_sent(const struct coll_call *call, const struct coll_shape *shape, int in_place,
-                      int size) {
-    if (shape->reduces) {
+static int valid_sent(const struct coll_call *call, const struct coll_descriptor *descriptor,
+                      int in_place, int size) {
+    if (descriptor->reduces) {
         const void *input = in_place ? call->recvbuf : call->sendbuf;
-        return shape->uneven
+        return descriptor->uneven
                    ? valid_blocks(input, &call->recv_blocks, size, call->recv_type, call->comm)
                    : valid_buffer(input, call->recv_count, call->recv_type, call->comm);
     }
-    if (shape->send == COLL_NOTHING || in_place)
+    if (descriptor->send == COLL_NOTHING || in_place)
         return 1;
-    return shape->uneven && shape->send == COLL_ALL
+    return descriptor->uneven && descriptor->send == COLL_ALL
                ? valid_blocks(call->sendbuf, &call->send_blocks, size, call->send_type, call->comm)
                : valid_buffer(call->sendbuf, call->send_count, call->send_type, call->comm);
 }
 
 /* What this rank receives; of a reduction whose result is scattered in any lengths, its own. */
-static int valid_received(const struct coll_call *call, const struct coll_shape *shape, int rank,
-                          int size) {
-    if (shape->recv == COLL_NOTHING)
+static int valid_received(const struct coll_call *call, const struct coll_descriptor *descriptor,
+                          int rank, int size) {
+    if (descriptor->recv == COLL_NOTHING)
         return 1;
-    if (shape->uneven && shape->recv == COLL_ALL)
+    if (descriptor->uneven && descriptor->recv == COLL_ALL)
         return valid_blocks(call->recvbuf, &call->recv_blocks, size, call->recv_type, call->comm);
-    const int scattered = shape->uneven && shape->reduces;
+    const int scattered = descriptor->uneven && descriptor->reduces;
     const MPI_Count count = scattered ? coll_count_of(&call->recv_blocks, rank) : call->recv_count;
     return valid_buffer(call->recvbuf, count, call->recv_type, call->comm);
 }
 
 /* Whether both sides of a call on this rank are in one buffer, and may not be. */
-static int overlaps(const struct coll_call *call, const struct coll_shape *shape, int rank) {
-    if (shape->send == COLL_NOTHING)
+static int overlaps(const struct coll_call *call, const struct coll_descriptor *descriptor,
+                    int rank) {
+    if (descriptor->send == COLL_NOTHING)
         return 0;
-    if (shape->uneven)
-        return shape->reduces && coll_count_of(&call->recv_blocks, rank) > 0 &&
+    if (descriptor->uneven)
+        return descriptor->reduces && coll_count_of(&call->recv_blocks, rank) > 0 &&
                overlap(call->sendbuf, call->recv_type, call->recvbuf, call->recv_type);
-    if (shape->rooted && !shape->reduces)
-        return overlaps_own(call, shape, rank);
-    return overlap(call->sendbuf, shape->reduces ? call->recv_type : call->send_type, call->recvbuf,
-                   call->recv_type);
+    if (descriptor->rooted && !descriptor->reduces)
+        return overlaps_own(call, descriptor, rank);
+    return overlap(call->sendbuf, descriptor->reduces ? call->recv_type : call->send_type,
+                   call->recvbuf, call->recv_type);
 }
 
 /*
- * Whether a rank's arguments are free of mistakes, as far as its shape tells. Where there is a
+ * Whether a rank's arguments are free of mistakes, as far as the descriptor tells. Where there is a
  * root, what is sent or what is received counts there only, and only there may the call be in
  * place; negative roots are for intercommunicators, which are native on all ranks, or wrong.
  *
@@ -127,30 +129,31 @@ static int overlaps(const struct coll_call *call, const struct coll_shape *shape
  * call's: the MPI library would tell it once more.
  */
 int coll_valid(const struct coll_call *call, int *told) {
-    const struct coll_shape *shape = &coll_shapes[call->collective];
+    const struct coll_descriptor *descriptor = &coll_descriptors[call->collective];
     int rank, size;
     *told = MPI_SUCCESS;
-    if (shape->rooted && call->root < 0)
+    if (descriptor->rooted && call->root < 0)
         return 0;
     *told = coll_member(call->comm, &rank, &size);
     if (*told != MPI_SUCCESS)
         return 0;
-    if (size == 0 && (shape->uneven || (shape->rooted && shape->send != COLL_NOTHING)))
+    if (size == 0 &&
+        (descriptor->uneven || (descriptor->rooted && descriptor->send != COLL_NOTHING)))
         return 0;
-    const int at_root = !shape->rooted || rank == call->root;
-    const int sends = at_root || !coll_is_from_root(shape);
-    const int receives = at_root || !coll_is_to_root(shape);
+    const int at_root = !descriptor->rooted || rank == call->root;
+    const int sends = at_root || !coll_is_from_root(descriptor);
+    const int receives = at_root || !coll_is_to_root(descriptor);
     const int send_in_place =
-        at_root && shape->in_place == COLL_SENDBUF && call->sendbuf == MPI_IN_PLACE;
+        at_root && descriptor->in_place == COLL_SENDBUF && call->sendbuf == MPI_IN_PLACE;
     const int recv_in_place =
-        at_root && shape->in_place == COLL_RECVBUF && call->recvbuf == MPI_IN_PLACE;
-    if (sends && !valid_sent(call, shape, send_in_place, size))
+        at_root && descriptor->in_place == COLL_RECVBUF && call->recvbuf == MPI_IN_PLACE;
+    if (sends && !valid_sent(call, descriptor, send_in_place, size))
         return 0;
-    if (receives && !recv_in_place && !valid_received(call, shape, rank, size))
+    if (receives && !recv_in_place && !valid_received(call, descriptor, rank, size))
         return 0;
-    if (sends && receives && !send_in_place && !recv_in_place && overlaps(call, shape, rank))
+    if (sends && receives && !send_in_place && !recv_in_place && overlaps(call, descriptor, rank))
         return 0;
-    return !shape->reduces ||
+    return !descriptor->reduces ||
            (coll_is_operation(call->op) && coll_operates_on(call->op, call->recv_type));
 }
 

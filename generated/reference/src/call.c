@@ -109,15 +109,15 @@ int coll_run_inside(const struct coll_routine *routine, const struct coll_call *
  */
 int coll_run(const struct coll_routine *routine, const struct coll_call *call, struct coll_comm *cc,
              const struct coll_parameters *parameters) {
-    const struct coll_shape *shape = &coll_shapes[call->collective];
+    const struct coll_descriptor *descriptor = &coll_descriptors[call->collective];
     if (routine->constraints & COLL_UNPREPARED)
         return routine->run(call, cc, parameters);
-    if (call->bytes == 0 && !shape->unsized)
+    if (call->bytes == 0 && !descriptor->unsized)
         return MPI_SUCCESS;
     COLL_TRY(coll_comm_private(call->comm, cc));
     if (cc->kind == COLL_KIND_NATIVE)
         return coll_native[call->collective]->run(call, cc, parameters);
-    if (shape->reduces)
+    if (descriptor->reduces)
         return coll_run_reduction(routine, call, cc, parameters);
     return coll_run_inside(routine, call, cc, parameters);
 }

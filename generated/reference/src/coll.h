@@ -313,7 +313,7 @@ enum coll_in_place { COLL_NEVER, COLL_SENDBUF, COLL_RECVBUF };
 enum coll_reduction { COLL_NO_REDUCTION, COLL_FOR_ALL, COLL_FOR_ROOT, COLL_A_PART_FOR_EACH };
 
 /* The calls that a collective allows: what its collective.yaml says of them. */
-struct coll_shape {
+struct coll_descriptor {
     enum coll_side send, recv;
     enum coll_in_place in_place;
     enum coll_reduction reduces;
@@ -323,22 +323,22 @@ struct coll_shape {
     int unsized; /* calls have no size that all ranks know: one rule serves them all */
 };
 
-extern const struct coll_shape coll_shapes[COLL_COLLECTIVES]; /* routines.c */
+extern const struct coll_descriptor coll_descriptors[COLL_COLLECTIVES]; /* routines.c */
 
 /*
  * Where there is a root, data goes from it if it has blocks for all or alone has any, else to it.
  * What is sent then counts on the root only or, in the other direction, what is received.
  */
-static inline int coll_is_from_root(const struct coll_shape *shape) {
-    return shape->rooted && shape->send != COLL_ONE;
+static inline int coll_is_from_root(const struct coll_descriptor *descriptor) {
+    return descriptor->rooted && descriptor->send != COLL_ONE;
 }
 
-static inline int coll_is_to_root(const struct coll_shape *shape) {
-    return shape->rooted && shape->send == COLL_ONE;
+static inline int coll_is_to_root(const struct coll_descriptor *descriptor) {
+    return descriptor->rooted && descriptor->send == COLL_ONE;
 }
 
 static inline int coll_has_root(enum coll_collective collective) {
-    return coll_shapes[collective].rooted;
+    return coll_descriptors[collective].rooted;
 }
 
 /*
@@ -539,18 +539,18 @@ static inline MPI_Count coll_count_of(const struct coll_blocks *blocks, int rank
 }
 
 /* In blocks from the start of the buffer, or in elements where blocks differ. */
-static inline MPI_Aint coll_place_of(const struct coll_blocks *blocks, int rank) {
+static inline MPI_Aint coll_displacement_of(const struct coll_blocks *blocks, int rank) {
     if (blocks->displacements != NULL)
         return blocks->displacements[rank];
     return blocks->large_displacements != NULL ? blocks->large_displacements[rank] : rank;
 }
 
 static inline const char *coll_send_block(const struct coll_call *call, int rank) {
-    return call->send + coll_place_of(&call->send_blocks, rank) * call->send_stride;
+    return call->send + coll_displacement_of(&call->send_blocks, rank) * call->send_stride;
 }
 
 static inline char *coll_recv_block(const struct coll_call *call, int rank) {
-    return call->recv + coll_place_of(&call->recv_blocks, rank) * call->recv_stride;
+    return call->recv + coll_displacement_of(&call->recv_blocks, rank) * call->recv_stride;
 }
 
 /* Elements of the block for, or from, a rank. */

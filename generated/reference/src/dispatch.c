@@ -32,7 +32,7 @@ static int is_native(const struct coll_comm *cc) {
  * elements: whole calls serve these.
  */
 static int fits_parts(const struct coll_routine *routine, const struct coll_call *call) {
-    return !(routine->constraints & COLL_OF_PARTS) || !coll_shapes[call->collective].reduces ||
+    return !(routine->constraints & COLL_OF_PARTS) || !coll_descriptors[call->collective].reduces ||
            coll_is_lasting(MPI_BYTE, call->op);
 }
 
@@ -63,7 +63,8 @@ static struct choice tuned(const struct coll_call *call, struct coll_comm *cc) {
 
 /* Sizes that the MPI library serves on every communicator. */
 static int for_native(const struct coll_call *call) {
-    return call->bytes > INT_MAX || (call->bytes == 0 && !coll_shapes[call->collective].unsized);
+    return call->bytes > INT_MAX ||
+           (call->bytes == 0 && !coll_descriptors[call->collective].unsized);
 }
 
 /*
@@ -120,11 +121,12 @@ static int look_up_alone(MPI_Comm comm) {
  */
 static int is_worth_duplicate(const struct coll_call *call, struct coll_comm *cc) {
     const struct coll_settings *settings = coll_settings();
-    const struct coll_shape *shape = &coll_shapes[call->collective];
-    const int has_blocks = !shape->whole && (shape->send == COLL_ALL || shape->recv == COLL_ALL);
+    const struct coll_descriptor *descriptor = &coll_descriptors[call->collective];
+    const int has_blocks =
+        !descriptor->whole && (descriptor->send == COLL_ALL || descriptor->recv == COLL_ALL);
     if (cc->comm != MPI_COMM_NULL || call->comm == MPI_COMM_WORLD ||
         call->bytes > SHORT / (has_blocks ? cc->size : 1) ||
-        (shape->unsized && shape->send != COLL_NOTHING) ||
+        (descriptor->unsized && descriptor->send != COLL_NOTHING) ||
         settings->forced[call->collective] != NULL || settings->fixed[call->collective] != NULL)
         return 1;
     return ++cc->short_calls > settings->short_calls;
@@ -254,7 +256,7 @@ LIBCOLL_EXPORT const char *libcoll_choice(const char *collective, MPI_Aint bytes
     for (int i = 0; i < COLL_COLLECTIVES; ++i) {
         struct coll_call call = {
             .collective = (enum coll_collective)i, .recv_type = MPI_BYTE, .bytes = bytes};
-        if (coll_shapes[i].unsized)
+        if (coll_descriptors[i].unsized)
             call.bytes = 0;
         if (strcmp(coll_collective_names[i], collective) == 0)
             return coll_off(comm) ? "native" : choose(&call, cc).routine->name;

@@ -44,20 +44,20 @@ int coll_reorders(const struct coll_routine *routine, const struct coll_paramete
  */
 int coll_run_part(const struct coll_parameters *parameters, int which, struct coll_call part,
                   const struct coll_comm *cc) {
-    const struct coll_shape *shape = &coll_shapes[part.collective];
+    const struct coll_descriptor *descriptor = &coll_descriptors[part.collective];
     const struct coll_part none = {.routine = coll_native[part.collective]};
     const struct coll_part *bound = parameters->parts == NULL ? &none : &parameters->parts[which];
     const struct coll_routine *routine = coll_routine_for(bound->routine, cc);
     part.comm = cc->comm;
     part.spaced = 0; /* that was of the whole call */
     COLL_TRY(coll_views[part.collective]->measure(&part));
-    if (part.bytes == 0 && !shape->unsized)
+    if (part.bytes == 0 && !descriptor->unsized)
         return MPI_SUCCESS;
     if (!can(routine, (double)part.bytes, part.ordered, cc))
         routine = none.routine;
     if (routine->constraints & COLL_UNPREPARED)
         return routine->run(&part, cc, &bound->parameters);
-    if (shape->reduces)
+    if (descriptor->reduces)
         return coll_run_reduction(routine, &part, cc, &bound->parameters);
     return coll_run_inside(routine, &part, cc, &bound->parameters);
 }

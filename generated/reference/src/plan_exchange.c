@@ -55,7 +55,7 @@ static int look_at(MPI_Datatype type, MPI_Count *size, int *plain) {
 }
 
 static int describe(const struct coll_call *call, struct sides *sides) {
-    const int uneven = coll_shapes[call->collective].uneven;
+    const int uneven = coll_descriptors[call->collective].uneven;
     *sides = (struct sides){.send = call->sendbuf,
                             .recv = call->recvbuf,
                             .send_type = call->send_type,
@@ -86,7 +86,7 @@ static int64_t bytes_from(const struct coll_call *call, const struct sides *side
 }
 
 static int is_even(const struct coll_call *call) {
-    return !coll_shapes[call->collective].uneven;
+    return !coll_descriptors[call->collective].uneven;
 }
 
 /* Whether there may be a plan, from what every rank knows of all: alike on all ranks. */
@@ -245,12 +245,12 @@ static const char *sent_block(const struct part *part, int to) {
     const struct coll_call *call = &part->operation->call;
     const struct coll_blocks *blocks =
         part->sides->in_place ? &call->recv_blocks : &call->send_blocks;
-    return part->sides->send + coll_place_of(blocks, to) * part->sides->send_stride;
+    return part->sides->send + coll_displacement_of(blocks, to) * part->sides->send_stride;
 }
 
 static char *received_block(const struct part *part, int from) {
-    return part->sides->recv +
-           coll_place_of(&part->operation->call.recv_blocks, from) * part->sides->recv_stride;
+    return part->sides->recv + coll_displacement_of(&part->operation->call.recv_blocks, from) *
+                                   part->sides->recv_stride;
 }
 
 /*
@@ -400,7 +400,7 @@ static int copy_sent(struct part *part, struct sides *sides, const int64_t *fact
     MPI_Aint low = 0, high = 0;
     int none = 1;
     for (int rank = 0; rank < p; ++rank) {
-        const MPI_Aint start = coll_place_of(blocks, rank) * sides->recv_stride;
+        const MPI_Aint start = coll_displacement_of(blocks, rank) * sides->recv_stride;
         const MPI_Aint end = start + (MPI_Aint)facts[rank];
         if (rank == operation->cc->rank || end == start) /* which may be anywhere */
             continue;
@@ -410,7 +410,7 @@ static int copy_sent(struct part *part, struct sides *sides, const int64_t *fact
     }
     COLL_TRY(coll_allocate(high - low, &operation->scratch));
     for (int rank = 0; rank < p; ++rank) {
-        const MPI_Aint start = coll_place_of(blocks, rank) * sides->recv_stride;
+        const MPI_Aint start = coll_displacement_of(blocks, rank) * sides->recv_stride;
         if (rank != operation->cc->rank && facts[rank] > 0)
             coll_add_work(operation, COLL_LANE_FIRST, coll_copy_bytes, sides->recv + start,
                           operation->scratch + (start - low), (MPI_Aint)facts[rank]);

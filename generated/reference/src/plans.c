@@ -133,7 +133,7 @@ static char *block_of(const struct gathered *gathered, int rank) {
     const MPI_Aint stride = coll_is_uneven(&call->recv_blocks)
                                 ? gathered->size
                                 : gathered->size * (MPI_Aint)call->recv_count;
-    return (char *)call->recvbuf + coll_place_of(&call->recv_blocks, rank) * stride;
+    return (char *)call->recvbuf + coll_displacement_of(&call->recv_blocks, rank) * stride;
 }
 
 static MPI_Aint bytes_of(const struct gathered *gathered, int rank) {

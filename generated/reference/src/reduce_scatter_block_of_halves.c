@@ -14,11 +14,11 @@
 #include <stdlib.h>
 
 #include "coll.h"
+#include "pieces.h"
 #include "scattered.h"
 
-static int length_of(const struct coll_call *call, int rank, int half) {
-    const int count = (int)coll_recv_count(call, rank);
-    return half == 0 ? count / 2 : count - count / 2;
+static struct coll_half half_of(const struct coll_call *call, int rank, int half) {
+    return coll_half_of((MPI_Aint)coll_recv_count(call, rank), half);
 }
 
 /* Copy a half of the elements for each rank; returns in *end where they end. */
@@ -28,11 +28,10 @@ static int copy_halves(const struct coll_call *call, const struct coll_comm *cc,
     MPI_Aint stride;
     COLL_TRY(coll_extent(1, call->recv_type, &stride));
     for (int rank = 0; rank < cc->size; ++rank) {
-        const int length = length_of(call, rank, half);
-        const MPI_Aint skipped = half == 0 ? 0 : length_of(call, rank, 0);
-        COLL_TRY(coll_copy_elements(call, cc, part + skipped * stride, halves, length));
+        const struct coll_half of = half_of(call, rank, half);
+        COLL_TRY(coll_copy_elements(call, cc, part + of.first * stride, halves, (int)of.count));
         part += (MPI_Aint)coll_recv_count(call, rank) * stride;
-        halves += length * stride;
+        halves += of.count * stride;
     }
     *end = halves;
     return MPI_SUCCESS;
@@ -43,14 +42,13 @@ static int run_half(const struct coll_call *call, const struct coll_comm *cc,
                     const struct coll_parameters *parameters, int half, const char *halves) {
     struct coll_call part = {.collective = call->collective,
                              .sendbuf = halves,
-                             .recvbuf = call->recvbuf,
                              .recv_type = call->recv_type,
                              .op = call->op};
     MPI_Aint stride;
     COLL_TRY(coll_extent(1, call->recv_type, &stride));
-    if (half == 1)
-        part.recvbuf = (char *)call->recvbuf + length_of(call, cc->rank, 0) * stride;
-    part.recv_count = length_of(call, cc->rank, half);
+    const struct coll_half of = half_of(call, cc->rank, half);
+    part.recvbuf = (char *)call->recvbuf + of.first * stride;
+    part.recv_count = (int)of.count;
     return coll_run_part(parameters, half, part, cc);
 }
 

@@ -78,7 +78,7 @@ int coll_fold(const struct coll_call *call, const struct coll_comm *cc, char *th
 }
 
 static int is_for(const struct coll_call *call, enum coll_reduction kind) {
-    return coll_shapes[call->collective].reduces == kind;
+    return coll_descriptors[call->collective].reduces == kind;
 }
 
 /* Elements that a rank brings, and those of the result that it gets. */

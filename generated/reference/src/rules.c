@@ -16,172 +16,199 @@
  * routine that cannot do a call leaves it to the next. The last of each size is the native one.
  */
 static const struct coll_rule allgather_cluster[] = {
-    {4, &coll_routines[4] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[13], {.segment_size = 512}}}}},
-    {4, &coll_routines[2] /* mesh_2d */, {0}},
-    {4, &coll_routines[3] /* native */, {0}},
-    {4489, &coll_routines[3] /* native */, {0}},
-    {INT_MAX, &coll_routines[6] /* pre_gathered_ring */, {0}},
+    {4477, &coll_routines[3] /* native */, {0}},
+    {INT_MAX, &coll_routines[1] /* logical_ring_lr1 */, {.segment_size = 4096}},
     {INT_MAX, &coll_routines[3] /* native */, {0}},
 };
 
 static const struct coll_rule allgather_other_4x1[] = {
-    {4489, &coll_routines[3] /* native */, {0}},
-    {INT_MAX, &coll_routines[6] /* pre_gathered_ring */, {0}},
+    {4540, &coll_routines[3] /* native */, {0}},
+    {INT_MAX, &coll_routines[5] /* pre_gathered_ring */, {0}},
     {INT_MAX, &coll_routines[3] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_cluster[] = {
-    {1, &coll_routines[10] /* pair */, {0}},
-    {1, &coll_routines[9] /* native */, {0}},
-    {25266, &coll_routines[9] /* native */, {0}},
-    {INT_MAX, &coll_routines[8] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[9] /* native */, {0}},
+    {2, &coll_routines[8] /* spreading_simple */, {0}},
+    {2, &coll_routines[7] /* native */, {0}},
+    {27553, &coll_routines[7] /* native */, {0}},
+    {INT_MAX, &coll_routines[6] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[7] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_other_4x1[] = {
-    {1, &coll_routines[10] /* pair */, {0}},
-    {1, &coll_routines[9] /* native */, {0}},
-    {INT_MAX, &coll_routines[9] /* native */, {0}},
+    {2, &coll_routines[8] /* spreading_simple */, {0}},
+    {2, &coll_routines[7] /* native */, {0}},
+    {INT_MAX, &coll_routines[7] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_cluster[] = {
-    {90, &coll_routines[16] /* native */, {0}},
-    {12633, &coll_routines[23] /* rab1_recursive_doubling */, {0}},
-    {12633, &coll_routines[12] /* circulant */, {0}},
-    {12633, &coll_routines[25] /* rab2_ring_light_barrier_lr1 */, {0}},
-    {12633, &coll_routines[14] /* lanes_switches */, {.segment_size = 2048}},
-    {12633, &coll_routines[16] /* native */, {0}},
-    {INT_MAX, &coll_routines[15] /* logical_ring_lr1 */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[20] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[56], {.segment_size = 4096}}, {&coll_routines[6], {0}}}}},
-    {INT_MAX, &coll_routines[18] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 512}}, {&coll_routines[21], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[19] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[50], {.segment_size = 1024}}, {&coll_routines[8], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[16] /* native */, {0}},
+    {663, &coll_routines[12] /* native */, {0}},
+    {13776, &coll_routines[9] /* circulant */, {0}},
+    {13776, &coll_routines[17] /* rab1_bruck */, {0}},
+    {13776, &coll_routines[19] /* rab2_pair */, {0}},
+    {13776, &coll_routines[10] /* lanes_switches */, {.segment_size = 2048}},
+    {13776, &coll_routines[12] /* native */, {0}},
+    {INT_MAX, &coll_routines[11] /* logical_ring_lr1 */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[14] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[52], {.segment_size = 1024}}, {&coll_routines[6], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[13] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[16], {.segment_size = 1024}}, {&coll_routines[16], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[15] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[57], {.segment_size = 4096}}, {&coll_routines[5], {0}}}}},
+    {INT_MAX, &coll_routines[12] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_other_4x1[] = {
-    {90, &coll_routines[16] /* native */, {0}},
-    {17866, &coll_routines[23] /* rab1_recursive_doubling */, {0}},
-    {17866, &coll_routines[12] /* circulant */, {0}},
-    {17866, &coll_routines[24] /* rab2_pair_light_barrier */, {0}},
-    {17866, &coll_routines[11] /* arrival_chain */, {.segment_size = 2048}},
-    {17866, &coll_routines[16] /* native */, {0}},
-    {INT_MAX, &coll_routines[21] /* pre_reduced_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[17] /* of_alltoall_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[31], {.in_flight = 4, .segment_size = 4096}}, {&coll_routines[6], {0}}}}},
-    {INT_MAX, &coll_routines[11] /* arrival_chain */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[22] /* rab1_bruck */, {0}},
-    {INT_MAX, &coll_routines[16] /* native */, {0}},
+    {663, &coll_routines[12] /* native */, {0}},
+    {15023, &coll_routines[9] /* circulant */, {0}},
+    {15023, &coll_routines[17] /* rab1_bruck */, {0}},
+    {15023, &coll_routines[19] /* rab2_pair */, {0}},
+    {15023, &coll_routines[16] /* pre_reduced_ring */, {.segment_size = 1024}},
+    {15023, &coll_routines[12] /* native */, {0}},
+    {262143, &coll_routines[16] /* pre_reduced_ring */, {.segment_size = 1024}},
+    {262143, &coll_routines[15] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[58], {0}}, {&coll_routines[3], {0}}}}},
+    {262143, &coll_routines[18] /* rab1_mesh_3d */, {0}},
+    {262143, &coll_routines[13] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[9], {0}}, {&coll_routines[9], {0}}}}},
+    {262143, &coll_routines[12] /* native */, {0}},
+    {INT_MAX, &coll_routines[13] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[16], {.segment_size = 1024}}, {&coll_routines[16], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[16] /* pre_reduced_ring */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[15] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[62], {0}}, {&coll_routines[5], {0}}}}},
+    {INT_MAX, &coll_routines[17] /* rab1_bruck */, {0}},
+    {INT_MAX, &coll_routines[12] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_cluster[] = {
-    {4339, &coll_routines[28] /* native */, {0}},
-    {INT_MAX, &coll_routines[27] /* aapc_rounds */, {.in_flight = 8, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[28] /* native */, {0}},
+    {557, &coll_routines[22] /* bruck */, {.radix = 2}},
+    {557, &coll_routines[25] /* recursive_doubling */, {0}},
+    {557, &coll_routines[21] /* aapc_none */, {0}},
+    {557, &coll_routines[23] /* native */, {0}},
+    {4390, &coll_routines[23] /* native */, {0}},
+    {INT_MAX, &coll_routines[27] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[23] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_hosts_4x1[] = {
-    {4272, &coll_routines[28] /* native */, {0}},
-    {INT_MAX, &coll_routines[31] /* spreading_rounds */, {.in_flight = 4, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[28] /* native */, {0}},
+    {557, &coll_routines[22] /* bruck */, {.radix = 2}},
+    {557, &coll_routines[25] /* recursive_doubling */, {0}},
+    {557, &coll_routines[26] /* simple */, {0}},
+    {557, &coll_routines[23] /* native */, {0}},
+    {4390, &coll_routines[23] /* native */, {0}},
+    {INT_MAX, &coll_routines[27] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[23] /* native */, {0}},
 };
 
 static const struct coll_rule alltoallv_cluster[] = {
-    {INT_MAX, &coll_routines[32] /* native */, {0}},
+    {INT_MAX, &coll_routines[28] /* native */, {0}},
 };
 
 static const struct coll_rule barrier_cluster[] = {
-    {INT_MAX, &coll_routines[33] /* native */, {0}},
+    {INT_MAX, &coll_routines[29] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_cluster[] = {
-    {31, &coll_routines[35] /* native */, {0}},
-    {INT_MAX, &coll_routines[36] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[35] /* native */, {0}},
+    {214, &coll_routines[30] /* native */, {0}},
+    {INT_MAX, &coll_routines[35] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[30] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_other_4x1[] = {
-    {58, &coll_routines[35] /* native */, {0}},
-    {INT_MAX, &coll_routines[34] /* late_leaves */, {.arity = 1, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[35] /* native */, {0}},
+    {430, &coll_routines[30] /* native */, {0}},
+    {17866, &coll_routines[34] /* scatter_recursive_doubling_allgather */, {0}},
+    {17866, &coll_routines[30] /* native */, {0}},
+    {262143, &coll_routines[31] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[34], {0}}, {&coll_routines[34], {0}}}}},
+    {262143, &coll_routines[32] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[67], {.in_flight = 1}}, {&coll_routines[3], {0}}}}},
+    {262143, &coll_routines[34] /* scatter_recursive_doubling_allgather */, {0}},
+    {262143, &coll_routines[30] /* native */, {0}},
+    {INT_MAX, &coll_routines[32] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[67], {.in_flight = 1}}, {&coll_routines[5], {0}}}}},
+    {INT_MAX, &coll_routines[33] /* pipelined_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[30] /* native */, {0}},
 };
 
 static const struct coll_rule gather_cluster[] = {
-    {16, &coll_routines[37] /* linear */, {0}},
-    {16, &coll_routines[38] /* native */, {0}},
-    {4497, &coll_routines[38] /* native */, {0}},
-    {INT_MAX, &coll_routines[39] /* topology_binomial */, {0}},
-    {INT_MAX, &coll_routines[40] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[37] /* linear */, {0}},
-    {INT_MAX, &coll_routines[38] /* native */, {0}},
+    {58, &coll_routines[36] /* linear */, {0}},
+    {58, &coll_routines[37] /* native */, {0}},
+    {4529, &coll_routines[37] /* native */, {0}},
+    {INT_MAX, &coll_routines[38] /* topology_binomial */, {0}},
+    {INT_MAX, &coll_routines[36] /* linear */, {0}},
+    {INT_MAX, &coll_routines[37] /* native */, {0}},
 };
 
 static const struct coll_rule gather_other_4x1[] = {
-    {16, &coll_routines[37] /* linear */, {0}},
-    {16, &coll_routines[38] /* native */, {0}},
-    {4274, &coll_routines[38] /* native */, {0}},
-    {INT_MAX, &coll_routines[37] /* linear */, {0}},
-    {INT_MAX, &coll_routines[38] /* native */, {0}},
+    {58, &coll_routines[36] /* linear */, {0}},
+    {58, &coll_routines[37] /* native */, {0}},
+    {4470, &coll_routines[37] /* native */, {0}},
+    {INT_MAX, &coll_routines[36] /* linear */, {0}},
+    {INT_MAX, &coll_routines[37] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_cluster[] = {
-    {4466, &coll_routines[43] /* native */, {0}},
-    {INT_MAX, &coll_routines[48] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[42] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[44] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[45] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[43], {0}}, {&coll_routines[43], {0}}}}},
-    {INT_MAX, &coll_routines[43] /* native */, {0}},
+    {69, &coll_routines[40] /* knomial */, {.radix = 3}},
+    {69, &coll_routines[48] /* pre_reduced_tree */, {.arity = 3, .segment_size = 512}},
+    {69, &coll_routines[47] /* pipelined_linear */, {.segment_size = 512}},
+    {69, &coll_routines[42] /* native */, {0}},
+    {4466, &coll_routines[42] /* native */, {0}},
+    {INT_MAX, &coll_routines[50] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[41] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[43] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[16], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[46] /* pipelined_binary */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[42] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_other_4x1[] = {
-    {16383, &coll_routines[43] /* native */, {0}},
-    {INT_MAX, &coll_routines[44] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[45] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[43], {0}}, {&coll_routines[43], {0}}}}},
-    {INT_MAX, &coll_routines[46] /* pipelined_binary */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[47] /* rabenseifner */, {0}},
-    {INT_MAX, &coll_routines[43] /* native */, {0}},
+    {69, &coll_routines[40] /* knomial */, {.radix = 3}},
+    {69, &coll_routines[48] /* pre_reduced_tree */, {.arity = 3, .segment_size = 512}},
+    {69, &coll_routines[47] /* pipelined_linear */, {.segment_size = 512}},
+    {69, &coll_routines[42] /* native */, {0}},
+    {16383, &coll_routines[42] /* native */, {0}},
+    {262143, &coll_routines[43] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[16], {.segment_size = 1024}}}}},
+    {262143, &coll_routines[44] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[42], {0}}, {&coll_routines[42], {0}}}}},
+    {262143, &coll_routines[45] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[58], {0}}, {&coll_routines[37], {0}}}}},
+    {262143, &coll_routines[49] /* rabenseifner */, {0}},
+    {262143, &coll_routines[42] /* native */, {0}},
+    {INT_MAX, &coll_routines[43] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[16], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[46] /* pipelined_binary */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[44] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[42], {0}}, {&coll_routines[42], {0}}}}},
+    {INT_MAX, &coll_routines[42] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_cluster[] = {
-    {30047, &coll_routines[51] /* native */, {0}},
-    {173536, &coll_routines[50] /* logical_ring */, {.segment_size = 1024}},
-    {173536, &coll_routines[52] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}, {&coll_routines[51], {0}}}}},
-    {173536, &coll_routines[49] /* circulant */, {0}},
-    {173536, &coll_routines[51] /* native */, {0}},
-    {INT_MAX, &coll_routines[52] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[50], {.segment_size = 1024}}, {&coll_routines[50], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[50] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[49] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[51] /* native */, {0}},
+    {27553, &coll_routines[53] /* native */, {0}},
+    {168130, &coll_routines[52] /* logical_ring */, {.segment_size = 1024}},
+    {168130, &coll_routines[54] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[53], {0}}, {&coll_routines[53], {0}}}}},
+    {168130, &coll_routines[55] /* recursive_halving */, {0}},
+    {168130, &coll_routines[53] /* native */, {0}},
+    {INT_MAX, &coll_routines[54] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[52], {.segment_size = 1024}}, {&coll_routines[52], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[52] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[54] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[53], {0}}, {&coll_routines[53], {0}}}}},
+    {INT_MAX, &coll_routines[53] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_other_4x1[] = {
-    {27553, &coll_routines[51] /* native */, {0}},
-    {107372, &coll_routines[52] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}, {&coll_routines[51], {0}}}}},
-    {107372, &coll_routines[49] /* circulant */, {0}},
-    {107372, &coll_routines[51] /* native */, {0}},
-    {INT_MAX, &coll_routines[51] /* native */, {0}},
+    {27553, &coll_routines[53] /* native */, {0}},
+    {INT_MAX, &coll_routines[54] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[53], {0}}, {&coll_routines[53], {0}}}}},
+    {INT_MAX, &coll_routines[53] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_cluster[] = {
-    {8, &coll_routines[58] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[13], {.segment_size = 512}}}}},
-    {8, &coll_routines[60] /* recursive_halving_in_order */, {0}},
-    {8, &coll_routines[57] /* native */, {0}},
-    {4477, &coll_routines[57] /* native */, {0}},
-    {INT_MAX, &coll_routines[56] /* logical_ring */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[59] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[57], {0}}, {&coll_routines[57], {0}}}}},
-    {INT_MAX, &coll_routines[55] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[57] /* native */, {0}},
+    {16, &coll_routines[59] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[10], {.segment_size = 512}}}}},
+    {16, &coll_routines[61] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}}}},
+    {16, &coll_routines[63] /* recursive_halving_in_order */, {0}},
+    {16, &coll_routines[58] /* native */, {0}},
+    {4451, &coll_routines[58] /* native */, {0}},
+    {INT_MAX, &coll_routines[57] /* logical_ring */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[60] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[58], {0}}, {&coll_routines[58], {0}}}}},
+    {INT_MAX, &coll_routines[62] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[58] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_other_4x1[] = {
-    {65535, &coll_routines[57] /* native */, {0}},
-    {INT_MAX, &coll_routines[59] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[57], {0}}, {&coll_routines[57], {0}}}}},
-    {INT_MAX, &coll_routines[55] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[57] /* native */, {0}},
+    {48, &coll_routines[63] /* recursive_halving_in_order */, {0}},
+    {48, &coll_routines[61] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}}}},
+    {48, &coll_routines[58] /* native */, {0}},
+    {INT_MAX, &coll_routines[58] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_cluster[] = {
-    {4434, &coll_routines[63] /* native */, {0}},
-    {INT_MAX, &coll_routines[62] /* linear */, {0}},
-    {INT_MAX, &coll_routines[63] /* native */, {0}},
+    {4554, &coll_routines[66] /* native */, {0}},
+    {INT_MAX, &coll_routines[65] /* linear */, {0}},
+    {INT_MAX, &coll_routines[66] /* native */, {0}},
 };
 
 /*
@@ -199,9 +226,9 @@ static const struct coll_table {
     int count;
     const struct coll_rule *rules;
 } tables[] = {
-    {COLL_ALLGATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, allgather_cluster},
-    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, allgather_cluster},
-    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, allgather_cluster},
+    {COLL_ALLGATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, allgather_cluster},
+    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, allgather_cluster},
+    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, allgather_cluster},
     {COLL_ALLGATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, allgather_other_4x1},
     {COLL_ALLGATHERV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, allgatherv_cluster},
     {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, allgatherv_cluster},
@@ -210,11 +237,11 @@ static const struct coll_table {
     {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 11, allreduce_cluster},
     {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 11, allreduce_cluster},
     {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 11, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 11, allreduce_other_4x1},
-    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, alltoall_hosts_4x1},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, alltoall_hosts_4x1},
-    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, alltoall_hosts_4x1},
+    {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 16, allreduce_other_4x1},
+    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 7, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 7, alltoall_hosts_4x1},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 7, alltoall_hosts_4x1},
+    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 7, alltoall_hosts_4x1},
     {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, alltoallv_cluster},
@@ -226,22 +253,22 @@ static const struct coll_table {
     {COLL_BCAST, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, bcast_cluster},
-    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, bcast_other_4x1},
-    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 7, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 7, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 7, gather_cluster},
+    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 10, bcast_other_4x1},
+    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, gather_cluster},
     {COLL_GATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, gather_other_4x1},
-    {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 6, reduce_other_4x1},
+    {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 10, reduce_cluster},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 10, reduce_cluster},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 10, reduce_cluster},
+    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 14, reduce_other_4x1},
     {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 9, reduce_scatter_cluster},
-    {COLL_REDUCE_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, reduce_scatter_other_4x1},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 8, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 8, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 8, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, reduce_scatter_other_4x1},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 9, reduce_scatter_block_cluster},
     {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 4, reduce_scatter_block_other_4x1},
     {COLL_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, scatter_cluster},
     {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, scatter_cluster},

@@ -38,7 +38,7 @@ double coll_scratch(const struct coll_routine *routine, const struct coll_parame
     const struct coll_view *view = coll_views[call->collective];
     const int dense = (routine->constraints & COLL_DENSE) != 0;
     const int has_view =
-        !coll_shapes[call->collective].reduces || !(routine->constraints & COLL_OF_PARTS);
+        !coll_descriptors[call->collective].reduces || !(routine->constraints & COLL_OF_PARTS);
     const double copies =
         has_view && view->copies != NULL ? view->copies(call, cc->size, dense) : 0;
     return copies + coll_routine_scratch(routine, parameters, call, cc) +

@@ -75,7 +75,8 @@ static int unpack(const struct coll_call *call, const struct coll_comm *cc, cons
     COLL_TRY(PMPI_Type_size(call->recv_type, &element));
     for (int rank = 0; rank < cc->size && packed != NULL; ++rank) {
         const int count = (int)coll_recv_count(call, rank);
-        char *block = (char *)call->recvbuf + coll_place_of(&call->recv_blocks, rank) * stride;
+        char *block =
+            (char *)call->recvbuf + coll_displacement_of(&call->recv_blocks, rank) * stride;
         if (rank == cc->rank)
             position += count * element;
         else

@@ -97,7 +97,8 @@ static int count_bytes(const struct coll_blocks *blocks, MPI_Datatype type, MPI_
     side->together = 0;
     for (int rank = 0; rank < p; ++rank) {
         side->bytes[rank] = coll_count_of(blocks, rank) * size;
-        side->displacements[rank] = dense ? coll_place_of(blocks, rank) * stride : side->together;
+        side->displacements[rank] =
+            dense ? coll_displacement_of(blocks, rank) * stride : side->together;
         side->together += (MPI_Aint)side->bytes[rank];
     }
     return MPI_SUCCESS;
@@ -188,7 +189,7 @@ static int unpack(const struct coll_call *call, const struct coll_comm *cc, cons
         if (rank != cc->rank)
             COLL_TRY(coll_copy(data + displacements[p + (size_t)rank], bytes[p + (size_t)rank],
                                MPI_PACKED,
-                               (char *)call->recvbuf + coll_place_of(blocks, rank) * stride,
+                               (char *)call->recvbuf + coll_displacement_of(blocks, rank) * stride,
                                coll_count_of(blocks, rank), call->recv_type, cc));
     return MPI_SUCCESS;
 }
