@@ -8,8 +8,13 @@ from collections.abc import Mapping, Sequence
 from stagegen.tune.sizes import octaves
 from stagegen.tune.subject import Subject
 
-#: The first look of a search costs this many times as much as others: it tunes all parameters.
-BEGIN = 4.0
+#: The first look of a search costs this many times as much as others: it tunes all parameters, and
+#: routines are checked. The median of 31 in the lab; half of them are between 2.5 and 14.
+BEGIN = 8.0
+
+#: If the looks of other collectives are all that tells, a first look is expected to take so many
+#: times as long. They were first looks for the most part.
+UNLIKE = 4.0
 
 #: How many calls a look takes, by the most seconds of a call; the longer a call, the fewer
 #: candidates are looked at. To its lower bound a call adds :data:`LATENCY` seconds.
@@ -38,6 +43,18 @@ def cost_of_look(subject: Subject, size: int, everyone: Sequence[Subject]) -> fl
     plain_ones = sum(_plain_cost(one, s) for one, s in spent)
     rate = sum(one.costs[s] for one, s in spent) / plain_ones if spent else 1.0
     return rate * (plain + sum(_plain_cost(subject, rung) for rung in subject.search.rungs()))
+
+
+def cost_of_first_look(subject: Subject, everyone: Sequence[Subject]) -> float:
+    """Return the seconds that a look which tunes all parameters is expected to take.
+
+    Args:
+        subject: the search.
+        everyone: all subjects, as for :func:`cost_of_look`.
+    """
+    known = subject.costs or (subject.first.costs if subject.first else {})
+    factor = BEGIN if known and not subject.plan.one_rule else UNLIKE
+    return factor * cost_of_look(subject, subject.plan.sizes[0], everyone)
 
 
 def _beginning(known: Mapping[int, float], size: int) -> float:

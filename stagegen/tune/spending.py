@@ -6,7 +6,7 @@ that the step is expected to take, and the largest quotient comes first. Steps b
 launches of the job, so they come in stages:
 
 1. In launch 0, looks at sizes and, where more bytes take less time, at what leads with them: for
-   the first communicator of each collective, and then for the others. After them, looks at
+   the first communicator of each collective, and then for all. After them, looks at
    compositions. They may take :data:`SCOUTING` of the budget; the first look of a search, without
    which its table is native, may begin until :data:`UNKNOWN` of it is spent.
 2. In the launches after it, the finalists of sizes, as many as there is time for. A size that was
@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from stagegen.measure.records import Candidate
 from stagegen.tune.compositions import Compositions, LeastSeconds
 from stagegen.tune.field import least
-from stagegen.tune.look_cost import BEGIN, LATENCY, cost_of_look
+from stagegen.tune.look_cost import LATENCY, cost_of_first_look, cost_of_look
 from stagegen.tune.plan import Outcome
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.purse import BudgetSpent, Purse
@@ -35,8 +35,8 @@ from stagegen.tune.sizes import octaves
 from stagegen.tune.stated import estimated
 from stagegen.tune.subject import Subject
 
-#: The share of the budget for launch 0; the share of that for first communicators, if there are
-#: others; and the share of the budget for compositions.
+#: The share of the budget for launch 0; the share of that for first communicators alone, if
+#: there are others; and the share of the budget for compositions.
 SCOUTING, FIRST, COMPOSED = 0.6, 0.6, 0.1
 
 #: The share of the time for looks that first looks may take if they tune the parameters of all
@@ -126,9 +126,9 @@ class Spender:
         """
         total = self._purse.total
         first = [one for one in self._subjects if one.first is None]
-        others = [one for one in self._subjects if one.first is not None]
-        self._scout(first, SCOUTING * total * (FIRST if others else 1.0))
-        self._scout(others, SCOUTING * total)
+        share = FIRST if len(first) < len(self._subjects) else 1.0
+        self._scout(first, SCOUTING * share * total)
+        self._scout(self._subjects, SCOUTING * total)
         limit = (SCOUTING + COMPOSED) * total
         lost = self._compose(limit, self._points())
         while lost:  # the leader there failed beside compositions
@@ -150,8 +150,8 @@ class Spender:
     def _is_thrifty(self, subjects: Sequence[Subject], limit: float) -> bool:
         """Whether tuning the parameters of all algorithms would take too much of the time."""
         left = (one for one in subjects if not one.search.points or one.thrifty)
-        looks = (cost_of_look(one, one.plan.sizes[0], self._subjects) for one in left)
-        return BEGIN * sum(looks) > BEGUN * (limit - self._purse.spent)
+        looks = (cost_of_first_look(one, self._subjects) for one in left)
+        return sum(looks) > BEGUN * (limit - self._purse.spent)
 
     def _looks(self, subject: Subject, limit: float) -> Iterator[_Step]:
         """Yield the looks that there is time for."""
