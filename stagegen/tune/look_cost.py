@@ -9,7 +9,7 @@ from stagegen.tune.sizes import octaves
 from stagegen.tune.subject import Subject
 
 #: The first look of a search costs this many times as much as others: it tunes all parameters, and
-#: routines are checked. The median of 31 in the lab; half of them are between 2.5 and 14.
+#: routines are checked. The median of 31 in the lab; half of them are between 3.6 and 14.
 BEGIN = 8.0
 
 #: If the looks of other collectives are all that tells, a first look is expected to take so many

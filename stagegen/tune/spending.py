@@ -72,6 +72,7 @@ class _Step:
         subject: the search.
         size: in bytes.
         given: the compositions to look at, if it is such a look.
+        is_longer: whether it is a look at what takes less time with more bytes.
     """
 
     worth: float
@@ -79,6 +80,7 @@ class _Step:
     subject: Subject
     size: int
     given: Mapping[Candidate, float] = field(default_factory=dict)
+    is_longer: bool = False
 
     @property
     def quotient(self) -> float:
@@ -140,12 +142,14 @@ class Spender:
     def _scout(self, subjects: Sequence[Subject], limit: float) -> None:
         while steps := [step for one in subjects for step in self._looks(one, limit)]:
             step = max(steps, key=lambda step: step.quotient)
+            if step.is_longer:
+                if not self._do(step, _look_at_longer):
+                    return
+                continue
             begin, step.subject.thrifty = self._purse.spent, self._is_thrifty(subjects, limit)
-            is_anew = step.size in step.subject.search.points
-            if not self._do(step, _look_at_longer if is_anew else _look):
+            if not self._do(step, _look):
                 return
-            if not is_anew:
-                step.subject.costs[step.size] = self._purse.spent - begin
+            step.subject.costs[step.size] = self._purse.spent - begin
 
     def _is_thrifty(self, subjects: Sequence[Subject], limit: float) -> bool:
         """Whether tuning the parameters of all algorithms would take too much of the time."""
@@ -165,7 +169,8 @@ class Spender:
         for size, factor in subject.gains_of_longer().items():
             seconds = LATENCY + min(least(subject.search.points[size].seen).values()) / factor
             if self._purse.spent + seconds <= limit:
-                yield _Step(subject.weight(size) * math.log(factor), seconds, subject, size)
+                worth = subject.weight(size) * math.log(factor)
+                yield _Step(worth, seconds, subject, size, is_longer=True)
 
     def _points(self) -> frozenset[tuple[int, int]]:
         """Return the places that were looked at: the number of the subject, and the size."""

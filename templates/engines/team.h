@@ -27,7 +27,7 @@ int coll_team_allreduce(const struct coll_call *call, const struct coll_comm *cc
 int coll_team_reduce(const struct coll_call *call, const struct coll_comm *cc,
                      const struct team *team, int segment_size);
 
-/* The allreduce of the ranks that have this number in their parts, of which this rank is one. */
+/* Do an allreduce among the ranks with this number in their parts; this rank is among them. */
 int coll_team_allreduce_across(const struct coll_call *call, const struct coll_comm *cc,
                                const struct coll_parted *parted, int number, int segment_size);
 

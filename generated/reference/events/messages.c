@@ -28,7 +28,7 @@ static unsigned hash_of(MPI_Request request) {
 }
 
 /*
- * The entry of a request or, if there is room asked for, one for it. Its entries are taken in their
+ * Find the entry of a request or, if `room` is set, a free one for it. Entries are taken in their
  * order, so it is in none after the first that this call has not used; what has ended leaves
  * MPI_REQUEST_NULL. *next says whether all entries are used: then it may be in the other table.
  */

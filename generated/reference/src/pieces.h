@@ -13,7 +13,7 @@ struct coll_half {
     MPI_Aint first, count;
 };
 
-/* Half 0 or 1 of `count`; an odd one more is in half 1. */
+/* Return half 0 or 1 of `count`. If that is odd, half 1 has one more. */
 static inline struct coll_half coll_half_of(MPI_Aint count, int half) {
     const MPI_Aint first = half == 0 ? 0 : count / 2;
     return (struct coll_half){first, half == 0 ? count / 2 : count - first};
