@@ -484,10 +484,10 @@ static inline void coll_stamp_of(enum coll_stamp what, int phase, int position, 
 /*
  * Built with TRACE=1, a library keeps what happens within its calls: events/events.h. A routine has
  * not to say that there is a message. What is no message, as in shared memory, it tells by
- * coll_event(kind, a, b), b up to 2^23. What another rank of the host did before, it tells by
+ * coll_event(type, a, b), b up to 2^23. What another rank of the host did before, it tells by
  * coll_event_at, with what coll_event_time stored on that rank.
  */
-enum coll_event_kind {
+enum coll_event_type {
     COLL_EVENT_SENT = 1, /* the send of a message to rank a, of tag b, begins */
     COLL_EVENT_RECEIVED, /* the receive of a message of rank a, of tag b, has ended */
     COLL_EVENT_STARTED,  /* the send to rank a in phase b of a schedule begins */
@@ -504,13 +504,13 @@ enum coll_event_kind {
 #ifdef COLL_TRACED
 #include "events.h"
 #else
-static inline void coll_event(enum coll_event_kind kind, int a, int b) {
-    (void)kind;
+static inline void coll_event(enum coll_event_type type, int a, int b) {
+    (void)type;
     (void)a;
     (void)b;
 }
-static inline void coll_event_at(enum coll_event_kind kind, int a, int b, int64_t time) {
-    (void)kind;
+static inline void coll_event_at(enum coll_event_type type, int a, int b, int64_t time) {
+    (void)type;
     (void)a;
     (void)b;
     (void)time;

@@ -5,13 +5,13 @@
 #include "persistent.h"
 
 /* LIBCOLL_PERSISTENT: what plans are made of; the least of all ranks' counts. */
-enum coll_plan_kind {
+enum coll_plan_choice {
     COLL_PLAN_NATIVE, /* nothing is planned */
     COLL_PLAN_AUTO,   /* what is best by the size of the messages */
     COLL_PLAN_WINDOW, /* the schedule for all sizes, with few messages under way */
     COLL_PLAN_TOKENS, /* the same, with tokens */
 };
-enum coll_plan_kind coll_plan_kind(void);
+enum coll_plan_choice coll_plan_choice(void);
 
 /*
  * Whether there can be a plan, before anything is made for one. First from what every rank knows of
@@ -24,12 +24,12 @@ int coll_sum_up(const struct coll_call *call, const struct coll_comm *cc, coll_p
                 int unable, double *sums, int *possible);
 
 /* The least LIBCOLL_PERSISTENT of all ranks, in their sums. */
-enum coll_plan_kind coll_least_kind(const double *sums);
+enum coll_plan_choice coll_least_choice(const double *sums);
 
 /* plan_exchange.c: the same of alltoall and alltoallv; this rank's part of the sums. */
 int coll_may_exchange(const struct coll_call *call, const struct coll_comm *cc);
 int coll_sum_exchange(const struct coll_call *call, const struct coll_comm *cc, double *sums);
-enum coll_plan_kind coll_judge_exchange(const struct coll_comm *cc, const double *sums);
+enum coll_plan_choice coll_judge_exchange(const struct coll_comm *cc, const double *sums);
 
 /* Whether all ranks say yes, and none wants native collectives; collective. */
 int coll_all_agree(const struct coll_operation *operation, int yes, int *all);

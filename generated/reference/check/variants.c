@@ -15,70 +15,80 @@ const struct variant variants[] = {
     {1, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
     {1, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
     {1, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
-    {6, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
-    {6, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
-    {6, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
-    {6, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
-    {10, {.segment_size = 512}}, /* allreduce lanes_switches */
-    {10, {.segment_size = 1024}}, /* allreduce lanes_switches */
-    {10, {.segment_size = 2048}}, /* allreduce lanes_switches */
-    {10, {.segment_size = 8192}}, /* allreduce lanes_switches */
-    {10, {.segment_size = 16384}}, /* allreduce lanes_switches */
-    {11, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
-    {11, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
-    {11, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
-    {11, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {16, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
-    {16, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
-    {16, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
-    {16, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {22, {.radix = 3}}, /* alltoall bruck */
-    {22, {.radix = 4}}, /* alltoall bruck */
-    {27, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {27, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
-    {27, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
-    {33, {.segment_size = 512}}, /* bcast pipelined_linear */
-    {33, {.segment_size = 1024}}, /* bcast pipelined_linear */
-    {33, {.segment_size = 2048}}, /* bcast pipelined_linear */
-    {33, {.segment_size = 16384}}, /* bcast pipelined_linear */
-    {35, {.segment_size = 512}}, /* bcast topology_linear */
-    {35, {.segment_size = 1024}}, /* bcast topology_linear */
-    {35, {.segment_size = 2048}}, /* bcast topology_linear */
-    {35, {.segment_size = 8192}}, /* bcast topology_linear */
-    {35, {.segment_size = 16384}}, /* bcast topology_linear */
-    {40, {.radix = 3}}, /* reduce knomial */
-    {41, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {41, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {41, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {41, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {46, {.segment_size = 512}}, /* reduce pipelined_binary */
-    {46, {.segment_size = 1024}}, /* reduce pipelined_binary */
-    {46, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {46, {.segment_size = 16384}}, /* reduce pipelined_binary */
-    {47, {.segment_size = 512}}, /* reduce pipelined_linear */
-    {47, {.segment_size = 1024}}, /* reduce pipelined_linear */
-    {47, {.segment_size = 2048}}, /* reduce pipelined_linear */
-    {47, {.segment_size = 16384}}, /* reduce pipelined_linear */
-    {48, {.arity = 1, .segment_size = 8192}}, /* reduce pre_reduced_tree */
-    {48, {.arity = 3, .segment_size = 8192}}, /* reduce pre_reduced_tree */
-    {48, {.arity = 2, .segment_size = 512}}, /* reduce pre_reduced_tree */
-    {48, {.arity = 2, .segment_size = 1024}}, /* reduce pre_reduced_tree */
-    {48, {.arity = 2, .segment_size = 2048}}, /* reduce pre_reduced_tree */
-    {48, {.arity = 2, .segment_size = 16384}}, /* reduce pre_reduced_tree */
-    {50, {.segment_size = 512}}, /* reduce topology_linear */
-    {50, {.segment_size = 1024}}, /* reduce topology_linear */
-    {50, {.segment_size = 2048}}, /* reduce topology_linear */
-    {50, {.segment_size = 16384}}, /* reduce topology_linear */
-    {52, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {52, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {52, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {52, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {57, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {57, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {57, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {57, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {67, {.in_flight = 1}}, /* scatter throttled_linear */
-    {67, {.in_flight = 4}}, /* scatter throttled_linear */
+    {8, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
+    {16, {.segment_size = 512}}, /* allreduce hr1_switches */
+    {16, {.segment_size = 1024}}, /* allreduce hr1_switches */
+    {16, {.segment_size = 2048}}, /* allreduce hr1_switches */
+    {16, {.segment_size = 8192}}, /* allreduce hr1_switches */
+    {17, {.segment_size = 512}}, /* allreduce lanes */
+    {17, {.segment_size = 1024}}, /* allreduce lanes */
+    {17, {.segment_size = 2048}}, /* allreduce lanes */
+    {17, {.segment_size = 8192}}, /* allreduce lanes */
+    {17, {.segment_size = 16384}}, /* allreduce lanes */
+    {18, {.segment_size = 512}}, /* allreduce lanes_switches */
+    {18, {.segment_size = 1024}}, /* allreduce lanes_switches */
+    {18, {.segment_size = 2048}}, /* allreduce lanes_switches */
+    {18, {.segment_size = 8192}}, /* allreduce lanes_switches */
+    {18, {.segment_size = 16384}}, /* allreduce lanes_switches */
+    {19, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
+    {19, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
+    {19, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
+    {19, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
+    {23, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
+    {23, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
+    {23, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
+    {23, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
+    {31, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {31, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
+    {31, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
+    {33, {.longest = 512, .radix = 3}}, /* alltoallv bruck_and_direct */
+    {33, {.longest = 512, .radix = 4}}, /* alltoallv bruck_and_direct */
+    {33, {.longest = 64, .radix = 2}}, /* alltoallv bruck_and_direct */
+    {33, {.longest = 4096, .radix = 2}}, /* alltoallv bruck_and_direct */
+    {36, {.radix = 3}}, /* bcast knomial */
+    {39, {.segment_size = 512}}, /* bcast pipelined_linear */
+    {39, {.segment_size = 1024}}, /* bcast pipelined_linear */
+    {39, {.segment_size = 2048}}, /* bcast pipelined_linear */
+    {39, {.segment_size = 16384}}, /* bcast pipelined_linear */
+    {41, {.segment_size = 512}}, /* bcast topology_linear */
+    {41, {.segment_size = 1024}}, /* bcast topology_linear */
+    {41, {.segment_size = 2048}}, /* bcast topology_linear */
+    {41, {.segment_size = 8192}}, /* bcast topology_linear */
+    {41, {.segment_size = 16384}}, /* bcast topology_linear */
+    {47, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {47, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {47, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {47, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {52, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {52, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {52, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {52, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {54, {.segment_size = 512}}, /* reduce topology_binary */
+    {54, {.segment_size = 1024}}, /* reduce topology_binary */
+    {54, {.segment_size = 2048}}, /* reduce topology_binary */
+    {54, {.segment_size = 16384}}, /* reduce topology_binary */
+    {55, {.arity = 4, .segment_size = 8192}}, /* reduce topology_kary */
+    {55, {.arity = 3, .segment_size = 512}}, /* reduce topology_kary */
+    {55, {.arity = 3, .segment_size = 1024}}, /* reduce topology_kary */
+    {55, {.arity = 3, .segment_size = 2048}}, /* reduce topology_kary */
+    {55, {.arity = 3, .segment_size = 16384}}, /* reduce topology_kary */
+    {56, {.segment_size = 512}}, /* reduce topology_linear */
+    {56, {.segment_size = 1024}}, /* reduce topology_linear */
+    {56, {.segment_size = 2048}}, /* reduce topology_linear */
+    {56, {.segment_size = 16384}}, /* reduce topology_linear */
+    {58, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {58, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {58, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {58, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {64, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {64, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {64, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {64, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {70, {.in_flight = 1}}, /* scatter throttled_linear */
+    {70, {.in_flight = 4}}, /* scatter throttled_linear */
     {-1, {0}},
 };
 /* clang-format on */

@@ -238,7 +238,7 @@ void coll_events_end(struct coll_events *events) {
     coll_events_now = NULL;
 }
 
-void coll_event_at(enum coll_event_kind kind, int a, int b, int64_t time) {
+void coll_event_at(enum coll_event_type type, int a, int b, int64_t time) {
     struct coll_events *events = coll_events_now;
     if (events == NULL)
         return;
@@ -254,7 +254,7 @@ void coll_event_at(enum coll_event_kind kind, int a, int b, int64_t time) {
         events->entries[place & events->mask] = *before;
     }
     events->entries[place & events->mask] =
-        (struct events_entry){at, a, (uint32_t)kind | (uint32_t)b << 8};
+        (struct events_entry){at, a, (uint32_t)type | (uint32_t)b << 8};
 }
 
 int coll_traced_run(const struct coll_routine *routine, const struct coll_call *call,

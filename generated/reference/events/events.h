@@ -18,14 +18,14 @@ enum {
     EVENTS_VERSION = 2,
     EVENTS_ENDIAN = 0x01020304,
     EVENTS_NAME = 128, /* letters of a routine's name */
-    EVENTS_KIND = 0xff /* of `what`: its kind; what is above it is the event's b */
+    EVENTS_TYPE = 0xff /* of `what`: its type; what is above it is the event's b */
 };
 
 /* Times are nanoseconds of the process's clock (CLOCK_MONOTONIC). */
 struct events_entry {
     int64_t time;
     int32_t a;
-    uint32_t what; /* the kind, and b times 256 */
+    uint32_t what; /* the type, and b times 256 */
 };
 
 struct events_call {
@@ -96,14 +96,14 @@ struct coll_events {
 extern _Thread_local struct coll_events *coll_events_now
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
-static inline void coll_event(enum coll_event_kind kind, int a, int b) {
+static inline void coll_event(enum coll_event_type type, int a, int b) {
     struct coll_events *events = coll_events_now;
     if (events == NULL)
         return;
     struct events_entry *entry = &events->entries[events->count++ & events->mask];
     entry->time = clocks_of_system();
     entry->a = a;
-    entry->what = (uint32_t)kind | (uint32_t)b << 8;
+    entry->what = (uint32_t)type | (uint32_t)b << 8;
 }
 
 /* Whether the events of the present call are kept. */
@@ -120,7 +120,7 @@ static inline void coll_event_time(int64_t *time) {
  * An event of an earlier time, which a rank with the same clock has read: a host has one clock. The
  * time 0 is now, as a time to come is. Events stay in the order of their times.
  */
-void coll_event_at(enum coll_event_kind kind, int a, int b, int64_t time);
+void coll_event_at(enum coll_event_type type, int a, int b, int64_t time);
 
 /* Before and after a call; the former returns the memory that it is kept in, or NULL. */
 struct coll_events *coll_events_begin(const struct coll_routine *routine,

@@ -92,8 +92,8 @@ int bcast_scatter_recursive_doubling_allgather(const struct coll_call *call,
                                                const struct coll_comm *cc,
                                                const struct coll_parameters *parameters) {
     (void)parameters;
-    const int p = cc->size, q = taking_part(p), place = place_here(call, cc);
-    const int bytes = (int)call->bytes;
+    const int p = cc->size, place = place_here(call, cc);
+    const int q = taking_part(p), bytes = (int)call->bytes;
 
     /* Each place from q on gets the whole message at the end, from place - q. */
     if (place >= q)

@@ -80,19 +80,19 @@ int coll_nothing_to_finish(const struct coll_call *view, const struct coll_comm 
  */
 int coll_run_inside(const struct coll_routine *routine, const struct coll_call *call,
                     const struct coll_comm *cc, const struct coll_parameters *parameters) {
-    const struct coll_view *kind = coll_views[call->collective];
+    const struct coll_view *functions = coll_views[call->collective];
     const int dense = routine->constraints & COLL_DENSE;
     struct coll_call view = *call;
     char *scratch[2] = {NULL, NULL};
-    int error = kind->prepare(&view, cc, scratch);
+    int error = functions->prepare(&view, cc, scratch);
     if (error == MPI_SUCCESS && dense)
-        error = kind->pack(&view, cc, scratch);
+        error = functions->pack(&view, cc, scratch);
     if (error == MPI_SUCCESS && cc->size > 1)
         error = routine->run(&view, cc, parameters);
     if (error == MPI_SUCCESS)
-        error = kind->finish(&view, cc);
+        error = functions->finish(&view, cc);
     if (error == MPI_SUCCESS && dense)
-        error = kind->unpack(call, cc, scratch[1]);
+        error = functions->unpack(call, cc, scratch[1]);
     if (error == MPI_SUCCESS) {
         free(scratch[0]);
         free(scratch[1]);

@@ -10,48 +10,42 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 13 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 4 * COLL_PARTS_MOST + 0: /* allgather_of_allreduce */
         return COLL_ALLREDUCE;
-    case 13 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
-        return COLL_ALLREDUCE;
-    case 14 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return COLL_REDUCE_SCATTER;
-    case 14 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 11 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
         return COLL_ALLGATHERV;
-    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return COLL_REDUCE_SCATTER_BLOCK;
-    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return COLL_ALLGATHER;
-    case 31 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
-        return COLL_BCAST;
-    case 31 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
-        return COLL_BCAST;
-    case 32 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+    case 11 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
+        return COLL_ALLGATHERV;
+    case 21 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+        return COLL_ALLREDUCE;
+    case 21 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+        return COLL_ALLREDUCE;
+    case 22 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return COLL_REDUCE_SCATTER;
+    case 22 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return COLL_ALLGATHERV;
+    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
         return COLL_SCATTER;
-    case 32 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 38 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return COLL_ALLGATHER;
-    case 43 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
-    case 44 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 50 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 44 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 50 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 45 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 45 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+    case 51 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_GATHER;
-    case 54 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 54 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 59 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
-        return COLL_ALLREDUCE;
-    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 66 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 66 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_reduce_scatter */
-        return COLL_REDUCE_SCATTER;
     default:
         return COLL_COLLECTIVES;
     }
@@ -66,48 +60,42 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 13 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 13 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 14 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return n;
-    case 14 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return n;
-    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 31 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+    case 4 * COLL_PARTS_MOST + 0: /* allgather_of_allreduce */
+        return n * p;
+    case 11 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
         return whole_quotient(n, 2);
-    case 31 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
-        return whole_quotient(n + 1, 2);
-    case 32 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 32 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 43 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
-        return n;
-    case 44 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 11 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
+        return smaller(n, whole_quotient(n + p, 2));
+    case 21 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 44 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 21 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 45 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+    case 22 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return n;
+    case 22 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return n;
+    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 38 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return n;
+    case 50 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
+    case 50 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
+    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 45 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+    case 51 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 54 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return whole_quotient(n, 2);
-    case 54 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 59 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
-        return n * p;
-    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 66 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 66 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_reduce_scatter */
-        return n * p;
     default:
         return -1;
     }
@@ -126,77 +114,75 @@ double coll_routine_scratch(const struct coll_routine *routine,
     switch (routine - coll_routines) {
     case 0: /* allgather_bruck */
         return n * p;
-    case 9: /* allreduce_circulant */
+    case 11: /* allgatherv_of_halves */
+        return smaller(n, whole_quotient(n + p, 2));
+    case 15: /* allreduce_circulant */
         return n;
-    case 10: /* allreduce_lanes_switches */
+    case 16: /* allreduce_hr1_switches */
+        return n + 8 * bytes_of_element(call);
+    case 17: /* allreduce_lanes */
+        return 2 * n + p * (512 + bytes_of_element(call));
+    case 18: /* allreduce_lanes_switches */
         return p * (n + bytes_of_element(call));
-    case 11: /* allreduce_logical_ring_lr1 */
+    case 19: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 14: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 22: /* allreduce_of_reduce_scatter_and_allgatherv */
         return quotient(n, p) + bytes_of_element(call);
-    case 15: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return n + quotient(n, p) + (p + 1) * bytes_of_element(call);
-    case 16: /* allreduce_pre_reduced_ring */
+    case 23: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
-    case 17: /* allreduce_rab1_bruck */
+    case 24: /* allreduce_rab1_bruck */
         return 2 * (n + p * bytes_of_element(call));
-    case 18: /* allreduce_rab1_mesh_3d */
+    case 25: /* allreduce_rab1_mesh_3d */
         return 2 * (n + p * bytes_of_element(call));
-    case 19: /* allreduce_rab2_pair */
+    case 26: /* allreduce_rab2_ring */
         return 2 * (n + p * bytes_of_element(call));
-    case 20: /* allreduce_reduce_bcast */
+    case 27: /* allreduce_rab2_spreading_simple */
+        return 2 * (n + p * bytes_of_element(call));
+    case 28: /* allreduce_reduce_bcast */
         return n;
-    case 22: /* alltoall_bruck */
-        return 3 * n * p;
-    case 25: /* alltoall_recursive_doubling */
-        return 12 * n * p;
-    case 32: /* bcast_of_scatter_and_allgather */
+    case 33: /* alltoallv_bruck_and_direct */
+        return 3 * p * (double)parameters->longest;
+    case 38: /* bcast_of_scatter_and_allgather */
         return n + p;
-    case 38: /* gather_topology_binomial */
-        return n * p;
-    case 39: /* reduce_binomial_in_order */
+    case 44: /* reduce_binomial */
         return n;
-    case 40: /* reduce_knomial */
+    case 45: /* reduce_binomial_in_order */
         return n;
-    case 41: /* reduce_logical_ring_reduce_scatter_gather */
+    case 46: /* reduce_flat */
+        return 2 * n;
+    case 47: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 43: /* reduce_of_allreduce */
+    case 49: /* reduce_of_allreduce */
         return n;
-    case 45: /* reduce_of_reduce_scatter_block_and_gather */
+    case 51: /* reduce_of_reduce_scatter_block_and_gather */
         return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
-    case 46: /* reduce_pipelined_binary */
+    case 52: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 47: /* reduce_pipelined_linear */
+    case 53: /* reduce_rabenseifner */
+        return n;
+    case 54: /* reduce_topology_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 48: /* reduce_pre_reduced_tree */
+    case 55: /* reduce_topology_kary */
         return (double)parameters->arity * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 49: /* reduce_rabenseifner */
-        return n;
-    case 50: /* reduce_topology_linear */
+    case 56: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 51: /* reduce_scatter_circulant */
+    case 57: /* reduce_scatter_circulant */
         return n;
-    case 52: /* reduce_scatter_logical_ring */
+    case 58: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 54: /* reduce_scatter_of_halves */
+    case 60: /* reduce_scatter_of_halves */
         return n;
-    case 55: /* reduce_scatter_recursive_halving */
+    case 61: /* reduce_scatter_recursive_halving */
         return n;
-    case 56: /* reduce_scatter_reduce_scatterv */
+    case 62: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 57: /* reduce_scatter_block_logical_ring */
-        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 59: /* reduce_scatter_block_of_allreduce */
-        return n * p;
-    case 60: /* reduce_scatter_block_of_halves */
-        return n * p;
-    case 61: /* reduce_scatter_block_of_reduce_scatter */
-        return n;
-    case 62: /* reduce_scatter_block_recursive_halving */
+    case 63: /* reduce_scatter_block_circulant */
         return p * n;
-    case 63: /* reduce_scatter_block_recursive_halving_in_order */
-        return p * n + 4 * (p + 1);
-    case 64: /* reduce_scatter_block_reduce_scatterv */
+    case 64: /* reduce_scatter_block_logical_ring */
+        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
+    case 66: /* reduce_scatter_block_of_halves */
+        return n * p;
+    case 67: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;

@@ -84,12 +84,12 @@ enum { COLL_LANES = 4 };
 
 /*
  * What ranks tell of a call at its init, added up over all of them: how many cannot have a plan,
- * want each kind of plan, have data with gaps; messages with data to others, and their bytes.
+ * want each choice of plan, have data with gaps; messages with data to others, and their bytes.
  */
 enum {
     COLL_SUM_UNABLE,
-    COLL_SUM_KINDS,
-    COLL_SUM_GAPS = COLL_SUM_KINDS + 4,
+    COLL_SUM_CHOICES,
+    COLL_SUM_GAPS = COLL_SUM_CHOICES + 4,
     COLL_SUM_MESSAGES,
     COLL_SUM_BYTES,
     COLL_SUMS

@@ -31,7 +31,7 @@ enum {
 
 /* What rank 0 tells of the schedule. */
 struct told {
-    int kind; /* enum coll_plan_kind */
+    int choice; /* enum coll_plan_choice */
     int pieces, waits;
     MPI_Aint chunk; /* bytes of a message; 0: messages are whole */
 };
@@ -110,14 +110,14 @@ int coll_sum_exchange(const struct coll_call *call, const struct coll_comm *cc, 
     return MPI_SUCCESS;
 }
 
-/* The kind of plan that the sums of all ranks ask for. */
-enum coll_plan_kind coll_judge_exchange(const struct coll_comm *cc, const double *sums) {
+/* The plan that the sums of all ranks ask for. */
+enum coll_plan_choice coll_judge_exchange(const struct coll_comm *cc, const double *sums) {
     const double pairs = (double)cc->size * (cc->size - 1);
-    const enum coll_plan_kind kind = coll_least_kind(sums);
+    const enum coll_plan_choice choice = coll_least_choice(sums);
     if (sums[COLL_SUM_MESSAGES] == 0 || sums[COLL_SUM_MESSAGES] > MESSAGES_MOST)
         return COLL_PLAN_NATIVE;
-    if (kind != COLL_PLAN_AUTO)
-        return kind;
+    if (choice != COLL_PLAN_AUTO)
+        return choice;
     return sums[COLL_SUM_BYTES] < AVERAGE_LEAST * pairs ? COLL_PLAN_NATIVE : COLL_PLAN_TOKENS;
 }
 
@@ -171,7 +171,7 @@ static MPI_Aint segment_of(const struct pattern *pattern) {
     return bytes < SEGMENT ? SEGMENT : (MPI_Aint)(bytes / SEGMENT * SEGMENT);
 }
 
-static int schedule(const struct coll_comm *cc, const int64_t *bytes, int plain, int kind,
+static int schedule(const struct coll_comm *cc, const int64_t *bytes, int plain, int choice,
                     struct told *told, struct pattern_plan *plan) {
     int first_host;
     int *host = malloc((size_t)cc->size * sizeof *host);
@@ -184,7 +184,7 @@ static int schedule(const struct coll_comm *cc, const int64_t *bytes, int plain,
             host[cc->order[place]] = first_host + host_at(cc->host_place[h]);
     told->chunk = plain ? coll_chunk(segment_of(&pattern), most_of(bytes, cc->size)) : 0;
     const int64_t segment = plain ? told->chunk : INT64_MAX / 4;
-    const int made = coll_pattern_schedule(&pattern, segment, kind == COLL_PLAN_TOKENS, plan);
+    const int made = coll_pattern_schedule(&pattern, segment, choice == COLL_PLAN_TOKENS, plan);
     free(host);
     return made;
 }
@@ -193,13 +193,13 @@ static int schedule(const struct coll_comm *cc, const int64_t *bytes, int plain,
 static void make(const struct coll_operation *operation, const int64_t *facts, struct told *told,
                  struct pattern_plan *plan) {
     const struct coll_comm *cc = operation->cc;
-    const int kind = coll_judge_exchange(cc, operation->sums);
+    const int choice = coll_judge_exchange(cc, operation->sums);
     const int plain = operation->sums[COLL_SUM_GAPS] == 0;
     int64_t *bytes = malloc((size_t)cc->size * (size_t)cc->size * sizeof *bytes);
-    *told = (struct told){.kind = COLL_PLAN_NATIVE};
+    *told = (struct told){.choice = COLL_PLAN_NATIVE};
     if (bytes != NULL && collect(&operation->call, facts, cc->size, bytes) &&
-        schedule(cc, bytes, plain, kind, told, plan)) {
-        told->kind = kind;
+        schedule(cc, bytes, plain, choice, told, plan)) {
+        told->choice = choice;
         told->pieces = plan->pieces;
         told->waits = plan->waits;
     }
@@ -212,7 +212,7 @@ static int tell(const struct coll_operation *operation, struct told *told,
     const MPI_Comm comm = operation->plans->comm;
     int all = 0;
     COLL_TRY(PMPI_Bcast(told, sizeof *told, MPI_BYTE, 0, comm));
-    if (told->kind == COLL_PLAN_NATIVE)
+    if (told->choice == COLL_PLAN_NATIVE)
         return MPI_SUCCESS;
     const size_t pieces = (size_t)told->pieces * sizeof *plan->piece;
     const size_t waits = (size_t)told->waits * sizeof *plan->wait;
@@ -225,7 +225,7 @@ static int tell(const struct coll_operation *operation, struct told *told,
     COLL_TRY(coll_all_agree(operation,
                             plan->piece != NULL && (told->waits == 0 || plan->wait != NULL), &all));
     if (!all) {
-        told->kind = COLL_PLAN_NATIVE;
+        told->choice = COLL_PLAN_NATIVE;
         return MPI_SUCCESS;
     }
     COLL_TRY(PMPI_Bcast_c(plan->piece, (MPI_Count)pieces, MPI_BYTE, 0, comm));
@@ -460,7 +460,7 @@ static int add_own(const struct part *part, const int64_t *facts) {
 
 static int add_all(struct coll_operation *operation, struct sides *sides, const struct told *told,
                    const struct pattern_plan *plan, const int64_t *facts) {
-    const int windowed = told->kind == COLL_PLAN_WINDOW;
+    const int windowed = told->choice == COLL_PLAN_WINDOW;
     struct part part = {.operation = operation,
                         .sides = sides,
                         .told = told,
@@ -478,7 +478,7 @@ static int add_all(struct coll_operation *operation, struct sides *sides, const 
 static int exchange(struct coll_operation *operation, struct sides *sides, int64_t *facts,
                     int *found) {
     const int p = operation->cc->size, gathers = !is_even(&operation->call);
-    struct told told = {.kind = COLL_PLAN_NATIVE};
+    struct told told = {.choice = COLL_PLAN_NATIVE};
     struct pattern_plan plan = {0};
     int error = MPI_SUCCESS;
     if (gathers)
@@ -488,7 +488,7 @@ static int exchange(struct coll_operation *operation, struct sides *sides, int64
         make(operation, facts + (gathers ? 2 * (size_t)p : 0), &told, &plan);
     if (error == MPI_SUCCESS)
         error = tell(operation, &told, &plan);
-    if (error == MPI_SUCCESS && told.kind != COLL_PLAN_NATIVE) {
+    if (error == MPI_SUCCESS && told.choice != COLL_PLAN_NATIVE) {
         *found = 1;
         error = add_all(operation, sides, &told, &plan, facts);
     }

@@ -19,21 +19,21 @@ enum { CHUNKS = 2048 };
 
 static const char VARIABLE[] = "LIBCOLL_PERSISTENT";
 
-/* Its values, by enum coll_plan_kind. */
-static const char *const kinds[] = {"native", "auto", "window", "tokens"};
+/* Its values, by enum coll_plan_choice. */
+static const char *const choices[] = {"native", "auto", "window", "tokens"};
 
 static void complain(void) {
     coll_complain(VARIABLE, getenv(VARIABLE), "expected auto, window, tokens or native");
 }
 
-enum coll_plan_kind coll_plan_kind(void) {
+enum coll_plan_choice coll_plan_choice(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const char *value = getenv(VARIABLE);
     if (value == NULL || value[0] == '\0')
         return COLL_PLAN_AUTO;
-    for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); ++i)
-        if (strcmp(value, kinds[i]) == 0)
-            return (enum coll_plan_kind)i;
+    for (int i = 0; i < (int)(sizeof choices / sizeof *choices); ++i)
+        if (strcmp(value, choices[i]) == 0)
+            return (enum coll_plan_choice)i;
     pthread_once(&once, complain);
     return COLL_PLAN_AUTO;
 }
@@ -63,20 +63,21 @@ int coll_may_plan(const struct coll_call *call, const struct coll_comm *cc,
     return routine->steps != COLL_STEPS_NONE;
 }
 
-enum coll_plan_kind coll_least_kind(const double *sums) {
-    int kind = COLL_PLAN_NATIVE;
-    while (kind < COLL_PLAN_TOKENS && sums[COLL_SUM_KINDS + kind] == 0)
-        ++kind;
-    return (enum coll_plan_kind)kind;
+enum coll_plan_choice coll_least_choice(const double *sums) {
+    int choice = COLL_PLAN_NATIVE;
+    while (choice < COLL_PLAN_TOKENS && sums[COLL_SUM_CHOICES + choice] == 0)
+        ++choice;
+    return (enum coll_plan_choice)choice;
 }
 
 /* Said by one process, the first time that these ranks see it. */
 static void complain_of_difference(const struct coll_comm *cc, const double *sums) {
     static atomic_int seen;
-    const enum coll_plan_kind least = coll_least_kind(sums);
-    if (sums[COLL_SUM_KINDS + (int)least] < cc->size && !atomic_exchange(&seen, 1) && cc->rank == 0)
+    const enum coll_plan_choice least = coll_least_choice(sums);
+    if (sums[COLL_SUM_CHOICES + (int)least] < cc->size && !atomic_exchange(&seen, 1) &&
+        cc->rank == 0)
         fprintf(stderr, "libcoll: %s differs between ranks: %s counts for all\n", VARIABLE,
-                kinds[least]);
+                choices[least]);
 }
 
 /* Over the private communicator, or that of the application until there is one. */
@@ -95,21 +96,21 @@ int coll_sum_up(const struct coll_call *call, const struct coll_comm *cc, coll_p
     const int exchanges = planner == coll_plan_exchange;
     for (int i = 0; i < COLL_SUMS; ++i)
         sums[i] = 0;
-    sums[COLL_SUM_KINDS + (int)coll_plan_kind()] = 1;
+    sums[COLL_SUM_CHOICES + (int)coll_plan_choice()] = 1;
     if (unable || (exchanges && coll_sum_exchange(call, cc, sums) != MPI_SUCCESS))
         sums[COLL_SUM_UNABLE] = 1;
     *possible = 0;
     COLL_TRY(add_up(call->comm, cc, sums));
     if (sums[COLL_SUM_UNABLE] == 0)
         complain_of_difference(cc, sums);
-    const enum coll_plan_kind kind =
-        exchanges ? coll_judge_exchange(cc, sums) : coll_least_kind(sums);
-    *possible = sums[COLL_SUM_UNABLE] == 0 && kind != COLL_PLAN_NATIVE;
+    const enum coll_plan_choice choice =
+        exchanges ? coll_judge_exchange(cc, sums) : coll_least_choice(sums);
+    *possible = sums[COLL_SUM_UNABLE] == 0 && choice != COLL_PLAN_NATIVE;
     return MPI_SUCCESS;
 }
 
 int coll_all_agree(const struct coll_operation *operation, int yes, int *all) {
-    int mine = yes && coll_plan_kind() != COLL_PLAN_NATIVE;
+    int mine = yes && coll_plan_choice() != COLL_PLAN_NATIVE;
     return PMPI_Allreduce(&mine, all, 1, MPI_INT, MPI_MIN, operation->plans->comm);
 }
 

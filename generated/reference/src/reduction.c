@@ -77,8 +77,8 @@ int coll_fold(const struct coll_call *call, const struct coll_comm *cc, char *th
     return coll_copy_elements(call, cc, theirs, mine, count);
 }
 
-static int is_for(const struct coll_call *call, enum coll_reduction kind) {
-    return coll_descriptors[call->collective].reduces == kind;
+static int is_for(const struct coll_call *call, enum coll_reduction reduction) {
+    return coll_descriptors[call->collective].reduces == reduction;
 }
 
 /* Elements that a rank brings, and those of the result that it gets. */
