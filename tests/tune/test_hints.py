@@ -16,6 +16,7 @@ from stagegen.measure.records import (
     Request,
     Timing,
 )
+from stagegen.tune.choose import choose, without_doubtful
 from stagegen.tune.communicators import Communicator
 from stagegen.tune.field import Field, Sample
 from stagegen.tune.hints import hints_from
@@ -23,6 +24,7 @@ from stagegen.tune.passes import Topic, teacher_of
 from stagegen.tune.plan import Outcome, Plan
 from stagegen.tune.point import Point
 from stagegen.tune.prediction import Prediction
+from stagegen.tune.race import TRIAL
 from stagegen.tune.scope import Options
 from stagegen.tune.scouting import Scout
 from stagegen.tune.shapes import Shape
@@ -257,6 +259,30 @@ def scouting(model: Model, hints: dict[int, tuple[Candidate, ...]]) -> Scout:
 def test_what_won_with_other_messages_is_confirmed_within_an_octave(told_at, told):
     _, point = scouted(told_at)
     assert point.told == ({"binomial"} if told else set())
+
+
+@pytest.mark.parametrize(("factor", "chosen"), [(0.8, "binomial"), (1.1, "native")])
+@pytest.mark.parametrize(("seconds", "is_short"), [(1e-3, True), (0.02, False)])
+def test_a_lucky_look_at_a_short_call_is_repeated_whatever_won_elsewhere(
+    seconds, is_short, factor, chosen
+):
+    """The looks see half of the time of what won elsewhere."""
+
+    class Lucky(Model):
+        def measure(self, asked):
+            made = super().measure(asked)
+            is_look = asked.repetitions < TRIAL
+            return replace(made, seconds=tuple(
+                tuple(t * (0.5 if is_look and c != NATIVE else 1.0) for t in times)
+                for c, times in zip(asked.candidates, made.seconds, strict=True)
+            ))  # fmt: skip
+
+    model = Lucky(lambda c, size: seconds * (1.0 if c == NATIVE else factor))
+    scout = scouting(model, {1024: (Candidate("binomial"), NATIVE)})
+    point = look_at_1024(scout, "native", "binomial")
+    assert point.told == {"binomial"}
+    expected = chosen if is_short else "binomial"
+    assert choose(without_doubtful(point.samples()), NATIVE).algorithm == expected
 
 
 def in_segments(size: int) -> Candidate:
