@@ -12,6 +12,7 @@
 # make bench-patterns  experiments about patterns of irregular collectives; likewise
 # make bench-schedule   time making, proving and compiling schedules of up to 100,000 hosts
 # make reference   measure generated/reference again, after a change of a template
+# make catalogue   the page of all algorithms again, as make test does
 # make lint, make format, make clean
 PYTHON ?= python3
 VENV := .venv
@@ -93,8 +94,14 @@ lint-types: $(VENV)/.develop
 lint-c: $(VENV)/.develop
 	$(BIN)/python -m tests.lint_c
 
-# What measures runs alone. tests/tiers.py says which tests are wide.
-test: lint
+# The page of all algorithms, of which `make lint` says if it is not up to date.
+catalogue: $(VENV)/.develop
+	@$(BIN)/python docs/tools/catalogue.py
+
+# A new algorithm is entered in the catalogue page. What measures runs alone. tests/tiers.py says
+# which tests are wide.
+test: catalogue
+	@$(MAKE) --no-print-directory lint
 	$(BIN)/pytest -m "not slow and not wide and not alone" --hypothesis-profile few $(PARALLEL)
 	$(BIN)/pytest -m "not slow and not wide and alone" $(ALONE)
 
@@ -104,7 +111,8 @@ test-wide: $(VENV)/.develop
 	$(BIN)/pytest -m "not slow and wide and alone" $(ALONE)
 
 # What the runs of the check program add to the log becomes docs/conformance.md.
-check-all: lint
+check-all: catalogue
+	@$(MAKE) --no-print-directory lint
 	@mkdir -p $(dir $(CONFORMANCE_LOG)) && rm -f $(CONFORMANCE_LOG)
 	CONFORMANCE_LOG=$(CONFORMANCE_LOG) $(BIN)/pytest -m "not alone" $(PARALLEL)
 	$(BIN)/pytest -m alone $(ALONE)
@@ -146,4 +154,4 @@ format: $(VENV)/.develop
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: all quickstart lint lint-types lint-c test test-wide check-all conformance bench bench-tuning $(EXPERIMENTS) bench-schedule reference format clean
+.PHONY: all quickstart lint lint-types lint-c catalogue test test-wide check-all conformance bench bench-tuning $(EXPERIMENTS) bench-schedule reference format clean
