@@ -41,7 +41,7 @@ SCOUTING, FIRST, COMPOSED = 0.6, 0.6, 0.1
 
 #: The share of the time for looks that first looks may take if they tune the parameters of all
 #: algorithms. If they would take more, only algorithms near the best one are tuned.
-BEGUN = 0.2
+BEGUN = 0.4
 
 #: First looks may begin until this share of the budget is spent.
 UNKNOWN = 0.95
