@@ -11,7 +11,7 @@ from pathlib import Path
 
 from stagegen.adaptive.policies import policy_names
 from stagegen.adaptive.replay import Replayed, replay
-from stagegen.adaptive.trace import KINDS, SOURCE_GROUPS, synthetic
+from stagegen.adaptive.trace import COURSES, SOURCE_GROUPS, synthetic
 
 PAGE = Path(__file__).resolve().parents[1] / "adaptive-policies.md"
 SEEDS = range(1, 9)
@@ -29,16 +29,16 @@ COLUMNS = (
 HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|\n"
 
 
-def played(kind: str, policy: str) -> list[Replayed]:
-    """Return the replays of a policy on all traces of a kind."""
+def played(course: str, policy: str) -> list[Replayed]:
+    """Return the replays of a policy on all traces of a course."""
     return [
-        replay(synthetic(kind, seed=seed, collective=collective), policy)
+        replay(synthetic(course, seed=seed, collective=collective), policy)
         for collective in SOURCE_GROUPS
         for seed in SEEDS
     ]
 
 
-def row(kind: str, policy: str, replays: Iterable[Replayed]) -> str:
+def row(course: str, policy: str, replays: Iterable[Replayed]) -> str:
     """Return a row of the table: means, and medians of counts."""
     found = list(replays)
     losses = [one.loss for one in found]
@@ -48,16 +48,16 @@ def row(kind: str, policy: str, replays: Iterable[Replayed]) -> str:
     meetings = statistics.median(len(one.stages) for one in found)
     shares = (statistics.mean(losses), max(losses), own)
     return (
-        f"| {kind} | `{policy}` | {' | '.join(f'{one:+.1%}' for one in shares)} | "
+        f"| {course} | `{policy}` | {' | '.join(f'{one:+.1%}' for one in shares)} | "
         f"{1000 * excess:.0f} ms | {after:.0f} | {meetings:.0f} |\n"
     )
 
 
-def rows(kinds: Iterable[str]) -> Iterator[str]:
-    """Yield the rows of some kinds of traces."""
-    for kind in kinds:
+def rows(courses: Iterable[str]) -> Iterator[str]:
+    """Yield the rows of traces of some courses."""
+    for course in courses:
         for policy in policy_names():
-            yield row(kind, policy, played(kind, policy))
+            yield row(course, policy, played(course, policy))
 
 
 def main() -> None:
@@ -65,7 +65,9 @@ def main() -> None:
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{HEAD}{''.join(rows(KINDS))}{END}{after}", encoding="utf-8")
+    PAGE.write_text(
+        f"{before}{BEGIN}\n{HEAD}{''.join(rows(COURSES))}{END}{after}", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

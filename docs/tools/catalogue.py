@@ -127,7 +127,8 @@ def needs(algorithm: Algorithm) -> list[str]:
     if algorithm.serves_other_hosts:
         found.append(f"{RANKS_SERVED[algorithm.needs or '']}; made from its `{algorithm.needs}`")
     elif algorithm.has_tables:
-        made = f"its `{algorithm.needs}`, kind `{algorithm.kind}`"
+        word = "scheme" if algorithm.needs == "aapc" else "construction"
+        made = f"its `{algorithm.needs}`, {word} `{algorithm.construction}`"
         found.append(f"all ranks of the cluster or of a group, in any order; made from {made}")
     elif algorithm.needs is not None:
         found.append(RANKS_SERVED[algorithm.needs])

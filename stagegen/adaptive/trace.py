@@ -195,10 +195,10 @@ def trace_of_measurements(
         InputError: there are none, they differ, or have too few repetitions.
     """
     found = list(measurements)
-    kinds = {(m.request.collective, m.request.size, m.request.communicator) for m in found}
+    subjects = {(m.request.collective, m.request.size, m.request.communicator) for m in found}
     sets = [set(m.request.candidates) for m in found]
-    if len(kinds) != 1:
-        problem = f"a trace is of one collective, size and communicator, not of {len(kinds)}"
+    if len(subjects) != 1:
+        problem = f"a trace is of one collective, size and communicator, not of {len(subjects)}"
         raise InputError(f"{problem}; choose one of them")
     common = sorted(set.intersection(*sets))
     times = {c: [s for m in found for s in m.by_candidate()[c]] for c in common}
@@ -213,7 +213,7 @@ def trace_of_measurements(
         specs = ", ".join(candidate.spec for candidate in order)
         raise InputError(f"{first} was not measured with the others; choose from {specs}")
     rows = tuple(tuple(times[c][before:count][:limit]) for c in order)
-    (collective, size, _) = next(iter(kinds))
+    (collective, size, _) = next(iter(subjects))
     return Trace(
         name,
         collective,
@@ -262,8 +262,8 @@ def _degraded(random: np.random.Generator, base: Times, calls: int) -> Times:
     return times
 
 
-#: Kinds of synthetic traces, by name.
-KINDS: dict[str, Callable[[np.random.Generator, Times, int], Times]] = {
+#: What the times of a synthetic trace do in the course of its calls, by name.
+COURSES: dict[str, Callable[[np.random.Generator, Times, int], Times]] = {
     "stationary": _stationary,
     "drifting": _drifting,
     "bursty": _bursty,
@@ -299,7 +299,7 @@ def source_entrants(collective: str, size: int) -> tuple[Entrant, ...]:
 
 
 def synthetic(
-    kind: str, *, calls: int = 2000, seed: int = 1, collective: str = "alltoall", size: int = 2048
+    course: str, *, calls: int = 2000, seed: int = 1, collective: str = "alltoall", size: int = 2048
 ) -> Trace:
     """Return a synthetic trace: the source's set of candidates, from 10 ms to 40 ms a call.
 
@@ -307,17 +307,17 @@ def synthetic(
     to be the fastest; it comes first. One more candidate is the native routine.
 
     Args:
-        kind: of :data:`KINDS`.
+        course: of :data:`COURSES`.
         calls: of each candidate.
         seed: equal seeds make equal traces.
         collective: whose set and groups to take.
         size: bytes of a message.
 
     Raises:
-        InputError: there is no such kind or set.
+        InputError: there is no such course or set.
     """
-    if kind not in KINDS:
-        raise InputError(f"there is no kind {kind}; choose from {', '.join(KINDS)}")
+    if course not in COURSES:
+        raise InputError(f"there is no course {course}; choose from {', '.join(COURSES)}")
     random = np.random.default_rng(seed)
     entrants = source_entrants(collective, size)
     groups = {one.group for one in entrants}
@@ -330,12 +330,12 @@ def synthetic(
         Entrant(float(known[-1]), 0, False, True),
     ]
     names = [*(f"group{one.group}_{i}" for i, one in enumerate(entrants)), "native"]
-    mean = KINDS[kind](random, base, calls)
+    mean = COURSES[course](random, base, calls)
     slowest = mean * random.lognormal(0.1, 0.02, mean.shape)
     first = int(known.argmin())
     order = [first, *(i for i in range(len(base)) if i != first)]
     return Trace(
-        f"{kind}-{seed}",
+        f"{course}-{seed}",
         collective,
         size,
         tuple(names[i] for i in order),

@@ -94,7 +94,7 @@ def _audited(folder: Path) -> Iterator[RoutineProof]:
 def _is_unproven(sources: Path, routine: BuildRoutine) -> bool:
     """Tell whether a routine has tables of a user's own, in its C file; check what can be."""
     path, data = _files_of(sources, routine)
-    if not routine.brings_tables or _kinds_of(routine.function) or data.is_file():
+    if not routine.brings_tables or _rows_of(routine.function) or data.is_file():
         return False
     with _named(str(path)):
         _check_code(read_text(path), routine, data)
@@ -110,7 +110,7 @@ def _prove_tables(sources: Path, topology: Topology, routine: BuildRoutine) -> _
     with _named(str(path)):
         code = read_text(path)
         _check_code(code, routine, data)
-        if not data.is_file() and (routine.has_tables or _kinds_of(routine.function)):
+        if not data.is_file() and (routine.has_tables or _rows_of(routine.function)):
             raise ScheduleError(f'there is no proof for its tables: it has no file "{data.name}"')
     if data.is_file():
         with _named(str(data)):
@@ -141,18 +141,18 @@ def _check_code(code: str, routine: BuildRoutine, data: Path) -> None:
 
 
 def _prove(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
-    """Prove the tables of a routine, which must be of a known kind."""
+    """Prove the tables of a routine in the way that fits their names."""
     names = " ".join(tables.names)
-    for kind in _kinds_of(routine.function) or _KINDS:
-        if re.fullmatch(kind.tables, names):
+    for row in _rows_of(routine.function) or _PROVABLE:
+        if re.fullmatch(row.tables, names):
             break
     else:
         raise ScheduleError(f"there is no proof for its tables: {names or 'it has none'}")
-    if not (routine.needs_order if kind.serves_other_hosts else routine.needs_cluster):
+    if not (routine.needs_order if row.serves_other_hosts else routine.needs_cluster):
         raise ScheduleError(
             "routines.c lets it serve other ranks than the whole cluster or its group"
         )
-    yield from kind.prove(topology, tables, routine)
+    yield from row.prove(topology, tables, routine)
 
 
 def _prove_phases(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
@@ -204,14 +204,14 @@ def _prove_pattern_of_hosts(topology: Topology, tables: Tables, routine: BuildRo
 
 
 @dataclass(frozen=True)
-class _Kind:
-    """A kind of routines with tables.
+class _Provable:
+    """Routines whose tables are proven in the same way.
 
     Attributes:
-        routine: pattern of the names that only this kind has.
-        tables: pattern of the names of all its tables, in alphabetical order.
-        prove: proves it.
-        serves_other_hosts: whether it finds out on which hosts it runs, and uses its tables only
+        routine: pattern of the names that only these have.
+        tables: pattern of the names of all tables of one, in alphabetical order.
+        prove: proves their tables.
+        serves_other_hosts: whether each finds out on which hosts it runs, and uses its tables only
             on theirs.
     """
 
@@ -221,33 +221,33 @@ class _Kind:
     serves_other_hosts: bool = False
 
 
-_KINDS = (
-    _Kind(
+_PROVABLE = (
+    _Provable(
         r"alltoall_aapc_\w+",
         "(dummies )?first_step (first_token )?(places )?steps( tokens)?",
         _prove_phases,
     ),
-    _Kind(
+    _Provable(
         r"alltoall_hierarchical(_group_\w+)?",
         "(dummies )?first_step (first_token )?leader_of (places )?steps( tokens)?",
         _prove_hosts,
         serves_other_hosts=True,
     ),
-    _Kind(r"\w+_logical_ring_lr[23]\w*", "place_of ring", _prove_ring),
-    _Kind(
+    _Provable(r"\w+_logical_ring_lr[23]\w*", "place_of ring", _prove_ring),
+    _Provable(
         r"(bcast|reduce)_topology_(?!linear$)\w+", r"tree_[1-9]\d*( tree_[1-9]\d*)*", _prove_trees
     ),
-    _Kind(
+    _Provable(
         r"(allreduce|barrier|bcast|reduce)_configured_tree_\w+",
         "contributor first worker",
         _prove_configured,
     ),
-    _Kind(
+    _Provable(
         r"alltoallv_pattern_\w+",
         "first_step first_token parts places sizes steps tokens",
         _prove_pattern,
     ),
-    _Kind(
+    _Provable(
         r"alltoallv_pattern_\w+_by_host",
         "first_step first_token leader_of parts places sizes steps tokens",
         _prove_pattern_of_hosts,
@@ -255,9 +255,9 @@ _KINDS = (
 )
 
 
-def _kinds_of(function: str) -> list[_Kind]:
-    """Return the kinds of schedule that a routine's name stands for."""
-    return [kind for kind in _KINDS if re.fullmatch(kind.routine, function)]
+def _rows_of(function: str) -> list[_Provable]:
+    """Return the rows that a routine's name stands for."""
+    return [row for row in _PROVABLE if re.fullmatch(row.routine, function)]
 
 
 @contextmanager

@@ -7,34 +7,34 @@ from dataclasses import replace
 
 from stagegen.audit.tables import NOBODY, Tables
 from stagegen.errors import ScheduleError
-from stagegen.schedule import RING_KINDS, Message, Ring, Tree
+from stagegen.schedule import RING_CONSTRUCTIONS, Message, Ring, Tree
 from stagegen.schedule.verify import Proof
 from stagegen.topology import Topology
 
 
 def ring_of(topology: Topology, tables: Tables, function: str) -> Ring:
-    """Return the ring of the table `ring[]`, whose kind is a constant beside it.
+    """Return the ring of the table `ring[]`, whose construction is a constant beside it.
 
     Raises:
         ScheduleError: the tables contradict each other, or the name of the function.
     """
     named = function.partition("_group_")[0].rpartition("_")[2]
     number = tables.constants.get("LOGICAL_RING")
-    kind = f"lr{number}"
-    if kind not in RING_KINDS:
-        expected = ", ".join(one.removeprefix("lr") for one in RING_KINDS)
+    construction = f"lr{number}"
+    if construction not in RING_CONSTRUCTIONS:
+        expected = ", ".join(one.removeprefix("lr") for one in RING_CONSTRUCTIONS)
         found = "missing" if number is None else number
         raise ScheduleError(f"LOGICAL_RING is {found}, expected one of {expected}")
     if others := sorted(set(tables.constants) - {"LOGICAL_RING"}):
         raise ScheduleError(f"a ring has no constant {', '.join(others)}; expected LOGICAL_RING")
-    if named in RING_KINDS and named != kind:
-        raise ScheduleError(f"the tables are of the ring {kind}, not of {named}")
-    return around(topology, _circle(topology, tables), kind)
+    if named in RING_CONSTRUCTIONS and named != construction:
+        raise ScheduleError(f"the tables are of the ring {construction}, not of {named}")
+    return around(topology, _circle(topology, tables), construction)
 
 
-def around(topology: Topology, order: tuple[int, ...], kind: str = "lr1") -> Ring:
+def around(topology: Topology, order: tuple[int, ...], construction: str = "lr1") -> Ring:
     """Return the ring of an order of all ranks."""
-    return Ring(topology.ranks, kind, order, _most_hops(topology, order))
+    return Ring(topology.ranks, construction, order, _most_hops(topology, order))
 
 
 def kary_trees(topology: Topology, tables: Tables) -> Iterator[tuple[int, Tree]]:
@@ -82,17 +82,17 @@ def _tree(topology: Topology, root: int, rows: list[tuple[int, ...]], arity: int
     for parent, child in sorted(told ^ set(edges)):
         side = f"rank {parent} sends" if (parent, child) in edges else f"rank {child} waits for"
         raise ScheduleError(f"tree from rank {root}: only {side} {parent}→{child}")
-    kind = "binary" if arity == 2 else "kary"
-    return _promised(topology, kind, root, tuple(edges), arity)
+    construction = "binary" if arity == 2 else "kary"
+    return _promised(topology, construction, root, tuple(edges), arity)
 
 
 def _promised(
-    topology: Topology, kind: str, root: int, edges: tuple[Message, ...], arity: int
+    topology: Topology, construction: str, root: int, edges: tuple[Message, ...], arity: int
 ) -> Tree:
     """Return the tree with the property that routines rely on: no two senders share an edge."""
     return Tree(
         ranks=topology.ranks,
-        kind=kind,
+        construction=construction,
         root=root,
         edges=edges,
         height=_height(root, edges),

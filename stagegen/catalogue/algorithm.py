@@ -22,8 +22,8 @@ CONSTRAINTS = {
     "unprepared": "COLL_UNPREPARED",
 }
 
-#: Schedules that an algorithm may be made from, as tables, and the kinds of each. `hosts` is an
-#: alltoall between the leaders of hosts with several ranks.
+#: Schedules that an algorithm may be made from, as tables, and the constructions of each; those of
+#: an alltoall are its schemes. `hosts` is one between the leaders of hosts with several ranks.
 SCHEDULES: dict[str, tuple[str, ...]] = {
     "aapc": SCHEME_NAMES,
     "hosts": ("none", "sender", "receiver"),
@@ -199,7 +199,7 @@ class Algorithm:
         constraints: names from :data:`CONSTRAINTS`.
         needs: the schedule that it is made from (:data:`SCHEDULES`), what it has to know of
             the ranks' hosts (:data:`PLACES`), :data:`OWN_TABLES`, or None.
-        kind: the kind of that schedule; None if it needs no schedule.
+        construction: how that schedule is made; None if it needs no schedule.
         topology: hash of the topology that its own tables (:data:`OWN_TABLES`) are for, or None.
         max_ranks: the most ranks of a cluster that it is generated for, or None.
         min_bytes: the smallest message that it can do.
@@ -230,7 +230,7 @@ class Algorithm:
     parameters: tuple[Parameter, ...]
     constraints: tuple[str, ...]
     needs: str | None
-    kind: str | None
+    construction: str | None
     max_ranks: int | None
     min_bytes: int
     max_bytes: int | None
@@ -261,12 +261,18 @@ class Algorithm:
         return f"{self.collective}_{self.name}"
 
     @property
+    def kind(self) -> str | None:
+        """The construction, by its key of the front matter. Templates know it by this name, too."""
+        return self.construction
+
+    @property
     def facts(self) -> tuple[str, ...]:
         """The values of its front matter that change the code: all but texts for people."""
         return (
             *(parameter.fact for parameter in self.parameters),
             *(f"{part.collective} {part.size.text}" for part in self.parts),
-            f"{self.constraints} {self.needs} {self.kind} {self.max_ranks} {self.min_bytes}",
+            f"{self.constraints} {self.needs} {self.construction} "
+            f"{self.max_ranks} {self.min_bytes}",
             f"{self.max_bytes} {self.deterministic} {self.uses} {self.scratch.text}",
             *(f"{name} {value}" for name, value in self.traits),
             *(["arrivals"] if self.arrivals else []),
@@ -297,7 +303,8 @@ class Algorithm:
             return True
         if used.needs == "order":
             return not self.topology_specific
-        return used.needs is not None and (used.needs, used.kind) != (self.needs, self.kind)
+        own = self.needs, self.construction
+        return used.needs is not None and (used.needs, used.construction) != own
 
     def works_for(self, ranks: int) -> bool:
         """Whether its constraints allow a communicator of ``ranks`` ranks."""

@@ -28,15 +28,15 @@ class AlltoallSchedules:
         """How many phases there are."""
         return len(self._phases.phases)
 
-    def schedule(self, kind: str, block_size: int = 1, window: int = 1) -> PhaseSchedule:
+    def schedule(self, scheme_name: str, block_size: int = 1, window: int = 1) -> PhaseSchedule:
         """Return the phases with the tokens of a scheme.
 
         Args:
-            kind: a scheme of :data:`stagegen.schedule.SCHEMES`.
+            scheme_name: one of :data:`stagegen.schedule.SCHEMES`.
             block_size: phases of a block, for schemes with blocks.
             window: messages that may be under way on an edge of capacity 1, with tokens.
         """
-        asked = kind, block_size, window
+        asked = scheme_name, block_size, window
         if asked not in self._made:
             self._made[asked] = with_sync(self.topology, self._phases, *asked)
         return self._made[asked]

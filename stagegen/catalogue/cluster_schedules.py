@@ -10,7 +10,7 @@ from math import inf
 from stagegen.catalogue.algorithm import OWN_TABLES, Algorithm
 from stagegen.catalogue.alltoall_schedules import AlltoallSchedules
 from stagegen.errors import NotFoundError
-from stagegen.schedule import RING_KINDS, logical_ring
+from stagegen.schedule import RING_CONSTRUCTIONS, logical_ring
 from stagegen.schedule.alltoall.capacity import require_phases
 from stagegen.schedule.alltoall.phases.hierarchy import Hierarchy, hierarchy
 from stagegen.topology import Topology
@@ -61,9 +61,9 @@ class ClusterSchedules:
     def why_not(self, algorithm: Algorithm) -> str | None:
         """Return why the topology lacks the schedule that an algorithm needs; None if it has it.
 
-        It has none if there is no such ring, or none with fewer hops than earlier kinds; if a link
-        is too slow for phases; and, for hierarchical algorithms, if no host, switch or site has
-        several ranks.
+        It has none if there is no such ring, or none with fewer hops than those of earlier
+        constructions; if a link is too slow for phases; and, for hierarchical algorithms, if no
+        host, switch or site has several ranks.
         """
         if algorithm.needs is None:
             return None
@@ -75,7 +75,7 @@ class ClusterSchedules:
             "leaders": lambda _: self._no_leaders,
             "sites": lambda _: why_undivided(self.topology, "sites", self.topology.ranks),
             "switches": lambda _: why_undivided(self.topology, "switches", self.topology.ranks),
-            "ring": lambda one: self._no_ring[one.kind or ""],
+            "ring": lambda one: self._no_ring[one.construction or ""],
             OWN_TABLES: self._not_own,
         }
         return reasons[algorithm.needs](algorithm) if algorithm.needs in reasons else None
@@ -141,16 +141,16 @@ class ClusterSchedules:
 
     @cached_property
     def _no_ring(self) -> Mapping[str, str | None]:
-        """Why there is no ring of a kind with fewer hops than earlier kinds; None if there is."""
+        """Why a construction has no ring with fewer hops than earlier ones; None if it has one."""
         reasons: dict[str, str | None] = {}
         fewest: float = inf
-        for kind in RING_KINDS:
+        for construction in RING_CONSTRUCTIONS:
             try:
-                hops = logical_ring(self.topology, kind).max_hops
+                hops = logical_ring(self.topology, construction).max_hops
             except NotFoundError as error:
-                reasons[kind] = str(error)
+                reasons[construction] = str(error)
                 continue
-            too_many = f"its ring has {hops} hops, and one of another kind has no more"
-            reasons[kind] = None if hops < fewest else too_many
+            too_many = f"its ring has {hops} hops, and one of another construction has no more"
+            reasons[construction] = None if hops < fewest else too_many
             fewest = min(fewest, hops)
         return reasons

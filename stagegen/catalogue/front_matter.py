@@ -93,7 +93,7 @@ def _read_algorithm(
         parameters=parameters,
         constraints=values.take("constraints", _subset(CONSTRAINTS), default=()),
         needs=values.take("needs", one_of((*SCHEDULES, *PLACES, OWN_TABLES)), default=None),
-        kind=values.take("kind", text_of, default=None),
+        construction=values.take("kind", text_of, default=None),
         topology=values.take("topology", _hash, default=None),
         traits=values.take("traits", _traits, default=()),
         persistent=values.take("persistent", one_of(tuple(filter(None, STEPS))), default=None),
@@ -129,11 +129,11 @@ def _read_algorithm(
     if (algorithm.needs == OWN_TABLES) != (algorithm.topology is not None):
         message = f"`topology` belongs to `needs: {OWN_TABLES}`, and only to it"
         raise InputError(message, where, values.line("topology"))
-    kinds = SCHEDULES.get(algorithm.needs or "", (None,))
-    if algorithm.kind not in kinds:
-        has_kinds = algorithm.needs in SCHEDULES
-        listed = ", ".join(map(str, kinds)) if has_kinds else "nothing without a schedule"
-        message = f"`kind` is {algorithm.kind}, but has to be {listed}"
+    allowed = SCHEDULES.get(algorithm.needs or "", (None,))
+    if algorithm.construction not in allowed:
+        has_schedule = algorithm.needs in SCHEDULES
+        listed = ", ".join(map(str, allowed)) if has_schedule else "nothing without a schedule"
+        message = f"`kind` is {algorithm.construction}, but has to be {listed}"
         raise InputError(message, where, values.line("kind"))
     return algorithm
 

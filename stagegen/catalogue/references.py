@@ -40,8 +40,8 @@ class Work:
         """Its address; None where it has no number."""
         if self.at is None:
             return None
-        kind, _, number = self.at.partition(":")
-        return _ADDRESSES[kind] + number
+        prefix, _, number = self.at.partition(":")
+        return _ADDRESSES[prefix] + number
 
 
 def load_works(root: Path = TEMPLATES) -> Mapping[str, Work]:

@@ -15,7 +15,7 @@ from rich.table import Table
 from stagegen.adaptive.learned import Learned, Situation, read_learned
 from stagegen.adaptive.policies import Settings, policy_names
 from stagegen.adaptive.replay import Replayed, replay
-from stagegen.adaptive.trace import KINDS, SOURCE_GROUPS, Trace, read_trace, synthetic
+from stagegen.adaptive.trace import COURSES, SOURCE_GROUPS, Trace, read_trace, synthetic
 from stagegen.adaptive.trace import trace_of_measurements as traced
 from stagegen.catalogue import applicable, load_catalogue
 from stagegen.catalogue.algorithm import Adaptation, Algorithm
@@ -160,7 +160,7 @@ def _print_replays(played: Sequence[Replayed]) -> None:
 
 
 @command.command("trace")
-@click.option("--synthetic", "kind", type=click.Choice(tuple(KINDS)), help="Make up times.")
+@click.option("--synthetic", "course", type=click.Choice(tuple(COURSES)), help="Make up times.")
 @click.option("--topology", "topology_file", metavar="FILE", help="Measure on this cluster.")
 @click.option(
     "--algorithms", default="", metavar="A,B:x=1,…", help="Algorithms to measure; default: all."
@@ -183,7 +183,7 @@ def _print_replays(played: Sequence[Replayed]) -> None:
 )
 @click.option("--output", type=_FILE, required=True, metavar="FILE", help="The trace to write.")
 def trace_command(
-    kind: str | None,
+    course: str | None,
     topology_file: str | None,
     algorithms: str,
     launcher: str | None,
@@ -202,14 +202,14 @@ def trace_command(
     its program and log are in the folder OUTPUT.session. So is the meeting of the ranks after a
     stage, in OUTPUT.meeting.
     """
-    if [kind, topology_file, log].count(None) != 2:
+    if [course, topology_file, log].count(None) != 2:
         raise click.UsageError("give one of --synthetic, --topology and --from-log")
-    if kind is not None:
+    if course is not None:
         if collective not in SOURCE_GROUPS:
             raise click.BadParameter(
                 f"there are {', '.join(SOURCE_GROUPS)}", param_hint="--collective"
             )
-        trace = synthetic(kind, calls=calls, seed=seed, collective=collective, size=size)
+        trace = synthetic(course, calls=calls, seed=seed, collective=collective, size=size)
     else:
         limit = None
         marks: dict[str, Adaptation] = {}

@@ -14,7 +14,7 @@ from stagegen.cli._group import hosts_option, load_group
 from stagegen.cli._options import columns, format_option, to_size
 from stagegen.errors import InputError, NotFoundError
 from stagegen.generate.write import write_file
-from stagegen.patterns import KINDS, Merged, Pattern, make_pattern, merged_at, patterns_yaml
+from stagegen.patterns import FAMILIES, Merged, Pattern, make_pattern, merged_at, patterns_yaml
 from stagegen.patterns.difference import SHOWN
 from stagegen.patterns.file import read_patterns, require_name
 from stagegen.recording import read
@@ -110,7 +110,7 @@ def of(
 
 
 @command.command("make")
-@click.argument("kind", type=click.Choice(tuple(KINDS)))
+@click.argument("family", type=click.Choice(tuple(FAMILIES)))
 @click.option("--ranks", type=click.IntRange(min=2), required=True, help="How many ranks.")
 @click.option(
     "--average",
@@ -122,7 +122,7 @@ def of(
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers.")
 @click.option(
-    "--number", type=float, help=f"{'; '.join(f'{k}: {v.number}' for k, v in KINDS.items())}."
+    "--number", type=float, help=f"{'; '.join(f'{k}: {v.number}' for k, v in FAMILIES.items())}."
 )
 @click.option("--name", metavar="NAME", help="Name of the pattern.")
 @click.option(
@@ -132,7 +132,7 @@ def of(
     help="Mark it as an example of a class of patterns, not as a pattern of its own.",
 )
 def make(
-    kind: str,
+    family: str,
     ranks: int,
     average: int,
     seed: int,
@@ -140,10 +140,10 @@ def make(
     name: str | None,
     is_class: bool,
 ) -> None:
-    """Write a pattern of a KIND to standard output."""
+    """Write a pattern of a FAMILY to standard output."""
     if name is not None:
         require_name(name, "--name")
-    made = make_pattern(kind, ranks, average, seed, number)
+    made = make_pattern(family, ranks, average, seed, number)
     pattern = replace(made, name=made.name if name is None else name, is_class=is_class)
     click.echo(patterns_yaml([pattern]), nl=False)
 

@@ -209,7 +209,7 @@ def _site_rows(topology: Topology) -> Iterator[tuple[str, ...]]:
 
 
 def _link_rows(facts: _Facts) -> Iterator[tuple[str, ...]]:
-    """Yield one row for each link between switches, and one for each kind of host link."""
+    """Yield one row for each link between switches, and one for all host links that are alike."""
     topology = facts.topology
     yield "link", "rate", "alltoall load", "messages of a phase"
     loads = {load.edge: load for load in facts.loads}
@@ -218,12 +218,12 @@ def _link_rows(facts: _Facts) -> Iterator[tuple[str, ...]]:
             yield _link_row(topology, f"{link.ends[0]}–{link.ends[1]}", loads[link.ends])
         else:
             yield f"{link.ends[0]}–{link.ends[1]}", format_bandwidth(link.rate), "0", "-"
-    kinds: dict[tuple[int, int, Fraction], list[_EdgeLoad]] = {}
+    alike: dict[tuple[int, int, Fraction], list[_EdgeLoad]] = {}
     for load in facts.loads:
         if load.edge[0] in topology.host_by_name:
-            kind = topology.rates[load.edge], load.load, load.capacity
-            kinds.setdefault(kind, []).append(load)
-    for first, *others in kinds.values():
+            key = topology.rates[load.edge], load.load, load.capacity
+            alike.setdefault(key, []).append(load)
+    for first, *others in alike.values():
         name = f"{len(others) + 1} host links" if others else "–".join(first.edge)
         yield _link_row(topology, name, first)
 

@@ -36,34 +36,34 @@ class AapcTables:
         Raises:
             ScheduleError: a schedule fails its proof.
         """
-        kind = algorithm.kind or ""
+        scheme_name = algorithm.construction or ""
         return {
-            label: self._proof(self._schedules.schedule(kind, **choice))
+            label: self._proof(self._schedules.schedule(scheme_name, **choice))
             for label, choice in _choices(algorithm)
         }
 
     def tables(self, algorithm: Algorithm) -> dict[str, Any]:
         """Return the values for ``alltoall/_tables.h.j2``: one table for all values."""
-        kind = algorithm.kind or ""
+        scheme_name = algorithm.construction or ""
         names = [parameter.name for parameter in algorithm.parameters]
         if "window" in names:
             choices = _choices(algorithm)
-            schedules = [self._schedules.schedule(kind, **choice) for _, choice in choices]
+            schedules = [self._schedules.schedule(scheme_name, **choice) for _, choice in choices]
         else:
-            schedules = [self._with_all_tokens(kind)]
-        return aapc_tables(schedule_rows(*schedules, placed=self._placed(kind)))
+            schedules = [self._with_all_tokens(scheme_name)]
+        return aapc_tables(schedule_rows(*schedules, placed=self._placed(scheme_name)))
 
-    def _placed(self, kind: str) -> bool:
+    def _placed(self, scheme_name: str) -> bool:
         """Tell whether the proof of the tokens depends on the order within phases."""
         capacities = edge_capacities(self._schedules.topology).values()
-        return SCHEMES[kind].giver is not None and any(c != 1 for c in capacities)
+        return SCHEMES[scheme_name].giver is not None and any(c != 1 for c in capacities)
 
-    def _with_all_tokens(self, kind: str) -> PhaseSchedule:
+    def _with_all_tokens(self, scheme_name: str) -> PhaseSchedule:
         """Return the schedule with the size of blocks that leaves out no token."""
-        scheme = SCHEMES[kind]
+        scheme = SCHEMES[scheme_name]
         if not (scheme.blocks and scheme.barriers):
-            return self._schedules.schedule(kind)
-        return self._schedules.schedule(kind, block_size=max(1, self._schedules.phase_count))
+            return self._schedules.schedule(scheme_name)
+        return self._schedules.schedule(scheme_name, block_size=max(1, self._schedules.phase_count))
 
 
 def _choices(algorithm: Algorithm) -> Iterator[tuple[str, dict[str, int]]]:

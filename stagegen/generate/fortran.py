@@ -1,7 +1,7 @@
 """The Fortran functions of the library, derived from the descriptions of the collectives.
 
 The function for Fortran programs differs from the C function only in how arguments are passed,
-which follows from their kinds.
+which follows from their roles.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from stagegen.catalogue import Collective
 from stagegen.catalogue.collective import ARGUMENTS
 from stagegen.generate.calls import hanging
 
-#: By the kind of an argument: how Fortran passes it, and how it is given to the C function.
+#: By the role of an argument: how Fortran passes it, and how it is given to the C function.
 _PASSING = {
     "output": ("void *{}", "address({})"),
     "input": ("const void *{}", "address({})"),

@@ -14,7 +14,7 @@ from stagegen.catalogue.templates import Root
 from stagegen.errors import InputError, NotFoundError
 from stagegen.generate.tables import aapc_tables, numbers, rank_lines
 from stagegen.patterns import Pattern
-from stagegen.schedule import PATTERN_KINDS, PatternSchedule, aggregated, pattern_schedule
+from stagegen.schedule import PATTERN_CONSTRUCTIONS, PatternSchedule, aggregated, pattern_schedule
 from stagegen.schedule.alltoall.phases.hierarchy import hierarchy
 from stagegen.schedule.patterns.rows import Cut, pattern_rows
 from stagegen.schedule.verify import Proof, verify
@@ -58,17 +58,17 @@ _LARGER = 6
 _COPIES = 4
 
 
-def algorithm_name(pattern: Pattern, kind: str = "segments") -> str:
+def algorithm_name(pattern: Pattern, construction: str = "segments") -> str:
     """Return the name of the algorithm that carries out a pattern's schedule."""
     name = re.sub(r"[^a-z0-9]+", "_", pattern.name.lower()).strip("_") or "unnamed"
-    suffix = "" if kind == "segments" else f"_{kind.replace('-', '_')}"
+    suffix = "" if construction == "segments" else f"_{construction.replace('-', '_')}"
     return f"{PREFIX}{name}{suffix}"
 
 
 def algorithm_names(pattern: Pattern) -> tuple[str, ...]:
     """Return the names of all algorithms that carry out an order of a pattern's own messages."""
-    kinds = (*PATTERN_KINDS, BY_HOST) if pattern.has_order else ()
-    return tuple(algorithm_name(pattern, kind) for kind in kinds)
+    constructions = (*PATTERN_CONSTRUCTIONS, BY_HOST) if pattern.has_order else ()
+    return tuple(algorithm_name(pattern, construction) for construction in constructions)
 
 
 def _unheard(_text: str) -> None:
@@ -116,17 +116,17 @@ def _files(topology: Topology, pattern: Pattern, lacking: dict[str, None]) -> di
     """Return the templates of a pattern; add to `lacking` which orders have none, and why."""
     seen: set[object] = set()
     files: dict[str, str] = {}
-    for kind in ("segments", *(k for k in PATTERN_KINDS if k != "segments")):
+    for construction in ("segments", *(one for one in PATTERN_CONSTRUCTIONS if one != "segments")):
         try:
-            schedule = pattern_schedule(topology, pattern, kind)
+            schedule = pattern_schedule(topology, pattern, construction)
         except NotFoundError as error:  # a link is too slow for phases
-            lacking[f"no routine of the schedule {kind}: {error}"] = None
+            lacking[f"no routine of the schedule {construction}: {error}"] = None
             continue
         order = schedule.phases, schedule.waits
         if schedule.phases and order not in seen:
             seen.add(order)
-            path = f"alltoallv/{algorithm_name(pattern, kind)}.c.j2"
-            about = f"go in an order that overloads no link ({kind}); other blocks follow."
+            path = f"alltoallv/{algorithm_name(pattern, construction)}.c.j2"
+            about = f"go in an order that overloads no link ({construction}); other blocks follow."
             files[path] = _template(topology, pattern, about, schedule) + _INCLUDE
     return {**files, **_by_host(topology, pattern)}
 

@@ -156,7 +156,7 @@ def routine_files(
 def _stated(algorithm: Algorithm) -> Iterator[str]:
     """Yield the constant that says what the tables of a ring or of trees are."""
     if algorithm.needs == "ring":
-        number = (algorithm.kind or "").removeprefix("lr")
+        number = (algorithm.construction or "").removeprefix("lr")
         yield f"/* The logical ring LR{number}. */\nenum {{ LOGICAL_RING = {number} }};\n"
     elif algorithm.needs == "tree":
         most = max(arities_of(algorithm))

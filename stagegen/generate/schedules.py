@@ -72,7 +72,7 @@ class TableMaker:
         return values, proofs
 
     def _ring(self, algorithm: Algorithm) -> _Made:
-        ring = logical_ring(self._topology, algorithm.kind or "")
+        ring = logical_ring(self._topology, algorithm.construction or "")
         values = {"ring": numbers(ring.order), "place_of": numbers(_inverse(ring.order))}
         return values, {"": verify_ring(self._topology, ring)}
 

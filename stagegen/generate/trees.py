@@ -32,9 +32,11 @@ class KaryTrees:
 
     def __init__(self, topology: Topology, algorithm: Algorithm):
         self._topology = topology
-        kind, make = algorithm.kind or "", _MAKERS[algorithm.collective]
+        construction, make = algorithm.construction or "", _MAKERS[algorithm.collective]
         self._trees: dict[int, list[Tree]] = {
-            arity: [make(topology, root, kind, arity) for root in range(topology.rank_count)]
+            arity: [
+                make(topology, root, construction, arity) for root in range(topology.rank_count)
+            ]
             for arity in arities_of(algorithm)
         }
 

@@ -241,9 +241,9 @@ class TreeFindings:
         rank = self.nodes[node].rank if node in self.nodes else node
         where = f"rank {rank} on {hosts[rank]}" if rank < len(hosts) else f"node {node}"
         if part in (INSIDE, NETWORK):
-            kind = "between hosts" if part == NETWORK else "within a host"
+            which = "between hosts" if part == NETWORK else "within a host"
             above = "call's root" if what == ROOT_MESSAGE else "node above"
-            return f"message {kind}, {where} and the {above}"
+            return f"message {which}, {where} and the {above}"
         names = {LEAF: "itself", HOST: "host subtree", ROOT: "cluster-root subtree", CORE: "core"}
         return f"{names[part]}, {what}: {where}"
 

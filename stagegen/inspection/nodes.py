@@ -21,7 +21,7 @@ from functools import lru_cache
 
 from stagegen.catalogue.collective import load_collectives
 from stagegen.inspection.series import Call, Event
-from stagegen.inspection.trace import EventKind
+from stagegen.inspection.trace import EventType
 
 #: What ``COLL_EVENT_NODE_UP`` and ``_DOWN`` tell where the node above is outside of the tree.
 _AT_CALLS_ROOT = 1
@@ -114,18 +114,18 @@ def _told(call: Call) -> dict[int, Node]:
     nodes: dict[int, Node] = {}
     for rank, events in enumerate(call.events):
         for event in events:
-            if event.kind < EventKind.NODE_IN:
+            if event.type < EventType.NODE_IN:
                 continue
             node = nodes.setdefault(event.b, Node(event.b, rank))
-            if event.kind is EventKind.NODE_IN:
+            if event.type is EventType.NODE_IN:
                 node.ins[event.a] = event.at
-            elif event.kind is EventKind.NODE_OUT:
+            elif event.type is EventType.NODE_OUT:
                 node.outs[event.a] = event.at
-            elif event.kind is EventKind.NODE_UP:
+            elif event.type is EventType.NODE_UP:
                 node.up = event.at
             else:
                 node.down = event.at
-            if event.kind in (EventKind.NODE_UP, EventKind.NODE_DOWN) and event.a == _AT_CALLS_ROOT:
+            if event.type in (EventType.NODE_UP, EventType.NODE_DOWN) and event.a == _AT_CALLS_ROOT:
                 node.is_below_calls_root = True
     for node in nodes.values():
         for name in {*node.ins, *node.outs}:
@@ -155,9 +155,9 @@ def _is_whole(told: Mapping[int, Node]) -> bool:
 
 def _steps(rank: int, events: Sequence[Event]) -> list[_Step]:
     return [
-        _Step(event.kind is EventKind.SENT, event.a, event.at)
+        _Step(event.type is EventType.SENT, event.a, event.at)
         for event in events
-        if event.kind in (EventKind.SENT, EventKind.RECEIVED) and event.a != rank
+        if event.type in (EventType.SENT, EventType.RECEIVED) and event.a != rank
     ]
 
 

@@ -151,8 +151,8 @@ def _last_operand(rank: int, nodes: Mapping[int, Node], hosts: Sequence[str]) ->
         lower = nodes.get(of_node(last)) if last < 0 else None
         if lower is None or lower.up is None or not lower.ins:
             break
-        kind = INSIDE if hosts[lower.rank] == hosts[node.rank] else NETWORK
-        stage = Stage(DOWN, kind, 0, what_to_above(lower), lower.number)
+        part = INSIDE if hosts[lower.rank] == hosts[node.rank] else NETWORK
+        stage = Stage(DOWN, part, 0, what_to_above(lower), lower.number)
         found.append((stage, node.ins[last] - lower.up))
         node = lower
     return (last if last >= 0 else node.rank), tuple(reversed(found))

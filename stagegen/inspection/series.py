@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stagegen.inspection.trace import EventKind, RankTrace, Trace
+from stagegen.inspection.trace import EventType, RankTrace, Trace
 from stagegen.recording.clocks import Clocks, clocks_of
 from stagegen.recording.model import Array
 from stagegen.recording.tables import tables_of
@@ -22,13 +22,13 @@ class Event:
     """An event of a call.
 
     Attributes:
-        kind: what it is.
+        type: what it is.
         a: the first number; for messages, the other rank in the communicator.
         b: the second number; for messages the tag, for messages of a schedule the phase.
         at: seconds of the reference clock.
     """
 
-    kind: EventKind
+    type: EventType
     a: int
     b: int
     at: float
@@ -95,7 +95,7 @@ class Series:
             first, end = int(one["first"]), int(one["first"]) + int(one["count"])
             events.append(
                 tuple(
-                    Event(EventKind(what & 0xFF), a, what >> 8, at)
+                    Event(EventType(what & 0xFF), a, what >> 8, at)
                     for what, a, at in zip(
                         rank.entries["what"][first:end].tolist(),
                         rank.entries["a"][first:end].tolist(),

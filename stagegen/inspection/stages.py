@@ -159,11 +159,11 @@ def _path(
             name = of_node(node.number)
             if place + 1 < len(line):
                 above = line[place + 1]
-                kind = INSIDE if hosts[node.rank] == hosts[above.rank] else NETWORK
-                step = levels.get(kind, 0)
-                levels[kind] = step + 1
+                part = INSIDE if hosts[node.rank] == hosts[above.rank] else NETWORK
+                step = levels.get(part, 0)
+                levels[part] = step + 1
                 seconds = _message(way, node, above, by_clocks)
-                stage = Stage(way, kind, step, what_to_above(node), node.number)
+                stage = Stage(way, part, step, what_to_above(node), node.number)
                 found.append((stage, seconds))
     root = there[-1]
     core = []

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stagegen.inspection.series import Call, Series
-from stagegen.inspection.trace import NO_DATA, EventKind
+from stagegen.inspection.trace import NO_DATA, EventType
 from stagegen.topology import Topology
 from stagegen.topology.host_names import host_named
 
@@ -46,30 +46,30 @@ def messages_of(call: Call) -> list[Message]:
     gather on each host before the phases. Tokens and dummies do not count then.
     """
     if has_phases(call):
-        found = _pairs(call, EventKind.STARTED, EventKind.ARRIVED)
-        found += _not_of(call, found, _pairs(call, EventKind.SENT, EventKind.RECEIVED, NO_DATA))
+        found = _pairs(call, EventType.STARTED, EventType.ARRIVED)
+        found += _not_of(call, found, _pairs(call, EventType.SENT, EventType.RECEIVED, NO_DATA))
     else:
-        found = _in_steps(_pairs(call, EventKind.SENT, EventKind.RECEIVED))
+        found = _in_steps(_pairs(call, EventType.SENT, EventType.RECEIVED))
     return sorted(found, key=lambda one: (one.start, one.sender, one.receiver))
 
 
 def has_phases(call: Call) -> bool:
     """Whether some of its messages are of the phases of a schedule."""
-    return any(event.kind is EventKind.STARTED for own in call.events for event in own)
+    return any(event.type is EventType.STARTED for own in call.events for event in own)
 
 
 def _pairs(
-    call: Call, sends: EventKind, receives: EventKind, but: Collection[int] = ()
+    call: Call, sends: EventType, receives: EventType, but: Collection[int] = ()
 ) -> list[Message]:
     """Match begins of sends with ends of receives, in the order of each sender and receiver.
 
     Args:
         call: the call.
-        sends: the kind of the events where sends begin.
+        sends: the type of the events where sends begin.
         receives: that of the events where receives have ended.
         but: tags of messages that are left out.
     """
-    of_phases = sends is EventKind.STARTED
+    of_phases = sends is EventType.STARTED
     started: dict[tuple[int, int, int], list[float]] = defaultdict(list)
     arrived: dict[tuple[int, int, int], list[float]] = defaultdict(list)
     for rank, own in enumerate(call.events):
@@ -77,9 +77,9 @@ def _pairs(
             if event.a == rank or (not of_phases and event.b in but):
                 continue
             phase = event.b if of_phases else OUTSIDE
-            if event.kind is sends:
+            if event.type is sends:
                 started[rank, event.a, phase].append(event.at)
-            elif event.kind is receives:
+            elif event.type is receives:
                 arrived[event.a, rank, phase].append(event.at)
     return [
         Message(sender, receiver, phase, start, end)
@@ -95,7 +95,7 @@ def _not_of(call: Call, phases: Iterable[Message], messages: Iterable[Message]) 
     segment of it: the last one may even leave when the others have arrived. In another part of a
     composition, it is neither.
     """
-    ends = [[one.at for one in own if one.kind is EventKind.PART] for own in call.events]
+    ends = [[one.at for one in own if one.type is EventType.PART] for own in call.events]
 
     def place(one: Message) -> tuple[int, int, int]:
         return one.sender, one.receiver, bisect_right(ends[one.sender], one.start)

@@ -29,8 +29,8 @@ MAGIC, VERSION, ENDIAN = b"sgevent\n", 2, 0x01020304
 _NAME, ROUTINE_NAME = 64, 128
 
 
-class EventKind(IntEnum):
-    """What an event is: ``enum coll_event_kind`` of ``coll.h``."""
+class EventType(IntEnum):
+    """What an event is: ``enum coll_event_type`` of ``coll.h``."""
 
     SENT = 1
     RECEIVED = 2
@@ -44,8 +44,8 @@ class EventKind(IntEnum):
 
 
 #: Events whose `a` is the rank at the other end, and those whose `a` is a contributor.
-_OF_MESSAGES = (EventKind.SENT, EventKind.RECEIVED, EventKind.STARTED, EventKind.ARRIVED)
-_OF_CONTRIBUTORS = (EventKind.NODE_IN, EventKind.NODE_OUT)
+_OF_MESSAGES = (EventType.SENT, EventType.RECEIVED, EventType.STARTED, EventType.ARRIVED)
+_OF_CONTRIBUTORS = (EventType.NODE_IN, EventType.NODE_OUT)
 
 #: Tags of messages without data: ``COLL_TAG_TOKEN`` and ``COLL_TAG_DUMMY`` of ``coll.h``.
 NO_DATA = (3, 4)
@@ -228,11 +228,11 @@ def _part(data: bytes, offset: int) -> tuple[dict[str, Any], int]:
         )
     offset += _PART.itemsize
     part: dict[str, Any] = {"head": head}
-    for (name, kind), count in zip(_SECTIONS, head["counts"], strict=True):
-        if int(count) * kind.itemsize > len(data) - offset:
+    for (name, dtype), count in zip(_SECTIONS, head["counts"], strict=True):
+        if int(count) * dtype.itemsize > len(data) - offset:
             raise ValueError("it ends too early")
-        part[name] = np.frombuffer(data, kind, int(count), offset)
-        offset += int(count) * kind.itemsize
+        part[name] = np.frombuffer(data, dtype, int(count), offset)
+        offset += int(count) * dtype.itemsize
     return part, offset
 
 
@@ -315,15 +315,15 @@ def _check_events(
 ) -> None:
     call = np.repeat(np.arange(len(calls)), calls["count"])
     size = _sizes(calls, communicators)[call]
-    kind, a, time = entries["what"] & 0xFF, entries["a"], entries["time"]
-    of_message, of_contributor = np.isin(kind, _OF_MESSAGES), np.isin(kind, _OF_CONTRIBUTORS)
+    types, a, time = entries["what"] & 0xFF, entries["a"], entries["time"]
+    of_message, of_contributor = np.isin(types, _OF_MESSAGES), np.isin(types, _OF_CONTRIBUTORS)
     early = np.zeros(len(entries), bool)
     early[1:] = (time[1:] < time[:-1]) & (call[1:] == call[:-1])
     _refuse(
         rank,
         "event",
         {
-            "is of no kind": (kind < min(EventKind)) | (kind > max(EventKind)),
+            "is of no type": (types < min(EventType)) | (types > max(EventType)),
             "has a peer that is no rank": of_message & ((a < 0) | (a >= size)),
             "has a contributor that is no rank": of_contributor & (a >= size),
             "is earlier than the one before": early,

@@ -13,7 +13,7 @@ from stagegen.parts.sources import Named, Sources
 #: The groups of entry points, each with what its entries are. Launchers have a group of their own
 #: (:mod:`stagegen.measure.launch.registry`).
 TEMPLATES, GENERATORS, TIMINGS = (
-    f"stagegen.{kind}" for kind in ("templates", "generators", "timings")
+    f"stagegen.{part}" for part in ("templates", "generators", "timings")
 )
 
 

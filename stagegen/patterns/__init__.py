@@ -6,13 +6,13 @@ made for a pattern that a file describes. The file is in ``docs/patterns.md``.
 
 from stagegen.patterns.difference import Merged, difference, merged, merged_at
 from stagegen.patterns.file import read_patterns
-from stagegen.patterns.generators import KINDS, make_pattern
+from stagegen.patterns.generators import FAMILIES, make_pattern
 from stagegen.patterns.model import COLLECTIVES, MATRIX, Pattern
 from stagegen.patterns.write import patterns_yaml
 
 __all__ = [
     "COLLECTIVES",
-    "KINDS",
+    "FAMILIES",
     "MATRIX",
     "Merged",
     "Pattern",

@@ -17,12 +17,12 @@ Proportions = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class PatternKind:
-    """A kind of pattern.
+class PatternFamily:
+    """A family of patterns: which of their blocks are long.
 
     Attributes:
         summary: what it looks like, in words.
-        make: the blocks in proportion, from ranks, the kind's number, and random numbers.
+        make: the blocks in proportion, from ranks, the family's number, and random numbers.
         number: what the number means.
         default: the number if none is given.
         most: the greatest number; the least is 0.
@@ -36,38 +36,40 @@ class PatternKind:
 
 
 def make_pattern(
-    kind: str, ranks: int, average: int, seed: int = 0, number: float | None = None
+    family: str, ranks: int, average: int, seed: int = 0, number: float | None = None
 ) -> Pattern:
-    """Return an alltoallv of a kind.
+    """Return an alltoallv of a family.
 
     Args:
-        kind: one of `KINDS`.
+        family: one of `FAMILIES`.
         ranks: how many there are, at least 2.
         average: the mean bytes of a block, empty ones included.
         seed: of the random numbers.
-        number: as the kind says; None for its default.
+        number: as the family says; None for its default.
 
     Raises:
-        InputError: there is no such kind, or a number is out of range.
+        InputError: there is no such family, or a number is out of range.
     """
-    if kind not in KINDS:
-        raise InputError(f"unknown kind of pattern {kind!r}; choose from {', '.join(KINDS)}")
-    row = KINDS[kind]
+    if family not in FAMILIES:
+        raise InputError(
+            f"unknown family of patterns {family!r}; choose from {', '.join(FAMILIES)}"
+        )
+    row = FAMILIES[family]
     number = row.default if number is None else number
     if ranks < 2 or average < 1 or not 0 <= number <= row.most:
         raise InputError(
-            f"{kind} needs at least 2 ranks, an average of at least 1 byte, and {row.number} "
+            f"{family} needs at least 2 ranks, an average of at least 1 byte, and {row.number} "
             f"from 0 to {row.most:g}; not {ranks}, {average} and {number:g}"
         )
     shape = row.make(ranks, number, np.random.default_rng(seed))
     np.fill_diagonal(shape, 0)
     total = shape.sum()
     if not total:
-        problem = f"{kind} with {number:g} on {ranks} ranks has no block"
+        problem = f"{family} with {number:g} on {ranks} ranks has no block"
         raise InputError(f"{problem}; choose a larger number")
     sizes = np.rint(shape * (average * ranks * (ranks - 1) / total)).astype(np.int64)
     sizes = np.maximum(sizes, shape > 0)
-    name = f"{kind}-{ranks}-{average}-{seed}"
+    name = f"{family}-{ranks}-{average}-{seed}"
     return Pattern(name, "alltoallv", tuple(tuple(map(int, r)) for r in sizes))
 
 
@@ -145,20 +147,22 @@ def _transposition(ranks: int, block: float, _: np.random.Generator) -> Proporti
     return shape
 
 
-KINDS: Mapping[str, PatternKind] = {
-    "banded": PatternKind("blocks for ranks at most so far away", _banded, "the distance", 2, 4096),
-    "stencil2d": PatternKind(
+FAMILIES: Mapping[str, PatternFamily] = {
+    "banded": PatternFamily(
+        "blocks for ranks at most so far away", _banded, "the distance", 2, 4096
+    ),
+    "stencil2d": PatternFamily(
         "blocks for the neighbours on a 2-D torus", _stencil(2), "1 with corners, else 0", 0, 1
     ),
-    "stencil3d": PatternKind(
+    "stencil3d": PatternFamily(
         "blocks for the neighbours on a 3-D torus", _stencil(3), "1 with corners, else 0", 0, 1
     ),
-    "sparse": PatternKind("a random share of the pairs", _sparse, "the share", 0.1, 1),
-    "heavy": PatternKind(
+    "sparse": PatternFamily("a random share of the pairs", _sparse, "the share", 0.1, 1),
+    "heavy": PatternFamily(
         "one rank sends and one receives so many times as much", _heavy, "the factor", 8, 1e6
     ),
-    "zipf": PatternKind("lengths fall as a power, in random order", _zipf, "the exponent", 1, 8),
-    "transposition": PatternKind(
+    "zipf": PatternFamily("lengths fall as a power, in random order", _zipf, "the exponent", 1, 8),
+    "transposition": PatternFamily(
         "from even blocks to a block-cyclic distribution", _transposition, "columns a block", 3, 64
     ),
 }

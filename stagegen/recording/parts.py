@@ -130,19 +130,19 @@ def _part(data: bytes, start: int) -> tuple[Part, int]:
     place = start + _HEADER.itemsize
     tables: dict[str, Array] = {}
     for name, section in zip(_SECTIONS, header["sections"], strict=True):
-        kind = _ENTRIES[name]
-        if section["size"] != kind.itemsize:
+        dtype = _ENTRIES[name]
+        if section["size"] != dtype.itemsize:
             raise ValueError(f"entries of {section['size']} bytes in `{name}`")
         count = int(min(section["used"], section["room"]))
-        tables[name] = _array(data, place, kind, count)
-        place += count * kind.itemsize
+        tables[name] = _array(data, place, dtype, count)
+        place += count * dtype.itemsize
     return _of_tables(header, tables), place
 
 
-def _array(data: bytes, start: int, kind: np.dtype[np.generic], count: int) -> Array:
-    if start + count * kind.itemsize > len(data):
+def _array(data: bytes, start: int, dtype: np.dtype[np.generic], count: int) -> Array:
+    if start + count * dtype.itemsize > len(data):
         raise ValueError("it ends too early; copy it again, or record again")
-    return np.frombuffer(data, kind, count, start)
+    return np.frombuffer(data, dtype, count, start)
 
 
 def _of_tables(header: Array, tables: Mapping[str, Array]) -> Part:

@@ -9,9 +9,9 @@ from stagegen.schedule.alltoall.schedule import alltoall_schedule
 from stagegen.schedule.alltoall.sync.schemes import SCHEME_NAMES, SCHEMES, Scheme
 from stagegen.schedule.bounds.lower import Bound, lower_bound, lower_bound_of_sizes
 from stagegen.schedule.model import (
-    PATTERN_KINDS,
-    RING_KINDS,
-    TREE_KINDS,
+    PATTERN_CONSTRUCTIONS,
+    RING_CONSTRUCTIONS,
+    TREE_CONSTRUCTIONS,
     Message,
     PatternSchedule,
     PhaseSchedule,
@@ -30,11 +30,11 @@ from stagegen.schedule.rings.ring import depth_first_positions, depth_first_rank
 from stagegen.schedule.trees.tree import broadcast_tree, reduce_tree
 
 __all__ = [
-    "PATTERN_KINDS",
-    "RING_KINDS",
+    "PATTERN_CONSTRUCTIONS",
+    "RING_CONSTRUCTIONS",
     "SCHEMES",
     "SCHEME_NAMES",
-    "TREE_KINDS",
+    "TREE_CONSTRUCTIONS",
     "Bound",
     "Message",
     "PatternSchedule",

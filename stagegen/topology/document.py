@@ -19,7 +19,7 @@ from stagegen.errors import InputError
 
 _Value = TypeVar("_Value")
 
-_KINDS = {
+_FORMS = {
     yaml.MappingNode: "a mapping",
     yaml.SequenceNode: "a list",
     yaml.ScalarNode: "a single value",
@@ -58,7 +58,7 @@ class Document:
     def mapping(self, node: yaml.Node, what: str) -> dict[str, tuple[yaml.Node, yaml.Node]]:
         """Return key → (key node, value node) in file order; no key may occur twice."""
         if not isinstance(node, yaml.MappingNode):
-            self.fail(node, f"{what} must be a mapping (key: value), not {_KINDS[type(node)]}")
+            self.fail(node, f"{what} must be a mapping (key: value), not {_FORMS[type(node)]}")
         found: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         for key, value in node.value:
             name = self.text(key, f"a key of {what}")
@@ -84,14 +84,14 @@ class Document:
     def items(self, node: yaml.Node, what: str) -> list[yaml.Node]:
         """Return the entries of a list."""
         if not isinstance(node, yaml.SequenceNode):
-            self.fail(node, f"{what} must be a list ([a, b]), not {_KINDS[type(node)]}")
+            self.fail(node, f"{what} must be a list ([a, b]), not {_FORMS[type(node)]}")
         return list(node.value)
 
     def scalar(self, node: yaml.Node, what: str) -> str:
         """Return a single value as the file spells it."""
         if not isinstance(node, yaml.ScalarNode) or self.is_null(node):
-            kind = "empty" if self.is_null(node) else f"not {_KINDS[type(node)]}"
-            self.fail(node, f"{what} must be a single value, {kind}")
+            found = "empty" if self.is_null(node) else f"not {_FORMS[type(node)]}"
+            self.fail(node, f"{what} must be a single value, {found}")
         return str(node.value)
 
     def text(self, node: yaml.Node, what: str) -> str:

@@ -20,7 +20,7 @@ from stagegen.tune.tuner import kinds_of
 #: short messages, many candidates race, and with long ones few.
 LATENCY = 0.2
 
-#: What a race costs, as a share of a first look of the same weight, until races of its kind tell.
+#: What a race costs, as a share of a first look of the same weight, until races of its pass tell.
 #: DUELS is what the duels at the end cost, as a share of all first looks. Three tunings took these
 #: seconds for first looks, compositions, launches 1 to 5, and duels:
 #:
@@ -30,7 +30,7 @@ LATENCY = 0.2
 SHARES = {"first": 1.0, "composed": 0.16, "launch 1": 0.55, "launch 2": 0.28, "later": 0.12}
 DUELS = 0.25
 
-#: The cost of races of a kind counts fully only once this share of them is done.
+#: The cost of races of a pass counts fully only once this share of them is done.
 TRUSTED = 0.1
 
 
@@ -53,8 +53,8 @@ class Race:
     launch: int = 0
 
     @property
-    def kind(self) -> str:
-        """A key of :data:`SHARES`."""
+    def in_pass(self) -> str:
+        """Its pass, as a key of :data:`SHARES`."""
         if self.launch:
             return f"launch {self.launch}" if self.launch <= 2 else "later"
         return "composed" if self.composed else "first"
@@ -147,7 +147,7 @@ class Forecast:
 
     A first look that is still to come costs, per second of its lower bound and :data:`LATENCY`, as
     much as the first looks at its collective did, or at all collectives while few of its own are
-    done. A race of another kind costs a share of that: the share of its kind so far, or else
+    done. A race of another pass costs a share of that: the share of its pass so far, or else
     :data:`SHARES`. Measurements between the sizes count as parts of the races there. Races that
     were passed over are done, and have cost nothing.
 
@@ -160,9 +160,9 @@ class Forecast:
         self._races = tuple(dict.fromkeys(expected))
         self._places = {race: place for place, race in enumerate(self._races)}
         self._weights = [LATENCY + bound(one.collective, one.size) for one in self._races]
-        self._of_kind: dict[tuple[str, str], float] = defaultdict(float)
+        self._weight_of: dict[tuple[str, str], float] = defaultdict(float)
         for race, weight in zip(self._races, self._weights, strict=True):
-            self._of_kind[race.kind, race.collective] += weight
+            self._weight_of[race.in_pass, race.collective] += weight
         self._spent: dict[tuple[str, str], float] = defaultdict(float)
         self._passed: dict[tuple[str, str], float] = defaultdict(float)
         self._last = max((race.launch for race in self._races), default=0)
@@ -187,10 +187,10 @@ class Forecast:
         if race.launch and race.launch == self._last and race not in self._places:
             self._duels += measured
         else:
-            self._spent[race.kind, race.collective] += measured
+            self._spent[race.in_pass, race.collective] += measured
         while self.done <= self._places.get(race, -1):
             passed = self._races[self.done]
-            self._passed[passed.kind, passed.collective] += self._weights[self.done]
+            self._passed[passed.in_pass, passed.collective] += self._weights[self.done]
             self.done += 1
         if seconds is not None:
             self._measured += measured
@@ -208,10 +208,10 @@ class Forecast:
             return None
         rest: dict[tuple[str, str], float] = defaultdict(float)
         for race, weight in zip(self._races[self.done :], self._weights[self.done :], strict=True):
-            rest[race.kind, race.collective] += weight
+            rest[race.in_pass, race.collective] += weight
         measured = sum(
-            weight * self._share(kind) * self._first(collective)
-            for (kind, collective), weight in rest.items()
+            weight * self._share(in_pass) * self._first(collective)
+            for (in_pass, collective), weight in rest.items()
         )
         measured += self._left_of_duels()
         return measured * (self._taken / self._measured if self._measured else 1.0)
@@ -222,8 +222,8 @@ class Forecast:
             return 0.0
         firsts = (
             weight * self._first(collective)
-            for (kind, collective), weight in self._of_kind.items()
-            if kind == "first"
+            for (in_pass, collective), weight in self._weight_of.items()
+            if in_pass == "first"
         )
         return max(0.0, DUELS * sum(firsts) - self._duels)
 
@@ -232,15 +232,15 @@ class Forecast:
         alike = [key for key in self._passed if key[0] == "first"]
         of_all = sum(self._spent[key] for key in alike) / sum(self._passed[key] for key in alike)
         own = ("first", collective)
-        trust = TRUSTED * self._of_kind[own]
+        trust = TRUSTED * self._weight_of[own]
         return (self._spent[own] + trust * of_all) / (self._passed[own] + trust)
 
-    def _share(self, kind: str) -> float:
-        """Return the cost of races of a kind, as a share of first looks of the same weight."""
-        if kind == "first":
+    def _share(self, in_pass: str) -> float:
+        """Return the cost of races of a pass, as a share of first looks of the same weight."""
+        if in_pass == "first":
             return 1.0
-        firsts = {key: self._first(key[1]) for key in self._of_kind if key[0] == kind}
+        firsts = {key: self._first(key[1]) for key in self._weight_of if key[0] == in_pass}
         expected = sum(first * self._passed[key] for key, first in firsts.items())
-        trust = TRUSTED * sum(first * self._of_kind[key] for key, first in firsts.items())
+        trust = TRUSTED * sum(first * self._weight_of[key] for key, first in firsts.items())
         spent = sum(self._spent[key] for key in firsts)
-        return (spent + SHARES[kind] * trust) / (expected + trust)
+        return (spent + SHARES[in_pass] * trust) / (expected + trust)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from docs.tools import adaptive_policies
 from stagegen.adaptive.policies import Entrant, Policy, Settings, default_policy, policy_names
 from stagegen.adaptive.replay import replay
-from stagegen.adaptive.trace import KINDS, SOURCE_GROUPS, Trace, source_entrants, synthetic
+from stagegen.adaptive.trace import COURSES, SOURCE_GROUPS, Trace, source_entrants, synthetic
 from stagegen.catalogue import load_catalogue
 from stagegen.errors import InputError
 from tests.strategies import examples
@@ -250,10 +250,10 @@ def test_a_replay_of_a_collective_with_a_root_goes_by_the_maximum():
     assert (by_maximum.last, by_maximum.best, by_maximum.best_s) == ("even", "even", 2 * calls)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_equal_seeds_make_equal_traces_and_others_do_not(kind):
-    assert synthetic(kind, calls=50) == synthetic(kind, calls=50)
-    assert synthetic(kind, calls=50) != synthetic(kind, calls=50, seed=2)
+@pytest.mark.parametrize("course", COURSES)
+def test_equal_seeds_make_equal_traces_and_others_do_not(course):
+    assert synthetic(course, calls=50) == synthetic(course, calls=50)
+    assert synthetic(course, calls=50) != synthetic(course, calls=50, seed=2)
 
 
 def test_an_unknown_policy_is_refused_with_the_names_of_all():

@@ -317,13 +317,13 @@ def test_the_algorithms_of_the_dissertation_are_all_there():
 
 
 @pytest.mark.parametrize(
-    ("needs", "kinds"),
+    ("needs", "constructions"),
     [("aapc", SCHEME_NAMES), ("ring", ("lr2", "lr3")), ("tree", ("binary", "kary"))],
 )
-def test_every_kind_of_schedule_has_its_algorithm(needs, kinds):
+def test_every_construction_has_its_algorithm(needs, constructions):
     """LR1 and linear trees need no table, binomial and flat trees no topology."""
-    found = {a.kind for a in CATALOGUE.algorithms if a.needs == needs}
-    assert found == set(kinds)
+    found = {a.construction for a in CATALOGUE.algorithms if a.needs == needs}
+    assert found == set(constructions)
 
 
 def test_tokens_come_with_windows_and_segments_too():

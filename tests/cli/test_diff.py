@@ -24,9 +24,9 @@ KEY = {
     "hosts": {},
 }
 LOSS = {
-    name: kind
+    name: schema
     for way in ("a_in_b", "b_in_a")
-    for name, kind in (
+    for name, schema in (
         (way, SHARE),
         (f"{way}_ratios", {"type": "object", "additionalProperties": {"type": "number"}}),
         (f"{way}_unmeasured", {"type": "array", "items": {"type": "integer"}}),

@@ -38,7 +38,7 @@ def shifted(call, microseconds):
         [at + more for at, more in zip(call.begun, late, strict=True)],
         [at + more for at, more in zip(call.ended, late, strict=True)],
         [
-            [(kind, a, b, at + more) for kind, a, b, at in own]
+            [(type_, a, b, at + more) for type_, a, b, at in own]
             for own, more in zip(call.events, late, strict=True)
         ],
     )

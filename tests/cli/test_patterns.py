@@ -15,7 +15,7 @@ from stagegen.cli._tune_patterns import patterns_of
 from stagegen.errors import InputError
 from stagegen.patterns import (
     COLLECTIVES,
-    KINDS,
+    FAMILIES,
     Pattern,
     make_pattern,
     patterns_yaml,
@@ -40,10 +40,10 @@ def file(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_make_writes_what_can_be_read(tmp_path, kind):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_make_writes_what_can_be_read(tmp_path, family):
     path = tmp_path / "p.yaml"
-    path.write_text(run("patterns", "make", kind, "--ranks", "8", "--average", "1000"))
+    path.write_text(run("patterns", "make", family, "--ranks", "8", "--average", "1000"))
     (pattern,) = read_patterns(path)
     assert pattern.ranks == 8
 
@@ -151,14 +151,14 @@ def test_patterns_of_other_ranks_than_the_clusters_have_a_bound_if_these_are_kno
     assert {name: links[name] for name in hosts} == sent
 
 
-@pytest.mark.parametrize("kind", ["greedy", "all-to-all", "segments"])
-def test_schedule_prints_the_gap_and_the_proof(file, kind):
+@pytest.mark.parametrize("construction", ["greedy", "all-to-all", "segments"])
+def test_schedule_prints_the_gap_and_the_proof(file, construction):
     words = ("schedule", "alltoallv", "--topology", CLUSTER, "--pattern", str(file))
-    text = run(*words, "--schedule", kind)
+    text = run(*words, "--schedule", construction)
     assert "a gap of" in text
     assert "follow each other's arrival" in text
-    form = json.loads(run(*words, "--schedule", kind, "--format", "json"))
-    assert form["kind"] == kind
+    form = json.loads(run(*words, "--schedule", construction, "--format", "json"))
+    assert form["kind"] == construction
     assert form["gap"] == pytest.approx(form["seconds"] / form["bound_seconds"] - 1, abs=1e-9)
 
 

@@ -33,14 +33,14 @@ def run(monkeypatch, capsys):
     return call
 
 
-@pytest.mark.parametrize("kind", SCHEME_NAMES)
-def test_json_holds_what_the_scheme_has(run, kind):
-    scheme = SCHEMES[kind]
+@pytest.mark.parametrize("scheme_name", SCHEME_NAMES)
+def test_json_holds_what_the_scheme_has(run, scheme_name):
+    scheme = SCHEMES[scheme_name]
     options = [*(["--block-size", "4"] if scheme.blocks else [])]
     options += ["--window", "2"] if scheme.giver else []
-    status, output = run("--sync", kind, *options)
+    status, output = run("--sync", scheme_name, *options)
     form = json.loads(output)
-    assert (status, form["sync"], form["bound_phases"], form["gap"]) == (0, kind, 9, 0)
+    assert (status, form["sync"], form["bound_phases"], form["gap"]) == (0, scheme_name, 9, 0)
     assert form["block_size"] == (4 if scheme.blocks else 1)
     assert form["window"] == (2 if scheme.giver else 1)
     assert bool(form["dummies"]) == scheme.dummies

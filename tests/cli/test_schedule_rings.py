@@ -9,13 +9,13 @@ import pytest
 
 from stagegen.cli import main
 from stagegen.data import TOPOLOGIES
-from stagegen.schedule import RING_KINDS, Ring, RingPipeline, logical_ring, ring_pipeline
+from stagegen.schedule import RING_CONSTRUCTIONS, Ring, RingPipeline, logical_ring, ring_pipeline
 from stagegen.topology import load_topology, restricted_to
 
 BENCHMARK = str(TOPOLOGIES / "chain-4x4-cyclic.yaml")
 FIGURE = str(TOPOLOGIES / "fig-3-2.yaml")
 
-kinds = pytest.mark.parametrize("kind", RING_KINDS)
+constructions = pytest.mark.parametrize("construction", RING_CONSTRUCTIONS)
 
 
 @pytest.fixture
@@ -34,25 +34,34 @@ def run(monkeypatch, capsys):
     return call
 
 
-@kinds
-def test_json_is_the_library_call(run, kind):
-    options = ["--topology", BENCHMARK, "--ring", kind, "--format", "json"]
+@constructions
+def test_json_is_the_library_call(run, construction):
+    options = ["--topology", BENCHMARK, "--ring", construction, "--format", "json"]
     topology = load_topology(BENCHMARK)
     status, out, err = run("allgather", *options)
     assert (status, err) == (0, "")
-    assert Ring.from_json(json.loads(out)) == logical_ring(topology, kind)
+    assert Ring.from_json(json.loads(out)) == logical_ring(topology, construction)
     status, out, err = run("allreduce", *options)
     assert (status, err) == (0, "")
-    assert RingPipeline.from_json(json.loads(out)) == ring_pipeline(topology, kind)
+    assert RingPipeline.from_json(json.loads(out)) == ring_pipeline(topology, construction)
 
 
-@kinds
-def test_json_of_a_group_is_the_library_call(run, kind):
-    options = ["--topology", BENCHMARK, "--ring", kind, "--format", "json", "--hosts", "n[0-5]"]
+@constructions
+def test_json_of_a_group_is_the_library_call(run, construction):
+    options = [
+        "--topology",
+        BENCHMARK,
+        "--ring",
+        construction,
+        "--format",
+        "json",
+        "--hosts",
+        "n[0-5]",
+    ]
     status, out, _ = run("allgather", *options)
     group = restricted_to(load_topology(BENCHMARK), [f"n{host}" for host in range(6)])
     assert status == 0
-    assert Ring.from_json(json.loads(out)) == logical_ring(group, kind)
+    assert Ring.from_json(json.loads(out)) == logical_ring(group, construction)
 
 
 def test_with_a_size_the_time_is_printed(run):

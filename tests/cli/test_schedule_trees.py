@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from stagegen.cli.schedule import command
 from stagegen.data import TOPOLOGIES
 from stagegen.errors import InputError
-from stagegen.schedule import TREE_KINDS, Tree, broadcast_tree, reduce_tree
+from stagegen.schedule import TREE_CONSTRUCTIONS, Tree, broadcast_tree, reduce_tree
 from stagegen.topology import load_topology, restricted_to
 
 BENCHMARK = str(TOPOLOGIES / "chain-4x4-cyclic.yaml")
@@ -24,14 +24,14 @@ def run(*arguments: str):
 
 
 @collectives
-@pytest.mark.parametrize("kind", TREE_KINDS)
-def test_json_is_the_library_call(collective, kind):
-    result = run(collective, "--tree", kind, "--root", "6", "--format", "json")
+@pytest.mark.parametrize("construction", TREE_CONSTRUCTIONS)
+def test_json_is_the_library_call(collective, construction):
+    result = run(collective, "--tree", construction, "--root", "6", "--format", "json")
     assert result.exit_code == 0
     form = json.loads(result.stdout)
-    assert (form["collective"], form["tree"], form["root"]) == (collective, kind, 6)
+    assert (form["collective"], form["tree"], form["root"]) == (collective, construction, 6)
     assert len(form["edges"]) == 15
-    assert Tree.from_json(form) == MAKERS[collective](load_topology(BENCHMARK), 6, kind)
+    assert Tree.from_json(form) == MAKERS[collective](load_topology(BENCHMARK), 6, construction)
 
 
 @collectives

@@ -78,7 +78,7 @@ def test_the_selection_of_table_3_5_is_what_the_page_says():
     assert {row["collective"] for row in rows} == {"alltoall"}
     catalogue = load_catalogue()
     found = [catalogue.find("alltoall", row["algorithm"]) for row in rows]
-    assert sorted(a.kind for a in found if a.needs) == sorted(SCHEDULES["aapc"])
+    assert sorted(a.construction for a in found if a.needs) == sorted(SCHEDULES["aapc"])
     assert [a.name for a in found if not a.needs] == ["native"]
 
 

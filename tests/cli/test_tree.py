@@ -60,9 +60,9 @@ def test_show_draws_the_tree_as_text_and_as_a_picture(made, tmp_path):
     assert "├─ = root.2.0: rank 0 on n0" in text
     assert text.count("»") == 7
     if can_plot():
-        for kind in ("svg", "png"):
-            picture = tmp_path / f"tree.{kind}"
-            run("show", made, *TOPOLOGY, "--format", kind, "--output", picture)
+        for suffix in ("svg", "png"):
+            picture = tmp_path / f"tree.{suffix}"
+            run("show", made, *TOPOLOGY, "--format", suffix, "--output", picture)
             assert picture.stat().st_size > 1000
         assert "root.1.3: 12" in (tmp_path / "tree.svg").read_text()
 

@@ -124,8 +124,8 @@ def tuned(tmp_path_factory):
 
 def test_every_communicator_was_checked_and_measured(tuned):
     assert tuned.records[0]["communicators"] == list(COMMUNICATORS)
-    for kind in ("check", "measurement"):
-        found = {r["communicator"] for r in tuned.records if r["kind"] == kind}
+    for what in ("check", "measurement"):
+        found = {r["communicator"] for r in tuned.records if r["kind"] == what}
         assert found == set(COMMUNICATORS)
     assert not [r for r in tuned.records if r["kind"] == "check" and r["wrong"]]
     for record in tuned.records:

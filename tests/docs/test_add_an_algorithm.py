@@ -78,8 +78,8 @@ def keys_of_the_page() -> list[str]:
 
 def test_the_page_has_a_line_for_all_that_a_front_matter_says_of_an_algorithm():
     """What an algorithm is beyond its place in the folders and its hash is in its front matter."""
-    others = {"collective", "name", "template", "hash"}
-    said = {field.name for field in fields(Algorithm)} - others | {"variants"}
+    others = {"collective", "name", "template", "hash", "construction"}
+    said = {field.name for field in fields(Algorithm)} - others | {"variants", "kind"}
     assert sorted(keys_of_the_page()) == sorted(said)
 
 

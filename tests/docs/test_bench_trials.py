@@ -208,7 +208,7 @@ class Over(Tuning):
             process.wait()
             yield process
 
-    def records(self, kind=None):
+    def records(self, what=None):
         return [{"kind": "measurement"}] * faults.BEFORE
 
 
@@ -273,14 +273,15 @@ def test_nothing_is_left_of_a_launcher_that_takes_too_long(monkeypatch, tmp_path
 
 
 def test_two_installations_of_one_version_are_two_rows(monkeypatch):
-    kinds = list(launchers.compilers())[:2]
-    found = [(kind, "MPICH 4.0.2", SimpleNamespace(flavour="mpich")) for kind in kinds]
+    installations = list(launchers.compilers())[:2]
+    found = [(one, "MPICH 4.0.2", SimpleNamespace(flavour="mpich")) for one in installations]
     monkeypatch.setattr(launchers, "_installed", lambda: iter(found))
     able = [pair for pair, toolchain in launchers.pairs() if toolchain]
+    assert {launchers.form(pair)["kind"] for pair in able} == set(installations)
     assert len({pair.name for pair in able}) == len(able) == 2 * len({p.launcher for p in able})
-    rows = [tried(launcher="local", kind=kind) for kind in kinds]
+    rows = [tried(launcher="local", kind=one) for one in installations]
     shown = section(page(f"{BEGIN}{END}", [trial("launchers", *rows)]), "Launchers")
-    assert all(f"| MPICH 4.3.2 ({kind}) |" in shown for kind in kinds)
+    assert all(f"| MPICH 4.3.2 ({one}) |" in shown for one in installations)
 
 
 def test_a_compiler_that_no_variable_names_is_left_out(monkeypatch):

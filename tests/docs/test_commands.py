@@ -32,11 +32,11 @@ def command_of(words: list[str]) -> click.Command:
     for word in words:
         context = click.Context(command)
         names = command.list_commands(context) if isinstance(command, click.Group) else []
-        kinds = [kind for kind in word.split("|") if kind in names]
-        if not kinds:
+        commands = [one for one in word.split("|") if one in names]
+        if not commands:
             break
         assert isinstance(command, click.Group)
-        command = command.get_command(context, kinds[0]) or command
+        command = command.get_command(context, commands[0]) or command
     return command
 
 

@@ -21,8 +21,8 @@ RANKS = int(os.environ["RANKS"])
 
 def cost(spec: str, size: int) -> float:
     """Some routines are slow to start and cheap per byte; no two runs see the same."""
-    kind = zlib.crc32(spec.encode()) % 97 / 97
-    return (2e-4 * (1 + kind) + size * 1e-8 * (2 - kind)) * random.uniform(1.0, 1.05)
+    slow = zlib.crc32(spec.encode()) % 97 / 97
+    return (2e-4 * (1 + slow) + size * 1e-8 * (2 - slow)) * random.uniform(1.0, 1.05)
 
 
 def befall(line: str) -> None:

@@ -162,7 +162,7 @@ def names(topology) -> dict[str, Algorithm]:
     return {algorithm.routine: algorithm for algorithm in applicable(support.CATALOGUE, topology)}
 
 
-#: Clusters with the rings that are shorter than those of an earlier kind.
+#: Clusters with the rings that are shorter than those of an earlier construction.
 RINGS = {
     "a switch": (make_topology([4], []), {"lr1"}),
     "a bare switch between two": (make_topology([0, 2, 2], [0, 0]), {"lr1"}),
@@ -172,10 +172,10 @@ RINGS = {
 }
 
 
-@pytest.mark.parametrize(("topology", "kinds"), RINGS.values(), ids=RINGS)
-def test_a_ring_is_generated_where_it_is_shorter_than_the_ones_before(topology, kinds):
+@pytest.mark.parametrize(("topology", "constructions"), RINGS.values(), ids=RINGS)
+def test_a_ring_is_generated_where_it_is_shorter_than_the_ones_before(topology, constructions):
     found = {name for name in names(topology) if name.startswith("allgather_logical_ring")}
-    assert found == {f"allgather_logical_ring_{kind}" for kind in kinds}
+    assert found == {f"allgather_logical_ring_{one}" for one in constructions}
     assert {"allgatherv_logical_ring_lr1", "allreduce_logical_ring_lr1"} <= set(names(topology))
 
 

@@ -32,7 +32,7 @@ TOPOLOGY = make_topology([3, 3, 2], [0, 1], slots={"n1": 2})
 ALGORITHMS = {a.routine: a for a in applicable(support.CATALOGUE, TOPOLOGY)}
 RENDERER = Renderer("a test", "name", "0" * 64, "1" * 64)
 AAPC = [name for name, a in ALGORITHMS.items() if a.needs == "aapc" and not a.uses]
-TREES = [name for name, a in ALGORITHMS.items() if a.kind in ("binary", "kary")]
+TREES = [name for name, a in ALGORITHMS.items() if a.construction in ("binary", "kary")]
 RINGS = [name for name, a in ALGORITHMS.items() if a.needs == "ring" and not a.uses]
 
 
@@ -58,16 +58,17 @@ def parameter(routine: str, name: str) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("routine", AAPC)
 def test_a_table_of_phases_is_the_schedule(routine):
-    kind = ALGORITHMS[routine].kind
+    scheme_name = ALGORITHMS[routine].construction
+    scheme = SCHEMES[scheme_name]
     phases = alltoall_phases(TOPOLOGY)
-    every = len(phases.phases) if SCHEMES[kind].blocks and SCHEMES[kind].barriers else 1
+    every = len(phases.phases) if scheme.blocks and scheme.barriers else 1
     windows = parameter(routine, "window") or (1,)
     wanted = schedule_rows(
-        *(with_sync(TOPOLOGY, phases, kind, every, window) for window in windows)
+        *(with_sync(TOPOLOGY, phases, scheme_name, every, window) for window in windows)
     )
     data = data_of(routine)
     assert c_tables.steps_of(data) == wanted.rows
-    told, scheme = c_tables.members(data), SCHEMES[kind]
+    told = c_tables.members(data)
     assert told["phases"] == str(len(phases.phases))
     assert told["giver"] == f"AAPC_{(scheme.giver or 'no_tokens').upper()}"
     assert (told["blocks"], told["barriers"]) == (
@@ -100,7 +101,7 @@ def test_a_table_of_trees_is_the_trees(routine):
         assert len(table) == count * count * width
         for root in range(count):
             rows = [table[(r * count + root) * width :][:width] for r in range(count)]
-            tree = make(TOPOLOGY, root, ALGORITHMS[routine].kind, arity)
+            tree = make(TOPOLOGY, root, ALGORITHMS[routine].construction, arity)
             arcs = [(b, a) if make is reduce_tree else (a, b) for a, b in tree.edges]
             edges = [(r, child) for r, row in enumerate(rows) for child in row[1:] if child != -1]
             assert sorted(edges) == sorted(arcs)

@@ -18,14 +18,14 @@ from stagegen.inspection.trace import (
     MAGIC,
     ROUTINE_NAME,
     VERSION,
-    EventKind,
+    EventType,
 )
 from stagegen.trees import ConfiguredTree
 
 #: Microseconds in nanoseconds.
 US = 1000
-Told = tuple[EventKind, int, int, float]
-"""An event: kind, a, b, and when; microseconds of true time."""
+Told = tuple[EventType, int, int, float]
+"""An event: type, a, b, and when; microseconds of true time."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _part(rank: int, routine: str, calls: Sequence[MadeCall], world: World) -> b
         row["begun"], row["ended"] = shown(call.begun[rank]), shown(call.ended[rank])
         row["first"], row["count"] = len(entries), len(own)
         row["bytes"], row["sequence"], row["root"] = call.size, sequence, -1
-        entries += [(shown(at), a, int(kind) | b << 8) for kind, a, b, at in own]
+        entries += [(shown(at), a, int(type_) | b << 8) for type_, a, b, at in own]
     samples = [] if offset == world.offsets[0] else [0.0, 1e6]
     head = np.zeros(1, _PART)
     head["magic"], head["version"], head["endian"] = MAGIC, VERSION, ENDIAN
@@ -98,11 +98,11 @@ TWO_HOSTS = World(("a", "a", "b", "b"), (0.0, 0.0, 5e5, 5e5))
 
 
 def sent(to: int, at: float) -> Told:
-    return EventKind.SENT, to, 1, at
+    return EventType.SENT, to, 1, at
 
 
 def received(origin: int, at: float) -> Told:
-    return EventKind.RECEIVED, origin, 1, at
+    return EventType.RECEIVED, origin, 1, at
 
 
 def two_levels(start: float, late: Mapping[int, float] | None = None) -> MadeCall:
@@ -132,7 +132,7 @@ def two_levels(start: float, late: Mapping[int, float] | None = None) -> MadeCal
         (received(3, in3), sent(0, up2), received(0, down2), sent(3, out3)),
         (sent(2, up3), received(2, down3)),
     )
-    moved = [[(kind, a, b, at + start) for kind, a, b, at in own] for own in events]
+    moved = [[(type_, a, b, at + start) for type_, a, b, at in own] for own in events]
     begun = [start + wait[rank] for rank in range(4)]
     ended = [own[-1][3] + 2 for own in moved]
     return MadeCall(begun, ended, moved)

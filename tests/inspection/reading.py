@@ -19,8 +19,8 @@ def calls(count, late=None):
     return [made.two_levels(1000.0 * (i + 1), late) for i in range(count)]
 
 
-def series(tmp_path, made_calls, skip=0, **kinds):
-    (found,) = series_of(trace_of(tmp_path, made_calls, **kinds), skip).series
+def series(tmp_path, made_calls, skip=0, **options):
+    (found,) = series_of(trace_of(tmp_path, made_calls, **options), skip).series
     return found
 
 
@@ -29,4 +29,4 @@ def us(seconds):
 
 
 def events(*told):
-    return tuple(Event(kind, a, b, at * US) for kind, a, b, at in told)
+    return tuple(Event(type_, a, b, at * US) for type_, a, b, at in told)

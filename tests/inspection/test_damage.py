@@ -13,7 +13,7 @@ from stagegen.cli.inspect import command
 from stagegen.errors import InputError, NotFoundError
 from stagegen.inspection.look import looks_at
 from stagegen.inspection.nodes import of_node
-from stagegen.inspection.trace import _PART, EventKind
+from stagegen.inspection.trace import _PART, EventType
 from stagegen.topology.write import topology_yaml
 from tests.inspection import made
 from tests.strategies import make_topology
@@ -25,15 +25,15 @@ WHOLE = 15
 def tree(start: float) -> made.MadeCall:
     """Nodes with events of their own: node 4 at rank 0 and, above it, node 5 at rank 2."""
     events = (
-        ((EventKind.NODE_IN, 0, 4, 1.0), (EventKind.NODE_IN, 1, 4, 2.0),
-         (EventKind.NODE_UP, 0, 4, 3.0), (EventKind.NODE_DOWN, 0, 4, 20.0),
-         (EventKind.NODE_OUT, 1, 4, 21.0), (EventKind.NODE_OUT, 0, 4, 22.0)),
+        ((EventType.NODE_IN, 0, 4, 1.0), (EventType.NODE_IN, 1, 4, 2.0),
+         (EventType.NODE_UP, 0, 4, 3.0), (EventType.NODE_DOWN, 0, 4, 20.0),
+         (EventType.NODE_OUT, 1, 4, 21.0), (EventType.NODE_OUT, 0, 4, 22.0)),
         (),
-        ((EventKind.NODE_IN, 2, 5, 1.0), (EventKind.NODE_IN, 3, 5, 2.0),
-         (EventKind.NODE_IN, of_node(4), 5, 9.0),
-         (EventKind.NODE_OUT, of_node(4), 5, 11.0), (EventKind.NODE_OUT, 3, 5, 12.0),
-         (EventKind.NODE_OUT, 2, 5, 13.0)),
-        ((EventKind.PART, -1, 0, 5.0),),
+        ((EventType.NODE_IN, 2, 5, 1.0), (EventType.NODE_IN, 3, 5, 2.0),
+         (EventType.NODE_IN, of_node(4), 5, 9.0),
+         (EventType.NODE_OUT, of_node(4), 5, 11.0), (EventType.NODE_OUT, 3, 5, 12.0),
+         (EventType.NODE_OUT, 2, 5, 13.0)),
+        ((EventType.PART, -1, 0, 5.0),),
     )  # fmt: skip
     return moved(events, start)
 
@@ -42,17 +42,17 @@ def phases(start: float) -> made.MadeCall:
     """Two phases of a schedule, in which two ranks send to the two others."""
     return moved(
         (
-            ((EventKind.STARTED, 2, 0, 1.0), (EventKind.ARRIVED, 2, 1, 40.0)),
-            ((EventKind.STARTED, 3, 0, 2.0), (EventKind.ARRIVED, 3, 1, 50.0)),
-            ((EventKind.ARRIVED, 0, 0, 20.0), (EventKind.STARTED, 0, 1, 25.0)),
-            ((EventKind.ARRIVED, 1, 0, 30.0), (EventKind.STARTED, 1, 1, 31.0)),
+            ((EventType.STARTED, 2, 0, 1.0), (EventType.ARRIVED, 2, 1, 40.0)),
+            ((EventType.STARTED, 3, 0, 2.0), (EventType.ARRIVED, 3, 1, 50.0)),
+            ((EventType.ARRIVED, 0, 0, 20.0), (EventType.STARTED, 0, 1, 25.0)),
+            ((EventType.ARRIVED, 1, 0, 30.0), (EventType.STARTED, 1, 1, 31.0)),
         ),
         start,
     )
 
 
 def moved(events, start: float) -> made.MadeCall:
-    told = [[(kind, a, b, at + start) for kind, a, b, at in own] for own in events]
+    told = [[(type_, a, b, at + start) for type_, a, b, at in own] for own in events]
     return made.MadeCall([start] * 4, [start + 60.0] * 4, told)
 
 
@@ -70,10 +70,10 @@ def damaged(chance: random.Random, data: bytes) -> bytes:
     for _ in range(chance.choice([1, 1, 1, 2, 4])):
         near = chance.randrange(4) * part + chance.randrange(_PART.itemsize + 320)
         at = chance.choice([near % len(data), chance.randrange(len(data))])
-        kind = chance.randrange(8)
-        if kind == 0:
+        damage = chance.randrange(8)
+        if damage == 0:
             changed[at] = chance.randrange(256)
-        elif kind == 1:
+        elif damage == 1:
             changed[at : at + 4] = chance.choice([b"\xff" * 4, bytes(4), b"\0\0\0\x80"])
         else:
             changed[at] ^= 1 << chance.randrange(8)

@@ -268,7 +268,7 @@ def test_a_rank_whose_way_differs_by_call_counts_as_in_most_calls(tmp_path):
     """In two of five calls, the host of ranks 2 and 3 has the root."""
     there, back = made.two_levels(1000.0), made.two_levels(0.0)
     swapped = [
-        [(kind, (a + 2) % 4, b, at) for kind, a, b, at in back.events[(rank + 2) % 4]]
+        [(type_, (a + 2) % 4, b, at) for type_, a, b, at in back.events[(rank + 2) % 4]]
         for rank in range(4)
     ]
     ends = [back.ended[(rank + 2) % 4] for rank in range(4)]

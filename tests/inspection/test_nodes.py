@@ -10,7 +10,7 @@ from stagegen.inspection.nodes import nodes_of, of_node
 from stagegen.inspection.parts import slowest_rank
 from stagegen.inspection.series import Call
 from stagegen.inspection.stages import ARRIVAL_WAIT, CORE, paths_of
-from stagegen.inspection.trace import EventKind
+from stagegen.inspection.trace import EventType
 from tests.inspection import made
 from tests.inspection.reading import US, events, us
 
@@ -63,18 +63,18 @@ def test_nodes_without_messages_are_known_from_their_own_events():
         (50 * US,) * 3,
         (
             events(
-                (EventKind.NODE_IN, 2, 8, 3),
-                (EventKind.NODE_IN, of_node(7), 8, 10),
-                (EventKind.NODE_OUT, of_node(7), 8, 12),
-                (EventKind.NODE_OUT, 2, 8, 13),
+                (EventType.NODE_IN, 2, 8, 3),
+                (EventType.NODE_IN, of_node(7), 8, 10),
+                (EventType.NODE_OUT, of_node(7), 8, 12),
+                (EventType.NODE_OUT, 2, 8, 13),
             ),
             events(
-                (EventKind.NODE_IN, 0, 7, 2),
-                (EventKind.NODE_IN, 1, 7, 4),
-                (EventKind.NODE_UP, 0, 7, 5),
-                (EventKind.NODE_DOWN, 0, 7, 20),
-                (EventKind.NODE_OUT, 0, 7, 21),
-                (EventKind.NODE_OUT, 1, 7, 23),
+                (EventType.NODE_IN, 0, 7, 2),
+                (EventType.NODE_IN, 1, 7, 4),
+                (EventType.NODE_UP, 0, 7, 5),
+                (EventType.NODE_DOWN, 0, 7, 20),
+                (EventType.NODE_OUT, 0, 7, 21),
+                (EventType.NODE_OUT, 1, 7, 23),
             ),
             (),
         ),
@@ -91,18 +91,18 @@ def test_nodes_without_messages_are_known_from_their_own_events():
 @pytest.mark.parametrize(
     "wrong",
     [
-        ((EventKind.NODE_IN, of_node(7), 8, 3), (EventKind.NODE_IN, of_node(8), 7, 4)),
-        ((EventKind.NODE_OUT, of_node(7), 7, 3),),
-        ((EventKind.NODE_IN, of_node(9), 8, 3), (EventKind.NODE_IN, 0, 7, 4)),
-        ((EventKind.NODE_IN, of_node(7), 8, 3), (EventKind.NODE_IN, 0, 7, 2)),
-        ((EventKind.NODE_OUT, of_node(7), 8, 3), (EventKind.NODE_OUT, 0, 7, 4)),
+        ((EventType.NODE_IN, of_node(7), 8, 3), (EventType.NODE_IN, of_node(8), 7, 4)),
+        ((EventType.NODE_OUT, of_node(7), 7, 3),),
+        ((EventType.NODE_IN, of_node(9), 8, 3), (EventType.NODE_IN, 0, 7, 4)),
+        ((EventType.NODE_IN, of_node(7), 8, 3), (EventType.NODE_IN, 0, 7, 2)),
+        ((EventType.NODE_OUT, of_node(7), 8, 3), (EventType.NODE_OUT, 0, 7, 4)),
     ],
 )
 def test_nodes_that_are_no_tree_are_none(wrong):
     """Circles of two and of one, a contributor without events, a node that hands on nothing, and
     one that gets nothing.
     """
-    call = Call((0.0,) * 2, (50 * US,) * 2, (events((EventKind.NODE_IN, 1, 8, 1), *wrong), ()))
+    call = Call((0.0,) * 2, (50 * US,) * 2, (events((EventType.NODE_IN, 1, 8, 1), *wrong), ()))
     assert nodes_of("allreduce", call) is None
 
 
@@ -149,16 +149,16 @@ def test_the_call_s_root_of_a_reduce_waited_for_the_message_from_the_tree_s_root
     """Rank 2, the call's root, contributes to node 3 of rank 0, whose other operand comes at 20."""
     told = (
         events(
-            (EventKind.NODE_IN, 0, 3, 1),
-            (EventKind.NODE_IN, of_node(2), 3, 6),
-            (EventKind.NODE_IN, of_node(1), 3, 20),
-            (EventKind.NODE_UP, 1, 3, 22),
+            (EventType.NODE_IN, 0, 3, 1),
+            (EventType.NODE_IN, of_node(2), 3, 6),
+            (EventType.NODE_IN, of_node(1), 3, 20),
+            (EventType.NODE_UP, 1, 3, 22),
         ),
-        events((EventKind.NODE_IN, 1, 1, 15), (EventKind.NODE_UP, 0, 1, 16)),
+        events((EventType.NODE_IN, 1, 1, 15), (EventType.NODE_UP, 0, 1, 16)),
         events(
-            (EventKind.NODE_IN, 2, 2, 1),
-            (EventKind.NODE_UP, 0, 2, 2),
-            (EventKind.NODE_IN, of_node(3), 4, 45),
+            (EventType.NODE_IN, 2, 2, 1),
+            (EventType.NODE_UP, 0, 2, 2),
+            (EventType.NODE_IN, of_node(3), 4, 45),
         ),
     )
     call = Call((0.0, 14 * US, 0.0), (24 * US, 17 * US, 46 * US), told)
@@ -181,14 +181,14 @@ def test_the_slowest_rank_of_a_reduce_may_do_work_that_is_not_on_its_own_operand
     """Rank 0 is a leaf of node 3 of rank 1, and does the work of node 4 above it."""
     told = (
         events(
-            (EventKind.NODE_IN, 0, 0, 1),
-            (EventKind.NODE_UP, 0, 0, 2),
-            (EventKind.NODE_IN, of_node(3), 4, 30),
+            (EventType.NODE_IN, 0, 0, 1),
+            (EventType.NODE_UP, 0, 0, 2),
+            (EventType.NODE_IN, of_node(3), 4, 30),
         ),
         events(
-            (EventKind.NODE_IN, of_node(0), 3, 8),
-            (EventKind.NODE_IN, 1, 3, 1),
-            (EventKind.NODE_UP, 0, 3, 9),
+            (EventType.NODE_IN, of_node(0), 3, 8),
+            (EventType.NODE_IN, 1, 3, 1),
+            (EventType.NODE_UP, 0, 3, 9),
         ),
     )
     call = Call((0.0, 0.0), (31 * US, 10 * US), told)

@@ -13,7 +13,7 @@ from stagegen.inspection.look import looks_at
 from stagegen.inspection.nodes import nodes_of
 from stagegen.inspection.series import Call
 from stagegen.inspection.timeline import OUTSIDE, covered, link_uses, messages_of, step_findings
-from stagegen.inspection.trace import NO_DATA, EventKind
+from stagegen.inspection.trace import NO_DATA, EventType
 from stagegen.report.inspection_page import render_inspection
 from tests.generate.runtime import compile_c, runtime_folder
 from tests.inspection import made
@@ -44,8 +44,8 @@ def test_rings_and_segments_have_no_tree():
 def test_phases_on_links_and_their_idle_time():
     topology = make_topology([2, 2], [0])
     hosts = topology.ranks
-    first = (EventKind.STARTED, 2, 0, 0), (EventKind.ARRIVED, 0, 0, 10)
-    second = (EventKind.STARTED, 3, 1, 30), (EventKind.ARRIVED, 1, 1, 40)
+    first = (EventType.STARTED, 2, 0, 0), (EventType.ARRIVED, 0, 0, 10)
+    second = (EventType.STARTED, 3, 1, 30), (EventType.ARRIVED, 1, 1, 40)
     call = Call(
         (0.0,) * 4,
         (40 * US,) * 4,
@@ -94,16 +94,16 @@ def test_hosts_of_the_events_are_found_as_the_library_finds_its_own(
 BY_LEADERS = (
     (
         made.received(1, 10),
-        (EventKind.STARTED, 2, 0, 20), made.sent(2, 20), made.sent(2, 25), made.sent(2, 52),
-        (EventKind.RECEIVED, 2, 3, 60), (EventKind.ARRIVED, 2, 0, 70), made.received(2, 70),
+        (EventType.STARTED, 2, 0, 20), made.sent(2, 20), made.sent(2, 25), made.sent(2, 52),
+        (EventType.RECEIVED, 2, 3, 60), (EventType.ARRIVED, 2, 0, 70), made.received(2, 70),
         made.sent(1, 90),
     ),
     (made.sent(0, 5), made.received(0, 100)),
     (
         made.received(3, 15),
-        (EventKind.STARTED, 0, 0, 30), made.sent(0, 30),
-        made.received(0, 40), made.received(0, 50), (EventKind.ARRIVED, 0, 0, 50),
-        (EventKind.SENT, 0, 3, 50), made.received(0, 58), made.sent(3, 80),
+        (EventType.STARTED, 0, 0, 30), made.sent(0, 30),
+        made.received(0, 40), made.received(0, 50), (EventType.ARRIVED, 0, 0, 50),
+        (EventType.SENT, 0, 3, 50), made.received(0, 58), made.sent(3, 80),
     ),
     (made.sent(2, 0), made.received(2, 85)),
 )  # fmt: skip
@@ -126,9 +126,9 @@ def test_messages_outside_of_phases_count_once_and_tokens_do_not():
 def test_messages_of_other_parts_of_a_composition_are_outside_of_phases():
     """A message before the phases and one after them, between ranks that have one in a phase."""
     told = (
-        (made.sent(1, 5), (EventKind.PART, 3, 1, 10), (EventKind.STARTED, 1, 0, 20),
-         made.sent(1, 20), (EventKind.PART, -1, 1, 40), made.sent(1, 50)),
-        (made.received(0, 8), made.received(0, 30), (EventKind.ARRIVED, 0, 0, 30),
+        (made.sent(1, 5), (EventType.PART, 3, 1, 10), (EventType.STARTED, 1, 0, 20),
+         made.sent(1, 20), (EventType.PART, -1, 1, 40), made.sent(1, 50)),
+        (made.received(0, 8), made.received(0, 30), (EventType.ARRIVED, 0, 0, 30),
          made.received(0, 60)),
     )  # fmt: skip
     call = Call((0.0,) * 2, (100 * US,) * 2, tuple(events(*own) for own in told))

@@ -40,11 +40,11 @@ class Installed:
 
 
 @lru_cache
-def installed(kind: str) -> Installed:
+def installed(installation: str) -> Installed:
     """Return an MPI library; skips the test where it is not installed."""
-    mpicc = shutil.which(compilers().get(kind, ""))
+    mpicc = shutil.which(compilers().get(installation, ""))
     if mpicc is None:
-        pytest.skip(f"no mpicc of {kind} here ({OPENMPI5} names that of openmpi5)")
+        pytest.skip(f"no mpicc of {installation} here ({OPENMPI5} names that of openmpi5)")
     toolchain = Toolchain(mpicc, "make")
     mpiexec = mpiexec_beside(toolchain)
     if mpiexec is None:

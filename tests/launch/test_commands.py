@@ -152,7 +152,7 @@ def fake_mpiexec(folder: Path, text: str) -> Path:
 HYDRA = "HYDRA build details:\n    Version:       4.2"
 
 
-def test_the_kind_of_an_mpiexec_is_recognised_by_its_output(tmp_path, monkeypatch):
+def test_the_flavour_of_an_mpiexec_is_recognised_by_its_output(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(fake_mpiexec(tmp_path, HYDRA)))
     assert find_mpi("mpich").version == "4.2"
     with pytest.raises(InputError, match=r"belongs to MPICH 4\.2"):
@@ -164,7 +164,7 @@ def test_open_mpi_is_recognised_by_either_name(tmp_path, said):
     assert find_mpi("openmpi", fake_mpiexec(tmp_path, said)).flavour == "openmpi"
 
 
-def test_an_mpiexec_of_another_kind_is_an_input_error(tmp_path, monkeypatch):
+def test_an_mpiexec_of_another_flavour_is_an_input_error(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="not an mpiexec"):
         find_mpi("mpich", fake_mpiexec(tmp_path, "slurm"))
     monkeypatch.setenv("PATH", str(tmp_path))

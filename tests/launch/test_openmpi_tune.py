@@ -26,9 +26,9 @@ launcher: openmpi
 """
 
 
-@pytest.mark.parametrize("kind", ["openmpi", "openmpi5"])
-def test_a_tuning_by_mpirun_measures_open_mpi(tmp_path, kind):
-    mpi = installed(kind)
+@pytest.mark.parametrize("installation", ["openmpi", "openmpi5"])
+def test_a_tuning_by_mpirun_measures_open_mpi(tmp_path, installation):
+    mpi = installed(installation)
     (tmp_path / "t.yaml").write_text(HERE)
     words = [sys.executable, "-m", "stagegen", "tune", "--topology", str(tmp_path / "t.yaml")]
     words += [

@@ -87,9 +87,9 @@ IN_INIT, TRIES = "ompi_mpi_init", 3
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("kind", ["wheel", "mpich", "openmpi", "openmpi5"])
-def test_ranks_stand_on_the_nodes_in_the_topologys_order(step, kind):
-    mpi = installed(kind)
+@pytest.mark.parametrize("installation", ["wheel", "mpich", "openmpi", "openmpi5"])
+def test_ranks_stand_on_the_nodes_in_the_topologys_order(step, installation):
+    mpi = installed(installation)
     for _ in range(TRIES):
         status, lines, complaints = step(mpi)
         if IN_INIT not in complaints:

@@ -75,9 +75,9 @@ def over_ssh(cluster, tmp_path):
 
 
 # MPICH of Debian 12 may wait forever in MPI_Finalize where all messages go over TCP.
-@pytest.mark.parametrize("kind", ["wheel", "openmpi", "openmpi5"])
-def test_ranks_stand_on_the_hosts_in_the_topologys_order(over_ssh, kind):
-    mpi = installed(kind)
+@pytest.mark.parametrize("installation", ["wheel", "openmpi", "openmpi5"])
+def test_ranks_stand_on_the_hosts_in_the_topologys_order(over_ssh, installation):
+    mpi = installed(installation)
     status, lines, complaints = over_ssh(mpi)
     given = f"a,b c, {idle_library()}"
     assert (status, lines) == (
@@ -91,16 +91,16 @@ def test_ranks_stand_on_the_hosts_in_the_topologys_order(over_ssh, kind):
     ), complaints
 
 
-@pytest.mark.parametrize("kind", ["wheel", "openmpi"])
-def test_a_program_that_fails_ends_the_job_with_a_failure(over_ssh, kind):
-    status, _, _ = over_ssh(installed(kind), "3")
+@pytest.mark.parametrize("installation", ["wheel", "openmpi"])
+def test_a_program_that_fails_ends_the_job_with_a_failure(over_ssh, installation):
+    status, _, _ = over_ssh(installed(installation), "3")
     assert status == 3
 
 
-@pytest.mark.parametrize("kind", ["wheel", "openmpi"])
+@pytest.mark.parametrize("installation", ["wheel", "openmpi"])
 @pytest.mark.parametrize("fault", ["silent", "down"])
-def test_a_host_that_does_not_answer_is_named(over_ssh, kind, fault):
-    status, lines, complaints = over_ssh(installed(kind), **{fault: ["n1"]})
+def test_a_host_that_does_not_answer_is_named(over_ssh, installation, fault):
+    status, lines, complaints = over_ssh(installed(installation), **{fault: ["n1"]})
     assert status != 0
     assert lines == []
     assert "n1" in complaints

@@ -170,8 +170,8 @@ def test_what_fails_alone_is_found_also_where_each_is_timed_alone(tmp_path, word
         source.measure(request(NATIVE, FLAT, RING, size=4096))
     blamed = isinstance(caught.value, CandidateFailed)
     assert blamed == (words[1] == "ring")
-    kinds = [one["kind"] for one in read_log(tmp_path / "log.jsonl")[1]]
-    assert kinds == ["measurement"] * 2 + ["failure"] * blamed
+    written = [one["kind"] for one in read_log(tmp_path / "log.jsonl")[1]]
+    assert written == ["measurement"] * 2 + ["failure"] * blamed
     source.close()
 
 

@@ -283,12 +283,12 @@ def test_a_log_alone_cannot_answer_more_than_it_holds():
             ask()
 
 
-@pytest.mark.parametrize("kind", ["check", "measurement", "failure"])
-def test_records_that_name_no_communicator_are_of_all_ranks(kind):
+@pytest.mark.parametrize("what", ["check", "measurement", "failure"])
+def test_records_that_name_no_communicator_are_of_all_ranks(what):
     """Logs of before there were several."""
-    record = next(record for record in RECORDS if record["kind"] == kind)
+    record = next(record for record in RECORDS if record["kind"] == what)
     old = {key: value for key, value in record.items() if key != "communicator"}
-    again = {"check": Check, "measurement": Measurement, "failure": Failure}[kind].from_json(old)
+    again = {"check": Check, "measurement": Measurement, "failure": Failure}[what].from_json(old)
     assert again.to_json() == {**old, "communicator": "whole"}
 
 

@@ -29,7 +29,7 @@ RANKS = 4
 
 # A template, a mistake, and the routines that have it. None of them makes a rank wait forever.
 PIPELINES = {
-    f"{kind}_{tree}" for kind in ("pipelined", "topology") for tree in ("linear", "binary", "kary")
+    f"{way}_{tree}" for way in ("pipelined", "topology") for tree in ("linear", "binary", "kary")
 }
 PAIRS = {
     f"{collective} pair{between}"

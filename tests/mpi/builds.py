@@ -125,15 +125,15 @@ def library(
 def of_catalogue(
     mpi: Mpi,
     ranks: int,
-    kind: str,
+    title: str,
     catalogue: Catalogue,
     *flags: str,
     adaptive: Known | None = None,
     slots: int = 1,
 ) -> Path:
-    """Return the folder of a library with the routines of a catalogue, which `kind` names."""
+    """Return the folder of a library with the routines of a catalogue, which `title` names."""
     topology = support.cluster(ranks, slots)
-    name = "-".join(map(_plain, (mpi.mpicc, f"{ranks}x{slots}", kind, *flags)))
+    name = "-".join(map(_plain, (mpi.mpicc, f"{ranks}x{slots}", title, *flags)))
     with support.to_be_made(name) as (folder, empty):
         if empty:
             decision = support.decision(topology, catalogue)

@@ -14,12 +14,12 @@ from stagegen.tune.communicators import name_of
 from tests.mpi import support
 
 RANKS = 6
-KINDS = ("zipf", "sparse", "heavy", "banded")
+FAMILIES = ("zipf", "sparse", "heavy", "banded")
 
 
 def patterns(ranks: int, average: int = 300) -> list[Pattern]:
-    """A pattern of each kind; blocks short enough for many calls, long enough for pieces."""
-    return [replace(make_pattern(kind, ranks, average, 3), name=kind) for kind in KINDS]
+    """A pattern of each family; blocks short enough for many calls, long enough for pieces."""
+    return [replace(make_pattern(family, ranks, average, 3), name=family) for family in FAMILIES]
 
 
 def catalogue(topology: Topology, own: list[Pattern], others: tuple[str, ...] = ()) -> Catalogue:

@@ -13,20 +13,20 @@ from click.testing import CliRunner
 
 from stagegen.cli import group
 from stagegen.errors import InputError
-from stagegen.inspection.trace import EventKind, read_trace
+from stagegen.inspection.trace import EventType, read_trace
 from tests.mpi import support, test_meeting, tracing
 
 pytestmark = pytest.mark.mpi
 
 CALLS = 12
-#: As many readings of the clock take longer than an event of each kind, and than to note a call.
+#: As many readings of the clock take longer than an event of each type, and than to note a call.
 EVENTS_MOST, CALL_MOST = {"event": 1.5, "arrival": 3, "message": 3}, 4
 NOWHERE = {"LIBCOLL_EVENTS": "/dev/null"}
 PROCESSES = 3
 
 
-def kinds(events):
-    return [EventKind(int(what) & 0xFF) for what in events["what"]]
+def types(events):
+    return [EventType(int(what) & 0xFF) for what in events["what"]]
 
 
 #: With LIBCOLL_FORCE, the MPI library serves the parts of a composition.
@@ -47,11 +47,11 @@ def test_every_message_of_a_call_is_sent_and_received(tmp_path, name):
             events = tracing.events_of(rank, int(own[call]))
             assert np.all(np.diff(events["time"]) >= 0)
             assert one["begun"] <= events["time"][0] <= events["time"][-1] <= one["ended"]
-            for kind, event in zip(kinds(events), events, strict=True):
+            for type_, event in zip(types(events), events, strict=True):
                 peer = int(event["a"])
-                if kind is EventKind.SENT and peer != rank.rank:
+                if type_ is EventType.SENT and peer != rank.rank:
                     sent[rank.rank, peer] += 1
-                elif kind is EventKind.RECEIVED and peer != rank.rank:
+                elif type_ is EventType.RECEIVED and peer != rank.rank:
                     received[peer, rank.rank] += 1
         assert sent
         assert sent == received
@@ -75,8 +75,8 @@ def test_messages_of_plans_are_no_events_of_the_calls_that_carry_them_on(tmp_pat
             events = tracing.events_of(rank, int(call))
             peers = [
                 int(event["a"])
-                for kind, event in zip(kinds(events), events, strict=True)
-                if kind is EventKind.SENT
+                for type_, event in zip(types(events), events, strict=True)
+                if type_ is EventType.SENT
             ]
             assert peers == [1 - rank.rank % 2]
 
@@ -93,16 +93,16 @@ def test_messages_of_plans_are_no_events_of_the_calls_that_carry_them_on(tmp_pat
 def test_phases_of_a_schedule_are_events(tmp_path, name, positions):
     """Between ranks, also where the schedule is of hosts, whose first ranks carry it out."""
     trace = tracing.traced(tmp_path / "events", f"alltoall/{name}", CALLS, 64)
-    pairs = {EventKind.STARTED: set(), EventKind.ARRIVED: set()}
+    pairs = {EventType.STARTED: set(), EventType.ARRIVED: set()}
     for rank in trace.ranks:
         events = tracing.events_of(rank, 0)
-        for kind, event in zip(kinds(events), events, strict=True):
+        for type_, event in zip(types(events), events, strict=True):
             ends = (rank.rank, int(event["a"]))
-            if kind in pairs:
-                ordered = ends if kind is EventKind.STARTED else ends[::-1]
-                pairs[kind].add((*ordered, int(event["what"]) >> 8))
-    assert {pair[:2] for pair in pairs[EventKind.STARTED]} == set(permutations(positions, 2))
-    assert pairs[EventKind.STARTED] == pairs[EventKind.ARRIVED]
+            if type_ in pairs:
+                ordered = ends if type_ is EventType.STARTED else ends[::-1]
+                pairs[type_].add((*ordered, int(event["what"]) >> 8))
+    assert {pair[:2] for pair in pairs[EventType.STARTED]} == set(permutations(positions, 2))
+    assert pairs[EventType.STARTED] == pairs[EventType.ARRIVED]
 
 
 def test_the_ring_keeps_the_latest_calls(tmp_path):
@@ -227,7 +227,7 @@ def test_parts_of_a_composition_begin_and_end(tmp_path):
     trace = tracing.traced(tmp_path / "events", COMPOSITION, 1, 4)
     for rank in trace.ranks:
         events = tracing.events_of(rank, 0)
-        assert kinds(events) == [EventKind.PART] * 4
+        assert types(events) == [EventType.PART] * 4
         assert (events["what"] >> 8).tolist() == [0, 0, 1, 1]
         assert events["a"][1] == events["a"][3] == -1
         assert -1 < events["a"][0] != events["a"][2] > -1

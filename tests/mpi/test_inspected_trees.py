@@ -19,7 +19,7 @@ from stagegen.inspection.nodes import nodes_of, of_node
 from stagegen.inspection.parts import typical_parts
 from stagegen.inspection.series import series_of
 from stagegen.inspection.stages import ROOT_MESSAGE
-from stagegen.inspection.trace import EventKind, read_trace
+from stagegen.inspection.trace import EventType, read_trace
 from stagegen.library import write_library
 from stagegen.parts.trees import algorithm_of, root_of
 from stagegen.trees import ConfiguredTree, Node, make_tree, ordered, shape_of
@@ -291,7 +291,7 @@ def test_where_all_share_memory_no_message_is_sent(tmp_path):
         (rank, event.a)
         for rank, events in enumerate(one.call(3).events)
         for event in events
-        if event.kind is EventKind.SENT
+        if event.type is EventType.SENT
     }
     assert pairs
     assert all(hosts[rank] != hosts[peer] for rank, peer in pairs)

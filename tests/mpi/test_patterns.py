@@ -26,9 +26,9 @@ from tests.mpi.conformance import BOTH, PLAIN, built
 from tests.mpi.patterned import (
     ADAPTS,
     EVEN,
+    FAMILIES,
     FEW,
     GENERAL,
-    KINDS,
     ONE_LONG,
     RANKS,
     SKEWED,
@@ -115,7 +115,7 @@ def test_routines_of_patterns_give_the_bytes_of_native(ranks, slots, way):
     result = support.run(ranks, check, "quick", timeout=600, variables=variables)
     assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
     (passed,) = re.findall(r"^alltoallv +(\d+) passed, 0 failed", result.stdout, re.MULTILINE)
-    assert int(passed) > 50 * len(KINDS)
+    assert int(passed) > 50 * len(FAMILIES)
 
 
 def with_flags(made: Path, folder: Path, flags: str) -> Path:
@@ -343,7 +343,7 @@ def test_ranks_ask_each_other_as_often_as_the_documentation_says(plan, calls, mo
 def test_tables_of_patterns_are_proven_from_the_c_files():
     proven = {one.routine: one for one in audit_folder(library(RANKS))}
     found = [one for name, one in proven.items() if name.startswith("alltoallv_pattern_")]
-    assert len(found) >= len(KINDS)
+    assert len(found) >= len(FAMILIES)
     for one in found:
         assert not one.unproven
         assert len(one.proofs) == 1
@@ -361,8 +361,8 @@ CHANGES = [
 
 def test_schedules_of_hosts_are_proven_between_their_leaders():
     proven = {one.routine: one for one in audit_folder(library(RANKS, 2))}
-    for kind in KINDS[:2]:
-        ((label, proof),) = proven[f"alltoallv_pattern_{kind}_by_host"].proofs
+    for family in FAMILIES[:2]:
+        ((label, proof),) = proven[f"alltoallv_pattern_{family}_by_host"].proofs
         assert label == "between hosts, ranks being their leaders"
         assert "every message that is not empty is sent exactly once" in str(proof)
 

@@ -75,7 +75,7 @@ def library(*flags: str, ranks: int = RANKS) -> Path:
 def run(
     source: str,
     *arguments: str | int,
-    kind: str,
+    choice: str,
     way: int = 0,
     flags=(),
     options=(),
@@ -86,7 +86,7 @@ def run(
     mpi = builds.Mpi.of_environment()
     program = builds.c_program(mpi, library(*flags, ranks=ranks), source, *flags, *options)
     settings = {
-        "LIBCOLL_PERSISTENT": kind,
+        "LIBCOLL_PERSISTENT": choice,
         "LIBCOLL_FORCE": ",".join("=".join(pair) for pair in FORCED[way].items()),
         **(variables or {}),
     }
@@ -95,54 +95,54 @@ def run(
     return result
 
 
-@pytest.mark.parametrize(("kind", "way", "seed"), CASES)
-def test_random_programs_get_the_bytes_of_native(kind, way, seed):
+@pytest.mark.parametrize(("choice", "way", "seed"), CASES)
+def test_random_programs_get_the_bytes_of_native(choice, way, seed):
     """With `served`, the program makes calls that would be errors in MPICH's own form."""
-    served = ["served"] if kind in ("window", "tokens") else []
-    run("persistent.c", 600, seed, *served, kind=kind, way=way)
+    served = ["served"] if choice in ("window", "tokens") else []
+    run("persistent.c", 600, seed, *served, choice=choice, way=way)
 
 
-@pytest.mark.parametrize(("kind", "way", "seed"), CASES[:2])
+@pytest.mark.parametrize(("choice", "way", "seed"), CASES[:2])
 @pytest.mark.parametrize("ranks", [3, 5])
-def test_random_programs_on_odd_numbers_of_ranks_get_the_bytes_of_native(ranks, kind, way, seed):
-    run("persistent.c", 300, seed, "served", kind=kind, way=way, ranks=ranks)
+def test_random_programs_on_odd_numbers_of_ranks_get_the_bytes_of_native(ranks, choice, way, seed):
+    run("persistent.c", 300, seed, "served", choice=choice, way=way, ranks=ranks)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5, 11))
-@pytest.mark.parametrize(("kind", "way"), [("window", 0), ("tokens", 1)])
-def test_long_random_programs_get_the_bytes_of_native(kind, way, seed):
-    run("persistent.c", 1500, seed, "served", kind=kind, way=way)
+@pytest.mark.parametrize(("choice", "way"), [("window", 0), ("tokens", 1)])
+def test_long_random_programs_get_the_bytes_of_native(choice, way, seed):
+    run("persistent.c", 1500, seed, "served", choice=choice, way=way)
 
 
-@pytest.mark.parametrize("kind", ["window", "tokens"])
+@pytest.mark.parametrize("choice", ["window", "tokens"])
 @pytest.mark.parametrize(
     "use", ["threads", "blocking", "fortran", "fortran barriers", "mistakes", "types"]
 )
-def test_persistent_calls_are_right_in_threads_beside_blocking_ones_and_in_fortran(use, kind):
-    run("persistent_uses.c", use, kind=kind)
+def test_persistent_calls_are_right_in_threads_beside_blocking_ones_and_in_fortran(use, choice):
+    run("persistent_uses.c", use, choice=choice)
 
 
 @pytest.mark.parametrize(("allreduce", "barrier"), BESIDE)
 def test_blocking_collectives_of_the_library_are_right_meanwhile(allreduce, barrier):
     forced = {"LIBCOLL_FORCE": f"allreduce={allreduce},barrier={barrier}"}
-    for kind in ("window", "tokens"):
-        run("persistent_uses.c", "beside", kind=kind, variables=forced)
+    for choice in ("window", "tokens"):
+        run("persistent_uses.c", "beside", choice=choice, variables=forced)
 
 
 @pytest.mark.parametrize("way", [0, 1])
 def test_error_handlers_may_free_requests(way):
-    run("persistent_uses.c", "handlers", kind="window", way=way)
+    run("persistent_uses.c", "handlers", choice="window", way=way)
 
 
 def test_no_message_comes_into_freed_memory_after_an_error():
     """Recursive doubling has messages of several steps under way."""
-    run("persistent_uses.c", "late", kind="window", way=1)
+    run("persistent_uses.c", "late", choice="window", way=1)
 
 
 @pytest.mark.parametrize("use", ["nested", "unhooked"])
 def test_progress_is_made_in_error_handlers_and_after_a_refusal(use):
-    run("persistent_inside.c", use, kind="window", options=WRAPS)
+    run("persistent_inside.c", use, choice="window", options=WRAPS)
 
 
 #: Seconds after which the end of MPI gives up a plan without a step.
@@ -152,48 +152,50 @@ PATIENCE = 10
 @pytest.mark.parametrize("source", ["persistent_uses.c", "sessions.c"])
 def test_what_never_ends_does_not_keep_mpi_from_ending(source):
     begin = time.monotonic()
-    run(source, "unfinished", kind="window")
+    run(source, "unfinished", choice="window")
     assert time.monotonic() - begin >= PATIENCE  # a native operation ends at once
 
 
 def test_a_start_waits_for_no_other_rank():
-    run("persistent_uses.c", "alone", kind="auto", variables=support.MEMORY)
+    run("persistent_uses.c", "alone", choice="auto", variables=support.MEMORY)
 
 
 def test_empty_blocks_may_be_anywhere():
     """In place, the copy of what is sent is as long as the blocks with data reach."""
-    run("persistent_inside.c", "places", kind="window", options=WRAPS)
+    run("persistent_inside.c", "places", choice="window", options=WRAPS)
 
 
 def test_a_plan_looks_at_few_messages_while_nothing_comes():
-    run("persistent_inside.c", "looks", kind="tokens", options=WRAPS)
+    run("persistent_inside.c", "looks", choice="tokens", options=WRAPS)
 
 
-@pytest.mark.parametrize("kind", ["auto", "native"])
-def test_native_inits_make_no_communicators(kind):
+@pytest.mark.parametrize("choice", ["auto", "native"])
+def test_native_inits_make_no_communicators(choice):
     """The token tree has no steps."""
     forced = {"LIBCOLL_FORCE": "allreduce=token_tree"}
-    run("persistent_inside.c", "inits", kind=kind, options=WRAPS, variables=forced)
+    run("persistent_inside.c", "inits", choice=choice, options=WRAPS, variables=forced)
 
 
 @pytest.mark.parametrize("way", [0, 1])
 def test_collectives_of_all_kinds_have_plans(way):
-    run("persistent_inside.c", "kinds", kind="auto", way=way, options=WRAPS)
+    run("persistent_inside.c", "kinds", choice="auto", way=way, options=WRAPS)
 
 
 @pytest.mark.parametrize("way", [0, 1])
 def test_no_rank_leaves_a_persistent_barrier_before_all_have_started_it(way):
-    run("persistent_uses.c", "barriers", kind="auto", way=way)
+    run("persistent_uses.c", "barriers", choice="auto", way=way)
 
 
-@pytest.mark.parametrize(("kind", "starts"), [("auto", [(256, 3), (8, 2)]), ("native", [])])
-def test_the_trace_counts_the_starts_of_operations_that_have_a_plan(kind, starts):
-    told = run("persistent_uses.c", "counted", kind=kind, variables={"LIBCOLL_TRACE": "1"}).stderr
+@pytest.mark.parametrize(("choice", "starts"), [("auto", [(256, 3), (8, 2)]), ("native", [])])
+def test_the_trace_counts_the_starts_of_operations_that_have_a_plan(choice, starts):
+    told = run(
+        "persistent_uses.c", "counted", choice=choice, variables={"LIBCOLL_TRACE": "1"}
+    ).stderr
     line = r"rank 0: \w+ +persistent, planned +(\d+)\.\.\d+ +bytes +(\d+) starts"
     assert [(int(first), int(count)) for first, count in re.findall(line, told)] == starts
 
 
-#: A setting of the last rank, and which of all kinds counts then; None: settings differ.
+#: A setting of the last rank, and which of all choices counts then; None: settings differ.
 UNLIKE = [
     ("LIBCOLL_PERSISTENT=tokens", "window"),
     ("LIBCOLL_PERSISTENT=native", "native"),
@@ -207,7 +209,7 @@ def test_ranks_whose_settings_differ_get_the_bytes_of_native_and_it_is_said_once
     """With `window`, all alltoalls of all ranks have plans."""
     last = f'[ "$PMI_RANK" = {RANKS - 1} ] && export {setting}; exec "$0" "$@"'
     words = {"under": ("/bin/sh", "-c", last), "variables": {"LIBCOLL_TRACE": "1"}}
-    told = run("persistent.c", 40, 3, kind="window", **words).stderr
+    told = run("persistent.c", 40, 3, choice="window", **words).stderr
     assert told.count("differ") == 1
     if counts is None:
         assert f"differs from rank 0 in {setting.partition('=')[0]}:" in told
@@ -221,12 +223,12 @@ def test_an_init_for_which_a_rank_has_no_memory_is_native_on_all_ranks():
     wraps = [f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "realloc")]
     for way, ranks in ((0, 3), (1, 2)):
         how = {"way": way, "ranks": ranks, "options": wraps}
-        told = run("persistent_lacking.c", kind="tokens", **how).stdout
+        told = run("persistent_lacking.c", choice="tokens", **how).stdout
         assert int(told.split()[0]) > 200
 
 
 def test_a_setting_that_means_nothing_is_reported_once():
-    told = run("persistent.c", 20, 1, kind="tokenz").stderr
+    told = run("persistent.c", 20, 1, choice="tokenz").stderr
     assert told.count("LIBCOLL_PERSISTENT: 'tokenz' is ignored: expected auto, window,") == 1
 
 
@@ -235,16 +237,16 @@ NO_LEAKS = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "way"), [("window", 0), ("tokens", 1)])
-def test_sanitizers_find_nothing_in_random_programs(kind, way):
+@pytest.mark.parametrize(("choice", "way"), [("window", 0), ("tokens", 1)])
+def test_sanitizers_find_nothing_in_random_programs(choice, way):
     flags = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     arguments = ("persistent.c", 400, 12, "served")
-    run(*arguments, kind=kind, way=way, flags=flags, variables=NO_LEAKS)
+    run(*arguments, choice=choice, way=way, flags=flags, variables=NO_LEAKS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["window", "tokens"])
-def test_threads_do_not_race(kind):
+@pytest.mark.parametrize("choice", ["window", "tokens"])
+def test_threads_do_not_race(choice):
     flags = ("-g", "-fsanitize=thread")
     how = {"flags": flags, "variables": ENVIRONMENT, "under": fixed_addresses()}
-    run("persistent_uses.c", "threads", kind=kind, **how)
+    run("persistent_uses.c", "threads", choice=choice, **how)

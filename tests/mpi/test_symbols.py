@@ -67,9 +67,9 @@ def called(ranks: int, slots: int) -> dict[str, set[str]]:
     command = ["nm", "-A", archive]
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = defaultdict(set)
-    for name, kind, symbol in re.findall(r":(\w+)\.o:\s*\w* (\w) (\w+)$", listing, re.MULTILINE):
+    for name, letter, symbol in re.findall(r":(\w+)\.o:\s*\w* (\w) (\w+)$", listing, re.MULTILINE):
         if name in FILES:
-            found[name] |= {symbol} if kind == "U" else set()
+            found[name] |= {symbol} if letter == "U" else set()
     return found
 
 

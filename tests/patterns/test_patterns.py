@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from stagegen.errors import InputError
 from stagegen.patterns import (
     COLLECTIVES,
-    KINDS,
+    FAMILIES,
     MATRIX,
     Pattern,
     difference,
@@ -169,11 +169,11 @@ def test_two_patterns_of_one_name_are_refused(tmp_path):
     assert error.value.line == 10
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("ranks", [2, 7, 16, 27])
-def test_a_generator_keeps_the_average_and_the_seed(kind, ranks):
-    pattern = make_pattern(kind, ranks, 4096, seed=3)
-    assert pattern == make_pattern(kind, ranks, 4096, seed=3)
+def test_a_generator_keeps_the_average_and_the_seed(family, ranks):
+    pattern = make_pattern(family, ranks, 4096, seed=3)
+    assert pattern == make_pattern(family, ranks, 4096, seed=3)
     assert pattern.ranks == ranks
     assert not any(pattern.sizes[r][r] for r in range(ranks))
     assert pattern.average == pytest.approx(4096, rel=0.01)
@@ -200,12 +200,12 @@ def test_generated_patterns_have_the_blocks_of_their_definitions():
 
 
 @pytest.mark.parametrize(
-    ("kind", "ranks", "average", "number"),
+    ("family", "ranks", "average", "number"),
     [("none", 4, 8, None), ("banded", 1, 8, None), ("sparse", 4, 8, 2.0), ("banded", 4, 8, 0.0)],
 )
-def test_a_generator_refuses_numbers_that_make_no_pattern(kind, ranks, average, number):
+def test_a_generator_refuses_numbers_that_make_no_pattern(family, ranks, average, number):
     with pytest.raises(InputError):
-        make_pattern(kind, ranks, average, number=number)
+        make_pattern(family, ranks, average, number=number)
 
 
 def test_the_number_of_a_class_is_its_largest_block_over_the_mean():

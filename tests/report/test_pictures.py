@@ -1,4 +1,4 @@
-"""Pictures of every kind of schedule on very different clusters: complete, and always the same."""
+"""Pictures of every schedule on very different clusters: complete, and always the same."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from stagegen.report.pictures import FORMATS, draw
 from stagegen.report.pictures.layout import lay_out, lay_out_ring
 from stagegen.report.pictures.link_use import link_uses
 from stagegen.schedule import (
-    RING_KINDS,
+    RING_CONSTRUCTIONS,
     SCHEME_NAMES,
-    TREE_KINDS,
+    TREE_CONSTRUCTIONS,
     alltoall_schedule,
     broadcast_tree,
     logical_ring,
@@ -78,7 +78,7 @@ def cells(root, gid: str) -> int:
     return sum(len(list(group.iter(f"{SVG}path"))) for group in groups(root, gid))
 
 
-@pytest.mark.parametrize("ring", RING_KINDS)
+@pytest.mark.parametrize("ring", RING_CONSTRUCTIONS)
 def test_a_ring_has_an_arrow_from_each_rank_to_the_next(topology, ring):
     try:
         schedule = logical_ring(topology, ring)
@@ -92,10 +92,10 @@ def test_a_ring_has_an_arrow_from_each_rank_to_the_next(topology, ring):
     assert set(topology.ranks) <= set(texts(root))
 
 
-@pytest.mark.parametrize("kind", TREE_KINDS)
+@pytest.mark.parametrize("construction", TREE_CONSTRUCTIONS)
 @pytest.mark.parametrize("make", [broadcast_tree, reduce_tree])
-def test_a_tree_has_an_arrow_for_each_edge_and_shows_its_height(topology, kind, make):
-    schedule = make(topology, topology.rank_count - 1, kind)
+def test_a_tree_has_an_arrow_for_each_edge_and_shows_its_height(topology, construction, make):
+    schedule = make(topology, topology.rank_count - 1, construction)
     root = parse(draw(topology, schedule, "svg"))
     assert arrows(root) == set(map(tuple, schedule.edges))
     written = texts(root)

@@ -104,7 +104,7 @@ def _schedule(topology: Topology, sizes: npt.NDArray[np.int64], plan: _Plan) -> 
     together = groupby(zip(found, pieces, strict=True), key=lambda pair: pair[0].phase)
     return PatternSchedule(
         ranks=topology.ranks,
-        kind="segments",
+        construction="segments",
         sizes=tuple(tuple(map(int, row)) for row in sizes),
         phases=tuple(tuple(piece for _, piece in own) for _, own in together),
         waits=tuple(Wait(pieces[one.first], pieces[one.then]) for one in waits),

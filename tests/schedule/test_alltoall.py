@@ -30,17 +30,17 @@ def test_every_schedule_is_proven(topology, sync):
 @st.composite
 def with_parameters(draw) -> tuple[str, int, int]:
     """A scheme, and a block size and a window where it has them."""
-    kind = draw(st.sampled_from(SCHEME_NAMES))
-    scheme = SCHEMES[kind]
+    scheme_name = draw(st.sampled_from(SCHEME_NAMES))
+    scheme = SCHEMES[scheme_name]
     block_size = draw(st.integers(1, 9)) if scheme.blocks else 1
-    return kind, block_size, draw(st.integers(1, 3)) if scheme.giver else 1
+    return scheme_name, block_size, draw(st.integers(1, 3)) if scheme.giver else 1
 
 
 @examples(60)
 @given(fast_topologies(max_hosts=14, max_switches=5), with_parameters())
 def test_every_schedule_with_fast_links_is_proven(topology, parameters):
-    kind, block_size, window = parameters
-    schedule = alltoall_schedule(topology, kind, None, block_size, window)
+    scheme_name, block_size, window = parameters
+    schedule = alltoall_schedule(topology, scheme_name, None, block_size, window)
     proof = verify(topology, schedule)
     assert (proof.phases, proof.bound_phases) == (len(schedule.phases), schedule.bound_phases)
     assert PhaseSchedule.from_json(schedule.to_json()) == schedule
@@ -49,23 +49,23 @@ def test_every_schedule_with_fast_links_is_proven(topology, parameters):
 @examples(40)
 @given(slow_topologies(max_hosts=10), with_parameters())
 def test_every_schedule_with_slow_links_is_proven(topology, parameters):
-    kind, block_size, window = parameters
-    verify(topology, alltoall_schedule(topology, kind, None, block_size, window))
+    scheme_name, block_size, window = parameters
+    verify(topology, alltoall_schedule(topology, scheme_name, None, block_size, window))
 
 
 @examples(40)
 @given(fast_topologies(max_hosts=10, max_switches=4), with_parameters())
 def test_phases_are_made_once_for_all_schemes(topology, parameters):
-    kind, block_size, window = parameters
+    scheme_name, block_size, window = parameters
     phases = alltoall_phases(topology)
     assert phases == alltoall_schedule(topology, "none")
-    assert with_sync(topology, phases, kind, block_size, window) == alltoall_schedule(
-        topology, kind, None, block_size, window
+    assert with_sync(topology, phases, scheme_name, block_size, window) == alltoall_schedule(
+        topology, scheme_name, None, block_size, window
     )
 
 
 @pytest.mark.parametrize(
-    ("kind", "block_size", "window", "told"),
+    ("scheme_name", "block_size", "window", "told"),
     [
         ("receiver", 2, 1, "receiver has no block size; schemes with one: sender-partial"),
         ("barrier", 2, 1, "barrier has no block size"),
@@ -75,12 +75,14 @@ def test_phases_are_made_once_for_all_schemes(topology, parameters):
         ("reciever", 1, 1, "unknown sync 'reciever'; choose from none, dummy, sender"),
     ],
 )
-def test_schemes_and_parameters_that_do_not_exist_are_refused(kind, block_size, window, told):
+def test_schemes_and_parameters_that_do_not_exist_are_refused(
+    scheme_name, block_size, window, told
+):
     topology = make_topology([3], [])
     with pytest.raises(InputError, match=told):
-        alltoall_schedule(topology, kind, None, block_size, window)
+        alltoall_schedule(topology, scheme_name, None, block_size, window)
     with pytest.raises(InputError, match=told):
-        with_sync(topology, alltoall_phases(topology), kind, block_size, window)
+        with_sync(topology, alltoall_phases(topology), scheme_name, block_size, window)
 
 
 @examples(60)
@@ -116,8 +118,8 @@ def test_no_schedule_has_fewer_phases(topology):
 
 @given(topologies())
 def test_none_and_barrier_have_no_tokens(topology):
-    for kind in ("none", "barrier"):
-        assert alltoall_schedule(topology, kind).sync.syncs == ()
+    for scheme_name in ("none", "barrier"):
+        assert alltoall_schedule(topology, scheme_name).sync.syncs == ()
 
 
 def test_root_is_the_middle_of_equals():

@@ -89,10 +89,10 @@ def test_a_message_over_a_slow_link_keeps_its_ranks_busy():
     assert dummy_messages(topology, phases) == (busy, busy, busy, idle)
 
 
-@pytest.mark.parametrize("kind", ["none", "dummy", "receiver"])
-def test_only_the_dummy_scheme_has_dummies(kind):
+@pytest.mark.parametrize("scheme_name", ["none", "dummy", "receiver"])
+def test_only_the_dummy_scheme_has_dummies(scheme_name):
     topology = make_topology([3, 2], [0])
-    schedule = alltoall_schedule(topology, kind)
-    assert bool(schedule.dummies) == (kind == "dummy")
+    schedule = alltoall_schedule(topology, scheme_name)
+    assert bool(schedule.dummies) == (scheme_name == "dummy")
     assert PhaseSchedule.from_json(schedule.to_json()) == schedule
     assert with_sync(topology, schedule, "none").dummies == ()

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.errors import InputError, ScheduleError
-from stagegen.patterns import KINDS, Pattern, make_pattern
-from stagegen.schedule import PATTERN_KINDS, PatternSchedule, Piece, Wait, aggregated
+from stagegen.patterns import FAMILIES, Pattern, make_pattern
+from stagegen.schedule import PATTERN_CONSTRUCTIONS, PatternSchedule, Piece, Wait, aggregated
 from stagegen.schedule import pattern_schedule as schedule_of
 from stagegen.schedule.patterns.volume import volumes
 from stagegen.schedule.verify import verify
@@ -24,7 +24,7 @@ clusters = st.one_of(topologies(12, 5, 14), fast_topologies(10, 5)).filter(
     lambda topology: topology.rank_count > 1
 )
 sizes = st.sampled_from([0, 0, 1, 700, 4096, 65536, 300001])
-kinds = st.sampled_from(PATTERN_KINDS)
+constructions = st.sampled_from(PATTERN_CONSTRUCTIONS)
 
 
 @st.composite
@@ -37,12 +37,12 @@ def cases(draw):
 
 
 @examples(50)
-@given(cases(), kinds, st.sampled_from([None, 1, 999, 30000]))
-def test_every_schedule_is_proven(case, kind, segment):
+@given(cases(), constructions, st.sampled_from([None, 1, 999, 30000]))
+def test_every_schedule_is_proven(case, construction, segment):
     topology, pattern = case
     if segment == 1:
         pattern = pattern.scaled(1e-4)
-    schedule = schedule_of(topology, pattern, kind, segment)
+    schedule = schedule_of(topology, pattern, construction, segment)
     verify(topology, schedule)
     assert schedule.seconds >= schedule.bound_seconds * (1 - 1e-9)
     assert PatternSchedule.from_json(schedule.to_json()) == schedule
@@ -72,11 +72,17 @@ def star(hosts: int):
 MADE = make_pattern("zipf", 8, 40000, seed=2)
 
 
-@pytest.fixture(params=[(kind, segment) for kind in PATTERN_KINDS for segment in (None, 30000)])
+@pytest.fixture(
+    params=[
+        (construction, segment)
+        for construction in PATTERN_CONSTRUCTIONS
+        for segment in (None, 30000)
+    ]
+)
 def proven(request):
-    kind, segment = request.param
+    construction, segment = request.param
     topology = make_topology([3, 3, 2], [0, 1])
-    schedule = schedule_of(topology, MADE, kind, segment)
+    schedule = schedule_of(topology, MADE, construction, segment)
     verify(topology, schedule)
     return topology, schedule
 
@@ -138,10 +144,10 @@ def test_wrong_times_bounds_ranks_and_sizes_are_rejected(proven):
 
 
 @pytest.mark.parametrize("name", ["chain-4x4-cyclic", "slots-4x2x2", "slow-uplink-16"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_segments_come_near_the_bound(name, kind):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_segments_come_near_the_bound(name, family):
     topology = load_topology(f"topologies/{name}.yaml")
-    pattern = make_pattern(kind, topology.rank_count, 32768, seed=1)
+    pattern = make_pattern(family, topology.rank_count, 32768, seed=1)
     ours = schedule_of(topology, pattern)
     verify(topology, ours)
     assert ours.gap < 0.15
@@ -176,7 +182,7 @@ def test_by_host_the_links_carry_the_same():
     verify(leaders, schedule_of(leaders, together))
 
 
-def test_a_schedule_of_other_ranks_or_of_an_unknown_kind_is_refused():
+def test_a_schedule_of_other_ranks_or_of_an_unknown_construction_is_refused():
     with pytest.raises(InputError, match="unknown schedule"):
         schedule_of(star(8), MADE, "best")
     with pytest.raises(InputError, match="on 8 ranks"):
@@ -190,7 +196,7 @@ def test_a_schedule_of_other_ranks_or_of_an_unknown_kind_is_refused():
 @pytest.mark.parametrize("value", [0, 5])
 def test_patterns_with_nothing_or_only_own_blocks_need_no_phase(value):
     pattern = Pattern("p", "alltoallv", tuple(map(tuple, (value * np.eye(4, dtype=int)).tolist())))
-    for kind in PATTERN_KINDS:
-        schedule = schedule_of(star(4), pattern, kind)
+    for construction in PATTERN_CONSTRUCTIONS:
+        schedule = schedule_of(star(4), pattern, construction)
         assert (schedule.phases, schedule.seconds, schedule.gap) == ((), 0.0, 0.0)
         verify(star(4), schedule)

@@ -40,23 +40,23 @@ def test_every_schedule_is_proven(case, segment):
 
 
 @pytest.mark.parametrize("name", ["chain-4x4-cyclic", "cluster-24-a", "slots-4x2x2"])
-@pytest.mark.parametrize("kind", ["zipf", "sparse", "heavy", "banded"])
-def test_it_is_as_short_as_the_one_of_python(name, kind):
+@pytest.mark.parametrize("family", ["zipf", "sparse", "heavy", "banded"])
+def test_it_is_as_short_as_the_one_of_python(name, family):
     topology = load_topology(TOPOLOGIES / f"{name}.yaml")
-    pattern = make_pattern(kind, topology.rank_count, 32768, seed=3)
+    pattern = make_pattern(family, topology.rank_count, 32768, seed=3)
     ours = planned(topology, pattern.array, 16384).schedule
     theirs = pattern_schedule(topology, pattern, "segments", 16384)
     assert ours.seconds <= 1.05 * theirs.seconds
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("kind", ["zipf", "sparse", "heavy", "banded"])
-def test_links_that_carry_all_pieces_at_a_time_change_no_order(kind, seed):
+@pytest.mark.parametrize("family", ["zipf", "sparse", "heavy", "banded"])
+def test_links_that_carry_all_pieces_at_a_time_change_no_order(family, seed):
     """Work on a link is counted over its capacity, whether or not it is ever used."""
     topology = with_rates(
         make_topology([3, 4, 1, 3], [0, 0, 1]), {}, {"s1": 10**10, "s2": 10**11, "s3": 4 * 10**11}
     )
-    pattern = make_pattern(kind, topology.rank_count, 32768, seed=seed)
+    pattern = make_pattern(family, topology.rank_count, 32768, seed=seed)
     ours = planned(topology, pattern.array, 1 << 40).schedule
     theirs = pattern_schedule(topology, pattern, "segments", 1 << 40)
     assert ours.seconds == pytest.approx(theirs.seconds)
@@ -73,12 +73,12 @@ def test_a_link_may_be_faster_than_a_host_by_any_factor(rate):
     assert schedule.seconds == pytest.approx(theirs.seconds)
 
 
-@pytest.mark.parametrize("kind", ["even", "zipf", "heavy"])
+@pytest.mark.parametrize("family", ["even", "zipf", "heavy"])
 @pytest.mark.parametrize("links", [(0, 1, 2), (0, 0, 0)])
-def test_64_ranks_are_planned_with_few_operations(kind, links):
+def test_64_ranks_are_planned_with_few_operations(family, links):
     topology = make_topology([16, 16, 16, 16], links)
     even = np.full((64, 64), 32768, np.int64)
-    sizes = even if kind == "even" else make_pattern(kind, 64, 32768, seed=1).array
+    sizes = even if family == "even" else make_pattern(family, 64, 32768, seed=1).array
     plan = planned(topology, sizes, 4096)
     assert plan.operations < OPERATIONS
     assert plan.schedule.gap < 0.2

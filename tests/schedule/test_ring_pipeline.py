@@ -11,11 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stagegen.errors import NotFoundError, ScheduleError
-from stagegen.schedule import RING_KINDS, RingPipeline, lower_bound, ring_pipeline
+from stagegen.schedule import RING_CONSTRUCTIONS, RingPipeline, lower_bound, ring_pipeline
 from stagegen.schedule.verify import verify
 from tests.strategies import make_topology, topologies
 
-kinds = pytest.mark.parametrize("kind", RING_KINDS)
+constructions = pytest.mark.parametrize("construction", RING_CONSTRUCTIONS)
 few_ranks = topologies(max_hosts=10, max_switches=6, max_ranks=12)
 
 
@@ -35,11 +35,11 @@ def run(form: dict) -> list[list[list[int]]]:
     return blocks
 
 
-@kinds
+@constructions
 @given(topology=few_ranks)
-def test_every_rank_gets_every_block_once_from_each_rank(kind, topology):
+def test_every_rank_gets_every_block_once_from_each_rank(construction, topology):
     try:
-        pipeline = ring_pipeline(topology, kind)
+        pipeline = ring_pipeline(topology, construction)
     except NotFoundError:
         assume(False)
     verify(topology, pipeline)

@@ -1,4 +1,4 @@
-"""Logical rings of random clusters, of every kind."""
+"""Logical rings of random clusters, of every construction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stagegen.errors import NotFoundError, ScheduleError
 from stagegen.schedule import (
-    RING_KINDS,
+    RING_CONSTRUCTIONS,
     Ring,
     depth_first_positions,
     depth_first_ranks,
@@ -23,14 +23,14 @@ from tests.schedule.oracle import Oracle
 from tests.schedule.ring_oracle import fewest_hops_of_all_rings, trees_of_hosts
 from tests.strategies import make_topology, small_topologies, topologies
 
-kinds = pytest.mark.parametrize("kind", RING_KINDS)
+constructions = pytest.mark.parametrize("construction", RING_CONSTRUCTIONS)
 
 
-def ring_or_none(topology, kind):
+def ring_or_none(topology, construction):
     try:
-        return logical_ring(topology, kind)
+        return logical_ring(topology, construction)
     except NotFoundError:
-        assert kind == "lr2"
+        assert construction == "lr2"
         return None
 
 
@@ -38,15 +38,15 @@ def neighbours(ring):
     return list(zip(ring.order, ring.order[1:] + ring.order[:1], strict=True))
 
 
-@kinds
+@constructions
 @given(topology=topologies())
-def test_a_ring_passes_every_link_once_in_each_direction(kind, topology):
-    ring = ring_or_none(topology, kind)
+def test_a_ring_passes_every_link_once_in_each_direction(construction, topology):
+    ring = ring_or_none(topology, construction)
     assume(ring is not None)
     verify(topology, ring)
     assert ring.order[0] == 0
     assert Ring.from_json(ring.to_json()) == ring
-    assert logical_ring(topology, kind) == ring
+    assert logical_ring(topology, construction) == ring
     if topology.rank_count > 1:
         pairs = neighbours(ring)
         oracle = Oracle(topology)
@@ -77,10 +77,10 @@ def test_machines_of_a_switch_come_before_its_switches():
     assert logical_ring(topology).max_hops == 4
 
 
-@kinds
-def test_ranks_of_a_host_stay_together(kind):
+@constructions
+def test_ranks_of_a_host_stay_together(construction):
     topology = make_topology([2, 1], [0], slots={"n0": 2}, ranks=["n0", "n1", "n2", "n0"])
-    order = logical_ring(topology, kind).order
+    order = logical_ring(topology, construction).order
     assert abs(order.index(0) - order.index(3)) in (1, 3)
 
 
@@ -90,33 +90,33 @@ def test_ranks_of_a_host_follow_each_other_in_depth_first_order():
     assert depth_first_ranks(topology, 3) == (3, 0, 1, 2)
 
 
-@kinds
+@constructions
 @pytest.mark.parametrize(
     ("hosts", "slots", "hops"),
     [([1], 1, 0), ([1], 3, 0), ([2], 1, 1), ([5], 2, 1), ([1, 1], 1, 2), ([1, 1], 2, 2)],
 )
-def test_rings_of_the_smallest_clusters_have_so_many_hops(kind, hosts, slots, hops):
+def test_rings_of_the_smallest_clusters_have_so_many_hops(construction, hosts, slots, hops):
     switches = len(hosts)
     slots_of = {f"n{i}": slots for i in range(sum(hosts))}
     topology = make_topology(hosts, list(range(switches - 1)), slots=slots_of)
-    ring = logical_ring(topology, kind)
+    ring = logical_ring(topology, construction)
     assert ring.max_hops == hops
     verify(topology, ring)
 
 
-@kinds
-def test_switches_that_lead_to_no_rank_do_not_count(kind):
+@constructions
+def test_switches_that_lead_to_no_rank_do_not_count(construction):
     # s0 and s1 have two machines each; of s2, s3 and s4 on s0 the group uses nothing.
     topology = make_topology([2, 2, 1, 1, 0], [0, 0, 0, 0])
     group = restricted_to(topology, ["n0", "n1", "n2", "n3"])
-    assert logical_ring(group, kind).max_hops == 2
+    assert logical_ring(group, construction).max_hops == 2
 
 
 def test_a_row_of_switches_needs_two_hops_only():
     # Four switches in a row with two machines each: from the last machine back to the first,
     # LR1 passes all of them.
     topology = make_topology([2, 2, 2, 2], [0, 1, 2])
-    assert {kind: logical_ring(topology, kind).max_hops for kind in RING_KINDS} == {
+    assert {lr: logical_ring(topology, lr).max_hops for lr in RING_CONSTRUCTIONS} == {
         "lr1": 4,
         "lr2": 2,
         "lr3": 2,
@@ -136,14 +136,16 @@ def test_lr2_names_the_switch_that_breaks_theorem_3(hosts, parents, message):
         logical_ring(make_topology(hosts, parents), "lr2")
 
 
-def test_a_ring_of_another_kind_is_found_out():
+def test_a_ring_of_another_construction_is_found_out():
     topology = make_topology([2, 2, 2, 2], [0, 1, 2])
     ring = logical_ring(topology)
     with pytest.raises(ScheduleError, match="lr2 has 4 hops, not 2 at most"):
-        verify(topology, replace(ring, kind="lr2"))
-    with pytest.raises(ScheduleError, match="unknown kind 'lr9'"):
-        verify(topology, replace(ring, kind="lr9"))
-    assert verify(topology, replace(ring, kind="lr3")).checked[-1].startswith("not shown here")
+        verify(topology, replace(ring, construction="lr2"))
+    with pytest.raises(ScheduleError, match="unknown construction 'lr9'"):
+        verify(topology, replace(ring, construction="lr9"))
+    assert (
+        verify(topology, replace(ring, construction="lr3")).checked[-1].startswith("not shown here")
+    )
 
 
 def check_against_all_rings(topology):

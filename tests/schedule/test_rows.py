@@ -17,8 +17,8 @@ from stagegen.schedule.alltoall.schedule import alltoall_phases, with_sync
 from stagegen.topology import load_topology
 from tests.strategies import oracle_paths, topologies
 
-GIVERS = sorted(kind for kind, scheme in SCHEMES.items() if scheme.giver)
-BLOCKS = sorted(kind for kind, scheme in SCHEMES.items() if scheme.blocks)
+GIVERS = sorted(name for name, scheme in SCHEMES.items() if scheme.giver)
+BLOCKS = sorted(name for name, scheme in SCHEMES.items() if scheme.blocks)
 NO_CONTENTION = {"receiver", "sender", "barrier", "barrier-partial-receiver"}
 clusters = topologies(max_hosts=9, max_switches=5, max_ranks=10)
 
@@ -207,29 +207,30 @@ class StreamMachine:
         return self.sent
 
 
-def carry_out(topology, kind: str, block_size: int, window: int, seed: int) -> Machine:
+def carry_out(topology, scheme_name: str, block_size: int, window: int, seed: int) -> Machine:
     phases = alltoall_phases(topology)
-    windows = range(1, window + 1) if SCHEMES[kind].giver else [1]
-    every = len(phases.phases) + 1 if SCHEMES[kind].blocks and SCHEMES[kind].barriers else 1
-    table = schedule_rows(*(with_sync(topology, phases, kind, every, w) for w in windows))
+    scheme = SCHEMES[scheme_name]
+    windows = range(1, window + 1) if scheme.giver else [1]
+    every = len(phases.phases) + 1 if scheme.blocks and scheme.barriers else 1
+    table = schedule_rows(*(with_sync(topology, phases, scheme_name, every, w) for w in windows))
     rows = filtered(table, block_size, windows[-1])
-    made = StreamMachine if SCHEMES[kind].giver == "receiver" else Machine
+    made = StreamMachine if scheme.giver == "receiver" else Machine
     machine = made(rows, block_size, random.Random(seed))
     machine.run(oracle_paths(topology))
     return machine
 
 
 @given(clusters, st.sampled_from(SCHEME_NAMES), st.integers(1, 5), st.integers(1, 3), st.integers())
-def test_rows_deliver_everything_and_never_block(topology, kind, block_size, window, seed):
-    machine = carry_out(topology, kind, block_size, window, seed)
+def test_rows_deliver_everything_and_never_block(topology, scheme_name, block_size, window, seed):
+    machine = carry_out(topology, scheme_name, block_size, window, seed)
     count = topology.rank_count
     assert sorted(machine.delivered) == [
         (a, b) for a in range(count) for b in range(count) if a != b
     ]
     assert all(step is None for step in map(machine.step, range(count)))
     assert not +machine.tokens, "tokens that no rank waits for"
-    if kind in NO_CONTENTION:
-        assert machine.most_contention <= (window if SCHEMES[kind].giver else 1)
+    if scheme_name in NO_CONTENTION:
+        assert machine.most_contention <= (window if SCHEMES[scheme_name].giver else 1)
 
 
 def test_without_synchronisation_messages_do_meet():
@@ -238,11 +239,11 @@ def test_without_synchronisation_messages_do_meet():
 
 
 @given(topologies(), st.sampled_from(SCHEME_NAMES))
-def test_rows_hold_the_schedule(topology, kind):
-    schedule = with_sync(topology, alltoall_phases(topology), kind)
+def test_rows_hold_the_schedule(topology, scheme_name):
+    schedule = with_sync(topology, alltoall_phases(topology), scheme_name)
     rows = schedule_rows(schedule)
     assert rows.phase_count == len(schedule.phases)
-    assert rows.scheme == SCHEMES[kind]
+    assert rows.scheme == SCHEMES[scheme_name]
     assert len(rows.rows) == topology.rank_count
     messages: dict[str, list] = {name: [] for name in ("to", "from", "dummy to", "dummy from")}
     tokens = 0
@@ -266,19 +267,24 @@ def test_rows_hold_the_schedule(topology, kind):
 
 
 @given(clusters, st.sampled_from(BLOCKS), st.integers(1, 12))
-def test_a_table_with_all_tokens_has_those_of_each_size_of_blocks(topology, kind, block_size):
+def test_a_table_with_all_tokens_has_those_of_each_size_of_blocks(
+    topology, scheme_name, block_size
+):
     """Leaving out by phases gives what the scheme has with blocks of that size."""
     phases = alltoall_phases(topology)
-    every = len(phases.phases) + 1 if SCHEMES[kind].blocks and SCHEMES[kind].barriers else 1
-    table = schedule_rows(with_sync(topology, phases, kind, every))
-    wanted = schedule_rows(with_sync(topology, phases, kind, block_size))
+    scheme = SCHEMES[scheme_name]
+    every = len(phases.phases) + 1 if scheme.blocks and scheme.barriers else 1
+    table = schedule_rows(with_sync(topology, phases, scheme_name, every))
+    wanted = schedule_rows(with_sync(topology, phases, scheme_name, block_size))
     assert filtered(table, block_size) == wanted
 
 
 @given(clusters, st.sampled_from(["sender", "receiver"]))
-def test_a_table_of_several_windows_has_those_of_each(topology, kind):
+def test_a_table_of_several_windows_has_those_of_each(topology, scheme_name):
     phases = alltoall_phases(topology)
-    schedules = {window: with_sync(topology, phases, kind, window=window) for window in (1, 2, 4)}
+    schedules = {
+        window: with_sync(topology, phases, scheme_name, window=window) for window in (1, 2, 4)
+    }
     table = schedule_rows(*schedules.values())
     for window, schedule in schedules.items():
         wanted = filtered(schedule_rows(schedule), window=window)
@@ -309,9 +315,9 @@ def test_a_rank_that_sends_two_messages_of_a_phase_is_refused():
         schedule_rows(replace(phases, phases=both))
 
 
-@pytest.mark.parametrize("kind", SCHEME_NAMES)
-def test_single_rank_has_an_empty_row(kind, tmp_path):
+@pytest.mark.parametrize("scheme_name", SCHEME_NAMES)
+def test_single_rank_has_an_empty_row(scheme_name, tmp_path):
     (tmp_path / "t.yaml").write_text("name: t\nswitches: {s: {hosts: [a]}}\n")
     topology = load_topology(tmp_path / "t.yaml")
-    rows = schedule_rows(with_sync(topology, alltoall_phases(topology), kind))
+    rows = schedule_rows(with_sync(topology, alltoall_phases(topology), scheme_name))
     assert rows.rows == ((),)

@@ -54,10 +54,10 @@ def chain(hosts: int) -> Topology:
 LINEAR = {
     "ring": (logical_ring, two_levels),
     "ring along a chain": (logical_ring, chain),
-    "linear tree": (partial(broadcast_tree, kind="linear"), two_levels),
-    "binary tree": (partial(broadcast_tree, kind="binary", orders=1), two_levels),
-    "k-ary tree": (partial(broadcast_tree, kind="kary", orders=1), two_levels),
-    "binomial tree": (partial(broadcast_tree, kind="binomial"), two_levels),
+    "linear tree": (partial(broadcast_tree, construction="linear"), two_levels),
+    "binary tree": (partial(broadcast_tree, construction="binary", orders=1), two_levels),
+    "k-ary tree": (partial(broadcast_tree, construction="kary", orders=1), two_levels),
+    "binomial tree": (partial(broadcast_tree, construction="binomial"), two_levels),
 }
 
 

@@ -19,7 +19,7 @@ from stagegen.schedule.verify import verify
 from tests.schedule.oracle import Oracle, with_link_rates
 from tests.strategies import examples, make_topology, small_topologies, small_trees, topologies
 
-WITH_TOKENS = [kind for kind, scheme in SCHEMES.items() if scheme.giver]
+WITH_TOKENS = [name for name, scheme in SCHEMES.items() if scheme.giver]
 FULL = ["sender", "receiver"]
 rates = st.lists(st.sampled_from([1, Fraction(3, 2), 2, 3, Fraction(1, 2)]), min_size=1, max_size=4)
 
@@ -71,13 +71,15 @@ def test_the_set_is_the_transitive_reduction_for_all_small_trees():
         assert pairs(synchronise(topology, phases, "receiver", window=2)) == expected
 
 
-@pytest.mark.parametrize("kind", WITH_TOKENS)
+@pytest.mark.parametrize("scheme_name", WITH_TOKENS)
 @given(scheduled(), st.integers(1, 3), st.integers(1, 4))
-def test_tokens_are_awaited_in_the_order_in_which_they_are_given(kind, case, window, block_size):
+def test_tokens_are_awaited_in_the_order_in_which_they_are_given(
+    scheme_name, case, window, block_size
+):
     topology, _, phases = case
     phase_of = {m: p for p, messages in enumerate(phases) for m in messages}
     streams = defaultdict(list)
-    for first, then, token in synchronise(topology, phases, kind, block_size, window).syncs:
+    for first, then, token in synchronise(topology, phases, scheme_name, block_size, window).syncs:
         streams[token or (then.source, then.source)].append((phase_of[first], phase_of[then]))
     for stream in streams.values():
         awaited = [then for _, then in sorted(stream)]
@@ -116,8 +118,8 @@ def test_no_sync_is_left_that_only_the_order_of_tokens_once_asked_for():
 def test_with_window_1_syncs_alone_order_all_contention(case):
     """No program has to add anything, least of all that a rank's earlier send is complete."""
     topology, oracle, phases = case
-    for kind in FULL:
-        known = nx.DiGraph(pairs(synchronise(topology, phases, kind)))
+    for scheme_name in FULL:
+        known = nx.DiGraph(pairs(synchronise(topology, phases, scheme_name)))
         known.add_nodes_from(m for phase in phases for m in phase)
         closure = nx.transitive_closure_dag(known)
         assert all(closure.has_edge(*pair) for pair in oracle.conflict_order(phases).edges)
@@ -159,24 +161,24 @@ def test_an_edge_carries_at_most_window_times_capacity(case, window):
             assert any(closure.has_edge(*wait) for wait in waits)
 
 
-@pytest.mark.parametrize("kind", FULL)
+@pytest.mark.parametrize("scheme_name", FULL)
 @pytest.mark.parametrize(("window", "factor"), [(1, 3 * 10**9), (2**20, 10**14), (2**20, 4096)])
-def test_a_link_that_carries_all_messages_at_a_time_may_be_any_faster(kind, window, factor):
+def test_a_link_that_carries_all_messages_at_a_time_may_be_any_faster(scheme_name, window, factor):
     """Here, that is more than 32 bits can count."""
     topology = make_topology([3, 3], [0])
     fast, faster = (with_link_rates(topology, [Fraction(times)]) for times in (30, factor))
-    schedule = alltoall_schedule(faster, kind, window=window)
-    alike = synchronise(fast, schedule.phases, kind, window=window)
+    schedule = alltoall_schedule(faster, scheme_name, window=window)
+    alike = synchronise(fast, schedule.phases, scheme_name, window=window)
     assert pairs(schedule.sync) == pairs(alike)
     verify(faster, schedule)
 
 
 @given(scheduled(), st.sampled_from(SCHEME_NAMES), st.integers(1, 4), st.integers(1, 4))
-def test_every_scheme_is_its_part_of_the_full_set(case, kind, block_size, window):
+def test_every_scheme_is_its_part_of_the_full_set(case, scheme_name, block_size, window):
     topology, _, phases = case
-    scheme = SCHEMES[kind]
-    graph = synchronise(topology, phases, kind, block_size, window)
-    assert graph.scheme == kind
+    scheme = SCHEMES[scheme_name]
+    graph = synchronise(topology, phases, scheme_name, block_size, window)
+    assert graph.scheme == scheme_name
     assert graph.block_size == (block_size if scheme.blocks else 1)
     assert graph.window == (window if scheme.giver else 1)
     if scheme.giver is None:
@@ -186,7 +188,7 @@ def test_every_scheme_is_its_part_of_the_full_set(case, kind, block_size, window
     place_of = {m: i for messages in phases for i, m in enumerate(messages)}
     if scheme.giver == "receiver" and scheme.blocks:
         window = 1  # with a larger one, tokens of the full set may be awaited at other steps
-        graph = synchronise(topology, phases, kind, block_size)
+        graph = synchronise(topology, phases, scheme_name, block_size)
     full = synchronise(topology, phases, scheme.giver, window=window).syncs
     assert graph.syncs == tuple(
         s for s in full if scheme.keeps(phase_of[s.first], phase_of[s.then], graph.block_size)
@@ -197,12 +199,12 @@ def test_every_scheme_is_its_part_of_the_full_set(case, kind, block_size, window
     )
 
 
-@pytest.mark.parametrize("kind", WITH_TOKENS)
+@pytest.mark.parametrize("scheme_name", WITH_TOKENS)
 @given(scheduled())
-def test_tokens_are_from_the_rank_that_gives_them_in_the_scheme(kind, case):
+def test_tokens_are_from_the_rank_that_gives_them_in_the_scheme(scheme_name, case):
     topology, _, phases = case
-    for first, then, token in synchronise(topology, phases, kind, 2).syncs:
-        if SCHEMES[kind].giver == "receiver":
+    for first, then, token in synchronise(topology, phases, scheme_name, 2).syncs:
+        if SCHEMES[scheme_name].giver == "receiver":
             assert token == (first.destination, then.source)
         else:
             own = first.source == then.source
@@ -224,8 +226,8 @@ def test_partial_schemes_keep_the_syncs_of_their_blocks():
         "sender-partial": [False, True, True, True],
         "barrier-partial-receiver": [True, False, False, False],
     }
-    for kind, kept in expected.items():
-        assert SCHEMES[kind].keeps([0, 0, 1, 0], [1, 2, 2, 4], 2).tolist() == kept
+    for scheme_name, kept in expected.items():
+        assert SCHEMES[scheme_name].keeps([0, 0, 1, 0], [1, 2, 2, 4], 2).tolist() == kept
 
 
 def test_what_is_no_scheme_is_refused():
@@ -241,5 +243,5 @@ def test_what_is_no_scheme_is_refused():
 
 def test_a_single_rank_has_nothing_to_wait_for():
     topology = make_topology([1], [])
-    for kind in SCHEME_NAMES:
-        assert synchronise(topology, (), kind).syncs == ()
+    for scheme_name in SCHEME_NAMES:
+        assert synchronise(topology, (), scheme_name).syncs == ()

@@ -1,4 +1,4 @@
-"""Trees for broadcast and reduce, of every kind, on random clusters."""
+"""Trees for broadcast and reduce, of every construction, on random clusters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stagegen.errors import InputError
-from stagegen.schedule import TREE_KINDS, Message, Tree, broadcast_tree, reduce_tree
+from stagegen.schedule import TREE_CONSTRUCTIONS, Message, Tree, broadcast_tree, reduce_tree
 from stagegen.schedule.trees.orders import ORDERS
 from stagegen.schedule.verify import verify
 from stagegen.topology import load_topology, restricted_to
@@ -19,18 +19,18 @@ from tests.schedule.test_goldens import TOPOLOGIES
 from tests.schedule.tree_oracle import free_of_contention
 from tests.strategies import make_topology, topologies
 
-kinds = pytest.mark.parametrize("kind", TREE_KINDS)
-FREE = set(TREE_KINDS) - {"binomial"}
+constructions = pytest.mark.parametrize("construction", TREE_CONSTRUCTIONS)
+FREE = set(TREE_CONSTRUCTIONS) - {"binomial"}
 clusters = topologies(max_hosts=16, max_switches=8, max_ranks=18)
 
 
 @st.composite
-def trees(draw, kind):
+def trees(draw, construction):
     """A cluster and one of its trees, with any root and arity."""
     topology = draw(clusters)
     root = draw(st.integers(0, topology.rank_count - 1))
-    arity = draw(st.integers(1, 6)) if kind == "kary" else None
-    return topology, broadcast_tree(topology, root, kind, arity)
+    arity = draw(st.integers(1, 6)) if construction == "kary" else None
+    return topology, broadcast_tree(topology, root, construction, arity)
 
 
 def shared_by(oracle, edges, peer):
@@ -42,30 +42,30 @@ def shared_by(oracle, edges, peer):
     return {used: len(ranks) for used, ranks in users.items() if len(ranks) > 1}
 
 
-@kinds
+@constructions
 @given(data=st.data())
-def test_a_broadcast_reaches_all_and_names_the_edges_where_its_messages_meet(kind, data):
-    topology, tree = data.draw(trees(kind))
+def test_a_broadcast_reaches_all_and_names_the_edges_where_its_messages_meet(construction, data):
+    topology, tree = data.draw(trees(construction))
     verify(topology, tree)
     oracle, count = Oracle(topology), topology.rank_count
     assert sorted(e.destination for e in tree.edges) == sorted(set(range(count)) - {tree.root})
     assert tree.contention_free == free_of_contention(oracle, tree.edges)
     assert dict(tree.contention) == shared_by(oracle, tree.edges, 0)
-    assert tree.contention_free or kind not in FREE
+    assert tree.contention_free or construction not in FREE
     most = max(Counter(e.source for e in tree.edges).values(), default=0)
     assert tree.arity is None or most <= tree.arity
     assert tree.least_height is None or tree.least_height <= tree.height < max(2, count)
     assert Tree.from_json(tree.to_json()) == tree
 
 
-@kinds
+@constructions
 @given(data=st.data())
-def test_reduce_is_the_mirror(kind, data):
-    topology, tree = data.draw(trees(kind))
+def test_reduce_is_the_mirror(construction, data):
+    topology, tree = data.draw(trees(construction))
     mirror = tree.reversed()
     verify(topology, mirror)
     oracle = Oracle(topology)
-    assert mirror == reduce_tree(topology, tree.root, kind, tree.arity)
+    assert mirror == reduce_tree(topology, tree.root, construction, tree.arity)
     assert mirror.reversed() == tree
     assert mirror.edges == tuple(Message(b, a) for a, b in reversed(tree.edges))
     assert mirror.contention_free == free_of_contention(oracle, mirror.edges, peer=1)
@@ -74,10 +74,10 @@ def test_reduce_is_the_mirror(kind, data):
     assert Tree.from_json(mirror.to_json()) == mirror
 
 
-@kinds
+@constructions
 @given(data=st.data())
-def test_a_tree_knows_the_most_messages_on_an_edge_in_a_step(kind, data):
-    topology, tree = data.draw(trees(kind))
+def test_a_tree_knows_the_most_messages_on_an_edge_in_a_step(construction, data):
+    topology, tree = data.draw(trees(construction))
     oracle, arrival, users = Oracle(topology), {tree.root: 0}, Counter()
     for parent, messages in itertools.groupby(tree.edges, key=lambda edge: edge.source):
         for step, edge in enumerate(messages, arrival[parent] + 1):
@@ -134,15 +134,15 @@ def test_kary_trees_of_arity_1_and_2_are_linear_and_binary(topology, data):
     assert two.edges == broadcast_tree(topology, root, "binary").edges
 
 
-@kinds
+@constructions
 @given(topology=clusters, data=st.data())
-def test_trees_of_a_group_are_proven(kind, topology, data):
+def test_trees_of_a_group_are_proven(construction, topology, data):
     used = sorted(set(topology.ranks))
     group = restricted_to(
         topology, data.draw(st.lists(st.sampled_from(used), min_size=1, unique=True))
     )
-    verify(group, broadcast_tree(group, 0, kind))
-    verify(group, reduce_tree(group, group.rank_count - 1, kind))
+    verify(group, broadcast_tree(group, 0, construction))
+    verify(group, reduce_tree(group, group.rank_count - 1, construction))
 
 
 @pytest.mark.parametrize(
@@ -150,12 +150,12 @@ def test_trees_of_a_group_are_proven(kind, topology, data):
     [
         ({"root": -1}, "ranks are 0 to 2"),
         ({"root": 3}, "ranks are 0 to 2"),
-        ({"kind": "bush"}, "trees are linear, binary"),
-        ({"kind": "kary", "arity": 0}, "at least 1 child"),
-        ({"kind": "binary", "arity": 3}, "a binary tree cannot have arity 3"),
-        ({"kind": "flat", "arity": 2}, "a flat tree cannot have arity 2"),
-        ({"kind": "binary", "orders": 0}, f"1 to {ORDERS}"),
-        ({"kind": "binary", "orders": ORDERS + 1}, f"1 to {ORDERS}"),
+        ({"construction": "bush"}, "trees are linear, binary"),
+        ({"construction": "kary", "arity": 0}, "at least 1 child"),
+        ({"construction": "binary", "arity": 3}, "a binary tree cannot have arity 3"),
+        ({"construction": "flat", "arity": 2}, "a flat tree cannot have arity 2"),
+        ({"construction": "binary", "orders": 0}, f"1 to {ORDERS}"),
+        ({"construction": "binary", "orders": ORDERS + 1}, f"1 to {ORDERS}"),
     ],
 )
 def test_wrong_arguments_are_refused(options, problem):

@@ -16,7 +16,7 @@ def two_levels(switches: int, hosts: int):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "switches", "hosts"),
+    ("construction", "switches", "hosts"),
     [
         ("linear", 1563, 64),
         ("binary", 64, 16),
@@ -25,13 +25,13 @@ def two_levels(switches: int, hosts: int):
         ("binomial", 625, 16),
     ],
 )
-def test_a_tree_of_many_hosts_is_proven(kind, switches, hosts):
+def test_a_tree_of_many_hosts_is_proven(construction, switches, hosts):
     topology = two_levels(switches, hosts)
-    verify(topology, broadcast_tree(topology, 5, kind))
+    verify(topology, broadcast_tree(topology, 5, construction))
 
 
 @pytest.mark.slow
 def test_a_long_chain_is_no_recursion():
     topology = make_topology([1] * 1500, range(1499))
-    for kind in ("linear", "binary"):
-        verify(topology, broadcast_tree(topology, 700, kind, orders=2))
+    for construction in ("linear", "binary"):
+        verify(topology, broadcast_tree(topology, 700, construction, orders=2))

@@ -9,13 +9,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stagegen.errors import ScheduleError
-from stagegen.schedule import TREE_KINDS, Message, SharedEdge, broadcast_tree, reduce_tree
+from stagegen.schedule import TREE_CONSTRUCTIONS, Message, SharedEdge, broadcast_tree, reduce_tree
 from stagegen.schedule.verify import verify
 from tests.schedule.oracle import Oracle
 from tests.schedule.tree_oracle import free_of_contention
 from tests.strategies import make_topology, topologies
 
-kinds = pytest.mark.parametrize("kind", TREE_KINDS)
+constructions = pytest.mark.parametrize("construction", TREE_CONSTRUCTIONS)
 makers = pytest.mark.parametrize("make", [broadcast_tree, reduce_tree])
 several = topologies(max_hosts=10, max_switches=6, max_ranks=12).filter(lambda t: t.rank_count > 2)
 
@@ -28,12 +28,12 @@ def accepted(topology, tree) -> bool:
     return True
 
 
-@kinds
+@constructions
 @makers
 @given(topology=several, data=st.data())
-def test_another_parent_is_judged_as_by_the_oracle(make, kind, topology, data):
+def test_another_parent_is_judged_as_by_the_oracle(make, construction, topology, data):
     ranks = st.integers(0, topology.rank_count - 1)
-    tree = make(topology, data.draw(ranks), kind)
+    tree = make(topology, data.draw(ranks), construction)
     outward, edges = tree.collective == "bcast", list(tree.edges)
     place, parent = data.draw(st.integers(0, len(edges) - 1)), data.draw(ranks)
     child, old = edges[place][::-1] if outward else edges[place]
@@ -105,13 +105,15 @@ def test_messages_of_a_reduce_are_checked_by_receivers():
         verify(topology, replace(tree, edges=edges, height=2))
 
 
-@pytest.mark.parametrize(("kind", "words"), [("binary", "more than 2 children"), ("flat", "")])
-def test_the_proof_says_what_holds(kind, words):
+@pytest.mark.parametrize(
+    ("construction", "words"), [("binary", "more than 2 children"), ("flat", "")]
+)
+def test_the_proof_says_what_holds(construction, words):
     topology = make_topology([3, 3], [0])
-    lines = "\n".join(verify(topology, broadcast_tree(topology, 4, kind)).lines())
+    lines = "\n".join(verify(topology, broadcast_tree(topology, 4, construction)).lines())
     assert words in lines
     assert "reaches every rank from rank 4" in lines
     assert "of different senders share no network edge" in lines
-    lines = "\n".join(verify(topology, reduce_tree(topology, 4, kind)).lines())
+    lines = "\n".join(verify(topology, reduce_tree(topology, 4, construction)).lines())
     assert "leads from every rank to rank 4" in lines
     assert "to different receivers share no network edge" in lines

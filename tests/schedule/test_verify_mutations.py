@@ -22,23 +22,23 @@ from tests.strategies import make_topology, small_topologies, topologies
 
 several = small_topologies.filter(lambda topology: topology.rank_count >= 3)
 fast = st.lists(st.sampled_from([1, Fraction(3, 2), 2, 3]), min_size=1, max_size=4)
-kinds = st.sampled_from([kind for kind, scheme in SCHEMES.items() if scheme.giver])
+with_tokens = st.sampled_from([name for name, scheme in SCHEMES.items() if scheme.giver])
 full = st.sampled_from(["sender", "receiver"])
-every_kind = st.sampled_from(SCHEME_NAMES)
+every_scheme = st.sampled_from(SCHEME_NAMES)
 SIZES = {"block_size": st.integers(1, 4), "window": st.integers(1, 3)}
 
 
 @st.composite
-def cases(draw, kinds=every_kind, topologies=several):
+def cases(draw, scheme_names=every_scheme, topologies=several):
     """A cluster, perhaps with fast links, and a schedule, perhaps with blocks and a window."""
     topology = draw(topologies)
     if draw(st.booleans()):
         topology = with_link_rates(topology, draw(fast))
-    kind = draw(kinds)
-    scheme = SCHEMES[kind]
+    scheme_name = draw(scheme_names)
+    scheme = SCHEMES[scheme_name]
     has = {"block_size": scheme.blocks, "window": scheme.giver is not None}
     sizes = {name: draw(SIZES[name]) for name, used in has.items() if used}
-    return topology, alltoall_schedule(topology, kind, **sizes)
+    return topology, alltoall_schedule(topology, scheme_name, **sizes)
 
 
 def rejected(topology, schedule) -> bool:
@@ -74,7 +74,7 @@ def test_nothing_is_rejected_without_damage(case):
     assert agrees(*case)
 
 
-@given(cases(kinds), st.data())
+@given(cases(with_tokens), st.data())
 def test_a_dropped_message_is_rejected(case, data):
     topology, schedule = case
     phase, place = pick(data, schedule)
@@ -151,7 +151,7 @@ def test_every_sync_is_needed(case):
             verify(topology, with_syncs(schedule, syncs[:index] + syncs[index + 1 :]))
 
 
-@given(cases(kinds), st.data())
+@given(cases(with_tokens), st.data())
 def test_a_dropped_sync_is_rejected(case, data):
     topology, schedule = case
     syncs = list(schedule.sync.syncs)
@@ -161,7 +161,9 @@ def test_a_dropped_sync_is_rejected(case, data):
     assert rejected(topology, with_syncs(schedule, syncs))
 
 
-@given(cases(kinds, topologies(max_hosts=20, max_switches=8).filter(lambda t: t.rank_count > 2)))
+@given(
+    cases(with_tokens, topologies(max_hosts=20, max_switches=8).filter(lambda t: t.rank_count > 2))
+)
 def test_a_larger_cluster_without_its_last_sync(case):
     topology, schedule = case
     syncs = list(schedule.sync.syncs)
@@ -171,7 +173,7 @@ def test_a_larger_cluster_without_its_last_sync(case):
     assert rejected(topology, with_syncs(schedule, syncs))
 
 
-@given(cases(kinds), st.data())
+@given(cases(with_tokens), st.data())
 def test_a_wrong_token_is_rejected(case, data):
     topology, schedule = case
     syncs = list(schedule.sync.syncs)
@@ -192,7 +194,7 @@ def rightful(schedule, first, then) -> Sync:
     return Sync(first, then, None if then.source == giver else (giver, then.source))
 
 
-@given(cases(kinds), st.data())
+@given(cases(with_tokens), st.data())
 def test_an_additional_sync_is_judged_as_by_the_oracle(case, data):
     """It follows from the others, makes others follow, or belongs to no order at all."""
     topology, schedule = case
@@ -202,7 +204,7 @@ def test_an_additional_sync_is_judged_as_by_the_oracle(case, data):
     assert agrees(topology, with_syncs(schedule, more))
 
 
-@given(cases(kinds), st.data())
+@given(cases(with_tokens), st.data())
 def test_a_sync_that_follows_from_others_is_rejected(case, data):
     """A message and the one after the next on some way through the syncs and programs."""
     topology, schedule = case
@@ -215,7 +217,7 @@ def test_a_sync_that_follows_from_others_is_rejected(case, data):
     assert rejected(topology, with_syncs(schedule, more))
 
 
-@given(cases(kinds), st.data())
+@given(cases(with_tokens), st.data())
 def test_a_sync_with_another_message_is_judged_as_by_the_oracle(case, data):
     topology, schedule = case
     syncs = list(schedule.sync.syncs)
@@ -228,13 +230,13 @@ def test_a_sync_with_another_message_is_judged_as_by_the_oracle(case, data):
     assert agrees(topology, with_syncs(schedule, syncs))
 
 
-@given(cases(), every_kind, st.integers(1, 3), st.integers(1, 3))
-def test_another_kind_is_judged_as_by_the_oracle(case, kind, block_size, window):
+@given(cases(), every_scheme, st.integers(1, 3), st.integers(1, 3))
+def test_another_scheme_is_judged_as_by_the_oracle(case, scheme_name, block_size, window):
     """The same syncs under another name, with other blocks or another window."""
     topology, schedule = case
-    scheme = SCHEMES[kind]
+    scheme = SCHEMES[scheme_name]
     sync = SyncGraph(
-        kind,
+        scheme_name,
         schedule.sync.syncs,
         block_size if scheme.blocks else 1,
         window if scheme.giver else 1,

@@ -20,8 +20,8 @@ several = small_topologies.filter(lambda topology: topology.rank_count >= 3)
 def test_the_checker_has_its_own_table_of_the_same_schemes():
     assert set(CHECKED_SCHEMES) == set(SCHEMES)
     for name, scheme in SCHEMES.items():
-        kind = CHECKED_SCHEMES[name]
-        assert (kind.giver, kind.barriers, kind.dummies) == (
+        checked = CHECKED_SCHEMES[name]
+        assert (checked.giver, checked.barriers, checked.dummies) == (
             scheme.giver,
             scheme.barriers,
             scheme.dummies,
@@ -29,7 +29,7 @@ def test_the_checker_has_its_own_table_of_the_same_schemes():
         if scheme.giver:
             for pair in ((0, 1), (1, 2), (0, 3)):
                 same = pair[0] // 2 == pair[1] // 2
-                assert (kind.inside if same else kind.apart) == scheme.keeps(*pair, 2)
+                assert (checked.inside if same else checked.apart) == scheme.keeps(*pair, 2)
 
 
 def completes(phases, ranks, sync, barriers) -> bool:
@@ -76,20 +76,20 @@ def completes(phases, ranks, sync, barriers) -> bool:
 
 
 @given(several, st.sampled_from(list(SCHEMES)), st.integers(1, 4), st.data())
-def test_deadlocks_are_found_and_nothing_else(topology, kind, block_size, data):
+def test_deadlocks_are_found_and_nothing_else(topology, scheme_name, block_size, data):
     """Additional syncs, many of them back in time."""
     phases = alltoall_schedule(topology, "none").phases
     messages = [message for phase in phases for message in phase]
     pairs = data.draw(st.lists(st.tuples(*2 * [st.sampled_from(messages)]), max_size=5))
     syncs = [Sync(first, then, _token(first, then)) for first, then in pairs if first != then]
-    sync = SyncGraph(kind, tuple(syncs), block_size)
+    sync = SyncGraph(scheme_name, tuple(syncs), block_size)
     plan = Plan.of(phases, topology.rank_count)
     table = read_syncs(sync.syncs, plan)
-    if completes(phases, topology.rank_count, sync, CHECKED_SCHEMES[kind].barriers):
-        check_progress(plan, table, sync, CHECKED_SCHEMES[kind])
+    if completes(phases, topology.rank_count, sync, CHECKED_SCHEMES[scheme_name].barriers):
+        check_progress(plan, table, sync, CHECKED_SCHEMES[scheme_name])
     else:
         with pytest.raises(ScheduleError, match="waits for itself: a deadlock"):
-            check_progress(plan, table, sync, CHECKED_SCHEMES[kind])
+            check_progress(plan, table, sync, CHECKED_SCHEMES[scheme_name])
 
 
 def _token(first: Message, then: Message) -> tuple[int, int] | None:

@@ -104,10 +104,10 @@ def test_a_rank_is_busy_for_as_long_as_its_message():
 
 
 @pytest.mark.parametrize("factor", [Fraction(1, 2), Fraction(4, 5), Fraction(2, 5)])
-@pytest.mark.parametrize("kind", ["none", "dummy", "receiver", "sender-partial"])
-def test_schedules_for_slow_links_are_proven(factor, kind):
+@pytest.mark.parametrize("scheme_name", ["none", "dummy", "receiver", "sender-partial"])
+def test_schedules_for_slow_links_are_proven(factor, scheme_name):
     topology = with_link_rates(make_topology([3, 2, 2], [0, 1]), [factor, 1])
-    proof = verify(topology, alltoall_schedule(topology, kind))
+    proof = verify(topology, alltoall_schedule(topology, scheme_name))
     assert proof.gap is not None
     assert proof.gap >= 0
 

@@ -33,7 +33,7 @@ NATIVE = Candidate("native")
 
 def algorithm(name: str, needs: str | None = None, **more) -> Algorithm:
     return Algorithm("alltoall", name, "It.", **{
-        "parameters": (), "constraints": (), "needs": needs, "kind": None, "min_bytes": 0,
+        "parameters": (), "constraints": (), "needs": needs, "construction": None, "min_bytes": 0,
         "max_ranks": None, "max_bytes": None, "cost": "α", "reference": "none",
         "template": Path(name), **more,
     })  # fmt: skip
@@ -316,7 +316,7 @@ def test_what_is_far_behind_for_long_messages_is_given_up():
 
 def test_what_serves_without_a_topology_is_not_measured_by_what_needs_one():
     model = Model(by_name(native=line(1e-3, 9e-6), aapc=line(1e-3, 1e-6), ring=line(1e-3, 5e-6)))
-    algorithms = [algorithm("native"), algorithm("aapc", needs="aapc", kind="none")]
+    algorithms = [algorithm("native"), algorithm("aapc", needs="aapc", construction="none")]
     outcome = search(model, [*algorithms, algorithm("ring")])
     assert rules(outcome, "other")[-1][1] == "ring"
     assert outcome.tables[2].choice(SIZES[-1]).algorithm == "ring"
@@ -326,7 +326,7 @@ def test_other_communicators_get_no_routine_of_the_topology():
     model = Model(
         by_name(native=line(9e-3, 0), aapc=line(1e-3, 0), ring=line(5e-3, 0)), noise=0.001
     )
-    algorithms = [algorithm("native"), algorithm("aapc", needs="aapc", kind="none")]
+    algorithms = [algorithm("native"), algorithm("aapc", needs="aapc", construction="none")]
     outcome = search(model, [*algorithms, algorithm("ring")])
     assert rules(outcome) == [(0, "aapc")]
     assert rules(outcome, "other") == [(0, "ring")]

@@ -43,14 +43,14 @@ WORDS = 300
 
 
 def compilers() -> dict[str, str]:
-    """Return the names of compilers by their kinds; a kind that nothing names is left out."""
+    """Return the compiler of each installation of MPI; what nothing names is left out."""
     named = {
         "wheel": str(Path(sys.executable).with_name("mpicc")),
         "mpich": "mpicc.mpich",
         "openmpi": "mpicc.openmpi",
         "openmpi5": os.environ.get(OPENMPI5, ""),
     }
-    return {kind: name for kind, name in named.items() if name}
+    return {installation: name for installation, name in named.items() if name}
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Tried:
     Attributes:
         launcher: its name.
         library: the MPI library and its version.
-        kind: of the compiler, as :func:`compilers` has it; empty if there is none.
+        installation: of the library, as :func:`compilers` has it; empty if there is none.
         tools: what else starts the ranks, and its version.
         hosts: how many hosts the ranks name.
         ranks: how many ranks there were.
@@ -71,7 +71,7 @@ class Tried:
 
     launcher: str
     library: str
-    kind: str = ""
+    installation: str = ""
     tools: str = ""
     hosts: int = 0
     ranks: int = 0
@@ -81,8 +81,8 @@ class Tried:
 
     @property
     def name(self) -> str:
-        """The launcher, the kind and the library in one word, as a file's name."""
-        parts = filter(None, (self.launcher, self.kind, self.library))
+        """The launcher, the installation and the library in one word, as a file's name."""
+        parts = filter(None, (self.launcher, self.installation, self.library))
         return re.sub(r"[^\w.-]+", "-", "-".join(parts))
 
 
@@ -94,9 +94,9 @@ def pairs() -> Iterator[tuple[Tried, Toolchain | None]]:
     found = list(_installed())
     for launcher in launcher_names():
         flavours = make_launcher(launcher).flavours
-        able = [(kind, library, one) for kind, library, one in found if one.flavour in flavours]
-        for kind, library, one in able:
-            yield Tried(launcher, library, kind), one
+        able = [row for row in found if row[-1].flavour in flavours]
+        for installation, library, one in able:
+            yield Tried(launcher, library, installation), one
         for flavour in flavours:
             if all(one.flavour != flavour for _, _, one in able):
                 title = FLAVOURS[flavour]
@@ -104,13 +104,13 @@ def pairs() -> Iterator[tuple[Tried, Toolchain | None]]:
 
 
 def _installed() -> Iterator[tuple[str, str, Toolchain]]:
-    """Yield the kind, the name and the toolchain of each library that is installed here."""
-    for kind, compiler in compilers().items():
+    """Yield the installation, the name and the toolchain of each library that is installed here."""
+    for installation, compiler in compilers().items():
         if mpicc := shutil.which(compiler):
             toolchain = Toolchain(mpicc, "make")
             mpiexec = mpiexec_beside(toolchain)
             if mpiexec and (mpi := identify(mpiexec)):
-                yield kind, f"{FLAVOURS[mpi.flavour]} {mpi.version}", toolchain
+                yield installation, f"{FLAVOURS[mpi.flavour]} {mpi.version}", toolchain
 
 
 def try_launcher(pair: Tried, toolchain: Toolchain | None, folder: Path) -> Tried:
@@ -141,8 +141,9 @@ def try_launcher(pair: Tried, toolchain: Toolchain | None, folder: Path) -> Trie
 
 
 def form(tried: Tried) -> dict[str, Any]:
-    """Return a row as JSON has it."""
-    return asdict(tried)
+    """Return a row as JSON has it; the installation is its `kind`."""
+    words = {"installation": "kind"}
+    return {words.get(name, name): value for name, value in asdict(tried).items()}
 
 
 def _of_log(pair: Tried, tuning: Tuning) -> Tried:

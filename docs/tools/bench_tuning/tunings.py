@@ -144,14 +144,14 @@ class Tuning:
                 raise TrialError(f"it never happens, within {self.patience:.0f} s")
             time.sleep(0.01)
 
-    def records(self, kind: str | None = None) -> list[dict[str, Any]]:
-        """Return the whole records of the log, without the header."""
+    def records(self, what: str | None = None) -> list[dict[str, Any]]:
+        """Return the whole records of the log without the header: all, or those of one `kind`."""
         try:
             lines = self.log.read_bytes().split(b"\n")[1:-1]
         except OSError:
             return []
         found = [json.loads(line) for line in lines]
-        return [one for one in found if kind in (None, one["kind"])]
+        return [one for one in found if what in (None, one["kind"])]
 
     def interrupt(
         self, number: signal.Signals, after: int, *words: str

@@ -1,6 +1,6 @@
 """How far the phases of an alltoall are from their bound: the table in docs/theory.md.
 
-Usage: python docs/tools/figures/aapc_gap.py [CLUSTERS]   (of each kind; 50 unless given)
+Usage: python docs/tools/figures/aapc_gap.py [CLUSTERS]   (in each row; 50 unless given)
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def slow_links(random: Random) -> Topology:
     return star([random.randint(2, 10) for _ in range(count)], uplinks)
 
 
-KINDS: dict[str, Callable[[Random], Topology]] = {
+CLUSTERS: dict[str, Callable[[Random], Topology]] = {
     "two levels, equal switches": two_level_equal,
     "two levels, uneven": two_level_uneven,
     "two levels, uplinks and hosts about equally loaded": two_level_tight,
@@ -143,7 +143,7 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     print("| clusters | ranks | optimal | mean gap | largest gap | slowest |")
     print("|---|---|---|---|---|---|")
-    for name, make in KINDS.items():
+    for name, make in CLUSTERS.items():
         random = Random(name)
         rows = []
         for _ in range(count):

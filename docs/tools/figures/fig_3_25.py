@@ -32,7 +32,7 @@ HOSTS = (50, *range(100, 1001, 100))
 HOSTS_PER_SWITCH = 5
 DEGREE = 4
 CLUSTERS = 50
-KINDS = ("lr1", "lr3")
+RINGS = ("lr1", "lr3")
 GIGABIT = 10**9
 
 Ends = tuple[int, int]
@@ -93,7 +93,7 @@ def cluster(hosts: list[int], links: list[Ends]) -> Topology:
 
 
 def clusters(hosts: int, number: int) -> Iterator[tuple[str, Topology]]:
-    """Yield a random cluster once for each kind of spanning tree."""
+    """Yield a random cluster once for each spanning tree."""
     choice = random.Random(f"{hosts} hosts, cluster {number}")
     count = hosts // HOSTS_PER_SWITCH
     graph = switch_graph(count, choice)
@@ -103,16 +103,16 @@ def clusters(hosts: int, number: int) -> Iterator[tuple[str, Topology]]:
 
 
 def measure(hosts: int) -> dict[str, dict[str, Any]]:
-    """Return for each kind of tree and ring how many hops there are; all rings are verified."""
-    hops: dict[str, list[int]] = {f"{tree} {kind}": [] for tree in TREES for kind in KINDS}
+    """Return for each tree and ring how many hops there are; all rings are verified."""
+    hops: dict[str, list[int]] = {f"{tree} {lr}": [] for tree in TREES for lr in RINGS}
     proven = 0
     for number in range(CLUSTERS):
         for tree, topology in clusters(hosts, number):
-            for kind in KINDS:
-                ring = logical_ring(topology, kind)
+            for lr in RINGS:
+                ring = logical_ring(topology, lr)
                 proof = verify_ring(topology, ring)
                 proven += "smaller maximum" in proof.checked[-1]
-                hops[f"{tree} {kind}"].append(ring.max_hops)
+                hops[f"{tree} {lr}"].append(ring.max_hops)
     found = {
         name: {
             "mean": round(mean(values), 3),
@@ -135,16 +135,16 @@ def plot(numbers: dict[str, Any], path: Path) -> None:
     colours = {"BFS": "#4878a8", "DFS": "#c8553d", "random": "#5b8c5a"}
     styles = {"lr1": {"marker": "o"}, "lr3": {"marker": "s", "linestyle": "--"}}
     hosts = [int(count) for count in numbers]
-    for axes, kinds in ((both, KINDS), (optimal, ("lr3",))):
-        for kind in kinds:
+    for axes, rings in ((both, RINGS), (optimal, ("lr3",))):
+        for lr in rings:
             for tree, colour in colours.items():
-                means = [row[f"{tree} {kind}"]["mean"] for row in numbers.values()]
-                label = f"{kind.upper()}, {tree} tree"
-                axes.plot(hosts, means, color=colour, markersize=3, label=label, **styles[kind])
+                means = [row[f"{tree} {lr}"]["mean"] for row in numbers.values()]
+                label = f"{lr.upper()}, {tree} tree"
+                axes.plot(hosts, means, color=colour, markersize=3, label=label, **styles[lr])
         axes.set_xlabel("hosts (five for each switch)")
         axes.set_xlim(0, None)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8, loc="upper left", ncols=len(kinds))
+        axes.legend(frameon=False, fontsize=8, loc="upper left", ncols=len(rings))
     both.set_title("LR1 and LR3", fontsize=9)
     both.set_ylabel(f"most hops on the ring, mean of {CLUSTERS}")
     both.set_ylim(0, 35)

@@ -7,13 +7,17 @@ from collections.abc import Iterator
 import click
 
 from stagegen.cli._schedule.common import print_schedule, schedule_options
-from stagegen.schedule import RING_KINDS, Ring, logical_ring
+from stagegen.schedule import RING_CONSTRUCTIONS, Ring, logical_ring
 from stagegen.topology import Topology
 
 
 @click.command("allgather")
 @click.option(
-    "--ring", type=click.Choice(RING_KINDS), default="lr1", show_default=True, help="The ring."
+    "--ring",
+    type=click.Choice(RING_CONSTRUCTIONS),
+    default="lr1",
+    show_default=True,
+    help="The ring.",
 )
 @schedule_options
 def command(topology: Topology, ring: str, output_format: str) -> None:
@@ -23,5 +27,6 @@ def command(topology: Topology, ring: str, output_format: str) -> None:
 
 
 def _text(ring: Ring) -> Iterator[str]:
-    yield f"allgather: ring {ring.kind}, at most {ring.max_hops} switches between neighbours"
+    hops = f"at most {ring.max_hops} switches between neighbours"
+    yield f"allgather: ring {ring.construction}, {hops}"
     yield from (f"  {rank}  {ring.ranks[rank]}" for rank in ring.order)

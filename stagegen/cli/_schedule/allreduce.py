@@ -8,13 +8,17 @@ import click
 
 from stagegen.cli._options import to_size
 from stagegen.cli._schedule.common import print_schedule, schedule_options
-from stagegen.schedule import RING_KINDS, RingPipeline, ring_pipeline
+from stagegen.schedule import RING_CONSTRUCTIONS, RingPipeline, ring_pipeline
 from stagegen.topology import Topology
 
 
 @click.command("allreduce")
 @click.option(
-    "--ring", type=click.Choice(RING_KINDS), default="lr1", show_default=True, help="The ring."
+    "--ring",
+    type=click.Choice(RING_CONSTRUCTIONS),
+    default="lr1",
+    show_default=True,
+    help="The ring.",
 )
 @click.option(
     "--size", callback=to_size, metavar="SIZE", help="Bytes of the vector: how long its data takes."
@@ -29,7 +33,7 @@ def command(topology: Topology, ring: str, size: int | None, output_format: str)
 def _text(pipeline: RingPipeline) -> Iterator[str]:
     ring = pipeline.ring
     yield (
-        f"allreduce: {pipeline.steps} steps over ring {ring.kind}, the first "
+        f"allreduce: {pipeline.steps} steps over ring {ring.construction}, the first "
         f"{pipeline.combining_steps} of them combine; at most {ring.max_hops} switches between "
         "neighbours"
     )

@@ -14,7 +14,13 @@ from stagegen.cli._output import output_option, put_out
 from stagegen.errors import NotFoundError
 from stagegen.patterns import Pattern, read_patterns
 from stagegen.report.units import format_seconds
-from stagegen.schedule import PATTERN_KINDS, PatternSchedule, Piece, aggregated, pattern_schedule
+from stagegen.schedule import (
+    PATTERN_CONSTRUCTIONS,
+    PatternSchedule,
+    Piece,
+    aggregated,
+    pattern_schedule,
+)
 from stagegen.schedule.verify import verify
 
 
@@ -32,8 +38,8 @@ from stagegen.schedule.verify import verify
 @click.option("--name", metavar="NAME", help="Which pattern of the file; default: its first.")
 @click.option(
     "--schedule",
-    "kind",
-    type=click.Choice(PATTERN_KINDS),
+    "construction",
+    type=click.Choice(PATTERN_CONSTRUCTIONS),
     default="segments",
     show_default=True,
     help="How to order the messages.",
@@ -54,7 +60,7 @@ def command(
     hosts: str | None,
     file: Path,
     name: str | None,
-    kind: str,
+    construction: str,
     segment: int | None,
     by_host: bool,
     output_format: str,
@@ -64,7 +70,7 @@ def command(
     topology, pattern = load_group(topology_file, hosts), _chosen(file, name)
     if by_host:
         topology, pattern = aggregated(topology, pattern)
-    schedule = pattern_schedule(topology, pattern, kind, segment)
+    schedule = pattern_schedule(topology, pattern, construction, segment)
     proof = verify(topology, schedule)
     if output_format == "json":
         lines = [json.dumps(schedule.to_json(), ensure_ascii=False)]
@@ -85,7 +91,7 @@ def _chosen(file: Path, name: str | None) -> Pattern:
 def _text(schedule: PatternSchedule) -> Iterator[str]:
     pieces = sum(map(len, schedule.phases))
     yield (
-        f"alltoallv: {pieces} messages in {len(schedule.phases)} phases ({schedule.kind}), "
+        f"alltoallv: {pieces} messages in {len(schedule.phases)} phases ({schedule.construction}), "
         f"{len(schedule.waits)} tokens"
     )
     yield (

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from stagegen.schedule import TREE_KINDS, Tree
+from stagegen.schedule import TREE_CONSTRUCTIONS, Tree
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -18,7 +18,7 @@ def tree_options(command: _Command) -> _Command:
         click.option("--root", type=int, default=0, show_default=True, help="The tree's root."),
         click.option(
             "--tree",
-            type=click.Choice(TREE_KINDS),
+            type=click.Choice(TREE_CONSTRUCTIONS),
             default="linear",
             show_default=True,
             help="The tree; binomial and flat ignore the network.",
@@ -32,7 +32,7 @@ def tree_options(command: _Command) -> _Command:
 
 def tree_text(tree: Tree) -> Iterator[str]:
     """Yield the lines for people."""
-    head = f"{tree.collective}: tree {tree.kind} {_END[tree.collective]} rank {tree.root}"
+    head = f"{tree.collective}: tree {tree.construction} {_END[tree.collective]} rank {tree.root}"
     least = "" if tree.least_height is None else f" (none is lower than {tree.least_height})"
     yield f"{head}, height {tree.height}{least}"
     if tree.contention:

@@ -39,8 +39,8 @@ def draw(topology: Topology, schedule: object, output_format: str) -> bytes:
         StagegenError: Matplotlib is not installed.
         InputError: there is no picture of such a schedule.
     """
-    for kind, picture in _PICTURES.items():
-        if isinstance(schedule, kind):
+    for model, picture in _PICTURES.items():
+        if isinstance(schedule, model):
             return picture(topology, schedule).save(output_format)
     raise InputError(
         "there is no picture of this schedule; there are pictures of phases of an alltoall, of "

@@ -12,12 +12,12 @@ from stagegen.topology import Topology
 
 def ring_picture(topology: Topology, ring: Ring) -> Canvas:
     """Return the picture of a ring."""
-    return _picture(topology, ring, f"Logical ring {ring.kind} on {topology.name}", "")
+    return _picture(topology, ring, f"Logical ring {ring.construction} on {topology.name}", "")
 
 
 def pipeline_picture(topology: Topology, pipeline: RingPipeline) -> Canvas:
     """Return the picture of an allreduce: its ring, which it goes round nearly twice."""
-    title = f"Allreduce over logical ring {pipeline.ring.kind} on {topology.name}"
+    title = f"Allreduce over logical ring {pipeline.ring.construction} on {topology.name}"
     steps = f" {counted(pipeline.steps, 'step')}, the first {pipeline.combining_steps} combine."
     return _picture(topology, pipeline.ring, title, steps)
 

@@ -31,7 +31,7 @@ def tree_picture(topology: Topology, tree: Tree) -> Canvas:
     Arrows(levels, ("level 1", "level {}")).draw(canvas, network)
     name, way = _WAYS[tree.collective]
     canvas.title(
-        f"{name} tree ({tree.kind}) {way} rank {tree.root} on {topology.name}",
+        f"{name} tree ({tree.construction}) {way} rank {tree.root} on {topology.name}",
         _height(tree) + left_out(topology),
         _contention(tree),
     )

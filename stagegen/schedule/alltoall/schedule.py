@@ -90,7 +90,7 @@ def _phases(topology: Topology, view: RootedView, bound: int) -> tuple[tuple[Mes
 def with_sync(
     topology: Topology,
     schedule: PhaseSchedule,
-    kind: str,
+    scheme_name: str,
     block_size: int = 1,
     window: int = 1,
 ) -> PhaseSchedule:
@@ -99,27 +99,27 @@ def with_sync(
     Args:
         topology: the cluster.
         schedule: phases for it, with any scheme.
-        kind: one of `SCHEME_NAMES`.
+        scheme_name: one of `SCHEME_NAMES`.
         block_size: as for :func:`alltoall_schedule`.
         window: as for :func:`alltoall_schedule`.
 
     Raises:
         InputError: as for :func:`alltoall_schedule`.
     """
-    check_scheme(kind, block_size, window)
-    dummies = dummy_messages(topology, schedule.phases) if SCHEMES[kind].dummies else ()
-    graph = synchronise(topology, schedule.phases, kind, block_size, window)
+    check_scheme(scheme_name, block_size, window)
+    dummies = dummy_messages(topology, schedule.phases) if SCHEMES[scheme_name].dummies else ()
+    graph = synchronise(topology, schedule.phases, scheme_name, block_size, window)
     return replace(schedule, sync=graph, dummies=dummies)
 
 
-def check_scheme(kind: str, block_size: int, window: int) -> None:
+def check_scheme(scheme_name: str, block_size: int, window: int) -> None:
     """Check that a scheme exists and has the parameters that are not 1.
 
     Raises:
         InputError: it does not; names the valid values.
     """
-    if kind not in SCHEMES:
-        raise InputError(f"unknown sync {kind!r}; choose from {', '.join(SCHEME_NAMES)}")
+    if scheme_name not in SCHEMES:
+        raise InputError(f"unknown sync {scheme_name!r}; choose from {', '.join(SCHEME_NAMES)}")
     with_blocks = [name for name, scheme in SCHEMES.items() if scheme.blocks]
     with_window = [name for name, scheme in SCHEMES.items() if scheme.giver is not None]
     for name, value, having in (
@@ -128,5 +128,7 @@ def check_scheme(kind: str, block_size: int, window: int) -> None:
     ):
         if not 1 <= value <= SIZE_MOST:
             raise InputError(f"the {name} is {value}; it must be from 1 to {SIZE_MOST:,}")
-        if value > 1 and kind not in having:
-            raise InputError(f"sync {kind} has no {name}; schemes with one: {', '.join(having)}")
+        if value > 1 and scheme_name not in having:
+            raise InputError(
+                f"sync {scheme_name} has no {name}; schemes with one: {', '.join(having)}"
+            )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-PATTERN_KINDS = ("greedy", "all-to-all", "segments")
+PATTERN_CONSTRUCTIONS = ("greedy", "all-to-all", "segments")
 """How a schedule of a pattern is made."""
 
 
@@ -40,7 +40,7 @@ class PatternSchedule:
 
     Attributes:
         ranks: the host of every rank.
-        kind: one of `PATTERN_KINDS`.
+        construction: one of `PATTERN_CONSTRUCTIONS`.
         sizes: the pattern: bytes from each rank to each other one.
         phases: the pieces in order. Those of a phase overload no link. Phases need not be in
             step: a piece starts when those that it waits for have arrived.
@@ -52,7 +52,7 @@ class PatternSchedule:
     """
 
     ranks: tuple[str, ...]
-    kind: str
+    construction: str
     sizes: tuple[tuple[int, ...], ...]
     phases: tuple[tuple[Piece, ...], ...]
     waits: tuple[Wait, ...]
@@ -69,7 +69,7 @@ class PatternSchedule:
         return {
             "collective": "alltoallv",
             "ranks": list(self.ranks),
-            "kind": self.kind,
+            "kind": self.construction,
             "bytes": [list(row) for row in self.sizes],
             "phases": [[list(piece) for piece in phase] for phase in self.phases],
             "waits": [[list(wait.first), list(wait.then)] for wait in self.waits],
@@ -83,7 +83,7 @@ class PatternSchedule:
         """Return the schedule of a JSON form."""
         return cls(
             ranks=tuple(form["ranks"]),
-            kind=form["kind"],
+            construction=form["kind"],
             sizes=tuple(map(tuple, form["bytes"])),
             phases=tuple(tuple(Piece(*t) for t in phase) for phase in form["phases"]),
             waits=tuple(Wait(Piece(*one), Piece(*two)) for one, two in form["waits"]),

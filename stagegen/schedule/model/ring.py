@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-RING_KINDS = ("lr1", "lr2", "lr3")
+RING_CONSTRUCTIONS = ("lr1", "lr2", "lr3")
 """Logical rings that exist (Faraj, 2006, section 3.3.2)."""
 
 
@@ -16,13 +16,13 @@ class Ring:
 
     Attributes:
         ranks: the host of every rank.
-        kind: how it was made, such as `lr1`.
+        construction: how it was made, such as `lr1`.
         order: every rank once; each sends to the next, the last one to the first.
         max_hops: the most switches that a message between neighbours passes.
     """
 
     ranks: tuple[str, ...]
-    kind: str
+    construction: str
     order: tuple[int, ...]
     max_hops: int
 
@@ -31,7 +31,7 @@ class Ring:
         return {
             "collective": "allgather",
             "ranks": list(self.ranks),
-            "kind": self.kind,
+            "kind": self.construction,
             "ring": list(self.order),
             "max_hops": self.max_hops,
         }
@@ -136,7 +136,7 @@ class RingPipeline:
         form = {
             "collective": "allreduce",
             "ranks": list(self.ranks),
-            "kind": self.ring.kind,
+            "kind": self.ring.construction,
             "ring": list(self.ring.order),
             "max_hops": self.ring.max_hops,
             "first_blocks": list(self.first_blocks),

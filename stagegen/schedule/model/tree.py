@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from stagegen.schedule.model.alltoall import Message
 
-TREE_KINDS = ("linear", "binary", "kary", "binomial", "flat")
+TREE_CONSTRUCTIONS = ("linear", "binary", "kary", "binomial", "flat")
 """Broadcast trees that exist (Faraj, 2006, section 3.4.2)."""
 
 
@@ -33,7 +33,7 @@ class Tree:
 
     Attributes:
         ranks: the host of every rank.
-        kind: how it was made, such as `linear`.
+        construction: how it was made, such as `linear`.
         root: the rank that has the data, or that gets the reduced data.
         edges: (parent, child), the children of one parent in sending order; for reduce (child,
             parent), the children of one parent in the order of receiving.
@@ -41,7 +41,7 @@ class Tree:
         contention_free: whether messages of different senders never share a network edge
             (one sender sends to one child after the other, section 3.4.2); for reduce, messages
             to different receivers.
-        arity: the most children that the kind allows a rank; None for any number.
+        arity: the most children that the construction allows a rank; None for any number.
         contention: all edges that are shared, the worst first. All messages count, since in a
             pipeline all can be under way at once.
         in_step: the most senders (receivers) that share an edge in one step of an atomic
@@ -50,7 +50,7 @@ class Tree:
     """
 
     ranks: tuple[str, ...]
-    kind: str
+    construction: str
     root: int
     edges: tuple[Message, ...]
     height: int
@@ -90,7 +90,7 @@ class Tree:
         return {
             "collective": self.collective,
             "ranks": list(self.ranks),
-            "tree": self.kind,
+            "tree": self.construction,
             "arity": self.arity,
             "root": self.root,
             "edges": [list(edge) for edge in self.edges],
@@ -109,7 +109,7 @@ class Tree:
         peers = _PEERS[form["collective"]]
         return cls(
             ranks=tuple(form["ranks"]),
-            kind=form["tree"],
+            construction=form["tree"],
             root=form["root"],
             edges=tuple(Message(*edge) for edge in form["edges"]),
             height=form["height"],

@@ -10,7 +10,7 @@ from stagegen.errors import InputError
 from stagegen.patterns import Pattern
 from stagegen.schedule.alltoall.phases.hierarchy import hierarchy
 from stagegen.schedule.bounds.lower import lower_bound_of_sizes
-from stagegen.schedule.model import PATTERN_KINDS, PatternSchedule
+from stagegen.schedule.model import PATTERN_CONSTRUCTIONS, PatternSchedule
 from stagegen.schedule.patterns.paths import Paths, paths_of
 from stagegen.schedule.patterns.phased import all_to_all_phases, greedy_phases
 from stagegen.schedule.patterns.segments import parts_of, segment_choices, segment_order
@@ -22,23 +22,25 @@ _WORTH = 0.005
 
 
 def pattern_schedule(
-    topology: Topology, pattern: Pattern, kind: str = "segments", segment: int | None = None
+    topology: Topology, pattern: Pattern, construction: str = "segments", segment: int | None = None
 ) -> PatternSchedule:
     """Return the order of a pattern's messages that a way of scheduling makes.
 
     Args:
         topology: the cluster.
         pattern: an alltoallv on as many ranks.
-        kind: one of `PATTERN_KINDS`.
+        construction: one of `PATTERN_CONSTRUCTIONS`.
         segment: bytes of a part, for `segments`; None tries several and keeps the best.
 
     Raises:
-        InputError: there is no such kind, the pattern is no alltoallv on these ranks, or the
-            segment is no positive number.
+        InputError: there is no such construction, the pattern is no alltoallv on these ranks, or
+            the segment is no positive number.
         NotFoundError: a link is too slow for phases (`all-to-all`).
     """
-    if kind not in PATTERN_KINDS:
-        raise InputError(f"unknown schedule {kind!r}; choose from {', '.join(PATTERN_KINDS)}")
+    if construction not in PATTERN_CONSTRUCTIONS:
+        raise InputError(
+            f"unknown schedule {construction!r}; choose from {', '.join(PATTERN_CONSTRUCTIONS)}"
+        )
     if not pattern.is_matrix or pattern.ranks != topology.rank_count:
         raise InputError(
             f"the pattern {pattern.name!r} is an {pattern.collective} on {pattern.ranks} ranks; an "
@@ -51,10 +53,10 @@ def pattern_schedule(
         "greedy": lambda: greedy_phases(paths),
         "all-to-all": lambda: all_to_all_phases(topology, paths),
         "segments": lambda: _segments(paths, segment),
-    }[kind]()
+    }[construction]()
     return PatternSchedule(
         ranks=topology.ranks,
-        kind=kind,
+        construction=construction,
         sizes=tuple(tuple(map(int, row)) for row in pattern.array),
         phases=phases,
         waits=waits_of(topology, phases),

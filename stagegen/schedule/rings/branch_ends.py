@@ -119,13 +119,13 @@ class _Later:
         branches can use up is cut off, and of states with the same pieces only the best remain.
         """
         enough = [1 - least for least in self.least]
-        sorts: dict[object, _States] = {}
+        alike: dict[object, _States] = {}
         for state, step in states.items():
             if all(s + m >= 0 for s, m in zip(state.slack, self.most, strict=True)):
                 slack = tuple(map(min, state.slack, enough))
-                kind = sorts.setdefault((state.pieces, len(state.outer)), {})
-                kind.setdefault(state._replace(slack=slack), step)
-        return {state: kind[state] for kind in sorts.values() for state in _undominated(kind)}
+                same = alike.setdefault((state.pieces, len(state.outer)), {})
+                same.setdefault(state._replace(slack=slack), step)
+        return {state: same[state] for same in alike.values() for state in _undominated(same)}
 
 
 def _undominated(states: Iterable[State]) -> list[State]:

@@ -12,18 +12,20 @@ from stagegen.schedule.rings.ring import logical_ring
 from stagegen.topology import Topology
 
 
-def ring_pipeline(topology: Topology, kind: str = "lr1", size: int | None = None) -> RingPipeline:
+def ring_pipeline(
+    topology: Topology, construction: str = "lr1", size: int | None = None
+) -> RingPipeline:
     """Return the allreduce over a logical ring.
 
     Args:
         topology: the cluster.
-        kind: one of `RING_KINDS`.
+        construction: one of `RING_CONSTRUCTIONS`.
         size: bytes of the vector; None for any size.
 
     Raises:
-        NotFoundError: there is no ring of that kind.
+        NotFoundError: there is no such ring.
     """
-    ring = logical_ring(topology, kind)
+    ring = logical_ring(topology, construction)
     first_blocks = [0] * len(ring.order)
     for place, rank in enumerate(ring.order):
         first_blocks[rank] = ring.order[place - 1]

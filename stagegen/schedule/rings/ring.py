@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stagegen.schedule.model import RING_KINDS, Ring
+from stagegen.schedule.model import RING_CONSTRUCTIONS, Ring
 from stagegen.schedule.rings.optimal import optimal_order
 from stagegen.schedule.rings.two_hop import two_hop_order
 from stagegen.topology import Topology
@@ -36,23 +36,23 @@ def depth_first_positions(topology: Topology, start: int = 0) -> tuple[int, ...]
 
 
 _ORDERS: Mapping[str, Callable[[Topology], tuple[int, ...]]] = dict(
-    zip(RING_KINDS, (depth_first_ranks, two_hop_order, optimal_order), strict=True)
+    zip(RING_CONSTRUCTIONS, (depth_first_ranks, two_hop_order, optimal_order), strict=True)
 )
 
 
-def logical_ring(topology: Topology, kind: str = "lr1") -> Ring:
+def logical_ring(topology: Topology, construction: str = "lr1") -> Ring:
     """Return a ring on which every network edge is used at most once (Theorem 2).
 
     Args:
         topology: the cluster.
-        kind: one of `RING_KINDS`: `lr1` depth-first, `lr2` with at most two hops, `lr3` with
-            as few hops as possible.
+        construction: one of `RING_CONSTRUCTIONS`: `lr1` depth-first, `lr2` with at most two hops,
+            `lr3` with as few hops as possible.
 
     Raises:
         NotFoundError: `lr2`, if a switch has more neighbour switches than machines.
     """
-    order = _ORDERS[kind](topology)
-    return Ring(topology.ranks, kind, order, _most_hops(topology, order))
+    order = _ORDERS[construction](topology)
+    return Ring(topology.ranks, construction, order, _most_hops(topology, order))
 
 
 def _most_hops(topology: Topology, order: tuple[int, ...]) -> int:

@@ -1,1 +1,1 @@
-"""Broadcast and reduce trees, contention-free where their kind allows."""
+"""Broadcast and reduce trees, contention-free where their construction allows."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from stagegen.errors import InputError
-from stagegen.schedule.model import TREE_KINDS, Message, Tree, least_height
+from stagegen.schedule.model import TREE_CONSTRUCTIONS, Message, Tree, least_height
 from stagegen.schedule.rings.ring import depth_first_ranks
 from stagegen.schedule.trees.contention import senders_in_step, shared_edges
 from stagegen.schedule.trees.edges import binomial_edges, flat_edges, height_of, in_sending_order
@@ -27,8 +27,8 @@ ARITY = 3
 
 
 @dataclass(frozen=True)
-class _Kind:
-    """How to make a kind of tree.
+class _Construction:
+    """How to make a tree.
 
     Attributes:
         edges: makes the edges from topology, root, arity (0 for none) and number of orders.
@@ -59,19 +59,21 @@ def _kary(topology: Topology, root: int, arity: int, orders: int) -> tuple[Messa
     return () if best is None else in_sending_order(root, best.messages())
 
 
-_KINDS = {
-    "linear": _Kind(_linear, 1),
-    "binary": _Kind(_kary, 2),
-    "kary": _Kind(_kary, ARITY),
-    "binomial": _Kind(lambda t, root, *_: binomial_edges(t.rank_count, root), None, aware=False),
-    "flat": _Kind(lambda t, root, *_: flat_edges(t.rank_count, root), None),
+_CONSTRUCTIONS = {
+    "linear": _Construction(_linear, 1),
+    "binary": _Construction(_kary, 2),
+    "kary": _Construction(_kary, ARITY),
+    "binomial": _Construction(
+        lambda t, root, *_: binomial_edges(t.rank_count, root), None, aware=False
+    ),
+    "flat": _Construction(lambda t, root, *_: flat_edges(t.rank_count, root), None),
 }
 
 
 def broadcast_tree(
     topology: Topology,
     root: int = 0,
-    kind: str = "linear",
+    construction: str = "linear",
     arity: int | None = None,
     orders: int = ORDERS,
 ) -> Tree:
@@ -80,27 +82,29 @@ def broadcast_tree(
     Args:
         topology: the cluster.
         root: the rank that has the data.
-        kind: one of `TREE_KINDS`.
+        construction: one of `TREE_CONSTRUCTIONS`.
         arity: the most children of a rank in a `kary` tree; `ARITY` unless given. Other
-            kinds take None or their own arity.
+            constructions take None or their own arity.
         orders: how many depth-first orders to try for binary and k-ary trees, at most; the first
             of the lowest trees is taken. With 1 only the order of Algorithm 4, as published.
 
     Raises:
-        InputError: there is no such rank or kind, or the arity does not fit.
+        InputError: there is no such rank or tree, or the arity does not fit.
     """
     if not 0 <= root < topology.rank_count:
         raise InputError(f"there is no rank {root}; ranks are 0 to {topology.rank_count - 1}")
-    if kind not in _KINDS:
-        raise InputError(f"there is no tree {kind!r}; trees are {', '.join(TREE_KINDS)}")
+    if construction not in _CONSTRUCTIONS:
+        raise InputError(
+            f"there is no tree {construction!r}; trees are {', '.join(TREE_CONSTRUCTIONS)}"
+        )
     if not 1 <= orders <= ORDERS:
         raise InputError(f"{orders} depth-first orders are not possible; choose 1 to {ORDERS}")
-    how, limit = _KINDS[kind], _arity(kind, arity)
+    how, limit = _CONSTRUCTIONS[construction], _arity(construction, arity)
     edges = how.edges(topology, root, limit or 0, orders)
     shared = () if how.aware else shared_edges(topology, edges)
     return Tree(
         ranks=topology.ranks,
-        kind=kind,
+        construction=construction,
         root=root,
         edges=edges,
         height=height_of(root, edges),
@@ -114,7 +118,7 @@ def broadcast_tree(
 def reduce_tree(
     topology: Topology,
     root: int = 0,
-    kind: str = "linear",
+    construction: str = "linear",
     arity: int | None = None,
     orders: int = ORDERS,
 ) -> Tree:
@@ -122,16 +126,16 @@ def reduce_tree(
 
     Arguments and errors are the same as for :func:`broadcast_tree`.
     """
-    return broadcast_tree(topology, root, kind, arity, orders).reversed()
+    return broadcast_tree(topology, root, construction, arity, orders).reversed()
 
 
-def _arity(kind: str, given: int | None) -> int | None:
+def _arity(construction: str, given: int | None) -> int | None:
     """Return the arity of a tree, checking the one given."""
-    own = _KINDS[kind].arity
+    own = _CONSTRUCTIONS[construction].arity
     if given is None:
         return own
-    if kind == "kary" and given < 1:
+    if construction == "kary" and given < 1:
         raise InputError(f"arity {given} is too small; a rank needs at least 1 child")
-    if kind != "kary" and given != own:
-        raise InputError(f"a {kind} tree cannot have arity {given}; a kary tree can")
+    if construction != "kary" and given != own:
+        raise InputError(f"a {construction} tree cannot have arity {given}; a kary tree can")
     return given

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain
 
-from stagegen.schedule.model import RING_KINDS, Message, Ring
+from stagegen.schedule.model import RING_CONSTRUCTIONS, Message, Ring
 from stagegen.schedule.verify.hops import Climb
 from stagegen.schedule.verify.paths import require, require_rank, require_same_ranks
 from stagegen.schedule.verify.proof import Proof
@@ -61,7 +61,9 @@ def verify_order(topology: Topology, ring: Ring) -> Proof:
 
 
 def _check_every_rank_once(ring: Ring, count: int) -> None:
-    require(ring.kind in RING_KINDS, f"ring: unknown kind {ring.kind!r}")
+    require(
+        ring.construction in RING_CONSTRUCTIONS, f"ring: unknown construction {ring.construction!r}"
+    )
     seen: set[int] = set()
     for rank in ring.order:
         require_rank(rank, count, "ring")
@@ -96,15 +98,15 @@ def _promise(ring: Ring, climb: Climb) -> tuple[str, ...]:
     """Return how far the hops are from a lower bound, in words.
 
     Raises:
-        ScheduleError: a kind's promise is broken.
+        ScheduleError: a construction's promise is broken.
     """
-    if ring.kind == "lr2":
+    if ring.construction == "lr2":
         require(ring.max_hops <= 2, f"ring: lr2 has {ring.max_hops} hops, not 2 at most")
     floor = climb.floor()
     if ring.max_hops == floor.hops:
         at = "" if floor.switch is None else f", as switch {floor.switch} shows"
         return (f"no contention-free ring has a smaller maximum{at}",)
     bound = f"every contention-free ring has {floor.hops} or more, as switch {floor.switch} shows"
-    if ring.kind == "lr3":
+    if ring.construction == "lr3":
         return (f"not shown here: that this maximum is the least; {bound}",)
     return (bound,)

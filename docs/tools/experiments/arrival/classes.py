@@ -84,11 +84,11 @@ def _section(collective: str, found: Found) -> str:
         return ""
     routines = [one["routine"] for one in next(iter(known.values()))]
     rows = []
-    for place, (routine, kind) in enumerate(
+    for place, (routine, of_class) in enumerate(
         zip(routines, CLASSES[collective].values(), strict=True)
     ):
         cells = [_cell(result[place]) for result in known.values()]
-        rows.append([f"`{routine}`", kind, *cells])
+        rows.append([f"`{routine}`", of_class, *cells])
     titles = ["algorithm", "class", *(f"factor {factor}" for factor in known)]
     what = (
         f"{collective} of {SIZE >> 10} KiB: last exit after the last arrival, ms; ē over native's"

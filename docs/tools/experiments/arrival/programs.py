@@ -117,9 +117,9 @@ def _titles(classes: Sequence[float | None]) -> list[str]:
 
 
 def _of_classes(name: str, one: Mapping[str, Any]) -> Iterator[list[str]]:
-    for kind, shares in one["distribution"].items():
+    for imbalance, shares in one["distribution"].items():
         if shares:
-            yield [name, kind.replace("_", " "), *(f"{share:.0%}" for share in shares)]
+            yield [name, imbalance.replace("_", " "), *(f"{share:.0%}" for share in shares)]
 
 
 EXPERIMENT = Experiment(

@@ -15,7 +15,7 @@ from stagegen.generate.pattern_templates import algorithm_name
 from stagegen.generate.write import write_file
 from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
 from stagegen.patterns import Pattern, patterns_yaml
-from stagegen.schedule import PATTERN_KINDS
+from stagegen.schedule import PATTERN_CONSTRUCTIONS
 from stagegen.topology import load_topology
 from stagegen.tune.bounds import bound_of_pattern, size_of_pattern
 
@@ -60,7 +60,7 @@ def measured(topology: Path, congestion: str, pattern: Pattern, folder: Path) ->
 SCHEDULED = "scheduled"
 
 #: In the order in which a pattern gets routines: a schedule that equals an earlier one has none.
-SCHEDULES = ("segments", *(kind for kind in PATTERN_KINDS if kind != "segments"))
+SCHEDULES = ("segments", *(one for one in PATTERN_CONSTRUCTIONS if one != "segments"))
 
 
 def seconds_of(one: Any, routine: str) -> float | None:
@@ -84,12 +84,12 @@ def rows_of(found: Found, patterns: Mapping[str, Pattern]) -> str:
             milliseconds(one["seconds"]),
             f"{one['seconds'] / one['bound']:.2f}",
             f"{one['native'] / one['seconds']:.2f}",
-            *(_over_bound(one, algorithm_name(patterns[name], kind)) for kind in SCHEDULES),
+            *(_over_bound(one, algorithm_name(patterns[name], how)) for how in SCHEDULES),
         ]
         for name, one in found.items()
     ]
     titles = ["cluster, congestion control, pattern", "what serves", "ms", "over bound",
-              "native over it", *(f"`{kind}`" for kind in SCHEDULES)]  # fmt: skip
+              "native over it", *(f"`{how}`" for how in SCHEDULES)]  # fmt: skip
     return table(titles, rows)
 
 

@@ -14,7 +14,7 @@ from docs.tools.experiments.patterns._clusters import CLUSTERS
 from docs.tools.experiments.patterns._tuning import PAGE
 from docs.tools.experiments.patterns.tuned import PATTERNS, pattern_of
 from docs.tools.target import Target
-from stagegen.schedule import PATTERN_KINDS, pattern_schedule
+from stagegen.schedule import PATTERN_CONSTRUCTIONS, pattern_schedule
 from stagegen.schedule.verify import verify
 
 #: Ours promises to be the least of several, the greedy order among them.
@@ -27,12 +27,12 @@ def _measure(cluster: str, _folder: Path) -> Any:
     found = {}
     for number in range(len(PATTERNS)):
         pattern = pattern_of(number, topology.rank_count)
-        made = {kind: pattern_schedule(topology, pattern, kind) for kind in PATTERN_KINDS}
+        made = {how: pattern_schedule(topology, pattern, how) for how in PATTERN_CONSTRUCTIONS}
         for schedule in made.values():
             verify(topology, schedule)
         found[pattern.name] = {
             "bound": made[BEST].bound_seconds,
-            "gaps": {kind: schedule.gap for kind, schedule in made.items()},
+            "gaps": {how: schedule.gap for how, schedule in made.items()},
         }
     return found
 
@@ -43,13 +43,17 @@ def _report(found: Found) -> str:
 
 def _table(patterns: Any) -> str:
     rows = [
-        [name, milliseconds(one["bound"]), *(f"{one['gaps'][kind]:.1%}" for kind in PATTERN_KINDS)]
+        [
+            name,
+            milliseconds(one["bound"]),
+            *(f"{one['gaps'][how]:.1%}" for how in PATTERN_CONSTRUCTIONS),
+        ]
         for name, one in patterns.items()
     ]
-    gaps = {kind: [one["gaps"][kind] for one in patterns.values()] for kind in PATTERN_KINDS}
+    gaps = {how: [one["gaps"][how] for one in patterns.values()] for how in PATTERN_CONSTRUCTIONS}
     for what, of in (("median", median), ("worst", max)):
-        rows.append([what, "", *(f"{of(gaps[kind]):.1%}" for kind in PATTERN_KINDS)])
-    return table(["pattern", "bound, ms", *(f"`{kind}`" for kind in PATTERN_KINDS)], rows)
+        rows.append([what, "", *(f"{of(gaps[how]):.1%}" for how in PATTERN_CONSTRUCTIONS)])
+    return table(["pattern", "bound, ms", *(f"`{how}`" for how in PATTERN_CONSTRUCTIONS)], rows)
 
 
 def _targets(found: Found) -> Sequence[Target]:

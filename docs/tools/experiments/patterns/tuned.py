@@ -19,7 +19,7 @@ from stagegen.patterns import Pattern, make_pattern
 from stagegen.topology import load_topology
 
 KIB = 1 << 10
-#: The kind of each pattern, its own number, and the mean bytes of a block; the seed is the place.
+#: The family of each pattern, its own number, and the mean bytes of a block; the seed is the place.
 PATTERNS: Sequence[tuple[str, float | None, int]] = (
     ("zipf", None, 16 * KIB),
     ("sparse", 0.1, 16 * KIB),
@@ -47,9 +47,9 @@ CONGESTION = ("cubic", "bbr")
 
 def pattern_of(number: int, ranks: int) -> Pattern:
     """Return a pattern of the list."""
-    kind, own, average = PATTERNS[number]
-    made = make_pattern(kind, ranks, average, seed=number + 1, number=own)
-    return replace(made, name=f"{kind}-{number + 1}")
+    family, own, average = PATTERNS[number]
+    made = make_pattern(family, ranks, average, seed=number + 1, number=own)
+    return replace(made, name=f"{family}-{number + 1}")
 
 
 def _measure(cluster: str, congestion: str, number: int, folder: Path) -> Any:
@@ -69,7 +69,7 @@ def point_of(cluster: str, congestion: str, number: int) -> str:
     return f"{cluster} {congestion} {PATTERNS[number][0]}-{number + 1}"
 
 
-#: What each point is of: every cluster's first pattern of each kind, then the others.
+#: What each point is of: every cluster's first pattern of each family, then the others.
 POINTS: Mapping[str, tuple[str, str, int]] = {
     point_of(*one): one
     for number in range(len(PATTERNS))

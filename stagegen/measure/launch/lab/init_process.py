@@ -99,15 +99,20 @@ def _check(result: int, step: str) -> None:
         raise SetupError(f"{step}: {os.strerror(ctypes.get_errno())}")
 
 
-def _mount(source: str, target: Path, kind: str = "", flags: int = 0, options: str = "") -> None:
-    words = (source.encode(), str(target).encode(), kind.encode() or None)
-    _check(_LIBC.mount(*words, flags, options.encode() or None), f"mount {kind or source} {target}")
+def _mount(
+    source: str, target: Path, filesystem: str = "", flags: int = 0, options: str = ""
+) -> None:
+    words = (source.encode(), str(target).encode(), filesystem.encode() or None)
+    _check(
+        _LIBC.mount(*words, flags, options.encode() or None),
+        f"mount {filesystem or source} {target}",
+    )
 
 
-def _enter(path: Path, kind: int) -> None:
+def _enter(path: Path, namespace: int) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _check(_LIBC.setns(descriptor, kind), f"enter {path}")
+        _check(_LIBC.setns(descriptor, namespace), f"enter {path}")
     finally:
         os.close(descriptor)
 
@@ -125,10 +130,10 @@ def _inside(namespace: str | None) -> Iterator[None]:
         _enter(RUN / "outer-net", _CLONE_NEWNET)
 
 
-def _pin(path: Path, kind: str) -> None:
-    """Keep this process's present namespace of a kind alive under a name."""
+def _pin(path: Path, namespace: str) -> None:
+    """Keep this process's present namespace alive under a name."""
     path.touch()
-    _mount(f"/proc/self/ns/{kind}", path, flags=_MS_BIND)
+    _mount(f"/proc/self/ns/{namespace}", path, flags=_MS_BIND)
 
 
 def _batch(tool: str, lines: list[str]) -> None:

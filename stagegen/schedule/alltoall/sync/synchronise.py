@@ -25,7 +25,7 @@ Phases = Sequence[Sequence[Message]]
 
 
 def synchronise(
-    topology: Topology, phases: Phases, kind: str, block_size: int = 1, window: int = 1
+    topology: Topology, phases: Phases, scheme_name: str, block_size: int = 1, window: int = 1
 ) -> SyncGraph:
     """Return the synchronisation that keeps the phases apart.
 
@@ -38,26 +38,26 @@ def synchronise(
         topology: the cluster.
         phases: the messages that start in each phase, no edge used beyond its capacity. A link
             that is slower than the hosts' counts as one of capacity 1.
-        kind: one of `SCHEME_NAMES`.
+        scheme_name: one of `SCHEME_NAMES`.
         block_size: phases of a block, from 1; not used by schemes without blocks.
         window: how many times its capacity an edge may carry at a time, from 1; not used by
             schemes without tokens.
 
     Raises:
-        InputError: there is no such kind, or a block size or window is below 1.
+        InputError: there is no such scheme, or a block size or window is below 1.
     """
-    if kind not in SCHEMES:
-        raise InputError(f"unknown sync {kind!r}; choose from {', '.join(SCHEME_NAMES)}")
+    if scheme_name not in SCHEMES:
+        raise InputError(f"unknown sync {scheme_name!r}; choose from {', '.join(SCHEME_NAMES)}")
     for name, number in (("block", block_size), ("window", window)):
         if number < 1:
             raise InputError(f"the size of a {name} is {number}; it must be at least 1")
-    scheme = SCHEMES[kind]
+    scheme = SCHEMES[scheme_name]
     block_size = block_size if scheme.blocks else 1
     if scheme.giver is None:
-        return SyncGraph(kind, block_size=block_size)
+        return SyncGraph(scheme_name, block_size=block_size)
     placed = Placed.of(phases)
     first, then = _minimal_pairs(topology, placed, scheme, block_size, window)
-    return SyncGraph(kind, _syncs(phases, placed, scheme, first, then), block_size, window)
+    return SyncGraph(scheme_name, _syncs(phases, placed, scheme, first, then), block_size, window)
 
 
 def _givers(placed: Placed, scheme: Scheme) -> Ints:
