@@ -94,7 +94,7 @@ lint-types: $(VENV)/.develop
 lint-c: $(VENV)/.develop
 	$(BIN)/python -m tests.lint_c
 
-# The page of all algorithms, of which `make lint` says if it is not up to date.
+# Writes the page of all algorithms; `make lint` only says whether it is up to date.
 catalogue: $(VENV)/.develop
 	@$(BIN)/python docs/tools/catalogue.py
 

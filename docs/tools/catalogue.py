@@ -127,7 +127,7 @@ def needs(algorithm: Algorithm) -> list[str]:
     if algorithm.serves_other_hosts:
         found.append(f"{RANKS_SERVED[algorithm.needs or '']}; made from its `{algorithm.needs}`")
     elif algorithm.has_tables:
-        word = "scheme" if algorithm.needs == "aapc" else "construction"
+        word = "scheme" if algorithm.needs in ("aapc", "hosts") else "construction"
         made = f"its `{algorithm.needs}`, {word} `{algorithm.construction}`"
         found.append(f"all ranks of the cluster or of a group, in any order; made from {made}")
     elif algorithm.needs is not None:
@@ -158,7 +158,7 @@ def main(arguments: list[str] | None = None) -> int:
     check = parser.parse_args(arguments).check
     text = page(load_catalogue())
     if check and PAGE.read_text(encoding="utf-8") != text:
-        print(f"{PAGE} is not up to date: run python docs/tools/catalogue.py", file=sys.stderr)
+        print(f"{PAGE} is not up to date: run make catalogue, and commit the page", file=sys.stderr)
         return 1
     if not check:
         PAGE.write_text(text, encoding="utf-8")

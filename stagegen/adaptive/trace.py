@@ -262,7 +262,7 @@ def _degraded(random: np.random.Generator, base: Times, calls: int) -> Times:
     return times
 
 
-#: What the times of a synthetic trace do in the course of its calls, by name.
+#: What the times of a synthetic trace do from call to call, by name.
 COURSES: dict[str, Callable[[np.random.Generator, Times, int], Times]] = {
     "stationary": _stationary,
     "drifting": _drifting,
@@ -307,7 +307,7 @@ def synthetic(
     to be the fastest; it comes first. One more candidate is the native routine.
 
     Args:
-        course: of :data:`COURSES`.
+        course: a key of :data:`COURSES`.
         calls: of each candidate.
         seed: equal seeds make equal traces.
         collective: whose set and groups to take.

@@ -23,7 +23,8 @@ CONSTRAINTS = {
 }
 
 #: Schedules that an algorithm may be made from, as tables, and the constructions of each; those of
-#: an alltoall are its schemes. `hosts` is one between the leaders of hosts with several ranks.
+#: an alltoall are its schemes. `hosts` is an alltoall between the leaders of hosts, if these have
+#: several ranks.
 SCHEDULES: dict[str, tuple[str, ...]] = {
     "aapc": SCHEME_NAMES,
     "hosts": ("none", "sender", "receiver"),

@@ -45,8 +45,8 @@ APART_BY_BOUND = 2.1
 #: this factor, and one look at both shows the same.
 CLEARLY = 1.5
 
-#: If another communicator's search says what wins, two looks confirm it, unless calls are shorter
-#: than this many seconds: there, one lucky look can be half of a call's usual time.
+#: If a hinted routine has the best look, no trial follows, unless the shortest call takes less than
+#: this many seconds: there, one lucky look can be half of a call's usual time.
 CONFIRMED_SECONDS = 0.01
 
 #: No size is put between others more often than this, as halves of halves.

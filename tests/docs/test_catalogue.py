@@ -160,7 +160,7 @@ def test_the_page_says_what_an_algorithm_needs_and_nothing_else(name):
     places = [need for need in needs if not LIMIT.fullmatch(need)]
     assert len(places) == ("needs" in keys)
     for place in places:
-        word = "scheme" if keys["needs"] == "aapc" else "construction"
+        word = "scheme" if keys["needs"] in ("aapc", "hosts") else "construction"
         made = f"made from its `{keys['needs']}`, {word} `{keys.get('kind')}`"
         served = PLACES.get(keys["needs"])
         both = f"{served}; made from its `{keys['needs']}`"

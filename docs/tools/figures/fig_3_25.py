@@ -93,7 +93,7 @@ def cluster(hosts: list[int], links: list[Ends]) -> Topology:
 
 
 def clusters(hosts: int, number: int) -> Iterator[tuple[str, Topology]]:
-    """Yield a random cluster once for each spanning tree."""
+    """Yield a random cluster once with each of :data:`TREES`."""
     choice = random.Random(f"{hosts} hosts, cluster {number}")
     count = hosts // HOSTS_PER_SWITCH
     graph = switch_graph(count, choice)
