@@ -94,7 +94,7 @@ def _audited(folder: Path) -> Iterator[RoutineProof]:
 def _is_unproven(sources: Path, routine: BuildRoutine) -> bool:
     """Tell whether a routine has tables of a user's own, in its C file; check what can be."""
     path, data = _files_of(sources, routine)
-    if not routine.brings_tables or _rows_of(routine.function) or data.is_file():
+    if not routine.brings_tables or _ways_for(routine.function) or data.is_file():
         return False
     with _named(str(path)):
         _check_code(read_text(path), routine, data)
@@ -110,7 +110,7 @@ def _prove_tables(sources: Path, topology: Topology, routine: BuildRoutine) -> _
     with _named(str(path)):
         code = read_text(path)
         _check_code(code, routine, data)
-        if not data.is_file() and (routine.has_tables or _rows_of(routine.function)):
+        if not data.is_file() and (routine.has_tables or _ways_for(routine.function)):
             raise ScheduleError(f'there is no proof for its tables: it has no file "{data.name}"')
     if data.is_file():
         with _named(str(data)):
@@ -143,16 +143,16 @@ def _check_code(code: str, routine: BuildRoutine, data: Path) -> None:
 def _prove(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
     """Prove the tables of a routine in the way that fits their names."""
     names = " ".join(tables.names)
-    for row in _rows_of(routine.function) or _PROVABLE:
-        if re.fullmatch(row.tables, names):
+    for way in _ways_for(routine.function) or _WAYS:
+        if re.fullmatch(way.tables, names):
             break
     else:
         raise ScheduleError(f"there is no proof for its tables: {names or 'it has none'}")
-    if not (routine.needs_order if row.serves_other_hosts else routine.needs_cluster):
+    if not (routine.needs_order if way.serves_other_hosts else routine.needs_cluster):
         raise ScheduleError(
             "routines.c lets it serve other ranks than the whole cluster or its group"
         )
-    yield from row.prove(topology, tables, routine)
+    yield from way.prove(topology, tables, routine)
 
 
 def _prove_phases(topology: Topology, tables: Tables, routine: BuildRoutine) -> _Proofs:
@@ -204,8 +204,8 @@ def _prove_pattern_of_hosts(topology: Topology, tables: Tables, routine: BuildRo
 
 
 @dataclass(frozen=True)
-class _Provable:
-    """Routines whose tables are proven in the same way.
+class _Way:
+    """A way to prove tables, and the routines that have such tables.
 
     Attributes:
         routine: pattern of the names that only these have.
@@ -221,33 +221,33 @@ class _Provable:
     serves_other_hosts: bool = False
 
 
-_PROVABLE = (
-    _Provable(
+_WAYS = (
+    _Way(
         r"alltoall_aapc_\w+",
         "(dummies )?first_step (first_token )?(places )?steps( tokens)?",
         _prove_phases,
     ),
-    _Provable(
+    _Way(
         r"alltoall_hierarchical(_group_\w+)?",
         "(dummies )?first_step (first_token )?leader_of (places )?steps( tokens)?",
         _prove_hosts,
         serves_other_hosts=True,
     ),
-    _Provable(r"\w+_logical_ring_lr[23]\w*", "place_of ring", _prove_ring),
-    _Provable(
+    _Way(r"\w+_logical_ring_lr[23]\w*", "place_of ring", _prove_ring),
+    _Way(
         r"(bcast|reduce)_topology_(?!linear$)\w+", r"tree_[1-9]\d*( tree_[1-9]\d*)*", _prove_trees
     ),
-    _Provable(
+    _Way(
         r"(allreduce|barrier|bcast|reduce)_configured_tree_\w+",
         "contributor first worker",
         _prove_configured,
     ),
-    _Provable(
+    _Way(
         r"alltoallv_pattern_\w+",
         "first_step first_token parts places sizes steps tokens",
         _prove_pattern,
     ),
-    _Provable(
+    _Way(
         r"alltoallv_pattern_\w+_by_host",
         "first_step first_token leader_of parts places sizes steps tokens",
         _prove_pattern_of_hosts,
@@ -255,9 +255,9 @@ _PROVABLE = (
 )
 
 
-def _rows_of(function: str) -> list[_Provable]:
-    """Return the rows that a routine's name stands for."""
-    return [row for row in _PROVABLE if re.fullmatch(row.routine, function)]
+def _ways_for(function: str) -> list[_Way]:
+    """Return the ways of proof that fit a routine's name; none if any may."""
+    return [way for way in _WAYS if re.fullmatch(way.routine, function)]
 
 
 @contextmanager

@@ -164,7 +164,7 @@ class Forecast:
         for race, weight in zip(self._races, self._weights, strict=True):
             self._weight_of[race.in_pass, race.collective] += weight
         self._spent: dict[tuple[str, str], float] = defaultdict(float)
-        self._passed: dict[tuple[str, str], float] = defaultdict(float)
+        self._done_weight: dict[tuple[str, str], float] = defaultdict(float)
         self._last = max((race.launch for race in self._races), default=0)
         self._duels = 0.0
         self._measured = 0.0
@@ -189,8 +189,8 @@ class Forecast:
         else:
             self._spent[race.in_pass, race.collective] += measured
         while self.done <= self._places.get(race, -1):
-            passed = self._races[self.done]
-            self._passed[passed.in_pass, passed.collective] += self._weights[self.done]
+            over = self._races[self.done]
+            self._done_weight[over.in_pass, over.collective] += self._weights[self.done]
             self.done += 1
         if seconds is not None:
             self._measured += measured
@@ -229,18 +229,19 @@ class Forecast:
 
     def _first(self, collective: str) -> float:
         """Return the seconds that first looks cost, for each second of their weight."""
-        alike = [key for key in self._passed if key[0] == "first"]
-        of_all = sum(self._spent[key] for key in alike) / sum(self._passed[key] for key in alike)
+        alike = [key for key in self._done_weight if key[0] == "first"]
+        weight = sum(self._done_weight[key] for key in alike)
+        of_all = sum(self._spent[key] for key in alike) / weight
         own = ("first", collective)
         trust = TRUSTED * self._weight_of[own]
-        return (self._spent[own] + trust * of_all) / (self._passed[own] + trust)
+        return (self._spent[own] + trust * of_all) / (self._done_weight[own] + trust)
 
     def _share(self, in_pass: str) -> float:
         """Return the cost of races of a pass, as a share of first looks of the same weight."""
         if in_pass == "first":
             return 1.0
         firsts = {key: self._first(key[1]) for key in self._weight_of if key[0] == in_pass}
-        expected = sum(first * self._passed[key] for key, first in firsts.items())
+        expected = sum(first * self._done_weight[key] for key, first in firsts.items())
         trust = TRUSTED * sum(first * self._weight_of[key] for key, first in firsts.items())
         spent = sum(self._spent[key] for key in firsts)
         return (spent + SHARES[in_pass] * trust) / (expected + trust)

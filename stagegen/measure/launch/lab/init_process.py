@@ -109,10 +109,10 @@ def _mount(
     )
 
 
-def _enter(path: Path, namespace: int) -> None:
+def _enter(path: Path, flag: int) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _check(_LIBC.setns(descriptor, namespace), f"enter {path}")
+        _check(_LIBC.setns(descriptor, flag), f"enter {path}")
     finally:
         os.close(descriptor)
 
@@ -130,10 +130,10 @@ def _inside(namespace: str | None) -> Iterator[None]:
         _enter(RUN / "outer-net", _CLONE_NEWNET)
 
 
-def _pin(path: Path, namespace: str) -> None:
-    """Keep this process's present namespace alive under a name."""
+def _pin(path: Path, entry: str) -> None:
+    """Keep a namespace of this process, an entry of ``/proc/self/ns``, alive under a name."""
     path.touch()
-    _mount(f"/proc/self/ns/{namespace}", path, flags=_MS_BIND)
+    _mount(f"/proc/self/ns/{entry}", path, flags=_MS_BIND)
 
 
 def _batch(tool: str, lines: list[str]) -> None:
