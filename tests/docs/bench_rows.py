@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from docs.tools.bench.families import Entrant, Meeting
-from docs.tools.bench.rows import Row, Time
+from docs.tools.bench.rows import Launches, Row, Time
 
 
 def around(seconds: float, noise: float = 0.01) -> Time:
@@ -36,3 +37,8 @@ def meeting(size: int, ratio: float, noise: float = 0.01) -> Meeting:
 def carried(one: Row) -> Row:
     """A row that only a page still has: its intervals are lost."""
     return replace(one, native=Time(one.native.median, None), tuned=Time(one.tuned.median, None))
+
+
+def launched_again(one: Row, native: Sequence[float], tuned: Sequence[float]) -> Row:
+    """A row with the medians of further launches."""
+    return replace(one, launches=Launches(tuple(native), tuple(tuned)))

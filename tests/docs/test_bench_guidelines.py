@@ -7,7 +7,7 @@ import pytest
 from docs.tools.bench.guidelines import BARRIER, GUIDELINES, verdict
 from docs.tools.bench.plan import FIXED
 from stagegen.catalogue import load_catalogue
-from tests.docs.bench_rows import carried, timed
+from tests.docs.bench_rows import carried, launched_again, timed
 
 P = 4
 
@@ -78,6 +78,33 @@ def test_no_difference_counts_as_beyond_an_unknown_noise():
     assert broken(left, right)
     assert not broken(carried(left), right)
     assert not broken(left, carried(right))
+
+
+@pytest.mark.parametrize(
+    ("left", "is_broken"),
+    [
+        ([1.2] * 5, True),
+        ([1.1, 1.2, 1.01, 1.02, 1.1], True),
+        ([1.2, 1.2, 0.99, 1.2, 1.2], False),
+        ([1.2, 1.2, 1.02, 1.02, 1.02], False),
+    ],
+    ids=["all", "the median", "not all", "not the median"],
+)
+def test_further_launches_decide_what_one_job_made_suspect(left, is_broken):
+    sides = timed("allreduce", 8, 1.2), timed("reduce", 8, 0.5), timed("bcast", 8, 0.5)
+    ones = [1.0] * 5
+    rows = [launched_again(sides[0], ones, left)]
+    rows += [launched_again(one, ones, [0.5] * 5) for one in sides[1:]]
+    found = verdict(rows, P)
+    assert [one.launches for one in found.suspects] == [tuple(left)]
+    assert bool(found.broken) is is_broken
+    assert verdict([rows[0], *sides[1:]], P).broken, "a side was in no further launch"
+
+
+def test_further_launches_of_what_no_job_made_suspect_show_nothing():
+    rows = [timed("gather", 8, 1.0), timed("allgather", 8, 1.0)]
+    slow = launched_again(rows[0], [1.0] * 5, [2.0] * 5)
+    assert not verdict([slow, launched_again(rows[1], [1.0] * 5, [1.0] * 5)], P).suspects
 
 
 def test_parts_of_the_right_side_add_up():

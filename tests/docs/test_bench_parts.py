@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,6 +17,8 @@ from docs.tools.bench.kept import read_kept
 from docs.tools.bench.parts import Part, Tuning
 from docs.tools.bench.plan import CATALOGUE, CLUSTERS, FIXED, KIB
 from docs.tools.bench.results import results
+from docs.tools.bench.rows import Launches
+from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
 from stagegen.measure.records import Candidate
 from stagegen.tune.field import Sample
 from tests.measure.fakes import ENVIRONMENT
@@ -31,6 +34,8 @@ class Stagegen:
         self.asked: list[list[str]] = []
         self.congestion: set[str] = set()
         self.decides = "something"
+        self.tuned_s = 1.0
+        self.launched: list[tuple[str, list[tuple[str, int]]]] = []
 
     def __call__(self, line, check, stdout, env):
         words = line[line.index("stagegen") + 1 :]
@@ -54,9 +59,9 @@ class Stagegen:
 
     def row(self, name, size):
         return {
-            "collective": name, "size": size, "native_s": 2.0, "tuned_s": 1.0, "bound_s": 0.9,
-            "native_interval_s": [1.9, 2.1], "tuned_interval_s": [0.9, 1.1], "repetitions": 9,
-            "routine": "ring", "speedup": 2.0,
+            "collective": name, "size": size, "native_s": 2.0, "tuned_s": self.tuned_s,
+            "bound_s": 0.9, "native_interval_s": [1.9, 2.1], "tuned_interval_s": [0.9, 1.1],
+            "repetitions": 9, "routine": "ring", "speedup": 2.0,
         }  # fmt: skip
 
     def compare(self, options):
@@ -67,6 +72,10 @@ class Stagegen:
             for spec in options["--algorithms"].split(",")
         ]  # fmt: skip
         return {"environment": ENVIRONMENT.to_json(), "rows": rows}
+
+    def launch(self, cluster, library, points):
+        self.launched.append((os.environ[CONGESTION_VARIABLE], list(points)))
+        return {point: Launches((2.0,) * 5, (1.0,) * 5) for point in points}
 
     def commands(self) -> list[str]:
         """Return what was asked for since the last time."""
@@ -81,6 +90,7 @@ def stagegen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stagegen:
     fake = Stagegen()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(parts.subprocess, "run", fake)
+    monkeypatch.setattr(parts, "launch", fake.launch)
     seen = {32 * KIB: {Candidate(name): Sample((1.0,)) for name in ("aapc_none", "ring")}}
     monkeypatch.setattr(parts, "samples_of", lambda log, topology: seen)
     return fake
@@ -205,6 +215,45 @@ def test_families_meet_at_every_size_of_alltoall(stagegen):
     tuning("alltoall").measure()
     assert stagegen.commands() == ["tune", "bench", *["compare"] * len(SIZES)]
     assert [meeting.size for meeting in kept().meetings()] == list(SIZES)
+
+
+def test_what_is_slow_in_one_job_is_launched_again_once(stagegen):
+    tuning("bcast").measure()
+    assert stagegen.launched == [], "nothing is slow"
+    stagegen.tuned_s = 3.0
+    before = os.environ.get(CONGESTION_VARIABLE)
+    for _ in range(2):
+        tuning("allgather", "gather", congestion="bbr").measure()
+    points = [("allgather", 64 * KIB), ("gather", 64 * KIB)]
+    assert stagegen.launched == [("bbr", points)]
+    assert os.environ.get(CONGESTION_VARIABLE) == before
+    assert [row.judged_speedup for row in kept("bbr").rows()] == [2, 2]
+    assert [row.speedup for row in kept("bbr").rows()] == [pytest.approx(2 / 3)] * 2
+
+
+def test_what_is_measured_anew_is_launched_anew_with_all_that_is_suspect(stagegen):
+    stagegen.tuned_s = 3.0
+    one = tuning("allgather", "gather")
+    one.measure()
+    Part(one, "gather").measure(anew=True)
+    assert [row.launches is None for row in kept().rows()] == [False, True]
+    one.measure()
+    ((_, first), (_, again)) = stagegen.launched
+    assert first == again == [("allgather", 64 * KIB), ("gather", 64 * KIB)]
+
+
+def test_what_was_compared_with_another_library_is_not_launched_again(stagegen, monkeypatch):
+    stagegen.tuned_s = 3.0
+    monkeypatch.setattr(parts, "launch", lambda *of: 1 / 0)
+    one = tuning("bcast")
+    with pytest.raises(ZeroDivisionError):
+        one.measure()
+    table = {"collective": "bcast", "rules": "others"}
+    (one.folder / "decision.json").write_text(json.dumps({"tables": [table]}))
+    one.measure()
+    shutil.rmtree(one.folder)
+    one.measure()
+    assert [row.judged_speedup for row in kept().rows()] == [pytest.approx(2 / 3)]
 
 
 def test_what_intercepting_costs_is_measured_once_and_in_place_of_the_pages(stagegen, monkeypatch):

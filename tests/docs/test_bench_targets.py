@@ -19,7 +19,7 @@ from stagegen.measure.records import Candidate
 from stagegen.topology import load_topology
 from stagegen.tune.candidates import default_candidate
 from stagegen.tune.field import Sample
-from tests.docs.bench_rows import carried, meeting, row
+from tests.docs.bench_rows import carried, launched_again, meeting, row
 
 CATALOGUE = load_catalogue()
 MEETINGS = tuple(meeting(size, 0.99) for size in (32 * KIB, 64 * KIB, 256 * KIB))
@@ -52,6 +52,12 @@ MEASURED = {
     "slower than an earlier run": (good(congestion="bbr"), 1, 0),
     "all met on a random cluster": (good(RANDOM), 0, 0),
     "slower than native": (with_rows(good(), row("bcast", 64, 0.96, 0.5)), 1, 0),
+    "slower than native in one job": (
+        with_rows(good(), launched_again(row("bcast", 64, 0.96, 0.5), [1.0] * 3, [1.0] * 3)), 0, 0,
+    ),
+    "slower than native in further launches": (
+        with_rows(good(), launched_again(row("bcast", 64, 0.96, 0.5), [1.0] * 3, [1.1] * 3)), 1, 0,
+    ),
     "a little slower": (with_rows(good(), row("bcast", 64, 0.98, 0.5)), 0, 0),
     "a speed-up": (with_rows(good(), row("allgather", 64 * KIB, 3.4, 1.1)), 1, 0),
     "over the bound": (with_rows(good(), row("bcast", 1 << 20, 4, 1.16)), 1, 0),
@@ -72,6 +78,12 @@ MEASURED = {
     "AAPC did not meet the rest": (replace(good(), meetings=()), 0, 3),
     "a guideline": (
         with_rows(good(), row("gather", 8, 2, 1.2), row("allgather", 8, 2, 1.0)), 1, 0,
+    ),
+    "a guideline in one job": (
+        with_rows(good(), *(
+            launched_again(row(name, 8, 2, over), [1.0] * 3, [1.0] * 3)
+            for name, over in (("gather", 1.13), ("allgather", 1.0))
+        )), 0, 0,
     ),
     "intercepting costs": (replace(good(), overheads={"bcast": 3.0, "reduce": 100.1}), 1, 0),
     "intercepting was not measured": (replace(good(), overheads={}), 0, 1),
@@ -175,12 +187,30 @@ def test_the_page_lists_what_is_broken_and_what_is_missed():
     text = page(before, [with_rows(good(), *rows), good(RANDOM, "bbr")])
     assert text.startswith(f"# Written\n{PAGE_BEGIN}\n## {FIXED.name}\n")
     assert text.endswith(f"\n{PAGE_END}\nby hand\n")
-    assert "| gather(n) ≼ allgather(n) | 8 | 600 [594, 606] | 500 [495, 505] | 20.0% |" in text
+    broken = "| gather(n) ≼ allgather(n) | 8 | 600 [594, 606] | 500 [495, 505] | 20.0% | – |  |"
+    assert broken in text
     assert f"## {FIXED.name}\n" in text
     assert f"## {RANDOM}\n" in text
     assert " guidelines not comparable here.\n" in text
     assert "MISSED       no guideline broken" in text
     assert "| cubic | 32768 | aapc_receiver | 0.99 | ring | 1.00 | 0.990 [0.980, 1.000] |" in text
+
+
+def test_the_page_shows_what_further_launches_said():
+    slow = launched_again(row("bcast", 64, 0.96, 0.5), [1.0, 1.0, 1.0], [1.0, 0.5, 0.8])
+    left = launched_again(row("gather", 8, 2, 1.13), [1.0] * 3, [1.0, 1.1, 1.2])
+    right = launched_again(row("allgather", 8, 2, 1.0), [1.0] * 3, [1.0] * 3)
+    before = f"{PAGE_BEGIN}\n{PAGE_END}\n"
+    text = page(before, [with_rows(good(), slow, left, right)])
+    assert "| 500 [495, 505] | 13.0% | 10.0% [0.0%, 20.0%], cleared |  |" in text
+    assert "| cubic | bcast | 64 | some | 0.960 | 1.250 [1.000, 2.000] |" in text
+    assert "no guideline broken by more than 3% and the noise: 0 of " in text
+    assert "; further launches cleared 1" in text
+    assert "3 rows were launched again" in text
+    left = launched_again(left, [1.0] * 3, [1.1, 1.1, 1.2])
+    text = page(before, [with_rows(good(), left, right)])
+    assert "| 500 [495, 505] | 13.0% | 10.0% [10.0%, 20.0%] |  |" in text
+    assert "in one job\n" not in text
 
 
 def test_the_page_says_where_there_is_no_earlier_run_to_compare_with():

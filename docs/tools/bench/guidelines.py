@@ -7,9 +7,11 @@ Guidelines* (PGMPI).
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import mul, truediv
 
 from docs.tools.bench.rows import Row
 from stagegen.catalogue import load_collectives
@@ -135,15 +137,40 @@ class Comparison:
         return self.right_seconds[0] < (self.left.bound or 0.0)
 
     @property
-    def is_broken(self) -> bool:
+    def rows(self) -> tuple[Row, ...]:
+        """The rows of both sides."""
+        return (self.left, *(row for row, _ in self.right))
+
+    @property
+    def is_suspect(self) -> bool:
         """Whether the left side is slower by more than the tolerance, and the intervals apart.
 
         Where an interval is unknown, nobody can tell.
         """
         _, _, high = self.right_seconds
-        rows = (self.left, *(row for row, _ in self.right))
-        known = all(row.tuned.interval for row in rows)
+        known = all(row.tuned.interval for row in self.rows)
         return known and self.ratio > 1 + TOLERANCE and self.left.tuned.low > high
+
+    @property
+    def launches(self) -> tuple[float, ...]:
+        """Left over right in each further launch, empty where a side was in none."""
+        if not all(row.launches for row in self.rows):
+            return ()
+        left, *right = (row.launches.tuned for row in self.rows if row.launches)
+        times = [times for _, times in self.right]
+        sums = (sum(map(mul, times, seconds)) for seconds in zip(*right, strict=True))
+        return tuple(map(truediv, left, sums))
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it is suspect, and further launches say so, too, where there are some.
+
+        They do if the left side is slower in all of them, and by more than the tolerance in the
+        median.
+        """
+        ratios = self.launches
+        confirmed = not ratios or (min(ratios) > 1 and statistics.median(ratios) > 1 + TOLERANCE)
+        return self.is_suspect and confirmed
 
 
 @dataclass(frozen=True)
@@ -152,13 +179,18 @@ class Verdict:
 
     Attributes:
         compared: how many comparisons were made.
-        broken: those that are violations, the worst first.
+        suspects: those that one job shows as violations, the worst first.
         missing: guidelines that could not be compared at all, in words.
     """
 
     compared: int
-    broken: tuple[Comparison, ...]
+    suspects: tuple[Comparison, ...]
     missing: tuple[str, ...]
+
+    @property
+    def broken(self) -> tuple[Comparison, ...]:
+        """The violations, the worst first."""
+        return tuple(one for one in self.suspects if one.is_broken)
 
 
 def verdict(rows: Iterable[Row], ranks: int) -> Verdict:
@@ -172,10 +204,10 @@ def verdict(rows: Iterable[Row], ranks: int) -> Verdict:
     compositions = list(_compositions(table, ranks))
     seen = {one.guideline for one in compositions}
     everything = [*compositions, *_within(table)]
-    broken = sorted((one for one in everything if one.is_broken), key=lambda one: -one.ratio)
+    suspects = sorted((one for one in everything if one.is_suspect), key=lambda one: -one.ratio)
     names = [*(guideline.name for guideline in GUIDELINES), *map(_barrier_name, BARRIER)]
     missing = tuple(name for name in names if name not in seen)
-    return Verdict(len(everything), tuple(broken), missing)
+    return Verdict(len(everything), tuple(suspects), missing)
 
 
 def _compositions(table: Mapping[tuple[str, int], Row], ranks: int) -> Iterator[Comparison]:

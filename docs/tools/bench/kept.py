@@ -11,19 +11,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from docs.tools import kept
 from docs.tools.bench.families import Meeting, meeting_of
-from docs.tools.bench.rows import Row, row_of
+from docs.tools.bench.rows import Launches, Row, row_of
 
 FOLDER = kept.FOLDER / "bench"
 
 #: The lists of a file, and what tells their lines apart.
 _KEYS = {
     "rows": ("collective", "size"),
+    "launches": ("collective", "size"),
     "meetings": ("size",),
     "overheads": ("collective",),
     "earlier": ("collective", "size"),
@@ -68,8 +69,9 @@ class Kept:
     form: Mapping[str, Any] = field(default_factory=dict)
 
     def rows(self) -> tuple[Row, ...]:
-        """Return what was compared."""
-        return tuple(map(row_of, self._lines("rows")))
+        """Return what was compared, with the further launches of what was suspect."""
+        known = {_key("launches", line): line for line in self._lines("launches")}
+        return tuple(_with_launches(row_of(line), known) for line in self._lines("rows"))
 
     def earlier(self) -> tuple[Row, ...]:
         """Return rows of an earlier run, where nothing was measured since."""
@@ -105,11 +107,27 @@ class Kept:
     def with_rows(
         self, rows: Iterable[Mapping[str, Any]], source: Source, environment: Mapping[str, Any]
     ) -> Kept:
-        """Return all that was kept, with rows of ``stagegen bench``."""
+        """Return all that was kept, with rows of ``stagegen bench``, not launched again yet."""
         own = self._with_environment(kept.facts(environment))
         of = {**vars(source), ENVIRONMENT: _hash(kept.facts(environment))}
-        columns = ({name: row[name] for name in _COLUMNS if name in row} for row in rows)
-        return own.with_lines("rows", ({**one, **of} for one in columns))
+        lines = [{name: row[name] for name in _COLUMNS if name in row} | of for row in rows]
+        return own.with_lines("rows", lines)._without_launches(lines)
+
+    def with_launches(self, found: Mapping[tuple[str, int], Launches]) -> Kept:
+        """Return all that was kept, with further launches of some rows in place of all others.
+
+        Launches of different runs have nothing in common, so none of an earlier one stays.
+        """
+        lines = (
+            {"collective": collective, "size": size, "native_s": one.native, "tuned_s": one.tuned}
+            for (collective, size), one in found.items()
+        )
+        return Kept(self.path, {**self.form, "launches": []}).with_lines("launches", lines)
+
+    def _without_launches(self, rows: Iterable[Mapping[str, Any]]) -> Kept:
+        gone = {_key("rows", row) for row in rows}
+        left = [line for line in self._lines("launches") if _key("launches", line) not in gone]
+        return Kept(self.path, {**self.form, "launches": left})
 
     def with_meetings(self, found: Iterable[Meeting], source: Source) -> Kept:
         """Return all that was kept, with meetings of families."""
@@ -137,6 +155,12 @@ class Kept:
     def _lines(self, name: str) -> list[Mapping[str, Any]]:
         lines: list[Mapping[str, Any]] = self.form.get(name, [])
         return lines
+
+
+def _with_launches(row: Row, known: Mapping[tuple[object, ...], Mapping[str, Any]]) -> Row:
+    """Return a row with its further launches, where some are known."""
+    line = known.get((row.collective, row.size))
+    return replace(row, launches=line and Launches(tuple(line["native_s"]), tuple(line["tuned_s"])))
 
 
 def read_kept(cluster: str, congestion: str) -> Kept:

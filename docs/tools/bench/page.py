@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from statistics import median
 
 from docs.tools.bench.guidelines import TOLERANCE, Verdict
 from docs.tools.bench.plan import CLUSTERS, FIXED, KIB, LONGEST, MIB, RATE
 from docs.tools.bench.results import Result
 from docs.tools.bench.rows import Row
-from docs.tools.bench.targets import targets
+from docs.tools.bench.targets import SPEEDUP_LEAST, targets
 from stagegen.topology import Topology
 
 #: The points of the fixed cluster that the README shows.
@@ -46,7 +47,7 @@ def sections(results: Sequence[Result]) -> str:
         own = [result for result in results if result.cluster == cluster.name]
         if own:
             found += [f"## {cluster.name}\n", describe(cluster.topology()), f"{table(own)}\n"]
-            found += [*_families(own), *_guidelines(own), *_overheads(own)]
+            found += [*_families(own), *_guidelines(own), *_slow(own), *_overheads(own)]
     found += ["## Targets\n", *_targets(results), *_earlier(results)]
     return "\n".join(found).rstrip("\n")
 
@@ -176,10 +177,11 @@ def _verdict(congestion: str, verdict: Verdict) -> Iterator[str]:
         f"{TOLERANCE:.0%} and the noise; {len(verdict.missing)} guidelines not comparable "
         f"here{named}.\n"
     )
-    if verdict.broken:
-        yield _line(["guideline", "bytes", "left ms", "right ms", "by", "right below the bound"])
-        yield "|---|---:|---:|---:|---:|---|"
-        for one in verdict.broken:
+    if verdict.suspects:
+        yield _line(["guideline", "bytes", "left ms", "right ms", "by", "again",
+                     "right below the bound"])  # fmt: skip
+        yield "|---|---:|---:|---:|---:|---:|---|"
+        for one in sorted(verdict.suspects, key=lambda one: not one.is_broken):
             left = one.left.tuned
             yield _line(
                 [
@@ -188,10 +190,35 @@ def _verdict(congestion: str, verdict: Verdict) -> Iterator[str]:
                     _interval(left.median, left.low, left.high),
                     _interval(*one.right_seconds),
                     f"{one.ratio - 1:.1%}",
+                    _again([ratio - 1 for ratio in one.launches], ".1%")
+                    + ("" if one.is_broken else ", cleared"),
                     "yes" if one.is_below_bound else "",
                 ]
             )
         yield ""
+
+
+def _slow(results: Sequence[Result]) -> Iterator[str]:
+    lines = [
+        _line([result.congestion, row.collective, str(row.size), row.routine,
+               f"{row.speedup:.3f}", _again(row.launches.speedups if row.launches else (), ".3f")])
+        for result in results
+        for row in sorted(result.rows, key=lambda row: row.judged_speedup)
+        if row.speedup < SPEEDUP_LEAST
+    ]  # fmt: skip
+    if lines:
+        yield f"### Speed-ups below {SPEEDUP_LEAST} in one job\n"
+        yield _line(["", "collective", "bytes", "by", "speed-up", "again"])
+        yield "|---|---|---:|---|---:|---:|"
+        yield "\n".join(lines) + "\n"
+
+
+def _again(found: Sequence[float], form: str) -> str:
+    """Return the median of further launches with the least and the greatest."""
+    if not found:
+        return "–"
+    middle, low, high = (f"{one:{form}}" for one in (median(found), min(found), max(found)))
+    return f"{middle} [{low}, {high}]"
 
 
 def _interval(median: float, low: float, high: float) -> str:

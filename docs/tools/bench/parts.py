@@ -20,13 +20,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from docs.tools.bench.families import FROM, entrants, meetings, samples_of
 from docs.tools.bench.kept import Kept, Source, read_kept
+from docs.tools.bench.launches import Point, launch, suspects
 from docs.tools.bench.plan import CATALOGUE, Cluster
+from docs.tools.bench.results import result_of
 from stagegen.generate import Toolchain
 from stagegen.generate.write import write_file
 from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
@@ -88,6 +91,28 @@ class Tuning:
             self._tune(anew)
             for part in self.parts:
                 part.measure(anew)
+        self._launch_again()
+
+    def _launch_again(self) -> None:
+        """Launch what is suspect again, where one of it was not yet."""
+        points = self._suspects()
+        rows = {(row.collective, row.size): row for row in self.kept.rows()}
+        if any(rows[point].launches is None for point in points):
+            with _with_congestion(self.congestion):
+                found = launch(self.cluster, self.folder, points)
+            self.kept.with_launches(found).write()
+
+    def _suspects(self) -> list[Point]:
+        """Return what is suspect, and was compared with the library that is in the folder."""
+        if not (self.folder / DECISION).exists():
+            return []
+        result = result_of(self.cluster, self.congestion)
+        sources = {part.collective: {part.source()} for part in self.parts}
+        return [
+            point
+            for point in suspects(result)
+            if self.kept.sources("rows", [point]) == sources.get(point[0])
+        ]
 
     def _tune(self, anew: bool) -> None:
         sizes = ",".join(map(str, self.cluster.tuned_at(self.collectives)))
@@ -137,11 +162,11 @@ class Part:
             words = ("--library", tuning.folder, *self._at(self._sizes("rows")))
             found = tuning.run("bench", *words)
             tuning.log(f"compared-{self.collective}.json", found)
-            tuning.kept.with_rows(found["rows"], self._source(), found["environment"]).write()
+            tuning.kept.with_rows(found["rows"], self.source(), found["environment"]).write()
         if self._meets and (anew or not self._is_kept("meetings")):
             rows = list(self._families())
             tuning.log(FAMILIES, {"rows": rows})
-            tuning.kept.with_meetings(meetings(rows, CATALOGUE), self._source()).write()
+            tuning.kept.with_meetings(meetings(rows, CATALOGUE), self.source()).write()
 
     def is_kept(self) -> bool:
         """Whether its results are kept and of today's routines, whichever machine measured them."""
@@ -169,7 +194,7 @@ class Part:
         wanted = _parts_of(self.collective) & set(self.tuning.collectives)
         return wanted <= _names_of(source.together)
 
-    def _source(self) -> Source:
+    def source(self) -> Source:
         """Return the source of a result that is measured now."""
         tables = json.loads((self.tuning.folder / DECISION).read_text(encoding="utf-8"))["tables"]
         own = [table for table in tables if table["collective"] == self.collective]
@@ -196,6 +221,20 @@ class Part:
         # A barrier has no size to ask for.
         text = ",".join(str(size or 1) for size in sizes)
         return ["--collectives", self.collective, "--sizes", text]
+
+
+@contextmanager
+def _with_congestion(name: str) -> Iterator[None]:
+    """Give this process's environment the lab's congestion control, as commands get it."""
+    before = os.environ.get(CONGESTION_VARIABLE)
+    os.environ[CONGESTION_VARIABLE] = name
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[CONGESTION_VARIABLE]
+        else:
+            os.environ[CONGESTION_VARIABLE] = before
 
 
 def _parts_of(collective: str) -> set[str]:

@@ -46,11 +46,12 @@ class Result:
 
 def results() -> tuple[Result, ...]:
     """Return what is kept, clusters and congestion controls in their order."""
-    everything = (_result(one, cc) for one in CLUSTERS.values() for cc in CONGESTION)
+    everything = (result_of(one, cc) for one in CLUSTERS.values() for cc in CONGESTION)
     return tuple(result for result in everything if result.rows)
 
 
-def _result(cluster: Cluster, congestion: str) -> Result:
+def result_of(cluster: Cluster, congestion: str) -> Result:
+    """Return what is kept of a cluster with a congestion control."""
     known = read_kept(cluster.name, congestion)
     return Result(
         cluster.name,

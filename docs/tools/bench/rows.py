@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,25 @@ class Time:
 
 
 @dataclass(frozen=True)
+class Launches:
+    """Medians of one collective at one size in further launches of the job, in their order.
+
+    Attributes:
+        native: seconds in each launch, of the MPI library.
+        tuned: the same, of libcoll.
+    """
+
+    native: tuple[float, ...]
+    tuned: tuple[float, ...]
+
+    @property
+    def speedups(self) -> tuple[float, ...]:
+        """Native over tuned in each launch."""
+        pairs = zip(self.native, self.tuned, strict=True)
+        return tuple(native / tuned for native, tuned in pairs)
+
+
+@dataclass(frozen=True)
 class Row:
     """Times of one collective at one size.
 
@@ -41,6 +61,7 @@ class Row:
         tuned: of libcoll.
         bound: the lower bound, None or 0 where there is none.
         routine: the algorithm that served the tuned calls.
+        launches: further launches, where the job's times raised a suspicion.
     """
 
     collective: str
@@ -49,11 +70,17 @@ class Row:
     tuned: Time
     bound: float | None
     routine: str
+    launches: Launches | None = None
 
     @property
     def speedup(self) -> float:
-        """Native over tuned."""
+        """Native over tuned, in one job."""
         return self.native.median / self.tuned.median
+
+    @property
+    def judged_speedup(self) -> float:
+        """What counts: the median of further launches, or the job's where there are none."""
+        return statistics.median(self.launches.speedups) if self.launches else self.speedup
 
     @property
     def over_bound(self) -> float | None:
