@@ -248,7 +248,7 @@ _WAYS = (
         _prove_pattern,
     ),
     _Way(
-        r"alltoallv_pattern_\w+_by_host",
+        r"alltoallv_pattern_\w+_by_host(_group_\w+)?",
         "first_step first_token leader_of parts places sizes steps tokens",
         _prove_pattern_of_hosts,
     ),

@@ -22,7 +22,7 @@ _TABLE = re.compile(
     r"(?P<count>\d+), (?P<rules>\w+)\},\s*"
 )
 _ENTRY = re.compile(
-    r'\{"[^"]*", COLL_(?P<collective>[A-Z_]+), '
+    r'\{"[^"]*", COLL_(?P<collective>[A-Z_]+), (?P<group>\d+), '
     r"(?:bytes_of_\w+, [\d.e+]+, 0\.0|NULL, 0\.0, [1-9][\d.e+]*), "
     r"\d+, \w+, &(?P<rules>\w+)\[(?P<row>\d+)\]\},\s*"
 )
@@ -108,11 +108,11 @@ def read_pattern_rules(path: Path, routines: Sequence[BuildRoutine]) -> Iterator
     code = read_of_folder(path)
     entries = only(r"coll_pattern_entries\[\] = \{(.*?)\n\};", code, "coll_pattern_entries[]")
     named = [
-        (row["rules"], int(row["row"]), row["collective"].lower())
+        (row["rules"], int(row["row"]), (row["collective"].lower(), int(row["group"])))
         for row in rows_of("coll_pattern_entries", entries[1], _ENTRY)
     ]
     rules = dict(_RULES.findall(code))
-    of = {name: collective for name, _, collective in named}
+    of = {name: whose for name, _, whose in named}
     if set(of) != set(rules):
         differ = ", ".join(sorted(set(of).symmetric_difference(rules)))
         raise ScheduleError(
@@ -120,6 +120,7 @@ def read_pattern_rules(path: Path, routines: Sequence[BuildRoutine]) -> Iterator
         )
     for name, text in rules.items():
         where, last, ends, begins = f"{path.name}, {name}[]", -1, True, [0]
+        collective, group = of[name]
         rows = list(rows_of(name, text, _RULE))
         for after, rule in enumerate(rows, 1):
             last = _checked_end(where, rule["last"], last, ends)
@@ -127,14 +128,13 @@ def read_pattern_rules(path: Path, routines: Sequence[BuildRoutine]) -> Iterator
             if index >= len(routines):
                 problem = f"does not exist; the last one is coll_routines[{len(routines) - 1}]"
                 raise ScheduleError(f"{where}: coll_routines[{index}] {problem}")
-            if (other := routines[index].collective) != of[name]:
-                problem = f"is a routine of {other}, not of {of[name]}"
+            if (other := routines[index].collective) != collective:
+                problem = f"is a routine of {other}, not of {collective}"
                 raise ScheduleError(f"{where}: coll_routines[{index}] {problem}")
             ends = routines[index].is_native
             begins += [after] if ends else []
             for routine, use in _uses(path, where, rule, routines):
-                if routine.needs_cluster and routine.group != 0:
-                    raise ScheduleError(f"{where}: {routine.function} has tables of a group")
+                _check_group(where, routine, group)
                 yield routine.function, use
         if last != _INT_MAX or not ends:
             raise ScheduleError(
@@ -198,6 +198,11 @@ def _check_cluster(
             raise ScheduleError(
                 f"{where}: it is for {told} {what}{of_each}, but {has} has {wanted}"
             )
+    _check_group(where, routine, group)
+
+
+def _check_group(where: str, routine: BuildRoutine, group: int) -> None:
+    """Check that a routine with tables of ranks has those of a group; 0 is the whole cluster."""
     if routine.needs_cluster and routine.group != group:
         problem = f"has tables of another group: {routine.group}, expected {group}"
         raise ScheduleError(f"{where}: {routine.function} {problem}")

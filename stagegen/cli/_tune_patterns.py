@@ -1,9 +1,10 @@
-"""Patterns to tune for: those of a file that are an alltoallv of all ranks of the cluster."""
+"""Patterns to tune for: those of a file whose ranks are the cluster's, or those of a group."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,7 +13,8 @@ from stagegen.catalogue.templates import Root
 from stagegen.errors import InputError
 from stagegen.generate.pattern_templates import pattern_root
 from stagegen.patterns import Pattern, read_patterns
-from stagegen.topology import Topology
+from stagegen.topology import WHOLE, Topology
+from stagegen.tune.communicators import ranks_of_groups
 
 #: The collectives whose patterns are tuned for.
 TUNED = ("allgatherv", "alltoallv")
@@ -24,9 +26,9 @@ patterns_option = click.option(
     "pattern_file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Also tune for the patterns of a file of `stagegen patterns`. Each alltoallv gets "
-    "routines of its own, unless it is a class. With --communicators patterns, tune for nothing "
-    "else.",
+    help="Also tune for the patterns of a file of `stagegen patterns`, of all ranks or of a group. "
+    "Each alltoallv gets routines of its own, unless it is a class. With --communicators patterns, "
+    "tune for nothing else.",
 )
 
 
@@ -58,22 +60,42 @@ def patterns_of(file: Path | None, topology: Topology) -> tuple[Pattern, ...]:
     """
     if file is None:
         return ()
+    groups = ranks_of_groups(topology)
     all_of_them = [one.in_world_order for one in read_patterns(file)]
-    found = tuple(one for one in all_of_them if _fits(one, topology))
-    left = [one.name for one in all_of_them if one not in found]
+    found = tuple(
+        replace(one, group=None if group == WHOLE else group)
+        for one in all_of_them
+        if one.collective in TUNED and one.total > 0
+        for group in _groups_with(one, groups)
+    )
     if not found:
-        raise InputError(
-            f"it has no alltoallv or allgatherv on {topology.rank_count} ranks with data",
-            file,
-        )
-    if left:
-        names = ", ".join(left)
-        click.echo(
-            f"{file}: left out, as they are not an alltoallv or allgatherv with data on all "
-            f"{topology.rank_count} ranks: {names}",
-            err=True,
-        )
+        raise InputError(f"it has no pattern to tune for. {_asked(topology)}", file)
+    names = {one.name for one in found}
+    if left := ", ".join(one.name for one in all_of_them if one.name not in names):
+        click.echo(f"{file}: left out: {left}. {_asked(topology)}", err=True)
     return found
+
+
+def _groups_with(pattern: Pattern, groups: Mapping[str, Sequence[int]]) -> list[str]:
+    """Return the one group whose ranks have a pattern, or none.
+
+    A pattern of as many ranks as the cluster is of all of them. Others say whose they are by their
+    communicator.
+    """
+    return [
+        name
+        for name, ranks in groups.items()
+        if pattern.ranks == len(ranks) and (name == WHOLE or pattern.communicator == tuple(ranks))
+    ]
+
+
+def _asked(topology: Topology) -> str:
+    """Say what patterns are tuned for."""
+    return (
+        "Patterns that are tuned for are an alltoallv or allgatherv with data, of all "
+        f"{topology.rank_count} ranks of the cluster, or with a `communicator:` of exactly the "
+        "ranks of a group in the topology file"
+    )
 
 
 def communicators_asked(names: str | None, patterns: Sequence[Pattern]) -> tuple[str | None, bool]:
@@ -87,12 +109,6 @@ def communicators_asked(names: str | None, patterns: Sequence[Pattern]) -> tuple
     if not patterns:
         raise click.UsageError(f"--communicators {ALONE} asks for --patterns FILE")
     return None, True
-
-
-def _fits(pattern: Pattern, topology: Topology) -> bool:
-    return (
-        pattern.collective in TUNED and pattern.ranks == topology.rank_count and pattern.total > 0
-    )
 
 
 def roots_of(

@@ -30,7 +30,7 @@ from stagegen.measure.session import Members
 from stagegen.measure.source import LogSource, Source
 from stagegen.topology import Topology
 from stagegen.tune import bounds
-from stagegen.tune.communicators import find_communicators
+from stagegen.tune.communicators import Communicator, find_communicators
 from stagegen.tune.forecast import BudgetForecast, Forecast, races
 from stagegen.tune.scope import Options
 from stagegen.tune.together import RunSearches, in_turn
@@ -228,10 +228,13 @@ def _live(
 def _members(topology: Topology, options: Options) -> dict[str, Members]:
     """Return the ranks of each communicator, and the blocks that they have for each other."""
     found = find_communicators(topology, options.communicators, options.patterns)
-    return {
-        one.name: Members(one.ranks) if one.pattern is None else Members((), one.pattern.sizes)
-        for one in found
-    }
+    return {one.name: _members_of(one) for one in found}
+
+
+def _members_of(one: Communicator) -> Members:
+    if one.pattern is None:
+        return Members(one.ranks)
+    return Members(one.ranks if one.group else (), one.pattern.sizes)  # (): all, in their order
 
 
 def _tune(

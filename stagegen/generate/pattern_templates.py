@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from stagegen.catalogue import RankGroup, groups_of
 from stagegen.catalogue.cluster_schedules import LEADER_BYTES, why_undivided
 from stagegen.catalogue.templates import Root
 from stagegen.errors import InputError, NotFoundError
@@ -18,7 +19,7 @@ from stagegen.schedule import PATTERN_CONSTRUCTIONS, PatternSchedule, aggregated
 from stagegen.schedule.alltoall.phases.hierarchy import hierarchy
 from stagegen.schedule.patterns.rows import Cut, pattern_rows
 from stagegen.schedule.verify import Proof, verify
-from stagegen.topology import Topology
+from stagegen.topology import WHOLE, Topology
 
 #: How the names of these algorithms begin, and the label of copies of their templates.
 PREFIX, LABEL = "pattern_", "patterns"
@@ -85,7 +86,7 @@ def pattern_root(
 
     Args:
         topology: the cluster.
-        patterns: each an alltoallv on all ranks of the cluster, and no class.
+        patterns: each an alltoallv on all ranks of the cluster, or of its group, and no class.
         source: what messages call the file of the patterns.
         say: is told which orders are not possible on this cluster, and why; each once.
 
@@ -106,14 +107,21 @@ def pattern_root(
                 both = f"the patterns {owner[name]!r} and {pattern.name!r}"
                 raise InputError(f"{both} both become {name}; rename one", source)
         owner |= dict.fromkeys(algorithm_names(pattern), pattern.name)
-        files |= _files(topology, pattern, lacking)
+        files |= _files(_ranks_of(topology, pattern), pattern, lacking)
     for text in lacking:
         say(text)
     return Root(source, files, LABEL)
 
 
-def _files(topology: Topology, pattern: Pattern, lacking: dict[str, None]) -> dict[str, str]:
+def _ranks_of(topology: Topology, pattern: Pattern) -> RankGroup:
+    """Return the ranks that have a pattern."""
+    name = pattern.group or WHOLE
+    return next(group for group in groups_of(topology) if group.name == name)
+
+
+def _files(ranks: RankGroup, pattern: Pattern, lacking: dict[str, None]) -> dict[str, str]:
     """Return the templates of a pattern; add to `lacking` which orders have none, and why."""
+    topology = ranks.topology
     seen: set[object] = set()
     files: dict[str, str] = {}
     for construction in ("segments", *(one for one in PATTERN_CONSTRUCTIONS if one != "segments")):
@@ -128,14 +136,15 @@ def _files(topology: Topology, pattern: Pattern, lacking: dict[str, None]) -> di
             path = f"alltoallv/{algorithm_name(pattern, construction)}.c.j2"
             about = f"go in an order that overloads no link ({construction}); other blocks follow."
             files[path] = _template(topology, pattern, about, schedule) + _INCLUDE
-    return {**files, **_by_host(topology, pattern)}
+    return {**files, **_by_host(ranks, pattern)}
 
 
-def _by_host(topology: Topology, pattern: Pattern) -> dict[str, str]:
+def _by_host(of: RankGroup, pattern: Pattern) -> dict[str, str]:
     """Return the template of the schedule between hosts, where some host has several ranks.
 
     There is none if all data stays on its host, or if leaders lack the memory for the blocks.
     """
+    topology = of.topology
     if why_undivided(topology, "hosts", topology.ranks) is not None:
         return {}
     largest = max(map(max, pattern.sizes))
@@ -152,7 +161,7 @@ def _by_host(topology: Topology, pattern: Pattern) -> dict[str, str]:
     )
     longest = min(_LARGER * largest, BLOCK_MOST)
     names = (
-        f"enum {{ HOSTS = {len(hosts.leaders)}, GROUP = 0 }};\n",
+        f"enum {{ HOSTS = {len(hosts.leaders)}, GROUP = {of.number} }};\n",
         "/* The first rank of each host. */",
         _array("leader_of", numbers(hosts.leaders)),
         "/* In the tables from here on, positions are hosts. */",

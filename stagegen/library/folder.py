@@ -109,13 +109,14 @@ def library_files(
         chosen = (*chosen, *adapting(catalogue, can))
     build = library_build(topology, catalogue, chosen, everything)
     links = link_tables(topology)
-    patterns = c_patterns(decision, build.routines)
+    groups = [group.name for group in build.groups]
+    patterns = c_patterns(decision, build.routines, groups)
     features |= {PATTERNS} if patterns else frozenset()
     values = {
         **runtime_values(build),
         "parent_of_node": numbers(links.parents),
         "rate_of_node": numbers(links.rates),
-        "tables": c_tables(decision, build.routines, [group.name for group in build.groups]),
+        "tables": c_tables(decision, build.routines, groups),
         "representative": decision.representative,
         "patterns": patterns,
     }

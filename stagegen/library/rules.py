@@ -79,6 +79,7 @@ class CPattern:
     Attributes:
         name: of the pattern, as C text.
         collective: that it is of.
+        group: number of the group whose ranks have it, 0 being the whole cluster.
         c_name: of its rules.
         c_bytes: of its blocks, the lines of a table; of a class None.
         mean: bytes of a pattern's block, as they are; of a class 0.
@@ -89,6 +90,7 @@ class CPattern:
 
     name: str
     collective: str
+    group: int
     c_name: str
     c_bytes: str | None
     mean: float
@@ -101,54 +103,65 @@ class CPattern:
 ENTRIES_MOST = 64
 
 
-def c_patterns(decision: DecisionTable, routines: Sequence[Routine]) -> list[CPattern]:
+def c_patterns(
+    decision: DecisionTable, routines: Sequence[Routine], groups: Sequence[str]
+) -> list[CPattern]:
     """Return the patterns and classes that calls are recognised by.
 
     Where a pattern's rule is that of all other calls, nothing is gained if it is recognised. But
-    where a class of the collective has another rule, all patterns and classes stay: their calls
-    would be taken for calls of this class.
+    where a class of the collective on the same ranks has another rule, all patterns and classes of
+    these stay: their calls would be taken for calls of this class.
 
     Of a collective whose ranks must tell each other what they have, none is recognised unless one
-    of them pays for that (:mod:`stagegen.tune.agreement`). The ranks do it for every call of the
-    collective, so the others cost nothing more then.
+    of the same ranks pays for that (:mod:`stagegen.tune.agreement`). The ranks do it for every call
+    of the collective, so the others cost nothing more then.
+
+    Args:
+        decision: the tables.
+        routines: of the build.
+        groups: names of the groups that have tables of schedules; the first is the whole.
 
     Raises:
-        InputError: there are more of them than a word of 64 bits can tell.
+        InputError: there are more of them than a word of 64 bits can tell, or one is of an unknown
+            group.
     """
     index = {(r.collective, r.algorithm, r.group): r.index for r in routines}
     tables = pattern_tables(decision)
     worth = {
-        pattern.collective
+        _whose(pattern)
         for table, pattern in tables
         if table.agreement is None or table.agreement.pays
     }
     by_class = {
-        pattern.collective
+        _whose(pattern)
         for table, pattern in tables
         if not pattern.has_order and _unusual(decision, table)
     }
     found: dict[str, CPattern] = {}
     for table, pattern in tables:
         of = pattern.collective
-        if of not in worth:
+        if _whose(pattern) not in worth:
             continue
-        kept = range(len(table.rules)) if of in by_class else _unusual(decision, table)
+        are_all_kept = _whose(pattern) in by_class
+        kept = range(len(table.rules)) if are_all_kept else _unusual(decision, table)
         entries = tuple(
             CEntry(table.rules[n].first, _c_end(table.last_of(n)), _first_row(table, n))
             for n in kept
         )
         if not entries:
             continue
+        group = _number(pattern.group or "", groups)
         own = f"{of}_{algorithm_name(pattern)}"
         c_name = own if own not in found else f"{own}__{len(found)}"
         found[c_name] = CPattern(
             name=plain_name(pattern.name),
             collective=of,
+            group=group,
             c_name=c_name,
             c_bytes=numbers(s for row in pattern.sizes for s in row) if pattern.has_order else None,
             mean=pattern.average if pattern.has_order else 0.0,
             largest_over_mean=0.0 if pattern.has_order else pattern.largest_over_mean,
-            rules=tuple(_c_rules(table, index, 0)),
+            rules=tuple(_c_rules(table, index, group)),
             entries=entries,
         )
     count = sum(len(one.entries) for one in found.values())
@@ -157,6 +170,11 @@ def c_patterns(decision: DecisionTable, routines: Sequence[Routine]) -> list[CPa
             f"the patterns have {count} rules, and {ENTRIES_MOST} can be told apart; tune for fewer"
         )
     return list(found.values())
+
+
+def _whose(pattern: Pattern) -> tuple[str, str | None]:
+    """Return what patterns have in common that compete for the same calls."""
+    return pattern.collective, pattern.group
 
 
 def _unusual(decision: DecisionTable, table: Table) -> list[int]:

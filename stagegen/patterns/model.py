@@ -32,6 +32,8 @@ class Pattern:
             communicator.
         is_class: whether an alltoallv is only an example of all whose largest block is about as
             many times their mean one. Every allgatherv is such an example, whatever this says.
+        group: the group of the topology that is tuned for with this pattern; None for all ranks of
+            the cluster. A file does not say it: it follows from the communicator.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Pattern:
     communicator: tuple[int, ...] | None = None
     calls: tuple[int, ...] = ()
     is_class: bool = False
+    group: str | None = None
 
     @property
     def ranks(self) -> int:
@@ -99,20 +102,21 @@ class Pattern:
 
     @property
     def in_world_order(self) -> Pattern:
-        """The pattern by ranks of ``MPI_COMM_WORLD``, if its communicator has all of them.
+        """The pattern with its ranks in the order that they have in ``MPI_COMM_WORLD``.
 
-        Schedules and libraries are for the ranks of a cluster, in whatever order a communicator
-        has them. Other patterns, and those whose ranks are in order, stay as they are.
+        Schedules and libraries are for the ranks of a cluster, or of a group of it, in whatever
+        order a communicator has them. Patterns without a communicator, and those whose ranks are in
+        this order, stay as they are.
         """
         if self.communicator is None:
             return self
-        everyone = tuple(range(self.ranks))
-        if self.communicator == everyone or tuple(sorted(self.communicator)) != everyone:
+        ordered = tuple(sorted(self.communicator))
+        if self.communicator == ordered:
             return self
-        place = sorted(everyone, key=self.communicator.__getitem__)
+        place = sorted(range(self.ranks), key=self.communicator.__getitem__)
         rows = [self.sizes[rank] for rank in place] if self.is_matrix else self.sizes
         sizes = tuple(tuple(row[rank] for rank in place) for row in rows)
-        return replace(self, sizes=sizes, communicator=everyone)
+        return replace(self, sizes=sizes, communicator=ordered)
 
     def scaled(self, factor: float) -> Pattern:
         """Return the same pattern with blocks of other lengths; none of them becomes empty."""

@@ -150,7 +150,7 @@ def _measured(
     return {
         "title": title,
         "ranks": communicator.ranks,
-        "is_whole": communicator.group == 0,
+        "is_whole": communicator.group == 0 and communicator.pattern is None,
         "rows": rows,
         "plot": time_plot(title, rows) if rows and can_plot() else None,
         "failures": outcome.failures,

@@ -17,7 +17,14 @@ from stagegen.measure.source import Source
 from stagegen.measure.timing import Timing
 from stagegen.tune.choose import Samples, median
 from stagegen.tune.communicators import name_of
-from stagegen.tune.decision import CLUSTER, NATIVE_CANDIDATE, Agreement, DecisionTable, Table
+from stagegen.tune.decision import (
+    CLUSTER,
+    GROUP,
+    NATIVE_CANDIDATE,
+    Agreement,
+    DecisionTable,
+    Table,
+)
 from stagegen.tune.passes import Topic
 from stagegen.tune.plan import Outcome
 from stagegen.tune.race import decisive
@@ -33,9 +40,10 @@ REPETITIONS = 9
 def time_telling(
     source: Source, topics: Iterable[Topic], timing: Timing, progress: Callable[[str], None]
 ) -> Mapping[str, float]:
-    """Return the collectives whose patterns ranks recognise by telling each other what they have.
+    """Return the seconds that ranks take to tell each other what they have, by communicator.
 
-    The values are the seconds that this takes. In other collectives, all ranks know all counts.
+    The communicators are those of patterns whose calls are recognised so, by names. In collectives
+    that are not among them, all ranks know all counts. Patterns of the same ranks share a time.
 
     Args:
         source: makes measurements, or has them from a log.
@@ -46,15 +54,15 @@ def time_telling(
     Raises:
         MeasurementError: the measurement failed, or the log lacks it.
     """
-    telling = {
-        topic.collective: topic.communicator.name
-        for topic in topics
-        if topic.communicator.pattern is not None and topic.described.has_one_rule
-    }
-    found = {}
-    for collective, communicator in sorted(telling.items()):
+    telling: dict[tuple[str, int], list[str]] = {}
+    for topic in topics:
+        one = topic.communicator
+        if one.pattern is not None and topic.described.has_one_rule:
+            telling.setdefault((topic.collective, one.group or 0), []).append(one.name)
+    found: dict[str, float] = {}
+    for (collective, _), names in sorted(telling.items()):
         progress(f"{collective}: what ranks tell each other")
-        found[collective] = _time_allreduce(source, timing, communicator)
+        found |= dict.fromkeys(names, _time_allreduce(source, timing, names[-1]))
     return found
 
 
@@ -81,13 +89,12 @@ def weigh(
     Args:
         decision: with the tables of patterns.
         outcomes: from which these tables were made.
-        told: by collective, the seconds in which its ranks tell each other what they have.
+        told: the seconds in which ranks tell each other what they have, by communicator.
     """
     samples = {(one.collective, one.communicator): one.samples for one in outcomes}
-    patterns = set(map(name_of, decision.patterns))
     tables = (
-        replace(table, agreement=_agreement(decision, table, samples, told[table.collective]))
-        if table.communicator in patterns and table.collective in told
+        replace(table, agreement=_agreement(decision, table, samples, told[table.communicator]))
+        if table.communicator in told
         else table
         for table in decision.tables
     )
@@ -136,11 +143,13 @@ def _median_of(candidate: Candidate, samples: Samples) -> float | None:
 
 
 def usual_choice(decision: DecisionTable, table: Table, size: int) -> Candidate | None:
-    """Return the routine for other calls of all ranks of the cluster, from a size on.
+    """Return the routine for other calls of the ranks of a pattern's table, from a size on.
 
     None if several rules serve them. An alltoallv has one rule for all sizes.
     """
-    usual = decision.table(table.collective, CLUSTER, table.shape)
+    (of,) = (one for one in decision.patterns if name_of(one) == table.communicator)
+    ranks = CLUSTER if of.group is None else f"{GROUP} {of.group}"
+    usual = decision.table(table.collective, ranks, table.shape)
     if usual is None:
         return NATIVE_CANDIDATE
     return usual.choice(size) if len(usual.rules) == 1 else None

@@ -31,13 +31,19 @@ LAUNCHES = 5
 def allowance(topology: Topology, catalogue: Catalogue, options: Options) -> float:
     """Return the seconds for a whole tuning with these options.
 
+    All jobs on parts of the cluster together have no more than everything else, so tuning takes at
+    most twice as long as without them.
+
     Args:
         topology: the cluster.
         catalogue: all algorithms.
         options: what to tune.
     """
-    searches = sum(map(_seconds, calls_of(topology, catalogue, options)))
-    return float(round(START + searches * max(1.0, options.protocol.launches / LAUNCHES)))
+    every = list(calls_of(topology, catalogue, options))
+    factor = max(1.0, options.protocol.launches / LAUNCHES)
+    jobs = factor * sum(_seconds(calls) for calls in every if calls.is_of_job)
+    others = START + factor * sum(_seconds(calls) for calls in every if not calls.is_of_job)
+    return float(round(others + min(jobs, others)))
 
 
 def _seconds(calls: Calls) -> float:

@@ -16,7 +16,7 @@ from stagegen.catalogue import groups_of
 from stagegen.errors import InputError
 from stagegen.patterns import Pattern
 from stagegen.schedule import depth_first_ranks
-from stagegen.topology import RankMap, Topology
+from stagegen.topology import WHOLE, RankMap, Topology
 from stagegen.tune.shapes import Shape
 
 T = TypeVar("T")
@@ -34,8 +34,8 @@ class Communicator:
         ranks: of the topology; they are numbered in this order.
         hosts: on how many hosts they are.
         group: 0 for the whole cluster, k for its k-th group, else None.
-        pattern: the blocks that its ranks, all of the cluster, have for each other, if just calls
-            of this pattern are tuned for; else None.
+        pattern: the blocks that its ranks, all of the cluster or of a group, have for each other,
+            if just calls of this pattern are tuned for; else None.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Communicator:
 
 def as_seen_by(topology: Topology, communicator: Communicator) -> Topology:
     """Return the cluster with the ranks of a communicator only, numbered from 0."""
-    if communicator.group == 0 or communicator.pattern is not None:
+    if communicator.group == 0:
         return topology
     hosts = tuple(topology.ranks[rank] for rank in communicator.ranks)
     return replace(topology, rank_map=RankMap("list", hosts))
@@ -136,11 +136,12 @@ def find_communicators(
         patterns: that names may name.
 
     Raises:
-        InputError: a name is unknown, or its communicator has fewer than 2 ranks.
+        InputError: a name is unknown, or its communicator has fewer than 2 ranks; a pattern is of a
+            group that the topology lacks, or that has another number of ranks.
     """
     known = {name_of(pattern): pattern for pattern in patterns}
     return tuple(
-        _all_with(topology, known[name]) if name in known else _find(topology, name)
+        _with_pattern(topology, known[name]) if name in known else _find(topology, name)
         for name in dict.fromkeys(names)
     )
 
@@ -150,9 +151,20 @@ def name_of(pattern: Pattern) -> str:
     return f"{PATTERN} {pattern.name}"
 
 
-def _all_with(topology: Topology, pattern: Pattern) -> Communicator:
-    ranks = range(topology.rank_count)
-    return Communicator(name_of(pattern), tuple(ranks), _hosts_of(topology, ranks), pattern=pattern)
+def _with_pattern(topology: Topology, pattern: Pattern) -> Communicator:
+    """Return the ranks of the cluster, or of a pattern's group, for its calls alone."""
+    own = _groups(topology).get(pattern.group or WHOLE)
+    if own is None or len(own.ranks) != pattern.ranks:
+        raise InputError(
+            f"the pattern {pattern.name!r} is of {pattern.ranks} ranks of the group "
+            f"{pattern.group or WHOLE}, which the topology does not have"
+        )
+    return replace(own, name=name_of(pattern), pattern=pattern)
+
+
+def ranks_of_groups(topology: Topology) -> Mapping[str, tuple[int, ...]]:
+    """Return the ranks of the whole cluster and of each group of the topology file, by name."""
+    return {name: one.ranks for name, one in _groups(topology).items()}
 
 
 def _hosts_of(topology: Topology, ranks: Iterable[int]) -> int:

@@ -57,7 +57,7 @@ def teacher_of(topic: Topic, before: Iterable[Topic]) -> Topic | None:
         topic: the one that is searched now.
         before: the topics that were searched before it, in this order.
     """
-    if topic.communicator.group is not None or topic.communicator.pattern is not None:
+    if topic.communicator.group is not None:
         return None
     shape = topic.communicator.shape
     known = (

@@ -163,11 +163,12 @@ def _communicators(data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def pattern_form(pattern: Pattern) -> dict[str, Any]:
-    """Return what is kept of a pattern: its content, and not its origin."""
+    """Return what is kept of a pattern: its content and its ranks, and not its origin."""
     return {
         "name": pattern.name,
         "collective": pattern.collective,
         **({"class": True} if pattern.is_class else {}),
+        **({"group": pattern.group} if pattern.group is not None else {}),
         "bytes": [list(row) for row in pattern.sizes],
     }
 
@@ -187,6 +188,7 @@ def read_pattern(form: Mapping[str, Any]) -> Pattern:
         entry(form, "collective", str),
         rows,
         is_class="class" in form and entry(form, "class", bool),
+        group=entry(form, "group", str) if "group" in form else None,
     )
     count = len(rows[0]) if rows else 0
     if not count or [len(row) for row in rows] != [count] * (count if pattern.is_matrix else 1):

@@ -32,17 +32,22 @@ def together(
 
     Among named groups that follow each other, each joins the first set in which it shares nothing
     with any member, as the checker finds. All others are alone: their searches learn from each
-    other.
+    other, or their blocks are not even.
 
     Args:
         topology: the cluster.
         communicators: in the order in which they are tuned.
     """
     found: list[tuple[Communicator, ...]] = []
-    for is_named, some in groupby(communicators, key=lambda one: bool(one.group)):
+    for is_named, some in groupby(communicators, key=_is_apart):
         row = list(some)
         found += _apart(topology, row) if is_named else [(one,) for one in row]
     return found
+
+
+def _is_apart(communicator: Communicator) -> bool:
+    """Whether it is a named group; members that are timed together have even blocks."""
+    return bool(communicator.group) and communicator.pattern is None
 
 
 def _apart(topology: Topology, groups: Sequence[Communicator]) -> list[tuple[Communicator, ...]]:

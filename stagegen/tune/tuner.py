@@ -262,10 +262,12 @@ class Calls:
         seconds: that a repetition takes at least: the lower bounds of its calls, what ranks compute
             before them, and how late they may come.
         learns: whether the search may learn from another one.
+        is_of_job: whether it is of a job on parts of the cluster, besides what else is tuned for.
     """
 
     seconds: float
     learns: bool
+    is_of_job: bool
 
 
 def calls_of(topology: Topology, catalogue: Catalogue, options: Options) -> Iterator[Calls]:
@@ -282,9 +284,10 @@ def calls_of(topology: Topology, catalogue: Catalogue, options: Options) -> Iter
     computing = options.timing.computation_ms / 1000
     for place, topic in enumerate(topics):
         plan = _plan(topology, options, topic, topics[:place], least, lambda _: None)
+        is_of_job = _is_job(topic.communicator, options)
         for size in plan.sizes:
             call = plan.bound(size) + plan.late(size) + computing
-            yield Calls(options.timing.calls(size, call) * call, plan.is_told)
+            yield Calls(options.timing.calls(size, call) * call, plan.is_told, is_of_job)
 
 
 #: Outcomes of what has tables, and of what only serves parts.
@@ -409,7 +412,7 @@ def _plan(
     pattern = communicator.pattern
     bound: Callable[[int], float] = partial(least, communicator.name, topic.collective)
     if pattern is not None:
-        bound = cache(partial(bound_of_pattern, topology, pattern))
+        bound = cache(partial(bound_of_pattern, as_seen_by(topology, communicator), pattern))
 
     arrivals, slowest = options.timing.arrivals, min(topology.rates.values())
 
@@ -448,8 +451,6 @@ def _algorithms(
         communicator: its ranks.
     """
     of_all, *_ = can_run
-    if communicator.pattern is not None:
-        return of_all
     if communicator.group is not None:
         return can_run[communicator.group]
     count, hosts, everyone = len(communicator.ranks), communicator.hosts, len(set(topology.ranks))

@@ -17,14 +17,14 @@ static int is_nearer(double apart, double nearest, int is_first, int unsized) {
     return apart < nearest || (apart <= nearest && is_first && unsized);
 }
 
-const struct coll_pattern_entry *coll_find_class(enum coll_collective collective,
+const struct coll_pattern_entry *coll_find_class(enum coll_collective collective, int group,
                                                  double largest_over_mean, MPI_Aint bytes) {
     const struct coll_pattern_entry *found = NULL;
     double nearest = ratio_of(largest_over_mean, 1);
     for (int i = 0; i < coll_pattern_count; ++i) {
         const struct coll_pattern_entry *one = &coll_pattern_entries[i];
-        if (one->collective != collective || one->bytes != NULL || bytes < one->first ||
-            bytes > one->last)
+        if (one->collective != collective || one->group != group || one->bytes != NULL ||
+            bytes < one->first || bytes > one->last)
             continue;
         const double apart = ratio_of(largest_over_mean, one->largest_over_mean);
         if (is_nearer(apart, nearest, found == NULL, coll_descriptors[collective].unsized)) {
@@ -50,6 +50,6 @@ int coll_find_known_class(const struct coll_call *call, const struct coll_comm *
     }
     const double over_mean =
         coll_largest_over_mean((double)size * (double)largest, (double)call->bytes, cc->size);
-    *entry = coll_find_class(call->collective, over_mean, call->bytes);
+    *entry = coll_find_class(call->collective, cc->group, over_mean, call->bytes);
     return MPI_SUCCESS;
 }

@@ -97,9 +97,8 @@ static struct choice choose(const struct coll_call *call, struct coll_comm *cc) 
 /* Whether calls like this are looked at for their pattern: alike on all ranks. */
 static int is_watched(const struct coll_call *call, const struct coll_comm *cc) {
     const struct coll_settings *settings = coll_settings();
-    return coll_has_patterns(call->collective) && cc->group == 0 && !is_native(cc) &&
-           !for_native(call) && settings->forced[call->collective] == NULL &&
-           settings->fixed[call->collective] == NULL;
+    return coll_has_patterns(call->collective, cc->group) && !is_native(cc) && !for_native(call) &&
+           settings->forced[call->collective] == NULL && settings->fixed[call->collective] == NULL;
 }
 
 /* The choice for a call whose pattern all ranks have agreed on; else its routine stays NULL. */

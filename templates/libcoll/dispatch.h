@@ -20,11 +20,13 @@ const struct coll_rule *coll_find_rule(enum coll_collective collective, struct c
 #ifdef COLL_PATTERNS
 /*
  * patterns.c: the rules of a pattern, or of a class, for calls of `first` to `last` bytes. Of an
- * alltoallv that is the mean block between different ranks, else all blocks together.
+ * alltoallv that is the mean block between different ranks, else all blocks together. They serve
+ * the ranks of one group; see coll_comm.
  */
 struct coll_pattern_entry {
     const char *name;
     enum coll_collective collective;
+    int group;
     const int *bytes; /* of each block, by positions: [from * ranks + to]; of a class NULL */
     double mean;      /* bytes of a block between different ranks; of a class 0 */
     double largest_over_mean; /* the class: its largest block over the mean; of a pattern 0 */
@@ -44,20 +46,20 @@ struct coll_counts_told {
 int coll_agree_on_counts(const struct coll_comm *cc, struct coll_counts_told *told);
 
 /*
- * classes.c: the entry of the nearest class that has a rule for so many bytes, or NULL where the
- * rules for all calls are nearer; the class of blocks; that entry for an allgatherv.
+ * classes.c: the entry of a group's nearest class that has a rule for so many bytes, or NULL where
+ * the rules for all calls are nearer; the class of blocks; that entry for an allgatherv.
  */
-const struct coll_pattern_entry *coll_find_class(enum coll_collective collective,
+const struct coll_pattern_entry *coll_find_class(enum coll_collective collective, int group,
                                                  double largest_over_mean, MPI_Aint bytes);
 double coll_largest_over_mean(double largest, double all, double blocks);
 int coll_find_known_class(const struct coll_call *call, const struct coll_comm *cc,
                           const struct coll_pattern_entry **entry);
 
 /*
- * recognition.c: whether some entry is of a collective; the entry of a call that all ranks agree
- * on, or NULL. For an alltoallv, that is collective now and then.
+ * recognition.c: whether some entry is of a collective on a group; the entry of a call that all
+ * ranks agree on, or NULL. For an alltoallv, that is collective now and then.
  */
-int coll_has_patterns(enum coll_collective collective);
+int coll_has_patterns(enum coll_collective collective, int group);
 int coll_recognise(const struct coll_call *call, struct coll_comm *cc,
                    const struct coll_pattern_entry **entry);
 

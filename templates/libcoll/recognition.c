@@ -114,7 +114,8 @@ static uint64_t find_fitting(const struct coll_call *call, const struct coll_com
     uint64_t fitting = 0;
     for (int i = 0; i < coll_pattern_count && i < ENTRIES_MOST; ++i) {
         const struct coll_pattern_entry *entry = &coll_pattern_entries[i];
-        if (entry->collective == call->collective && entry->bytes != NULL)
+        if (entry->collective == call->collective && entry->group == cc->group &&
+            entry->bytes != NULL)
             fitting |= (uint64_t)fits(entry, call, cc, one) << i;
     }
     return fitting;
@@ -142,8 +143,9 @@ static void find_sent(const struct coll_call *call, const struct coll_comm *cc, 
 
 /* The entry that serves by what all ranks told: the first pattern that fits, else the class. */
 static const struct coll_pattern_entry *find_entry(const struct coll_counts_told *told,
-                                                   enum coll_collective collective, int ranks) {
-    const uint64_t blocks = (uint64_t)ranks * (uint64_t)(ranks - 1);
+                                                   enum coll_collective collective,
+                                                   const struct coll_comm *cc) {
+    const uint64_t blocks = (uint64_t)cc->size * (uint64_t)(cc->size - 1);
     for (int i = 0; i < ENTRIES_MOST; ++i)
         if (told->fitting >> i & 1)
             return &coll_pattern_entries[i];
@@ -151,7 +153,7 @@ static const struct coll_pattern_entry *find_entry(const struct coll_counts_told
         return NULL;
     const uint64_t mean = told->bytes / blocks;
     return coll_find_class(
-        collective,
+        collective, cc->group,
         coll_largest_over_mean((double)told->largest, (double)told->bytes, (double)blocks),
         mean < INT_MAX ? (MPI_Aint)mean : INT_MAX);
 }
@@ -163,7 +165,7 @@ static int ask(const struct coll_call *call, const struct coll_comm *cc, unsigne
     struct coll_counts_told told = {.fitting = find_fitting(call, cc, one)};
     find_sent(call, cc, one, &told);
     COLL_TRY(coll_agree_on_counts(cc, &told));
-    const struct coll_pattern_entry *entry = find_entry(&told, call->collective, cc->size);
+    const struct coll_pattern_entry *entry = find_entry(&told, call->collective, cc);
     *agreed = (unsigned char)(entry == NULL ? 0 : entry - coll_pattern_entries + 1);
     return MPI_SUCCESS;
 }
@@ -192,9 +194,10 @@ static void learn_anew(struct places *places) {
     *places = (struct places){.wait = LONGER * (places->wait + LEARNED)};
 }
 
-int coll_has_patterns(enum coll_collective collective) {
+int coll_has_patterns(enum coll_collective collective, int group) {
     for (int i = 0; i < coll_pattern_count; ++i)
-        if (coll_pattern_entries[i].collective == collective)
+        if (coll_pattern_entries[i].collective == collective &&
+            coll_pattern_entries[i].group == group)
             return 1;
     return 0;
 }

@@ -22,7 +22,7 @@ from stagegen.patterns import (
     read_patterns,
 )
 from stagegen.recording.functions import arguments_of
-from stagegen.topology import load_topology
+from stagegen.topology import Group, load_topology
 
 CLUSTER = "topologies/chain-4x4-cyclic.yaml"
 
@@ -114,6 +114,34 @@ def test_a_reversed_communicator_has_the_bound_the_schedule_and_the_library_of_i
     assert forms[0]["links"] == forms[1]["links"]
     assert schedules[0] == schedules[1]
     assert tuned[0].sizes == tuned[1].sizes
+
+
+def test_patterns_are_tuned_for_on_all_ranks_or_on_the_group_that_has_them(tmp_path, capsys):
+    cluster = load_topology(CLUSTER)
+    first = cluster.switches[0].hosts
+    ranks = [rank for rank, host in enumerate(cluster.ranks) if host in first]
+    grouped = replace(cluster, groups=(Group("first", tuple(first)),))
+    few = make_pattern("zipf", 4, 1000)
+    turned = tuple(ranks[::-1])
+    file = placed(
+        tmp_path / "p.yaml",
+        replace(make_pattern("zipf", 16, 1000), name="whole"),
+        replace(few, name="here", communicator=turned),
+        replace(few, name="row", collective="allgatherv", sizes=few.sizes[:1], communicator=turned),
+        replace(few, name="there", communicator=tuple(rank + 1 for rank in ranks)),
+        replace(few, name="anywhere"),
+        replace(few, name="rooted", collective="gatherv", sizes=few.sizes[:1], communicator=turned),
+    )
+    found = {one.name: one for one in patterns_of(Path(file), grouped)}
+    assert {name: one.group for name, one in found.items()} == {
+        "whole": None, "here": "first", "row": "first",
+    }  # fmt: skip
+    assert found["here"].communicator == tuple(ranks)
+    assert found["here"].sizes == tuple(row[::-1] for row in few.sizes[::-1])
+    told = capsys.readouterr().err
+    assert "left out: there, anywhere, rooted. Patterns that are tuned for" in told
+    assert "ranks of a group in the topology file" in told
+    assert [one.name for one in patterns_of(Path(file), cluster)] == ["whole"]
 
 
 def test_patterns_of_other_ranks_than_the_clusters_have_a_bound_if_these_are_known(tmp_path):

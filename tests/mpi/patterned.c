@@ -8,7 +8,7 @@
  * Each routine has its defaults, or other values of its parameters by chance.
  * With a plan, only the entry point gets calls. Its letters are taken in turn:
  *
- *   a, b   the first pattern of the library, or the last
+ *   a, b   the first pattern of the library for these ranks, or the last
  *   A      the first with blocks of four times the length
  *   n      nearly the first: no block differs by more than a sixteenth
  *   x      the first, but one rank has something else
@@ -43,7 +43,7 @@
 
 enum { RANKS_MOST = 32, ROUTINES_MOST = 64 };
 
-static int rank, size;
+static int rank, size, group;
 static uint64_t state;
 
 static int asked, operations;
@@ -151,12 +151,20 @@ static void free_groups(void) {
             MPI_Comm_free(&groups[kind].comm);
 }
 
-/* The blocks of the library's first alltoallv pattern, or of its last one. */
+/* The group of the topology that MPI_COMM_WORLD is. */
+static int find_group(void) {
+    struct coll_comm *cc;
+    EXPECT(coll_comm_get(MPI_COMM_WORLD, &cc) == MPI_SUCCESS);
+    return cc->group;
+}
+
+/* The blocks of the library's first alltoallv pattern of these ranks, or of the last one. */
 static const int *bytes_of_pattern(int last) {
     const int *found = NULL;
     for (int i = 0; i < coll_pattern_count; ++i)
         if (coll_pattern_entries[i].collective == COLL_ALLTOALLV &&
-            coll_pattern_entries[i].bytes != NULL && (last || found == NULL))
+            coll_pattern_entries[i].group == group && coll_pattern_entries[i].bytes != NULL &&
+            (last || found == NULL))
             found = coll_pattern_entries[i].bytes;
     return found;
 }
@@ -312,7 +320,7 @@ static const struct coll_routine *routines[ROUTINES_MOST];
 static int find_routines(void) {
     int found = 0;
     for (int i = 0; i < coll_routine_count; ++i)
-        if (coll_routines[i].collective == COLL_ALLTOALLV &&
+        if (coll_routines[i].collective == COLL_ALLTOALLV && coll_routines[i].group == group &&
             strncmp(coll_routines[i].name, "pattern_", 8) == 0)
             routines[found++] = &coll_routines[i];
     return found;
@@ -418,6 +426,7 @@ int main(int argc, char **argv) {
     EXPECT((argc == 3 || argc == 4 || several || counted) && size <= RANKS_MOST);
     plan = argc > 3 ? argv[3] : NULL;
     state = strtoull(argv[1], NULL, 10);
+    group = find_group();
     const int calls = atoi(argv[2]), count = find_routines();
     EXPECT(count > 0);
     make_groups(several);

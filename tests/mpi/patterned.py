@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stagegen.catalogue import Catalogue, load_catalogue, with_native
-from stagegen.generate.pattern_templates import algorithm_name, pattern_root
+from stagegen.catalogue import Catalogue, groups_of, load_catalogue, with_native
+from stagegen.generate.pattern_templates import algorithm_name, algorithm_names, pattern_root
 from stagegen.patterns import Pattern, make_pattern
-from stagegen.topology import Topology
+from stagegen.topology import WHOLE, Group, Topology
 from stagegen.tune import DecisionTable, Rule, Table
 from stagegen.tune.candidates import default_candidate
 from stagegen.tune.communicators import name_of
@@ -83,13 +83,57 @@ def rules_of_classes(topology: Topology) -> tuple[Table, ...]:
     )
 
 
+#: A group of the first RANKS ranks, and how many the cluster has with so many ranks on a host.
+GROUP, EVERYONE = "some", {1: 9, 2: 10}
+
+
+def with_group(slots: int) -> Topology:
+    """A cluster with a group of its first hosts."""
+    topology = support.cluster(EVERYONE[slots], slots)
+    hosts = tuple(dict.fromkeys(topology.ranks[:RANKS]))
+    return replace(topology, groups=(Group(GROUP, hosts),))
+
+
+def patterns_of_both(slots: int) -> list[Pattern]:
+    """Patterns of all ranks, and others of the group."""
+    average = 300 if slots == 1 else 40000
+    everyone = patterns(EVERYONE[slots], average)[:2]
+    own = patterns(RANKS, average)[: len(FAMILIES) if slots == 1 else 2]
+    return [
+        *(replace(one, name=f"all {one.name}") for one in everyone),
+        *(replace(one, group=GROUP) for one in own),
+    ]
+
+
+def decision_of_both(topology: Topology, found: Catalogue, own: list[Pattern]) -> DecisionTable:
+    """One rule for each pattern, with its other orders; of the group a class for one long block."""
+    made = decision(topology, found, own)
+    known = {one.name for one in found.algorithms}
+    orders = {
+        name_of(one): dict.fromkeys((algorithm_name(one), *algorithm_names(one))) for one in own
+    }
+
+    def with_orders(table: Table) -> Table:
+        names = [name for name in orders[table.communicator] if name in known]
+        some = [default_candidate(found.find("alltoallv", name)) for name in names]
+        return replace(table, rules=(Rule(0, some[0], None, tuple(some[1:])),))
+
+    tables = [with_orders(one) if one.communicator in orders else one for one in made.tables]
+    usual, long = (default_candidate(found.find("alltoallv", name)) for name in (GENERAL, ONE_LONG))
+    rules = (Rule(0, usual), Rule(100, long, (99, 100)))
+    hosts = len(topology.groups[0].hosts)
+    one = replace(LONG_PAIR, group=GROUP)
+    table = Table.exactly("alltoallv", name_of(one), RANKS, hosts, rules)
+    return replace(made, tables=(*tables, table), patterns=(*made.patterns, one))
+
+
 def decision(topology: Topology, found: Catalogue, own: list[Pattern]) -> DecisionTable:
     """One rule for each pattern: the routine of its order; and what serves other calls."""
     usual = support.decision(topology, found)
-    hosts = len(set(topology.ranks))
+    seen = {group.name: group.topology for group in groups_of(topology)}
     tables = tuple(
         Table.exactly(
-            "alltoallv", name_of(one), one.ranks, hosts,
+            "alltoallv", name_of(one), one.ranks, len(set(seen[one.group or WHOLE].ranks)),
             (Rule(0, default_candidate(found.find("alltoallv", algorithm_name(one)))),),
         )
         for one in own

@@ -26,6 +26,7 @@ from tests.mpi.conformance import BOTH, PLAIN, built
 from tests.mpi.patterned import (
     ADAPTS,
     EVEN,
+    EVERYONE,
     FAMILIES,
     FEW,
     GENERAL,
@@ -34,7 +35,10 @@ from tests.mpi.patterned import (
     SKEWED,
     catalogue,
     decision,
+    decision_of_both,
     patterns,
+    patterns_of_both,
+    with_group,
 )
 from tests.mpi.test_example_programs import programs
 
@@ -58,6 +62,16 @@ def library(ranks: int, slots: int = 1, classes: bool = False, adapts: bool = Fa
     tables = tuple(table for table in rules.tables if table.communicator not in left)
     chosen = replace(rules, tables=tables, patterns=kept)
     write_library(folder, topology, found, chosen, {}, NOTHING_KNOWN if adapts else None)
+    return folder
+
+
+@lru_cache
+def library_of_both(slots: int = 1) -> Path:
+    """The folder of a library with patterns of all ranks, and others of a group of the first."""
+    topology, own = with_group(slots), patterns_of_both(slots)
+    found = catalogue(topology, own)
+    folder = support.scratch() / f"patterns-of-both-{slots}"
+    write_library(folder, topology, found, decision_of_both(topology, found, own), {})
     return folder
 
 
@@ -152,6 +166,8 @@ def served(
     collective: str = "alltoallv",
     classes: bool = False,
     adapts: str | None = None,
+    folder: Path | None = None,
+    ranks: int = RANKS,
 ) -> dict[str, int]:
     """Which routines served how many calls of a plan, each checked byte by byte.
 
@@ -161,9 +177,9 @@ def served(
     if adapts is not None:
         learned = str(tmp_path / "learned.json")
         variables |= {"LIBCOLL_ADAPTIVE": adapts, "LIBCOLL_LEARN": learned}
-    folder = library(RANKS, classes=classes, adapts=adapts is not None)
+    folder = folder or library(RANKS, classes=classes, adapts=adapts is not None)
     result = support.run(
-        RANKS, program(folder), seed, calls, plan, *words, variables=variables, timeout=900
+        ranks, program(folder), seed, calls, plan, *words, variables=variables, timeout=900
     )
     assert result.returncode == 0, result.stdout + result.stderr
     counts: Counter[str] = Counter()
@@ -262,6 +278,70 @@ def test_a_pattern_is_recognised_on_every_communicator_of_all_ranks(tmp_path):
     found = served(tmp_path, "a", 2000, "communicators")
     assert 1400 < found.pop("pattern_zipf") < 1600
     assert not [name for name in found if name.startswith("pattern_")]
+
+
+@pytest.mark.parametrize(
+    ("plan", "wanted"),
+    [
+        ("a", {"pattern_zipf": 36}),
+        ("abb", {"pattern_zipf": 36, "pattern_banded": 72}),
+        ("h", {ONE_LONG: 36}),
+    ],
+)
+def test_calls_of_a_group_are_served_by_its_patterns_and_classes(tmp_path, plan, wanted):
+    """The job has just the ranks of the group."""
+    calls = 36 * len(plan)
+    assert served(tmp_path, plan, calls, folder=library_of_both()) == wanted
+
+
+def test_patterns_and_classes_of_a_group_serve_no_other_ranks(tmp_path):
+    both, everyone = library_of_both(), EVERYONE[1]
+    found = served(tmp_path, "a", 36, folder=both, ranks=everyone)
+    assert found == {"pattern_all_zipf": 36}
+    for trace in tmp_path.glob("trace-*"):
+        trace.unlink()
+    found = served(tmp_path, "h", 36, folder=both, ranks=everyone)
+    assert not found.keys() & {ONE_LONG, "pattern_zipf", "pattern_banded"}
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_random_counts_arrive_by_the_routines_of_a_group(slots):
+    result = support.run(RANKS, program(library_of_both(slots)), 7, 300, timeout=100)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_ranks_of_a_group_that_disagree_neither_hang_nor_corrupt(tmp_path):
+    found = served(tmp_path, "?", 1500, "communicators", folder=library_of_both())
+    assert len([name for name in found if name.startswith("pattern_")]) > 1
+
+
+@pytest.mark.parametrize("slots", [1, pytest.param(2, marks=pytest.mark.wide)])
+def test_routines_of_patterns_of_a_group_give_the_bytes_of_native(slots):
+    folder = library_of_both(slots)
+    check = built(folder, PLAIN)
+    variables = PLAIN.environment(folder)
+    result = support.run(RANKS, check, "quick", timeout=600, variables=variables)
+    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
+    (passed,) = re.findall(r"^alltoallv +(\d+) passed, 0 failed", result.stdout, re.MULTILINE)
+    assert int(passed) > 50 * (len(FAMILIES) if slots == 1 else 2)
+
+
+def test_tables_of_patterns_of_a_group_are_proven_for_its_ranks():
+    for slots, suffix in ((1, ""), (2, "_by_host")):
+        proven = {one.routine: one for one in audit_folder(library_of_both(slots))}
+        for name in (f"all_zipf{suffix}", f"zipf{suffix}_group_some"):
+            ((_, proof),) = proven[f"alltoallv_pattern_{name}"].proofs
+            assert "every message that is not empty is sent exactly once" in str(proof)
+
+
+def test_a_rule_of_other_ranks_fails_the_proof(tmp_path):
+    shutil.copytree(library_of_both(), tmp_path / "changed")
+    path = tmp_path / "changed" / "src" / "patterns.c"
+    text, count = re.subn(r'(\{"zipf", COLL_ALLTOALLV, )1', r"\g<1>0", path.read_text())
+    assert count == 1
+    path.write_text(text)
+    with pytest.raises(ScheduleError, match="has tables of another group: 1, expected 0"):
+        list(audit_folder(tmp_path / "changed"))
 
 
 #: Letters of a plan, how often each in 30 calls, and what serves them.

@@ -31,6 +31,18 @@ def test_all_shapes_together_have_less_than_twice_the_time():
     assert seconds() < seconds(SETTING.unlimited(SHAPES)) < 2 * seconds()
 
 
+def test_all_shapes_together_have_twice_the_time_at_most_where_hosts_have_several_ranks():
+    """Six jobs besides the whole cluster; without a limit for them, they would have 2.4 times."""
+    jobs = Setting.of("jobs", MODEL)
+    names = tuple(one.name for one in jobs.communicators)
+    assert len(names) == 7
+
+    def of(*some: str) -> float:
+        return allowance(jobs.topology, CATALOGUE, jobs.unlimited(some))
+
+    assert of(*names) == pytest.approx(2 * of(names[0]), abs=1)
+
+
 def test_what_a_program_calls_has_its_share():
     sizes = WHOLE_ONLY.sizes[:2]
     asked = replace(WHOLE_ONLY, wanted=(Wanted("bcast", "whole", sizes),))

@@ -21,14 +21,16 @@ from stagegen.measure.arrivals import Imbalance
 from stagegen.measure.records import Candidate, Timing
 from stagegen.patterns import Pattern, make_pattern
 from stagegen.schedule import lower_bound_of_sizes
+from stagegen.topology import WHOLE, Group
 from stagegen.tune import DecisionTable, Rule, Table
 from stagegen.tune.agreement import TOLD_BYTES, seconds_of
 from stagegen.tune.bounds import bound_of_pattern
 from stagegen.tune.candidates import default_candidate
-from stagegen.tune.communicators import find_communicators, name_of
+from stagegen.tune.communicators import as_seen_by, find_communicators, name_of
 from stagegen.tune.decision import NATIVE_CANDIDATE, Agreement
 from stagegen.tune.field import Sample
 from stagegen.tune.scope import Options
+from stagegen.tune.together import together
 from stagegen.tune.tuner import tune
 from tests.library.schemas import validate
 from tests.measure.fakes import Model
@@ -126,7 +128,8 @@ def test_patterns_whose_rule_is_that_of_all_calls_are_not_recognised():
 
     decision = tune(TOPOLOGY, catalogue(), options(), Model(alike), lambda: True).decision
     routines = library_build(TOPOLOGY, catalogue(), catalogue().algorithms).routines
-    assert not [one for one in c_patterns(decision, routines) if one.collective == "alltoallv"]
+    found = c_patterns(decision, routines, [WHOLE])
+    assert not [one for one in found if one.collective == "alltoallv"]
 
 
 def cost_of_telling(seconds: float) -> Callable[[Candidate, int], float]:
@@ -153,7 +156,8 @@ def test_patterns_are_recognised_only_if_one_gains_more_than_ranks_pay_for_it(se
     assert tables["pattern long"].agreement is None  # of an allgatherv all ranks know all counts
     validate("decision", decision.to_json())
     routines = library_build(TOPOLOGY, catalogue(), catalogue().algorithms).routines
-    found = {one.name for one in c_patterns(decision, routines) if one.collective == "alltoallv"}
+    recognised = c_patterns(decision, routines, [WHOLE])
+    found = {one.name for one in recognised if one.collective == "alltoallv"}
     assert found == ({"keys", "rows"} if paying else set())
 
 
@@ -227,7 +231,8 @@ def with_rules(
     decision = DecisionTable(
         "x", TOPOLOGY.hash, found.hash, False, tuple(tables), patterns=patterns
     )
-    return c_patterns(decision, library_build(TOPOLOGY, found, found.algorithms).routines)
+    routines = library_build(TOPOLOGY, found, found.algorithms).routines
+    return c_patterns(decision, routines, [WHOLE])
 
 
 def test_all_classes_stay_where_one_has_another_rule_than_other_calls():
@@ -290,3 +295,82 @@ def test_an_order_that_a_slow_link_makes_impossible_is_reported_once(capsys):
     (told,) = capsys.readouterr().err.splitlines()
     assert told.startswith("p.yaml: no routine of the schedule all-to-all: ")
     assert "the link s0–s1 is" in told
+
+
+#: A group of the first switch's hosts, with two patterns of its own beside one of all ranks.
+GROUPED = replace(TOPOLOGY, groups=(Group("left", ("n0", "n1", "n2")),))
+ROW, WIDE_ROW = (
+    replace(make_pattern(family, 3, 1000, 1), name=name, group="left")
+    for family, name in (("heavy", "row"), ("zipf", "wide row"))
+)
+LONG_ROW = Pattern("long row", "allgatherv", ((100, 2000, 100),), group="left")
+OF_BOTH = (MATRIX, ROW, WIDE_ROW, LONG_ROW)
+
+
+@lru_cache
+def of_both() -> tuple[Model, DecisionTable, list[CPattern]]:
+    """A tuning for patterns of all ranks and of the group, and its rules in C."""
+    whole = load_catalogue(added=(pattern_root(GROUPED, (MATRIX, ROW, WIDE_ROW), "x.yaml"),))
+    names = ("native", "pair", "simple", "pipelined_ring")
+    kept = (a for a in whole.algorithms if a.name in names or a.name.startswith("pattern_"))
+    found = replace(whole, algorithms=tuple(kept))
+
+    def seconds(candidate: Candidate, size: int) -> float:
+        own = {"pattern_row": 1e-3, "pattern_wide_row": 1e-3}
+        return own.get(candidate.algorithm) or cost_of_telling(0.5e-3)(candidate, size)
+
+    model = Model(seconds)
+    wanted = options(communicators=("whole", *map(name_of, OF_BOTH)), patterns=OF_BOTH)
+    decision = tune(GROUPED, found, wanted, model, lambda: True).decision
+    routines = library_build(GROUPED, found, found.algorithms).routines
+    return model, decision, c_patterns(decision, routines, [WHOLE, "left"])
+
+
+def test_a_group_s_pattern_is_tuned_on_its_ranks_with_its_own_orders():
+    (one,) = find_communicators(GROUPED, ["pattern row"], OF_BOTH)
+    assert (one.ranks, one.hosts, one.group, one.table) == ((0, 1, 2), 3, 1, "pattern row")
+    seen = as_seen_by(GROUPED, one)
+    assert seen.ranks == ("n0", "n1", "n2")
+    bound = lower_bound_of_sizes(seen, "alltoallv", ROW.sizes).seconds
+    assert bound_of_pattern(seen, ROW, round(ROW.average)) == pytest.approx(bound, rel=1e-2)
+    model, decision, _ = of_both()
+    tables = {t.communicator: t for t in decision.tables}
+    assert tables["pattern row"].choice(1000).algorithm == "pattern_row"
+    assert tables["pattern keys"].choice(1000).algorithm == "pattern_keys"
+    assert (tables["pattern row"].shape.ranks, tables["pattern keys"].shape.ranks) == (3, 6)
+    for asked in model.asked:
+        orders = {c.algorithm for c in asked.candidates if c.algorithm.startswith("pattern_")}
+        assert asked.communicator != "pattern row" or all("_row" in name for name in orders)
+        assert asked.communicator != "pattern keys" or all("keys" in name for name in orders)
+
+
+def test_what_ranks_tell_is_timed_once_for_all_ranks_and_once_for_a_group():
+    model, decision, _ = of_both()
+    told = [asked.communicator for asked in model.asked if asked.collective == "allreduce"]
+    assert len(told) == 2
+    assert told[0] == "pattern keys"
+    assert told[1] in ("pattern row", "pattern wide row")
+    weighed = {t.communicator for t in decision.tables if t.agreement is not None}
+    assert weighed == {"pattern keys", "pattern row", "pattern wide row"}
+
+
+def test_a_group_s_pattern_survives_the_files_and_is_of_the_group_in_c():
+    _, decision, found = of_both()
+    assert DecisionTable.from_json(decision.to_json()) == decision
+    validate("decision", decision.to_json())
+    forms = {one["name"]: one for one in decision.to_json()["patterns"]}
+    assert (forms["row"].get("group"), "group" in forms["keys"]) == ("left", False)
+    groups = {one.name: one.group for one in found}
+    assert groups == {"keys": 0, "row": 1, "wide row": 1, "long row": 1}
+
+
+def test_a_group_s_pattern_stays_out_of_what_is_timed_at_the_same_time():
+    names = ["left", "pattern row"]
+    found = find_communicators(GROUPED, names, OF_BOTH)
+    assert together(GROUPED, found) == [(found[0],), (found[1],)]
+
+
+@pytest.mark.parametrize("wrong", [replace(ROW, group="right"), replace(MATRIX, group="left")])
+def test_a_pattern_of_a_group_that_is_not_there_is_refused(wrong):
+    with pytest.raises(InputError, match=r"ranks of the group (right|left), which the topology"):
+        find_communicators(GROUPED, [name_of(wrong)], [wrong])
