@@ -14,12 +14,20 @@ from stagegen.generate.write import write_file
 from stagegen.library import write_library
 from stagegen.measure.live import environments
 from stagegen.measure.log import keep
-from stagegen.measure.records import Measurement
+from stagegen.measure.records import Check, Failure, Measurement
 from stagegen.report import render_report
 from stagegen.tune.recorded import DECISION
 from stagegen.tune.tuner import Tuned
 
 _EVENTS = logging.getLogger(__name__)
+
+
+def _say_what_is_wrong(found: Check | Failure, why: str) -> None:
+    """Say which routine failed its check; within a budget, that is right before it is timed."""
+    _EVENTS.warning(
+        "wrong result, never chosen: %s %s on %s: %s",
+        *(found.collective, found.candidate.spec, found.communicator, why),
+    )
 
 
 def _say_what_is_dropped(folder: Path) -> None:
@@ -84,16 +92,16 @@ def write_folder(
     extra = {"report.html": report}
     write_library(folder, topology, catalogue, tuned.decision, extra, known, everything=build)
     for check in tuned.wrong:
-        _EVENTS.warning(
-            "wrong result, never chosen: %s %s on %s: %s",
-            *(check.collective, check.candidate.spec, check.communicator, check.first_wrong),
-        )
+        _say_what_is_wrong(check, check.first_wrong)
     for failure in (one for found in (*tuned.outcomes, *tuned.parts) for one in found.failures):
-        _EVENTS.warning(
-            "failed when timed, never chosen: %s %s on %s at %d bytes: %s",
-            *(failure.collective, failure.candidate.spec, failure.communicator),
-            *(failure.size, failure.why),
-        )
+        if failure.in_check:
+            _say_what_is_wrong(failure, failure.why.removeprefix("wrong: "))
+        else:
+            _EVENTS.warning(
+                "failed when timed, never chosen: %s %s on %s at %d bytes: %s",
+                *(failure.collective, failure.candidate.spec, failure.communicator),
+                *(failure.size, failure.why),
+            )
     if tuned.decision.spending:
         _EVENTS.info("%s", tuned.decision.spending.text)
     if not tuned.decision.representative:

@@ -312,6 +312,8 @@ class Check:
 class Failure:
     """A routine that passed its check and yet ended or hung the job when it was timed.
 
+    Or one that failed the check right before: the log has that as a check, and no failure.
+
     Attributes:
         collective: its name.
         candidate: the routine.
@@ -320,6 +322,7 @@ class Failure:
         communicator: the name of the ranks that called.
         output: the last lines of what the job said.
         took: seconds from the request to the verdict; None if unknown.
+        in_check: whether it failed the check, so it was not timed.
     """
 
     collective: str
@@ -329,6 +332,7 @@ class Failure:
     communicator: str = WHOLE
     output: tuple[str, ...] = ()
     took: float | None = None
+    in_check: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the record of the log."""

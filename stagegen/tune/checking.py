@@ -86,8 +86,14 @@ class CheckedSource:
 
 
 def _failure(request: Request, check: Check) -> Failure:
-    why = f"wrong: {check.first_wrong or 'it did not end'}"
-    return Failure(request.collective, request.size, check.candidate, why, request.communicator)
+    return Failure(
+        request.collective,
+        request.size,
+        check.candidate,
+        f"wrong: {check.first_wrong or 'it did not end'}",
+        request.communicator,
+        in_check=True,
+    )
 
 
 def find_wrong(

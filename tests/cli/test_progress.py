@@ -8,12 +8,14 @@ import json
 import logging
 import math
 import os
+import re
 import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from stagegen.catalogue import load_catalogue
 from stagegen.cli._endings import ENDINGS, StoppedError, endings
@@ -216,6 +218,23 @@ def test_a_standard_error_that_cannot_be_written_ends_no_run(monkeypatch, error,
     display.show(STATE)
     display.end(0, "")
     assert gone.tried == 1
+
+
+def test_a_bar_shows_the_step_the_races_and_the_time_left_and_goes_away():
+    screen = io.StringIO()
+    bar = Bar(Console(file=screen, force_terminal=True, width=120, _environ={}))
+    bar.show(STATE)
+    bar.show(replace(STATE, what="bcast [64] B", done=4, left_s=12.0))
+    bar._bar.refresh()  # else it is drawn ten times a second
+    bar.say("warning", "a routine failed")
+    (task,) = bar._bar.tasks
+    assert task.completed == pytest.approx(12.0 / (12.0 + 12.0))
+    bar.end(0, "")
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue())
+    assert "4/9" in shown
+    assert "about 12 s left · bcast [64] B" in shown
+    assert "a routine failed\n" in shown
+    assert not task.visible
 
 
 def test_without_a_standard_error_nothing_is_shown(monkeypatch):

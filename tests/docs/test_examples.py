@@ -85,6 +85,12 @@ def measured(folder: Path) -> set[str]:
     return {spec for r in records if r["kind"] == "measurement" for spec in r["seconds"]}
 
 
+def launchers(folder: Path) -> set[str]:
+    """The launchers of a folder's sessions."""
+    records = [json.loads(line) for line in (folder / "measurements.jsonl").open()]
+    return {r["environment"]["launcher"] for r in records if r["kind"] == "session"}
+
+
 def made_again(folder: Path, tmp_path: Path) -> None:
     """Move the folder, and let its own command make it again, without what it was made from."""
     moved = tmp_path / "moved"
@@ -97,17 +103,22 @@ def made_again(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.mpi
-def test_an_algorithm_and_a_timing_mechanism_in_folders_serve_a_tuning(cluster, tmp_path):
+def test_parts_in_folders_serve_a_tuning(cluster, tmp_path):
+    """An algorithm, a timing mechanism and a launcher."""
     shutil.copytree(EXAMPLES / "algorithm" / "templates", cluster / "templates")
     shutil.copy(EXAMPLES / "timing" / "arrival.c", cluster)
+    shutil.copy(EXAMPLES / "launcher" / "stagegen_nice.py", cluster / "nice.py")
     text = (EXAMPLES / "algorithm" / "stagegen.yaml").read_text()
-    (cluster / "stagegen.yaml").write_text(f"{text}timings: [arrival.c]\n")
-    words = ["--algorithms", "star", "--timing", "arrival", "--computation", "1", *QUICK]
+    more = "timings: [arrival.c]\nlaunchers: {nice: nice.py:NiceLauncher}\n"
+    (cluster / "stagegen.yaml").write_text(f"{text}{more}")
+    words = ["--algorithms", "star", "--timing", "arrival", "--computation", "1"]
+    words += ["--launcher", "nice", *QUICK[2:]]
     out = tmp_path / "out"
     tune = ["tune", "--topology", cluster / "topology.yaml", "--output", out]
     result = run(*tune, *words, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert measured(out) == {"star", "native"}
+    assert launchers(out) == {"nice"}
     log = (out / "measurements.jsonl").read_bytes()
     result = run(*tune, *words, "--resume", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
@@ -126,8 +137,7 @@ def test_a_generator_and_a_launcher_of_packages_serve_a_tuning(cluster, packages
     result = run("tune", "--topology", topology, *words, cwd=tmp_path, path=(packages,))
     assert result.returncode == 0, result.stderr
     assert measured(out) == {"greedy", "native"}
-    sessions = [json.loads(line) for line in (out / "measurements.jsonl").open()]
-    assert {r["environment"]["launcher"] for r in sessions if r["kind"] == "session"} == {"nice"}
+    assert launchers(out) == {"nice"}
     decision = json.loads((out / "decision.json").read_text())
     for table in decision["tables"]:  # a routine with tables serves these very ranks only
         served = {rule["algorithm"] for rule in table["rules"]}

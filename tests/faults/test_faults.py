@@ -10,13 +10,17 @@ import pytest
 
 from docs.tools.bench_tuning.full_disk import tuned_on_a_full_disk, why_no_small_disk
 from docs.tools.bench_tuning.tunings import processes
-from tests.faults.tuning import Tuning
+from tests.faults.tuning import OPTIONS, Tuning
 from tests.library.schemas import validate
 
+#: No limit of time; and a budget, as `stagegen tune` has unless told otherwise, whose search goes
+#: another way. Here all is measured before it is spent.
+BUDGETS = ["0", pytest.param("1m", marks=pytest.mark.wide)]
 
-@pytest.fixture
-def tuning(tmp_path):
-    return Tuning(tmp_path)
+
+@pytest.fixture(params=BUDGETS)
+def tuning(tmp_path, request):
+    return Tuning(tmp_path, options=(*OPTIONS[:-1], request.param))
 
 
 def faults(tuning: Tuning, *several: dict) -> None:

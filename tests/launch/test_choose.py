@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from stagegen.errors import InputError
+from stagegen.measure.launch.lab import process
+from stagegen.measure.launch.lab.process import why_no_lab
 from stagegen.measure.launch.local import LocalLauncher
 from stagegen.measure.launch.registry import (
     choose_launcher,
@@ -97,3 +101,21 @@ def test_a_registered_launcher_does_not_take_anothers_name():
 @pytest.mark.parametrize("name", launcher_names())
 def test_every_launcher_knows_its_name(name):
     assert make_launcher(name).name == name
+
+
+@pytest.mark.parametrize("name", ["hydra", "openmpi"])
+def test_without_an_ssh_client_a_launcher_says_what_to_install(cluster, monkeypatch, name):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    module = sys.modules[f"stagegen.measure.launch.{name}"]
+    monkeypatch.setattr(module, "find_mpi", lambda *of: None)
+    monkeypatch.setattr(module.shutil, "which", lambda tool: None)
+    launcher = make_launcher(name)
+    why = launcher.why_unavailable(cluster(TEXT + ADDRESSES), launcher.flavours[0])
+    assert why == "ssh was not found; install an ssh client (Debian: openssh-client)"
+
+
+def test_without_its_tools_the_lab_says_what_to_install(monkeypatch):
+    there = {"unshare", "ip"}
+    monkeypatch.setattr(process.shutil, "which", lambda tool, path: tool if tool in there else None)
+    # Not what is remembered of this machine.
+    assert why_no_lab.__wrapped__() == "nsenter, tc not found: install iproute2, util-linux"

@@ -169,3 +169,11 @@ def test_the_dispatcher_s_rules_are_the_decision_table(seed, tmp_path):
     answers = result.stdout.splitlines()
     assert answers == [expected(decision, question) for question in questions]
     assert {"native", "one native", "two native"} < set(answers)
+
+
+def test_rules_without_any_table_compile_without_a_warning_and_leave_all_to_native(tmp_path):
+    """Such as of a tuning for patterns alone, if the native routine won with all of them."""
+    program = compiled(DecisionTable("c", "0" * 64, CATALOGUE.hash, True, ()), tmp_path)
+    asked = "0 3 0 4 1 1024\n"
+    done = subprocess.run([program], input=asked, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["native"]

@@ -1,4 +1,4 @@
-"""The page of a tuning says where its times were measured."""
+"""The page of a tuning says where its times were measured, and what of them is not known."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import replace
 import pytest
 
 from stagegen.catalogue import load_catalogue
+from stagegen.measure.records import Candidate, Failure
 from stagegen.report.page import render_report
-from stagegen.tune.decision import DecisionTable
+from stagegen.tune.decision import NATIVE_CANDIDATE, DecisionTable, Rule, Table
+from stagegen.tune.field import Sample
+from stagegen.tune.plan import Outcome
 from stagegen.tune.tuner import Tuned
 from tests.measure.fakes import ENVIRONMENT
 from tests.strategies import make_topology
@@ -22,3 +25,50 @@ def test_an_emulated_network_is_told_whatever_the_launcher_is_called(emulated):
     page = render_report(topology, catalogue, Tuned(decision, (), ()), [environment])
     told = "through the launcher <b>mine</b> (an emulated cluster on one machine)" in page
     assert told == emulated
+
+
+def page_of(
+    table: Table, *, is_representative: bool = True, failures: tuple[Failure, ...] = ()
+) -> str:
+    """The page of a broadcast with one table, of which nothing was measured at other sizes."""
+    topology, catalogue = make_topology([2, 2], [0]), load_catalogue()
+    decision = DecisionTable(
+        topology.name, topology.hash, catalogue.hash, is_representative, (table,)
+    )
+    samples = {64: {NATIVE_CANDIDATE: Sample((1e-3, 2e-3)), RING: Sample((1e-3, 1e-3))}}
+    outcome = Outcome("bcast", "whole", (table,), samples, failures)
+    return render_report(topology, catalogue, Tuned(decision, (outcome,), ()), [ENVIRONMENT])
+
+
+RING = Candidate("linear")
+RULES = (Rule(0, NATIVE_CANDIDATE), Rule(3000, RING, (2048, 4096)))
+
+
+def test_the_page_tells_between_which_sizes_the_choice_changes():
+    page = page_of(Table.exactly("bcast", "cluster", 4, 4, RULES))
+    assert '<td class="l">2 KiB and 4 KiB</td>' in page
+    assert '<td class="l"></td></tr>' in page, "the first rule has no crossover"
+
+
+@pytest.mark.parametrize("sizes", [(), (64, 4096)])
+def test_the_page_names_the_sizes_whose_times_are_not_known_well_enough(sizes):
+    table = replace(Table.exactly("bcast", "cluster", 4, 4, RULES), unconverged=sizes)
+    page = page_of(table)
+    assert ("is not known to within the width" in page) == bool(sizes)
+    assert ("64 B, 4 KiB." in page) == bool(sizes)
+
+
+@pytest.mark.parametrize("is_representative", [True, False])
+def test_the_page_warns_of_times_of_another_machine(is_representative):
+    table = Table.exactly("bcast", "cluster", 4, 4, RULES)
+    page = page_of(table, is_representative=is_representative)
+    assert ("Not representative: these times are of the machine" in page) != is_representative
+
+
+@pytest.mark.parametrize("in_check", [True, False])
+def test_the_page_says_whether_a_routine_failed_its_check_or_when_it_was_timed(in_check):
+    failure = Failure("bcast", 64, RING, "it hung", in_check=in_check)
+    page = page_of(Table.exactly("bcast", "cluster", 4, 4, RULES), failures=(failure,))
+    checked = "Failed its check before it was timed at 64 B, never chosen: linear: it hung"
+    timed = "Failed when timed at 64 B, never chosen: linear: it hung"
+    assert (checked in page, timed in page) == (in_check, not in_check)

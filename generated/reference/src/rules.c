@@ -273,6 +273,8 @@ static const struct coll_table {
 };
 /* clang-format on */
 
+enum { TABLES = 48 };
+
 /* Of communicators for which nothing was tuned. */
 static const struct coll_table none;
 
@@ -289,7 +291,7 @@ static int serves(const struct coll_table *table, const struct coll_comm *cc) {
 
 static const struct coll_table *find_table(enum coll_collective collective,
                                            const struct coll_comm *cc) {
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; ++i)
+    for (int i = 0; i < TABLES; ++i)
         if (tables[i].collective == collective && serves(&tables[i], cc))
             return &tables[i];
     return &none;
@@ -313,7 +315,7 @@ const struct coll_rule *coll_find_rule(enum coll_collective collective, struct c
 }
 
 static int are_served(const struct coll_comm *cc) {
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; ++i)
+    for (int i = 0; i < TABLES; ++i)
         if (serves(&tables[i], cc))
             return 1;
     return 0;
