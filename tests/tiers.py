@@ -171,7 +171,9 @@ WIDE: dict[str, tuple[str, ...]] = {
     "faults/test_faults": (
         "test_a_failure_that_does_not_come_again_costs_no_routine",
         "test_a_job_that_is_slow_but_lives_is_not_given_up",
-        "test_a_routine_that_fails_when_checked_is_recorded_and_left_out",
+        "test_a_killed_run_goes_on_again_and_again[1m]",
+        "test_a_routine_that_fails_when_checked_is_recorded_and_left_out[0-*]",
+        "test_a_routine_that_fails_when_checked_is_recorded_and_left_out[1m-hang]",
         "test_a_routine_that_fails_when_timed_is_recorded_and_left_out",
         "test_a_run_that_is_killed_after_a_failure_goes_on",
         "test_a_signal_ends_a_run_in_order_and_it_goes_on",

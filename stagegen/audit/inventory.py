@@ -37,7 +37,8 @@ def read_build(sources: Path, topology: Topology) -> tuple[BuildRoutine, ...]:
         ScheduleError: a file contradicts itself or the other files; names it.
     """
     everyone = {host.name for host in topology.hosts}
-    shapes = [_shape(topology, hosts) for hosts in (everyone, *(g.hosts for g in topology.groups))]
+    groups = (everyone, *(group.hosts for group in topology.groups))
+    shapes = [_shape(topology, hosts) for hosts in groups]
     code = read_of_folder(sources / "routines.c")
     collectives = _collectives(code)
     known = _known(sources.parent)
@@ -49,7 +50,8 @@ def read_build(sources: Path, topology: Topology) -> tuple[BuildRoutine, ...]:
     for function, use in read_rules(sources / "rules.c", routines, shapes):
         uses[function].append(use)
     if (sources / "patterns.c").exists():
-        for function, use in read_pattern_rules(sources / "patterns.c", routines):
+        ranks = [sum(host in hosts for host in topology.ranks) for hosts in groups]
+        for function, use in read_pattern_rules(sources / "patterns.c", routines, ranks):
             uses[function].append(use)
     return tuple(replace(routine, uses=tuple(uses[routine.function])) for routine in routines)
 

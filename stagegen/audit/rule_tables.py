@@ -23,9 +23,10 @@ _TABLE = re.compile(
 )
 _ENTRY = re.compile(
     r'\{"[^"]*", COLL_(?P<collective>[A-Z_]+), (?P<group>\d+), '
-    r"(?:bytes_of_\w+, [\d.e+]+, 0\.0|NULL, 0\.0, [1-9][\d.e+]*), "
+    r"(?:(?P<blocks>bytes_of_\w+), [\d.e+]+, 0\.0|NULL, 0\.0, [1-9][\d.e+]*), "
     r"\d+, \w+, &(?P<rules>\w+)\[(?P<row>\d+)\]\},\s*"
 )
+_BLOCKS = re.compile(r"^static const int (bytes_of_\w+)\[\] = \{(.*?)^\};", re.M | re.S)
 _RULES = re.compile(r"^static const struct coll_rule (\w+)\[\] = \{(.*?)^\};", re.M | re.S)
 
 
@@ -94,12 +95,15 @@ def _uses(
         yield routines[int(part)], Use(where, read_parameters(path, parameters))
 
 
-def read_pattern_rules(path: Path, routines: Sequence[BuildRoutine]) -> Iterator[tuple[str, Use]]:
+def read_pattern_rules(
+    path: Path, routines: Sequence[BuildRoutine], ranks: Sequence[int]
+) -> Iterator[tuple[str, Use]]:
     """Yield the function that each rule for calls of a pattern calls, and its use.
 
     Args:
         path: ``patterns.c``: the rules of each pattern, and the entries that name them.
         routines: of ``coll_routines[]``.
+        ranks: how many the cluster has, and each of its groups.
 
     Raises:
         InputError: the file is missing.
@@ -107,12 +111,16 @@ def read_pattern_rules(path: Path, routines: Sequence[BuildRoutine]) -> Iterator
     """
     code = read_of_folder(path)
     entries = only(r"coll_pattern_entries\[\] = \{(.*?)\n\};", code, "coll_pattern_entries[]")
+    found = list(rows_of("coll_pattern_entries", entries[1], _ENTRY))
+    blocks = {name: len(re.findall(r"\d+", text)) for name, text in _BLOCKS.findall(code)}
     named = [
         (row["rules"], int(row["row"]), (row["collective"].lower(), int(row["group"])))
-        for row in rows_of("coll_pattern_entries", entries[1], _ENTRY)
+        for row in found
     ]
     rules = dict(_RULES.findall(code))
     of = {name: whose for name, _, whose in named}
+    for row, (name, _, whose) in zip(found, named, strict=True):
+        _check_entry(path, name, whose == of[name], whose[1], blocks.get(row["blocks"]), ranks)
     if set(of) != set(rules):
         differ = ", ".join(sorted(set(of).symmetric_difference(rules)))
         raise ScheduleError(
@@ -144,6 +152,28 @@ def read_pattern_rules(path: Path, routines: Sequence[BuildRoutine]) -> Iterator
             rows_of_size = ", ".join(map(str, begins[:-1]))
             problem = f"no rule begins at its row {place}; rules begin at {rows_of_size}"
             raise ScheduleError(f"{where}: {problem}")
+
+
+def _check_entry(
+    path: Path, name: str, is_alike: bool, group: int, blocks: int | None, ranks: Sequence[int]
+) -> None:
+    """Check that an entry is for ranks that there are, and has a block for each pair of them.
+
+    Args:
+        path: of ``patterns.c``.
+        name: of its rules.
+        is_alike: whether all entries with these rules are for the same ranks and collective.
+        group: of its ranks.
+        blocks: how many it has; None for a class.
+        ranks: of the cluster, and of each of its groups.
+    """
+    if not is_alike:
+        raise ScheduleError(f"{path}: {name}[] serves several groups or collectives")
+    if group >= len(ranks):
+        raise ScheduleError(f"{path}: {name}[] is for group {group}, which there is not")
+    if blocks is not None and blocks != ranks[group] ** 2:
+        problem = f"is for {blocks} blocks, but group {group} has {ranks[group]} ranks"
+        raise ScheduleError(f"{path}: {name}[] {problem}")
 
 
 _INT_MAX = 2**63

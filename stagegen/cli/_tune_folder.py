@@ -22,8 +22,8 @@ from stagegen.tune.tuner import Tuned
 _EVENTS = logging.getLogger(__name__)
 
 
-def _say_what_is_wrong(found: Check | Failure, why: str) -> None:
-    """Say which routine failed its check; within a budget, that is right before it is timed."""
+def _say_that_it_is_wrong(found: Check | Failure, why: str) -> None:
+    """Say that a routine failed its check, at the start or right before it was to be timed."""
     _EVENTS.warning(
         "wrong result, never chosen: %s %s on %s: %s",
         *(found.collective, found.candidate.spec, found.communicator, why),
@@ -92,10 +92,10 @@ def write_folder(
     extra = {"report.html": report}
     write_library(folder, topology, catalogue, tuned.decision, extra, known, everything=build)
     for check in tuned.wrong:
-        _say_what_is_wrong(check, check.first_wrong)
+        _say_that_it_is_wrong(check, check.first_wrong)
     for failure in (one for found in (*tuned.outcomes, *tuned.parts) for one in found.failures):
         if failure.in_check:
-            _say_what_is_wrong(failure, failure.why.removeprefix("wrong: "))
+            _say_that_it_is_wrong(failure, failure.told)
         else:
             _EVENTS.warning(
                 "failed when timed, never chosen: %s %s on %s at %d bytes: %s",

@@ -79,8 +79,8 @@ def patterns_of(file: Path | None, topology: Topology) -> tuple[Pattern, ...]:
 def _groups_with(pattern: Pattern, groups: Mapping[str, Sequence[int]]) -> list[str]:
     """Return the one group whose ranks have a pattern, or none.
 
-    A pattern of as many ranks as the cluster is of all of them. Others say whose they are by their
-    communicator.
+    A pattern of as many ranks as the cluster is of all of them. For other patterns, the
+    communicator says which group has them.
     """
     return [
         name
@@ -92,8 +92,8 @@ def _groups_with(pattern: Pattern, groups: Mapping[str, Sequence[int]]) -> list[
 def _asked(topology: Topology) -> str:
     """Say what patterns are tuned for."""
     return (
-        "Patterns that are tuned for are an alltoallv or allgatherv with data, of all "
-        f"{topology.rank_count} ranks of the cluster, or with a `communicator:` of exactly the "
+        "Tuning is for each alltoallv and allgatherv with data that has all "
+        f"{topology.rank_count} ranks of the cluster, or whose `communicator:` has exactly the "
         "ranks of a group in the topology file"
     )
 

@@ -102,12 +102,16 @@ def pattern_root(
             raise InputError(
                 f"the pattern {pattern.name!r} has a block above {BLOCK_MOST} B", source
             )
-        for name in algorithm_names(pattern):
+        ranks = _ranks_of(topology, pattern)
+        own = algorithm_names(pattern)
+        # The suffix tells the functions of a group's routines apart; names may end likewise.
+        names = dict.fromkeys([*own, *(f"{name}{ranks.suffix}" for name in own)])
+        for name in names:
             if name in owner:
                 both = f"the patterns {owner[name]!r} and {pattern.name!r}"
                 raise InputError(f"{both} both become {name}; rename one", source)
-        owner |= dict.fromkeys(algorithm_names(pattern), pattern.name)
-        files |= _files(_ranks_of(topology, pattern), pattern, lacking)
+        owner |= dict.fromkeys(names, pattern.name)
+        files |= _files(ranks, pattern, lacking)
     for text in lacking:
         say(text)
     return Root(source, files, LABEL)

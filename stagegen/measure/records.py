@@ -334,6 +334,11 @@ class Failure:
     took: float | None = None
     in_check: bool = False
 
+    @property
+    def told(self) -> str:
+        """Why, without what a reader knows of a failed check."""
+        return self.why.removeprefix("wrong: ")
+
     def to_json(self) -> dict[str, Any]:
         """Return the record of the log."""
         return {

@@ -42,8 +42,8 @@ def time_telling(
 ) -> Mapping[str, float]:
     """Return the seconds that ranks take to tell each other what they have, by communicator.
 
-    The communicators are those of patterns whose calls are recognised so, by names. In collectives
-    that are not among them, all ranks know all counts. Patterns of the same ranks share a time.
+    The communicators are those of patterns whose calls are recognised so, by names. Those of other
+    patterns are missing: there, all ranks know all counts. Patterns of the same ranks share a time.
 
     Args:
         source: makes measurements, or has them from a log.

@@ -80,7 +80,8 @@ class CheckedSource:
                     raise CandidateWrong(_failure(request, check))
             for candidate in unchecked:
                 if unended := self._unended.get((request.collective, candidate.algorithm)):
-                    check = replace(unended, candidate=candidate)
+                    where = f"it did not end its check on {unended.communicator}"
+                    check = replace(unended, candidate=candidate, first_wrong=where)
                     raise CandidateWrong(_failure(request, check))
         return self._source.measure(request)
 

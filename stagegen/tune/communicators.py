@@ -154,11 +154,12 @@ def name_of(pattern: Pattern) -> str:
 def _with_pattern(topology: Topology, pattern: Pattern) -> Communicator:
     """Return the ranks of the cluster, or of a pattern's group, for its calls alone."""
     own = _groups(topology).get(pattern.group or WHOLE)
-    if own is None or len(own.ranks) != pattern.ranks:
-        raise InputError(
-            f"the pattern {pattern.name!r} is of {pattern.ranks} ranks of the group "
-            f"{pattern.group or WHOLE}, which the topology does not have"
-        )
+    if own is None:
+        raise InputError(f"the topology has no group {pattern.group} of pattern {pattern.name!r}")
+    if len(own.ranks) != pattern.ranks:
+        whose = "the cluster" if pattern.group is None else f"the group {pattern.group}"
+        counts = f"{pattern.ranks} ranks, but {whose} has {len(own.ranks)}"
+        raise InputError(f"the pattern {pattern.name!r} has {counts}")
     return replace(own, name=name_of(pattern), pattern=pattern)
 
 

@@ -34,7 +34,7 @@ def outcome_of(
         plan: what was tuned.
         kinds: the tables to make.
         points: what is known of each size; a size that is missing is unknown.
-        failures: what ended or hung the job.
+        failures: what ended or hung the job, or was wrong when it was checked.
         crossovers: finds where choices change; if None, they change at measured sizes.
         final: whether the choices serve in the end; else they only decide what is measured next.
 

@@ -12,7 +12,7 @@ from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.tune.candidates import at_size, default_candidate
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.field import Field, Times, distinct, least
+from stagegen.tune.field import LONG_SECONDS, Field, Times, distinct, least
 from stagegen.tune.parameters import KEPT_SECONDS, Tuner, choices
 from stagegen.tune.plan import Plan
 from stagegen.tune.point import Point
@@ -104,6 +104,7 @@ class Scout:
             late = self.plan.late(size)
             asked, gain = self._asked(size, everyone), self.plan.protocol.gain
             named = look(self.source, asked, everyone, prediction, seen, late, gain)
+            self._look_at_defaults(size, algorithms, seen)
         if self.plan.tunes(size) and not (holds and self._has_values_of(size, hinted, seen)):
             self._tune(size, algorithms, everyone, seen)
         told = self._told(size, hinted, seen) if holds else frozenset()
@@ -112,6 +113,26 @@ class Scout:
         if point.is_dear and _has_lost_as_foreseen(left, prediction, size):
             point.named = left
         return point
+
+    def _look_at_defaults(self, size: int, algorithms: Sequence[Algorithm], seen: Times) -> None:
+        """Look at routines with their defaults, too, where all long calls are far above the bound.
+
+        The values that are best for short messages may lose frames with long ones, such as many
+        messages in flight. Then a look with them says nothing of the algorithm.
+        """
+        best = min(least(seen).values())
+        if self.plan.one_rule or best <= max(LONG_SECONDS, ODD * self.plan.bound(size)):
+            return
+        for algorithm in algorithms:
+            known = self.parameters[algorithm.name]
+            usual = at_size(algorithm, default_candidate(algorithm), size, self.plan.ranks)
+            if known not in seen or known == usual:
+                continue
+            alone = self.make_field((usual,))
+            look_at_few(self.source, self._asked(size, alone), (usual,), seen, best)
+            slower = max((known, usual), key=lambda one: min(seen[one]))
+            self.parameters[algorithm.name] = usual if slower == known else known
+            del seen[slower]
 
     def as_seen(self, size: int, seen: Times) -> Point:
         """Return what is known of a size if there was no time to look at all candidates."""

@@ -31,22 +31,22 @@ def together(
     """Return the communicators in sets that may be timed at the same time.
 
     Among named groups that follow each other, each joins the first set in which it shares nothing
-    with any member, as the checker finds. All others are alone: their searches learn from each
-    other, or their blocks are not even.
+    with any member, as the checker finds. All others are alone: jobs learn from each other, and
+    what is timed together must have even blocks.
 
     Args:
         topology: the cluster.
         communicators: in the order in which they are tuned.
     """
     found: list[tuple[Communicator, ...]] = []
-    for is_named, some in groupby(communicators, key=_is_apart):
+    for is_named, some in groupby(communicators, key=_may_be_together):
         row = list(some)
         found += _apart(topology, row) if is_named else [(one,) for one in row]
     return found
 
 
-def _is_apart(communicator: Communicator) -> bool:
-    """Whether it is a named group; members that are timed together have even blocks."""
+def _may_be_together(communicator: Communicator) -> bool:
+    """Whether it is a named group, with calls of even blocks."""
     return bool(communicator.group) and communicator.pattern is None
 
 

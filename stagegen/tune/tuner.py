@@ -262,7 +262,7 @@ class Calls:
         seconds: that a repetition takes at least: the lower bounds of its calls, what ranks compute
             before them, and how late they may come.
         learns: whether the search may learn from another one.
-        is_of_job: whether it is of a job on parts of the cluster, besides what else is tuned for.
+        is_of_job: whether it is of a job on parts of the cluster.
     """
 
     seconds: float

@@ -139,7 +139,7 @@ def test_patterns_are_tuned_for_on_all_ranks_or_on_the_group_that_has_them(tmp_p
     assert found["here"].communicator == tuple(ranks)
     assert found["here"].sizes == tuple(row[::-1] for row in few.sizes[::-1])
     told = capsys.readouterr().err
-    assert "left out: there, anywhere, rooted. Patterns that are tuned for" in told
+    assert "left out: there, anywhere, rooted. Tuning is for each alltoallv and allgatherv" in told
     assert "ranks of a group in the topology file" in told
     assert [one.name for one in patterns_of(Path(file), cluster)] == ["whole"]
 

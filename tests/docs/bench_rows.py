@@ -39,6 +39,8 @@ def carried(one: Row) -> Row:
     return replace(one, native=Time(one.native.median, None), tuned=Time(one.tuned.median, None))
 
 
-def launched_again(one: Row, native: Sequence[float], tuned: Sequence[float]) -> Row:
+def launched_again(
+    one: Row, native: Sequence[float], tuned: Sequence[float], run: str = "a"
+) -> Row:
     """A row with the medians of further launches."""
-    return replace(one, launches=Launches(tuple(native), tuple(tuned)))
+    return replace(one, launches=Launches(run, tuple(native), tuple(tuned)))

@@ -99,6 +99,8 @@ def test_further_launches_decide_what_one_job_made_suspect(left, is_broken):
     assert [one.launches for one in found.suspects] == [tuple(left)]
     assert bool(found.broken) is is_broken
     assert verdict([rows[0], *sides[1:]], P).broken, "a side was in no further launch"
+    other = launched_again(sides[1], ones, [0.5] * 5, run="b")
+    assert verdict([rows[0], other, rows[2]], P).broken, "a side was in other launches"
 
 
 def test_further_launches_of_what_no_job_made_suspect_show_nothing():

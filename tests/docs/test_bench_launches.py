@@ -50,10 +50,15 @@ def test_each_launch_times_all_points_in_an_order_of_its_own():
     found = launched(compare, points)
     assert [sorted(order) for order in orders] == [points] * LAUNCHES
     assert len({tuple(order) for order in orders}) == LAUNCHES
+    (run,) = {one.run for one in found.values()}
     assert found == {
-        ("bcast", size): Launches(tuple(size + n for n in range(1, LAUNCHES + 1)), (2,) * LAUNCHES)
+        ("bcast", size): Launches(
+            run, tuple(size + n for n in range(1, LAUNCHES + 1)), (2,) * LAUNCHES
+        )
         for size in range(8)
     }
+    (again,) = {one.run for one in launched(compare, points).values()}
+    assert again != run, "another run has other times"
 
 
 @pytest.mark.parametrize(

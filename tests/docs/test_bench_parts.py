@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from docs.tools.bench.parts import Part, Tuning
 from docs.tools.bench.plan import CATALOGUE, CLUSTERS, FIXED, KIB
 from docs.tools.bench.results import results
 from docs.tools.bench.rows import Launches
+from stagegen.errors import MeasurementError
 from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
 from stagegen.measure.records import Candidate
 from stagegen.tune.field import Sample
@@ -75,7 +77,8 @@ class Stagegen:
 
     def launch(self, cluster, library, points):
         self.launched.append((os.environ[CONGESTION_VARIABLE], list(points)))
-        return {point: Launches((2.0,) * 5, (1.0,) * 5) for point in points}
+        run = str(len(self.launched))
+        return {point: Launches(run, (2.0,) * 5, (1.0,) * 5) for point in points}
 
     def commands(self) -> list[str]:
         """Return what was asked for since the last time."""
@@ -240,6 +243,31 @@ def test_what_is_measured_anew_is_launched_anew_with_all_that_is_suspect(stagege
     one.measure()
     ((_, first), (_, again)) = stagegen.launched
     assert first == again == [("allgather", 64 * KIB), ("gather", 64 * KIB)]
+
+
+def test_launches_of_what_another_library_served_stay(stagegen):
+    stagegen.tuned_s = 3.0
+    for _ in range(2):
+        tuning("gather").measure()
+        tuning("bcast", "reduce").measure()
+    own = [points for _, points in stagegen.launched]
+    assert own == [[("gather", 64 * KIB)], [("bcast", 9 * 64 * KIB), ("reduce", 9 * 64 * KIB)]]
+    runs = [row.launches.run for row in kept().rows()]
+    assert runs == ["2", "1", "2"]
+
+
+def test_a_further_launch_that_fails_ends_the_program_with_what_failed(
+    stagegen, monkeypatch, capsys
+):
+    def fails(*of):
+        raise MeasurementError("the job ended")
+
+    stagegen.tuned_s = 3.0
+    monkeypatch.setattr(parts, "launch", fails)
+    words = ["bench", "--clusters", RANDOM.name, "--congestion", "bbr", "--collectives", "bcast"]
+    monkeypatch.setattr(sys, "argv", words)
+    assert program.main() == 1
+    assert "error: the job ended\n" in capsys.readouterr().err
 
 
 def test_what_was_compared_with_another_library_is_not_launched_again(stagegen, monkeypatch):

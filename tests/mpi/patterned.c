@@ -1,7 +1,7 @@
 /*
  * Alltoallv calls with random counts, of which every rank makes the same from the same seed.
  *
- *   patterned SEED CALLS [PLAN [communicators|asked]]
+ *   patterned SEED CALLS [PLAN [communicators|rows|asked]]
  *
  * All routines of patterns in turn, or the entry point, get them: blocks that a schedule has are
  * often empty, and others are not. What arrives is compared with what was sent, byte by byte.
@@ -26,6 +26,8 @@
  *
  * With `communicators`, each call is on one of several by chance: that of all ranks, a duplicate,
  * one with all ranks in any order, one for each half. Now and then one of them is made anew.
+ * With `rows`, the halves are the first ranks and the last ones. The letters a, b and A then mean
+ * the patterns of the call's own ranks, and there may be no others.
  * With `asked`, the program prints how often the ranks told each other of their counts. It is
  * linked with --wrap for what they do so with, which has to be freed at the end.
  *
@@ -43,7 +45,7 @@
 
 enum { RANKS_MOST = 32, ROUTINES_MOST = 64 };
 
-static int rank, size, group;
+static int rank, size, group, in_rows;
 static uint64_t state;
 
 static int asked, operations;
@@ -122,7 +124,7 @@ static void make_group(int kind) {
         EXPECT(MPI_Comm_dup(MPI_COMM_WORLD, &made->comm) == MPI_SUCCESS);
     } else {
         if (kind == HALVES)
-            color = draw_key() % 2;
+            color = in_rows ? 2 * rank / size : draw_key() % 2;
         EXPECT(MPI_Comm_split(MPI_COMM_WORLD, color, draw_key(), &made->comm) == MPI_SUCCESS);
     }
     find_ranks(made);
@@ -151,15 +153,15 @@ static void free_groups(void) {
             MPI_Comm_free(&groups[kind].comm);
 }
 
-/* The group of the topology that MPI_COMM_WORLD is. */
-static int find_group(void) {
+/* What the library knows of a communicator. */
+static struct coll_comm *known_of(MPI_Comm comm) {
     struct coll_comm *cc;
-    EXPECT(coll_comm_get(MPI_COMM_WORLD, &cc) == MPI_SUCCESS);
-    return cc->group;
+    EXPECT(coll_comm_get(comm, &cc) == MPI_SUCCESS);
+    return cc;
 }
 
-/* The blocks of the library's first alltoallv pattern of these ranks, or of the last one. */
-static const int *bytes_of_pattern(int last) {
+/* The blocks of the library's first alltoallv pattern of a group, or of the last one. */
+static const int *bytes_of(int group, int last) {
     const int *found = NULL;
     for (int i = 0; i < coll_pattern_count; ++i)
         if (coll_pattern_entries[i].collective == COLL_ALLTOALLV &&
@@ -167,6 +169,11 @@ static const int *bytes_of_pattern(int last) {
             (last || found == NULL))
             found = coll_pattern_entries[i].bytes;
     return found;
+}
+
+/* The same of the ranks of MPI_COMM_WORLD. */
+static const int *bytes_of_pattern(int last) {
+    return bytes_of(group, last);
 }
 
 static int length(int kind, int from, int to) {
@@ -215,6 +222,17 @@ static void change_rows(void) {
 
 static const char *plan;
 static unsigned long calls_made;
+
+/* Those of a pattern of the ranks that call. */
+static void counts_of_own(char letter) {
+    const struct coll_comm *cc = known_of(here->comm);
+    const int *bytes = bytes_of(cc->group, letter == 'b');
+    for (int i = 0; i < cc->size; ++i)
+        for (int j = 0; j < cc->size; ++j) {
+            const int length = bytes[cc->position_of[i] * cc->size + cc->position_of[j]] / 2;
+            counts[here->world_of[i]][here->world_of[j]] = letter == 'A' ? 4 * length : length;
+        }
+}
 
 /* The lengths of a letter of the plan, in pairs of bytes. */
 static void counts_of(char letter) {
@@ -265,6 +283,8 @@ static void draw_counts(char letter) {
     const int kind = (int)draw(7);
     if (plan == NULL)
         draw_any(kind);
+    else if (in_rows)
+        counts_of_own(letter);
     else if (strchr("vVhsiq0", letter) != NULL)
         counts_of_class(letter);
     else
@@ -421,12 +441,13 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    const int several = argc == 5 && strcmp(argv[4], "communicators") == 0;
+    in_rows = argc == 5 && strcmp(argv[4], "rows") == 0;
+    const int several = in_rows || (argc == 5 && strcmp(argv[4], "communicators") == 0);
     const int counted = argc == 5 && strcmp(argv[4], "asked") == 0;
     EXPECT((argc == 3 || argc == 4 || several || counted) && size <= RANKS_MOST);
     plan = argc > 3 ? argv[3] : NULL;
     state = strtoull(argv[1], NULL, 10);
-    group = find_group();
+    group = known_of(MPI_COMM_WORLD)->group;
     const int calls = atoi(argv[2]), count = find_routines();
     EXPECT(count > 0);
     make_groups(several);

@@ -83,25 +83,27 @@ def rules_of_classes(topology: Topology) -> tuple[Table, ...]:
     )
 
 
-#: A group of the first RANKS ranks, and how many the cluster has with so many ranks on a host.
-GROUP, EVERYONE = "some", {1: 9, 2: 10}
+#: Groups of the first RANKS ranks and of the last, and how many there are.
+GROUP, OTHER_GROUP, EVERYONE = "some", "others", 2 * RANKS
 
 
-def with_group(slots: int) -> Topology:
-    """A cluster with a group of its first hosts."""
-    topology = support.cluster(EVERYONE[slots], slots)
-    hosts = tuple(dict.fromkeys(topology.ranks[:RANKS]))
-    return replace(topology, groups=(Group(GROUP, hosts),))
+def with_groups(slots: int) -> Topology:
+    """A cluster whose first hosts are a group, and whose last ones are another."""
+    topology = support.cluster(EVERYONE, slots)
+    halves = (topology.ranks[:RANKS], topology.ranks[RANKS:])
+    first, last = (tuple(dict.fromkeys(ranks)) for ranks in halves)
+    return replace(topology, groups=(Group(GROUP, first), Group(OTHER_GROUP, last)))
 
 
 def patterns_of_both(slots: int) -> list[Pattern]:
-    """Patterns of all ranks, and others of the group."""
+    """Patterns of all ranks, and others of each group."""
     average = 300 if slots == 1 else 40000
-    everyone = patterns(EVERYONE[slots], average)[:2]
+    everyone = patterns(EVERYONE, average)[:2]
     own = patterns(RANKS, average)[: len(FAMILIES) if slots == 1 else 2]
     return [
         *(replace(one, name=f"all {one.name}") for one in everyone),
         *(replace(one, group=GROUP) for one in own),
+        *(replace(one, name=f"last {one.name}", group=OTHER_GROUP) for one in own[:2]),
     ]
 
 

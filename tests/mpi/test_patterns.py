@@ -38,7 +38,7 @@ from tests.mpi.patterned import (
     decision_of_both,
     patterns,
     patterns_of_both,
-    with_group,
+    with_groups,
 )
 from tests.mpi.test_example_programs import programs
 
@@ -67,8 +67,8 @@ def library(ranks: int, slots: int = 1, classes: bool = False, adapts: bool = Fa
 
 @lru_cache
 def library_of_both(slots: int = 1) -> Path:
-    """The folder of a library with patterns of all ranks, and others of a group of the first."""
-    topology, own = with_group(slots), patterns_of_both(slots)
+    """The folder of a library with patterns of all ranks, and others of each half of them."""
+    topology, own = with_groups(slots), patterns_of_both(slots)
     found = catalogue(topology, own)
     folder = support.scratch() / f"patterns-of-both-{slots}"
     write_library(folder, topology, found, decision_of_both(topology, found, own), {})
@@ -295,13 +295,27 @@ def test_calls_of_a_group_are_served_by_its_patterns_and_classes(tmp_path, plan,
 
 
 def test_patterns_and_classes_of_a_group_serve_no_other_ranks(tmp_path):
-    both, everyone = library_of_both(), EVERYONE[1]
-    found = served(tmp_path, "a", 36, folder=both, ranks=everyone)
+    both = library_of_both()
+    found = served(tmp_path, "a", 36, folder=both, ranks=EVERYONE)
     assert found == {"pattern_all_zipf": 36}
     for trace in tmp_path.glob("trace-*"):
         trace.unlink()
-    found = served(tmp_path, "h", 36, folder=both, ranks=everyone)
+    found = served(tmp_path, "h", 36, folder=both, ranks=EVERYONE)
     assert not found.keys() & {ONE_LONG, "pattern_zipf", "pattern_banded"}
+
+
+def test_a_program_calls_on_all_ranks_and_in_two_rows_in_turn(tmp_path):
+    """Each communicator has the patterns of its own ranks, which are in any order."""
+    calls, folder = 1500, library_of_both()
+    found = served(tmp_path, "ab", calls, "rows", folder=folder, ranks=EVERYONE)
+    of_all = found.pop("pattern_all_zipf") + found.pop("pattern_all_sparse")
+    of_rows = [
+        found.pop(f"pattern_{first}") + found.pop(f"pattern_{last}")
+        for first, last in (("zipf", "banded"), ("last_zipf", "last_sparse"))
+    ]
+    assert not [name for name in found if name.startswith("pattern_")], "of other ranks"
+    assert 0.6 * calls < of_all < 0.8 * calls
+    assert all(0.15 * calls < one < 0.3 * calls for one in of_rows)
 
 
 @pytest.mark.parametrize("slots", [1, 2])
@@ -334,13 +348,27 @@ def test_tables_of_patterns_of_a_group_are_proven_for_its_ranks():
             assert "every message that is not empty is sent exactly once" in str(proof)
 
 
-def test_a_rule_of_other_ranks_fails_the_proof(tmp_path):
+#: A change of an entry of the group's pattern `zipf`, and what the proof says of it.
+ENTRIES = [
+    (r'(\{"zipf", COLL_ALLTOALLV, )1', r"\g<1>0", "for 36 blocks, but group 0 has 12 ranks"),
+    (r'(\{"zipf", COLL_ALLTOALLV, )1', r"\g<1>2", "has tables of another group: 1, expected 2"),
+    (r'(\{"zipf", COLL_ALLTOALLV, )1', r"\g<1>3", "group 3, which there is not"),
+    (
+        r'(\{"one-long-for-one", COLL_ALLTOALLV, )1(.*\n.*)COLL_ALLTOALLV, 1',
+        r"\g<1>2\g<2>COLL_ALLTOALLV, 1",
+        "several groups or collectives",
+    ),
+]
+
+
+@pytest.mark.parametrize(("pattern", "change", "why"), ENTRIES)
+def test_an_entry_for_other_ranks_fails_the_proof(tmp_path, pattern, change, why):
     shutil.copytree(library_of_both(), tmp_path / "changed")
     path = tmp_path / "changed" / "src" / "patterns.c"
-    text, count = re.subn(r'(\{"zipf", COLL_ALLTOALLV, )1', r"\g<1>0", path.read_text())
+    text, count = re.subn(pattern, change, path.read_text())
     assert count == 1
     path.write_text(text)
-    with pytest.raises(ScheduleError, match="has tables of another group: 1, expected 0"):
+    with pytest.raises(ScheduleError, match=why):
         list(audit_folder(tmp_path / "changed"))
 
 

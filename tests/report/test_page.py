@@ -67,8 +67,9 @@ def test_the_page_warns_of_times_of_another_machine(is_representative):
 
 @pytest.mark.parametrize("in_check", [True, False])
 def test_the_page_says_whether_a_routine_failed_its_check_or_when_it_was_timed(in_check):
-    failure = Failure("bcast", 64, RING, "it hung", in_check=in_check)
+    why = "wrong: it hung" if in_check else "it hung"
+    failure = Failure("bcast", 64, RING, why, in_check=in_check)
     page = page_of(Table.exactly("bcast", "cluster", 4, 4, RULES), failures=(failure,))
-    checked = "Failed its check before it was timed at 64 B, never chosen: linear: it hung"
+    checked = "Wrong when it was checked for 64 B, never timed nor chosen: linear: it hung"
     timed = "Failed when timed at 64 B, never chosen: linear: it hung"
     assert (checked in page, timed in page) == (in_check, not in_check)

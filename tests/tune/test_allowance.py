@@ -32,7 +32,7 @@ def test_all_shapes_together_have_less_than_twice_the_time():
 
 
 def test_all_shapes_together_have_twice_the_time_at_most_where_hosts_have_several_ranks():
-    """Six jobs besides the whole cluster; without a limit for them, they would have 2.4 times."""
+    """Six jobs besides the whole cluster; without a limit for them, all would have more."""
     jobs = Setting.of("jobs", MODEL)
     names = tuple(one.name for one in jobs.communicators)
     assert len(names) == 7

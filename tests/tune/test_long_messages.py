@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from stagegen.catalogue import load_catalogue
 from stagegen.measure.records import Candidate
+from stagegen.tune.candidates import default_candidate
 from stagegen.tune.field import Field, Times
 from stagegen.tune.plan import Plan
 from stagegen.tune.prediction import Prediction
@@ -104,3 +106,39 @@ def test_looks_at_calls_of_seconds_end_with_their_time():
 def test_no_more_have_a_look_if_each_awaits_late_ranks():
     assert len(looked_at(30.0)) < len(looked_at(0.0))
     assert len(looked_at(30.0)) <= 5
+
+
+#: An alltoall whose messages in flight are a parameter: many are best for short messages, and lose
+#: frames with long ones.
+SCHEDULED = load_catalogue().find("alltoall", "aapc_rounds")
+USUAL = dict(default_candidate(SCHEDULED).parameters)["in_flight"]
+
+
+def with_losses(candidate: Candidate, size: int) -> float:
+    """As in the lab with bbr: native and many messages in flight lose frames from 32 KiB on."""
+    if candidate.algorithm == "native":
+        return 2e-3 + bound(size) * (1.04 if size < 32768 else 2.0)
+    in_flight = dict(candidate.parameters)["in_flight"]
+    factor = 1.0 if size < 32768 else 6.0 if in_flight > USUAL else 1.08
+    return 1e-3 / in_flight + bound(size) * factor
+
+
+@pytest.mark.parametrize("longest", [32768, 65536])
+def test_values_that_suit_short_messages_do_not_keep_a_routine_from_long_ones(longest):
+    model = Model(with_losses)
+    sizes = (64, 1024, longest)
+    plan = Plan(16, sizes, TIMING, 20.0, lambda what: None, bound=bound)
+    outcome = Search(model, plan, "alltoall", [algorithm("native"), SCHEDULED]).run()
+    (table,) = (one for one in outcome.tables if one.communicator == "cluster")
+    values = {size: dict(table.choice(size).parameters).get("in_flight") for size in sizes}
+    assert values[64] > USUAL
+    assert values[longest] == USUAL
+
+
+def test_defaults_have_no_look_where_the_best_call_is_near_the_bound():
+    model = Model(lambda candidate, size: 1e-3 + bound(size) * 1.2)
+    sizes = (64, 1024, 32768)
+    plan = Plan(16, sizes, TIMING, 20.0, lambda what: None, bound=bound)
+    Search(model, plan, "alltoall", [algorithm("native"), SCHEDULED]).run()
+    long = {c for asked in model.asked if asked.size == 32768 for c in asked.candidates}
+    assert len([c for c in long if c.algorithm == SCHEDULED.name]) <= 1

@@ -15,7 +15,7 @@ from stagegen.cli._tune_patterns import roots_of
 from stagegen.errors import InputError
 from stagegen.generate import Renderer
 from stagegen.generate.build import library_build
-from stagegen.generate.pattern_templates import pattern_root
+from stagegen.generate.pattern_templates import algorithm_names, pattern_root
 from stagegen.library.rules import CPattern, c_patterns
 from stagegen.measure.arrivals import Imbalance
 from stagegen.measure.records import Candidate, Timing
@@ -340,8 +340,8 @@ def test_a_group_s_pattern_is_tuned_on_its_ranks_with_its_own_orders():
     assert (tables["pattern row"].shape.ranks, tables["pattern keys"].shape.ranks) == (3, 6)
     for asked in model.asked:
         orders = {c.algorithm for c in asked.candidates if c.algorithm.startswith("pattern_")}
-        assert asked.communicator != "pattern row" or all("_row" in name for name in orders)
-        assert asked.communicator != "pattern keys" or all("keys" in name for name in orders)
+        assert asked.communicator != "pattern row" or orders <= set(algorithm_names(ROW))
+        assert asked.communicator != "pattern keys" or orders <= set(algorithm_names(MATRIX))
 
 
 def test_what_ranks_tell_is_timed_once_for_all_ranks_and_once_for_a_group():
@@ -370,7 +370,21 @@ def test_a_group_s_pattern_stays_out_of_what_is_timed_at_the_same_time():
     assert together(GROUPED, found) == [(found[0],), (found[1],)]
 
 
-@pytest.mark.parametrize("wrong", [replace(ROW, group="right"), replace(MATRIX, group="left")])
-def test_a_pattern_of_a_group_that_is_not_there_is_refused(wrong):
-    with pytest.raises(InputError, match=r"ranks of the group (right|left), which the topology"):
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (replace(ROW, group="right"), "the topology has no group right"),
+        (replace(MATRIX, group="left"), "6 ranks, but the group left has 3"),
+        (replace(ROW, group=None), "3 ranks, but the cluster has 6"),
+    ],
+)
+def test_a_pattern_of_other_ranks_is_refused(wrong, why):
+    with pytest.raises(InputError, match=why):
         find_communicators(GROUPED, [name_of(wrong)], [wrong])
+
+
+def test_names_that_make_one_function_are_refused():
+    """That of the group's pattern ends with the name of the group."""
+    other = replace(MATRIX, name="row group left")
+    with pytest.raises(InputError, match="both become pattern_row_group_left"):
+        pattern_root(GROUPED, (ROW, other), "x.yaml")

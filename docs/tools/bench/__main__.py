@@ -19,6 +19,7 @@ from docs.tools.bench.picture import plot
 from docs.tools.bench.plan import CATALOGUE, CLUSTERS, CONGESTION, FIXED
 from docs.tools.bench.results import Result, results
 from docs.tools.bench.targets import targets
+from stagegen.errors import StagegenError
 
 PAGE, PICTURE, README = Path("docs/benchmark.md"), Path("docs/benchmark.svg"), Path("README.md")
 
@@ -35,6 +36,9 @@ def main() -> int:
             except subprocess.CalledProcessError as error:
                 # It has said why on standard error; what was measured is kept.
                 return int(error.returncode)
+            except StagegenError as error:
+                print(f"error: {error}", file=sys.stderr)
+                return error.exit_status
             except KeyboardInterrupt:
                 print("stopped; what was measured is kept: go on likewise", file=sys.stderr)
                 return 130

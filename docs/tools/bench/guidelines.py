@@ -153,13 +153,19 @@ class Comparison:
 
     @property
     def launches(self) -> tuple[float, ...]:
-        """Left over right in each further launch, empty where a side was in none."""
-        if not all(row.launches for row in self.rows):
+        """Left over right in each further launch, empty where a side was in none, or in others."""
+        known = [row.launches for row in self.rows if row.launches]
+        if len(known) < len(self.rows) or len({one.run for one in known}) > 1:
             return ()
-        left, *right = (row.launches.tuned for row in self.rows if row.launches)
-        times = [times for _, times in self.right]
+        left, *right = (one.tuned for one in known)
+        times = [count for _, count in self.right]
         sums = (sum(map(mul, times, seconds)) for seconds in zip(*right, strict=True))
         return tuple(map(truediv, left, sums))
+
+    @property
+    def judged_ratio(self) -> float:
+        """What counts: the median of further launches, or the job's where there are none."""
+        return statistics.median(self.launches) if self.launches else self.ratio
 
     @property
     def is_broken(self) -> bool:
@@ -168,9 +174,8 @@ class Comparison:
         They do if the left side is slower in all of them, and by more than the tolerance in the
         median.
         """
-        ratios = self.launches
-        confirmed = not ratios or (min(ratios) > 1 and statistics.median(ratios) > 1 + TOLERANCE)
-        return self.is_suspect and confirmed
+        in_all = all(ratio > 1 for ratio in self.launches)
+        return self.is_suspect and in_all and self.judged_ratio > 1 + TOLERANCE
 
 
 @dataclass(frozen=True)

@@ -114,15 +114,18 @@ class Kept:
         return own.with_lines("rows", lines)._without_launches(lines)
 
     def with_launches(self, found: Mapping[tuple[str, int], Launches]) -> Kept:
-        """Return all that was kept, with further launches of some rows in place of all others.
-
-        Launches of different runs have nothing in common, so none of an earlier one stays.
-        """
+        """Return all that was kept, with further launches of some rows."""
         lines = (
-            {"collective": collective, "size": size, "native_s": one.native, "tuned_s": one.tuned}
+            {
+                "collective": collective,
+                "size": size,
+                "run": one.run,
+                "native_s": one.native,
+                "tuned_s": one.tuned,
+            }
             for (collective, size), one in found.items()
         )
-        return Kept(self.path, {**self.form, "launches": []}).with_lines("launches", lines)
+        return self.with_lines("launches", lines)
 
     def _without_launches(self, rows: Iterable[Mapping[str, Any]]) -> Kept:
         gone = {_key("rows", row) for row in rows}
@@ -160,7 +163,10 @@ class Kept:
 def _with_launches(row: Row, known: Mapping[tuple[object, ...], Mapping[str, Any]]) -> Row:
     """Return a row with its further launches, where some are known."""
     line = known.get((row.collective, row.size))
-    return replace(row, launches=line and Launches(tuple(line["native_s"]), tuple(line["tuned_s"])))
+    if line is None:
+        return row
+    times = (tuple(line[name]) for name in ("native_s", "tuned_s"))
+    return replace(row, launches=Launches(line["run"], *times))
 
 
 def read_kept(cluster: str, congestion: str) -> Kept:

@@ -86,6 +86,7 @@ class Tuning:
 
         Raises:
             subprocess.CalledProcessError: a command failed; it has said why.
+            StagegenError: a further launch failed.
         """
         if anew or not all(part.is_kept() for part in self.parts):
             self._tune(anew)

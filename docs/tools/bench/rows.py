@@ -36,10 +36,12 @@ class Launches:
     """Medians of one collective at one size in further launches of the job, in their order.
 
     Attributes:
+        run: all that was timed in the same launches has the same.
         native: seconds in each launch, of the MPI library.
         tuned: the same, of libcoll.
     """
 
+    run: str
     native: tuple[float, ...]
     tuned: tuple[float, ...]
 

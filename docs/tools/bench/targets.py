@@ -37,8 +37,8 @@ class Goal:
         collective: which one.
         size: bytes, as it counts them.
         speedup: the least native over tuned. 1 asks only that tuned is not measurably slower: its
-            interval does not lie above native's or, where intervals are unknown, the speed-up is
-            at least :data:`SPEEDUP_LEAST`.
+            interval does not lie above native's or, where intervals are unknown or there were
+            further launches, the speed-up is at least :data:`SPEEDUP_LEAST`.
         over_bound: tuned over the lower bound at the most, None where nothing is promised.
         everywhere: whether it holds on all clusters; else on the fixed one.
         congestion: the only congestion control that it is for; None for any. How slow native
@@ -59,11 +59,11 @@ class Goal:
 
     def is_met(self, row: Row) -> bool:
         """Whether a row keeps it."""
-        if row.has_intervals:
+        if row.has_intervals and row.launches is None:
             together = row.tuned.low <= row.native.high
         else:
-            together = row.speedup >= SPEEDUP_LEAST
-        fast = row.speedup >= self.speedup or (self.speedup == 1 and together)
+            together = row.judged_speedup >= SPEEDUP_LEAST
+        fast = row.judged_speedup >= self.speedup or (self.speedup == 1 and together)
         over = row.over_bound
         return fast and (self.over_bound is None or (over is not None and over <= self.over_bound))
 
@@ -102,7 +102,7 @@ def _of_goal(goal: Goal, row: Row | None) -> Target:
     what = f"{goal.collective} {goal.size} B"
     if row is None:
         return Target(None, what)
-    text = f"{what}: speed-up {row.speedup:.2f} (goal {goal.speedup})"
+    text = f"{what}: speed-up {row.judged_speedup:.2f} (goal {goal.speedup})"
     if goal.over_bound is not None and row.over_bound is not None:
         text += f", {row.over_bound:.3f} × bound (goal {goal.over_bound})"
     return Target(goal.is_met(row), text)
@@ -139,8 +139,8 @@ def _of_guidelines(result: Result) -> Target:
     text = f"no guideline broken by more than {TOLERANCE:.0%} and the noise: "
     text += f"{len(verdict.broken)} of {verdict.compared}"
     if verdict.broken:
-        worst = verdict.broken[0]
-        text += f", worst {worst.guideline} at {worst.size} B by {worst.ratio - 1:.1%}"
+        worst = max(verdict.broken, key=lambda one: one.judged_ratio)
+        text += f", worst {worst.guideline} at {worst.size} B by {worst.judged_ratio - 1:.1%}"
         below = sum(one.is_below_bound for one in verdict.broken)
         text += f"; {below} by calls that take less than the bound together" if below else ""
     if cleared := len(verdict.suspects) - len(verdict.broken):
