@@ -30,7 +30,7 @@ def test_an_emulated_network_is_told_whatever_the_launcher_is_called(emulated):
 def page_of(
     table: Table, *, is_representative: bool = True, failures: tuple[Failure, ...] = ()
 ) -> str:
-    """The page of a broadcast with one table, of which nothing was measured at other sizes."""
+    """Return the page of a broadcast that has one table and one measured size."""
     topology, catalogue = make_topology([2, 2], [0]), load_catalogue()
     decision = DecisionTable(
         topology.name, topology.hash, catalogue.hash, is_representative, (table,)

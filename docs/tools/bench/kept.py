@@ -109,7 +109,7 @@ class Kept:
     ) -> Kept:
         """Return all that was kept, with rows of ``stagegen bench``, not launched again yet."""
         own = self._with_environment(kept.facts(environment))
-        of = {**vars(source), ENVIRONMENT: _hash(kept.facts(environment))}
+        of = {**vars(source), ENVIRONMENT: short_hash(kept.facts(environment))}
         lines = [{name: row[name] for name in _COLUMNS if name in row} | of for row in rows]
         return own.with_lines("rows", lines)._without_launches(lines)
 
@@ -139,7 +139,7 @@ class Kept:
     def with_overheads(self, overheads: Mapping[str, float]) -> Kept:
         """Return all that was kept, with what intercepting costs, all of it anew."""
         own = self._with_environment(kept.facts())
-        of = {ENVIRONMENT: _hash(kept.facts())}
+        of = {ENVIRONMENT: short_hash(kept.facts())}
         lines = ({"collective": name, "ns": ns, **of} for name, ns in overheads.items())
         return Kept(self.path, {**own.form, "overheads": []}).with_lines("overheads", lines)
 
@@ -152,7 +152,7 @@ class Kept:
         kept.write(self.path, {**({_ENVIRONMENTS: left} if left else {}), **form})
 
     def _with_environment(self, facts: Mapping[str, Any]) -> Kept:
-        known = {**self.form.get(_ENVIRONMENTS, {}), _hash(facts): facts}
+        known = {**self.form.get(_ENVIRONMENTS, {}), short_hash(facts): facts}
         return Kept(self.path, {**self.form, _ENVIRONMENTS: known})
 
     def _lines(self, name: str) -> list[Mapping[str, Any]]:
@@ -175,7 +175,8 @@ def read_kept(cluster: str, congestion: str) -> Kept:
     return Kept(path, kept.read(path) or {})
 
 
-def _hash(form: Mapping[str, Any]) -> str:
+def short_hash(form: Any) -> str:
+    """Return the first characters of a hash, enough to tell the parts of one file apart."""
     text = json.dumps(form, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 

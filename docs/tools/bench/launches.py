@@ -8,8 +8,6 @@ same machine.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 import statistics
 import sys
@@ -17,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from docs.tools.bench.kept import short_hash
 from docs.tools.bench.plan import CATALOGUE, Cluster
 from docs.tools.bench.results import Result
 from docs.tools.bench.rows import Launches
@@ -88,5 +87,5 @@ def launched(
         for point in points
     }
     # No two runs have the same times.
-    run = hashlib.sha256(json.dumps(list(times.values())).encode()).hexdigest()[:8]
+    run = short_hash(list(times.values()))
     return {point: Launches(run, *both) for point, both in times.items()}
