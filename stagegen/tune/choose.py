@@ -34,6 +34,9 @@ FAR_IF_SHORT = {1: 1.5, 2: 1.2, 3: 1.1}
 #: Looks cannot tell smaller differences: the first is for long calls, the second for others.
 SEEN, SEEN_IF_SHORT = 1.06, 1.15
 
+#: The logarithm of the factor is also at least this many times the noise of other times.
+CLEAR_OF_NOISE = 2
+
 #: If a candidate has no more times than this, all may have met a hiccup. Unless calls are dear, a
 #: hiccup is added to the time that they must exceed.
 FEW = 3
@@ -69,11 +72,13 @@ def choose_all(samples: Mapping[int, Samples], gain: float = MARGIN) -> dict[int
     """
     choices: dict[int, Candidate] = {}
     before = NATIVE_CANDIDATE
+    noise = {is_long: noise_among(samples, is_long) for is_long in (False, True)}
+    noises = {size: noise[_is_long(of_size)] for size, of_size in samples.items()}
     for size in sorted(samples):
-        before = choices[size] = choose(samples[size], before, gain)
+        before = choices[size] = choose(samples[size], before, gain, noises[size])
     after: Candidate | None = None
     for size in sorted(samples, reverse=True):
-        left = worthy(samples[size], gain)
+        left = worthy(samples[size], gain, noises[size])
         if after is not None and after in left:
             chosen = samples[size][choices[size]]
             if choices[size] != NATIVE_CANDIDATE and not _is_faster(
@@ -86,15 +91,18 @@ def choose_all(samples: Mapping[int, Samples], gain: float = MARGIN) -> dict[int
     return choices
 
 
-def choose(samples: Samples, incumbent: Candidate, gain: float = MARGIN) -> Candidate:
+def choose(
+    samples: Samples, incumbent: Candidate, gain: float = MARGIN, noise: float = 0.0
+) -> Candidate:
     """Return the choice for a size.
 
     Args:
         samples: of its candidates, the native routine among them.
         incumbent: the candidate that serves a neighbouring size; the native routine if none does.
         gain: smaller differences do not count.
+        noise: as :func:`noise_among` has it.
     """
-    left = worthy(samples, gain)
+    left = worthy(samples, gain, noise)
     if not left:
         return NATIVE_CANDIDATE
     best = fastest(left)
@@ -103,7 +111,27 @@ def choose(samples: Samples, incumbent: Candidate, gain: float = MARGIN) -> Cand
     return steadier(left, best, gain)
 
 
-def worthy(samples: Samples, gain: float = MARGIN) -> Samples:
+def noise_among(samples: Mapping[int, Samples], is_long: bool) -> float:
+    """Return by how much the times of one candidate differ, in the median: a logarithm.
+
+    It is 0 if nothing was timed twice.
+
+    Args:
+        samples: by size, of all candidates.
+        is_long: whether the sizes whose calls are long count, or the others.
+    """
+    alike = [of_size for of_size in samples.values() if _is_long(of_size) == is_long]
+    logs = [
+        abs(math.log(one.scouted[0] / seconds[0]))
+        for of_size in alike
+        for one in of_size.values()
+        if one.scouted
+        for seconds in one.launches.values()
+    ]
+    return statistics.median(logs) if logs else 0.0
+
+
+def worthy(samples: Samples, gain: float = MARGIN, noise: float = 0.0) -> Samples:
     """Return the samples of the candidates that beat the native routine in the launches.
 
     The challenger that scouting ranked best is tested first. If it fails, none replaces the native
@@ -116,9 +144,9 @@ def worthy(samples: Samples, gain: float = MARGIN) -> Samples:
     native = left.pop(NATIVE_CANDIDATE, None)
     if native is not None:
         first = None if _is_long(samples) else challenger(samples)
-        passes = first is None or (first in left and _is_faster(left[first], native, gain))
+        passes = first is None or (first in left and _is_faster(left[first], native, gain, noise))
         beats = _is_faster if passes else is_faster_by_far
-        left = {one: sample for one, sample in left.items() if beats(sample, native, gain)}
+        left = {one: sample for one, sample in left.items() if beats(sample, native, gain, noise)}
     return unbeaten(left)
 
 
@@ -191,8 +219,10 @@ def far(launches: int, is_long: bool) -> float:
     return (FAR if is_long else FAR_IF_SHORT)[min(launches, max(FAR))]
 
 
-def is_faster_by_far(challenger: Sample, incumbent: Sample, gain: float = 0.0) -> bool:
-    """Whether a difference is clear after few launches, and not below the least gain.
+def is_faster_by_far(
+    challenger: Sample, incumbent: Sample, gain: float = 0.0, noise: float = 0.0
+) -> bool:
+    """Whether a difference is clear after few launches: above the least gain, and the noise.
 
     Launches are few if calls are dear, if a budget ends, or if the options ask for few.
     """
@@ -203,16 +233,16 @@ def is_faster_by_far(challenger: Sample, incumbent: Sample, gain: float = 0.0) -
     times = (*incumbent.scouted, *incumbent.seconds)
     is_dear = fast > DEAR_SECONDS
     hiccup = 0.0 if is_dear or len(times) > FEW else HICCUP_SECONDS
-    factor = max(far(len(shared), is_dear), 1 / (1 - gain))
+    factor = max(far(len(shared), is_dear), 1 / (1 - gain), math.exp(CLEAR_OF_NOISE * noise))
     return min(times) > factor * fast + hiccup
 
 
-def _is_faster(challenger: Sample, incumbent: Sample, gain: float) -> bool:
+def _is_faster(challenger: Sample, incumbent: Sample, gain: float, noise: float = 0.0) -> bool:
     """Whether a difference counts; if either has no launches, the least times decide."""
     if challenger.launches and incumbent.launches:
         return is_faster_in_launches(
             challenger.launches, incumbent.launches, gain
-        ) or is_faster_by_far(challenger, incumbent, gain)
+        ) or is_faster_by_far(challenger, incumbent, gain, noise)
     return min(challenger.seconds) < (1 - gain) * min(incumbent.seconds)
 
 

@@ -57,6 +57,11 @@ CONFIRMED = 2
 NOISE_FACTOR = 4
 
 
+def noise_factor(noise: float) -> float:
+    """Return the factor by which times differ by more than the noise, a logarithm."""
+    return math.exp(NOISE_FACTOR * noise)
+
+
 def is_settled(point: Point, protocol: Protocol) -> bool:
     """Whether further launches can no longer change the choice of any group."""
     if not point.launches:
@@ -169,7 +174,7 @@ def _is_beaten(
     shared = point.raced[candidate].keys() & point.raced[rival].keys()
     if not shared:
         return False
-    factor = max(far(len(shared), point.is_long), math.exp(NOISE_FACTOR * noise))
+    factor = max(far(len(shared), point.is_long), noise_factor(noise))
     median = statistics.median(chain.from_iterable(point.raced[rival][n] for n in shared))
     return min(*point.seen[candidate], *point.pooled(candidate)) > factor * median
 

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
-from stagegen.measure.statistics import LAUNCHES_LEAST, summarize
+from stagegen.measure.statistics import LAUNCHES_LEAST, launch_ratios, summarize
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.elimination import CONFIRMED, eliminate, is_settled, worth_timing
+from stagegen.tune.elimination import CONFIRMED, eliminate, is_settled, noise_factor, worth_timing
 from stagegen.tune.field import least
 from stagegen.tune.point import Point
 from stagegen.tune.protocol import Protocol
@@ -45,6 +45,10 @@ REPETITIONS_MOST = 60
 #: candidates that hold the nearby sizes.
 FINALISTS = ((0.1, 3), (1.0, 2), (math.inf, 1))
 NEAR, NEAR_LONG = 1.15, 1.06
+
+#: If a candidate's ratios to native differ by more than this factor, what was called before may
+#: decide: TCP remembers earlier traffic. Looks tell no smaller difference.
+SCATTERED = NEAR_LONG
 
 #: How many finalists a group has besides native if another communicator's search told what may win.
 FINALISTS_IF_TOLD = 1
@@ -76,6 +80,7 @@ def run_launch(
     running = worth_timing(point)
     turn = in_random_order(replace(request, candidates=running), protocol.seed)
     turn = decisive(turn, point.fastest, _chunk(point.lasts, protocol))
+    turn = replace(turn, settle=turn.settle or point.settles)
     most = max(turn.repetitions, math.ceil(REPETITIONS_MOST / protocol.launches))
     spent, done = 0.0, 0
     confirms = point.is_told and len(point.launches) < CONFIRMED <= protocol.launches
@@ -98,7 +103,11 @@ def run_launch(
         if point.is_long:
             turn = replace(turn, candidates=_worth_repeating(point, turn))
     point.launches.append(request.launch)
-    if noise is not None:
+    factor = max(SCATTERED, noise_factor(noise or 0.0))
+    if not turn.settle and _may_be_traces(point, protocol.gain, factor):
+        point.settles = True
+        point.raced, point.launches = {}, []
+    elif noise is not None:
         eliminate(point, protocol, noise)
 
 
@@ -111,6 +120,29 @@ def _worth_repeating(point: Point, turn: Request) -> tuple[Candidate, ...]:
         if medians[one] <= SCOUT_FACTOR * point.field.rival(medians, one)
         or _is_disturbed(point, one, turn.launch)
     )
+
+
+def _may_be_traces(point: Point, gain: float, factor: float) -> bool:
+    """Whether what was called before may decide if a candidate replaces the native routine.
+
+    Long calls have no untimed call before them, as they soon bring the network into their own
+    state. Some do not: with bbr, a native alltoall was as fast as others after their calls, and
+    slower by a fifth after its own. So the best challenger gains enough in some launches or in
+    looks, not in others, and these differ by more than the noise, and than looks can tell. Later
+    launches have untimed calls then, and only these count. If the launch itself were made again, a
+    challenger would have two chances in it.
+    """
+    challengers = {c: point.median(c) for c in point.running if c != NATIVE_CANDIDATE}
+    if not (point.is_long and challengers and NATIVE_CANDIDATE in point.running):
+        return False
+    seen = least(point.seen)
+    for best in point.field.without_dear(seen).leaders(challengers):
+        ratios = launch_ratios(point.raced[best], point.raced[NATIVE_CANDIDATE])
+        ratios.append(seen[best] / seen[NATIVE_CANDIDATE])
+        low, high = min(ratios), max(ratios)
+        if low < 1 - gain < high and high > factor * low:
+            return True
+    return False
 
 
 def _is_disturbed(point: Point, candidate: Candidate, launch: int) -> bool:

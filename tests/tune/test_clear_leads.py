@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from stagegen.measure.records import Candidate
-from stagegen.tune.choose import choose, without_doubtful
+from stagegen.tune.choose import choose, choose_all, without_doubtful
 from stagegen.tune.field import DEAR_SECONDS, Sample
 from stagegen.tune.one_rule import choose_one
 
@@ -38,6 +38,17 @@ def test_few_launches_tell_a_large_difference_of_long_calls(factor, launches, ex
 def test_looks_alone_replace_native_only_by_more_than_they_may_err(seconds, factor, expected):
     looks = {NATIVE: Sample((factor * seconds,)), PLAIN: Sample((seconds, 1.3 * seconds))}
     assert choose(without_doubtful(looks), NATIVE).algorithm == expected
+
+
+@pytest.mark.parametrize(("other_look", "expected"), [(1.1, "plain"), (1.3, "native")])
+def test_what_is_clear_must_be_above_the_noise_of_other_sizes(other_look, expected):
+    """Plain leads by 1.4 in one launch. At the other size, looks and launches differ."""
+    other = replace(timed(1.0, 1), scouted=(2 * other_look * DEAR_SECONDS,))
+    samples = {
+        1 << 20: {NATIVE: timed(1.4, 1), PLAIN: timed(1.0, 1)},
+        1 << 21: {NATIVE: other, PLAIN: other, AWARE: other},
+    }
+    assert choose_all(samples)[1 << 20].algorithm == expected
 
 
 def test_launches_decide_what_looks_do_not_tell():

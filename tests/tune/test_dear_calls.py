@@ -71,9 +71,9 @@ def test_dear_calls_have_no_launch_for_what_only_other_tables_ask(unit, last, ot
 
 
 def test_one_look_does_not_drop_a_dear_native_routine():
-    """Its look took 2.5 times as long as its launches."""
+    """Its look took 2.5 times as long as its launches; the second one has untimed calls."""
     model, outcome = tuned({"native": 4.0, "plain": 4.2, "aware": 4.1}, {"native": 10.0})
-    assert launches(model, NATIVE) == {1}
+    assert launches(model, NATIVE) == {1, 2}
     assert {serving(outcome, kind) for kind in ("cluster", "other")} == {"native"}
 
 
@@ -177,6 +177,45 @@ def test_dear_calls_are_not_repeated_for_hiccups(unit, expected):
     Search(model, plan, "alltoall", [algorithm("native"), algorithm("plain")]).run()
     asked = [one.repetitions for one in model.asked if one.launch == 1]
     assert sum(asked) == expected
+
+
+class Traces(Model):
+    """Native takes longer after its own calls than after those of others, but in its look."""
+
+    def __init__(self, others: float, slow: float):
+        super().__init__(lambda candidate, size: 1.0 if candidate == NATIVE else others)
+        self.slow = slow
+
+    def measure(self, asked: Request) -> Measurement:
+        made = super().measure(asked)
+        after_itself = asked.settle or not asked.launch
+        seconds = tuple(
+            tuple(one * (self.slow if after_itself and c == NATIVE else 1.0) for one in times)
+            for c, times in made.by_candidate().items()
+        )
+        return replace(made, seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("others", "slow", "unsettled", "settled", "chosen"),
+    [
+        (0.998, 1.2, {1}, {2, 3}, "plain"),
+        (0.998, 1.04, {1, 2}, set(), "native"),
+        (0.5, 1.2, {1}, set(), "plain"),
+    ],
+    ids=["its own traces slow it down", "within what looks tell", "beaten whatever was before"],
+)
+def test_if_times_of_a_long_call_scatter_it_is_timed_after_itself(
+    others, slow, unsettled, settled, chosen
+):
+    model = Traces(others, slow)
+    plan = Plan(16, (SIZE,), TIMING, 0.1, lambda what: None)
+    able = [algorithm("native"), algorithm("plain")]
+    outcome = Search(model, plan, "alltoall", able).run()
+    assert serving(outcome, "cluster") == chosen
+    launched = [asked for asked in model.asked if asked.launch]
+    assert {asked.launch for asked in launched if not asked.settle} == unsettled
+    assert {asked.launch for asked in launched if asked.settle} == settled
 
 
 @pytest.mark.parametrize(("unit", "expected"), [(1e-1, True), (2.0, False)])
