@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import chain
 
 from stagegen.measure.records import Candidate
-from stagegen.measure.statistics import LAUNCHES_LEAST, MARGIN, is_faster_in_launches
+from stagegen.measure.statistics import LAUNCHES_LEAST, MARGIN, is_faster_in_launches, launch_ratios
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import DEAR_SECONDS, HICCUP_SECONDS, LONG_SECONDS, Sample
 
@@ -240,10 +240,26 @@ def is_faster_by_far(
 def _is_faster(challenger: Sample, incumbent: Sample, gain: float, noise: float = 0.0) -> bool:
     """Whether a difference counts; if either has no launches, the least times decide."""
     if challenger.launches and incumbent.launches:
-        return is_faster_in_launches(
-            challenger.launches, incumbent.launches, gain
-        ) or is_faster_by_far(challenger, incumbent, gain, noise)
+        return (
+            is_faster_in_launches(challenger.launches, incumbent.launches, gain)
+            or _is_faster_in_the_mean(challenger, incumbent, gain)
+            or is_faster_by_far(challenger, incumbent, gain, noise)
+        )
     return min(challenger.seconds) < (1 - gain) * min(incumbent.seconds)
+
+
+def _is_faster_in_the_mean(challenger: Sample, incumbent: Sample, gain: float) -> bool:
+    """Whether the launches say that it is faster, and the mean of long calls gains enough.
+
+    Programs pay the mean. An incumbent that is as fast in most launches, and far slower in others,
+    has a good median.
+    """
+    if min(challenger.seconds) <= LONG_SECONDS:
+        return False
+    if not is_faster_in_launches(challenger.launches, incumbent.launches, 0.0):
+        return False
+    ratios = launch_ratios(challenger.launches, incumbent.launches)
+    return statistics.fmean(ratios) <= 1 - gain
 
 
 def crossover(

@@ -112,13 +112,18 @@ def _is_settled(point: Point, group: frozenset[Candidate], protocol: Protocol) -
 def _is_open(point: Point, challenger: Candidate, holder: Candidate, protocol: Protocol) -> bool:
     """Whether launches to come may decide between two.
 
-    Where calls are long, it is closed if the challenger, after two launches or more, is not ahead
-    by half of the least gain. It is then unlikely to get there, and little is lost.
+    Where calls are long, the mean may gain enough, too. There it is closed if the challenger, after
+    two launches or more, is not ahead by half of the least gain. It is then unlikely to get there,
+    and little is lost.
     """
     ratios = launch_ratios(point.raced[challenger], point.raced[holder])
-    if point.is_long and len(ratios) > 1 and statistics.median(ratios) > 1 - protocol.gain / 2:
-        return False
-    return may_be_faster(ratios, protocol.launches, protocol.gain)
+    if not point.is_long:
+        return may_be_faster(ratios, protocol.launches, protocol.gain)
+    if len(ratios) > 1:
+        gained = 1 - min(statistics.median(ratios), statistics.fmean(ratios))
+        if gained < protocol.gain / 2:
+            return False
+    return may_be_faster(ratios, protocol.launches, 0.0)
 
 
 def eliminate(point: Point, protocol: Protocol, noise: float) -> None:

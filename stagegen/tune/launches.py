@@ -104,10 +104,8 @@ def run_launch(
             turn = replace(turn, candidates=_worth_repeating(point, turn))
     point.launches.append(request.launch)
     factor = max(SCATTERED, noise_factor(noise or 0.0))
-    if not turn.settle and _may_be_traces(point, protocol.gain, factor):
-        point.settles = True
-        point.raced, point.launches = {}, []
-    elif noise is not None:
+    point.settles |= not turn.settle and _may_be_traces(point, protocol.gain, factor)
+    if noise is not None:
         eliminate(point, protocol, noise)
 
 
@@ -129,7 +127,7 @@ def _may_be_traces(point: Point, gain: float, factor: float) -> bool:
     state. Some do not: with bbr, a native alltoall was as fast as others after their calls, and
     slower by a fifth after its own. So the best challenger gains enough in some launches or in
     looks, not in others, and these differ by more than the noise, and than looks can tell. Later
-    launches have untimed calls then, and only these count. If the launch itself were made again, a
+    launches have untimed calls then. This launch counts as it is: if it were made again, a
     challenger would have two chances in it.
     """
     challengers = {c: point.median(c) for c in point.running if c != NATIVE_CANDIDATE}

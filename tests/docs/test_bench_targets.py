@@ -143,6 +143,16 @@ def test_the_best_one_enters_with_its_defaults_too():
     assert entrants(seen, CATALOGUE, 64 * KIB) == (usual, Candidate("native"))
 
 
+def test_the_best_ones_of_the_next_larger_size_enter_too():
+    seen = {
+        64 * KIB: samples(native=1.0, ring=0.9, aapc_sender=0.8, pair=1.1),
+        128 * KIB: samples(native=1.0, pair=0.9, ring=1.2, aapc_rounds=0.8, aapc_sender=0.9),
+        256 * KIB: samples(native=1.0, bruck=0.9, aapc_barrier=0.8),
+    }
+    names = ["aapc_sender", "aapc_rounds", "ring", "pair", "native"]
+    assert _names(seen, 64 * KIB) == names
+
+
 def test_entrants_are_found_in_a_log_of_all_collectives():
     folder = Path("generated/reference")
     topology = load_topology(folder / "topology.yaml")

@@ -51,6 +51,23 @@ def test_what_is_clear_must_be_above_the_noise_of_other_sizes(other_look, expect
     assert choose_all(samples)[1 << 20].algorithm == expected
 
 
+@pytest.mark.parametrize(
+    ("unit", "behind", "expected"),
+    [(0.2, 1.01, "plain"), (1e-3, 1.01, "native"), (0.2, 0.99, "native")],
+    ids=["long calls", "short calls", "behind in a launch"],
+)
+def test_long_calls_may_gain_in_the_mean(unit, behind, expected):
+    """Native takes 1 % longer in most launches, and 30 % in two."""
+
+    def launched(*seconds: float) -> Sample:
+        launches = {n: (one * unit,) for n, one in enumerate(seconds, start=1)}
+        times = tuple(one for (one,) in launches.values())
+        return Sample(times, False, times[:1], launches, min(times))
+
+    native = launched(1.01, 1.3, behind, 1.3, 1.01)
+    assert choose({NATIVE: native, PLAIN: launched(*[1.0] * 5)}, NATIVE).algorithm == expected
+
+
 def test_launches_decide_what_looks_do_not_tell():
     samples = {NATIVE: of_calls(1.1, 5, 3), PLAIN: of_calls(1.0, 5, 3)}
     assert without_doubtful(samples) == samples

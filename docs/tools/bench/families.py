@@ -45,26 +45,26 @@ def entrants(samples: dict[int, Samples], catalogue: Catalogue, size: int) -> tu
     """Return the candidates to time at a size: each family's best at the nearest size up to it.
 
     That size may be far below, where other values of parameters are the best: a search looks at
-    long messages only where it expects a gain. So the best one enters with its defaults, too.
+    long messages only where it expects a gain. So the best one enters with its defaults, too. So
+    does the best one at the next larger size: perhaps it had no look at this one.
     """
 
-    def best(wanted: Callable[[Candidate], bool]) -> list[Candidate]:
-        for known in sorted((known for known in samples if known <= size), reverse=True):
-            if found := _ranking(samples[known], wanted):
-                return found
-        return []
+    def first(sizes: Iterable[int], wanted: Callable[[Candidate], bool]) -> list[Candidate]:
+        rankings = (_ranking(samples[known], wanted) for known in sizes)
+        return next((ranking for ranking in rankings if ranking), [])
+
+    def best(wanted: Callable[[Candidate], bool], most: int) -> list[Candidate]:
+        here = first(sorted((s for s in samples if s <= size), reverse=True), wanted)
+        beyond = first(sorted(s for s in samples if s > size), wanted)
+        return [*here[:most], *beyond[:1]]
 
     def with_defaults(family: Sequence[Candidate]) -> tuple[Candidate, ...]:
         usual = (default_candidate(catalogue.find("alltoall", c.algorithm)) for c in family[:1])
         return tuple(dict.fromkeys((*family, *usual)))
 
-    aapc = best(lambda candidate: is_aapc(catalogue, candidate))
-    others = best(lambda c: is_unaware(catalogue, c) and c.algorithm != NATIVE)
-    return (
-        *with_defaults(aapc[:ENTRANTS]),
-        *with_defaults(others[: ENTRANTS - 1]),
-        Candidate(NATIVE),
-    )
+    aapc = best(lambda candidate: is_aapc(catalogue, candidate), ENTRANTS)
+    others = best(lambda c: is_unaware(catalogue, c) and c.algorithm != NATIVE, ENTRANTS - 1)
+    return (*with_defaults(aapc), *with_defaults(others), Candidate(NATIVE))
 
 
 def _ranking(samples: Samples, wanted: Callable[[Candidate], bool]) -> list[Candidate]:
